@@ -44,8 +44,10 @@ FAULTS = 3  # of a file, that are named
 
 
 def _option(options: list[Any], value: Any) -> Any:
-    value = tuple(value) if isinstance(value, list) else value
-    return next((option for option in options if isinstance(value, get_origin(option) or option)), options[0])
+    """The first of the options that the value is of; a list is also what is read as a tuple."""
+    kinds = [(option, get_origin(option) or option) for option in options]
+    lists = (tuple, list) if isinstance(value, list) else ()
+    return next((option for option, kind in kinds if isinstance(value, kind) or kind in lists), options[0])
 
 
 def is_required(f: Any) -> bool:

@@ -44,8 +44,10 @@ class Transformer(Stack):
         self.pooler = Pooler(config) if config.head.pooler else None
         self.next_sentence = nn.Linear(config.d_model, 2) if config.head.next_sentence else None
         self.head = make_head(config)
-        beside = replace(config, head=replace(config.head, kind="language", classes=0, language=False))
-        self.language = LanguageHead(beside) if config.head.language else None
+        self.language: LanguageHead | None = None
+        if config.head.language:
+            beside = replace(config.head, kind="language", classes=0, bias=None, language=False)
+            self.language = LanguageHead(replace(config, head=beside))
         if kind in ("language", "masked"):
             self.hook_logits = HookPoint("logits", "batch pos vocab")
         elif kind != "none":

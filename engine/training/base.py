@@ -130,12 +130,13 @@ def mark_id(tokenizer: Tokenizer, mark: str) -> int | None:
 @dataclass(frozen=True)
 class Transfer:
     """Fate of every tensor of a fine-tuning, by Loupe's names: `taken` over from the base, `new` and drawn at random,
-    `left` behind in the base."""
+    `left` behind in the base. `family` is what the base was read as, and what the result is saved as if it can be."""
 
     base: str
     taken: tuple[str, ...]
     new: tuple[str, ...]
     left: tuple[str, ...]
+    family: str = ""
 
     def __str__(self) -> str:
         lists = {"taken over": (), "new": self.new, "left behind": self.left}
@@ -150,7 +151,8 @@ def begin_with(model: Transformer, name: str) -> Transfer:
     where the base is made of something else."""
     check_base(name, model.config)
     how = find_opening(name)
-    base = load(how.source, config=how.config, rename=how.rename).model
+    checkpoint = load(how.source, config=how.config, rename=how.rename)
+    base = checkpoint.model
     theirs, ours = base.state_dict(), model.state_dict()
     other = base.config.head.kind != model.config.head.kind
     if model.config.head.language and base.config.head.kind == "language":
@@ -165,12 +167,13 @@ def begin_with(model: Transformer, name: str) -> Transfer:
     if any(not key.startswith(PARTS_OF_HEAD) for key in new):
         raise ValueError(f"base must have every tensor of the model but its head's, and {name} lacks {', '.join(new)}.")
     model.load_state_dict({key: theirs[key] for key in taken}, strict=False)
-    return Transfer(name, taken, new, tuple(key for key in theirs if key not in taken))
+    return Transfer(name, taken, new, tuple(key for key in theirs if key not in taken), checkpoint.family)
 
 
 def write_transfer(folder: Path, transfer: Transfer) -> None:
     lists = {"taken": transfer.taken, "new": transfer.new, "left": transfer.left}
-    write_json(folder / FILE, {"base": transfer.base, **lists, "sentence": str(transfer)})
+    told = {"base": transfer.base, "family": transfer.family, "sentence": str(transfer)}
+    write_json(folder / FILE, told | lists)
 
 
 def read_transfer(folder: Path) -> Transfer | None:
@@ -178,5 +181,6 @@ def read_transfer(folder: Path) -> Transfer | None:
     found = read_json(folder / FILE)
     if found is None:
         return None
-    return Transfer(found["base"], tuple(found["taken"]), tuple(found["new"]), tuple(found["left"]))
+    taken, new, left = (tuple(found[name]) for name in ("taken", "new", "left"))
+    return Transfer(found["base"], taken, new, left, found["family"])
 

@@ -89,6 +89,8 @@ class Trainer:
             transfer = begin_with(model, recipe.base)
             if peers.leads:
                 write_transfer(run.path, transfer)
+        kept = read_transfer(run.path) if recipe.base else None
+        self.family = "" if kept is None else kept.family
         self.model = model.to(self.device).train()
         self.language_weight = recipe.objective.language_weight
         self.drawn: dict[int, list[Examples]] = {}
@@ -272,6 +274,7 @@ class Trainer:
             end_ids=source.end_ids,
             processor=source.processor,
             labels=source.labels,
+            family=self.family,
         )
 
 

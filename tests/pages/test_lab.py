@@ -254,7 +254,7 @@ def test_errors_of_the_text_name_its_line_and_lose_nothing() -> None:
 @pytest.mark.parametrize(
     ("task", "change", "problem"),
     [
-        ("copy", 'base = "/a/path"', "base must be a shipped checkpoint (bilingual, "),
+        ("copy", 'base = "/a/path"', "base must be one of the models here (bilingual, "),
         ("copy", 'base = "stories"', "model must be that of the base stories, with "),
         ("copy", "[machine]\nprecision = \"float16\"", 'machine.precision "float16" needs CUDA'),
         ("copy", "[machine]\ndevice = \"cuda\"", "PyTorch sees no CUDA device here"),
