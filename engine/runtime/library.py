@@ -230,7 +230,7 @@ class Checkpoints:
                 opened = load(how.source, dtype=how.dtype, config=how.config, rename=how.rename)
                 opened = name_adapters(opened, how)
                 folder = locate(how.source).weights.parent
-                keys = map(keep_adapter, opened.adapters)
+                keys = [keep_adapter(adapter) for adapter in opened.adapters]
                 if how.folder is None and find_adapter_weights(folder) is not None:
                     _adapter_folders.update(dict.fromkeys(keys, folder.resolve()))
                 found = self._shelf.keep(key, opened, weight(opened))
