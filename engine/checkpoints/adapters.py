@@ -12,9 +12,10 @@ import math
 import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from itertools import accumulate
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import torch
@@ -24,12 +25,12 @@ from engine.checkpoints.assemble import check_finite, check_kind
 from engine.checkpoints.checkpoint import Checkpoint
 from engine.checkpoints.family import SAME, Row
 from engine.checkpoints.locate import Place
-from engine.checkpoints.save import family_for
+from engine.checkpoints.save import family_for, zip_folder
 from engine.checkpoints.weights import Weights, open_weights, read_json, write_weights
 from engine.edits import keep_adapter
 from engine.model.config import ModelConfig
 from engine.model.from_dict import build
-from engine.model.layers.lora import Adapter, check_fits, list_linears
+from engine.model.layers.lora import Adapter, check_fits, list_linears, merge
 from engine.model.layers.module import Linear
 from engine.model.transformer import Transformer
 
@@ -316,6 +317,21 @@ def write_adapter(adapter: Adapter, checkpoint: Checkpoint, folder: str | Path) 
     folder.mkdir(parents=True, exist_ok=True)
     write_weights(folder / WEIGHTS[0], tensors, {"format": "pt"})
     (folder / CONFIG).write_text(json.dumps(config, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def export_adapters(checkpoint: Checkpoint, folder: Path) -> Path:
+    """Write into `folder` a zip with a folder of PEFT's format for each adapter of the checkpoint."""
+    target = folder / "adapters.zip"
+    with TemporaryDirectory(dir=folder) as made:
+        for adapter in checkpoint.adapters:
+            write_adapter(adapter, checkpoint, Path(made) / adapter.key.partition("~")[0])
+        zip_folder(Path(made), target)
+    return target
+
+
+def merge_adapters(checkpoint: Checkpoint) -> Checkpoint:
+    """The checkpoint whose weights hold its adapters at strength 1, and which has none beside it."""
+    return replace(checkpoint, model=merge(checkpoint.model, dict.fromkeys(checkpoint.adapters, 1.0)), adapters=())
 
 
 def join_parts(

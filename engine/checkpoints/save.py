@@ -164,10 +164,15 @@ def export_checkpoint(checkpoint: Checkpoint, form: Form, folder: Path) -> Path:
         return folder / f"{name}.safetensors"
     with TemporaryDirectory(dir=folder) as made:
         save(checkpoint, Path(made) / name)
-        with ZipFile(folder / f"{name}.zip", "w", ZIP_STORED) as zipped:
-            for file in sorted((Path(made) / name).iterdir()):
-                zipped.write(file, f"{name}/{file.name}")
+        zip_folder(Path(made), folder / f"{name}.zip")
     return folder / f"{name}.zip"
+
+
+def zip_folder(folder: Path, target: Path) -> None:
+    """Write the files in the folders of `folder` to a zip, as they are."""
+    with ZipFile(target, "w", ZIP_STORED) as zipped:
+        for file in sorted(folder.glob("*/*")):
+            zipped.write(file, file.relative_to(folder))
 
 
 def save_file(checkpoint: Checkpoint, path: Path) -> None:

@@ -71,6 +71,10 @@ class Experiment:
     def clear(self) -> Experiment:
         return self._with(())
 
+    def replace_all(self, entries: Entries) -> Experiment:
+        """`entries` in place of all; `undo` brings the former ones back."""
+        return self._with(entries)
+
     def undo(self) -> Experiment:
         """The experiment as it was before the last change; the same one where there was none."""
         if not self.past:

@@ -21,11 +21,11 @@ import torch
 from torch import Tensor
 
 from engine.checkpoints import Checkpoint, load, shipped_names
-from engine.checkpoints.adapters import BASE, is_adapter
+from engine.checkpoints.adapters import BASE, find_adapter_weights, is_adapter
 from engine.checkpoints.adapters import CONFIG as ADAPTER_CONFIG
 from engine.checkpoints.locate import WEIGHTS, Place, locate
 from engine.checkpoints.weights import read_json
-from engine.edits import Edit
+from engine.edits import Edit, keep_adapter
 from engine.runtime import opened
 from engine.runtime.limits import MODELS_FOLDER, MODELS_MEMORY, RUNS_FOLDER, TRACE_MEMORY, UPLOADS_DISK
 from engine.runtime.lru_cache import Shelf
@@ -196,6 +196,19 @@ def with_known_base(how: Opening) -> Opening:
     return replace(how, config={**how.config, BASE: str(parse_name(base).source)})
 
 
+def name_adapters(opened: Checkpoint, how: Opening) -> Checkpoint:
+    """The folder of an upload or of a hub says nothing: their adapters are called as they were opened."""
+    if how.folder is None and not how.title.startswith(HUB):
+        return opened
+    title = how.title.removeprefix(HUB).rpartition("/")[2]
+    return replace(opened, adapters=tuple(replace(adapter, name=title) for adapter in opened.adapters))
+
+
+def adapter_folder(key: str) -> Path | None:
+    """The folder of an adapter that was opened here, None of one that was uploaded, whose folder is the server's."""
+    return _adapter_folders.get(key)
+
+
 class Checkpoints:
     """Checkpoints by name, opened once and shared, within a budget of bytes of weights."""
 
@@ -215,6 +228,11 @@ class Checkpoints:
             if found is None:
                 how = with_known_base(how)
                 opened = load(how.source, dtype=how.dtype, config=how.config, rename=how.rename)
+                opened = name_adapters(opened, how)
+                folder = locate(how.source).weights.parent
+                keys = [keep_adapter(adapter) for adapter in opened.adapters]
+                if how.folder is None and find_adapter_weights(folder) is not None:
+                    _adapter_folders.update(dict.fromkeys(keys, folder.resolve()))
                 found = self._shelf.keep(key, opened, weight(opened))
         return found
 
@@ -307,6 +325,7 @@ def _disk(folder: TemporaryDirectory[str] | None) -> int:
 
 _offers: Shelf[Opening] = Shelf(UPLOADS_DISK)
 _names: dict[tuple[object, ...], str] = {}
+_adapter_folders: dict[str, Path] = {}
 checkpoint = Checkpoints(MODELS_MEMORY)
 traces = Traces(TRACE_MEMORY)
 glances = Glances(traces.shelf)

@@ -7,8 +7,10 @@ import streamlit as st
 
 from engine.attention_variants.material import suits
 from engine.checkpoints import Checkpoint, IncompleteWeights
+from engine.checkpoints.adapters import export_adapters, merge_adapters
 from engine.checkpoints.report import UnknownNames
 from engine.checkpoints.save import Form, export_checkpoint
+from engine.edits.experiment import Experiment
 from engine.runtime import library
 from engine.runtime.limits import FIRST_MODEL
 from pages.controls.checkpoint.assumed_config import correct
@@ -21,11 +23,15 @@ from pages.controls.checkpoint.open_form import NUMBERS, WANTED, open_row, reope
 from pages.controls.checkpoint.tensor_names import edit_names
 from pages.controls.checkpoint.tensors import tensors_section
 from pages.controls.checkpoint.weights import weights_section
+from pages.controls.compare.defaults import format_edits
 from pages.controls.model_input.model_input import look_at, looked_at, open_on_looked_at, sizes
 from pages.controls.share.bar import bar
 from pages.controls.share.fragment import adopt_fragment
 from pages.controls.share.links import honour_link
 from pages.controls.share.visitor import recent, remember
+from pages.controls.what_if.adapters import with_adapters
+from pages.controls.what_if.experiment import ADDRESS, MADE
+from pages.controls.what_if.experiment_link import to_link
 from views.charts.show import charts_wait
 from views.checkpoint import checkpoint as drawn
 from views.checkpoint.weights import matrix_rows
@@ -59,14 +65,24 @@ def export_bytes(checkpoint: Checkpoint, form: Form) -> bytes:
         return export_checkpoint(checkpoint, form, Path(folder)).read_bytes()
 
 
+def adapter_bytes(checkpoint: Checkpoint) -> bytes:
+    with TemporaryDirectory(prefix="loupe-export-") as folder:
+        return export_adapters(checkpoint, Path(folder)).read_bytes()
+
+
 def carry(name: str, checkpoint: Checkpoint) -> None:
-    """Links to the other pages, and the menu of exports."""
+    """Links to the other pages, which apply the checkpoint's adapters, and the menu of exports."""
     query = {"model": name}
-    st.page_link(WALKTHROUGH, label="Walkthrough", icon=":material/arrow_forward:", query_params=query)
-    st.page_link(ATTENTION, label="Attention", icon=":material/arrow_forward:", query_params=query)
+    edited, compared = query, {"a_model": name}
+    if checkpoint.adapters:
+        experiment = with_adapters(checkpoint, st.session_state.get(MADE, Experiment()))
+        edited = query | {ADDRESS: to_link(experiment)}
+        compared |= {"b_model": name, "b_edits": format_edits(experiment)}
+    st.page_link(WALKTHROUGH, label="Walkthrough", icon=":material/arrow_forward:", query_params=edited)
+    st.page_link(ATTENTION, label="Attention", icon=":material/arrow_forward:", query_params=edited)
     if checkpoint.config.generates:
         st.page_link(GENERATE, label="Generate", icon=":material/arrow_forward:", query_params=query)
-    st.page_link(COMPARE, label="Compare", icon=":material/arrow_forward:", query_params={"a_model": name})
+    st.page_link(COMPARE, label="Compare", icon=":material/arrow_forward:", query_params=compared)
     st.page_link(ARCHITECTURE, label="Anatomy", icon=":material/arrow_forward:", query_params=query)
     if suits(checkpoint):
         st.page_link(LONG, label="Long context", icon=":material/arrow_forward:", query_params=query)
@@ -82,6 +98,16 @@ def carry(name: str, checkpoint: Checkpoint) -> None:
             "One safetensors file", lambda: export_bytes(checkpoint, "file"), f"{stem}.safetensors", on_click="ignore",
             help="The weights under Loupe's names, with config, tokenizer and card inside.",
         )  # fmt: skip
+        if checkpoint.adapters:
+            st.download_button(
+                "Adapter (PEFT)", lambda: adapter_bytes(checkpoint), f"{stem}-adapter.zip", on_click="ignore",
+                help="adapter_config.json and adapter_model.safetensors, as peft reads them. The base is not in it.",
+            )  # fmt: skip
+            st.download_button(
+                "Merged into the weights", lambda: export_bytes(merge_adapters(checkpoint), "folder"),
+                f"{stem}-merged.zip", on_click="ignore",
+                help="A folder whose weights hold the adapter at strength 1; it needs no adapter any more.",
+            )  # fmt: skip
 
 
 if "next_model" in st.session_state:

@@ -7,7 +7,7 @@ import torch
 from streamlit.testing.v1 import AppTest
 
 from engine.checkpoints import Checkpoint
-from engine.edits import Scale, SilenceHeads
+from engine.edits import ApplyAdapter, Scale, SilenceHeads
 from engine.edits.experiment import Experiment
 from engine.model.config import MLP, Attention, ModelConfig, Positions
 from engine.model.transformer import Transformer, initialise
@@ -15,6 +15,7 @@ from engine.runtime import library
 from engine.runtime.limits import LONG_TOKENS, MAX_TOKENS
 from engine.runtime.run import run
 from pages.controls.what_if.experiment_link import to_link
+from tests.engine.model.layers.test_lora import random_adapter
 from tests.pages.mounted import field
 from tests.pages.test_attention import opened, view
 
@@ -71,6 +72,17 @@ def test_an_edit_that_does_not_fit_is_off_and_said_so() -> None:
     panel, _ = view(app, "experiment")
     assert [bool(entry["sentence"]) for entry in panel["entries"]] == [True, False]
     assert view(app, "attention")[0]["edited"] == list(SilenceHeads(0, [1]).touches())
+
+
+def test_an_adapter_changes_every_tile_of_a_long_text() -> None:
+    model = library.checkpoint("mine").model
+    edit = ApplyAdapter.of(random_adapter(model, "attn.q"), 2.0)
+    app = long_page(300, edits=to_link(Experiment().add(edit)))
+    (entry,) = view(app, "experiment")[0]["entries"]
+    assert (entry["words"], entry["sentence"]) == ("adapter “adapter” at 2", "")
+    header, arrays = view(app, "attention")
+    row = run(model, header["lanes"][""]["ids"], edits=[edit])["blocks.0.attn.pattern"][0, 0, 299]
+    torch.testing.assert_close(torch.tensor(arrays["row.weights"].data), row, atol=1e-6, rtol=1e-4)
 
 
 def test_an_edit_under_which_numbers_overflow_is_off_in_a_long_text_too() -> None:

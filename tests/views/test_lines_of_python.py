@@ -13,9 +13,9 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from engine import load
-from engine.checkpoints import shipped_names
+from engine.checkpoints import shipped_names, write_adapter
 from engine.checkpoints.locate import ROOT
-from engine.edits import AttentionTemperature, Edit, Patch, PresetMask, SilenceHeads, Source
+from engine.edits import ApplyAdapter, AttentionTemperature, Edit, Patch, PresetMask, SilenceHeads, Source
 from engine.inputs.readers import (
     GAP,
     Reading,
@@ -30,7 +30,8 @@ from engine.inputs.readers import (
 from engine.runtime import library
 from engine.runtime.run import run
 from engine.runtime.trace import Trace
-from views.core.codegen import OWN_MODEL, OWN_PATH, Fields, Looked, lines, source_of
+from tests.engine.model.layers.test_lora import random_adapter
+from views.core.codegen import OWN_ADAPTER, OWN_MODEL, OWN_PATH, Fields, Looked, lines, source_of
 
 TEXT = 'She said "no", and\\or went.'
 SETTINGS = {"temperature": 0.7, "top_k": 5, "top_p": 0.9}
@@ -222,3 +223,26 @@ def test_a_hook_or_a_head_that_is_not_there_is_refused() -> None:
     for looked in (Looked("blocks.9.attn.pattern", 0, 0, 0), Looked("blocks.0.attn.pattern", 4, 0, 0)):
         with pytest.raises(ValueError, match="ask for one that it has|must be in"):
             lines("stories", library.checkpoint("stories"), fields, trace, looked)
+
+
+def test_adapters_are_read_from_their_folders_before_the_edits(tmp_path: Path) -> None:
+    base, fields = library.checkpoint("stories"), given("stories")
+    for seed, title in enumerate(("pirate", "polite")):
+        write_adapter(random_adapter(base.model, "attn.q", seed=seed), base, tmp_path / title)
+    names = [library.offer(library.Opening(tmp_path / title, title=title)) for title in ("pirate", "polite")]
+    pirate, polite = (library.checkpoint(name).adapters[0] for name in names)
+    unknown = random_adapter(base.model, "mlp.out", seed=9, name="unknown")
+
+    def again(name: str, *edits: Edit, put: str = "") -> str:
+        trace = traced(name, fields, list(edits))
+        script = lines(name, library.checkpoint(name), fields, trace)
+        assert torch.equal(ran(script.replace(OWN_ADAPTER, put))["trace"]["logits"], trace["logits"])
+        return script
+
+    both = again(names[0], ApplyAdapter.of(pirate, 1.5), SilenceHeads(1, [0]), ApplyAdapter.of(polite))
+    assert "adapter_1 = checkpoint.adapters[0]\n" in both and "    ApplyAdapter.of(adapter_1, 1.5),\n" in both
+    assert f'adapter_2 = read_adapter("{tmp_path}/polite", checkpoint)\n' in both
+    one = again("stories", ApplyAdapter.of(pirate))
+    assert f'adapter = read_adapter("{tmp_path}/pirate", checkpoint)\nedits = [ApplyAdapter.of(adapter, 1)]\n' in one
+    write_adapter(unknown, base, tmp_path / "elsewhere")
+    assert f"{OWN_PATH}\n" in again("stories", ApplyAdapter.of(unknown), put=str(tmp_path / "elsewhere"))

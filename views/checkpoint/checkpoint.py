@@ -15,6 +15,8 @@ from engine.checkpoints.facts import Facts
 from engine.checkpoints.parity import Parity
 from engine.checkpoints.report import Status
 from engine.model.config import Attention, ModelConfig, kv_heads
+from engine.model.hooks import fold_layers
+from engine.model.layers.lora import Adapter
 from views.architecture.architecture import model_drawing
 from views.core.payload import pack
 
@@ -114,6 +116,17 @@ def tensor_frame(report: Report) -> pd.DataFrame:
             "stored as": [row.dtype or "—" for row in rows],
         }
     )
+
+
+def adapter_frame(adapters: Sequence[Adapter]) -> pd.DataFrame:
+    """Table of a checkpoint's adapters; of several ranks or alphas in one, the smallest and largest."""
+    rows = []
+    for adapter in adapters:
+        ranks = {adapter.rank_of(name) for name in adapter.matrices}
+        alphas = {adapter.alphas.get(name, adapter.alpha) for name in adapter.matrices}
+        spans = [f"{min(some):g}" + (f" to {max(some):g}" if len(some) > 1 else "") for some in (ranks, alphas)]
+        rows.append([adapter.name, *spans, size(adapter.bytes), fold_layers(adapter.matrices)])
+    return pd.DataFrame(rows, columns=["adapter", "rank", "alpha", "size", "acts on"])
 
 
 def parity_sentences(found: Parity, read: str) -> list[str]:

@@ -7,13 +7,14 @@ from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from typing import Any
 
 from engine.checkpoints import Checkpoint, shipped_names
-from engine.edits import Edit
+from engine.edits import ApplyAdapter, Edit
 from engine.inputs.readers import Kind
 from engine.runtime import library
 from engine.runtime.limits import MODELS_FOLDER
 from engine.runtime.trace import Trace
 
 OWN_PICTURE = "path/to/your/picture.png"
+OWN_ADAPTER = "path/to/your/adapter"
 OWN_MODEL, OWN_PATH = "path/to/your/checkpoint", "  # put the path of your files here"
 
 Imports = dict[str, set[str]]  # names by module
@@ -77,9 +78,10 @@ def run_lines(
 ) -> tuple[Imports, list[str]]:
     """Writes the imports, and the lines that load, read and run: they bind `bound`, of all hooks or of some `only`."""
     reads = reading_lines(checkpoint, given)
-    made = edit_lines(trace.edits)
+    made = edit_lines(trace.edits, checkpoint)
     imports = {
         "engine": {"load", "run"},
+        "engine.checkpoints": {"read_adapter"} if any(" = read_adapter(" in line for line in made) else set(),
         "engine.edits": edit_names(trace.edits),
         "engine.inputs.pictures": {"open_picture"}
         if given.picture is None and given.kind in ("picture", "pixels")
@@ -153,12 +155,33 @@ def reader_names(reads: Sequence[str]) -> set[str]:
     return {name for name in known for line in reads if f" {name}(" in line}
 
 
-def edit_lines(edits: Sequence[Edit]) -> list[str]:
+def edit_lines(edits: Sequence[Edit], checkpoint: Checkpoint) -> list[str]:
+    """Writes the lines that bind `edits`, and before them an `adapter` for each that is applied."""
     if not edits:
         return []
-    if len(edits) == 1:
-        return [f"edits = [{edit_call(edits[0])}]"]
-    return ["edits = [", *(f"    {edit_call(edit)}," for edit in edits), "]"]
+    keys = list(dict.fromkeys(edit.adapter for edit in edits if isinstance(edit, ApplyAdapter)))
+    names = {key: f"adapter_{i}" if len(keys) > 1 else "adapter" for i, key in enumerate(keys, 1)}
+    opening = [f"{name} = {adapter_source(key, checkpoint)}" for key, name in names.items()]
+    calls = [
+        f"ApplyAdapter.of({names[edit.adapter]}, {edit.strength:g})"
+        if isinstance(edit, ApplyAdapter)
+        else edit_call(edit)
+        for edit in edits
+    ]
+    if len(calls) == 1:
+        return [*opening, f"edits = [{calls[0]}]"]
+    return [*opening, "edits = [", *(f"    {call}," for call in calls), "]"]
+
+
+def adapter_source(key: str, checkpoint: Checkpoint) -> str:
+    """The expression for an adapter: one that `load` brings with the checkpoint, or its folder read."""
+    keys = [adapter.key for adapter in checkpoint.adapters]
+    if key in keys:
+        return f"checkpoint.adapters[{keys.index(key)}]"
+    folder = library.adapter_folder(key)
+    if folder is None:
+        return f"read_adapter({quote(OWN_ADAPTER)}, checkpoint){OWN_PATH}"
+    return f"read_adapter({quote(folder.as_posix())}, checkpoint)"
 
 
 def edit_call(value: Any) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from engine.edits import (
+    ApplyAdapter,
     AttentionTemperature,
     ChangeToken,
     DrawMask,
@@ -79,7 +80,7 @@ class Terms:
 
 
 def in_words(edit: Edit, terms: Terms) -> str:
-    for family in (of_masks, of_heads, of_positions, of_values, of_runs):
+    for family in (of_masks, of_heads, of_positions, of_values, of_runs, of_weights):
         found = family(edit, terms)
         if found:
             return found
@@ -167,6 +168,12 @@ def of_runs(edit: Edit, terms: Terms) -> str | None:
         case Steer(hook=hook, factor=factor):
             apart = f"{source_words(edit.toward, terms)} − {source_words(edit.away, terms)}"
             return f"{terms.place(hook)}: + {factor:g} × ({apart}){chosen(edit.at, hook, terms)}"
+    return None
+
+
+def of_weights(edit: Edit, terms: Terms) -> str | None:
+    if isinstance(edit, ApplyAdapter):
+        return f"adapter “{edit.adapter.partition('~')[0]}” at {edit.strength:g}"
     return None
 
 

@@ -8,9 +8,10 @@ from itertools import groupby
 from typing import Any
 
 from engine.checkpoints import Checkpoint
-from engine.edits import Edit, parts, validate_edit
+from engine.edits import ApplyAdapter, Edit, keep_adapter, parts, validate_edit
 from engine.edits.experiment import Experiment
 from engine.inputs.readers import GAP, SPAN, Reading, kind, pictures
+from engine.model.layers.lora import Adapter, check_fits
 from engine.runtime.trace import Trace
 from views.core.payload import pack
 from views.walkthrough.walkthrough import Lane
@@ -64,7 +65,8 @@ class EditableAttention:
 class Editable:
     """Parts of a model and its text that can be edited. `closed`: every text ends in the same token, at which two of
     them hold much the same; `pictures`: how many shipped ones there are to take values from, of a model that reads
-    texts 0; `shown`: what the picture of the page is called; `terms`: the words for an edit.
+    texts 0; `shown`: what the picture of the page is called; `terms`: the words for an edit; `adapters`: those that fit
+    this model, what they are called by their keys.
     """
 
     stacks: Sequence[EditableStack]
@@ -73,26 +75,31 @@ class Editable:
     pictures: int
     shown: str
     terms: Terms
+    adapters: Mapping[str, str]
 
     @property
     def shape(self) -> Any:
         """Key that is the same for models with the same edits, whatever the text."""
         held = [[value.part for value in (*each.inner, *each.outer)] for each in self.stacks]
         stacks = [(each.stack, each.layers) for each in self.stacks]
-        return held, stacks, [(each.label, each.layers, each.heads) for each in self.attentions]
+        return held, stacks, [(each.label, each.layers, each.heads) for each in self.attentions], list(self.adapters)
 
 
 def panel(experiment: Experiment, model: Editable, *, unfit: Mapping[int, str], notes: Mapping[str, Any]) -> bytes:
     """The edits in words. `unfit` says why edits, by number, cannot be made here."""
     entries = [
         {"words": in_words(entry.edit, model.terms), "on": entry.on, "sentence": unfit.get(number, "")}
+        | ({"strength": entry.edit.strength} if isinstance(entry.edit, ApplyAdapter) else {})
         for number, entry in enumerate(experiment.entries)
     ]
     return pack({"entries": entries, "undo": bool(experiment.past), "redo": bool(experiment.future), **notes}, {})
 
 
-def editable(checkpoint: Checkpoint, plain: Trace, lanes: Sequence[Lane], shown: str = "") -> Editable:
-    """`plain` is the run without edits, or one on the beginning of it, for what values there are."""
+def editable(
+    checkpoint: Checkpoint, plain: Trace, lanes: Sequence[Lane], shown: str = "", adapters: Sequence[Adapter] = ()
+) -> Editable:
+    """`plain` is the run without edits, or one on the beginning of it, for what values there are; `adapters` are those
+    that are here, whatever model they were made for."""
     return Editable(
         stacks=[editable_stack(checkpoint, plain, lane, lanes[0]) for lane in lanes],
         attentions=editable_attentions(lanes),
@@ -100,7 +107,24 @@ def editable(checkpoint: Checkpoint, plain: Trace, lanes: Sequence[Lane], shown:
         pictures=len(pictures()[0]) if kind(checkpoint) in ("picture", "pixels") else 0,
         shown=shown,
         terms=Terms(lanes, checkpoint.model.hook_names, lambda ids: spell(checkpoint, ids)),
+        adapters=fitting_adapters(checkpoint, adapters),
     )
+
+
+def fitting_adapters(checkpoint: Checkpoint, adapters: Sequence[Adapter]) -> dict[str, str]:
+    """What the adapters that fit the model are called, by their keys; of one name, by the whole key."""
+    found: dict[str, Adapter] = {}
+    for adapter in adapters:
+        try:
+            check_fits(adapter, checkpoint.model)
+        except ValueError:
+            continue
+        found[keep_adapter(adapter)] = adapter
+    names = [adapter.name for adapter in found.values()]
+    return {
+        key: f"{key if names.count(adapter.name) > 1 else adapter.name} (rank {adapter.rank})"
+        for key, adapter in found.items()
+    }
 
 
 def is_closed(checkpoint: Checkpoint) -> bool:

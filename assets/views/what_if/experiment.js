@@ -96,7 +96,7 @@ class Panel {
     return list;
   }
 
-  entry({ words, on, sentence }, number) {
+  entry({ words, on, sentence, strength }, number) {
     const row = make("li", "edit");
     const works = on && !sentence;
     row.classList.toggle("off", !works);
@@ -115,9 +115,20 @@ class Panel {
     if (opens) name.title = "change it";
     const away = button("×", `remove ${number}`, () => this.ask({ do: "remove", number }), `remove: ${words}`);
     away.classList.add("away");
-    row.append(toggle, name, away);
+    row.append(toggle, name, ...(strength === undefined ? [] : [this.strength(strength, words, number)]), away);
     if (sentence) row.append(make("span", "misfit", sentence));
     return row;
+  }
+
+  /** How much an adapter adds, which acts when the slider is let go. */
+  strength(value, words, number) {
+    const slider = make("input", "strength");
+    Object.assign(slider, { type: "range", min: "0", max: "2", step: "0.05", value: String(value), title: "strength" });
+    slider.setAttribute("aria-label", `${words}: strength`);
+    slider.dataset.name = `strength ${number}`;
+    slider.addEventListener("input", () => (slider.title = `strength ${slider.value}`));
+    slider.addEventListener("change", () => this.ask({ do: "strength", number, value: Number(slider.value) }));
+    return slider;
   }
 
   offer() {

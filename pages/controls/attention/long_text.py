@@ -17,6 +17,7 @@ from engine.tokenizers.encoding import Encoding
 from pages.controls.model_input.model_input import Subject, look, notice
 from pages.controls.share.export import Export
 from pages.controls.share.run_export import fields_of, run_export
+from pages.controls.what_if.adapters import known_adapters
 from pages.controls.what_if.experiment import (
     current,
     finite,
@@ -52,13 +53,14 @@ def long_text(subject: Subject, lanes: Sequence[Lane], controls: Sequence[Edit])
     `controls` are the edits that the page's own controls make.
     """
     made = current()
+    adapters = known_adapters(subject.checkpoint, made)
     before = run(subject, lanes, controls)
     after, unfit = run_edits(subject, lanes, controls, made, before)
     changed = after.made.edits != before.made.edits
     hidden = changed and guessed_at(after.digest)
     long = before if hidden else after
     compared = effects_long(before, after, subject.reading, hidden=hidden) if changed else pack({"trace": None}, {})
-    model = editable(subject.checkpoint, run_beginning(subject), lanes, shown_picture())
+    model = editable(subject.checkpoint, run_beginning(subject), lanes, shown_picture(), adapters)
     show(made, model, unfit, compared, after.digest)
     export = run_export(
         "Attention", "attention", subject, long, ("attention", "what if"), carry=partial(carry_long, long), room=ROOM

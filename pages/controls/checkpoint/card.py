@@ -75,6 +75,9 @@ def facts_column(name: str, checkpoint: Checkpoint) -> None:
                 st.markdown(drawn.sizes(found.files))
         whole, sentence, counts = drawn.account(checkpoint.report)
         (st.success if whole else st.warning)(f"**{sentence}**  \n{counts}", icon=":material/check:" if whole else None)
+        if checkpoint.adapters:
+            st.caption("Adapters, which What if applies to the weights")
+            st.dataframe(drawn.adapter_frame(checkpoint.adapters), hide_index=True, key="adapters")
         for note in checkpoint.report.notes:
             st.info(drawn.plain(note))
         if available():

@@ -117,6 +117,9 @@ class Form:
             width=NUMBER,
         )
 
+    def slider(self, label: str, value: float, least: float, most: float, step: float) -> float:
+        return self.line.slider(label, least, most, float(value), step, key=self.key(label), width=SELECT)
+
     def text(self, label: str, value: str, hint: str, *about: Any) -> str:
         return self.line.text_input(label, value, placeholder=hint, key=self.key(label, *about), width=TEXT)
 

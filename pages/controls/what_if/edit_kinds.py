@@ -12,6 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
+from engine.edits.adapters import STRONGEST
 from pages.controls.what_if.edit_form import Form, ranges, read_numbers, read_ranges
 from views.what_if.experiment import Editable, EditableAttention, EditableStack, EditableValue
 
@@ -705,6 +706,28 @@ class ValueKind(Kind):
         choose_part(form, "at")
 
 
+class AdapterKind(Kind):
+    name, title, about = "adapter", "Adapter", "a low-rank change of the weights"
+    lacking = (
+        "none that fits this model is here; open a folder with an adapter_config.json on Open a model, "
+        "or train one on Adapt."
+    )
+
+    def fits(self, model: Editable) -> bool:
+        return bool(model.adapters)
+
+    def shows(self, edit: Mapping[str, Any], model: Editable) -> bool:
+        return edit["edit"] == "ApplyAdapter" and edit["adapter"] in model.adapters
+
+    def blank(self, model: Editable, place: Place) -> Values:
+        return {"edit": "ApplyAdapter", "adapter": next(iter(model.adapters)), "strength": 1.0}
+
+    def draw(self, form: Form) -> None:
+        values = form.values
+        values["adapter"] = form.select("adapter", form.model.adapters, values["adapter"])
+        values["strength"] = form.slider("strength", values["strength"], 0.0, STRONGEST, 0.05)
+
+
 def write_numbers(value: Sequence[Any]) -> str:
     """Numbers as `read_numbers` reads them; a plain list without its brackets."""
     text = json.dumps(value)
@@ -724,6 +747,7 @@ KINDS: Mapping[str, Kind] = {
         PatchKind(),
         SteerKind(),
         ValueKind(),
+        AdapterKind(),
     )
 }
 

@@ -6,17 +6,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import streamlit as st
 
-from engine.edits import Edit
+from engine.edits import ApplyAdapter, Edit
 from engine.edits.experiment import Experiment
 from engine.inputs.readers import kind
 from engine.runtime import library
 from engine.runtime.trace import Trace
+from pages.controls.model_input.browser_history import went_back
 from pages.controls.model_input.model_input import Subject, look, reading
+from pages.controls.what_if.adapters import known_adapters
 from pages.controls.what_if.edit_form import Draft, Form
 from pages.controls.what_if.edit_kinds import KINDS, Kind, kind_of, place_of
 from pages.controls.what_if.experiment_link import clip, from_link, linkable, to_link, unlinkable_sentence
@@ -32,7 +34,7 @@ from views.what_if.paint_ground import painted_on
 from views.what_if.questions import EditsContext
 
 PANEL, EFFECTS = "what if", "what if effects"  # keys of the two views
-MADE, SAID = "experiment", "experiment says"  # in the session state
+MADE, SAID, READ = "experiment", "experiment says", "experiment in the address"  # in the session state
 CHANGED, OPENING, DRAFT, DRAFTS = "experiment changed", "edit to open", "edit in the form", "edits opened"
 SHAPE = "edits offered"  # what of the model decided which edits the form can make
 GUESSING, REVEALED, LEFT = "guessing", "revealed", "left to compare"
@@ -107,12 +109,13 @@ def write_on(subject: Subject, before: Sequence[Edit], after: Sequence[Edit]) ->
 def what_if(subject: Subject, controls: Sequence[Edit] = ()) -> WhatIf:
     """`controls` are the edits that the page's own controls make: both runs that are compared have them."""
     made, read = current(), subject.reading
+    adapters = known_adapters(subject.checkpoint, made)
     before = library.traces.trace(subject.name, read.read, controls, read.target)
     after, unfit = run_edits(subject, controls, made, before)
     stacks = lanes(subject.checkpoint, read)
     name = digest(subject.name, after)
     hidden = after is not before and guessed_at(name)
-    model = editable(subject.checkpoint, before, stacks, shown_picture())
+    model = editable(subject.checkpoint, before, stacks, shown_picture(), adapters)
     show(made, model, unfit, compare(subject, before, after, stacks, hidden), name)
     return WhatIf(subject, before if hidden else after, before, after, controls)
 
@@ -241,10 +244,12 @@ def compare(subject: Subject, before: Trace, after: Trace, stacks: Sequence[Lane
 
 
 def current() -> Experiment:
-    """Returns the experiment of the session, or of the address that it was opened with; the address follows it."""
-    state = st.session_state
-    if MADE not in state:
-        state[MADE], broken = from_link(st.query_params[ADDRESS]) if ADDRESS in st.query_params else (Experiment(), [])
+    """Returns the experiment of the session, or of the address that it was opened with, or that a link of another page
+    led to; the address follows it."""
+    state, address = st.session_state, st.query_params.get(ADDRESS)
+    if MADE not in state or (address is not None and address != state.get(READ, address) and not went_back()):
+        found, broken = (Experiment(), []) if address is None else from_link(address)
+        state[MADE] = state.get(MADE, found).replace_all(found.entries)
         state[SAID] = SILENT | {"broken": broken}
     made: Experiment = state[MADE]
     if not state.get(SAID, SILENT)["broken"]:  # else the address keeps what it says until an edit is made
@@ -253,6 +258,7 @@ def current() -> Experiment:
             st.query_params.pop(ADDRESS, None)
         elif st.query_params.get(ADDRESS) != link:
             st.query_params[ADDRESS] = link
+    state[READ] = st.query_params.get(ADDRESS, "")
     return made
 
 
@@ -329,6 +335,8 @@ def carry_out(made: Experiment, asked: Mapping[str, Any]) -> Experiment:
             return made.switch(number, on)
         case {"do": "all", "on": bool(on)}:
             return made.switch_all(on)
+        case {"do": "strength", "number": int(number), "value": int(value) | float(value)}:
+            return set_strength(made, number, value)
         case {"do": "remove", "number": int(number)}:
             return made.remove(number)
         case {"do": "clear"}:
@@ -344,6 +352,17 @@ def carry_out(made: Experiment, asked: Mapping[str, Any]) -> Experiment:
             leave()
             return made
     raise ValueError("The panel asked for something this page does not know; reload the page.")
+
+
+def set_strength(made: Experiment, number: int, value: float) -> Experiment:
+    """Raises ValueError for an edit that has none."""
+    edit = made.entries[number].edit if 0 <= number < len(made.entries) else None
+    if not isinstance(edit, ApplyAdapter):
+        raise ValueError("Only an adapter has a strength to set; reload the page.")
+    draft = st.session_state.get(DRAFT)
+    if draft is not None and draft.number == number:
+        del st.session_state[DRAFT]
+    return made.change(number, replace(edit, strength=float(value)))
 
 
 def leave() -> None:
