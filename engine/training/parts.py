@@ -45,8 +45,8 @@ def learning_names(names: Sequence[str], parts: str | tuple[str, ...]) -> frozen
         if not chosen:
             known = dict.fromkeys(match[0] if (match := BLOCK.match(name)) else name.split(".")[0] for name in names)
             raise ValueError(
-                f'train.parts must be "all", "head", "last N blocks", "lora" or a list of parts ({", ".join(known)} or '
-                f"what is in them), got {part!r:.80}, which names nothing in this model; choose among those."
+                f'train.parts must be "all", "head", "last N blocks", "lora" or a list of parts ({", ".join(known)}, '
+                f"or what is in them), got {part!r:.80}, which names nothing in this model; choose among those."
             )
         found |= chosen
     if not found:
