@@ -209,3 +209,10 @@ def test_an_uploaded_adapter_is_called_as_it_was_uploaded(tmp_path: Path) -> Non
     (adapter,) = library.checkpoint(uploaded).adapters
     assert adapter.name == "mine" and find_adapter(adapter.key).name == "mine"
     assert library.adapter_folder(adapter.key) is None
+
+
+def test_an_export_stays_in_its_zip_whatever_the_adapter_is_called(pirate: Path, tmp_path: Path) -> None:
+    checkpoint = library.checkpoint(name(pirate))
+    checkpoint = replace(checkpoint, adapters=tuple(replace(each, name="..") for each in checkpoint.adapters))
+    with ZipFile(export_adapters(checkpoint, tmp_path)) as zipped:
+        assert zipped.namelist() == ["adapter/adapter_config.json", "adapter/adapter_model.safetensors"]
