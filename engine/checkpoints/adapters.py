@@ -324,7 +324,8 @@ def export_adapters(checkpoint: Checkpoint, folder: Path) -> Path:
     target = folder / "adapters.zip"
     with TemporaryDirectory(dir=folder) as made:
         for adapter in checkpoint.adapters:
-            write_adapter(adapter, checkpoint, Path(made) / adapter.key.partition("~")[0])
+            name = adapter.key.partition("~")[0].strip(".-") or "adapter"
+            write_adapter(adapter, checkpoint, Path(made) / name)
         zip_folder(Path(made), target)
     return target
 

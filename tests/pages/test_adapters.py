@@ -147,6 +147,18 @@ def test_the_form_offers_what_fits_and_its_strength_can_be_set(tmp_path: Path) -
     assert edits(opened(address={"model": "stories"}, experiment=made(first))) == [first]  # of the same shapes
 
 
+def test_what_runs_trained_for_a_model_is_offered_for_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(library, "RUNS_FOLDER", str(tmp_path))
+    keep(tmp_path / "sailor" / "adapter" / "sailor", seed=11)
+    (tmp_path / "broken" / "adapter" / "broken").mkdir(parents=True)
+    (tmp_path / "broken" / "adapter" / "broken" / "adapter_config.json").write_text("{")
+    app = press(new("adapter", opened(address={"model": "stories"})))
+    (edit,) = edits(app)
+    assert sent(app, "experiment")[0]["entries"][0]["words"] == "adapter “sailor” at 1"
+    assert library.adapter_folder(edit.adapter) == tmp_path / "sailor" / "adapter" / "sailor"
+    assert library.run_adapters("everyday") == []
+
+
 def test_a_model_that_none_fits_says_how_to_get_one(pirate: Path) -> None:
     app = opened(address={"model": "digits-vit"}, experiment=made(ApplyAdapter.of(own(pirate))))
     panel = sent(app, "experiment")[0]
@@ -197,3 +209,10 @@ def test_an_uploaded_adapter_is_called_as_it_was_uploaded(tmp_path: Path) -> Non
     (adapter,) = library.checkpoint(uploaded).adapters
     assert adapter.name == "mine" and find_adapter(adapter.key).name == "mine"
     assert library.adapter_folder(adapter.key) is None
+
+
+def test_an_export_stays_in_its_zip_whatever_the_adapter_is_called(pirate: Path, tmp_path: Path) -> None:
+    checkpoint = library.checkpoint(name(pirate))
+    checkpoint = replace(checkpoint, adapters=tuple(replace(each, name="..") for each in checkpoint.adapters))
+    with ZipFile(export_adapters(checkpoint, tmp_path)) as zipped:
+        assert zipped.namelist() == ["adapter/adapter_config.json", "adapter/adapter_model.safetensors"]

@@ -53,7 +53,7 @@ def long_text(subject: Subject, lanes: Sequence[Lane], controls: Sequence[Edit])
     `controls` are the edits that the page's own controls make.
     """
     made = current()
-    adapters = known_adapters(subject.checkpoint, made)
+    adapters = known_adapters(subject.name, subject.checkpoint, made)
     before = run(subject, lanes, controls)
     after, unfit = run_edits(subject, lanes, controls, made, before)
     changed = after.made.edits != before.made.edits

@@ -20,7 +20,8 @@ AS_STORED = "as stored"
 NUMBERS = {"float32": torch.float32, AS_STORED: None}
 FILES = [".safetensors", ".bin", ".pt", ".pth", ".json", ".txt", ".model", ".spm", ".md", ".zip"]
 TYPED, WANTED = "typed model", "wanted of the hub"  # in the session state
-USUAL = ("model", "pytorch_model", "ckpt", "latest", "checkpoint", "0_Transformer")  # names that say nothing
+# Names that say nothing.
+USUAL = ("model", "adapter_model", "pytorch_model", "ckpt", "latest", "checkpoint", "0_Transformer")
 
 
 def open_row() -> None:

@@ -16,12 +16,13 @@ from pages.controls.share.visitor import recent
 KEYS = "adapters opened"  # in the session state
 
 
-def known_adapters(checkpoint: Checkpoint, made: Experiment) -> list[Adapter]:
-    """Those of the checkpoint, of what this person opened besides and everybody sees, and those that edits name, as far
-    as they are in memory."""
-    opened = [library.checkpoint(name) for name in (*library.names(), *recent()) if library.checkpoint.has(name)]
+def known_adapters(name: str, checkpoint: Checkpoint, made: Experiment) -> list[Adapter]:
+    """Those of the checkpoint, those that runs trained for it, those of what this person opened besides and everybody
+    sees, and those that edits name, as far as they are in memory."""
+    others = [*library.names(), *recent()]
+    opened = [library.checkpoint(other) for other in others if library.checkpoint.has(other)]
     keys: dict[str, None] = st.session_state.setdefault(KEYS, {})
-    own = [keep_adapter(adapter) for adapter in checkpoint.adapters]
+    own = [keep_adapter(adapter) for adapter in (*checkpoint.adapters, *library.run_adapters(name))]
     keys.update(dict.fromkeys(keep_adapter(adapter) for one in opened for adapter in one.adapters))
     named = [entry.edit.adapter for entry in made.entries if isinstance(entry.edit, ApplyAdapter)]
     found = []

@@ -109,7 +109,7 @@ def write_on(subject: Subject, before: Sequence[Edit], after: Sequence[Edit]) ->
 def what_if(subject: Subject, controls: Sequence[Edit] = ()) -> WhatIf:
     """`controls` are the edits that the page's own controls make: both runs that are compared have them."""
     made, read = current(), subject.reading
-    adapters = known_adapters(subject.checkpoint, made)
+    adapters = known_adapters(subject.name, subject.checkpoint, made)
     before = library.traces.trace(subject.name, read.read, controls, read.target)
     after, unfit = run_edits(subject, controls, made, before)
     stacks = lanes(subject.checkpoint, read)
