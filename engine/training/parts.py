@@ -4,8 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from torch import nn
+
+from engine.checkpoints.assemble import build_without_memory, list_parameters
+from engine.model.layers.lora import new_adapter
+
+if TYPE_CHECKING:
+    from engine.training.base import Transfer
+    from engine.training.recipe import Recipe
 
 BLOCK = re.compile(r"(?:encoder\.|decoder\.)?blocks\.\d+")
 LAST = re.compile(r"last (\d{1,6}) blocks?", re.ASCII)
@@ -60,3 +68,15 @@ def depths(names: Sequence[str]) -> dict[str, int]:
     blocks = list(dict.fromkeys(match[0] for match in map(BLOCK.match, names) if match))
     depth = {"head": 0, "embed": len(blocks) + 1} | {name: len(blocks) - at for at, name in enumerate(blocks)}
     return {name: depth[gradient_part(name)] for name in names}
+
+
+def count_learning(recipe: Recipe, transfer: Transfer | None) -> tuple[int, int]:
+    """Number of parameters that learn, and of all that the model has with its adapter."""
+    sizes = {name: tensor.numel() for name, tensor in list_parameters(recipe.model).items()}
+    if recipe.train.parts != "lora":
+        chosen = learning_names(list(sizes), recipe.train.parts)
+        return sum(sizes[name] for name in chosen), sum(sizes.values())
+    adapter = new_adapter(build_without_memory(recipe.model), recipe.lora.targets, recipe.lora.rank)
+    own = sum(tensor.numel() for tensor in adapter.tensors)
+    new = sum(sizes.get(name, 0) for name in (transfer.new if transfer is not None else ()))
+    return own + new, own + sum(sizes.values())

@@ -148,7 +148,7 @@ def _line(message: str, section: str, places: dict[str, int]) -> int | None:
 
 
 def write_recipe(recipe: Recipe) -> str:
-    """TOML that `parse_recipe` reads back to an equal recipe; what learns, and how, is said where not all of it does."""
+    """TOML that `parse_recipe` reads back to an equal recipe; [train] and [lora] where they say anything."""
     usual = {name for name, table in (("train", Train()), ("lora", Lora())) if getattr(recipe, name) == table}
     return as_toml({name: value for name, value in asdict(recipe).items() if name not in usual})
 

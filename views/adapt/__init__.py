@@ -1,0 +1,1 @@
+"""Charts of what a training changed of its base."""

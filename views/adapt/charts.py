@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import altair as alt
 import pandas as pd
+import plotly.graph_objects as go
+from plotly.subplots import make_subplots
 from torch import Tensor
 
 from engine.analysis.adaptation import MatrixChange
 from views.charts.template import AltairChart, colors
-from views.core.theme import Shade, ramp
+from views.core.theme import Shade, diverging_scale, ramp
 
 ROW, AROUND, HEIGHT = 26, 110, 260  # CSS pixels
+RANKS = 64
 
 
 def matrix_table(changes: Sequence[MatrixChange]) -> pd.DataFrame:
@@ -47,23 +50,41 @@ def _heat(table: pd.DataFrame, shade: Shade, across: str, title: str) -> AltairC
 
 def spectrum_table(changes: dict[str, tuple[Tensor, Tensor]]) -> pd.DataFrame:
     """`changes` has by its name the singular values of a change, and what the best matrix of each rank catches of it.
-    Table: of, rank (from 1), singular value, caught."""
+    Table: of, rank (from 1, up to RANKS), singular value, caught."""
     rows = [
         (name, rank, float(value), float(share))
         for name, (values, shares) in changes.items()
-        for rank, (value, share) in enumerate(zip(values, shares, strict=True), 1)
+        for rank, (value, share) in enumerate(zip(values[:RANKS], shares[:RANKS], strict=True), 1)
     ]
     return pd.DataFrame(rows, columns=["of", "rank", "singular value", "caught"])
 
 
 def draw_spectrum(table: pd.DataFrame, shade: Shade) -> AltairChart:
     """Both over the rank: singular values, and the bound on what that rank can catch (Eckart & Young 1936)."""
-    hues = [colors(shade)[role] for role in ("attention", "query", "value", "probability")]
-    lines = alt.Chart(table, height=HEIGHT).mark_line(point=True).encode(
+    hues = [colors(shade)[role] for role in ("attention", "value")]
+    lines = alt.Chart(table, height=HEIGHT).encode(
         x=alt.X("rank:Q", title="rank"),
-        color=alt.Color("of:N", title=None, scale=alt.Scale(range=hues), legend=alt.Legend(orient="top")),
+        color=alt.Color("of:N", title=None, sort=None, scale=alt.Scale(range=hues), legend=alt.Legend(orient="top")),
         tooltip=["of", "rank", alt.Tooltip("singular value", format=".6g"), alt.Tooltip("caught", format=".4%")],
     )  # fmt: skip
-    values = lines.encode(y=alt.Y("singular value:Q", title="singular value of the change"))
-    shares = lines.encode(y=alt.Y("caught:Q", title="caught by the best of that rank", axis=alt.Axis(format="%")))
-    return alt.hconcat(values, shares)
+    values = lines.mark_line(point=True).encode(y=alt.Y("singular value:Q", title="singular value of the change"))
+    shares = lines.mark_line(strokeDash=[5, 4], point=True).encode(
+        y=alt.Y("caught:Q", title="caught by the best of that rank", axis=alt.Axis(format="%"))
+    )
+    return alt.hconcat(values.properties(width=440), shares.properties(width=440))
+
+
+def draw_matrices_beside(matrices: Mapping[str, Tensor], shade: Shade) -> go.Figure:
+    """Matrices of one shape side by side, out in, each on a signed scale of its own largest element."""
+    figure = make_subplots(1, len(matrices), subplot_titles=list(matrices), horizontal_spacing=0.06)
+    scale = diverging_scale(shade, "value")
+    for column, matrix in enumerate(matrices.values(), 1):
+        most = float(matrix.abs().max()) or 1.0
+        bar = {"orientation": "h", "x": (column - 0.5) / len(matrices), "y": -0.3, "len": 0.25, "thickness": 8}
+        heat = go.Heatmap(z=matrix.numpy(), zmin=-most, zmax=most, colorscale=scale, colorbar=bar,
+            hovertemplate="out %{y}, in %{x}: %{z:.6g}<extra></extra>",
+        )  # fmt: skip
+        figure.add_trace(heat, 1, column)
+        figure.update_yaxes(autorange="reversed", row=1, col=column)
+    figure.update_layout(height=420, margin_b=90)
+    return figure

@@ -10,7 +10,7 @@ from typing import Any
 import streamlit as st
 
 from engine.runtime import library, limits, opened
-from engine.training import Recipe
+from engine.training import Recipe, model_of_base
 from engine.training.recipe_file import as_toml, parse_recipe
 from pages.controls.model_input.model_input import looked_at
 from pages.controls.share.links import as_text
@@ -34,9 +34,8 @@ def plan_adaptation() -> Plan:
     row = st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="task row")
     with row:
         task = st.selectbox(
-            "learn from", [*tasks, OWN], list(tasks).index(FIRST), key="adapt", bind="query-params",
-            format_func=lambda name: "your own data" if name == OWN else name.replace("-", " "), width=190,
-        )  # fmt: skip
+            "learn from", [*tasks, OWN], list(tasks).index(FIRST), key="adapt", bind="query-params", width=190
+        )
     about = st.container(key="about the task")
     if task == OWN:
         own = own_data()
@@ -109,8 +108,10 @@ def on_base(recipe: Recipe, base: str, parts: str) -> Recipe:
     it."""
     said: dict[str, Any] = asdict(recipe) | {"base": keep_base(base), "model": {}}
     said["train"] = said["train"] | {"parts": parts}
-    if recipe.objective.kind in ("classification", "token_classification") and recipe.model.head.classes:
-        said["model"] = {"head": {"kind": recipe.model.head.kind, "classes": recipe.model.head.classes}}
+    if classes := recipe.model.head.classes:
+        language = recipe.objective.language_weight > 0
+        model = model_of_base(said["base"], recipe.objective.kind, recipe.data.kind, language)
+        said["model"] = {"head": asdict(replace(model.head, classes=classes))}
     return parse_recipe(as_toml(said), "recipe")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 
+import pandas as pd
 import streamlit as st
 
 from engine.analysis.adaptation import caught, change_of, matrix_changes, pattern_changes, singular_values
@@ -15,12 +16,22 @@ from engine.training import Recipe
 from engine.training.base import read_transfer
 from engine.training.comparison import held_out_examples, held_out_loss, old_model, recipe_of_base, texts_of
 from engine.training.folder import RunFolder
+from engine.training.parts import count_learning
 from engine.training.recipe_file import read_recipe
+from engine.training.runs import runs
 from pages.controls.share.links import as_text
 from pages.controls.train.run_state import newest_weights
 from pages.controls.train.session import Session
-from views.adapt.charts import draw_heads, draw_matrices, draw_spectrum, head_table, matrix_table, spectrum_table
-from views.charts.show import show_altair
+from views.adapt.charts import (
+    draw_heads,
+    draw_matrices,
+    draw_matrices_beside,
+    draw_spectrum,
+    head_table,
+    matrix_table,
+    spectrum_table,
+)
+from views.charts.show import show_altair, show_plotly
 
 COMPARE = "pages/explore/compare.py"
 TEXTS, BATCHES = 8, 4  # on which patterns, and losses, are compared
@@ -54,7 +65,7 @@ def draw(run: RunFolder, recipe: Recipe, weights: Path, name: str) -> None:
             icon=":material/arrow_forward:", query_params={"a_model": recipe.base, "b_model": f"run: {name}"},
         )  # fmt: skip
     draw_changes(run, recipe, weights, base, result)
-    draw_matrix(base, result)
+    draw_matrix(run, recipe, base, result)
 
 
 @st.cache_resource(max_entries=4, show_spinner=False)
@@ -104,12 +115,58 @@ def draw_changes(run: RunFolder, recipe: Recipe, weights: Path, base: Transforme
         )
 
 
-def draw_matrix(base: Transformer, result: Transformer) -> None:
+def draw_matrix(run: RunFolder, recipe: Recipe, base: Transformer, result: Transformer) -> None:
     names = [one.name for one in matrix_changes(base, result) if one.relative]
     if not names:
         st.caption("No matrix of the blocks has changed: only the head learns.")
         return
-    name = st.selectbox("change of", names, key="changed matrix", width=260)
-    values = singular_values(change_of(base, result, name)[1])
-    table = spectrum_table({name: (values, caught(values))})
+    others = runs_of(recipe.base, run)
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+        name = st.selectbox("change of", names, key="changed matrix", width=220)
+        beside = st.selectbox("beside that of", ["", *others], key="beside run", width=260) if others else ""
+    before, change = change_of(base, result, name)
+    spectra = {run.path.name: change}
+    if beside and (weights := newest_weights(others[beside])) is not None:
+        spectra[beside] = change_of(base, adapted(weights, weights.stat().st_mtime_ns), name)[1]
+    values = {title: singular_values(one) for title, one in spectra.items()}
+    table = spectrum_table({title: (one, caught(one)) for title, one in values.items()})
     show_altair(partial(draw_spectrum, table), key="spectrum")
+    st.caption(
+        "Dashed: what the best matrix of each rank catches of a change (Eckart & Young 1936), the most that an adapter "
+        "of that rank could do."
+    )
+    written = "B A" if recipe.train.parts == "lora" else "ΔW"
+    show_plotly(partial(draw_matrices_beside, {"W": before, written: change, f"W + {written}": before + change}),
+        key="three matrices", alt=f"{name} before, what was added, and after",
+    )  # fmt: skip
+    st.dataframe(trained_table({run.path.name: run, **others}), hide_index=True, key="trained", width="content")
+
+
+def runs_of(base: str, but: RunFolder) -> dict[str, RunFolder]:
+    """The other runs that began with that base and have weights, by name."""
+    found = {}
+    for one in runs():
+        folder = RunFolder(one.path)
+        if one.path != but.path and one.parameters is not None and base_of(folder) == base:
+            found[one.name] = folder
+    return found
+
+
+def base_of(run: RunFolder) -> str:
+    try:
+        return read_recipe(run.recipe).base
+    except (ValueError, OSError):
+        return ""  # the table of runs says what is wrong with it
+
+
+def trained_table(found: dict[str, RunFolder]) -> pd.DataFrame:
+    """What each of the runs trained, of how much, how fast, and how good it was in the end."""
+    rows = []
+    for name, folder in found.items():
+        recipe, line = read_recipe(folder.recipe), folder.read_metrics()[-1]
+        parts = recipe.train.parts if isinstance(recipe.train.parts, str) else ", ".join(recipe.train.parts)
+        learned, whole = count_learning(recipe, read_transfer(folder.path))
+        pace = line["seconds"] / line["step"] if line["step"] else None
+        rows.append((name, parts, learned, whole, learned / whole, pace, line["held_out_loss"]))
+    columns = ["run", "what learns", "trained", "of", "share", "seconds a step", "held-out loss"]
+    return pd.DataFrame(rows, columns=columns)

@@ -1,0 +1,109 @@
+"""The page Adapt without a browser: what it would train, of which base, and what it says of what was trained."""
+
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+import torch
+from streamlit.testing.v1 import AppTest
+
+from engine import load, run
+from engine.analysis.adaptation import caught, change_of, matrix_changes, pattern_changes, singular_values
+from engine.runtime import library, opened
+from engine.training import Recipe, read_recipe
+from engine.training.comparison import held_out_examples, held_out_loss, old_model, recipe_of_base, texts_of
+from engine.training.folder import RunFolder
+from pages.controls.train.adapt_plan import FOLDER, on_base
+from pages.controls.train.presets import presets
+from pages.controls.train.session import ADAPTED, Session
+
+APP = str(Path(__file__).parents[2] / "app.py")
+
+
+def page(**query: str) -> AppTest:
+    app = AppTest.from_file(APP, default_timeout=120).switch_page("pages/train/adapt.py")
+    for name, value in query.items():
+        app.query_params[name] = value
+    return app
+
+
+def plan(app: AppTest) -> Recipe | None:
+    assert not app.exception, app.exception
+    session: Session = app.session_state["training"]
+    return session.plan
+
+
+def told(app: AppTest) -> str:
+    return " ".join(one.value for one in app.warning).replace("\\", "")
+
+
+def test_a_visitor_meets_a_finished_run_and_the_recipe_that_made_it() -> None:
+    app = page().run()
+    recipe = plan(app)
+    assert recipe is not None and (recipe.base, recipe.train.parts) == ("stories-bert", "all")
+    made = read_recipe(ADAPTED / "recipe.toml")
+    assert recipe == replace(made, machine=recipe.machine) and recipe.model.head.pooler and not app.warning
+    assert load(RunFolder(ADAPTED).snapshot(200)).model.config.head.kind == "sequence"
+
+
+@pytest.mark.parametrize("name", [path.stem for path in sorted(FOLDER.glob("*.toml"))])
+def test_every_shipped_recipe_can_start(name: str) -> None:
+    recipe = plan(page(adapt=name).run())
+    assert recipe is not None and recipe.base == presets(FOLDER)[name].recipe.base
+
+
+def test_any_model_that_is_here_can_be_the_base_and_any_part_of_it_learn() -> None:
+    app = page(adapt="sentiment", base="stories").run()
+    recipe = plan(app)
+    assert recipe is not None and recipe.base == "stories" and recipe.model.head.read == "last"  # a GPT's
+    app.selectbox[2].select("lora").run()
+    recipe = plan(app)
+    assert recipe is not None and recipe.train.parts == "lora" and recipe.lora.targets == ("attn.q", "attn.v")
+    app = page(adapt="tagging", base="infill").run()
+    assert plan(app) is None and told(app)  # its mask cannot serve tags
+
+
+def test_an_upload_stays_where_a_training_finds_it(tmp_path: Path) -> None:
+    folder = TemporaryDirectory(dir=tmp_path)
+    load("stories").save(Path(folder.name))
+    name = library.offer(library.Opening(Path(folder.name), title="mine", folder=folder))
+    recipe = on_base(presets(FOLDER)["supervised"].recipe, name, "last 1 blocks")
+    assert recipe.base == name and recipe.train.parts == "last 1 blocks" and recipe.model.head.language
+    kept = library.Opening.from_lasting(opened.find_path(library.RUNS_FOLDER, name) or {})
+    assert Path(kept.source).is_dir() and not Path(kept.source).is_relative_to(tmp_path)
+
+
+def test_what_has_changed_is_what_the_two_models_say() -> None:
+    base = load("stories-bert").model
+    recipe = read_recipe(ADAPTED / "recipe.toml")
+    result = load(RunFolder(ADAPTED).snapshot(200)).model
+    (examples,) = held_out_examples(recipe, 1)
+    texts = texts_of(examples, 2)
+    moved = pattern_changes(base, result, texts)
+    by_hand = torch.cat(
+        [
+            (run(result, text).stack("attn.pattern") - run(base, text).stack("attn.pattern")).abs().sum(-1)[:, 0] / 2
+            for text in texts
+        ],
+        -1,
+    ).mean(-1)
+    torch.testing.assert_close(moved.float(), by_hand, rtol=1e-4, atol=1e-6)
+    (one,) = (each for each in matrix_changes(base, result) if each.name == "blocks.1.attn.q")
+    before, change = change_of(base, result, one.name)
+    assert one.relative == pytest.approx(float(change.norm() / before.norm()), rel=1e-5)
+    shares = caught(singular_values(change))
+    u, s, v = torch.linalg.svd(change.double())
+    best = (u[:, :3] * s[:3]) @ v[:3]
+    left = (change.double() - best).norm() ** 2 / change.double().norm() ** 2
+    assert float(shares[2]) == pytest.approx(1 - float(left), abs=1e-9) and float(shares[-1]) == pytest.approx(1)
+
+
+def test_what_was_forgotten_is_the_old_loss_under_the_old_head() -> None:
+    base, old = load("stories-bert").model, recipe_of_base("stories-bert")
+    assert old is not None and recipe_of_base("nobody") is None
+    examples = held_out_examples(old, 1)
+    same = held_out_loss(old_model(base, base), examples)
+    assert same == held_out_loss(base, examples) and 0 < same < 3
+    result = load(RunFolder(ADAPTED).snapshot(200)).model
+    assert held_out_loss(old_model(base, result), examples) > same
