@@ -3,14 +3,16 @@
 import streamlit as st
 
 from pages.controls.share.links import honour_link
-from pages.controls.train.adapt_plan import FIRST, plan_adaptation
+from pages.controls.train.adapt_plan import FIRST, plan_adaptation, steer_language
 from pages.controls.train.before_after import before_after
 from pages.controls.train.laboratory import draw_laboratory, training_session
 from pages.controls.train.session import ADAPTED
 
 honour_link({})
 session, plan = training_session(ADAPTED), plan_adaptation()
+if run := st.query_params.get("run", ""):
+    steer_language(session, run)
 recorded = ADAPTED if st.session_state.adapt == FIRST else None
 draw_laboratory(session, plan, recorded)
-if (run := st.query_params.get("run", "")) or recorded:
+if run or recorded:
     before_after(session, run)

@@ -11,9 +11,11 @@ from streamlit.testing.v1 import AppTest
 from engine import load, run
 from engine.analysis.adaptation import caught, change_of, matrix_changes, pattern_changes, singular_values
 from engine.runtime import library, opened
-from engine.training import Recipe, read_recipe
+from engine.training import Recipe, read_recipe, write_recipe
 from engine.training.comparison import held_out_examples, held_out_loss, old_model, recipe_of_base, texts_of
+from engine.training.control import read_order
 from engine.training.folder import RunFolder
+from engine.training.status import Status, write_status
 from pages.controls.train.adapt_plan import FOLDER, on_base
 from pages.controls.train.presets import presets
 from pages.controls.train.session import ADAPTED, Session
@@ -57,9 +59,15 @@ def test_any_model_that_is_here_can_be_the_base_and_any_part_of_it_learn() -> No
     app = page(adapt="sentiment", base="stories").run()
     recipe = plan(app)
     assert recipe is not None and recipe.base == "stories" and recipe.model.head.read == "last"  # a GPT's
-    app.selectbox[2].select("lora").run()
+    next(one for one in app.selectbox if one.label == "what learns").select("last 2 blocks").run()
     recipe = plan(app)
-    assert recipe is not None and recipe.train.parts == "lora" and recipe.lora.targets == ("attn.q", "attn.v")
+    assert recipe is not None and recipe.train.parts == "last 2 blocks"
+    app.button_group(key="way").set_value("LoRA").run()
+    next(one for one in app.multiselect).set_value(["attn.out"]).run()
+    recipe = plan(app)
+    assert recipe is not None and recipe.train.parts == "lora" and recipe.lora.targets == ("attn.out",)
+    next(one for one in app.number_input if one.label == "rank").set_value(200).run()
+    assert plan(app) is None and "must lie in 1..128, got 200" in told(app)
     app = page(adapt="tagging", base="infill").run()
     assert plan(app) is None and told(app)  # its mask cannot serve tags
 
@@ -68,8 +76,8 @@ def test_an_upload_stays_where_a_training_finds_it(tmp_path: Path) -> None:
     folder = TemporaryDirectory(dir=tmp_path)
     load("stories").save(Path(folder.name))
     name = library.offer(library.Opening(Path(folder.name), title="mine", folder=folder))
-    recipe = on_base(presets(FOLDER)["supervised"].recipe, name, "last 1 blocks")
-    assert recipe.base == name and recipe.train.parts == "last 1 blocks" and recipe.model.head.language
+    recipe = on_base(presets(FOLDER)["supervised"].recipe, name)
+    assert recipe.base == name and recipe.model.head.language
     kept = library.Opening.from_lasting(opened.find_path(library.RUNS_FOLDER, name) or {})
     assert Path(kept.source).is_dir() and not Path(kept.source).is_relative_to(tmp_path)
 
@@ -107,3 +115,15 @@ def test_what_was_forgotten_is_the_old_loss_under_the_old_head() -> None:
     assert same == held_out_loss(base, examples) and 0 < same < 3
     result = load(RunFolder(ADAPTED).snapshot(200)).model
     assert held_out_loss(old_model(base, result), examples) > same
+
+
+def test_lambda_of_a_running_training_is_a_slider_that_it_follows(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = RunFolder(Path(library.RUNS_FOLDER) / "weighed")
+    run.path.mkdir(parents=True)
+    run.recipe.write_text(write_recipe(presets(FOLDER)["supervised"].recipe), encoding="utf-8")
+    write_status(run.status, Status("paused", 3, 200))
+    app = page(run="weighed").run()
+    (slider,) = (one for one in app.slider if one.label.startswith("λ of this run"))
+    assert slider.value == 0.5
+    slider.set_value(1.5).run()
+    assert read_order(run.control).language_weight == 1.5

@@ -3,39 +3,46 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Mapping
 from dataclasses import asdict, replace
 from pathlib import Path, PurePath
 from typing import Any
 
 import streamlit as st
 
+from engine.model.layers.lora import list_linears
 from engine.runtime import library, limits, opened
 from engine.training import Recipe, model_of_base
-from engine.training.recipe_file import as_toml, parse_recipe
+from engine.training.control import read_order, set_language_weight
+from engine.training.folder import RunFolder
+from engine.training.recipe import Lora, Train
+from engine.training.recipe_file import as_toml, parse_recipe, read_recipe
+from engine.training.status import ACTIVE, read_status
 from pages.controls.model_input.model_input import looked_at
 from pages.controls.share.links import as_text
 from pages.controls.share.visitor import recent
-from pages.controls.train.presets import OWN, presets
+from pages.controls.train.presets import OWN, Preset, presets
 from pages.controls.train.recipe_form import Form
 from pages.controls.train.recipe_plan import Plan, begin_recipe, keep, read, show_link_state
-from pages.controls.train.session import ADAPTED
+from pages.controls.train.session import ADAPTED, Session
 from pages.controls.train.user_data import SHARED as DATA
 from pages.controls.train.user_data import own_data
 
 FOLDER = ADAPTED.parent
 FIRST = "sentiment"  # what the recorded run has learned
-PARTS = {"all": "all of it", "head": "the head alone", "lora": "an adapter (LoRA)"}
+WAYS = ("Fine-tune", "LoRA")
 KEPT = ".bases"  # in the folder of the runs: uploads that something is trained from
 
 
 def plan_adaptation() -> Plan:
     """Draws the controls."""
     tasks = presets(FOLDER)
+    way = choose_way(tasks)
+    names = sorted(tasks, key=lambda name: (tasks[name].recipe.train.parts == "lora") != (way == "LoRA"))
     row = st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="task row")
+    more = st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="what learns")
     with row:
-        task = st.selectbox(
-            "learn from", [*tasks, OWN], list(tasks).index(FIRST), key="adapt", bind="query-params", width=190
-        )
+        task = st.selectbox("learn from", [*names, OWN], key="adapt", bind="query-params", width=190)
     about = st.container(key="about the task")
     if task == OWN:
         own = own_data()
@@ -48,13 +55,14 @@ def plan_adaptation() -> Plan:
         published, name = tasks[task].recipe, task
     with row:
         base = choose_base(published)
-        parts = choose_parts(base, published)
+    with more:
+        published = choose_adapter(base, published) if way == "LoRA" else choose_parts(base, published)
     try:
-        preset = on_base(published, base, parts)
+        preset = on_base(published, base)
     except ValueError as error:
         st.warning(as_text(str(error).removeprefix("recipe: ")))
         return Plan(name, None, str(error))
-    task = f"{task} on {base}, {parts}"
+    task = f"{task} on {base}, {published.train}, {published.lora}, {published.objective.language_weight}"
     recipe, turn = begin_recipe(task, preset)
     with row:
         seed = st.number_input("seed", 0, 2**31 - 1, recipe.seed, key=f"{turn} seed", width=110)
@@ -87,27 +95,73 @@ def may_learn(name: str) -> bool:
     return not name.startswith("digits-")
 
 
-def choose_parts(base: str, published: Recipe) -> str:
-    """What learns, by the number of blocks that the base has."""
-    own = published.train.parts if isinstance(published.train.parts, str) else "all"
-    try:
-        layers = library.checkpoint(base).config.layers
-    except (ValueError, OSError):
-        layers = 1  # the plan says why it does not open
-    last = {f"last {n} blocks": f"its last {n} blocks" for n in (1, 2, 4) if n < layers}
-    named = {"all": PARTS["all"], **last, "head": PARTS["head"], "lora": PARTS["lora"]}
+def choose_way(tasks: Mapping[str, Preset]) -> str:
+    """Fine-tuning or LoRA: as the task of a link is learned, until a person chooses."""
+    named = tasks.get(st.query_params.get("adapt", FIRST))
+    st.session_state.setdefault("way", WAYS[named is not None and named.recipe.train.parts == "lora"])
+    return str(st.segmented_control("way", WAYS, key="way", required=True, label_visibility="collapsed"))
+
+
+def choose_parts(base: str, published: Recipe) -> Recipe:
+    """The recipe with what learns of the base, and how."""
+    train, key = published.train, f"{published.objective.kind} {published.objective.language_weight}"
+    own = train.parts if isinstance(train.parts, str) and train.parts != "lora" else "all"
+    last = {f"last {n} blocks": f"its last {n} blocks" for n in (1, 2, 4) if n < blocks_of(base)}
+    named = {"all": "all of it", **last, "head": "the head alone"}
     options = list(named)
     at = options.index(own) if own in options else 0
-    return st.selectbox("what learns", options, at, named.__getitem__, key=f"parts {published.objective.kind} {own}",
-        width=190,
+    parts = st.selectbox("what learns", options, at, named.__getitem__, key=f"parts {key}", width=190)
+    decay = st.number_input("rate by depth", 0.1, 1.0, train.decay, 0.05, key=f"decay {key}", width=130,
+        help="The learning rate of each block is that of the block above it times this (Howard & Ruder 2018).",
     )  # fmt: skip
+    patience = st.number_input("patience", 0, 100, train.patience, key=f"patience {key}", width=110,
+        help="Held-out measurements without a better loss after which training ends; the best step's weights are put "
+        "back. 0: never.",
+    )  # fmt: skip
+    objective = published.objective
+    if objective.language_weight:
+        weight = st.number_input("λ, next-token loss", 0.05, 5.0, objective.language_weight, 0.05, key=f"λ {key}",
+            width=150, help="The label's loss plus λ times that of the next token (Radford et al. 2018, 3.2).",
+        )  # fmt: skip
+        objective = replace(objective, language_weight=weight)
+    return replace(published, train=Train(parts, decay, patience), objective=objective)
 
 
-def on_base(recipe: Recipe, base: str, parts: str) -> Recipe:
+def choose_adapter(base: str, published: Recipe) -> Recipe:
+    """The recipe with an adapter that learns on the linear maps which are chosen."""
+    lora, known = published.lora, maps_of(base)
+    usual = [name for name in lora.targets if name in known]
+    targets = st.multiselect("matrices, of every block", known, usual, key=f"targets {usual} {known}", width=330)
+    rank = st.number_input("rank", 1, 256, lora.rank, key=f"rank {lora.rank}", width=110)
+    alpha = st.number_input("alpha", 0.5, 512.0, lora.alpha, 1.0, key=f"alpha {lora.alpha}", width=120,
+        help="What is added is scaled by alpha / rank (Hu et al. 2022, 4.1), or alpha / √rank where it is stabilised.",
+    )  # fmt: skip
+    stabilised = st.toggle("rank-stabilised", lora.rank_stabilised, key="rank stabilised")
+    dropout = st.number_input("dropout", 0.0, 0.9, lora.dropout, 0.05, key=f"dropout {lora.dropout}", width=110)
+    adapter = Lora(rank, alpha, tuple(targets or lora.targets), stabilised, dropout)
+    return replace(published, train=replace(published.train, parts="lora"), lora=adapter)
+
+
+def blocks_of(base: str) -> int:
+    try:
+        return library.checkpoint(base).config.layers
+    except (ValueError, OSError):
+        return 1  # the plan says why it does not open
+
+
+def maps_of(base: str) -> list[str]:
+    """The linear maps of a block that an adapter can act on, without their block."""
+    try:
+        linears = list_linears(library.checkpoint(base).model)
+    except (ValueError, OSError):
+        return []
+    return list(dict.fromkeys(name.partition("blocks.")[2].partition(".")[2] for name in linears if "blocks." in name))
+
+
+def on_base(recipe: Recipe, base: str) -> Recipe:
     """The recipe for another checkpoint to begin with. Raises ValueError, with a sentence, where that cannot learn
     it."""
     said: dict[str, Any] = asdict(recipe) | {"base": keep_base(base), "model": {}}
-    said["train"] = said["train"] | {"parts": parts}
     if classes := recipe.model.head.classes:
         language = recipe.objective.language_weight > 0
         model = model_of_base(said["base"], recipe.objective.kind, recipe.data.kind, language)
@@ -126,3 +180,22 @@ def keep_base(name: str) -> str:
     opened.keep_path(library.RUNS_FOLDER, name, replace(how, source=place, folder=None).lasting)
     return name
 
+
+
+def steer_language(session: Session, name: str) -> None:
+    """A slider of λ that acts on the run `name` from its next step on, where that learns by such an objective."""
+    try:
+        run = RunFolder(session.changeable(name))
+        recipe, status = read_recipe(run.recipe), read_status(run.status)
+    except (ValueError, OSError):
+        return  # the view says why there is no such run, or whose it is
+    if not recipe.objective.language_weight or status is None or status.state not in ACTIVE:
+        return
+    ordered = read_order(run.control).language_weight
+    key = f"steer {name}"
+
+    def steer() -> None:
+        set_language_weight(run.path, st.session_state[key])
+
+    now = recipe.objective.language_weight if ordered is None else ordered
+    st.slider("λ of this run, from its next step on", 0.0, 5.0, now, 0.05, key=key, on_change=steer, width=330)

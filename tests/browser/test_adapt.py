@@ -1,0 +1,39 @@
+"""The page Adapt in a real browser: a checkpoint is taken further, and what has changed of it is measured."""
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.browser.harness import UVICORN, choose, expect, served
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LOUPE_RUNS", str(tmp_path_factory.mktemp("runs")))
+        with served(UVICORN, "/health", tmp_path_factory.mktemp("server") / "log") as found:
+            yield found
+
+
+def test_a_head_learns_on_a_body_that_stays_and_both_are_compared(
+    open_page: "Callable[..., Page]", address: str
+) -> None:
+    page = open_page(f"{address}/checkpoint?model=stories-bert")
+    page.get_by_role("link", name="Fine-tune this").click()
+    page.wait_for_url("**/adapt?*base=stories-bert*")
+    page.wait_for_selector(".lab[data-state=finished]")  # the recorded run
+    choose(page, "what learns", "the head alone")
+    page.get_by_role("button", name="Play").click()
+    page.wait_for_url("**run=stories-bert+sentiment*")
+    page.wait_for_selector(".lab[data-state=finished]", timeout=90_000)
+    page.get_by_text("Before and after: what has changed of the base").click()
+    page.get_by_text("71 taken over, 2 new (head.weight, head.bias), 7 left behind").wait_for()
+    expect(page.get_by_text("its held-out loss under its own head was")).to_contain_text("+0.0000 nats")
+    page.get_by_text("No matrix of the blocks has changed: only the head learns.").wait_for()
+    page.get_by_role("link", name="Compare stories-bert with stories-bert sentiment").click()
+    page.wait_for_selector(".compare[data-ready]")
+    expect(page.get_by_label("model of B")).to_have_value("run: stories-bert sentiment")
