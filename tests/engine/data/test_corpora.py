@@ -25,6 +25,7 @@ from engine.data.names import Names
 from engine.data.rewriting import Rewriting
 from engine.data.sentiment import Sentiment
 from engine.data.stories import tell
+from engine.data.task import Labelled
 from engine.data.translation import pair
 from engine.data.translation.task import Translation
 
@@ -56,7 +57,8 @@ def examples(task: object, method: str, count: int = 300) -> Callable[[int], Ite
     def both_parts(seed: int) -> Iterator[object]:
         for part in ("train", "held_out"):
             for example in islice(getattr(task, method)(part, seed), count):
-                yield example if isinstance(example, str) else astuple(example)
+                said = example if isinstance(example, str) else astuple(example)
+                yield said[:2] if isinstance(example, Labelled) and not example.pair else said
 
     return both_parts
 
