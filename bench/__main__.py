@@ -9,7 +9,7 @@ from os import getloadavg
 import torch
 from transformers.utils import logging
 
-from bench import attention, browser, forward, generation, lab, memory, opening, streaming, training
+from bench import attention, browser, finetuning, forward, generation, lab, memory, opening, streaming, training
 from bench.paired import Row
 from engine.runtime.memory import keep_freed_memory
 
@@ -21,8 +21,15 @@ TIMED = {
     "generation": generation.rows,
     "streaming": streaming.rows,
     "training": training.rows,
+    "finetuning": finetuning.rows,
 }
-TOLD = {"attention": attention.lines, "memory": memory.lines, "browser": browser.lines, "lab": lab.lines}
+TOLD = {
+    "attention": attention.lines,
+    "memory": memory.lines,
+    "browser": browser.lines,
+    "lab": lab.lines,
+    "finetuning": finetuning.lines,
+}
 
 
 def line(row: Row) -> str:
