@@ -9,7 +9,7 @@ from os import getloadavg
 import torch
 from transformers.utils import logging
 
-from bench import attention, browser, forward, generation, lab, memory, opening, streaming, training
+from bench import attention, browser, finetuning, forward, generation, lab, memory, opening, streaming, training
 from bench.paired import Row
 from engine.runtime.memory import keep_freed_memory
 
@@ -21,14 +21,22 @@ TIMED = {
     "generation": generation.rows,
     "streaming": streaming.rows,
     "training": training.rows,
+    "finetuning": finetuning.rows,
 }
-TOLD = {"attention": attention.lines, "memory": memory.lines, "browser": browser.lines, "lab": lab.lines}
+TOLD = {
+    "attention": attention.lines,
+    "memory": memory.lines,
+    "browser": browser.lines,
+    "lab": lab.lines,
+    "finetuning": finetuning.lines,
+}
 
 
 def line(row: Row) -> str:
     reach = "" if row.reach is None else f"<= {row.reach:.2f} {'yes' if row.reached else 'NO'}"
-    times = f"{row.ours * 1e3:10.2f}  {row.theirs * 1e3:10.2f}  {row.ratio:6.2f}  {reach:12}"
-    return f"{row.what:52}{times}{row.rounds:6}  {row.note}"
+    spread = "" if row.spread is None else "{:.2f}-{:.2f}".format(*row.spread)
+    times = f"{row.ours * 1e3:10.2f}  {row.theirs * 1e3:10.2f}  {row.ratio:6.2f}  {spread:9}  {reach:12}"
+    return f"{row.what:58}{times}{row.rounds:6}  {row.note}"
 
 
 def main(names: list[str], threads: int) -> int:
@@ -45,7 +53,7 @@ def main(names: list[str], threads: int) -> int:
         f"{threads} threads, torch {torch.__version__}; load {getloadavg()[0]:.1f}; "
         "medians of paired, alternating repetitions"
     )
-    print(f"{'':52}{'ours, ms':>10}  {'theirs, ms':>10}  {'ratio':>6}  {'reach':12}{'rounds':>6}")
+    print(f"{'':58}{'ours, ms':>10}  {'theirs, ms':>10}  {'ratio':>6}  {'quartiles':9}  {'reach':12}{'rounds':>6}")
     missed = False
     for name in names or known:
         for row in TIMED[name]() if name in TIMED else ():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import count
-from statistics import median
+from statistics import median, quantiles
 from time import perf_counter
 
 WARM_UP = 3
@@ -14,7 +14,8 @@ LEAST = 15  # rounds, however slow
 
 @dataclass(frozen=True)
 class Row:
-    """Median seconds of both sides and the median ratio of their paired repetitions, held against `reach`."""
+    """Median seconds of both sides and the median ratio of their paired repetitions, held against `reach`; half of the
+    ratios lie within `spread`."""
 
     what: str
     ours: float
@@ -23,6 +24,7 @@ class Row:
     rounds: int
     reach: float | None = None
     note: str = ""
+    spread: tuple[float, float] | None = None
 
     @property
     def reached(self) -> bool:
@@ -49,8 +51,8 @@ def paired(
         if turn + 1 >= LEAST and perf_counter() - begun > seconds:
             break
     mine, other = zip(*times, strict=True)
-    ratio = median(a / b for a, b in times)
-    return Row(what, median(mine), median(other), ratio, len(times), reach, note)
+    low, ratio, high = quantiles((a / b for a, b in times), n=4, method="inclusive")
+    return Row(what, median(mine), median(other), ratio, len(times), reach, note, (low, high))
 
 
 def timed(action: Callable[[], object]) -> float:
