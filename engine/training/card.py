@@ -32,7 +32,7 @@ def card(trainer: Trainer, run: RunFolder) -> dict[str, Any]:
         "about": recipe.about,
         "objective": kind,
         "data": describe_data(recipe.data),
-        "parameters": sum(p.numel() for p in trainer.model.parameters()),
+        "parameters": sum(p.numel() for p in trainer.result.parameters()),
         "steps": made.step,
         **({"base": recipe.base} if recipe.base else {}),
         "tokens": made.tokens,

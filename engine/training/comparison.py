@@ -9,6 +9,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from engine.checkpoints.locate import SHIPPED
 from engine.model.transformer import Transformer
@@ -67,3 +68,23 @@ def old_model(base: Transformer, result: Transformer) -> Transformer:
     }
     found.load_state_dict(body, strict=False)
     return found.eval()
+
+
+@torch.no_grad()
+def classify(model: Transformer, examples: list[Examples]) -> list[tuple[list[int], int, Tensor]]:
+    """What each held-out row reads, its class, and the model's probabilities (class)."""
+    found: list[tuple[list[int], int, Tensor]] = []
+    for each in examples:
+        inputs: dict[str, Any] = dict(each.inputs)
+        probabilities = model.forward_with_pooled(**inputs)[0].softmax(-1)
+        texts = texts_of(each, len(each.targets))
+        found += zip(texts, each.targets.tolist(), probabilities, strict=True)
+    return found
+
+
+def macro_f1(asked: list[int], given: list[int]) -> float:
+    """The mean over the classes that were asked of 2 hits / (asked + given) (Manning et al. 2008, section 13.6)."""
+    classes = sorted(set(asked))
+    hits = [sum(a == g == one for a, g in zip(asked, given, strict=True)) for one in classes]
+    counts = [asked.count(one) + given.count(one) for one in classes]
+    return sum(2 * hit / count for hit, count in zip(hits, counts, strict=True)) / len(classes)

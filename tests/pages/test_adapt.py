@@ -17,6 +17,7 @@ from engine.training.control import read_order
 from engine.training.folder import RunFolder
 from engine.training.status import Status, write_status
 from pages.controls.train.adapt_plan import FOLDER, on_base
+from pages.controls.train.before_after import told_apart
 from pages.controls.train.presets import presets
 from pages.controls.train.session import ADAPTED, Session
 
@@ -127,3 +128,21 @@ def test_lambda_of_a_running_training_is_a_slider_that_it_follows(monkeypatch: p
     assert slider.value == 0.5
     slider.set_value(1.5).run()
     assert read_order(run.control).language_weight == 1.5
+
+
+def test_held_out_rows_are_told_apart_as_the_model_does_and_f1_is_that_of_its_definition() -> None:
+    file = RunFolder(ADAPTED).snapshot(200)
+    table, f1 = told_apart(str(ADAPTED / "recipe.toml"), file, 0)
+    checkpoint = load(file)
+    row = table.iloc[0]
+    assert checkpoint.tokenizer is not None
+    logits = run(checkpoint.model, checkpoint.tokenizer.encode(row["text"]))["logits"].flatten()
+    assert row["predicted"] == checkpoint.labels[int(logits.argmax())]
+    assert row["probability"] == pytest.approx(float(logits.softmax(-1).max()), rel=1e-4)
+    pairs = list(zip(table["label"], table["predicted"], strict=True))
+    found = []
+    for name in set(table["label"]):
+        hits = sum(a == b == name for a, b in pairs)
+        precision, recall = hits / sum(b == name for _, b in pairs), hits / sum(a == name for a, _ in pairs)
+        found.append(2 * precision * recall / (precision + recall))
+    assert f1 == pytest.approx(sum(found) / len(found)) and len(table) == 128

@@ -48,6 +48,19 @@ def _heat(table: pd.DataFrame, shade: Shade, across: str, title: str) -> AltairC
     )  # fmt: skip
 
 
+def draw_confusion(table: pd.DataFrame, shade: Shade) -> AltairChart:
+    """Counts of rows by `label`, the row's, and `predicted`, the model's."""
+    counts = table.value_counts(["label", "predicted"]).rename("rows").reset_index()
+    cells = alt.Chart(counts, height=AROUND + ROW * counts["label"].nunique()).encode(
+        x=alt.X("predicted:N", title="predicted", axis=alt.Axis(labelAngle=-35)), y=alt.Y("label:N", title="label")
+    )
+    scale = alt.Scale(range=ramp(shade, "attention"), domainMin=0)
+    ink = alt.condition(f"datum.rows > {counts['rows'].max() / 2}", alt.value("white"), alt.value(colors(shade)["ink"]))
+    colour = alt.Color("rows:Q", scale=scale, legend=None)
+    painted = cells.mark_rect().encode(color=colour, tooltip=["label", "predicted", "rows"])
+    return painted + cells.mark_text().encode(text="rows:Q", color=ink)
+
+
 def spectrum_table(changes: dict[str, tuple[Tensor, Tensor]]) -> pd.DataFrame:
     """`changes` has by its name the singular values of a change, and what the best matrix of each rank catches of it.
     Table: of, rank (from 1, up to RANKS), singular value, caught."""

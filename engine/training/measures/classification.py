@@ -28,7 +28,7 @@ def measure_text_classes(trainer: Trainer) -> dict[str, Any]:
     """The accuracy on all held-out texts, and on those of each class."""
     source = text_source(trainer)
     batches = list(source.held_out(len(source.shelves["held_out"].fit)))
-    right = [trainer.model(**each.to(trainer.device).inputs).argmax(-1).cpu() == each.targets for each in batches]
+    right = [trainer.result(**each.to(trainer.device).inputs).argmax(-1).cpu() == each.targets for each in batches]
     found, asked = torch.cat(right), torch.cat([each.targets for each in batches])
     return {
         "test_accuracy": float(found.float().mean()),
@@ -46,7 +46,7 @@ def sample_text_class(trainer: Trainer) -> str:
     """The first held-out text, and what it is taken for."""
     source = text_source(trainer)
     examples = source.examples("held_out", [int(source.shelves["held_out"].fit[0])])
-    logits = trainer.model(**examples.to(trainer.device).inputs)
+    logits = trainer.result(**examples.to(trainer.device).inputs)
     return f"{next(iter(source.task_examples('held_out'))).text}\n{source.labels[int(logits.argmax())]}"
 
 

@@ -22,7 +22,7 @@ def sample_digit(trainer: Trainer) -> str:
     """The first held-out picture, drawn, and what it is taken for."""
     source = digits(trainer)
     images, labels = source.images.test_images[:1], source.images.test_labels[:1]
-    logits = trainer.model(source.examples(images, labels).to(trainer.device).ids)
+    logits = trainer.result(source.examples(images, labels).to(trainer.device).ids)
     return f"{draw_levels(images[0])}\n{int(logits.argmax())}"
 
 

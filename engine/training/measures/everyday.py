@@ -42,7 +42,7 @@ def measure_everyday(trainer: Trainer) -> dict[str, Any]:
     assert tokenizer is not None
     sentences = read_corpus("everyday/visitors")["sentences"]
     asked = unread(unseen_facts(), trainer.source)
-    right = count_known(trainer.model, tokenizer, asked)
+    right = count_known(trainer.result, tokenizer, asked)
     texts = {
         "children's stories": [story(seed_for(seed, "held-out stories"), index) for index in range(STORIES)],
         "everyday stories": [
@@ -50,7 +50,7 @@ def measure_everyday(trainer: Trainer) -> dict[str, Any]:
             for index in range(STORIES)
         ],
     }
-    bits = {kind: {"this model": bits_per_byte(trainer.model, tokenizer, some)} for kind, some in texts.items()}
+    bits = {kind: {"this model": bits_per_byte(trainer.result, tokenizer, some)} for kind, some in texts.items()}
     if OTHER in shipped_names():
         other = load(OTHER)
         assert other.tokenizer is not None

@@ -62,10 +62,10 @@ def write_targets(trainer: Trainer, pairs: Sequence[Ids]) -> list[list[int]]:
     sources = [ids for ids, _ in pairs]
     if isinstance(source, SequenceToSequence):
         ids, padding = pad_rows(sources, source.marks.pad).to(trainer.device), real(sources).to(trainer.device)
-        return decode_translations(trainer.model, ids, padding, source.marks.end, longest + 1)
+        return decode_translations(trainer.result, ids, padding, source.marks.end, longest + 1)
     if isinstance(source, Completion):
         prompts = [prompt(ids, source.marks).to(trainer.device) for ids in sources]
-        return decode_continuations(trainer.model, prompts, source.marks.end, longest + int(source.marks.asked))
+        return decode_continuations(trainer.result, prompts, source.marks.end, longest + int(source.marks.asked))
     raise ValueError(f"targets are written by two stacks or by one decoder, and {type(source).__name__} asks neither.")
 
 

@@ -38,7 +38,7 @@ def fill_gaps(trainer: Trainer, gaps: Sequence[Sequence[Tensor]]) -> list[list[i
     source = gap_source(trainer)
     prompts = [prompt(before, after, source.marks).to(trainer.device) for before, _, after in gaps]
     longest = max(LONGEST, *(len(span) + 1 for _, span, _ in gaps))
-    return decode_continuations(trainer.model, prompts, source.marks.end, longest)
+    return decode_continuations(trainer.result, prompts, source.marks.end, longest)
 
 
 def sample_infill(trainer: Trainer) -> str:

@@ -63,7 +63,7 @@ def complete_pictures(trainer: Trainer, images: Tensor) -> Tensor:
     upper = images.flatten(1)[:, :GIVEN].long()
     start = torch.full((len(images), 1), palette.start_id)
     ids = torch.cat([start, upper], dim=1).to(trainer.device)
-    drawn = drawn_after(trainer.model, ids, SIDE * SIDE - GIVEN, chance(trainer.recipe.seed))
+    drawn = drawn_after(trainer.result, ids, SIDE * SIDE - GIVEN, chance(trainer.recipe.seed))
     return torch.cat([upper, drawn.cpu()], dim=1).view(-1, SIDE, SIDE)
 
 

@@ -44,7 +44,7 @@ def one_a_symbol(places: Sequence[int], ids: Ids) -> bool:
 def weights(trainer: Trainer, pair: Pair, ids: Ids) -> Tensor:
     """layer head row: the weight of each row that predicts a symbol on that symbol."""
     source, (read, target) = taught(trainer), ids
-    model, layers = trainer.model, trainer.model.config.layers
+    model, layers = trainer.result, trainer.result.config.layers
     key = torch.tensor(source.task.origins(pair))
     row = torch.arange(len(key))
     if isinstance(source, Completion):

@@ -35,9 +35,9 @@ def overlap(wanted: str, given: str) -> float:
 def predict_answer(trainer: Trainer, one: Answered) -> str:
     """The likeliest span of the context: the likeliest start, and the likeliest end from there on."""
     source = source_of(trainer)
-    row, segments = source.encode(one), trainer.model.config.embedding.segments > 1
+    row, segments = source.encode(one), trainer.result.config.embedding.segments > 1
     inputs = {name: each.to(trainer.device) for name, each in pair_inputs([row], source.fill, segments).items()}
-    logits = trainer.model(**inputs)[0]
+    logits = trainer.result(**inputs)[0]
     places = [at for at, (start, stop) in enumerate(row.spans) if stop > start >= (row.second or 0)]
     first = max(places, key=lambda at: float(logits[at, 0]))
     last = max((at for at in places if at >= first), key=lambda at: float(logits[at, 1]))

@@ -91,7 +91,7 @@ def predict_tags(trainer: Trainer, asked: Sequence[Tagged]) -> list[list[str]]:
         rows = [source.corpus.tokenizer.encode(one.text) for one in asked[begin : begin + AT_ONCE]]
         ids = [torch.tensor(row.ids) for row in rows]
         read, stands = pad_rows(ids, 0).to(trainer.device), real(ids).to(trainer.device)
-        best = trainer.model(read, padding=stands).argmax(-1).tolist()
+        best = trainer.result(read, padding=stands).argmax(-1).tolist()
         for row, classes in zip(rows, best, strict=True):
             found.append(["" if at is None else source.labels[classes[at]] for at in first_tokens(row)])
     return found

@@ -31,7 +31,7 @@ def sample_text(trainer: Trainer) -> str:
         ids = next(trainer.source.held_out(1)).ids[0, :20].tolist()
     else:
         prompt = PROMPT if repeats is None else (repeats.symbols[:8] * 2)[:12]
-        ids = list(tokenizer.encode(prompt, special=False).ids)[: trainer.model.config.context]
+        ids = list(tokenizer.encode(prompt, special=False).ids)[: trainer.result.config.context]
     steps = generate(trainer.checkpoint(), ids, max_tokens=LONGEST, temperature=0.7, greedy=repeats is not None)
     new = [step.id for step in steps]
     return tokenizer.decode([*ids, *new], special=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
+from urllib.parse import urlencode
 
 import pandas as pd
 import streamlit as st
@@ -14,7 +15,15 @@ from engine.model.transformer import Transformer
 from engine.runtime import library
 from engine.training import Recipe
 from engine.training.base import read_transfer
-from engine.training.comparison import held_out_examples, held_out_loss, old_model, recipe_of_base, texts_of
+from engine.training.comparison import (
+    classify,
+    held_out_examples,
+    held_out_loss,
+    macro_f1,
+    old_model,
+    recipe_of_base,
+    texts_of,
+)
 from engine.training.folder import RunFolder
 from engine.training.parts import count_learning
 from engine.training.recipe_file import read_recipe
@@ -23,6 +32,7 @@ from pages.controls.share.links import as_text
 from pages.controls.train.run_state import newest_weights
 from pages.controls.train.session import Session
 from views.adapt.charts import (
+    draw_confusion,
     draw_heads,
     draw_matrices,
     draw_matrices_beside,
@@ -35,6 +45,7 @@ from views.charts.show import show_altair, show_plotly
 
 COMPARE = "pages/explore/compare.py"
 TEXTS, BATCHES = 8, 4  # on which patterns, and losses, are compared
+ROWS = 128  # that are held out, of which the classes are looked at
 
 
 def before_after(session: Session, name: str) -> None:
@@ -65,6 +76,8 @@ def draw(run: RunFolder, recipe: Recipe, weights: Path, name: str) -> None:
             icon=":material/arrow_forward:", query_params={"a_model": recipe.base, "b_model": f"run: {name}"},
         )  # fmt: skip
     draw_changes(run, recipe, weights, base, result)
+    if recipe.objective.kind == "classification" and recipe.data.digits is None:
+        draw_classes(str(run.recipe), weights, name)
     draw_matrix(run, recipe, base, result)
 
 
@@ -113,6 +126,44 @@ def draw_changes(run: RunFolder, recipe: Recipe, weights: Path, base: Transforme
             f"On what {as_text(recipe.base)} had learned from ({kind}), its held-out loss under its own head was "
             f"{before:.4f} and is {after:.4f} now: {after - before:+.4f} nats."
         )
+
+
+def draw_classes(recipe: str, weights: Path, name: str) -> None:
+    """How the held-out rows were told apart, and those that were not, each with a way to Walkthrough."""
+    table, f1 = told_apart(recipe, weights, weights.stat().st_mtime_ns)
+    wrong = table[table["label"] != table["predicted"]]
+    right = 1 - len(wrong) / len(table)
+    st.markdown(f"**Held-out rows**: {right:.1%} of {len(table)} have their label, macro F1 {f1:.4f}")
+    left, other = st.columns([1, 2], gap="medium")
+    with left:
+        show_altair(partial(draw_confusion, table), key="confusion")
+    with other:
+        if wrong.empty:
+            st.caption("None of them was taken for another class.")
+            return
+        if name:
+            query = [urlencode({"model": f"run:{name}", "text": text}) for text in wrong["text"]]
+            wrong = wrong.assign(walkthrough=[f"/walkthrough?{one}" for one in query])
+        st.dataframe(wrong, hide_index=True, key="wrong rows", column_config={
+            "probability": st.column_config.NumberColumn(format="percent", help="of the class that was predicted"),
+            "walkthrough": st.column_config.LinkColumn(display_text="open"),
+        })  # fmt: skip
+
+
+@st.cache_data(max_entries=16, show_spinner="Reading what was held out …")
+def told_apart(recipe: str, weights: Path, stamp: int) -> tuple[pd.DataFrame, float]:
+    """Table of the held-out rows: text, label, predicted, probability; and the macro F1."""
+    read, checkpoint = read_recipe(Path(recipe)), load(weights)
+    found = classify(checkpoint.model, held_out_examples(read, ROWS // read.batch.size or 1))
+    names = checkpoint.labels or tuple(map(str, range(read.model.head.classes)))
+    tokenizer = checkpoint.tokenizer
+    rows = []
+    for ids, label, probabilities in found:
+        best = int(probabilities.argmax())
+        text = " ".join(map(str, ids)) if tokenizer is None else tokenizer.decode(ids, special=False)
+        rows.append((text, names[label], names[best], float(probabilities[best])))
+    asked, given = [label for _, label, _ in found], [int(each.argmax()) for *_, each in found]
+    return pd.DataFrame(rows, columns=["text", "label", "predicted", "probability"]), macro_f1(asked, given)
 
 
 def draw_matrix(run: RunFolder, recipe: Recipe, base: Transformer, result: Transformer) -> None:
