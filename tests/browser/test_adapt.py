@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.browser.harness import UVICORN, choose, expect, served
+from tests.browser.harness import UVICORN, choose, expect, served, settle
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -30,6 +30,9 @@ def test_a_head_learns_on_a_body_that_stays_and_both_are_compared(
     page.get_by_role("button", name="Play").click()
     page.wait_for_url("**run=stories-bert+sentiment*")
     page.wait_for_selector(".lab[data-state=finished]", timeout=90_000)
+    ended = page.locator("[data-testid=stDataFrame] [role=gridcell]").get_by_text("finished", exact=True)
+    ended.wait_for(state="attached")  # the table has heard of it, and draws the page once more
+    settle(page)
     page.get_by_text("Before and after: what has changed of the base").click()
     page.get_by_text("71 taken over, 2 new (head.weight, head.bias), 7 left behind").wait_for()
     expect(page.get_by_text("its held-out loss under its own head was")).to_contain_text("+0.0000 nats")
