@@ -36,7 +36,7 @@ class MatrixChange:
 
 
 def matrix_changes(base: Transformer, result: Transformer) -> list[MatrixChange]:
-    """Of every matrix of the blocks that both models have in the same shape."""
+    """Compares every matrix of the blocks that both models have in the same shape."""
     before, found = dict(base.named_parameters()), []
     for name, after in result.named_parameters():
         place = BLOCK.fullmatch(name)
@@ -61,7 +61,7 @@ def change_of(base: Transformer, result: Transformer, name: str) -> tuple[Tensor
 
 
 def singular_values(matrix: Tensor) -> Tensor:
-    """Of a matrix, the largest first, in double precision."""
+    """Singular values of a matrix, the largest first, in double precision."""
     return torch.linalg.svdvals(matrix.detach().double())
 
 

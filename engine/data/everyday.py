@@ -99,7 +99,7 @@ def styled_document(seed: int, index: int, style: str) -> str:
 
 @cache
 def style_words(style: str) -> tuple[Mapping[str, str], re.Pattern[str]]:
-    """What stands for which word or end of a sentence, and what finds those."""
+    """Words and ends of sentences by those that they stand for, and the pattern that finds these."""
     found = read_corpus("everyday/styles")[style]
     words, ends = (sorted(found[kind], key=len, reverse=True) for kind in ("words", "ends"))
     pattern = rf"\b(?:{'|'.join(words)})\b(?!')|(?:{'|'.join(map(re.escape, ends))})(?=\s|$)"

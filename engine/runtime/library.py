@@ -28,7 +28,7 @@ from engine.checkpoints.locate import WEIGHTS, Place, locate
 from engine.checkpoints.weights import read_json
 from engine.edits import Edit, keep_adapter
 from engine.model.layers.lora import Adapter
-from engine.runtime import opened
+from engine.runtime import openings
 from engine.runtime.limits import ADAPTERS_MEMORY, MODELS_FOLDER, MODELS_MEMORY, RUNS_FOLDER, TRACE_MEMORY, UPLOADS_DISK
 from engine.runtime.lru_cache import Shelf
 from engine.runtime.overview_cache import Glances, run_key
@@ -63,14 +63,14 @@ class Opening:
         return str(self.source), str(self.dtype), given, tuple(self.rename.items()), _stamp(self.source)
 
     @property
-    def lasting(self) -> dict[str, Any]:
-        """All but the folder, as JSON has it, and which version of the file; `from_lasting` reads it."""
+    def record(self) -> dict[str, Any]:
+        """All but the folder, as JSON has it, and which version of the file; `from_record` reads it."""
         named = {"source": str(self.source), "dtype": self.dtype and str(self.dtype).removeprefix("torch.")}
         given = {"config": dict(self.config), "rename": dict(self.rename), "title": self.title}
         return {**named, **given, "stamp": list(_stamp(self.source))}
 
     @classmethod
-    def from_lasting(cls, found: Mapping[str, Any]) -> Opening:
+    def from_record(cls, found: Mapping[str, Any]) -> Opening:
         dtype = found.get("dtype") and getattr(torch, found["dtype"])
         return cls(Path(found["source"]), dtype, found["config"], found["rename"], found["title"])
 
@@ -85,14 +85,14 @@ def names(*more: str) -> list[str]:
 
 def knows(name: str) -> bool:
     """True if `checkpoint` finds it."""
-    known = name in names() or _offered(name) is not None
+    known = name in names() or _find_offer(name) is not None
     return known or hub_folder(name) is not None or run_weights(name) is not None
 
 
 def parse_name(name: str) -> Opening:
     """Parses how a checkpoint of that name is opened. Raises ValueError for any other, so that a name is never a
     path."""
-    offered = _offered(name)
+    offered = _find_offer(name)
     if offered is not None:
         return offered
     if name in shipped_names():
@@ -119,13 +119,13 @@ def offer(given: Opening) -> str:
     if known is not None and _offers.find(known) is not None:
         return known
     passing = given.folder is not None or Path(given.source).is_relative_to(RUNS_FOLDER)  # steps of a run have names
-    lasting = None if passing else given.lasting
+    record = None if passing else given.record
     title = re.sub(r"[^\w.-]+", "-", given.title).strip("-.")[:LONGEST] or "model"
-    name = (lasting and opened.find_name(RUNS_FOLDER, lasting)) or f"{title}~{secrets.token_hex(5)}"
+    name = (record and openings.find_name(RUNS_FOLDER, record)) or f"{title}~{secrets.token_hex(5)}"
     _offers.keep(name, given, _disk(given.folder))
     _names[given.key] = name
-    if lasting:
-        opened.keep_path(RUNS_FOLDER, name, lasting)
+    if record:
+        openings.keep_path(RUNS_FOLDER, name, record)
     return name
 
 
@@ -165,7 +165,7 @@ def run_weights(name: str) -> Path | None:
 
 def absent(name: str) -> str:
     """Why a name leads to no checkpoint, a part of a sentence."""
-    if "~" in name and opened.find_path(RUNS_FOLDER, name):
+    if "~" in name and openings.find_path(RUNS_FOLDER, name):
         return f"the files that {name[:80]!r} was opened from are not there any more: put them back, or open others"
     if "~" in name:
         return f"the model {name[:80]!r} is not here any more: upload its files again, or open their path"
@@ -313,11 +313,11 @@ class Traces:
         return found
 
 
-def _offered(name: str) -> Opening | None:
+def _find_offer(name: str) -> Opening | None:
     """What was offered by that name; a path before the server was started, too, if it is still there."""
     found = _offers.find(name)
-    if found is None and "~" in name and (kept := opened.find_path(RUNS_FOLDER, name)):
-        again = Opening.from_lasting(kept)
+    if found is None and "~" in name and (kept := openings.find_path(RUNS_FOLDER, name)):
+        again = Opening.from_record(kept)
         if Path(again.source).exists():
             found = _offers.keep(name, again, 0)
             _names[again.key] = name

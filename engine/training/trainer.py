@@ -119,11 +119,11 @@ class Trainer:
             return self.model.forward_with_pooled
         run = AdaptedRun({self.adapter: 1.0}, self.device)
 
-        def adapted(**inputs: Any) -> Outputs:
+        def forward(**inputs: Any) -> Outputs:
             with active(run):
                 return self.model.forward_with_pooled(**inputs)
 
-        return adapted
+        return forward
 
     @property
     def result(self) -> Transformer:

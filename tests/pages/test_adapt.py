@@ -10,8 +10,9 @@ from streamlit.testing.v1 import AppTest
 
 from engine import load, run
 from engine.analysis.adaptation import caught, change_of, matrix_changes, pattern_changes, singular_values
-from engine.runtime import library, opened
+from engine.runtime import library, openings
 from engine.training import Recipe, read_recipe, write_recipe
+from engine.training.base import read_transfer
 from engine.training.comparison import held_out_examples, held_out_loss, old_model, recipe_of_base, texts_of
 from engine.training.control import read_order
 from engine.training.folder import RunFolder
@@ -79,7 +80,7 @@ def test_an_upload_stays_where_a_training_finds_it(tmp_path: Path) -> None:
     name = library.offer(library.Opening(Path(folder.name), title="mine", folder=folder))
     recipe = on_base(presets(FOLDER)["supervised"].recipe, name)
     assert recipe.base == name and recipe.model.head.language
-    kept = library.Opening.from_lasting(opened.find_path(library.RUNS_FOLDER, name) or {})
+    kept = library.Opening.from_record(openings.find_path(library.RUNS_FOLDER, name) or {})
     assert Path(kept.source).is_dir() and not Path(kept.source).is_relative_to(tmp_path)
 
 
@@ -146,3 +147,15 @@ def test_held_out_rows_are_told_apart_as_the_model_does_and_f1_is_that_of_its_de
         precision, recall = hits / sum(b == name for _, b in pairs), hits / sum(a == name for a, _ in pairs)
         found.append(2 * precision * recall / (precision + recall))
     assert f1 == pytest.approx(sum(found) / len(found)) and len(table) == 128
+
+
+def test_the_section_of_the_recorded_run_is_drawn_whole() -> None:
+    transfer = read_transfer(ADAPTED)
+    assert transfer is not None and (len(transfer.taken), transfer.family) == (71, "bert")
+    app = page()
+    app.session_state["before after"] = True  # as a click leaves it
+    app.run()
+    assert not app.exception and not app.warning
+    said = " ".join(one.value for one in [*app.caption, *app.markdown]).replace("\\", "")
+    assert str(transfer) in said and "held-out loss under its own head" in said and "macro F1" in said
+    assert len(app.get("vega_lite_chart")) == 4 and len(app.get("plotly_chart")) == 1  # matrices, heads, classes, ranks

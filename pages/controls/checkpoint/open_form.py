@@ -48,7 +48,7 @@ def read_typed() -> None:
     if not typed:
         return
     if library.knows(typed):
-        opened(typed)
+        choose_model(typed)
     elif typed.startswith(library.HUB):
         st.session_state[WANTED] = typed
     elif not on_this_machine():
@@ -68,10 +68,10 @@ def try_to_open(name: str) -> None:
         pass
     except (ValueError, OSError) as error:
         return say(load_sentence(name, error))
-    opened(name)
+    choose_model(name)
 
 
-def opened(name: str) -> None:
+def choose_model(name: str) -> None:
     st.session_state[TYPED] = ""
     st.session_state.pop(WANTED, None)
     show(name)

@@ -63,6 +63,7 @@ QUESTION = {"text": "Who has the red ball?", "second": "Max gave the red ball to
 # What stands in a field that no example fills, and in a control that the page does not have; a text is "".
 EMPTY = {"picture": 0, "given": 32, "temperature": 1.0, "top_k": 0, "top_p": 1.0}
 KEPT = "subject"  # in the session state: what was looked at last, for the next page
+READS = "fields of the subject"  # there too: those of its model
 LEFT = "subjects"  # there too: what each page looked at last, for the browser's way back
 OPENED_LAST = "opened last"  # there too: the model that a page without a text has come to show since
 READ = "read last"  # in the session state: fields of the last input that was not empty
@@ -127,6 +128,7 @@ def controls(more: Callable[[], None] = nothing_more, labels: Mapping[str, str] 
         more()
     several_lines(field for field in FIELDS[wanted] if field in LABELS)
     state[KEPT] = {key: state[key] for key in ("page", "model", *EVERY_FIELD) if key in state}
+    state[READS] = FIELDS[wanted]
     state.setdefault(LEFT, {})[state.page] = state[KEPT]
     return wanted
 
@@ -225,11 +227,7 @@ def looked_at() -> tuple[str, dict[str, Any]]:
     """The model and the fields of the page that read something last; for pages that read nothing."""
     kept: dict[str, Any] = st.session_state.get(KEPT, {})
     name = st.session_state.get(OPENED_LAST) or kept.get("model", FIRST_MODEL)
-    try:
-        fields = FIELDS[kind(library.checkpoint(name))]
-    except (ValueError, OSError):
-        fields = []  # the page that reads says why
-    return name, {field: kept[field] for field in fields if field in kept}
+    return name, {field: kept[field] for field in st.session_state.get(READS, ()) if field in kept}
 
 
 def field_value(field: str) -> Any:

@@ -8,7 +8,7 @@ from ipaddress import ip_address
 
 import streamlit as st
 
-from engine.runtime import library, opened
+from engine.runtime import library, openings
 
 COOKIE = "loupe_visitor"
 TOKEN = re.compile(r"[0-9a-f]{32}")
@@ -42,7 +42,7 @@ def recent() -> list[str]:
     state = st.session_state
     if OPENED not in state:
         whose = visitor_name() or (THIS_MACHINE if on_this_machine() else "")
-        found = opened.recent(library.RUNS_FOLDER, whose) if whose else []
+        found = openings.recent(library.RUNS_FOLDER, whose) if whose else []
         state[OPENED] = [name for name in found if library.knows(name)]
     listed: list[str] = state[OPENED]
     return listed
@@ -54,4 +54,4 @@ def remember(name: str) -> None:
         return
     st.session_state[OPENED] = [name, *(one for one in recent() if one != name)]
     if whose := visitor_name() or (THIS_MACHINE if on_this_machine() else ""):
-        opened.visit(library.RUNS_FOLDER, whose, name)
+        openings.visit(library.RUNS_FOLDER, whose, name)

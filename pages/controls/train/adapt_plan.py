@@ -5,13 +5,13 @@ from __future__ import annotations
 import shutil
 from collections.abc import Mapping
 from dataclasses import asdict, replace
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import Any
 
 import streamlit as st
 
 from engine.model.layers.lora import list_linears
-from engine.runtime import library, limits, opened
+from engine.runtime import library, limits, openings
 from engine.training import Recipe, model_of_base
 from engine.training.control import read_order, set_language_weight
 from engine.training.folder import RunFolder
@@ -22,11 +22,8 @@ from pages.controls.model_input.model_input import looked_at
 from pages.controls.share.links import as_text
 from pages.controls.share.visitor import recent
 from pages.controls.train.presets import OWN, Preset, presets
-from pages.controls.train.recipe_form import Form
-from pages.controls.train.recipe_plan import Plan, begin_recipe, keep, read, show_link_state
+from pages.controls.train.recipe_plan import Plan, Task, draw_recipe, find_task
 from pages.controls.train.session import ADAPTED, Session
-from pages.controls.train.user_data import SHARED as DATA
-from pages.controls.train.user_data import own_data
 
 FOLDER = ADAPTED.parent
 FIRST = "sentiment"  # what the recorded run has learned
@@ -44,55 +41,31 @@ def plan_adaptation() -> Plan:
     with row:
         task = st.selectbox("learn from", [*names, OWN], key="adapt", bind="query-params", width=190)
     about = st.container(key="about the task")
-    if task == OWN:
-        own = own_data()
-        if own is None:
-            return Plan("own", None, "Paste a text or upload a file to learn from.", asks=True)
-        task, published = own.task, own.recipe
-        name = own.title.removesuffix(PurePath(own.title).suffix)
-    else:
-        st.query_params.pop(DATA, None)
-        published, name = tasks[task].recipe, task
+    found = find_task(task, tasks)
+    if isinstance(found, Plan):
+        return found
     with row:
-        base = choose_base(published)
+        base = choose_base(found.preset)
     with more:
-        published = choose_adapter(base, published) if way == "LoRA" else choose_parts(base, published)
+        published = (choose_adapter if way == "LoRA" else choose_parts)(base, found.preset)
     try:
         preset = on_base(published, base)
     except ValueError as error:
         st.warning(as_text(str(error).removeprefix("recipe: ")))
-        return Plan(name, None, str(error))
-    task = f"{task} on {base}, {published.train}, {published.lora}, {published.objective.language_weight}"
-    recipe, turn = begin_recipe(task, preset)
-    with row:
-        seed = st.number_input("seed", 0, 2**31 - 1, recipe.seed, key=f"{turn} seed", width=110)
-        named = f"{base.partition('~')[0].replace(':', '-').replace('/', '-')} {name}"
-        name = st.text_input("name of the run", named, key=f"{turn} name", width=260)
-    about.caption(as_text(recipe.about))
-    with st.expander("Recipe: every option", key="recipe open", on_change="rerun") as options:
-        drawn = options.open or f"{turn} text" in st.session_state
-        made = read(Form(recipe, turn), drawn, int(seed), name, task, preset)
-    if made.recipe is not None:
-        keep(task, made.recipe, preset)
-    with about:
-        show_link_state(task, made.recipe, preset)
-    return made
+        return Plan(found.name, None, str(error))
+    key = f"{found.key} on {base}, {published.train}, {published.lora}, {published.objective.language_weight}"
+    name = f"{base.partition('~')[0].replace(':', '-').replace('/', '-')} {found.name}"
+    return draw_recipe(Task(key, preset, name), row, about)
 
 
 def choose_base(published: Recipe) -> str:
     """Any model that is here, the one of the recipe first, or the one that a link names."""
     state, address = st.session_state, st.query_params
     usual = published.base or looked_at()[0]
-    names = library.names(*recent(), *filter(None, (address.get("base"), state.get("base"), looked_at()[0])))
-    models = [name for name in names if may_learn(name)]
+    models = library.names(*recent(), *filter(None, (address.get("base"), state.get("base"), looked_at()[0])))
     return st.selectbox("base", models, models.index(usual) if usual in models else 0, key="base", bind="query-params",
         filter_mode="contains", width=190, help="Models that are here. Others are opened on the page Open a model.",
     )  # fmt: skip
-
-
-def may_learn(name: str) -> bool:
-    """Tells whether a model reads text, as far as its config says."""
-    return not name.startswith("digits-")
 
 
 def choose_way(tasks: Mapping[str, Preset]) -> str:
@@ -177,7 +150,7 @@ def keep_base(name: str) -> str:
     place = Path(limits.RUNS_FOLDER).resolve() / KEPT / name
     if not place.is_dir():
         shutil.copytree(how.source, place)
-    opened.keep_path(library.RUNS_FOLDER, name, replace(how, source=place, folder=None).lasting)
+    openings.keep_path(library.RUNS_FOLDER, name, replace(how, source=place, folder=None).record)
     return name
 
 

@@ -8,8 +8,16 @@ from urllib.parse import urlencode
 
 import pandas as pd
 import streamlit as st
+from torch import Tensor
 
-from engine.analysis.adaptation import caught, change_of, matrix_changes, pattern_changes, singular_values
+from engine.analysis.adaptation import (
+    MatrixChange,
+    caught,
+    change_of,
+    matrix_changes,
+    pattern_changes,
+    singular_values,
+)
 from engine.checkpoints import load
 from engine.model.transformer import Transformer
 from engine.runtime import library
@@ -65,7 +73,8 @@ def before_after(session: Session, name: str) -> None:
 
 def draw(run: RunFolder, recipe: Recipe, weights: Path, name: str) -> None:
     try:
-        base, result = library.checkpoint(recipe.base).model, adapted(weights, weights.stat().st_mtime_ns)
+        library.checkpoint(recipe.base)
+        load_result(weights, weights.stat().st_mtime_ns)
     except (ValueError, OSError) as error:
         st.warning(as_text(str(error)))
         return
@@ -75,14 +84,14 @@ def draw(run: RunFolder, recipe: Recipe, weights: Path, name: str) -> None:
         st.page_link(COMPARE, label=f"Compare {as_text(recipe.base)} with {as_text(name)} on one text",
             icon=":material/arrow_forward:", query_params={"a_model": recipe.base, "b_model": f"run: {name}"},
         )  # fmt: skip
-    draw_changes(run, recipe, weights, base, result)
+    draw_changes(run, recipe, weights)
     if recipe.objective.kind == "classification" and recipe.data.digits is None:
         draw_classes(str(run.recipe), weights, name)
-    draw_matrix(run, recipe, base, result)
+    draw_matrix(run, recipe, weights)
 
 
 @st.cache_resource(max_entries=4, show_spinner=False)
-def adapted(weights: Path, stamp: int) -> Transformer:
+def load_result(weights: Path, stamp: int) -> Transformer:
     """The model of a run's weights, which are others at another `stamp`."""
     return load(weights).model
 
@@ -95,7 +104,7 @@ def losses(recipe: str, weights: Path, stamp: int) -> tuple[str, float, float] |
     if old is None:
         return None
     base, examples = library.checkpoint(base_name).model, held_out_examples(old, BATCHES)
-    after = old_model(base, adapted(weights, stamp))
+    after = old_model(base, load_result(weights, stamp))
     return old.objective.kind, held_out_loss(base, examples), held_out_loss(after, examples)
 
 
@@ -103,15 +112,27 @@ def losses(recipe: str, weights: Path, stamp: int) -> tuple[str, float, float] |
 def moved_heads(recipe: str, weights: Path, stamp: int) -> object:
     read = read_recipe(Path(recipe))
     base, (examples,) = library.checkpoint(read.base).model, held_out_examples(read, 1)
-    return pattern_changes(base, adapted(weights, stamp), texts_of(examples, TEXTS))
+    return pattern_changes(base, load_result(weights, stamp), texts_of(examples, TEXTS))
 
 
-def draw_changes(run: RunFolder, recipe: Recipe, weights: Path, base: Transformer, result: Transformer) -> None:
+@st.cache_data(max_entries=16, show_spinner=False)
+def moved_matrices(base: str, weights: Path, stamp: int) -> list[MatrixChange]:
+    return matrix_changes(library.checkpoint(base).model, load_result(weights, stamp))
+
+
+@st.cache_data(max_entries=64, show_spinner=False)
+def spectrum(base: str, weights: Path, stamp: int, name: str) -> tuple[Tensor, Tensor]:
+    """Singular values of a matrix's change, and what the best matrix of each rank catches of it."""
+    values = singular_values(change_of(library.checkpoint(base).model, load_result(weights, stamp), name)[1])
+    return values, caught(values)
+
+
+def draw_changes(run: RunFolder, recipe: Recipe, weights: Path) -> None:
     key = (str(run.recipe), weights, weights.stat().st_mtime_ns)
     left, right = st.columns(2, gap="medium")
     with left:
         st.markdown("**How far each matrix moved**")
-        table = matrix_table(matrix_changes(base, result))
+        table = matrix_table(moved_matrices(recipe.base, *key[1:]))
         show_altair(partial(draw_matrices, table), key="matrix changes")
     with right:
         st.markdown(f"**How far each head's attention moved**, on {TEXTS} held-out texts")
@@ -166,8 +187,9 @@ def told_apart(recipe: str, weights: Path, stamp: int) -> tuple[pd.DataFrame, fl
     return pd.DataFrame(rows, columns=["text", "label", "predicted", "probability"]), macro_f1(asked, given)
 
 
-def draw_matrix(run: RunFolder, recipe: Recipe, base: Transformer, result: Transformer) -> None:
-    names = [one.name for one in matrix_changes(base, result) if one.relative]
+def draw_matrix(run: RunFolder, recipe: Recipe, weights: Path) -> None:
+    key = (weights, weights.stat().st_mtime_ns)
+    names = [one.name for one in moved_matrices(recipe.base, *key) if one.relative]
     if not names:
         st.caption("No matrix of the blocks has changed: only the head learns.")
         return
@@ -175,17 +197,16 @@ def draw_matrix(run: RunFolder, recipe: Recipe, base: Transformer, result: Trans
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         name = st.selectbox("change of", names, key="changed matrix", width=220)
         beside = st.selectbox("beside that of", ["", *others], key="beside run", width=260) if others else ""
-    before, change = change_of(base, result, name)
-    spectra = {run.path.name: change}
-    if beside and (weights := newest_weights(others[beside])) is not None:
-        spectra[beside] = change_of(base, adapted(weights, weights.stat().st_mtime_ns), name)[1]
-    values = {title: singular_values(one) for title, one in spectra.items()}
-    table = spectrum_table({title: (one, caught(one)) for title, one in values.items()})
+    spectra = {run.path.name: spectrum(recipe.base, *key, name)}
+    if beside and (theirs := newest_weights(others[beside])) is not None:
+        spectra[beside] = spectrum(recipe.base, theirs, theirs.stat().st_mtime_ns, name)
+    table = spectrum_table(spectra)
     show_altair(partial(draw_spectrum, table), key="spectrum")
     st.caption(
         "Dashed: what the best matrix of each rank catches of a change (Eckart & Young 1936), the most that an adapter "
         "of that rank could do."
     )
+    before, change = change_of(library.checkpoint(recipe.base).model, load_result(*key), name)
     written = "B A" if recipe.train.parts == "lora" else "ΔW"
     show_plotly(partial(draw_matrices_beside, {"W": before, written: change, f"W + {written}": before + change}),
         key="three matrices", alt=f"{name} before, what was added, and after",

@@ -10,6 +10,7 @@ from pathlib import PurePath
 from typing import Any
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from engine.model.config import ModelConfig, PositionKind
 from engine.training import Recipe, limit_checks
@@ -21,7 +22,7 @@ from engine.training.objectives.suitable_config import suit_model
 from engine.training.recipe_file import as_toml, parse_recipe, read_recipe, write_recipe
 from engine.training.sizing import Sizing, known_size
 from pages.controls.share.links import as_text
-from pages.controls.train.presets import OWN, gallery, presets
+from pages.controls.train.presets import OWN, Preset, gallery, presets
 from pages.controls.train.recipe_form import Form
 from pages.controls.train.recipe_options import format_value as as_option
 from pages.controls.train.session import folder_of
@@ -282,18 +283,38 @@ def plan_training() -> Plan:
         )
         gallery(task, choose)
     about = st.container(key="about the task")
-    if task == OWN:
-        own = own_data()
-        if own is None:
-            return Plan("own", None, "Paste a text or upload a file to learn from.", asks=True)
-        task, preset, name = own.task, own.recipe, own.title.removesuffix(PurePath(own.title).suffix)
-    else:
+    found = find_task(task, presets())
+    return found if isinstance(found, Plan) else draw_recipe(found, row, about)
+
+
+@dataclass(frozen=True)
+class Task:
+    """What the controls of a recipe begin with; `key` tells them from those of another task, `name` is the run's."""
+
+    key: str
+    preset: Recipe
+    name: str
+
+
+def find_task(chosen: str, known: Mapping[str, Preset]) -> Task | Plan:
+    """The task of that name, or of the person's own data, whose controls it draws; a plan that asks for data where
+    there is none yet."""
+    if chosen != OWN:
         st.query_params.pop(DATA, None)
-        preset, name = presets()[task].recipe, task
+        return Task(chosen, known[chosen].recipe, chosen)
+    own = own_data()
+    if own is None:
+        return Plan("own", None, "Paste a text or upload a file to learn from.", asks=True)
+    return Task(own.task, own.recipe, own.title.removesuffix(PurePath(own.title).suffix))
+
+
+def draw_recipe(begun: Task, row: DeltaGenerator, about: DeltaGenerator) -> Plan:
+    """Draws seed and name into `row`, what the recipe is about into `about`, and every option below."""
+    task, preset = begun.key, begun.preset
     recipe, turn = begin_recipe(task, preset)
     with row:
         seed = st.number_input("seed", 0, 2**31 - 1, recipe.seed, key=f"{turn} seed", width=110)
-        name = st.text_input("name of the run", name, key=f"{turn} name", width=210)
+        name = st.text_input("name of the run", begun.name, key=f"{turn} name", width=210)
     about.caption(as_text(recipe.about))
     with st.expander("Recipe: every option", key="recipe open", on_change="rerun") as options:
         # Some eighty controls, which most visitors never open; from then on they stay, with what is half written.
