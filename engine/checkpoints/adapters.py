@@ -79,23 +79,23 @@ class AdapterConfig:
         if layers is None or layers == []:
             return True
         given = [self.layers_pattern] if isinstance(self.layers_pattern, str) else self.layers_pattern
-        patterns = [rf"(?:^|.*?\.){checked(name)}\.(\d+)\." for name in given or ()] or [r".*?\.[^.]*\.(\d+)\."]
+        patterns = [rf"(?:^|.*?\.){check_pattern(name)}\.(\d+)\." for name in given or ()] or [r".*?\.[^.]*\.(\d+)\."]
         match = next(filter(None, (re.match(pattern, module) for pattern in patterns)), None)
         return match is not None and int(match[1]) in (layers if isinstance(layers, list) else [layers])
 
     def own(self, patterns: Mapping[str, Any], module: str, usual: Any) -> Any:
         """The value of the first pattern that a module's name ends with."""
-        return next((v for p, v in patterns.items() if re.match(rf"(.*\.)?({checked(p)})$", module)), usual)
+        return next((v for p, v in patterns.items() if re.match(rf"(.*\.)?({check_pattern(p)})$", module)), usual)
 
 
 def names(wanted: list[str] | str, module: str) -> bool:
     """True if a regular expression is the module's whole name, or one of a list its end."""
     if isinstance(wanted, str):
-        return re.fullmatch(checked(wanted), module) is not None
+        return re.fullmatch(check_pattern(wanted), module) is not None
     return any(module == name or module.endswith(f".{name}") for name in wanted)
 
 
-def checked(pattern: str) -> str:
+def check_pattern(pattern: str) -> str:
     """Raises ValueError for what is no regular expression, or one that may take for ever on a short name."""
     try:
         re.compile(pattern)

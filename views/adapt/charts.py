@@ -40,10 +40,11 @@ def draw_heads(table: pd.DataFrame, shade: Shade) -> AltairChart:
 
 def _heat(table: pd.DataFrame, shade: Shade, across: str, title: str) -> AltairChart:
     scale = alt.Scale(range=ramp(shade, "attention"), domainMin=0)
+    legend = alt.Legend(format=".0%", orient="top", titleLimit=300)
     return alt.Chart(table, height=ROW * int(table["block"].max()) + AROUND).mark_rect().encode(
         x=alt.X(f"{across}:O", title=across, sort=None, axis=alt.Axis(labelAngle=-35)),
         y=alt.Y("block:O", title="block"),
-        color=alt.Color("change:Q", title=title, scale=scale, legend=alt.Legend(format=".2%", orient="top")),
+        color=alt.Color("change:Q", title=title, scale=scale, legend=legend),
         tooltip=["block", across, alt.Tooltip("change", format=".6f", title=title)],
     )  # fmt: skip
 
@@ -55,7 +56,8 @@ def draw_confusion(table: pd.DataFrame, shade: Shade) -> AltairChart:
         x=alt.X("predicted:N", title="predicted", axis=alt.Axis(labelAngle=-35)), y=alt.Y("label:N", title="label")
     )
     scale = alt.Scale(range=ramp(shade, "attention"), domainMin=0)
-    ink = alt.condition(f"datum.rows > {counts['rows'].max() / 2}", alt.value("white"), alt.value(colors(shade)["ink"]))
+    full, pale = (alt.value(colors(shade)[role]) for role in ("ground", "ink"))
+    ink = alt.condition(f"datum.rows > {counts['rows'].max() / 2}", full, pale)
     colour = alt.Color("rows:Q", scale=scale, legend=None)
     painted = cells.mark_rect().encode(color=colour, tooltip=["label", "predicted", "rows"])
     return painted + cells.mark_text().encode(text="rows:Q", color=ink)
