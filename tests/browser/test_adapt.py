@@ -30,9 +30,9 @@ def test_a_head_learns_on_a_body_that_stays_and_both_are_compared(
     choose(page, "what learns", "the head alone")
     page.get_by_role("button", name="Play").click()
     page.wait_for_url("**run=stories-bert+sentiment*")
-    page.wait_for_selector(".lab[data-state=finished]", timeout=90_000)
     ended = page.locator("[data-testid=stDataFrame] [role=gridcell]").get_by_text("finished", exact=True)
-    ended.wait_for(state="attached")  # the table has heard of it, and draws the page once more
+    ended.wait_for(state="attached", timeout=120_000)  # the table has heard of it, and draws the page once more
+    page.wait_for_selector(".lab[data-state=finished]")
     settle(page)
     page.get_by_text("Before and after: what has changed of the base").click()
     page.get_by_text("71 taken over, 2 new (head.weight, head.bias), 7 left behind").wait_for()

@@ -1,19 +1,15 @@
 // Carries the store's questions to the server and its answers back, through an invisible component that reruns only its
 // own fragment. Every message holds all open questions, so that one lost to a rerun of the whole page is simply asked again.
-// Between a click on a link to another page and the server's first word about that page, Streamlit sends every question as
-// one of the page that is left. The server then runs that page's fragment in place of, or after, the new page: the browser
-// drops what it has drawn and fails at where the fragment stands. So a page that is being left asks nothing any more, and is
-// left once what it has asked is on its way.
+// A page is left once what it has asked is on its way: the fragment would run after the new page, and the browser fails at
+// where it stood.
 import { unpack } from "./payload.js";
 import { hand, heldUp, onRequest, pending, settle } from "./store.js";
-import { speak, unsent } from "./messages.js";
+import { enter, leave, speak, unsent } from "./messages.js";
 
 const FIRST_PATIENCE = 5000; // ms before open questions are asked again; doubles while the server is busy
 const LAST_PATIENCE = 60000;
-const LEAVING = 10000; // ms after which a page that was to be left, and is still here, asks again
 
 const routes = new WeakMap(); // parentElement -> the courier that stands there
-let silent = 0; // until when nothing is asked, since the page is being left
 let newest = null; // the courier of this page
 let path = location.pathname; // of the page that the newest courier stands on
 
@@ -33,7 +29,7 @@ export async function present(name, { data, parentElement, setTriggerValue }) {
         parts: new Map(),
       }),
     );
-    silent = 0; // the page that was turned to
+    enter();
   }
   path = location.pathname;
   const turn = ++route.turn;
@@ -120,11 +116,6 @@ function ask(route) {
   const questions = pending();
   route.flying = Boolean(route.emit && questions.length);
   if (!route.flying) return;
-  const wait = silent - performance.now();
-  if (wait > 0) {
-    route.timer = setTimeout(() => ask(route), wait);
-    return;
-  }
   speak("courier", () => route.emit?.("ask", pending()));
   patiently(route);
 }
@@ -136,23 +127,21 @@ function patiently(route) {
   }, route.patience);
 }
 
-function leave() {
-  silent = performance.now() + LEAVING;
-}
-
 addEventListener(
   "click",
   (event) => {
     const link = event.composedPath().find((node) => node instanceof HTMLAnchorElement);
     if (!link?.href || link.origin !== location.origin || link.target || link.download) return;
     if (link.pathname === location.pathname) return;
-    leave(); // with Ctrl too: Streamlit turns the page all the same
+    leave(location.pathname); // with Ctrl too: Streamlit turns the page all the same
     if (!unsent()) return;
     event.preventDefault();
     event.stopImmediatePropagation();
-    const [target] = event.composedPath();
-    setTimeout(() => target.dispatchEvent(new MouseEvent("click", event)), unsent());
+    setTimeout(() => {
+      const same = () => document.querySelector(`a[href="${CSS.escape(link.getAttribute("href"))}"]`); // drawn anew
+      (link.isConnected ? link : same())?.dispatchEvent(new MouseEvent("click", event));
+    }, unsent());
   },
   true,
 );
-addEventListener("popstate", () => location.pathname !== path && leave());
+addEventListener("popstate", () => location.pathname !== path && leave(path));

@@ -4,7 +4,7 @@
 import { arrive } from "./address.js";
 import { unpack } from "./payload.js";
 import { shade } from "./theme.js";
-import { speak } from "./messages.js";
+import { enter, speak } from "./messages.js";
 
 const places = new WeakMap(); // parentElement (a ShadowRoot that outlives reruns) -> what is mounted in it
 
@@ -26,9 +26,10 @@ export async function present(name, component, styled) {
       if (place.closed || place.view) return () => leave(place, turn);
       place.drawn = place.data; // the newest, which may have come while the module was loading
       place.view = module.mount(place.root, place.data, (event, value) =>
-        speak("page", () => place.emit(event, value)),
+        speak("page", () => place.closed || place.emit(event, value)),
       );
-      if (place.data.reports) requestAnimationFrame(() => speak("page", () => place.emit("drawn", true))); // painted
+      if (place.data.reports)
+        requestAnimationFrame(() => speak("page", () => place.closed || place.emit("drawn", true))); // painted
     } else if (decoded || shaded || place.drawn !== place.data) {
       place.drawn = place.data;
       place.view.update(place.data);
@@ -66,6 +67,7 @@ function styleSheet(root, path) {
 }
 
 function open(parentElement) {
+  enter();
   for (const old of parentElement.querySelectorAll(".loupe-view, .loupe-sentence, .loupe-style")) old.remove();
   const root = document.createElement("div");
   root.className = "loupe-view";
