@@ -84,11 +84,13 @@ class Trainer:
         with peers.leader_first():
             self.source = open_source(recipe, run.path)
         config = self.source.complete_config(recipe.model)
-        model = initialise(Transformer(config), seed_for(recipe.seed, "weights"))
+        seed = seed_for(recipe.seed, "weights")
         if recipe.base and not run.weights.exists():  # a run that is continued needs its base no more
-            transfer = begin_with(model, recipe.base)
+            model, transfer = begin_with(config, recipe.base, seed)
             if peers.leads:
                 write_transfer(run.path, transfer)
+        else:
+            model = initialise(Transformer(config), seed)
         kept = read_transfer(run.path) if recipe.base else None
         self.family = "" if kept is None else kept.family
         self.model = model.to(self.device).train()
