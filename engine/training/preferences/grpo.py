@@ -45,7 +45,7 @@ def score_grpo(
     """
     log_ratio = (policy - old).masked_fill(~mask, 0)
     losses, clipped = clip_surrogate(log_ratio, advantages[:, None], clip)
-    kl = k3(policy.masked_fill(~mask, 0), reference.masked_fill(~mask, 0))
+    kl = k3(policy.masked_fill(~mask, 0), reference)
     if weighted_kl:
         kl = kl * log_ratio.exp()
     return {

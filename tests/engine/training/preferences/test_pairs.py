@@ -37,7 +37,7 @@ def test_columns_may_stand_in_any_order_with_others_between(tmp_path: Path) -> N
     ("text", "message"),
     [
         ("prompt,better,worse\na,b,c\n", "columns prompt, chosen and rejected, and this table has 'prompt', 'better'"),
-        ("prompt,chosen,rejected\na,b,c\na,d,d\n", "row 2 must have two different answers, got 'd' twice"),
+        ("prompt,chosen,rejected\na,b,c\na,d e,d e\n", "row 2 must have two different answers, got 'd e' twice"),
         ("prompt,chosen,rejected\na,b,c\na,,d\n", "row 2 must have a text in the column 'chosen', got nothing"),
         ("prompt,chosen,rejected\na,b,c\na,d, \n", "row 2 must have a text in the column 'rejected', got nothing"),
         ("prompt,chosen,rejected\n", "must have at least one row"),

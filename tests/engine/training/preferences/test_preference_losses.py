@@ -157,6 +157,8 @@ def test_advantages_of_a_group_are_trls() -> None:
 
 # --- PPO ---
 
+ANSWERS = st.lists(st.tuples(st.integers(0, 2), st.integers(2, 6)), min_size=1, max_size=4)  # from pos to pos
+
 
 def new_rollout() -> Rollout:
     log_probs, values = random(BATCH, POS) - 2, random(BATCH, POS, seed=1)
@@ -224,17 +226,17 @@ def test_a_tokens_reward_is_the_price_of_its_kl_and_the_last_ones_the_score_too(
     torch.testing.assert_close(found, expected, **EXACT)
 
 
-@given(st.lists(st.integers(0, 6), min_size=1, max_size=4), st.floats(0, 1), st.floats(0, 1), st.integers(0, 99))
+@given(ANSWERS, st.floats(0, 1), st.floats(0, 1), st.integers(0, 99))
 @settings(deadline=None, max_examples=40)
-def test_advantages_are_the_papers_sums(lengths: list[int], gamma: float, lam: float, seed: int) -> None:
-    rewards, values = random(2, len(lengths), 6, seed=seed)
-    mask = torch.arange(6) < torch.tensor(lengths)[:, None]
+def test_advantages_are_the_papers_sums(answers: list[tuple[int, int]], gamma: float, lam: float, seed: int) -> None:
+    rewards, values = random(2, len(answers), 6, seed=seed)
+    mask = torch.tensor([[start <= pos < end for pos in range(6)] for start, end in answers])
     found = estimate_advantages(rewards, values, mask, gamma, lam)
-    for row, length in enumerate(lengths):
-        following = [*values[row, :length].tolist(), 0.0]
-        surprises = [float(rewards[row, t]) + gamma * following[t + 1] - following[t] for t in range(length)]
+    for row, (start, end) in enumerate(answers):
+        following = [*values[row, :end].tolist(), 0.0]
+        surprises = [float(rewards[row, t]) + gamma * following[t + 1] - following[t] for t in range(end)]
         for t in range(6):
-            expected = sum((gamma * lam) ** (k - t) * surprises[k] for k in range(t, length))
+            expected = sum((gamma * lam) ** (k - t) * surprises[k] for k in range(t, end)) if t >= start else 0
             assert float(found[row, t]) == pytest.approx(expected, abs=1e-9)
 
 
