@@ -42,7 +42,7 @@ def draw_answers(
     """An answer to each prompt, of `most` tokens or up to and with the first of `ends`, drawn at the `temperature`; 0
     takes the likeliest.
 
-    Prompts of one length are read together. `forward` stands for the model, as one that an adapter acts on. Raises
+    All are read at once: longer prompts go on being read while shorter ones are answered already. `forward` stands for the model, as one that an adapter acts on. Raises
     ValueError for a prompt that leaves no room in the model's context.
     """
     longest = max(map(len, prompts))
@@ -51,40 +51,27 @@ def draw_answers(
             f"a prompt and its answer must fit the model's context of {model.config.context} tokens, got {longest} and "
             f"{most}; shorten the prompts or preference.answer_tokens."
         )
-    chance = torch.Generator(model.device).manual_seed(seed)
-    answers: dict[int, Prompt] = {}
-    for length in sorted(set(map(len, prompts))):
-        places = [place for place, prompt in enumerate(prompts) if len(prompt) == length]
-        read = torch.tensor([prompts[place] for place in places], device=model.device)
-        drawn = draw_batch(forward or model, model, read, most, chance, temperature, ends)
-        answers |= dict(zip(places, drawn, strict=True))
-    return [answers[place] for place in range(len(prompts))]
-
-
-def draw_batch(
-    forward: Callable[..., Tensor],
-    model: Transformer,
-    read: Tensor,
-    most: int,
-    chance: torch.Generator,
-    temperature: float,
-    ends: Collection[int],
-) -> list[Prompt]:
-    """Answers to prompts (row pos) of one length."""
-    cache = KVCache(model.config, len(read), read.shape[1] + most, next(model.parameters()))
-    drawn: list[Tensor] = []
-    over = torch.zeros(len(read), dtype=torch.bool, device=read.device)
-    stops = torch.tensor(sorted(ends), dtype=torch.long, device=read.device)
-    for _ in range(most):
-        logits = forward(read, cache=cache, logits_at=slice(-1, None))[:, -1].float()
+    device, fewest = model.device, min(map(len, prompts))
+    chance = torch.Generator(device).manual_seed(seed)
+    lengths = torch.tensor([len(prompt) for prompt in prompts], device=device)
+    given = torch.tensor([[*prompt, *[0] * (longest - len(prompt))] for prompt in prompts], device=device)
+    stops = torch.tensor(sorted(ends), dtype=torch.long, device=device)
+    cache = KVCache(model.config, len(prompts), longest + most, next(model.parameters()))
+    over = torch.zeros(len(prompts), dtype=torch.bool, device=device)
+    columns, read = list(given[:, :fewest].unbind(1)), given[:, :fewest]
+    for place in range(fewest, longest + most):
+        logits = (forward or model)(read, cache=cache, logits_at=slice(-1, None))[:, -1].float()
         probs = (logits / temperature).softmax(-1) if temperature else logits
-        read = probs.multinomial(1, generator=chance) if temperature else probs.argmax(-1, keepdim=True)
-        drawn.append(read)
-        over |= torch.isin(read[:, 0], stops)
+        drawn = (probs.multinomial(1, generator=chance) if temperature else probs.argmax(-1, keepdim=True))[:, 0]
+        begun = place >= lengths
+        column = drawn if place >= longest else torch.where(begun, drawn, given[:, place])
+        columns.append(column)
+        over |= begun & (torch.isin(column, stops) | (place + 1 >= lengths + most))
         if bool(over.all()):
             break
-    rows = torch.cat(drawn, dim=1).tolist()
-    return [cut_at(row, ends) for row in rows]
+        read = column[:, None]
+    rows = torch.stack(columns, 1).tolist()
+    return [cut_at(row[len(prompt) : len(prompt) + most], ends) for row, prompt in zip(rows, prompts, strict=True)]
 
 
 def cut_at(row: Sequence[int], ends: Collection[int]) -> Prompt:
