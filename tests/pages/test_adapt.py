@@ -18,7 +18,7 @@ from engine.training.control import read_order
 from engine.training.folder import RunFolder
 from engine.training.status import Status, write_status
 from pages.controls.train.adapt_plan import FOLDER, on_base
-from pages.controls.train.before_after import told_apart
+from pages.controls.train.held_out_rows import told_apart
 from pages.controls.train.presets import presets
 from pages.controls.train.session import ADAPTED, Session
 

@@ -5,7 +5,10 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import cached_property
+from itertools import islice
 from pathlib import Path
+from typing import Generic, TypeVar
 
 from torch import Tensor
 
@@ -19,9 +22,12 @@ from engine.training.sources.shelf import shelf
 from engine.training.sources.source import Source, chance
 
 PAD, END = "<pad>", "</s>"
+Row = TypeVar("Row")
 
 
-class ShelvedTexts(Source):
+class ShelvedTexts(Source, Generic[Row]):
+    """`task_examples` are the rows as the task tells them, in the order of the documents of the corpus."""
+
     def __init__(self, recipe: Recipe, folder: Path, documents: Documents) -> None:
         super().__init__(recipe)
         self.corpus = open_corpus(documents, recipe.data, recipe.seed, folder, recipe.base)
@@ -40,6 +46,21 @@ class ShelvedTexts(Source):
         fit, size = self.shelves["held_out"].fit.tolist(), self.recipe.batch.size
         for begin in range(0, min(len(fit), batches * size), size):
             yield self.examples("held_out", fit[begin : begin + size])
+
+    def held_out_rows(self, most: int) -> list[Row]:
+        """The first `most` of those that are held out and fit the context, as the task tells them."""
+        fit = self.shelves["held_out"].fit[:most].tolist()
+        told = list(islice(self.task_examples("held_out"), fit[-1] + 1))
+        return [told[index] for index in fit]
+
+    @cached_property
+    def rows(self) -> dict[Part, tuple[Row, ...]]:
+        parts: tuple[Part, ...] = ("train", "held_out")
+        return {part: tuple(self.task_examples(part)) for part in parts}
+
+    @abstractmethod
+    def task_examples(self, part: Part) -> Iterator[Row]:
+        """All rows of a part, from the first."""
 
     def lengths(self, tokens: Tokens) -> Tensor:
         """Counts the tokens that a stack reads of each document."""
