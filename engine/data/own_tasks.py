@@ -15,12 +15,13 @@ from engine.data.task import BETWEEN, Answered, AnswerTask, Labelled, LabelTask,
 MOST_CLASSES = 1_000
 
 
-def task_of(options: object) -> object:
-    """The task that a recipe's table stands for: the table itself, or what its columns ask."""
+def task_of(options: object, table: Table | None = None) -> object:
+    """The task that a recipe's table stands for: the table itself, or what its columns ask, of a person's own `table`
+    where that is read already."""
     if not isinstance(options, Columns):
         return options
     kinds = {"pairs": OwnPairs, "labelled": OwnLabels, "tagged": OwnTags, "answers": OwnAnswers}
-    return kinds[options.form](options, options.table()) if options.form in kinds else options
+    return kinds[options.form](options, table or options.table()) if options.form in kinds else options
 
 
 def held_out(keys: Sequence[str], share: float, seed: int) -> frozenset[str]:
@@ -134,8 +135,9 @@ class OwnAnswers(Own, AnswerTask):
 def classes(names: Sequence[str], what: str) -> tuple[str, ...]:
     found = tuple(sorted(set(names)))
     if not 2 <= len(found) <= MOST_CLASSES:
+        got = f"only {found[0]!r:.80}" if len(found) == 1 else f"{len(found):,}"
         raise ValueError(
-            f"the column of the {what}s must have 2 to {MOST_CLASSES:,} different ones, got {len(found):,}; choose "
-            "another."
+            f"the column of the {what}s must have 2 to {MOST_CLASSES:,} different ones, got {got}; choose another "
+            "column, or add rows."
         )
     return found

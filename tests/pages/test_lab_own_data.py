@@ -103,24 +103,33 @@ def test_each_objective_of_a_text_trains(objective: str, tmp_path: Path) -> None
         ("reviews.csv", "classification", {"text": "review", "label": "sentiment"}),
         ("pairs.jsonl", "sequence_to_sequence", {"source": "source", "target": "target"}),
         ("words.parquet", "token_classification", {"tokens": "tokens", "tags": "tags"}),
+        ("entailed.jsonl", "classification", {"text": "premise", "pair": "hypothesis", "label": "gold_label"}),
+        ("asked.jsonl", "span", {"question": "query", "context": "text", "answer": "answer", "start": "answer_start"}),
     ],
 )
 def test_columns_decide_what_can_be_learned(
     file: str, objective: str, columns: dict[str, str], tmp_path: Path
 ) -> None:
     pairs = [{"source": f"{i} cats", "target": f"{i} chats"} for i in range(40)]
+    entailed = [{"premise": f"{i} cats", "hypothesis": f"{i} dogs", "gold_label": "ab"[i % 2]} for i in range(40)]
+    asked = [{"text": f"{i} cats ran", "query": f"who ran {i}", "answer": "cats", "answer_start": 2} for i in range(10)]
+    asked += [one | {"text": f"{one['text']} again", "query": f"and {one['query']}"} for one in asked * 3]
     words = [{"tokens": ["Ann", "sees", f"x{i}"], "tags": ["B-PER", "O", "O"]} for i in range(40)]
     pandas.DataFrame(words).to_parquet(tmp_path / "words")
     data = {
         "reviews.csv": csv(REVIEWS, "review", "sentiment"),
         "pairs.jsonl": "\n".join(map(json.dumps, pairs)).encode(),
         "words.parquet": (tmp_path / "words").read_bytes(),
+        "entailed.jsonl": "\n".join(map(json.dumps, entailed)).encode(),
+        "asked.jsonl": "\n".join(map(json.dumps, asked)).encode(),
     }
     app = brought(file, data[file])
     recipe = recipe_of(app)
     assert recipe.objective.kind == objective
     assert {name: getattr(recipe.data.rows, name) for name in columns} == columns
-    prepared(app, tmp_path)
+    source = prepared(app, tmp_path)
+    two = recipe.data.rows.two_texts
+    assert recipe.model.embedding.segments == 2 * two and ("segments" in source.batch(1).inputs) == two
     assert f"{60 if file == 'reviews.csv' else 40} rows" in " ".join(one.value for one in app.caption)
     assert len(app.dataframe[0].value) == 6
 

@@ -64,7 +64,9 @@ class LabelledTexts(ShelvedTexts[Labelled]):
         return Examples(inputs, torch.tensor([one.label for one in chosen]))
 
     def complete_config(self, config: ModelConfig) -> ModelConfig:
-        config = with_classes(config, self.recipe, self.labels)
+        found = {part: each.tokens.labels[each.fit].unique() for part, each in self.shelves.items()}
+        names = {part: {self.labels[label] for label in each.tolist()} for part, each in found.items()}
+        config = with_classes(config, self.recipe, self.labels, names)
         head, patches, mask = config.head, config.embedding.patches, config.attention.mask
         if head.classes != len(self.labels) or patches is not None or (mask == "causal" and head.read == "first"):
             raise ValueError(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from functools import cached_property
 from itertools import islice
@@ -33,10 +33,11 @@ class ShelvedTexts(Source, Generic[Row]):
         self.corpus = open_corpus(documents, recipe.data, recipe.seed, folder, recipe.base)
         self.tokenizer = self.corpus.tokenizer
         self.fill = self.tokenizer.pad_id or 0
-        self.shelves = {
-            part: shelf(tokens, self.lengths(tokens), recipe.batch.context)
-            for part, tokens in (("train", self.corpus.train), ("held_out", self.corpus.held_out))
-        }
+        parts: dict[Part, Tokens] = {"train": self.corpus.train, "held_out": self.corpus.held_out}
+        context = recipe.batch.context
+        self.shelves = {part: shelf(tokens, self.lengths(tokens), context) for part, tokens in parts.items()}
+        self.count = sum(len(each.tokens.starts) for each in self.shelves.values())
+        self.left_out = self.count - sum(len(each.fit) for each in self.shelves.values())
 
     def draw(self, part: Part, seed: int) -> Examples:
         return self.examples(part, self.shelves[part].draw(self.recipe.batch.size, chance(seed)))
@@ -76,7 +77,16 @@ def marks(recipe: Recipe) -> tuple[str, ...] | None:
     return None if recipe.data.tokenizer.kind == "wordpiece" else (PAD, END)
 
 
-def with_classes(config: ModelConfig, recipe: Recipe, labels: Sequence[str]) -> ModelConfig:
-    """Sets the number of classes, which only a person's own data knows."""
-    own = isinstance(recipe.data.table, Columns)
-    return replace(config, head=replace(config.head, classes=len(labels))) if own else config
+def with_classes(
+    config: ModelConfig, recipe: Recipe, labels: Sequence[str], found: Mapping[Part, Set[str]]
+) -> ModelConfig:
+    """Sets the number of classes, which only a person's own data knows. Raises ValueError where some of those `found`
+    in that are held out and never learned."""
+    if not isinstance(recipe.data.table, Columns):
+        return config
+    if never := sorted(found["held_out"] - found["train"]):
+        raise ValueError(
+            f"each label that is held out must be learned from too, got {', '.join(map(repr, never))[:200]} in the "
+            "held-out rows alone; add rows with it, remove those that have it, or choose another seed."
+        )
+    return replace(config, head=replace(config.head, classes=len(labels)))

@@ -41,8 +41,14 @@ class TaggedTexts(ShelvedTexts[Tagged]):
         classes = [[self.labels.index(tag) for tag in one.tags] for one in chosen]
         return tagging_examples(rows, classes, self.fill)
 
+    @property
+    def tags(self) -> dict[Part, set[str]]:
+        """Those that there are in what fits the context."""
+        chosen = {part: [self.rows[part][index] for index in each.fit.tolist()] for part, each in self.shelves.items()}
+        return {part: {tag for one in rows for tag in one.tags} for part, rows in chosen.items()}
+
     def complete_config(self, config: ModelConfig) -> ModelConfig:
-        config = with_classes(config, self.recipe, self.labels)
+        config = with_classes(config, self.recipe, self.labels, self.tags)
         if config.head.classes != len(self.labels) or config.embedding.patches is not None:
             raise ValueError(
                 f"model.head.classes must be {len(self.labels)} for [data.{self.recipe.data.kind}], with "
