@@ -115,9 +115,10 @@ class OwnAnswers(Own, AnswerTask):
     def all(self) -> tuple[Answered, ...]:
         """Raises ValueError for the first row whose answer does not stand where it says."""
         options = self.options
-        names = (options.question, options.context, options.answer, options.start)
+        texts = map(self.table.texts, (options.question, options.context))
+        firsts = map(self.table.firsts, (options.answer, options.start))  # of several answers to a question
         found = []
-        for row, cells in enumerate(zip(*map(self.table.texts, names), strict=True), 1):
+        for row, cells in enumerate(zip(*texts, *firsts, strict=True), 1):
             question, context, answer, start = cells
             at = int(start) if start.isdecimal() else -1
             if at < 0 or context[at : at + len(answer)] != answer:

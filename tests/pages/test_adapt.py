@@ -183,9 +183,10 @@ def rows_of(form: str) -> list[dict[str, Any]]:
         found: dict[str, dict[str, Any]] = {
             "tagged": {"words": text.split(), "tags": [names.get(word, "O") for word in text.split()]},
             "two texts": {"sentence1": text, "sentence2": f"{animal} {number}", "label": "ab"[number % 2]},
-            "answers": {"question": f"who is {number} ?", "context": text, "answers": animal},
+            "answers": {"question": f"who is {number} ?", "context": text},
         }
-        rows.append(found[form] | ({"answer_start": text.index(animal)} if form == "answers" else {}))
+        found["answers"]["answers"] = {"text": [animal], "answer_start": [text.index(animal)]}  # as SQuAD has them
+        rows.append(found[form])
     return rows
 
 

@@ -15,6 +15,7 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from engine.data import hub
+from engine.data.own_tasks import held_out
 from engine.runtime import limits
 from engine.training import sources
 from engine.training.sizing import Sizing, find_size, known_size
@@ -134,10 +135,33 @@ def test_columns_decide_what_can_be_learned(
     assert len(app.dataframe[0].value) == 6
 
 
-def test_a_bad_row_is_named_by_its_number() -> None:
-    rows = [*REVIEWS[:6], ("", "no"), *REVIEWS[6:]]
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        (("", "no"), "row 7 must have a text in the column 'text', got nothing"),
+        (("a film", ""), "row 7 must have a text in the column 'label', got nothing"),
+    ],
+)
+def test_a_bad_row_is_named_by_its_number(row: tuple[str, str], said: str) -> None:
+    app = brought("reviews.csv", csv([*REVIEWS[:6], row, *REVIEWS[6:]], "text", "label"))
+    assert said in told(app) and plan(app)["problem"]
+
+
+def test_labels_that_cannot_be_learned_are_said_before_training() -> None:
+    app = brought("reviews.csv", csv([(text, "yes") for text, _ in REVIEWS], "text", "label"))
+    assert "the column of the labels must have 2 to 1,000 different ones, got only 'yes'" in told(app)
+    texts = [text for text, _ in REVIEWS]
+    theirs = held_out(texts, own_data.SHARE, 0)
+    rows = [(text, "rare" if text in theirs else label) for text, label in REVIEWS]
     app = brought("reviews.csv", csv(rows, "text", "label"))
-    assert "row 7 must have a text" in told(app) and plan(app)["problem"]
+    find_size(recipe_of(app))
+    app.run()
+    assert "got 'rare' in the held-out rows alone; add rows with it" in plan(app)["problem"]
+    seed = next(one for one in app.number_input if one.label == "seed")
+    seed.set_value(1).run()
+    find_size(recipe_of(app))
+    app.run()
+    assert not plan(app)["problem"]
 
 
 @pytest.mark.parametrize(

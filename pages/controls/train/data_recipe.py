@@ -81,7 +81,7 @@ def of_table(data: Rows | Hub, objective: str, name: str, table: Table) -> Recip
 def column(table: Table, name: str, key: str) -> Sequence[str]:
     if key in ("tokens", "tags"):
         return [" ".join(row) for row in table.words(name)]
-    return table.texts(name)
+    return table.firsts(name) if key in ("answer", "start") else table.texts(name)
 
 
 def lengths(texts: Sequence[str], words: bool) -> list[int]:

@@ -109,8 +109,8 @@ GUESSES = {  # names that columns often have
     "tags": ("tags", "ner_tags", "pos_tags", "labels"),
     "question": ("question", "query"),
     "context": ("context", "passage", "paragraph", "document", "text"),
-    "answer": ("answer", "answers", "answer_text"),
-    "start": ("start", "answer_start", "answer_starts", "offset"),
+    "answer": ("answer", "answers", "answer_text", "answers.text"),
+    "start": ("start", "answer_start", "answer_starts", "answers.answer_start", "offset"),
 }
 ROWS = 6  # that are shown
 WIDE = 176  # CSS pixels
