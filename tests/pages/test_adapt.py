@@ -24,7 +24,7 @@ from engine.training.folder import RunFolder
 from engine.training.sizing import Sizing, find_size
 from engine.training.status import Status, write_status
 from pages.controls.train.adapt_plan import FOLDER, on_base
-from pages.controls.train.held_out_rows import told_apart
+from pages.controls.train.held_out_rows import told_apart, walkthrough_link
 from pages.controls.train.presets import presets
 from pages.controls.train.session import ADAPTED, Session
 from pages.controls.train.user_data import store_file
@@ -244,3 +244,11 @@ def test_own_rows_are_learned_and_the_wrong_ones_lead_to_walkthrough(
     walk.run()
     assert not walk.exception and query["model"] == f"run:{name}"
     assert {key: walk.session_state[key] for key in query} == query
+
+
+def test_two_texts_lead_to_walkthrough_only_where_it_reads_the_same_tokens() -> None:
+    two = walkthrough_link(load("stories-bert"), "mine", "Who sat?", "A cat.")
+    assert two == "/walkthrough?model=run%3Amine&text=Who+sat%3F&second=A+cat."
+    stories = load("stories")
+    assert walkthrough_link(stories, "mine", "Who sat?", "A cat.") is None  # nothing stands between them in a GPT
+    assert walkthrough_link(stories, "mine", "Who sat?") == "/walkthrough?model=run%3Amine&text=Who+sat%3F"

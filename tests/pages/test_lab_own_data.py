@@ -135,6 +135,20 @@ def test_columns_decide_what_can_be_learned(
     assert len(app.dataframe[0].value) == 6
 
 
+def test_pairs_that_are_too_long_for_the_context_are_counted_on_the_page() -> None:
+    pairs = [{"source": f"{i} cats" + " and dogs" * (60 if i < 2 else 0), "target": f"{i} chats"} for i in range(200)]
+    app = brought("pairs.jsonl", "\n".join(map(json.dumps, pairs)).encode())
+    recipe = recipe_of(app)
+    size = find_size(recipe)
+    assert (size.rows, size.left_out, recipe.objective.kind) == (200, 2, "sequence_to_sequence")
+    said = (
+        f"2 of 200 rows have more tokens than the context of {recipe.batch.context} and are left out: raise the "
+        "context, or shorten them."
+    )
+    assert said not in [one.value for one in app.caption]
+    assert said in [one.value for one in app.run().caption]
+
+
 @pytest.mark.parametrize(
     ("row", "said"),
     [

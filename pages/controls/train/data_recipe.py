@@ -20,8 +20,8 @@ from pages.controls.train.presets import presets
 
 LIKE = {"next": "python-reference", "completion": "repeat", "sequence_to_sequence": "english-french"}
 LIKE |= {"classification": "sentiment", "token_classification": "names", "masked": "masked-stories", "infill": "infill"}
-LIKE |= {"span": "names"}
-KIN = {"span": "token_classification"}  # of an objective that no task here has: what its task learns by
+KIN = {"span": "token_classification"}  # of an objective that no task here has, the one that its recipe is like
+LIKE |= {objective: LIKE[kin] for objective, kin in KIN.items()}
 SHARE = 0.1  # that is held out
 MARKS = 3  # tokens beside those of a row's texts, at most
 LONGEST = 256  # tokens of a row
@@ -102,7 +102,7 @@ def recipe_like(data: Data, objective: str, name: str, context: int, classes: in
         model = replace(model, head=replace(model.head, classes=classes))
     if objective in KIN:
         model = replace(model, head=plain_head(HEADS[objective], causal=False))
-    if isinstance(data.table, Columns) and data.table.two_texts:
+    if isinstance(data.table, Columns) and data.table.two_texts and objective not in OF_TEXT:
         model = replace(model, embedding=replace(model.embedding, segments=2))
     return replace(
         base, data=replace(data, tokenizer=tokenizer), model=model, batch=replace(base.batch, context=context),

@@ -156,7 +156,10 @@ def show_wrong(
         checkpoint = open_result(weights, weights.stat().st_mtime_ns)
         pairs = wrong[second] if second in wrong else [""] * len(wrong)
         links = [walkthrough_link(checkpoint, name, *row) for row in zip(wrong[first], pairs, strict=True)]
-        wrong = wrong.assign(walkthrough=links)
+        if any(links):
+            wrong = wrong.assign(walkthrough=links)
+        else:
+            st.caption("Walkthrough gives this model one text, whose tokens are not those of two: no row opens there.")
     st.dataframe(wrong, hide_index=True, key="wrong rows", column_config={
         "probability": st.column_config.NumberColumn(format="percent", help="of the class that was predicted"),
         "walkthrough": st.column_config.LinkColumn(display_text="open"),
