@@ -8,7 +8,7 @@ FORMATTED := "assets/views/**/*.js" "tests/js/*.js" eslint.config.js
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses $(JOBS) --dist loadfile --no-loadscope-reorder
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: run test test-long lock bench load lint format checkpoints screenshot
+.PHONY: run test test-long lock bench load lint format checkpoints adapters screenshot
 
 run: .venv/installed
 	@echo "Loupe: http://127.0.0.1:$(PORT)"
@@ -41,6 +41,11 @@ bench: .venv/installed-dev
 checkpoints: .venv/installed
 	for recipe in assets/recipes/*.toml; do name=$$(basename $$recipe .toml); \
 		$(BIN)/python -m engine train $$recipe --out runs/$$name --publish assets/checkpoints/$$name || exit 1; done
+
+adapters: .venv/installed
+	for recipe in assets/adapt/style-*.toml; do name=$$(basename $$recipe .toml); \
+		$(BIN)/python -m engine train $$recipe --out runs/$$name || exit 1; \
+		cp -r runs/$$name/adapter/$$name assets/adapters/; done
 
 screenshot: .venv/installed-dev
 	$(BIN)/python -m scripts.screenshot

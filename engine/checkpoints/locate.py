@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]  # Loupe's folder
+SHIPPED_ADAPTERS = ROOT / "assets" / "adapters"
 SHIPPED = ROOT / "assets" / "checkpoints"
 WEIGHTS = (
     "model.safetensors",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -248,15 +249,20 @@ def initialise(model: Transformer, seed: int) -> Transformer:
     The division is GPT-2's (Radford et al. 2019, section 2.3). Its fixed 0.02 is left out: it suits a d_model near a
     thousand, while a small model that starts with it attends evenly everywhere and learns later.
     """
+    for name, drawn in draw_weights(model, seed):
+        model.get_parameter(name).copy_(drawn)
+    return model
+
+
+def draw_weights(model: Transformer, seed: int) -> Iterator[tuple[str, Tensor]]:
+    """What `initialise` fills each parameter with, one after the other; `model` may have no memory."""
     generator = torch.Generator().manual_seed(seed)
     spread = model.config.d_model**-0.5
     for name, parameter in model.named_parameters():
         if name.endswith("bias"):
-            parameter.zero_()
+            yield name, torch.zeros(parameter.shape)
         elif "norm" in name:
-            parameter.fill_(1.0)
+            yield name, torch.ones(parameter.shape)
         else:
             shrink = (2 * max(model.config.layers, 1)) ** -0.5 if name.endswith(WRITERS) else 1.0
-            drawn = torch.empty(parameter.shape).normal_(0.0, spread * shrink, generator=generator)
-            parameter.copy_(drawn)
-    return model
+            yield name, torch.empty(parameter.shape).normal_(0.0, spread * shrink, generator=generator)

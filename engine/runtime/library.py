@@ -24,7 +24,7 @@ from torch import Tensor
 from engine.checkpoints import Checkpoint, load, shipped_names
 from engine.checkpoints.adapters import BASE, find_adapter_weights, is_adapter, read_adapter
 from engine.checkpoints.adapters import CONFIG as ADAPTER_CONFIG
-from engine.checkpoints.locate import WEIGHTS, Place, locate
+from engine.checkpoints.locate import SHIPPED_ADAPTERS, WEIGHTS, Place, locate
 from engine.checkpoints.weights import read_json
 from engine.edits import Edit, keep_adapter
 from engine.model.layers.lora import Adapter
@@ -211,18 +211,19 @@ def adapter_folder(key: str) -> Path | None:
     return _adapter_folders.get(key)
 
 
-def run_adapters(name: str) -> list[Adapter]:
-    """The adapters that finished training runs made for the checkpoint of this name, their base; those that do not read
-    are left out."""
+def adapters_for(name: str) -> list[Adapter]:
+    """The adapters that come with Loupe, and that finished training runs made, for the checkpoint of this name, their
+    base; those that do not read are left out."""
     found = []
-    for config in sorted(Path(RUNS_FOLDER).glob(f"*/adapter/*/{ADAPTER_CONFIG}")):
+    shipped = sorted(SHIPPED_ADAPTERS.glob(f"*/{ADAPTER_CONFIG}"))
+    for config in (*shipped, *sorted(Path(RUNS_FOLDER).glob(f"*/adapter/*/{ADAPTER_CONFIG}"))):
         folder = config.parent.resolve()
         key = (name, str(folder), *_stamp(folder))
         with suppress(ValueError, OSError):
             if read_json(config).get(BASE) not in (name, name.removeprefix(HUB)):
                 continue
-            adapter = _run_adapters.find(key) or read_adapter(folder, checkpoint(name))
-            found.append(_run_adapters.keep(key, adapter, adapter.bytes))
+            adapter = _trained_adapters.find(key) or read_adapter(folder, checkpoint(name))
+            found.append(_trained_adapters.keep(key, adapter, adapter.bytes))
             _adapter_folders[adapter.key] = folder
     return found
 
@@ -344,7 +345,7 @@ def _disk(folder: TemporaryDirectory[str] | None) -> int:
 _offers: Shelf[Opening] = Shelf(UPLOADS_DISK)
 _names: dict[tuple[object, ...], str] = {}
 _adapter_folders: dict[str, Path] = {}
-_run_adapters: Shelf[Adapter] = Shelf(ADAPTERS_MEMORY)
+_trained_adapters: Shelf[Adapter] = Shelf(ADAPTERS_MEMORY)
 checkpoint = Checkpoints(MODELS_MEMORY)
 traces = Traces(TRACE_MEMORY)
 glances = Glances(traces.shelf)

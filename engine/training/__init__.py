@@ -6,7 +6,7 @@ the end; control.py is how a person steers a run that is under way.
 """
 
 from engine.training.base import read_transfer
-from engine.training.control import one_step, pause, resume, set_language_weight, set_rate, stop
+from engine.training.control import one_step, pause, resume, set_rate, set_weight, stop
 from engine.training.failures import Diverged, TrainingFailed
 from engine.training.folder import RunFolder
 from engine.training.journal import Step
@@ -32,7 +32,7 @@ __all__ = [
     "read_status",
     "read_transfer",
     "resume",
-    "set_language_weight",
+    "set_weight",
     "set_rate",
     "stop",
     "train",

@@ -15,7 +15,7 @@ from engine.model.transformer import Transformer
 from engine.training.atomic import replace_atomically
 from engine.training.recipe import Recipe
 
-MODULE = "adapter"  # of the model in training
+MODULE, VALUE = BESIDE = ("adapter", "value")  # modules of the model in training that are not of the one it makes
 FOLDER = "adapter"  # of a run: the adapter in PEFT's format, once it has finished
 
 
@@ -39,23 +39,38 @@ def attach_adapter(model: Transformer, recipe: Recipe, new: Collection[str]) -> 
     return adapter
 
 
+def attach_value(model: Transformer) -> nn.Linear:
+    """Gives the model in training one number for each position, 0 before it has learned: what is still to be won."""
+    head = nn.Linear(model.config.d_model, 1, device=model.device)
+    nn.init.zeros_(head.weight)
+    nn.init.zeros_(head.bias)
+    model.add_module(VALUE, head)
+    return head
+
+
+def held_beside(model: Transformer) -> dict[str, nn.Parameter]:
+    """The parameters of a model in training that are not its own: of an adapter, and of a value head."""
+    return {name: p for name, p in model.named_parameters() if name.partition(".")[0] in BESIDE}
+
+
 def merged_model(model: Transformer, adapter: Adapter | None) -> Transformer:
-    """The model as it is used: itself without an adapter, else a copy for looking whose weights hold that."""
-    if adapter is None:
+    """The model as it is used: itself where nothing is held beside it, else a copy for looking without that, whose
+    weights hold the adapter."""
+    beside = [name for name in BESIDE if hasattr(model, name)]
+    if not beside:
         return model
-    merged = merge(model, {adapter: 1.0})
-    delattr(merged, MODULE)
+    merged = merge(model, {} if adapter is None else {adapter: 1.0})
+    for name in beside:
+        delattr(merged, name)
     return merged.eval()
 
 
 def held_weights(model: Transformer, adapter: Adapter | None) -> dict[str, Tensor]:
-    """What a merged model does not give back to the bit: the adapter, and the weights that it is added to."""
-    if adapter is None:
-        return {}
-    names = [f"{name}.weight" for name in adapter.matrices]
-    found = {name: model.get_parameter(name).detach() for name in names}
-    found |= {f"{MODULE}.{name}": matrix.detach() for name, matrix in getattr(model, MODULE).named_parameters()}
-    return {f"held.{name}": tensor.contiguous() for name, tensor in found.items()}
+    """What a merged model does not give back to the bit: what is held beside it, and the weights that an adapter is
+    added to."""
+    names = [] if adapter is None else [f"{name}.weight" for name in adapter.matrices]
+    found = {name: model.get_parameter(name) for name in names} | held_beside(model)
+    return {f"held.{name}": tensor.detach().contiguous() for name, tensor in found.items()}
 
 
 def load_held(model: Transformer, kept: Mapping[str, Tensor]) -> None:
@@ -69,16 +84,17 @@ def adapter_file(snapshot: Path) -> Path:
     return snapshot.with_name(snapshot.name.replace("step-", "adapter-"))
 
 
-def save_matrices(model: Transformer, snapshot: Path) -> None:
-    """Keeps the adapter of a step beside its merged weights."""
-    with replace_atomically(adapter_file(snapshot)) as partial:
-        save_file({n: p.detach().contiguous() for n, p in getattr(model, MODULE).named_parameters()}, partial)
+def save_beside(model: Transformer, snapshot: Path) -> None:
+    """Keeps what is held beside the model at a step, where something is, beside its weights."""
+    if held := held_beside(model):
+        with replace_atomically(adapter_file(snapshot)) as partial:
+            save_file({name: parameter.detach().contiguous() for name, parameter in held.items()}, partial)
 
 
-def load_matrices(model: Transformer, snapshot: Path) -> None:
-    """Puts back the adapter of a kept step, and the head that learned beside it."""
+def load_beside(model: Transformer, snapshot: Path) -> None:
+    """Puts back what was held beside the model at a kept step, and what of its own weights learned there."""
     found = load_file(adapter_file(snapshot), device=str(model.device))
     learned = {name for name, parameter in model.named_parameters() if parameter.requires_grad}
     whole = load_file(snapshot, device=str(model.device))
     state = {name: tensor for name, tensor in whole.items() if name in learned}
-    model.load_state_dict(state | {f"{MODULE}.{name}": tensor for name, tensor in found.items()}, strict=False)
+    model.load_state_dict(state | found, strict=False)

@@ -12,12 +12,15 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import torch
+
 from engine.checkpoints import load
+from engine.checkpoints.assemble import build_without_memory
 from engine.checkpoints.load import OpenedModel, find_place, open_model, open_tokenizer
 from engine.checkpoints.locate import path_exists
 from engine.checkpoints.save import unpack_header
 from engine.model.config import ModelConfig
-from engine.model.transformer import Transformer
+from engine.model.transformer import Transformer, draw_weights
 from engine.runtime import library
 from engine.tokenizers import END, Tokenizer
 from engine.training.atomic import read_json, write_json
@@ -146,16 +149,18 @@ class Transfer:
         return f"Tensors of the base {self.base}: {told}."
 
 
-def begin_with(model: Transformer, name: str) -> Transfer:
-    """Fills `model` with the weights of a base, its head too where that is of the same kind and size. Raises ValueError
-    where the base is made of something else."""
-    check_base(name, model.config)
+def begin_with(config: ModelConfig, name: str, seed: int) -> tuple[Transformer, Transfer]:
+    """A model with the weights of a base, of its head too where that is of the same kind and size; the others are drawn
+    as `initialise` does. Raises ValueError where the base is made of something else."""
+    check_base(name, config)
     how = find_opening(name)
     checkpoint = load(how.source, config=how.config, rename=how.rename)
-    base = checkpoint.model
-    theirs, ours = base.state_dict(), model.state_dict()
-    other = base.config.head.kind != model.config.head.kind
-    if model.config.head.language and base.config.head.kind == "language":
+    head, family = checkpoint.config.head.kind, checkpoint.family
+    model, theirs = build_without_memory(config), checkpoint.model.state_dict()
+    del checkpoint  # so that each of its tensors goes once it is copied
+    ours = model.state_dict()
+    other = head != config.head.kind
+    if config.head.language and head == "language":
         theirs = {f"language.{key[5:]}" if key.startswith("head.") else key: value for key, value in theirs.items()}
 
     def fits(key: str) -> bool:
@@ -166,8 +171,12 @@ def begin_with(model: Transformer, name: str) -> Transfer:
     new = tuple(key for key in ours if key not in taken)
     if any(not key.startswith(PARTS_OF_HEAD) for key in new):
         raise ValueError(f"base must have every tensor of the model but its head's, and {name} lacks {', '.join(new)}.")
-    model.load_state_dict({key: theirs[key] for key in taken}, strict=False)
-    return Transfer(name, taken, new, tuple(key for key in theirs if key not in taken), checkpoint.family)
+    left = tuple(key for key in theirs if key not in taken)
+    state = {key: theirs.pop(key).clone(memory_format=torch.contiguous_format) for key in taken}
+    if new:
+        state |= {key: drawn for key, drawn in draw_weights(model, seed) if key in new}
+    model.load_state_dict(state, assign=True)
+    return model, Transfer(name, taken, new, left, family)
 
 
 def write_transfer(folder: Path, transfer: Transfer) -> None:

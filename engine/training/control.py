@@ -19,17 +19,18 @@ SEEN = "LOUPE_ORDERS"  # the variable by which a launcher tells a training which
 @dataclass(frozen=True)
 class Order:
     """A paused run still takes the steps up to `until`. `lr` holds the learning rate; None follows the schedule.
-    `language_weight` is that of the objective; None is the recipe's."""
+    `weight` is what `engine.training.learner.Learner` has as its own: lambda of L2 + lambda L1, beta of learning from
+    preferences; None is the recipe's."""
 
     mode: Literal["run", "pause", "stop"] = "run"
     until: int = 0
     lr: float | None = None
-    language_weight: float | None = None
+    weight: float | None = None
 
     def __post_init__(self) -> None:
-        weight = self.language_weight
+        weight = self.weight
         if weight is not None and not (0 <= weight < math.inf):
-            raise ValueError(f"language_weight must be at least 0, got {weight}; give null for the recipe's again.")
+            raise ValueError(f"weight must be at least 0, got {weight}; give null for the recipe's again.")
         if self.lr is not None and not (0 <= self.lr < math.inf):
             raise ValueError(f"lr must be at least 0, got {self.lr}; give null to follow the schedule again.")
 
@@ -91,10 +92,10 @@ def set_rate(folder: Path | str, lr: float | None) -> None:
     _change(folder, lr=lr)
 
 
-def set_language_weight(folder: Path | str, weight: float | None) -> None:
-    """Sets how much the language model's loss counts beside the label's from the next step on; None gives the recipe's
-    back."""
-    _change(folder, language_weight=weight)
+def set_weight(folder: Path | str, weight: float | None) -> None:
+    """Sets lambda of L2 + lambda L1, or beta of learning from preferences, from the next step on; None gives the
+    recipe's back."""
+    _change(folder, weight=weight)
 
 
 def _change(folder: Path | str, **change: object) -> None:

@@ -156,6 +156,20 @@ class Digits:
 
 
 @dataclass(frozen=True)
+class Preferences:
+    """A file of `engine.training.preferences.pairs`: prompts, each with two answers of which one is preferred. A
+    relative path is taken from where the recipe stands. The share `held_out` of the prompts is measured on and never
+    learned from. `ended`: an answer is whole, and the end token stands behind it."""
+
+    path: str
+    held_out: float = 0.1
+    ended: bool = True
+
+    def __post_init__(self) -> None:
+        a_share("data.preferences.held_out", self.held_out)
+
+
+@dataclass(frozen=True)
 class TokenizerRecipe:
     """Learned from the first `sample` documents of the training data; `vocab_size` includes the special tokens, which
     are those that the task needs and `special_tokens`, found whole wherever a text has them.
@@ -201,6 +215,7 @@ class Data:
     infill: Gaps | None = None
     everyday: Everyday | None = None
     digits: Digits | None = None
+    preferences: Preferences | None = None
     tokenizer: TokenizerRecipe = field(default_factory=TokenizerRecipe)
 
     def __post_init__(self) -> None:

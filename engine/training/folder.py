@@ -37,12 +37,21 @@ def size(folder: Path) -> int:
     return sum(seen.values())
 
 
+def read_lines(file: Path) -> list[dict[str, Any]]:
+    try:
+        lines = file.read_text(encoding="utf-8").split("\n")[:-1]
+    except FileNotFoundError:
+        return []
+    return [json.loads(line) for line in lines]
+
+
 class RunFolder:
     def __init__(self, path: Path | str) -> None:
         self.path = Path(path)
         self.recipe = self.path / "recipe.toml"
         self.status = self.path / "status.json"
         self.metrics = self.path / "metrics.jsonl"
+        self.samples = self.path / "samples.jsonl"  # answers to the same prompts at each logged step
         self.control = self.path / "control.json"
         self.snapshots = self.path / "snapshots"
         self.latest = self.path / "latest"
@@ -91,19 +100,26 @@ class RunFolder:
         with self.metrics.open("a", encoding="utf-8") as file:
             file.write(json.dumps(line) + "\n")
 
+    def log_samples(self, step: int, samples: list[dict[str, Any]]) -> None:
+        with self.samples.open("a", encoding="utf-8") as file:
+            file.write(json.dumps({"step": step, "samples": samples}) + "\n")
+
     def read_metrics(self) -> list[dict[str, Any]]:
         """Reads one dictionary for each logged step; a last line that is still being written is left out."""
-        try:
-            lines = self.metrics.read_text(encoding="utf-8").split("\n")[:-1]
-        except FileNotFoundError:
-            return []
-        return [json.loads(line) for line in lines]
+        return read_lines(self.metrics)
+
+    def read_samples(self) -> list[dict[str, Any]]:
+        """Reads "step" and "samples" of each step that has some, each sample a prompt, its answer and its scores."""
+        return read_lines(self.samples)
 
     def rewind(self, step: int) -> None:
         """Forget what was logged and kept after `step`: the run goes on from there."""
-        kept = [line for line in self.read_metrics() if line["step"] <= step]
-        with replace_atomically(self.metrics) as partial:
-            partial.write_text("".join(json.dumps(line) + "\n" for line in kept), encoding="utf-8")
+        for file in (self.metrics, self.samples):
+            lines = read_lines(file)
+            kept = [line for line in lines if line["step"] <= step]
+            if file == self.metrics or kept != lines:
+                with replace_atomically(file) as partial:
+                    partial.write_text("".join(json.dumps(line) + "\n" for line in kept), encoding="utf-8")
         for later in self.snapshot_steps():
             if later > step:
                 self.snapshot(later).unlink()

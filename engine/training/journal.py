@@ -9,7 +9,10 @@ from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 
+import torch
+
 from engine.checkpoints.adapters import write_adapter
+from engine.training import process
 from engine.training.adapter import FOLDER
 from engine.training.atomic import sweep
 from engine.training.card import card
@@ -94,7 +97,8 @@ class Journal:
     def tell(self, state: str, step: int | None = None, error: str = "", cause: str = "") -> None:
         self.reached = self.reached if step is None else step
         said = {"state": state, "step": self.reached, "error": error, "cause": cause}
-        self.status = replace(self.status, **said, heartbeat=time.time())  # type: ignore[arg-type]
+        peak = torch.cuda.max_memory_allocated() if torch.cuda.is_initialized() else process.peak_memory()
+        self.status = replace(self.status, **said, heartbeat=time.time(), peak_memory=peak)  # type: ignore[arg-type]
         write_status(self.run.status, self.status)
 
     def begin(self, trainer: Trainer) -> Iterator[Step]:
@@ -154,6 +158,8 @@ class Journal:
             also=scores | {f"held_out_{name}": value for name, value in held_out.items()},
         )
         self.run.log(asdict(step))
+        if samples := trainer.learner.samples():
+            self.run.log_samples(step.step, samples)
         self.patience.see(step.step, step.held_out_loss)
         return step
 

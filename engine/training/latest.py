@@ -20,7 +20,7 @@ from torch import Tensor
 
 from engine.checkpoints.save import CONFIG
 from engine.model.transformer import Transformer
-from engine.training.adapter import MODULE, load_held
+from engine.training.adapter import held_beside, load_held
 from engine.training.atomic import replace_atomically
 from engine.training.optimiser import Optimisers, load_optimiser_state
 
@@ -32,7 +32,7 @@ class Progress:
     """`seconds` were spent on updates, over all starts of the run; `scaler` is float16's loss scale and its age.
 
     `fresh`: the optimiser begins here with no memory, since the run was forked from weights alone. `threads`: with how
-    many it was computed; 0 where that is not known.
+    many it was computed; 0 where that is not known. `beta`: what a preference objective has adapted that to.
     """
 
     step: int = 0
@@ -42,6 +42,7 @@ class Progress:
     scaler: dict[str, Any] = field(default_factory=dict)
     fresh: bool = False
     threads: int = 0
+    beta: float | None = None
 
 
 def save_latest(folder: Path, model: Transformer, memory: dict[str, Tensor], progress: Progress) -> None:
@@ -75,14 +76,14 @@ def load_latest(folder: Path, model: Transformer, optimiser: Optimisers) -> Prog
     if progress is None:
         return None
     device = str(model.device)
-    adapted = hasattr(model, MODULE)
-    model.load_state_dict(load_file(folder / "model.safetensors", device=device), strict=not adapted)
+    held = bool(held_beside(model))
+    model.load_state_dict(load_file(folder / "model.safetensors", device=device), strict=not held)
     if progress.fresh:
         return replace(progress, fresh=False)
     kept = folder / f"optimiser-{progress.step:07d}.safetensors"
     if not kept.exists():
         raise ValueError(f"{folder} must hold {kept.name} beside its model.safetensors, and does not; begin a new run.")
-    memory = load_file(kept, device=device) if progress.step or adapted else {}
+    memory = load_file(kept, device=device) if progress.step or held else {}
     load_held(model, memory)
     if progress.step:  # before the first update it remembers nothing
         load_optimiser_state(model, optimiser, memory)

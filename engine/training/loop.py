@@ -66,14 +66,15 @@ def lead(trainer: Trainer, journal: Journal, background: bool = False) -> Iterat
             began = time.perf_counter()
             rests = order.mode == "pause" and trainer.step + 1 >= order.until
             watched = rests or journal.watcher.wants(trainer.step + 1)
-            update = trainer.advance(order.lr, closely=watched, language_weight=order.language_weight)
+            update = trainer.advance(order.lr, closely=watched, weight=order.weight)
             spent = trainer.progress.seconds + time.perf_counter() - began
             due = journal.due(trainer.step, spent) or order.mode == "pause"
             numbers = update.read() if due else None
             trainer.spend(time.perf_counter() - began)
-            if trainer.compilation.notes:
-                journal.choose((*journal.status.chosen, *trainer.compilation.notes))
-                trainer.compilation.notes.clear()
+            for notes in (trainer.compilation.notes, trainer.learner.notes):
+                if notes:
+                    journal.choose((*journal.status.chosen, *notes))
+                    notes.clear()
             step = None if numbers is None else journal.record(trainer, numbers)
             journal.keep(trainer)
             if watched:
@@ -97,4 +98,4 @@ def follow(trainer: Trainer) -> None:
         if order.mode == "stop":
             return
         if order.mode == "run" or trainer.step < order.until:
-            trainer.advance(order.lr, language_weight=order.language_weight)
+            trainer.advance(order.lr, weight=order.weight)

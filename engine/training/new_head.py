@@ -12,6 +12,7 @@ from engine.training.base import open_base
 
 HEADS: dict[str, HeadKind] = {
     "classification": "sequence", "token_classification": "token", "span": "span", "masked": "masked",
+    "reward": "sequence",
 }  # fmt: skip
 CLASSES = 2  # until the data says how many
 
@@ -20,11 +21,14 @@ def model_of_base(name: str, objective: str, data: str = "", language: bool = Fa
     """Config of the base `name` with a head for the objective, on the table [data.`data`].
 
     A head of the kind that is needed stays. Another one is that of the base's family in transformers: the last real
-    token of a GPT is classified, and [CLS] behind a pooler of a BERT. The number of classes is the data's.
+    token of a GPT is classified, and [CLS] behind a pooler of a BERT. The number of classes is the data's, and
+    1 of a reward model.
     With `language` the base's language head is kept beside that of classes.
     """
     opened, _ = open_base(name)
     config = with_head(opened.config, HEADS.get(objective, "language"), opened.family.name)
+    if objective == "reward":
+        return replace(config, head=replace(config.head, classes=1))
     theirs = opened.config.head
     if language and theirs.kind == "language":
         kept = replace(config.head, language=True, scale=theirs.scale, softcap=theirs.softcap, outputs=theirs.outputs)

@@ -6,6 +6,7 @@ Standard library only: who waits for a turn to train imports this before PyTorch
 from __future__ import annotations
 
 import os
+import re
 import time
 from pathlib import Path
 
@@ -42,6 +43,15 @@ def exists(pid: int) -> bool:
     except PermissionError:  # it runs, as another user
         return True
     return True
+
+
+def peak_memory() -> int:
+    """Bytes that this process, with its libraries, had in memory at most; 0 where the system does not say."""
+    try:
+        said = re.search(r"VmHWM:\s+(\d+) kB", (PROC / "self/status").read_text())
+    except OSError:
+        return 0
+    return int(said[1]) * 1024 if said else 0
 
 
 def lower_priority() -> None:

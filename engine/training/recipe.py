@@ -36,7 +36,7 @@ class Objective:
 
     kind: Literal[
         "next", "repeated", "completion", "sequence_to_sequence", "masked", "infill", "classification",
-        "token_classification", "span", "next_pixel",
+        "token_classification", "span", "next_pixel", "reward", "dpo", "ppo", "grpo",
     ] = "next"  # fmt: skip
     smoothing: float = 0.0
     long_gaps: float = Gaps.long
@@ -201,6 +201,51 @@ class Lora:
 
 
 @dataclass(frozen=True)
+class Preference:
+    """How an objective of `engine.training.preferences` learns.
+
+    `beta` is the price of leaving the reference, a number that `control.set_weight` changes while a training runs. For
+    "ppo" and "grpo" `reward` is a rule of `preferences.rules` or a reward model, and `watch` another one, which is only
+    looked at. `answers` are drawn to each prompt, of at most `answer_tokens`, and learned from `updates` times; a ratio
+    counts within `clip` of 1. Beyond `most_kl` nats from the reference a training stops.
+
+    "ppo": `gamma` and `lam` are those of generalised advantage estimation, `value_weight` and `value_clip` the value
+    head's; with `target_kl` above 0 beta goes after it, over `horizon` answers (Ziegler et al. 2019, section 2.2).
+    "grpo": `by_deviation` divides by the deviation of a group's rewards, `weighted_kl` is of `score_grpo`.
+    """
+
+    beta: float = 0.1
+    reward: str = "happy_words"
+    watch: str = ""
+    answers: int = 4
+    answer_tokens: int = 32
+    temperature: float = 1.0
+    updates: int = 1
+    clip: float = 0.2
+    most_kl: float = 100.0
+    gamma: float = 1.0
+    lam: float = 0.95
+    value_weight: float = 0.1
+    value_clip: float = 0.2
+    target_kl: float = 0.0
+    horizon: int = 10_000
+    by_deviation: bool = True
+    weighted_kl: bool = True
+
+    def __post_init__(self) -> None:
+        for name in ("beta", "value_weight", "value_clip", "target_kl"):
+            at_least(f"preference.{name}", getattr(self, name), 0)
+        for name in ("answers", "answer_tokens", "updates", "horizon"):
+            at_least(f"preference.{name}", getattr(self, name), 1)
+        for name in ("temperature", "clip", "most_kl"):
+            if not getattr(self, name) > 0:
+                raise ValueError(f"preference.{name} must be above 0, got {getattr(self, name)}.")
+        for name in ("gamma", "lam"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise ValueError(f"preference.{name} must lie in [0, 1], got {getattr(self, name)}.")
+
+
+@dataclass(frozen=True)
 class Recipe:
     """Recipe of a training. What `model` takes from the data, such as its vocabulary, is filled in by the source:
     `Source.fitted`.
@@ -222,6 +267,7 @@ class Recipe:
     base: str = ""
     train: Train = field(default_factory=Train)
     lora: Lora = field(default_factory=Lora)
+    preference: Preference = field(default_factory=Preference)
 
     def __post_init__(self) -> None:
         if self.batch.context > self.model.context:
@@ -252,6 +298,13 @@ class Recipe:
                 "model.head.language must be true for objective.language_weight, got false; keep the language head, or "
                 "leave out the weight."
             )
+        if kind in ("ppo", "grpo") and (self.batch.size % self.preference.answers or self.batch.accumulate > 1):
+            raise ValueError(
+                f"batch.size must be a multiple of preference.answers ({self.preference.answers}) and batch.accumulate "
+                f"1, got {self.batch.size} and {self.batch.accumulate}."
+            )
+        if kind == "grpo" and self.preference.answers < 2:
+            raise ValueError(f"preference.answers must be at least 2 to compare, got {self.preference.answers}.")
         if self.data.repeats is not None and self.batch.context - 1 < self.data.repeats.longest:
             raise ValueError(
                 f"data.repeats.longest must be below batch.context ({self.batch.context}) for anything to repeat, "

@@ -17,7 +17,7 @@ from engine.model.from_dict import build
 from engine.training.base import resolve_base
 from engine.training.data_recipe import Data
 from engine.training.new_head import fill_model
-from engine.training.recipe import Batch, Log, Lora, Machine, Objective, Optimiser, Recipe, Schedule, Train
+from engine.training.recipe import Batch, Log, Lora, Machine, Objective, Optimiser, Preference, Recipe, Schedule, Train
 
 SECTIONS: dict[str, Any] = {
     "model": ModelConfig,
@@ -30,6 +30,7 @@ SECTIONS: dict[str, Any] = {
     "machine": Machine,
     "train": Train,
     "lora": Lora,
+    "preference": Preference,
 }
 UNKNOWN_MARKS = {"mask": 0, "start": 0}  # until there is a tokenizer
 REQUIRED = ("model", "data", "schedule", "batch")
@@ -65,7 +66,7 @@ def read_recipe(path: Path | str) -> Recipe:
         raise RecipeError(str(path), None, f"a recipe must be UTF-8 text, got {where}; save it as UTF-8.") from None
     recipe = parse_recipe(text, str(path), path.parent)
     data = recipe.data
-    if data.text is None and data.rows is None:
+    if data.text is None and data.rows is None and data.preferences is None:
         return recipe
     file = str((path.parent / data.table.path).resolve())
     return replace(recipe, data=replace(data, **{data.kind: replace(data.table, path=file)}))
@@ -148,8 +149,9 @@ def _line(message: str, section: str, places: dict[str, int]) -> int | None:
 
 
 def write_recipe(recipe: Recipe) -> str:
-    """TOML that `parse_recipe` reads back to an equal recipe; [train] and [lora] where they say anything."""
-    usual = {name for name, table in (("train", Train()), ("lora", Lora())) if getattr(recipe, name) == table}
+    """TOML that `parse_recipe` reads back to an equal recipe, without tables that say nothing."""
+    tables = {"train": Train(), "lora": Lora(), "preference": Preference()}
+    usual = {name for name, table in tables.items() if getattr(recipe, name) == table}
     return as_toml({name: value for name, value in asdict(recipe).items() if name not in usual})
 
 

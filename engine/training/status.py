@@ -32,8 +32,9 @@ class Status:
     memory", "not a number", "disk full", "time limit", "killed"; empty where there is no more to say.
 
     `notice` says what of control.json or of this file is ignored, since it cannot be read.
-    `chosen` says in sentences how the machine is used. `heartbeat` is in seconds since 1970; `started` and `oom_kills`
-    are of engine.training.process, the latter as it was when this was written.
+    `chosen` says in sentences how the machine is used. `peak_memory` are the bytes that the process held at most, those
+    of a GPU where it trains there; 0: the system does not say. `heartbeat` is in seconds since 1970; `started` and
+    `oom_kills` are of engine.training.process, the latter as it was when this was written.
     """
 
     state: str
@@ -48,6 +49,7 @@ class Status:
     oom_kills: int = 0
     chosen: tuple[str, ...] = ()
     notice: str = ""
+    peak_memory: int = 0
 
     def __post_init__(self) -> None:
         if self.state not in STATES:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -23,16 +23,26 @@ from engine.model.layers.lora import AdaptedRun, Adapter
 from engine.model.transformer import Transformer, initialise
 from engine.runtime.memory import keep_freed_memory
 from engine.training import latest
-from engine.training.adapter import attach_adapter, held_weights, load_matrices, merged_model, save_matrices
+from engine.training.adapter import (
+    attach_adapter,
+    attach_value,
+    held_beside,
+    held_weights,
+    load_beside,
+    merged_model,
+    save_beside,
+)
 from engine.training.base import begin_with, read_transfer, write_transfer
 from engine.training.compilation import Compilation
 from engine.training.failures import not_a_number
 from engine.training.folder import RunFolder
+from engine.training.learner import Learner
 from engine.training.machine import Plan
-from engine.training.objectives import Counts, Examples, Outputs, score, shares_of
+from engine.training.objectives import Examples, Outputs
 from engine.training.optimiser import build_optimisers, optimiser_state
 from engine.training.parallel import Peers
 from engine.training.parts import choose_parts, gradient_part
+from engine.training.preferences.learners import LEARNERS
 from engine.training.recipe import Recipe
 from engine.training.schedule import learning_rate
 from engine.training.sources import open_source
@@ -84,28 +94,32 @@ class Trainer:
         with peers.leader_first():
             self.source = open_source(recipe, run.path)
         config = self.source.complete_config(recipe.model)
-        model = initialise(Transformer(config), seed_for(recipe.seed, "weights"))
+        seed = seed_for(recipe.seed, "weights")
         if recipe.base and not run.weights.exists():  # a run that is continued needs its base no more
-            transfer = begin_with(model, recipe.base)
+            model, transfer = begin_with(config, recipe.base, seed)
             if peers.leads:
                 write_transfer(run.path, transfer)
+        else:
+            model = initialise(Transformer(config), seed)
         kept = read_transfer(run.path) if recipe.base else None
         self.family = "" if kept is None else kept.family
         self.model = model.to(self.device).train()
-        self.language_weight = recipe.objective.language_weight
         self.drawn: dict[int, list[Examples]] = {}
         self.adapter: Adapter | None = None
         if recipe.train.parts == "lora":
             found = read_transfer(run.path)
             self.adapter = attach_adapter(self.model, recipe, () if found is None else found.new)
+        changed = self.adapter is not None or recipe.objective.kind in LEARNERS
         forward, at_once = self._forward(), recipe.machine.compile == "on"
-        self.compilation = Compilation(forward, self.device, peers, plan.compile and self.adapter is None, at_once)
+        self.compilation = Compilation(forward, self.device, peers, plan.compile and not changed, at_once)
         choose_parts(self.model, recipe.train.parts)
+        self.value = attach_value(self.model) if recipe.objective.kind == "ppo" else None
         self.parameters = dict(self.model.named_parameters())  # listed once: to walk a model takes a millisecond
         self.optimiser = build_optimisers(self.model, recipe.optimiser, recipe.train.decay)
         self.scaler = torch.amp.GradScaler(plan.device, enabled=plan.scaled)
         self.progress = latest.Progress(seed=recipe.seed, threads=plan.threads)
         self._continue()
+        self.learner = LEARNERS.get(recipe.objective.kind, Learner)(self)
 
     def _continue(self) -> None:
         progress = latest.load_latest(self.run.latest, self.model, self.optimiser)
@@ -117,17 +131,20 @@ class Trainer:
         """The forward pass, in which the adapter acts where there is one. Compiled, no model would see it."""
         if self.adapter is None:
             return self.model.forward_with_pooled
-        run = AdaptedRun({self.adapter: 1.0}, self.device)
 
         def forward(**inputs: Any) -> Outputs:
-            with active(run):
+            with self.adapted():
                 return self.model.forward_with_pooled(**inputs)
 
         return forward
 
+    def adapted(self) -> AbstractContextManager[object]:
+        """In it the adapter acts, where there is one."""
+        return nullcontext() if self.adapter is None else active(AdaptedRun({self.adapter: 1.0}, self.device))
+
     @property
     def result(self) -> Transformer:
-        """The model as it is used: with an adapter, a copy whose weights hold it."""
+        """The model as it is used: with an adapter, a copy whose weights hold it, and without the value head."""
         return merged_model(self.model, self.adapter)
 
     @property
@@ -135,18 +152,23 @@ class Trainer:
         """Number of updates that were made."""
         return self.progress.step
 
-    def advance(self, lr: float | None = None, closely: bool = False, language_weight: float | None = None) -> Update:
+    def advance(self, lr: float | None = None, closely: bool = False, weight: float | None = None) -> Update:
         """Makes one update, at the rate `lr` where it is given and by the schedule otherwise. `closely` gives the norms
-        of the gradient part by part. `language_weight` counts instead of the objective's where it is given.
+        of the gradient part by part. `weight` counts instead of the recipe's, as `Learner` has it, where it is given.
+        Where one batch is learned from in several turns, the scores are their means, and the rest is the last one's.
 
         On a CPU, where looking costs nothing, it raises Diverged before a gradient that is no number gets into the
         weights.
         """
         step = self.step + 1
-        own = self.recipe.objective.language_weight
-        self.language_weight = own if language_weight is None else language_weight
+        self.learner.weight = self.learner.usual_weight if weight is None else weight
         lr = learning_rate(step, self.recipe.schedule, self.recipe.optimiser.lr) if lr is None else lr
-        whole = self.source.batch(step)
+        whole = self.learner.batch(step)
+        turns = [self._learn(whole, step, lr, closely) for _ in range(self.learner.turns)]
+        self.progress = replace(self.progress, step=step, tokens=self.progress.tokens + whole.tokens)
+        return turns[0] if len(turns) == 1 else replace(turns[-1], scores=mean_scores([turn.scores for turn in turns]))
+
+    def _learn(self, whole: Examples, step: int, lr: float, closely: bool) -> Update:
         self._prepare(step)
         left = self.recipe.schedule.steps - step
         scores = self.compilation.update(partial(self._backward, whole), partial(self._prepare, step), left)
@@ -167,7 +189,6 @@ class Trainer:
         if clip := self.recipe.optimiser.clip:
             clip_grads_with_norm_(self.parameters.values(), clip, update.grad_norm)
         self.optimiser.step(self.scaler, lr)
-        self.progress = replace(self.progress, step=step, tokens=self.progress.tokens + whole.tokens)
         return update
 
     def _prepare(self, step: int) -> None:
@@ -180,11 +201,8 @@ class Trainer:
         """The scores of this process's rows, whose gradients are added up part by part."""
         counts, total = whole.counts, dict[str, Tensor]()
         for part in self._parts(whole):
-            shares = shares_of(counts if part is whole else part.counts, counts)
-            part = part.to(self.device)
             with self.plan.context():
-                outputs, smoothing = self.compilation.forward(**part.inputs), self.recipe.objective.smoothing
-                scores = score(outputs, part, shares, smoothing, self.language_weight)
+                scores = self.learner.score(part.to(self.device), counts)
             self.scaler.scale(scores["loss"]).backward()
             total = {name: total[name] + value.detach() if total else value.detach() for name, value in scores.items()}
         return total
@@ -210,19 +228,8 @@ class Trainer:
     @torch.no_grad()
     def measure(self, batches: int | None = None) -> dict[str, float]:
         """The scores on what is held out, each a mean over all targets of `batches` (None: as the recipe says)."""
-        held_out = self.held_out(batches or self.recipe.log.held_out_batches)
-        whole = sum((examples.counts for examples in held_out), Counts(0))
-        totals: dict[str, Tensor] = {}
         with self.evaluation_mode():
-            for examples in held_out:
-                shares = shares_of(examples.counts, whole)
-                examples = examples.to(self.device)
-                with self.plan.context():
-                    outputs = self.compilation.eager(**examples.inputs)
-                    scores = score(outputs, examples, shares, language_weight=self.language_weight)
-                for name, value in scores.items():
-                    totals[name] = totals.get(name, torch.zeros((), dtype=torch.float64)) + value.cpu()
-        return {name: float(value) for name, value in totals.items()}
+            return self.learner.measure(batches or self.recipe.log.held_out_batches)
 
     def held_out(self, batches: int) -> list[Examples]:
         """Drawn once, since they are always the same."""
@@ -253,14 +260,13 @@ class Trainer:
     def save_snapshot(self, file: Path) -> None:
         """Keeps the weights as they are now, and beside them the adapter where there is one."""
         self.check_weights()
-        if self.adapter is not None:
-            save_matrices(self.model, file)
+        save_beside(self.model, file)
         save_weights(self.result, file)
 
     def restore(self, file: Path) -> None:
         """Puts back the weights of a kept step."""
-        if self.adapter is not None:
-            return load_matrices(self.model, file)
+        if held_beside(self.model):
+            return load_beside(self.model, file)
         self.model.load_state_dict(load_file(file, device=str(self.device)))
 
     def checkpoint(self, card: dict[str, object] | None = None) -> Checkpoint:
@@ -287,6 +293,10 @@ def without_language_head(model: Transformer) -> Transformer:
     kept = {name: tensor for name, tensor in model.state_dict().items() if not name.startswith("language.")}
     alone.load_state_dict(kept, assign=True)
     return alone.train(model.training)
+
+
+def mean_scores(each: Sequence[Mapping[str, Tensor]]) -> dict[str, Tensor]:
+    return {name: torch.stack([scores[name] for scores in each]).mean() for name in each[0]}
 
 
 def norms_by_part(gradients: Mapping[str, Tensor]) -> dict[str, Tensor]:

@@ -135,7 +135,7 @@ def test_lambda_of_a_running_training_is_a_slider_that_it_follows(monkeypatch: p
     (slider,) = (one for one in app.slider if one.label.startswith("λ of this run"))
     assert slider.value == 0.5
     slider.set_value(1.5).run()
-    assert read_order(run.control).language_weight == 1.5
+    assert read_order(run.control).weight == 1.5
 
 
 def test_held_out_rows_are_told_apart_as_the_model_does_and_f1_is_that_of_its_definition() -> None:

@@ -15,6 +15,7 @@ from engine.training.measures.exact import sample_target
 from engine.training.measures.infill import measure_infill, sample_infill
 from engine.training.measures.masked import measure_masked, sample_masked
 from engine.training.measures.next_pixel import measure_pixels, sample_picture
+from engine.training.measures.preferences import measure_preferences, sample_answer
 from engine.training.measures.sequence_to_sequence import measure_completion, measure_translation
 from engine.training.measures.span import measure_span, sample_span
 from engine.training.measures.tagging import measure_tags, sample_tags
@@ -38,5 +39,6 @@ MEASURES = {
     "classification": Measure(measure_classification, sample_classification),
     "token_classification": Measure(measure_tags, sample_tags),
     "span": Measure(measure_span, sample_span),
+    **dict.fromkeys(("reward", "dpo", "ppo", "grpo"), Measure(measure_preferences, sample_answer)),
     "next_pixel": Measure(measure_pixels, sample_picture),
 }

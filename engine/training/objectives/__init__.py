@@ -68,6 +68,13 @@ OBJECTIVES = {
     "span": ObjectiveKind(
         OWN, "nats a start or end of an answer", {"head.kind": "span", "encoder": None} | ONE_AXIS, never=WHOLE
     ),
+    "reward": ObjectiveKind(
+        ("preferences",), "nats a pair", {"head.kind": "sequence", "head.classes": 1, "encoder": None} | ONE_AXIS,
+        never=WHOLE,
+    ),
+    "dpo": ObjectiveKind(("preferences",), "nats a pair", CAUSAL),
+    "ppo": ObjectiveKind(("preferences",), "the clipped objective, of which less is better", CAUSAL),
+    "grpo": ObjectiveKind(("preferences",), "the clipped objective, of which less is better", CAUSAL),
     "next_pixel": ObjectiveKind(("digits",), "nats a pixel", CAUSAL | {"tied": False}),
 }
 

@@ -17,6 +17,7 @@ from engine.training.sources.in_context import Prompts
 from engine.training.sources.infill import GappedPassages
 from engine.training.sources.label_texts import LabelledTexts
 from engine.training.sources.masked_windows import MaskedWindows
+from engine.training.sources.preferences import PreferredAnswers
 from engine.training.sources.repeats import RepeatedSequences
 from engine.training.sources.sentence_pairs import PairsOfPassages
 from engine.training.sources.sequence_to_sequence import SequenceToSequence
@@ -39,6 +40,7 @@ SOURCES: dict[tuple[str, str], Callable[[Recipe, Path], Source]] = {
     **{(name, "sequence_to_sequence"): SequenceToSequence for name in (*PAIRS, *OWN)},
     **{(name, "classification"): LabelledTexts for name in (*LABELLED, *OWN)},
     **{(name, "span"): Answers for name in OWN},
+    **{("preferences", name): PreferredAnswers for name in ("reward", "dpo", "ppo", "grpo")},
     **{(name, "token_classification"): TaggedTexts for name in (*TAGGED, *OWN)},
 }
 

@@ -13,7 +13,7 @@ import streamlit as st
 from engine.model.layers.lora import list_linears
 from engine.runtime import library, limits, openings
 from engine.training import Recipe, model_of_base
-from engine.training.control import read_order, set_language_weight
+from engine.training.control import read_order, set_weight
 from engine.training.folder import RunFolder
 from engine.training.recipe import Lora, Train
 from engine.training.recipe_file import as_toml, parse_recipe, read_recipe
@@ -165,11 +165,11 @@ def steer_language(session: Session, name: str) -> None:
         return  # the view says why there is no such run, or whose it is
     if not recipe.objective.language_weight or status is None or status.state not in ACTIVE:
         return
-    ordered = read_order(run.control).language_weight
+    ordered = read_order(run.control).weight
     key = f"steer {name}"
 
     def steer() -> None:
-        set_language_weight(run.path, st.session_state[key])
+        set_weight(run.path, st.session_state[key])
 
     now = recipe.objective.language_weight if ordered is None else ordered
     st.slider("λ of this run, from its next step on", 0.0, 5.0, now, 0.05, key=key, on_change=steer, width=330)

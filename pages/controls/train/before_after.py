@@ -31,6 +31,7 @@ from engine.training.folder import RunFolder
 from engine.training.parts import count_learning
 from engine.training.recipe_file import read_recipe
 from engine.training.runs import runs
+from engine.training.status import read_status
 from pages.controls.share.links import as_text
 from pages.controls.train.held_out_rows import draw_held_out, open_result
 from pages.controls.train.run_state import newest_weights
@@ -48,6 +49,7 @@ from views.charts.show import show_altair, show_plotly
 
 COMPARE = "pages/explore/compare.py"
 TEXTS, BATCHES = 8, 4  # on which patterns, and losses, are compared
+MIB = 2**20
 
 
 def before_after(session: Session, name: str) -> None:
@@ -160,7 +162,11 @@ def draw_matrix(run: RunFolder, recipe: Recipe, weights: Path) -> None:
     show_plotly(partial(draw_matrices_beside, {"W": before, written: change, f"W + {written}": before + change}),
         key="three matrices", alt=f"{name} before, what was added, and after",
     )  # fmt: skip
-    st.dataframe(trained_table({run.path.name: run, **others}), hide_index=True, key="trained", width="content")
+    st.dataframe(trained_table({run.path.name: run, **others}), hide_index=True, key="trained", width="content",
+        column_config={"peak memory, MiB": st.column_config.NumberColumn(
+            format="%d", help="of the process that trained, with its libraries; of the GPU where it trained on one",
+        )},
+    )  # fmt: skip
 
 
 def runs_of(base: str, but: RunFolder) -> dict[str, RunFolder]:
@@ -188,6 +194,8 @@ def trained_table(found: dict[str, RunFolder]) -> pd.DataFrame:
         parts = recipe.train.parts if isinstance(recipe.train.parts, str) else ", ".join(recipe.train.parts)
         learned, whole = count_learning(recipe, read_transfer(folder.path))
         pace = line["seconds"] / line["step"] if line["step"] else None
-        rows.append((name, parts, learned, whole, learned / whole, pace, line["held_out_loss"]))
-    columns = ["run", "what learns", "trained", "of", "share", "seconds a step", "held-out loss"]
+        status = read_status(folder.status)
+        memory = status.peak_memory / MIB if status is not None and status.peak_memory else None
+        rows.append((name, parts, learned, whole, learned / whole, pace, memory, line["held_out_loss"]))
+    columns = ["run", "what learns", "trained", "of", "share", "seconds a step", "peak memory, MiB", "held-out loss"]
     return pd.DataFrame(rows, columns=columns)

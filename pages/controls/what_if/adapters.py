@@ -22,7 +22,7 @@ def known_adapters(name: str, checkpoint: Checkpoint, made: Experiment) -> list[
     others = [*library.names(), *recent()]
     opened = [library.checkpoint(other) for other in others if library.checkpoint.has(other)]
     keys: dict[str, None] = st.session_state.setdefault(KEYS, {})
-    own = [keep_adapter(adapter) for adapter in (*checkpoint.adapters, *library.run_adapters(name))]
+    own = [keep_adapter(adapter) for adapter in (*checkpoint.adapters, *library.adapters_for(name))]
     keys.update(dict.fromkeys(keep_adapter(adapter) for one in opened for adapter in one.adapters))
     named = [entry.edit.adapter for entry in made.entries if isinstance(entry.edit, ApplyAdapter)]
     found = []

@@ -9,8 +9,11 @@ import transformers
 
 from engine import load, run
 from engine.edits.adapters import ApplyAdapter
+from engine.model.layers.lora import merge
+from engine.runtime import library
 from engine.training import parse_recipe, read_recipe, train
 from engine.training.base import read_transfer
+from engine.training.comparison import held_out_examples, held_out_loss
 from engine.training.folder import RunFolder
 from engine.training.limit_checks import check_start
 from tests.engine.training.test_fine_tuning import save_base, write_recipe_file
@@ -69,3 +72,18 @@ def test_what_no_adapter_can_be_is_one_sentence(tmp_path: Path) -> None:
             check_start(read_recipe(path))
     with pytest.raises(ValueError, match="lora.targets must name"):
         parse_recipe(text.replace('["attn.q", "mlp.out"]', "[]"), folder=tmp_path)
+
+
+@pytest.mark.parametrize("style", ["cheerful", "old", "pirate"])
+def test_a_shipped_adapter_writes_as_the_style_it_learned_and_they_mix(style: str) -> None:
+    everyday = load("everyday").model
+    shipped = {adapter.name.removeprefix("style-"): adapter for adapter in library.adapters_for("everyday")}
+    assert {"cheerful", "old", "pirate"} <= set(shipped)
+    recipe = read_recipe(Path("assets/adapt") / f"style-{style}.toml")
+    examples = held_out_examples(recipe, 1)
+    own = {name: held_out_loss(merge(everyday, {adapter: 1.0}), examples) for name, adapter in shipped.items()}
+    assert own[style] < 0.4 * held_out_loss(everyday, examples)
+    assert own[style] == min(own.values())
+    other = next(name for name in shipped if name != style)
+    both = held_out_loss(merge(everyday, {shipped[style]: 1.0, shipped[other]: 0.5}), examples)
+    assert own[style] < both < own[other]

@@ -22,7 +22,7 @@ from engine.training import (
     parse_recipe,
     read_recipe,
     read_status,
-    set_language_weight,
+    set_weight,
     train,
     write_recipe,
 )  # fmt: skip
@@ -382,7 +382,7 @@ def test_a_language_head_beside_the_classes_learns_with_them_at_a_weight_that_ca
 
     for step in train(recipe, tmp_path / "run"):
         if step.step == 2:
-            set_language_weight(tmp_path / "run", 0.0)
+            set_weight(tmp_path / "run", 0.0)
         if step.step:
             weight = 0.5 if step.step < 3 else 0.0
             told = step.also["label_loss"] + weight * step.also["language_loss"]

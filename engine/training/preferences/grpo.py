@@ -1,0 +1,54 @@
+"""Group relative policy optimisation: an answer is as good as it is better than the others to its prompt, and no value
+head is needed (Shao et al. 2024).
+"""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+from engine.training.preferences.kl import k3, masked_mean
+from engine.training.preferences.ppo import clip_surrogate
+
+
+def group_advantages(rewards: Tensor, scale: bool = True) -> Tensor:
+    """Advantages (prompt answer) of rewards (prompt answer): each less the mean of its group, divided by the group's
+    sample standard deviation + 0.0001 (Shao et al. 2024, section 4.1.2). Without `scale` there is no division, which
+    would weigh prompts by how alike their answers are (Liu et al. 2025, section 3).
+
+    Raises ValueError for a group of one.
+    """
+    if rewards.shape[1] < 2:
+        raise ValueError(f"each prompt must have two or more answers to compare, got {rewards.shape[1]}; draw more.")
+    centred = rewards - rewards.mean(1, keepdim=True)
+    return centred / (rewards.std(1, keepdim=True) + 1e-4) if scale else centred
+
+
+def score_grpo(
+    policy: Tensor,
+    old: Tensor,
+    reference: Tensor,
+    advantages: Tensor,
+    mask: Tensor,
+    beta: float,
+    clip: float = 0.2,
+    weighted_kl: bool = True,
+) -> dict[str, Tensor]:
+    """Scalars by name, from the log-probabilities in nats (answer pos) of the answers' tokens under the policy that
+    learns, the one that drew them and the reference. `mask` (answer pos) holds for tokens, the `advantages` (answer,)
+    are of whole answers.
+
+    The loss is the negative of equation 3 (Shao et al. 2024): the clipped objective less beta k3 (equation 4), in the
+    mean over each answer's tokens, then over the answers. On its own k3 has the gradient of KL(reference || policy), in
+    expectation. With `weighted_kl` it is multiplied by policy / old and has that of KL(policy || reference), of which
+    the optimum is the reference times exp(reward / beta) (DeepSeek-V3.2 2025, section 3.1, equation 7). "kl" is the
+    mean of k3 over all tokens, "clip_fraction" the share of them whose clipped term counts.
+    """
+    log_ratio = (policy - old).masked_fill(~mask, 0)
+    losses, clipped = clip_surrogate(log_ratio, advantages[:, None], clip)
+    kl = k3(policy.masked_fill(~mask, 0), reference.masked_fill(~mask, 0))
+    price = kl * log_ratio.exp() if weighted_kl else kl
+    return {
+        "loss": masked_mean(losses + beta * price, mask, 1).mean(),
+        "kl": masked_mean(kl.detach(), mask),
+        "clip_fraction": masked_mean(clipped.to(losses.dtype), mask),
+    }

@@ -1,0 +1,340 @@
+"""Learning from preferences as parts of a training: which answers an update learns from, and their scores.
+
+    reward, dpo:  pairs of the source ──▶ policy and reference ──▶ score_rewards, score_dpo
+    ppo, grpo:    prompts ──▶ answers drawn by the policy ──▶ rewards ──▶ score_ppo, score_grpo, `updates` times
+
+The reference is the base: with an adapter the model without it, else a copy that does not learn. No dropout acts on
+either. `weight` of such a learner is beta.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import cached_property
+from itertools import pairwise
+from statistics import fmean
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from engine.data.seeds import seed_for
+from engine.training.base import begin_with
+from engine.training.failures import Diverged
+from engine.training.learner import Learner
+from engine.training.objectives import Counts, Examples
+from engine.training.preferences.dpo import score_dpo
+from engine.training.preferences.grpo import group_advantages, score_grpo
+from engine.training.preferences.judge import Judge, open_judge
+from engine.training.preferences.kl import entropy_of, k1, log_probs_of, masked_mean, masked_sum
+from engine.training.preferences.ppo import Rollout, adapt_beta, evaluate_rollout, score_ppo
+from engine.training.preferences.reward import score_rewards
+from engine.training.preferences.rollouts import Answers, Prompt, draw_answers
+from engine.training.sources.preferences import AnsweredPairs, PreferredAnswers
+
+if TYPE_CHECKING:
+    from engine.training.trainer import Trainer
+
+KEPT = ("ids", "real", "answer")
+
+
+def next_of(values: Tensor) -> Tensor:
+    """Values (row pos) of each position's next one."""
+    return values[:, 1:]
+
+
+class PreferenceLearner(Learner):
+    def __init__(self, trainer: Trainer) -> None:
+        super().__init__(trainer)
+        assert isinstance(trainer.source, PreferredAnswers)
+        self.source, self.settings = trainer.source, trainer.recipe.preference
+        self.sampled: tuple[int, list[dict[str, Any]]] | None = None  # at which step, and what
+        self.frozen = None
+        if trainer.adapter is None and trainer.recipe.objective.kind != "reward":
+            model, _ = begin_with(trainer.model.config, trainer.recipe.base, 0)
+            self.frozen = model.to(trainer.device).eval().requires_grad_(False)
+
+    @property
+    def usual_weight(self) -> float:
+        return self.recipe.preference.beta
+
+    def policy(self, ids: Tensor, **inputs: Any) -> Tensor:
+        """The logits of the model that learns."""
+        return self.trainer.compilation.eager(ids=ids, **inputs)[0]
+
+    @torch.no_grad()
+    def reference(self, ids: Tensor, **inputs: Any) -> Tensor:
+        """Those of the base."""
+        logits: Tensor = (self.frozen or self.trainer.model)(ids, **inputs)
+        return logits
+
+    def log_probs(self, logits_of: Callable[..., Tensor], ids: Tensor, real: Tensor) -> Tensor:
+        """row pos-1: those of each token behind the first, in nats."""
+        return log_probs_of(logits_of(ids, padding=real)[:, :-1], next_of(ids))
+
+    def draw(self, prompts: list[Prompt], seed: int, temperature: float) -> Answers:
+        tokenizer = self.source.corpus.tokenizer
+        ends = () if self.source.end is None else (self.source.end,)
+        drawn = draw_answers(
+            self.trainer.model, prompts, self.settings.answer_tokens, seed, temperature, ends, self.policy
+        )
+        rows = [torch.tensor((*prompt, *answer)) for prompt, answer in zip(prompts, drawn, strict=True)]
+        width = max(map(len, rows))
+        ids = torch.full((len(rows), width), self.source.fill)
+        place = torch.arange(width)
+        for row, whole in zip(ids, rows, strict=True):
+            row[: len(whole)] = whole
+        lengths, begins = (torch.tensor([len(each) for each in all_of]) for all_of in (rows, prompts))
+        real = place < lengths[:, None]
+        read = tokenizer.decode
+        texts = [(read(p, special=False), read(a, special=False)) for p, a in zip(prompts, drawn, strict=True)]
+        where = self.trainer.device
+        return Answers(ids.to(where), real.to(where), (real & (place >= begins[:, None])).to(where), texts)
+
+    def examine(self, answers: Answers) -> dict[str, Tensor]:
+        """What is seen of answers, one by one (answer,): "kl" in nats of all tokens by k1, "length" in tokens, and
+        "reward" and what is watched beside it where there are."""
+        log_probs, reference = (self.log_probs(of, answers.ids, answers.real) for of in (self.policy, self.reference))
+        found = {"kl": masked_sum(k1(log_probs, reference), next_of(answers.answer), 1), "length": answers.lengths}
+        judges = {"reward": self.judge, "watched": self.watched}
+        return found | {name: judge(answers) for name, judge in judges.items() if judge is not None}
+
+    @cached_property
+    def judge(self) -> Judge | None:
+        return None
+
+    @cached_property
+    def watched(self) -> Judge | None:
+        """An independent measure, which nothing learns from."""
+        name, tokenizer = self.settings.watch, self.source.corpus.tokenizer
+        return open_judge(name, tokenizer, self.trainer.device) if name else None
+
+    @torch.no_grad()
+    def samples(self) -> list[dict[str, Any]]:
+        step = self.trainer.step
+        if self.sampled is None or self.sampled[0] != step:
+            with self.trainer.evaluation_mode(), self.trainer.plan.context():
+                self.sampled = step, self.answer_shown()
+        return self.sampled[1]
+
+    def answer_shown(self) -> list[dict[str, Any]]:
+        prompts = self.source.shown_prompts
+        if not prompts:
+            return []
+        seed = seed_for(self.recipe.seed, "shown")  # always the same draws
+        answers = self.draw(prompts, seed, self.settings.temperature)
+        scores = {name: values.tolist() for name, values in self.examine(answers).items()}
+        texts = enumerate(answers.texts)
+        return [
+            {"prompt": prompt, "answer": text, **{name: values[row] for name, values in scores.items()}}
+            for row, (prompt, text) in texts
+        ]
+
+    def measure(self, batches: int) -> dict[str, float]:
+        """How well held-out answers that are preferred are foretold, and the means of what is seen of the answers to
+        the prompts that are shown; "distinct" is the share of different ones among their pairs of words (Li et al.
+        2016, section 3.1)."""
+        return super().measure(batches) | means_of(self.samples())
+
+
+def means_of(samples: list[dict[str, Any]]) -> dict[str, float]:
+    if not samples:
+        return {}
+    names = [name for name, value in samples[0].items() if not isinstance(value, str)]
+    words = [sample["answer"].split() for sample in samples]
+    pairs = [pair for row in words for pair in pairwise(row)]
+    distinct = len(set(pairs)) / max(len(pairs), 1)
+    return {name: fmean(sample[name] for sample in samples) for name in names} | {"distinct": distinct}
+
+
+# --- From pairs ---
+
+
+def as_examples(pairs: AnsweredPairs) -> Examples:
+    """Each pair is a row, whose one answer is that the first text is the better one."""
+    inputs = {name: getattr(pairs, name) for name in KEPT} | {"padding": pairs.real}
+    return Examples(inputs, torch.zeros(len(pairs.ids), dtype=torch.long))
+
+
+class PairLearner(PreferenceLearner):
+    def batch(self, step: int) -> Examples:
+        return as_examples(self.source.draw_pairs(step))
+
+    def score(self, part: Examples, whole: Counts) -> dict[str, Tensor]:
+        share = part.counts.rows / max(whole.rows, 1)
+        ids, real, answer = (part.inputs[name].flatten(0, 1) for name in KEPT)
+        return {name: value * share for name, value in self.compare(ids, real, answer).items()}
+
+    def compare(self, ids: Tensor, real: Tensor, answer: Tensor) -> dict[str, Tensor]:
+        """The scores of texts (row pos), chosen and rejected ones in turn."""
+        raise NotImplementedError
+
+    @torch.no_grad()
+    def measure(self, batches: int) -> dict[str, float]:
+        """The scores on held-out pairs, and the means of what is seen of the answers to the prompts that are shown."""
+        fit, size = self.source.shelves["held_out"].fit.tolist(), self.recipe.batch.size
+        fit = fit[: batches * size]
+        totals: dict[str, float] = {}
+        for begin in range(0, len(fit), size):
+            part = as_examples(self.source.answered("held_out", fit[begin : begin + size])).to(self.trainer.device)
+            with self.trainer.plan.context():
+                scores = self.score(part, Counts(len(fit), rows=len(fit)))
+            totals = {name: totals.get(name, 0.0) + float(value) for name, value in scores.items()}
+        return totals | means_of(self.samples())
+
+
+class RewardLearner(PairLearner):
+    """A body with one number at the last real token (Ouyang et al. 2022, section 3.5)."""
+
+    def answer_shown(self) -> list[dict[str, Any]]:
+        return []  # it writes nothing
+
+    def compare(self, ids: Tensor, real: Tensor, answer: Tensor) -> dict[str, Tensor]:
+        rewards = self.policy(ids, padding=real)[:, 0]
+        return score_rewards(rewards[0::2], rewards[1::2])
+
+
+class DpoLearner(PairLearner):
+    """Direct preference optimisation (Rafailov et al. 2023)."""
+
+    def compare(self, ids: Tensor, real: Tensor, answer: Tensor) -> dict[str, Tensor]:
+        policy, reference = (
+            masked_sum(self.log_probs(logits_of, ids, real), next_of(answer), 1)
+            for logits_of in (self.policy, self.reference)
+        )
+        return score_dpo(policy[0::2], policy[1::2], reference[0::2], reference[1::2], self.weight)
+
+
+# --- From answers of its own ---
+
+
+class PolicyLearner(PreferenceLearner):
+    """Answers that the policy draws at each step, and what they are worth."""
+
+    def __init__(self, trainer: Trainer) -> None:
+        super().__init__(trainer)
+        self.turns = self.settings.updates
+        self.seen: dict[str, Tensor] = {}  # of the answers of this step
+        self.silent = 0  # steps in a row whose answers were all worth the same
+
+    @cached_property
+    def judge(self) -> Judge | None:
+        return open_judge(self.settings.reward, self.source.corpus.tokenizer, self.trainer.device)
+
+    def batch(self, step: int) -> Examples:
+        prompts = self.source.draw_prompts(self.recipe.batch.size // self.settings.answers, step)
+        prompts = [prompt for prompt in prompts for _ in range(self.settings.answers)]
+        with torch.no_grad(), self.trainer.evaluation_mode():
+            seed = seed_for(self.recipe.seed, "rollout", step)
+            answers = self.draw(prompts, seed, self.settings.temperature)
+            assert self.judge is not None
+            rewards = self.judge(answers)
+            reference = self.log_probs(self.reference, answers.ids, answers.real)
+            return self.prepare(answers, rewards, reference, step)
+
+    def prepare(self, answers: Answers, rewards: Tensor, reference: Tensor, step: int) -> Examples:
+        """What all turns learn from."""
+        raise NotImplementedError
+
+    def see(self, answers: Answers, rewards: Tensor, log_probs: Tensor, reference: Tensor, step: int) -> None:
+        """Notes what the answers of a step are like. Raises Diverged where they have left the reference too far."""
+        mask = next_of(answers.answer)
+        kl = masked_sum(k1(log_probs, reference), mask, 1).mean()
+        self.seen = {"reward": rewards.mean(), "kl": kl, "length": answers.lengths.mean()}
+        if not abs(float(kl)) <= self.settings.most_kl:
+            raise Diverged(
+                f"the policy must stay within preference.most_kl = {self.settings.most_kl:g} nats of its reference, "
+                f"and is {float(kl):.3g} away at step {step:,}; raise preference.beta from {self.weight:g}, or lower "
+                f"optimiser.lr from {self.recipe.optimiser.lr:g}."
+            )
+        self.silent = self.silent + 1 if bool((rewards == rewards[0]).all()) else 0
+        if self.silent == SILENT:
+            self.notes.append(
+                f"All answers of {SILENT} steps up to step {step:,} were worth the same, {float(rewards[0]):g}: there "
+                "is nothing to learn from them. Take another reward, longer answers or a higher temperature."
+            )
+
+    def examples(self, answers: Answers, **more: Tensor) -> Examples:
+        inputs = {"ids": answers.ids, "real": answers.real, "padding": answers.real, "answer": answers.answer, **more}
+        return Examples(inputs, torch.zeros(len(answers.ids), dtype=torch.long))
+
+    def with_seen(self, scores: Mapping[str, Tensor], share: float) -> dict[str, Tensor]:
+        return {name: value * share for name, value in {**scores, **self.seen}.items()}
+
+
+SILENT = 3  # steps
+
+
+class PpoLearner(PolicyLearner):
+    """Proximal policy optimisation, with values from a head of its own on the policy's body."""
+
+    @property
+    def usual_weight(self) -> float:
+        """Where it adapts, that of the last step."""
+        kept = self.trainer.progress.beta
+        return super().usual_weight if kept is None else kept
+
+    def read(self, ids: Tensor, real: Tensor) -> tuple[Tensor, Tensor]:
+        """The policy's logits, and a value for each position (row pos)."""
+        model, value = self.trainer.model, self.trainer.value
+        assert value is not None
+        with self.trainer.adapted():
+            last = model.forward_resid(ids, padding=real)
+            return model.heads(last, real)[0], value(last.float())[..., 0]
+
+    def prepare(self, answers: Answers, rewards: Tensor, reference: Tensor, step: int) -> Examples:
+        logits, values = self.read(answers.ids, answers.real)
+        mask, settings = next_of(answers.answer), self.settings
+        log_probs = log_probs_of(logits[:, :-1], next_of(answers.ids))
+        self.see(answers, rewards, log_probs, reference, step)
+        if settings.target_kl:
+            kl = float(self.seen["kl"])
+            self.weight = adapt_beta(self.weight, kl, settings.target_kl, len(answers.ids), settings.horizon)
+            self.trainer.progress = replace(self.trainer.progress, beta=self.weight)
+            self.seen["beta"] = torch.tensor(self.weight, device=mask.device)
+        self.seen["entropy"] = masked_mean(entropy_of(logits[:, :-1]), mask)
+        rollout = evaluate_rollout(
+            log_probs, reference, values[:, :-1], rewards, mask, self.weight, settings.gamma, settings.lam
+        )
+        return self.examples(answers, **{name: getattr(rollout, name) for name in ROLLOUT})
+
+    def score(self, part: Examples, whole: Counts) -> dict[str, Tensor]:
+        logits, values = self.read(part.inputs["ids"], part.inputs["real"])
+        rollout = Rollout(**{name: part.inputs[name] for name in ROLLOUT})
+        log_probs = log_probs_of(logits[:, :-1], next_of(part.ids))
+        settings = self.settings
+        scores = score_ppo(
+            rollout, log_probs, values[:, :-1], settings.clip, settings.value_clip, settings.value_weight
+        )
+        return self.with_seen(scores, part.counts.rows / max(whole.rows, 1))
+
+
+ROLLOUT = ("log_probs", "values", "advantages", "returns", "mask")
+
+
+class GrpoLearner(PolicyLearner):
+    """Group relative policy optimisation: each answer beside the others to its prompt."""
+
+    def prepare(self, answers: Answers, rewards: Tensor, reference: Tensor, step: int) -> Examples:
+        logits = self.policy(answers.ids, padding=answers.real)
+        log_probs = log_probs_of(logits[:, :-1], next_of(answers.ids))
+        self.see(answers, rewards, log_probs, reference, step)
+        self.seen["entropy"] = masked_mean(entropy_of(logits[:, :-1]), next_of(answers.answer))
+        advantages = group_advantages(rewards.view(-1, self.settings.answers), self.settings.by_deviation).flatten()
+        return self.examples(answers, log_probs=log_probs, reference=reference, advantages=advantages)
+
+    def score(self, part: Examples, whole: Counts) -> dict[str, Tensor]:
+        given, settings = part.inputs, self.settings
+        log_probs = self.log_probs(self.policy, given["ids"], given["real"])
+        scores = score_grpo(
+            log_probs, given["log_probs"], given["reference"], given["advantages"], next_of(given["answer"]),
+            self.weight, settings.clip, settings.weighted_kl,
+        )  # fmt: skip
+        scores["approx_kl"] = scores.pop("kl")
+        return self.with_seen(scores, part.counts.rows / max(whole.rows, 1))
+
+
+LEARNERS: dict[str, Callable[[Trainer], Learner]] = {
+    "reward": RewardLearner, "dpo": DpoLearner, "ppo": PpoLearner, "grpo": GrpoLearner,
+}  # fmt: skip

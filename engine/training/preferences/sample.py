@@ -1,0 +1,37 @@
+"""Two answers to each prompt, drawn by a model, for a person or a rule to choose between."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from engine.checkpoints import Checkpoint
+from engine.training.preferences.pairs import Pair
+from engine.training.preferences.rollouts import draw_answers
+from engine.training.preferences.rules import Rule, rank_by_rule
+
+
+def sample_answers(
+    checkpoint: Checkpoint, prompts: Sequence[str], tokens: int = 32, temperature: float = 1.0, seed: int = 0
+) -> list[tuple[str, str]]:
+    """Two answers to each prompt, of at most `tokens` tokens or up to an end token, which the text leaves out.
+
+    Raises ValueError for a checkpoint without a tokenizer, and a prompt of no token or too many.
+    """
+    tokenizer = checkpoint.tokenizer
+    if tokenizer is None:
+        raise ValueError("answers are drawn by a checkpoint that reads texts, and this one has no tokenizer.")
+    asked = [tuple(tokenizer.encode(prompt).ids) for prompt in prompts]
+    if empty := next((prompt for prompt, ids in zip(prompts, asked, strict=True) if not ids), None):
+        raise ValueError(f"a prompt must have at least one token, got {empty!r:.80}; write one.")
+    twice = [ids for ids in asked for _ in range(2)]
+    drawn = draw_answers(checkpoint.model, twice, tokens, seed, temperature, checkpoint.end_ids)
+    texts = [tokenizer.decode([id for id in ids if id not in checkpoint.end_ids], special=False) for ids in drawn]
+    return list(zip(texts[0::2], texts[1::2], strict=True))
+
+
+def rank_answers(prompts: Sequence[str], answers: Sequence[tuple[str, str]], rule: Rule) -> Iterator[Pair]:
+    """The pairs of which the rule prefers one, without those of which one is empty."""
+    for prompt, (first, second) in zip(prompts, answers, strict=True):
+        ranked = rank_by_rule(rule, first, second, prompt)
+        if ranked is not None and all(map(str.strip, ranked)):
+            yield Pair(prompt, *ranked)

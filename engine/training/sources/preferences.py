@@ -1,0 +1,113 @@
+"""Prompts with two answers each, of which one is preferred."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from engine.data.drawing import Part
+from engine.data.own_tasks import held_out
+from engine.data.seeds import seed_for
+from engine.training.corpus import Document, Documents, Tokens
+from engine.training.objectives import Examples
+from engine.training.objectives.classification import classification_examples
+from engine.training.objectives.completion import Marks, completion_examples
+from engine.training.objectives.padding import pad_rows, real
+from engine.training.preferences.pairs import Pair, read_pairs
+from engine.training.recipe import Recipe
+from engine.training.sources.shelved_texts import ShelvedTexts
+from engine.training.sources.source import chance
+
+CHOSEN, REJECTED = 1, 2  # texts of a document, behind the prompt
+PROMPTS = 10  # whose answers are shown as a training goes on
+
+
+@dataclass(frozen=True)
+class AnsweredPairs:
+    """`ids`, `real` (a token stands there) and `answer` (it is one of the answer's) are pair 2 pos: of each pair the
+    chosen one and the rejected one, behind their prompt."""
+
+    ids: Tensor
+    real: Tensor
+    answer: Tensor
+
+
+class PreferredAnswers(ShelvedTexts[Pair]):
+    """Pairs of answers, each behind its prompt; one that is too long for the context is left out. As examples of its
+    own it asks for the chosen answers. A prompt with all its pairs is learned from or held out."""
+
+    def __init__(self, recipe: Recipe, folder: Path) -> None:
+        if not recipe.base:
+            raise ValueError("base must name the model that learns from preferences, got none; add a base.")
+        table = recipe.data.table
+        self.pairs = read_pairs(table.path)
+        self.theirs = held_out([pair.prompt or pair.chosen for pair in self.pairs], table.held_out, recipe.seed)
+        told = Documents(
+            lambda: map(document, self.task_examples("train")),
+            lambda: map(document, self.task_examples("held_out")),
+            marked="first",
+        )
+        super().__init__(recipe, folder, told)
+        self.end = self.corpus.tokenizer.end_id if table.ended else None
+
+    def task_examples(self, part: Part) -> Iterator[Pair]:
+        held_out = part == "held_out"
+        return (pair for pair in self.pairs if ((pair.prompt or pair.chosen) in self.theirs) == held_out)
+
+    def lengths(self, tokens: Tokens) -> Tensor:
+        """Counts what is read of a prompt and its longer answer, with the end token."""
+        return tokens.lengths[:, 0] + tokens.lengths[:, 1:].max(1).values + int(self.recipe.data.table.ended)
+
+    def examples(self, part: Part, indexes: Sequence[int]) -> Examples:
+        tokens = self.shelves[part].tokens
+        if self.recipe.objective.kind == "reward":
+            pairs = self.answered(part, indexes)
+            chosen = torch.zeros(len(indexes), dtype=torch.long)
+            return classification_examples(pairs.ids[:, 0], chosen, pairs.real[:, 0])
+        marks = Marks(None, self.corpus.tokenizer.end_id or self.fill, self.end is not None)
+        return completion_examples(tokens.rows(indexes, 0), tokens.rows(indexes, CHOSEN), marks)
+
+    def answered(self, part: Part, indexes: Sequence[int]) -> AnsweredPairs:
+        tokens = self.shelves[part].tokens
+        end = [] if self.end is None else [self.end]
+        rows, begins = list[Tensor](), list[int]()
+        for index in indexes:
+            prompt, *answers = tokens.document(index)
+            for answer in answers:
+                rows.append(torch.cat([prompt.long(), answer.long(), torch.tensor(end, dtype=torch.long)]))
+                begins.append(len(prompt))
+        ids, stands = pad_rows(rows, self.fill), real(rows)
+        answer = stands & (torch.arange(ids.shape[1]) >= torch.tensor(begins)[:, None])
+        shape = (len(indexes), 2, -1)
+        return AnsweredPairs(ids.view(shape), stands.view(shape), answer.view(shape))
+
+    def draw_pairs(self, step: int) -> AnsweredPairs:
+        """The pairs that update `step` learns from."""
+        seed = seed_for(self.recipe.seed, "batch", step)
+        return self.answered("train", self.shelves["train"].draw(self.recipe.batch.size, chance(seed)))
+
+    def draw_prompts(self, count: int, step: int) -> list[tuple[int, ...]]:
+        """`count` prompts that update `step` answers, as ids."""
+        prompts = self.prompts("train")
+        drawn = torch.randint(len(prompts), (count,), generator=chance(seed_for(self.recipe.seed, "batch", step)))
+        return [prompts[index] for index in drawn.tolist()]
+
+    @cached_property
+    def shown_prompts(self) -> list[tuple[int, ...]]:
+        """The same few held-out prompts at every step."""
+        return self.prompts("held_out")[:PROMPTS]
+
+    def prompts(self, part: Part) -> list[tuple[int, ...]]:
+        """The different prompts of a part, as ids, in the order in which they stand."""
+        shelf = self.shelves[part]
+        found = (tuple(shelf.tokens.document(index)[0].tolist()) for index in shelf.fit.tolist())
+        return list(dict.fromkeys(prompt for prompt in found if prompt))
+
+
+def document(one: Pair) -> Document:
+    return Document((one.prompt, one.chosen, one.rejected))
