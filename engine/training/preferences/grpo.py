@@ -38,17 +38,18 @@ def score_grpo(
     are of whole answers.
 
     The loss is the negative of equation 3 (Shao et al. 2024): the clipped objective less beta k3 (equation 4), in the
-    mean over each answer's tokens, then over the answers. On its own k3 has the gradient of KL(reference || policy), in
-    expectation. With `weighted_kl` it is multiplied by policy / old and has that of KL(policy || reference), of which
-    the optimum is the reference times exp(reward / beta) (DeepSeek-V3.2 2025, section 3.1, equation 7). "kl" is the
-    mean of k3 over all tokens, "clip_fraction" the share of them whose clipped term counts.
+    mean over each answer's tokens, then over the answers. Over answers that the policy itself drew, k3 has the gradient
+    of KL(reference || policy); multiplied by policy / old, with `weighted_kl`, it has that of KL(policy || reference)
+    (DeepSeek-V3.2 2025, section 3.1, equation 7), of which the optimum for answers of one token is the reference times
+    exp(reward / beta). "kl" is its mean over all tokens, "clip_fraction" the share of them whose clipped term counts.
     """
     log_ratio = (policy - old).masked_fill(~mask, 0)
     losses, clipped = clip_surrogate(log_ratio, advantages[:, None], clip)
-    kl = k3(policy.masked_fill(~mask, 0), reference.masked_fill(~mask, 0))
-    price = kl * log_ratio.exp() if weighted_kl else kl
+    kl = k3(policy.masked_fill(~mask, 0), reference)
+    if weighted_kl:
+        kl = kl * log_ratio.exp()
     return {
-        "loss": masked_mean(losses + beta * price, mask, 1).mean(),
+        "loss": masked_mean(losses + beta * kl, mask, 1).mean(),
         "kl": masked_mean(kl.detach(), mask),
         "clip_fraction": masked_mean(clipped.to(losses.dtype), mask),
     }

@@ -375,7 +375,7 @@ def test_a_language_head_beside_the_classes_learns_with_them_at_a_weight_that_ca
         label = float(classes(**read, labels=examples.targets).loss)
         hidden = examples.ids.masked_fill(~examples.inputs["padding"], -100)
         language = float(words(**read, labels=hidden).loss)
-    found = learner.advance(language_weight=2.0).read().scores
+    found = learner.advance(weight=2.0).read().scores
     assert found["label_loss"] == pytest.approx(label, abs=1e-6)
     assert found["language_loss"] == pytest.approx(language, abs=1e-6)
     assert found["loss"] == pytest.approx(label + 2 * language, abs=1e-5)

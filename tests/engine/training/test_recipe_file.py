@@ -78,7 +78,7 @@ def test_a_missing_table_and_broken_toml_are_named(recipe_text: str) -> None:
 
 def test_two_kinds_of_data_are_refused(recipe_text: str) -> None:
     error = complaint(recipe_text + "\n[data.stories]\ndocuments = 5\n")
-    assert "exactly one of [data.stories], [data.text], " in str(error) and "[data.digits], got 2" in str(error)
+    assert "exactly one of [data.stories], [data.text], " in str(error) and "[data.preferences], got 2" in str(error)
 
 
 def test_a_written_recipe_reads_back_equal(recipe_text: str) -> None:
