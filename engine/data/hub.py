@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 from engine.data.bounds import at_least
 from engine.data.own import Columns
-from engine.data.table import MAX_ROWS, Cell, Table, check_columns, to_cell
+from engine.data.table import MAX_ROWS, Cell, Table, check_columns, split_lists, to_cell
 from engine.runtime import limits
 
 NAME = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?", re.ASCII)
@@ -79,7 +79,7 @@ def collect_rows(rows: Any) -> list[dict[str, Any]]:
     """Raises ValueError where they are more than a file of data may be."""
     found, taken = [], 0
     for row in rows:
-        found.append(dict(row))
+        found.append(split_lists(row))
         taken += sum(len(str(value)) for value in row.values())
         if taken > limits.MAX_DATA:
             raise ValueError(

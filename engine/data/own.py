@@ -80,6 +80,11 @@ class Columns(ABC):
     def form(self) -> Form:
         return FORMS[self.names]
 
+    @property
+    def two_texts(self) -> bool:
+        """True where a model reads two texts together and should tell them apart."""
+        return bool(self.pair or self.question)
+
     @abstractmethod
     def table(self) -> Table:
         """Raises ValueError, in a sentence, where it cannot be had."""

@@ -15,12 +15,13 @@ from engine.data.task import BETWEEN, Answered, AnswerTask, Labelled, LabelTask,
 MOST_CLASSES = 1_000
 
 
-def task_of(options: object) -> object:
-    """The task that a recipe's table stands for: the table itself, or what its columns ask."""
+def task_of(options: object, table: Table | None = None) -> object:
+    """The task that a recipe's table stands for: the table itself, or what its columns ask, of a person's own `table`
+    where that is read already."""
     if not isinstance(options, Columns):
         return options
     kinds = {"pairs": OwnPairs, "labelled": OwnLabels, "tagged": OwnTags, "answers": OwnAnswers}
-    return kinds[options.form](options, options.table()) if options.form in kinds else options
+    return kinds[options.form](options, table or options.table()) if options.form in kinds else options
 
 
 def held_out(keys: Sequence[str], share: float, seed: int) -> frozenset[str]:
@@ -114,9 +115,10 @@ class OwnAnswers(Own, AnswerTask):
     def all(self) -> tuple[Answered, ...]:
         """Raises ValueError for the first row whose answer does not stand where it says."""
         options = self.options
-        names = (options.question, options.context, options.answer, options.start)
+        texts = map(self.table.texts, (options.question, options.context))
+        firsts = map(self.table.firsts, (options.answer, options.start))  # of several answers to a question
         found = []
-        for row, cells in enumerate(zip(*map(self.table.texts, names), strict=True), 1):
+        for row, cells in enumerate(zip(*texts, *firsts, strict=True), 1):
             question, context, answer, start = cells
             at = int(start) if start.isdecimal() else -1
             if at < 0 or context[at : at + len(answer)] != answer:
@@ -134,8 +136,9 @@ class OwnAnswers(Own, AnswerTask):
 def classes(names: Sequence[str], what: str) -> tuple[str, ...]:
     found = tuple(sorted(set(names)))
     if not 2 <= len(found) <= MOST_CLASSES:
+        got = f"only {found[0]!r:.80}" if len(found) == 1 else f"{len(found):,}"
         raise ValueError(
-            f"the column of the {what}s must have 2 to {MOST_CLASSES:,} different ones, got {len(found):,}; choose "
-            "another."
+            f"the column of the {what}s must have 2 to {MOST_CLASSES:,} different ones, got {got}; choose another "
+            "column, or add rows."
         )
     return found

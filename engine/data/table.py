@@ -63,6 +63,11 @@ class Table:
         """Raises ValueError for a column that there is not, and for the first row that has no text in it."""
         return tuple(require_text(cell, row, column) for row, cell in enumerate(self.cells(column), 1))
 
+    def firsts(self, column: str) -> tuple[str, ...]:
+        """The text of each row, or the first where there is a list of them. Raises ValueError as `texts`."""
+        cells = ((cell[0] if cell else None) if isinstance(cell, tuple) else cell for cell in self.cells(column))
+        return tuple(require_text(cell, row, column) for row, cell in enumerate(cells, 1))
+
     def words(self, column: str) -> tuple[tuple[str, ...], ...]:
         """The words of each row, a list or a text with spaces between them. Raises ValueError as `texts`."""
         return tuple(require_words(cell, row, column) for row, cell in enumerate(self.cells(column), 1))
@@ -182,7 +187,7 @@ def parse_jsonl(text: str, encoding: str) -> Table:
     for line in text.split("\n"):
         if line.strip():
             check_rows(len(objects) + 1)
-            objects.append(parse_object(line, len(objects) + 1))
+            objects.append(split_lists(parse_object(line, len(objects) + 1)))
             words += sum(len(value) for value in objects[-1].values() if isinstance(value, list))
             check_cells(words)
             if not objects[-1].keys() <= columns.keys():
@@ -214,6 +219,18 @@ def parse_object(line: str, row: int) -> dict[str, Any]:
             "remove the row."
         )
     return value
+
+
+def split_lists(row: Mapping[str, Any]) -> dict[str, Any]:
+    """`row` with a column "answers.text" for each list "text" of an object "answers" that has nothing but lists, as
+    data sets of questions have them (Rajpurkar et al. 2016)."""
+    found: dict[str, Any] = {}
+    for name, value in row.items():
+        if isinstance(value, dict) and value and all(isinstance(each, list) for each in value.values()):
+            found |= {f"{name}.{key}": each for key, each in value.items()}
+        else:
+            found[name] = value
+    return found
 
 
 def parse_parquet(raw: bytes) -> Table:

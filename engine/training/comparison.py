@@ -9,7 +9,6 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import torch
-from torch import Tensor
 
 from engine.checkpoints.locate import SHIPPED
 from engine.model.transformer import Transformer
@@ -20,18 +19,23 @@ from engine.training.folder import RunFolder
 from engine.training.objectives import Counts, Examples, score, shares_of
 from engine.training.recipe import Recipe
 from engine.training.recipe_file import read_recipe
-from engine.training.sources import open_source
+from engine.training.sources import Source, open_source
 
 FEW = 64  # documents of which the held-out part is cut, where a recipe generates them
 
 
-def held_out_examples(recipe: Recipe, batches: int) -> list[Examples]:
-    """The first held-out batches of a recipe, of generated data without making what is trained on."""
+def open_held_out(recipe: Recipe) -> Source:
+    """Source of what a recipe holds out; of generated data with little to train on."""
     table = recipe.data.table
     shorter = {each.name: min(getattr(table, each.name), FEW) for each in fields(table) if each.name == "documents"}
     data = replace(recipe.data, **{recipe.data.kind: replace(table, **shorter)})
     with TemporaryDirectory(prefix="loupe-") as made:
-        return list(open_source(replace(recipe, data=data), Path(made)).held_out(batches))
+        return open_source(replace(recipe, data=data), Path(made))
+
+
+def held_out_examples(recipe: Recipe, batches: int) -> list[Examples]:
+    """The first held-out batches of a recipe."""
+    return list(open_held_out(recipe).held_out(batches))
 
 
 def texts_of(examples: Examples, most: int) -> list[list[int]]:
@@ -68,23 +72,3 @@ def old_model(base: Transformer, result: Transformer) -> Transformer:
     }
     found.load_state_dict(body, strict=False)
     return found.eval()
-
-
-@torch.no_grad()
-def classify(model: Transformer, examples: list[Examples]) -> list[tuple[list[int], int, Tensor]]:
-    """What each held-out row reads, its class, and the model's probabilities (class)."""
-    found: list[tuple[list[int], int, Tensor]] = []
-    for each in examples:
-        inputs: dict[str, Any] = dict(each.inputs)
-        probabilities = model.forward_with_pooled(**inputs)[0].softmax(-1)
-        texts = texts_of(each, len(each.targets))
-        found += zip(texts, each.targets.tolist(), probabilities, strict=True)
-    return found
-
-
-def macro_f1(asked: list[int], given: list[int]) -> float:
-    """The mean over the classes that were asked of 2 hits / (asked + given) (Manning et al. 2008, section 13.6)."""
-    classes = sorted(set(asked))
-    hits = [sum(a == g == one for a, g in zip(asked, given, strict=True)) for one in classes]
-    counts = [asked.count(one) + given.count(one) for one in classes]
-    return sum(2 * hit / count for hit, count in zip(hits, counts, strict=True)) / len(classes)

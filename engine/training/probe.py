@@ -86,7 +86,7 @@ def default_probe(recipe: Recipe, source: Source) -> Probe:
     if recipe.objective.kind == "masked":
         return with_mask(ids, asked, tokenizer)
     if isinstance(source, TaggedTexts):
-        one = source.task_examples["held_out"][int(source.shelves["held_out"].fit[row])]
+        one = source.held_out_rows(row + 1)[row]
         return Probe(one.text, " ".join(one.tags))
     if recipe.objective.kind == "infill":
         return with_gap(ids, asked, tokenizer, len(ids) if recipe.data.infill is not None else SHOWN)

@@ -32,10 +32,13 @@ SECONDS = 120  # of a core that one may take
 
 @dataclass(frozen=True)
 class Size:
-    """`vocab_size` is 0 where there is a `problem`: the sentence that the training would end with."""
+    """`vocab_size` is 0 where there is a `problem`: the sentence that the training would end with. Of `rows` those
+    `left_out` are too long for the context; both are 0 where texts are cut to it."""
 
     vocab_size: int
-    problem: str = ""
+    problem: str
+    rows: int
+    left_out: int
 
 
 def known_size(recipe: Recipe, folder: Path | str | None = None) -> Size | None:
@@ -51,12 +54,13 @@ def find_size(recipe: Recipe, folder: Path | str | None = None) -> Size:
     """Tries it, which takes as long as preparing the training does, and notes it in `folder`."""
     with TemporaryDirectory(prefix="loupe-") as made:
         try:
-            config = open_source(recipe, Path(made)).complete_config(recipe.model)
+            source = open_source(recipe, Path(made))
+            config = source.complete_config(recipe.model)
             if recipe.base:
                 check_base(recipe.base, config)
-            found = Size(config.vocab_size)
+            found = Size(config.vocab_size, "", source.count, source.left_out)
         except (ValueError, OSError) as error:
-            found = Size(0, str(error))
+            found = Size(0, str(error), 0, 0)
     runs_folder(folder).mkdir(parents=True, exist_ok=True)
     try:
         known = read_json(runs_folder(folder) / FILE)

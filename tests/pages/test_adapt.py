@@ -1,8 +1,12 @@
 """The page Adapt without a browser: what it would train, of which base, and what it says of what was trained."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
+from random import Random
 from tempfile import TemporaryDirectory
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 import torch
@@ -10,17 +14,20 @@ from streamlit.testing.v1 import AppTest
 
 from engine import load, run
 from engine.analysis.adaptation import caught, change_of, matrix_changes, pattern_changes, singular_values
+from engine.analysis.answers import best_answer, where_answers_stand, words
 from engine.runtime import library, openings
-from engine.training import Recipe, read_recipe, write_recipe
+from engine.training import Recipe, read_recipe, train, write_recipe
 from engine.training.base import read_transfer
 from engine.training.comparison import held_out_examples, held_out_loss, old_model, recipe_of_base, texts_of
 from engine.training.control import read_order
 from engine.training.folder import RunFolder
+from engine.training.sizing import Sizing, find_size
 from engine.training.status import Status, write_status
 from pages.controls.train.adapt_plan import FOLDER, on_base
-from pages.controls.train.before_after import told_apart
+from pages.controls.train.held_out_rows import told_apart, walkthrough_link
 from pages.controls.train.presets import presets
 from pages.controls.train.session import ADAPTED, Session
+from pages.controls.train.user_data import store_file
 
 APP = str(Path(__file__).parents[2] / "app.py")
 
@@ -159,3 +166,89 @@ def test_the_section_of_the_recorded_run_is_drawn_whole() -> None:
     said = " ".join(one.value for one in [*app.caption, *app.markdown]).replace("\\", "")
     assert str(transfer) in said and "held-out loss under its own head" in said and "macro F1" in said
     assert len(app.get("vega_lite_chart")) == 4 and len(app.get("plotly_chart")) == 1  # matrices, heads, classes, ranks
+
+
+ANIMALS, PLACES = "cat dog owl fox hen cow".split(), "garden forest kitchen river".split()
+LONG = " and then it slept" * 40
+
+
+def rows_of(form: str) -> list[dict[str, Any]]:
+    """Sixty rows, of which the first is longer than the base reads."""
+    random, rows = Random(0), list[dict[str, Any]]()
+    for number in range(60):
+        animal, place = random.choice(ANIMALS), random.choice(PLACES)
+        parts = random.sample([f"number {number}", f"the {animal}", f"a {place}", "it was there"], 4)
+        text = " and ".join(parts) + (LONG if not number else "")
+        names = {animal: "B-WHO", place: "B-WHERE"}
+        found: dict[str, dict[str, Any]] = {
+            "tagged": {"words": text.split(), "tags": [names.get(word, "O") for word in text.split()]},
+            "two texts": {"sentence1": text, "sentence2": f"{animal} {number}", "label": "ab"[number % 2]},
+            "answers": {"question": f"who is {number} ?", "context": text},
+        }
+        found["answers"]["answers"] = {"text": [animal], "answer_start": [text.index(animal)]}  # as SQuAD has them
+        rows.append(found[form])
+    return rows
+
+
+@pytest.mark.parametrize("form", ["tagged", "two texts", "answers"])
+def test_own_rows_are_learned_and_the_wrong_ones_lead_to_walkthrough(
+    form: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Sizing, "begin", lambda self, recipe: False)
+    file = store_file(f"{form}.jsonl", "\n".join(map(json.dumps, rows_of(form))).encode())
+    app = page(adapt="own-data", base="stories-bert", data=file.parent.name).run()
+    recipe = plan(app)
+    assert recipe is not None and recipe.base == "stories-bert" and not app.warning
+    kinds = {"tagged": "token_classification", "two texts": "classification", "answers": "span"}
+    assert recipe.objective.kind == kinds[form]
+    assert find_size(recipe).left_out == 1
+    app.run()
+    context = recipe.batch.context
+    said = f"1 of 60 rows have more tokens than the context of {context} and are left out: raise the context, or"
+    assert any(one.value.replace("\\", "").startswith(said) for one in app.caption) and context < 128
+
+    name = f"own {form}"
+    folder = RunFolder(Path(library.RUNS_FOLDER) / name)
+    slow = replace(recipe.optimiser, lr=1e-6)  # two steps teach it all otherwise
+    quick = replace(recipe, schedule=replace(recipe.schedule, steps=2, warmup=1), optimiser=slow)
+    list(train(quick, folder.path))
+    measured = load(folder.checkpoint).card["measured"]
+    shown = page(adapt="own-data", base="stories-bert", data=file.parent.name, run=name)
+    shown.session_state["before after"] = True
+    shown.run()
+    assert not shown.exception and not shown.warning
+    marked = next(one.value for one in shown.markdown if one.value.startswith("**Held-out rows**"))
+    for key in ("test_accuracy", "precision", "recall", "f1", "exact"):
+        if key in measured:
+            written = f"{measured[key]:.1%}" if key in ("test_accuracy", "exact") else f"{measured[key]:.4f}"
+            assert written in marked, (key, marked)
+
+    wrong = next(one.value for one in shown.dataframe if "walkthrough" in one.value)
+    row = wrong.iloc[0]
+    query = {key: value for key, (value,) in parse_qs(urlsplit(row["walkthrough"]).query).items()}
+    first, second = {"answers": ("question", "context")}.get(form, ("text", "pair"))
+    assert (query["text"], query.get("second")) == (row[first], row.get(second))
+    checkpoint = load(folder.checkpoint)
+    assert checkpoint.tokenizer is not None
+    read = checkpoint.tokenizer.encode(query["text"], query.get("second"))
+    logits = run(checkpoint.model, read)["logits"][0]
+    if form == "answers":
+        assert words(read, best_answer(logits, where_answers_stand(read, query["text"]))) == row["predicted"]
+    elif form == "two texts":
+        assert checkpoint.labels[int(logits.argmax())] == row["predicted"] != row["label"]
+    else:
+        assert row["predicted"] != row["tags"] and len(row["predicted"].split()) == len(row["tags"].split())
+    walk = AppTest.from_file(APP, default_timeout=120).switch_page("pages/explore/walkthrough.py")
+    for key, value in query.items():
+        walk.query_params[key] = value
+    walk.run()
+    assert not walk.exception and query["model"] == f"run:{name}"
+    assert {key: walk.session_state[key] for key in query} == query
+
+
+def test_two_texts_lead_to_walkthrough_only_where_it_reads_the_same_tokens() -> None:
+    two = walkthrough_link(load("stories-bert"), "mine", "Who sat?", "A cat.")
+    assert two == "/walkthrough?model=run%3Amine&text=Who+sat%3F&second=A+cat."
+    stories = load("stories")
+    assert walkthrough_link(stories, "mine", "Who sat?", "A cat.") is None  # nothing stands between them in a GPT
+    assert walkthrough_link(stories, "mine", "Who sat?") == "/walkthrough?model=run%3Amine&text=Who+sat%3F"

@@ -15,6 +15,7 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from engine.data import hub
+from engine.data.own_tasks import held_out
 from engine.runtime import limits
 from engine.training import sources
 from engine.training.sizing import Sizing, find_size, known_size
@@ -103,32 +104,78 @@ def test_each_objective_of_a_text_trains(objective: str, tmp_path: Path) -> None
         ("reviews.csv", "classification", {"text": "review", "label": "sentiment"}),
         ("pairs.jsonl", "sequence_to_sequence", {"source": "source", "target": "target"}),
         ("words.parquet", "token_classification", {"tokens": "tokens", "tags": "tags"}),
+        ("entailed.jsonl", "classification", {"text": "premise", "pair": "hypothesis", "label": "gold_label"}),
+        ("asked.jsonl", "span", {"question": "query", "context": "text", "answer": "answer", "start": "answer_start"}),
     ],
 )
 def test_columns_decide_what_can_be_learned(
     file: str, objective: str, columns: dict[str, str], tmp_path: Path
 ) -> None:
     pairs = [{"source": f"{i} cats", "target": f"{i} chats"} for i in range(40)]
+    entailed = [{"premise": f"{i} cats", "hypothesis": f"{i} dogs", "gold_label": "ab"[i % 2]} for i in range(40)]
+    asked = [{"text": f"{i} cats ran", "query": f"who ran {i}", "answer": "cats", "answer_start": 2} for i in range(10)]
+    asked += [one | {"text": f"{one['text']} again", "query": f"and {one['query']}"} for one in asked * 3]
     words = [{"tokens": ["Ann", "sees", f"x{i}"], "tags": ["B-PER", "O", "O"]} for i in range(40)]
     pandas.DataFrame(words).to_parquet(tmp_path / "words")
     data = {
         "reviews.csv": csv(REVIEWS, "review", "sentiment"),
         "pairs.jsonl": "\n".join(map(json.dumps, pairs)).encode(),
         "words.parquet": (tmp_path / "words").read_bytes(),
+        "entailed.jsonl": "\n".join(map(json.dumps, entailed)).encode(),
+        "asked.jsonl": "\n".join(map(json.dumps, asked)).encode(),
     }
     app = brought(file, data[file])
     recipe = recipe_of(app)
     assert recipe.objective.kind == objective
     assert {name: getattr(recipe.data.rows, name) for name in columns} == columns
-    prepared(app, tmp_path)
+    source = prepared(app, tmp_path)
+    two = recipe.data.rows.two_texts
+    assert recipe.model.embedding.segments == 2 * two and ("segments" in source.batch(1).inputs) == two
     assert f"{60 if file == 'reviews.csv' else 40} rows" in " ".join(one.value for one in app.caption)
     assert len(app.dataframe[0].value) == 6
 
 
-def test_a_bad_row_is_named_by_its_number() -> None:
-    rows = [*REVIEWS[:6], ("", "no"), *REVIEWS[6:]]
+def test_pairs_that_are_too_long_for_the_context_are_counted_on_the_page() -> None:
+    pairs = [{"source": f"{i} cats" + " and dogs" * (60 if i < 2 else 0), "target": f"{i} chats"} for i in range(200)]
+    app = brought("pairs.jsonl", "\n".join(map(json.dumps, pairs)).encode())
+    recipe = recipe_of(app)
+    size = find_size(recipe)
+    assert (size.rows, size.left_out, recipe.objective.kind) == (200, 2, "sequence_to_sequence")
+    said = (
+        f"2 of 200 rows have more tokens than the context of {recipe.batch.context} and are left out: raise the "
+        "context, or shorten them."
+    )
+    assert said not in [one.value for one in app.caption]
+    assert said in [one.value for one in app.run().caption]
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        (("", "no"), "row 7 must have a text in the column 'text', got nothing"),
+        (("a film", ""), "row 7 must have a text in the column 'label', got nothing"),
+    ],
+)
+def test_a_bad_row_is_named_by_its_number(row: tuple[str, str], said: str) -> None:
+    app = brought("reviews.csv", csv([*REVIEWS[:6], row, *REVIEWS[6:]], "text", "label"))
+    assert said in told(app) and plan(app)["problem"]
+
+
+def test_labels_that_cannot_be_learned_are_said_before_training() -> None:
+    app = brought("reviews.csv", csv([(text, "yes") for text, _ in REVIEWS], "text", "label"))
+    assert "the column of the labels must have 2 to 1,000 different ones, got only 'yes'" in told(app)
+    texts = [text for text, _ in REVIEWS]
+    theirs = held_out(texts, own_data.SHARE, 0)
+    rows = [(text, "rare" if text in theirs else label) for text, label in REVIEWS]
     app = brought("reviews.csv", csv(rows, "text", "label"))
-    assert "row 7 must have a text" in told(app) and plan(app)["problem"]
+    find_size(recipe_of(app))
+    app.run()
+    assert "got 'rare' in the held-out rows alone; add rows with it" in plan(app)["problem"]
+    seed = next(one for one in app.number_input if one.label == "seed")
+    seed.set_value(1).run()
+    find_size(recipe_of(app))
+    app.run()
+    assert not plan(app)["problem"]
 
 
 @pytest.mark.parametrize(

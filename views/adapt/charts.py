@@ -49,18 +49,18 @@ def _heat(table: pd.DataFrame, shade: Shade, across: str, title: str) -> AltairC
     )  # fmt: skip
 
 
-def draw_confusion(table: pd.DataFrame, shade: Shade) -> AltairChart:
-    """Counts of rows by `label`, the row's, and `predicted`, the model's."""
-    counts = table.value_counts(["label", "predicted"]).rename("rows").reset_index()
+def draw_confusion(table: pd.DataFrame, shade: Shade, counted: str = "rows") -> AltairChart:
+    """Counts of rows, or what else is `counted`, by `label`, their own, and `predicted`, the model's."""
+    counts = table.value_counts(["label", "predicted"]).rename(counted).reset_index()
     cells = alt.Chart(counts, height=AROUND + ROW * counts["label"].nunique()).encode(
         x=alt.X("predicted:N", title="predicted", axis=alt.Axis(labelAngle=-35)), y=alt.Y("label:N", title="label")
     )
     scale = alt.Scale(range=ramp(shade, "attention"), domainMin=0)
     full, pale = (alt.value(colors(shade)[role]) for role in ("ground", "ink"))
-    ink = alt.condition(f"datum.rows > {counts['rows'].max() / 2}", full, pale)
-    colour = alt.Color("rows:Q", scale=scale, legend=None)
-    painted = cells.mark_rect().encode(color=colour, tooltip=["label", "predicted", "rows"])
-    return painted + cells.mark_text().encode(text="rows:Q", color=ink)
+    ink = alt.condition(f"datum.{counted} > {counts[counted].max() / 2}", full, pale)
+    colour = alt.Color(f"{counted}:Q", scale=scale, legend=None)
+    painted = cells.mark_rect().encode(color=colour, tooltip=["label", "predicted", counted])
+    return painted + cells.mark_text().encode(text=f"{counted}:Q", color=ink)
 
 
 def spectrum_table(changes: dict[str, tuple[Tensor, Tensor]]) -> pd.DataFrame:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from itertools import islice
 from typing import Any
 
 from engine.data.task import Pair
@@ -44,8 +43,7 @@ def exact_match(trainer: Trainer) -> dict[str, Any]:
 def asked_of(source: TaughtPairs, count: int) -> list[tuple[Pair, Ids]]:
     """The first `count` held-out pairs that the model can read, as texts and as ids."""
     fit: list[int] = source.shelves["held_out"].fit[:count].tolist()
-    told = list(islice(source.task_examples("held_out"), fit[-1] + 1))
-    return [(told[index], ids) for index, ids in zip(fit, source.ids("held_out", fit), strict=True)]
+    return list(zip(source.held_out_rows(count), source.ids("held_out", fit), strict=True))
 
 
 def by_group(groups: Sequence[int | str], right: Sequence[bool]) -> dict[str, float]:

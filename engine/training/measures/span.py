@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 
+from engine.analysis.answers import best_answer, where_answers_stand, words
 from engine.data.task import Answered
+from engine.model.transformer import Transformer
 from engine.training.measures.tagging import f1
 from engine.training.objectives.classification import pair_inputs
 from engine.training.sources.answers import Answers
@@ -17,12 +20,20 @@ QUESTIONS = 1_000
 
 
 def measure_span(trainer: Trainer) -> dict[str, Any]:
+    source = source_of(trainer)
+    asked = source.held_out_rows(QUESTIONS)
+    return score_answers(asked, [predict_answer(trainer.result, source, one) for one in asked])
+
+
+def score_answers(asked: Sequence[Answered], given: Sequence[str]) -> dict[str, Any]:
     """`exact` is the share of answers found as they are, `f1` the mean overlap of their words."""
-    asked = held_out_questions(trainer, QUESTIONS)
-    given = [predict_answer(trainer, one) for one in asked]
     overlaps = [overlap(one.answer, ours) for one, ours in zip(asked, given, strict=True)]
-    exact = sum(one.answer.strip() == ours.strip() for one, ours in zip(asked, given, strict=True))
+    exact = sum(is_exact(one.answer, ours) for one, ours in zip(asked, given, strict=True))
     return {"exact": exact / len(asked), "f1": sum(overlaps) / len(asked), "questions": len(asked)}
+
+
+def is_exact(wanted: str, given: str) -> bool:
+    return wanted.strip() == given.strip()
 
 
 def overlap(wanted: str, given: str) -> float:
@@ -32,27 +43,19 @@ def overlap(wanted: str, given: str) -> float:
 
 
 @torch.no_grad()
-def predict_answer(trainer: Trainer, one: Answered) -> str:
-    """The likeliest span of the context: the likeliest start, and the likeliest end from there on."""
-    source = source_of(trainer)
-    row, segments = source.encode(one), trainer.result.config.embedding.segments > 1
-    inputs = {name: each.to(trainer.device) for name, each in pair_inputs([row], source.fill, segments).items()}
-    logits = trainer.result(**inputs)[0]
-    places = [at for at, (start, stop) in enumerate(row.spans) if stop > start >= (row.second or 0)]
-    first = max(places, key=lambda at: float(logits[at, 0]))
-    last = max((at for at in places if at >= first), key=lambda at: float(logits[at, 1]))
-    return row.text[row.spans[first][0] : row.spans[last][1]]
-
-
-def held_out_questions(trainer: Trainer, most: int) -> list[Answered]:
-    source = source_of(trainer)
-    return [source.task_examples["held_out"][index] for index in source.shelves["held_out"].fit[:most].tolist()]
+def predict_answer(model: Transformer, source: Answers, one: Answered) -> str:
+    """The best span of the context, as Walkthrough shows it."""
+    row = source.encode(one)
+    inputs = pair_inputs([row], source.fill, model.config.embedding.segments > 1)
+    logits = model(**{name: each.to(model.device) for name, each in inputs.items()})[0].cpu()
+    return words(row, best_answer(logits, where_answers_stand(row, one.question)))
 
 
 def sample_span(trainer: Trainer) -> str:
     """The first held-out question, and the answer that is found."""
-    (one,) = held_out_questions(trainer, 1)
-    return f"{one.question}\n{one.context}\n{predict_answer(trainer, one)}"
+    source = source_of(trainer)
+    (one,) = source.held_out_rows(1)
+    return f"{one.question}\n{one.context}\n{predict_answer(trainer.result, source, one)}"
 
 
 def source_of(trainer: Trainer) -> Answers:

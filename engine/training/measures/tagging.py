@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from engine.data.task import Tagged
+from engine.model.transformer import Transformer
 from engine.training.objectives.padding import pad_rows, real
 from engine.training.objectives.token_classification import first_tokens
 from engine.training.sources.tag_texts import TaggedTexts
@@ -19,18 +20,22 @@ Span = tuple[int, int, str]  # from which word to which, and what it is
 
 
 def measure_tags(trainer: Trainer) -> dict[str, Any]:
+    source = source_of(trainer)
+    asked = source.held_out_rows(SENTENCES)
+    return score_tags(source.labels, asked, predict_tags(trainer.result, source, asked))
+
+
+def score_tags(labels: Sequence[str], asked: Sequence[Tagged], given: Sequence[Sequence[str]]) -> dict[str, Any]:
     """`test_accuracy` of words. With tags in BIO also precision, recall and F1 of whole names, right only with the very
     words and kind (Tjong Kim Sang & De Meulder 2003), over all and by kind; of other tags F1 of the words of each.
     """
-    asked = held_out_texts(trainer)
-    given = predict_tags(trainer, asked)
     wanted = [tag for row in asked for tag in row.tags]
     written = [tag for row in given for tag in row]
     right = Counter(tag for tag, one in zip(wanted, written, strict=True) if tag == one)
     found: dict[str, Any] = {
         "test_accuracy": right.total() / len(wanted), "words": len(wanted), "texts": len(asked)
     }  # fmt: skip
-    if in_bio(source_of(trainer).labels):
+    if in_bio(labels):
         return found | of_names([row.tags for row in asked], given)
     there, made = Counter(wanted), Counter(written)
     return found | {"f1_by_tag": {tag: f1(right[tag], made[tag], there[tag]) for tag in sorted(there)}}
@@ -77,21 +82,15 @@ def spans(tags: Sequence[str]) -> set[Span]:
     return found
 
 
-def held_out_texts(trainer: Trainer, most: int = SENTENCES) -> list[Tagged]:
-    """The first that are held out, of those that the model can read."""
-    source = source_of(trainer)
-    return [source.task_examples["held_out"][index] for index in source.shelves["held_out"].fit[:most].tolist()]
-
-
 @torch.no_grad()
-def predict_tags(trainer: Trainer, asked: Sequence[Tagged]) -> list[list[str]]:
+def predict_tags(model: Transformer, source: TaggedTexts, asked: Sequence[Tagged]) -> list[list[str]]:
     """A tag for each word, that of its first token; "" for a word that has none."""
-    source, found = source_of(trainer), list[list[str]]()
+    found = list[list[str]]()
     for begin in range(0, len(asked), AT_ONCE):
         rows = [source.corpus.tokenizer.encode(one.text) for one in asked[begin : begin + AT_ONCE]]
         ids = [torch.tensor(row.ids) for row in rows]
-        read, stands = pad_rows(ids, 0).to(trainer.device), real(ids).to(trainer.device)
-        best = trainer.result(read, padding=stands).argmax(-1).tolist()
+        read, stands = pad_rows(ids, 0).to(model.device), real(ids).to(model.device)
+        best = model(read, padding=stands).argmax(-1).tolist()
         for row, classes in zip(rows, best, strict=True):
             found.append(["" if at is None else source.labels[classes[at]] for at in first_tokens(row)])
     return found
@@ -99,8 +98,9 @@ def predict_tags(trainer: Trainer, asked: Sequence[Tagged]) -> list[list[str]]:
 
 def sample_tags(trainer: Trainer) -> str:
     """The first held-out text, and what each of its words is taken for."""
-    (one, *_) = held_out_texts(trainer, 1)
-    (tags,) = predict_tags(trainer, [one])
+    source = source_of(trainer)
+    (one,) = source.held_out_rows(1)
+    (tags,) = predict_tags(trainer.result, source, [one])
     return f"{one.text}\n{' '.join(tag or '?' for tag in tags)}"
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import cached_property
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from engine.data.drawing import Part
@@ -17,7 +16,7 @@ from engine.training.recipe import Recipe
 from engine.training.sources.shelved_texts import ShelvedTexts, marks
 
 
-class Answers(ShelvedTexts):
+class Answers(ShelvedTexts[Answered]):
     """Question and context, joined as the tokenizer joins two texts; one that is too long for the context is left
     out."""
 
@@ -27,22 +26,20 @@ class Answers(ShelvedTexts):
             raise ValueError(f"answers come from a task on them, and [data.{recipe.data.kind}] is none.")
         self.task = task
         documents = Documents(
-            lambda: (Document((one.question, one.context)) for one in task.answers("train", recipe.seed)),
-            lambda: (Document((one.question, one.context)) for one in task.answers("held_out", recipe.seed)),
+            lambda: (Document((one.question, one.context)) for one in self.task_examples("train")),
+            lambda: (Document((one.question, one.context)) for one in self.task_examples("held_out")),
             marks(recipe),
             marked=True,
         )
         super().__init__(recipe, folder, documents)
 
-    @cached_property
-    def task_examples(self) -> dict[Part, tuple[Answered, ...]]:
-        parts: tuple[Part, ...] = ("train", "held_out")
-        return {part: tuple(self.task.answers(part, self.recipe.seed)) for part in parts}
+    def task_examples(self, part: Part) -> Iterator[Answered]:
+        return self.task.answers(part, self.recipe.seed)
 
     def encode(self, one: Answered) -> Encoding:
         return self.corpus.tokenizer.encode(one.question, one.context)
 
     def examples(self, part: Part, indexes: Sequence[int]) -> Examples:
-        chosen = [self.task_examples[part][index] for index in indexes]
+        chosen = [self.rows[part][index] for index in indexes]
         segments = self.recipe.model.embedding.segments > 1
         return span_examples(list(map(self.encode, chosen)), chosen, self.fill, segments)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import cached_property
 from pathlib import Path
 
 import torch
@@ -21,7 +20,7 @@ from engine.training.recipe import Recipe
 from engine.training.sources.shelved_texts import ShelvedTexts, marks, with_classes
 
 
-class LabelledTexts(ShelvedTexts):
+class LabelledTexts(ShelvedTexts[Labelled]):
     """Read as its tokenizer encodes them, so that a text that is typed is read as those that were learned from."""
 
     def __init__(self, recipe: Recipe, folder: Path) -> None:
@@ -59,18 +58,15 @@ class LabelledTexts(ShelvedTexts):
 
     def pair_examples(self, part: Part, indexes: Sequence[int]) -> Examples:
         """Two texts each, joined as the tokenizer joins them."""
-        chosen = [self.pairs[part][index] for index in indexes]
+        chosen = [self.rows[part][index] for index in indexes]
         rows = [self.corpus.tokenizer.encode(one.text, one.pair) for one in chosen]
         inputs = pair_inputs(rows, self.fill, self.recipe.model.embedding.segments > 1)
         return Examples(inputs, torch.tensor([one.label for one in chosen]))
 
-    @cached_property
-    def pairs(self) -> dict[Part, tuple[Labelled, ...]]:
-        parts: tuple[Part, ...] = ("train", "held_out")
-        return {part: tuple(self.task_examples(part)) for part in parts}
-
     def complete_config(self, config: ModelConfig) -> ModelConfig:
-        config = with_classes(config, self.recipe, self.labels)
+        found = {part: each.tokens.labels[each.fit].unique() for part, each in self.shelves.items()}
+        names = {part: {self.labels[label] for label in each.tolist()} for part, each in found.items()}
+        config = with_classes(config, self.recipe, self.labels, names)
         head, patches, mask = config.head, config.embedding.patches, config.attention.mask
         if head.classes != len(self.labels) or patches is not None or (mask == "causal" and head.read == "first"):
             raise ValueError(

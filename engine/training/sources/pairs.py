@@ -20,9 +20,7 @@ from engine.training.sources.source import Part
 Ids = tuple[Tensor, Tensor]  # of a source and of its target
 
 
-class TaughtPairs(ShelvedTexts):
-    """`task_examples` are the pairs as texts, in the order of the documents of the corpus."""
-
+class TaughtPairs(ShelvedTexts[Pair]):
     def __init__(self, recipe: Recipe, folder: Path) -> None:
         task = task_of(recipe.data.table)
         if not isinstance(task, PairTask):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 
 import torch
@@ -18,7 +18,7 @@ from engine.training.objectives import Examples
 from engine.training.objectives.classification import classification_examples
 from engine.training.objectives.completion import Marks, completion_examples
 from engine.training.objectives.padding import pad_rows, real
-from engine.training.preferences.pairs import read_pairs
+from engine.training.preferences.pairs import Pair, read_pairs
 from engine.training.recipe import Recipe
 from engine.training.sources.shelved_texts import ShelvedTexts
 from engine.training.sources.source import chance
@@ -37,7 +37,7 @@ class AnsweredPairs:
     answer: Tensor
 
 
-class PreferredAnswers(ShelvedTexts):
+class PreferredAnswers(ShelvedTexts[Pair]):
     """Pairs of answers, each behind its prompt; one that is too long for the context is left out. As examples of its
     own it asks for the chosen answers. A prompt with all its pairs is learned from or held out."""
 
@@ -46,16 +46,18 @@ class PreferredAnswers(ShelvedTexts):
             raise ValueError("base must name the model that learns from preferences, got none; add a base.")
         table = recipe.data.table
         self.pairs = read_pairs(table.path)
-        theirs = held_out([pair.prompt or pair.chosen for pair in self.pairs], table.held_out, recipe.seed)
-
-        def documents(wanted: bool) -> Iterator[Document]:
-            for pair in self.pairs:
-                if ((pair.prompt or pair.chosen) in theirs) == wanted:
-                    yield Document((pair.prompt, pair.chosen, pair.rejected))
-
-        told = Documents(partial(documents, False), partial(documents, True), marked="first")
+        self.theirs = held_out([pair.prompt or pair.chosen for pair in self.pairs], table.held_out, recipe.seed)
+        told = Documents(
+            lambda: map(document, self.task_examples("train")),
+            lambda: map(document, self.task_examples("held_out")),
+            marked="first",
+        )
         super().__init__(recipe, folder, told)
         self.end = self.corpus.tokenizer.end_id if table.ended else None
+
+    def task_examples(self, part: Part) -> Iterator[Pair]:
+        held_out = part == "held_out"
+        return (pair for pair in self.pairs if ((pair.prompt or pair.chosen) in self.theirs) == held_out)
 
     def lengths(self, tokens: Tokens) -> Tensor:
         """Counts what is read of a prompt and its longer answer, with the end token."""
@@ -105,3 +107,7 @@ class PreferredAnswers(ShelvedTexts):
         shelf = self.shelves[part]
         found = (tuple(shelf.tokens.document(index)[0].tolist()) for index in shelf.fit.tolist())
         return list(dict.fromkeys(prompt for prompt in found if prompt))
+
+
+def document(one: Pair) -> Document:
+    return Document((one.prompt, one.chosen, one.rejected))

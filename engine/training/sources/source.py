@@ -18,12 +18,16 @@ from engine.training.recipe import Recipe
 
 
 class Source(ABC):
-    """`end_ids` close a text where the tokenizer does not say; `labels` name the classes of a classifier."""
+    """`end_ids` close a text where the tokenizer does not say; `labels` name the classes of a classifier. Of `count`
+    rows `left_out` are too long for the context, and neither learned from nor measured on; both are 0 where texts are
+    cut to it."""
 
     tokenizer: Tokenizer | None = None
     processor: Processor | None = None
     end_ids: tuple[int, ...] = ()
     labels: tuple[str, ...] = ()
+    count: int = 0
+    left_out: int = 0
 
     def __init__(self, recipe: Recipe) -> None:
         self.recipe = recipe

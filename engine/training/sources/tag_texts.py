@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import cached_property
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from engine.data.drawing import Part
@@ -17,7 +16,7 @@ from engine.training.recipe import Recipe
 from engine.training.sources.shelved_texts import ShelvedTexts, marks, with_classes
 
 
-class TaggedTexts(ShelvedTexts):
+class TaggedTexts(ShelvedTexts[Tagged]):
     """Read as its tokenizer encodes the words with a space between them."""
 
     def __init__(self, recipe: Recipe, folder: Path) -> None:
@@ -26,26 +25,30 @@ class TaggedTexts(ShelvedTexts):
             raise ValueError(f"words with a class come from a task on them, and [data.{recipe.data.kind}] is none.")
         self.task, self.labels = task, task.labels
         documents = Documents(
-            lambda: (Document((one.text,)) for one in task.sentences("train", recipe.seed)),
-            lambda: (Document((one.text,)) for one in task.sentences("held_out", recipe.seed)),
+            lambda: (Document((one.text,)) for one in self.task_examples("train")),
+            lambda: (Document((one.text,)) for one in self.task_examples("held_out")),
             marks(recipe),
             marked=True,
         )
         super().__init__(recipe, folder, documents)
 
-    @cached_property
-    def task_examples(self) -> dict[Part, tuple[Tagged, ...]]:
-        parts: tuple[Part, ...] = ("train", "held_out")
-        return {part: tuple(self.task.sentences(part, self.recipe.seed)) for part in parts}
+    def task_examples(self, part: Part) -> Iterator[Tagged]:
+        return self.task.sentences(part, self.recipe.seed)
 
     def examples(self, part: Part, indexes: Sequence[int]) -> Examples:
-        chosen = [self.task_examples[part][index] for index in indexes]
+        chosen = [self.rows[part][index] for index in indexes]
         rows = [self.corpus.tokenizer.encode(one.text) for one in chosen]
         classes = [[self.labels.index(tag) for tag in one.tags] for one in chosen]
         return tagging_examples(rows, classes, self.fill)
 
+    @property
+    def tags(self) -> dict[Part, set[str]]:
+        """Those that there are in what fits the context."""
+        chosen = {part: [self.rows[part][index] for index in each.fit.tolist()] for part, each in self.shelves.items()}
+        return {part: {tag for one in rows for tag in one.tags} for part, rows in chosen.items()}
+
     def complete_config(self, config: ModelConfig) -> ModelConfig:
-        config = with_classes(config, self.recipe, self.labels)
+        config = with_classes(config, self.recipe, self.labels, self.tags)
         if config.head.classes != len(self.labels) or config.embedding.patches is not None:
             raise ValueError(
                 f"model.head.classes must be {len(self.labels)} for [data.{self.recipe.data.kind}], with "

@@ -135,9 +135,10 @@ def on_base(recipe: Recipe, base: str) -> Recipe:
     """The recipe for another checkpoint to begin with. Raises ValueError, with a sentence, where that cannot learn
     it."""
     said: dict[str, Any] = asdict(recipe) | {"base": keep_base(base), "model": {}}
+    language = recipe.objective.language_weight > 0
+    model = model_of_base(said["base"], recipe.objective.kind, recipe.data.kind, language)
+    said["batch"]["context"] = min(recipe.batch.context, model.context)
     if classes := recipe.model.head.classes:
-        language = recipe.objective.language_weight > 0
-        model = model_of_base(said["base"], recipe.objective.kind, recipe.data.kind, language)
         said["model"] = {"head": asdict(replace(model.head, classes=classes))}
     return parse_recipe(as_toml(said), "recipe")
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from urllib.parse import urlencode
 
 import pandas as pd
 import streamlit as st
@@ -18,16 +17,12 @@ from engine.analysis.adaptation import (
     pattern_changes,
     singular_values,
 )
-from engine.checkpoints import load
-from engine.model.transformer import Transformer
 from engine.runtime import library
 from engine.training import Recipe
 from engine.training.base import read_transfer
 from engine.training.comparison import (
-    classify,
     held_out_examples,
     held_out_loss,
-    macro_f1,
     old_model,
     recipe_of_base,
     texts_of,
@@ -38,10 +33,10 @@ from engine.training.recipe_file import read_recipe
 from engine.training.runs import runs
 from engine.training.status import read_status
 from pages.controls.share.links import as_text
+from pages.controls.train.held_out_rows import draw_held_out, open_result
 from pages.controls.train.run_state import newest_weights
 from pages.controls.train.session import Session
 from views.adapt.charts import (
-    draw_confusion,
     draw_heads,
     draw_matrices,
     draw_matrices_beside,
@@ -55,7 +50,6 @@ from views.charts.show import show_altair, show_plotly
 COMPARE = "pages/explore/compare.py"
 TEXTS, BATCHES = 8, 4  # on which patterns, and losses, are compared
 MIB = 2**20
-ROWS = 128  # that are held out, of which the classes are looked at
 
 
 def before_after(session: Session, name: str) -> None:
@@ -76,7 +70,7 @@ def before_after(session: Session, name: str) -> None:
 def draw(run: RunFolder, recipe: Recipe, weights: Path, name: str) -> None:
     try:
         library.checkpoint(recipe.base)
-        load_result(weights, weights.stat().st_mtime_ns)
+        open_result(weights, weights.stat().st_mtime_ns)
     except (ValueError, OSError) as error:
         st.warning(as_text(str(error)))
         return
@@ -87,15 +81,8 @@ def draw(run: RunFolder, recipe: Recipe, weights: Path, name: str) -> None:
             icon=":material/arrow_forward:", query_params={"a_model": recipe.base, "b_model": f"run: {name}"},
         )  # fmt: skip
     draw_changes(run, recipe, weights)
-    if recipe.objective.kind == "classification" and recipe.data.digits is None:
-        draw_classes(str(run.recipe), weights, name)
+    draw_held_out(recipe, run.recipe, weights, name)
     draw_matrix(run, recipe, weights)
-
-
-@st.cache_resource(max_entries=4, show_spinner=False)
-def load_result(weights: Path, stamp: int) -> Transformer:
-    """The model of a run's weights, which are others at another `stamp`."""
-    return load(weights).model
 
 
 @st.cache_data(max_entries=16, show_spinner="Measuring what was held out …")
@@ -106,7 +93,7 @@ def losses(recipe: str, weights: Path, stamp: int) -> tuple[str, float, float] |
     if old is None:
         return None
     base, examples = library.checkpoint(base_name).model, held_out_examples(old, BATCHES)
-    after = old_model(base, load_result(weights, stamp))
+    after = old_model(base, open_result(weights, stamp).model)
     return old.objective.kind, held_out_loss(base, examples), held_out_loss(after, examples)
 
 
@@ -114,18 +101,18 @@ def losses(recipe: str, weights: Path, stamp: int) -> tuple[str, float, float] |
 def moved_heads(recipe: str, weights: Path, stamp: int) -> object:
     read = read_recipe(Path(recipe))
     base, (examples,) = library.checkpoint(read.base).model, held_out_examples(read, 1)
-    return pattern_changes(base, load_result(weights, stamp), texts_of(examples, TEXTS))
+    return pattern_changes(base, open_result(weights, stamp).model, texts_of(examples, TEXTS))
 
 
 @st.cache_data(max_entries=16, show_spinner=False)
 def moved_matrices(base: str, weights: Path, stamp: int) -> list[MatrixChange]:
-    return matrix_changes(library.checkpoint(base).model, load_result(weights, stamp))
+    return matrix_changes(library.checkpoint(base).model, open_result(weights, stamp).model)
 
 
 @st.cache_data(max_entries=64, show_spinner=False)
 def spectrum(base: str, weights: Path, stamp: int, name: str) -> tuple[Tensor, Tensor]:
     """Singular values of a matrix's change, and what the best matrix of each rank catches of it."""
-    values = singular_values(change_of(library.checkpoint(base).model, load_result(weights, stamp), name)[1])
+    values = singular_values(change_of(library.checkpoint(base).model, open_result(weights, stamp).model, name)[1])
     return values, caught(values)
 
 
@@ -151,44 +138,6 @@ def draw_changes(run: RunFolder, recipe: Recipe, weights: Path) -> None:
         )
 
 
-def draw_classes(recipe: str, weights: Path, name: str) -> None:
-    """How the held-out rows were told apart, and those that were not, each with a way to Walkthrough."""
-    table, f1 = told_apart(recipe, weights, weights.stat().st_mtime_ns)
-    wrong = table[table["label"] != table["predicted"]]
-    right = 1 - len(wrong) / len(table)
-    st.markdown(f"**Held-out rows**: {right:.1%} of {len(table)} have their label, macro F1 {f1:.4f}")
-    left, other = st.columns([1, 2], gap="medium")
-    with left:
-        show_altair(partial(draw_confusion, table), key="confusion")
-    with other:
-        if wrong.empty:
-            st.caption("None of them was taken for another class.")
-            return
-        if name:
-            query = [urlencode({"model": f"run:{name}", "text": text}) for text in wrong["text"]]
-            wrong = wrong.assign(walkthrough=[f"/walkthrough?{one}" for one in query])
-        st.dataframe(wrong, hide_index=True, key="wrong rows", column_config={
-            "probability": st.column_config.NumberColumn(format="percent", help="of the class that was predicted"),
-            "walkthrough": st.column_config.LinkColumn(display_text="open"),
-        })  # fmt: skip
-
-
-@st.cache_data(max_entries=16, show_spinner="Reading what was held out …")
-def told_apart(recipe: str, weights: Path, stamp: int) -> tuple[pd.DataFrame, float]:
-    """Table of the held-out rows: text, label, predicted, probability; and the macro F1."""
-    read, checkpoint = read_recipe(Path(recipe)), load(weights)
-    found = classify(checkpoint.model, held_out_examples(read, ROWS // read.batch.size or 1))
-    names = checkpoint.labels or tuple(map(str, range(read.model.head.classes)))
-    tokenizer = checkpoint.tokenizer
-    rows = []
-    for ids, label, probabilities in found:
-        best = int(probabilities.argmax())
-        text = " ".join(map(str, ids)) if tokenizer is None else tokenizer.decode(ids, special=False)
-        rows.append((text, names[label], names[best], float(probabilities[best])))
-    asked, given = [label for _, label, _ in found], [int(each.argmax()) for *_, each in found]
-    return pd.DataFrame(rows, columns=["text", "label", "predicted", "probability"]), macro_f1(asked, given)
-
-
 def draw_matrix(run: RunFolder, recipe: Recipe, weights: Path) -> None:
     key = (weights, weights.stat().st_mtime_ns)
     names = [one.name for one in moved_matrices(recipe.base, *key) if one.relative]
@@ -208,7 +157,7 @@ def draw_matrix(run: RunFolder, recipe: Recipe, weights: Path) -> None:
         "Dashed: what the best matrix of each rank catches of a change (Eckart & Young 1936), the most that an adapter "
         "of that rank could do."
     )
-    before, change = change_of(library.checkpoint(recipe.base).model, load_result(*key), name)
+    before, change = change_of(library.checkpoint(recipe.base).model, open_result(*key).model, name)
     written = "B A" if recipe.train.parts == "lora" else "ΔW"
     show_plotly(partial(draw_matrices_beside, {"W": before, written: change, f"W + {written}": before + change}),
         key="three matrices", alt=f"{name} before, what was added, and after",

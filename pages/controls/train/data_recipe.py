@@ -9,15 +9,19 @@ from dataclasses import replace
 
 from engine.data.hub import Hub
 from engine.data.own import LEARNS, OF_TEXT, Columns, Rows
+from engine.data.own_tasks import OwnAnswers, OwnLabels, OwnTags, task_of
 from engine.data.table import Table
 from engine.model.config import ModelConfig
 from engine.training import Recipe
 from engine.training.data_recipe import Data, Text, TokenizerRecipe
+from engine.training.new_head import HEADS, plain_head
 from engine.training.objectives import OBJECTIVES
 from pages.controls.train.presets import presets
 
 LIKE = {"next": "python-reference", "completion": "repeat", "sequence_to_sequence": "english-french"}
 LIKE |= {"classification": "sentiment", "token_classification": "names", "masked": "masked-stories", "infill": "infill"}
+KIN = {"span": "token_classification"}  # of an objective that no task here has, the one that its recipe is like
+LIKE |= {objective: LIKE[kin] for objective, kin in KIN.items()}
 SHARE = 0.1  # that is held out
 MARKS = 3  # tokens beside those of a row's texts, at most
 LONGEST = 256  # tokens of a row
@@ -28,6 +32,7 @@ ABOUT = {
     "infill": "A GLM that learns to fill gaps in {} from what stands on both sides.",
     "classification": "An encoder that learns to tell the labels of {} apart.",
     "token_classification": "An encoder that learns to tag the words of {}.",
+    "span": "An encoder that learns where in {} the answers to questions stand.",
     "sequence_to_sequence": "An encoder-decoder that learns what becomes of what in {}.",
     "completion": "A decoder that learns what follows what in {}.",
 }  # fmt: skip
@@ -40,9 +45,10 @@ def objectives(data: Text | Columns) -> list[str]:
 
 
 def like(objective: str) -> Recipe | None:
-    found = presets()
+    """Recipe of a task here that is learned by this objective, or by its kin where there is none."""
+    found, kind = presets(), KIN.get(objective, objective)
     named = [found[LIKE[objective]]] if LIKE.get(objective) in found else list(found.values())
-    suited = (one.recipe for one in named if one.recipe.objective.kind == objective and one.recipe.data.digits is None)
+    suited = (one.recipe for one in named if one.recipe.objective.kind == kind and one.recipe.data.digits is None)
     return next((one for one in suited if one.data.sentence_pairs is None), None)
 
 
@@ -61,23 +67,21 @@ def of_table(data: Rows | Hub, objective: str, name: str, table: Table) -> Recip
     if objective in OF_TEXT:
         all_of = sum(lengths(texts["text"], words))
         return recipe_like(own, objective, name, 2 ** int(math.log2(max(8, SHARE * all_of - 2))))
-    inputs = [lengths(texts[key], words) for key in data.names if key not in ("label", "tags")]
-    together = objective == "completion"  # one stack reads all
+    task = task_of(data, table)
+    if isinstance(task, OwnAnswers):
+        texts = {"question": [one.question for one in task.all], "context": [one.context for one in task.all]}
+    inputs = [lengths(texts[key], words) for key in texts if key not in ("label", "tags")]
+    together = objective == "completion" or data.two_texts  # one stack reads all
     rows = sorted(sum(row) if together else max(row) for row in zip(*inputs, strict=True))
     most = rows[int(0.98 * (len(rows) - 1))] + MARKS
-    classes = {"classification": "label", "token_classification": "tags"}.get(objective)
-    count = 0 if classes is None else len({one for row in texts[classes] for one in parts(row, classes)})
+    count = len(task.labels) if isinstance(task, OwnLabels | OwnTags) else 0
     return recipe_like(own, objective, name, min(LONGEST, 8 * math.ceil(most / 8)), count)
 
 
 def column(table: Table, name: str, key: str) -> Sequence[str]:
     if key in ("tokens", "tags"):
         return [" ".join(row) for row in table.words(name)]
-    return table.texts(name)
-
-
-def parts(row: str, key: str) -> list[str]:
-    return row.split() if key == "tags" else [row]
+    return table.firsts(name) if key in ("answer", "start") else table.texts(name)
 
 
 def lengths(texts: Sequence[str], words: bool) -> list[int]:
@@ -88,7 +92,7 @@ def recipe_like(data: Data, objective: str, name: str, context: int, classes: in
     base = like(objective)
     if base is None:
         raise ValueError(f"there is no task here that is learned by {objective}; choose another way to learn.")
-    longest = context if classes or objective in ("completion", "sequence_to_sequence") else base.batch.context
+    longest = context if classes or objective in ("completion", "sequence_to_sequence", "span") else base.batch.context
     context = min(context, longest)
     tokenizer = base.data.tokenizer
     if tokenizer.kind == "word":
@@ -96,7 +100,12 @@ def recipe_like(data: Data, objective: str, name: str, context: int, classes: in
     model: ModelConfig = replace(base.model, context=context)
     if classes:
         model = replace(model, head=replace(model.head, classes=classes))
+    if objective in KIN:
+        model = replace(model, head=plain_head(HEADS[objective], causal=False))
+    if isinstance(data.table, Columns) and data.table.two_texts and objective not in OF_TEXT:
+        model = replace(model, embedding=replace(model.embedding, segments=2))
     return replace(
         base, data=replace(data, tokenizer=tokenizer), model=model, batch=replace(base.batch, context=context),
+        objective=replace(base.objective, kind=objective),  # type: ignore[arg-type]
         about=ABOUT[objective].format(name),
     )  # fmt: skip

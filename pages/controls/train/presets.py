@@ -90,7 +90,7 @@ def gallery(chosen: str, choose: Callable[[str], None]) -> None:
                 before = one.group
             row(one.name, one.recipe.about, one.seconds, one.found, chosen, choose)
         st.markdown("**Yours**")
-        row(OWN, "A text that you paste, or a file of texts, pairs, labels or tags.", 0.0, "", chosen, choose)
+        row(OWN, "A text that you paste, or a file of texts, pairs, labels, tags or answers.", 0.0, "", chosen, choose)
 
 
 def row(name: str, about: str, took: float, found: str, chosen: str, choose: Callable[[str], None]) -> None:

@@ -25,11 +25,11 @@ NAMES = {
     "cross": "cross-attention of its own kind", "latest_every": "saved every", "accumulate": "in parts",
 }  # fmt: skip
 SAID = {  # options as they are called in the recipe
-    "sequence_to_sequence": "sequence to sequence", "gelu_tanh": "GELU (tanh)", "quick_gelu": "quick GELU",
-    "gelu": "GELU", "relu": "ReLU", "silu": "SiLU", "alibi": "ALiBi", "adamw": "AdamW", "sgd": "SGD", "muon": "Muon",
-    "rms": "RMS", "char": "characters", "word": "words", "byte": "bytes", "bpe": "BPE on bytes",
-    "bpe-characters": "BPE on characters", "wordpiece": "WordPiece", "unigram": "Unigram", "yarn": "YaRN",
-    "longrope": "LongRoPE", "llama3": "Llama 3", "parallel_one_norm": "parallel, one norm",
+    "sequence_to_sequence": "sequence to sequence", "span": "answers in a text", "gelu_tanh": "GELU (tanh)",
+    "quick_gelu": "quick GELU", "gelu": "GELU", "relu": "ReLU", "silu": "SiLU", "alibi": "ALiBi", "adamw": "AdamW",
+    "sgd": "SGD", "muon": "Muon", "rms": "RMS", "char": "characters", "word": "words", "byte": "bytes",
+    "bpe": "BPE on bytes", "bpe-characters": "BPE on characters", "wordpiece": "WordPiece", "unigram": "Unigram",
+    "yarn": "YaRN", "longrope": "LongRoPE", "llama3": "Llama 3", "parallel_one_norm": "parallel, one norm",
     "cuda": "CUDA", "cpu": "CPU",
 }  # fmt: skip
 THREADS = (

@@ -12,6 +12,7 @@ from typing import Any
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from engine.data.own import Columns
 from engine.model.config import ModelConfig, PositionKind
 from engine.training import Recipe, limit_checks
 from engine.training.estimate import estimate
@@ -323,8 +324,24 @@ def draw_recipe(begun: Task, row: DeltaGenerator, about: DeltaGenerator) -> Plan
     if made.recipe is not None:
         keep(task, made.recipe, preset)
     with about:
+        show_left_out(made.recipe)
         show_link_state(task, made.recipe, preset)
     return made
+
+
+def show_left_out(recipe: Recipe | None) -> None:
+    """Shows how many rows of a person's own data are too long to be learned from, once that is known."""
+    size = None if recipe is None or not isinstance(recipe.data.table, Columns) else known_size(recipe)
+    if recipe is None or size is None or not size.left_out:
+        return
+    context, most = recipe.batch.context, recipe.model.context
+    advice = "shorten them" if recipe.base and context == most else "raise the context, or shorten them"
+    if recipe.base:
+        advice += f"; {as_text(recipe.base)} reads at most {most:,}"
+    st.caption(
+        f"{size.left_out:,} of {size.rows:,} rows have more tokens than the context of {context:,} and are left out: "
+        f"{advice}."
+    )
 
 
 def follow_run() -> None:

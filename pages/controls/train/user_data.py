@@ -14,7 +14,7 @@ import pandas
 import streamlit as st
 
 from engine.data.hub import INSTALL, Hub, has_datasets, read_hub
-from engine.data.own import FORMS, Rows
+from engine.data.own import Rows
 from engine.data.table import KINDS, Table, read_table
 from engine.data.text import read_text
 from engine.runtime import limits
@@ -91,15 +91,26 @@ def plain(name: str) -> str:
 
 FORM = {
     ("text",): "texts", ("text", "label"): "texts with a label", ("source", "target"): "pairs of texts",
-    ("tokens", "tags"): "words with tags",
+    ("tokens", "tags"): "words with tags", ("text", "pair", "label"): "two texts with a label",
+    ("question", "context", "answer", "start"): "questions answered in a text",
 }  # fmt: skip
 GUESSES = {  # names that columns often have
-    "text": ("text", "sentence", "content", "review", "body", "question"),
-    "label": ("label", "labels", "class", "category", "sentiment", "answer"),
+    "text": (
+        "text", "sentence", "content", "review", "body", "question", "sentence1", "premise", "question1", "text1",
+        "text_a", "query",
+    ),
+    "pair": (
+        "pair", "sentence2", "hypothesis", "question2", "text2", "text_b", "second", "sentence", "passage", "document",
+    ),
+    "label": ("label", "labels", "class", "category", "sentiment", "answer", "gold_label"),
     "source": ("source", "src", "input", "en", "english", "question", "prompt"),
     "target": ("target", "tgt", "output", "fr", "french", "answer", "completion"),
     "tokens": ("tokens", "words", "sentence"),
     "tags": ("tags", "ner_tags", "pos_tags", "labels"),
+    "question": ("question", "query"),
+    "context": ("context", "passage", "paragraph", "document", "text"),
+    "answer": ("answer", "answers", "answer_text", "answers.text"),
+    "start": ("start", "answer_start", "answer_starts", "answers.answer_start", "offset"),
 }
 ROWS = 6  # that are shown
 WIDE = 176  # CSS pixels
@@ -115,25 +126,32 @@ def first_rows(name: str, table: Table) -> None:
 
 def columns_of(table: Table, turn: str) -> dict[str, str]:
     """Column of the table by the name that a recipe has for it."""
-    forms = [form for form in FORMS if form in FORM and len(form) <= len(table.columns)]
+    forms = [form for form in FORM if len(form) <= len(table.columns)]
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="columns"):
         at = forms.index(guess_form(table, forms))
         form = st.selectbox("learn from", forms, at, FORM.__getitem__, key=f"{turn} form", width=WIDE)
-        chosen: dict[str, str] = {}
+        guessed, chosen = guess_columns(table, form), dict[str, str]()
         for key in form:
             left = [name for name in table.columns if name not in chosen.values()]
-            at = next((left.index(name) for name in left if name.casefold() in GUESSES[key]), 0)
+            at = left.index(guessed[key]) if guessed.get(key) in left else 0
             chosen[key] = st.selectbox(f"column of the {key}", left, at, key=f"{turn} {form} {key}", width=WIDE)
     return chosen
 
 
 def guess_form(table: Table, forms: list[tuple[str, ...]]) -> tuple[str, ...]:
     """The form that the names of the columns tell, else texts alone, or pairs where there are two columns."""
-    names = [name.casefold() for name in table.columns]
-    for form in sorted(forms, key=len, reverse=True):
-        if all(any(guess in names for guess in GUESSES[key]) for key in form):
-            return form
-    return forms[0]
+    told = (form for form in sorted(forms, key=len, reverse=True) if len(guess_columns(table, form)) == len(form))
+    return next(told, forms[0])
+
+
+def guess_columns(table: Table, form: tuple[str, ...]) -> dict[str, str]:
+    """Column of each part of a form that its name tells, none for two."""
+    found: dict[str, str] = {}
+    for key in form:
+        left = (name for name in table.columns if name not in found.values() and name.casefold() in GUESSES[key])
+        if (name := next(left, None)) is not None:
+            found[key] = name
+    return found
 
 
 def objective_of(offered: list[str], turn: str) -> str:

@@ -137,6 +137,16 @@ def test_half_a_surrogate_pair_is_named_by_its_row(half: str, line: str) -> None
     assert parse_table(b'{"text": "\\ud83d\\ude00"}', "x.jsonl").texts("text") == ("😀",)
 
 
+def test_an_object_of_lists_is_a_column_for_each_whose_first_cells_can_be_read() -> None:
+    answers = [{"text": ["a cat", "cat"], "answer_start": [4, 6]}, {"text": ["b"], "answer_start": [0]}]
+    table = parse_table("\n".join(json.dumps({"answers": one}) for one in answers).encode(), "rows.jsonl")
+    assert table.columns == ("answers.text", "answers.answer_start")
+    assert table.firsts("answers.text") == ("a cat", "b") and table.firsts("answers.answer_start") == ("4", "0")
+    empty = parse_table(b'{"answers": {"text": []}}', "rows.jsonl")
+    with pytest.raises(ValueError, match="^row 1 must have a text in the column 'answers.text', got nothing"):
+        empty.firsts("answers.text")
+
+
 def test_numbers_lists_and_what_is_missing_are_cells() -> None:
     lines = [{"n": 3, "words": ["a", "b"], "x": None}, {"n": 0.5, "words": "c d", "x": {"k": 1}, "late": True}]
     table = parse_table("\n".join(map(json.dumps, lines)).encode(), "rows.jsonl")

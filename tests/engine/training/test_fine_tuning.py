@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from random import Random
@@ -14,6 +15,7 @@ import transformers
 from safetensors.torch import load_file
 
 from engine.checkpoints import load
+from engine.data.own_tasks import held_out
 from engine.runtime import library
 from engine.training import (
     RecipeError,
@@ -29,6 +31,7 @@ from engine.training.folder import RunFolder
 from engine.training.limit_checks import check_start
 from engine.training.optimiser import build_optimisers
 from engine.training.recipe import Optimiser
+from engine.training.sizing import find_size, known_size
 from tests.engine.training.test_trainer import before_steps, trainer
 
 torch.set_num_threads(1)
@@ -300,6 +303,59 @@ def test_an_answer_that_is_not_where_it_says_is_told_by_its_row(tmp_path: Path) 
     (tmp_path / "rows.jsonl").write_text(rows)
     with pytest.raises(ValueError, match="^row 1 must have its answer .* in the context from the character that 's'"):
         list(train(read_recipe(path), tmp_path / "other"))
+
+
+@pytest.mark.parametrize(
+    ("kind", "of", "label", "said"),
+    [
+        ("classification", "all", "a", "^the column of the labels must have 2 to 1,000 different ones, got only 'a';"),
+        ("token_classification", "all", "a", "^the column of the tags must have 2 to .* got only 'a'; choose another"),
+        ("classification", "fifth", " ", "^row 5 must have a text in the column 'l', got nothing; correct or remove"),
+        ("classification", "held out", "z", "^each label that is held out must be learned from too, got 'z' in the"),
+        ("token_classification", "held out", "z", "^each label that is held out must be learned from too, got 'z' in"),
+    ],
+)
+def test_labels_that_cannot_be_learned_are_one_sentence_before_anything_starts(
+    kind: str, of: str, label: str, said: str, tmp_path: Path
+) -> None:
+    save_base(tmp_path / "bert", "bert")
+    recipe = read_recipe(write_recipe_file(tmp_path, "bert", kind))
+    assert not find_size(recipe, tmp_path).problem
+    rows = [json.loads(row) for row in (tmp_path / "rows.jsonl").read_text().splitlines()]
+    theirs = held_out([row["t"] for row in rows], 0.25, recipe.seed)
+    for row in {"all": rows, "fifth": rows[4:5], "held out": [row for row in rows if row["t"] in theirs]}[of]:
+        row |= {"l": label, "g": [label] * len(row["w"])}
+    (tmp_path / "rows.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    with pytest.raises(ValueError, match=said):
+        trainer(recipe, tmp_path / "run")
+    assert re.search(said, find_size(recipe, tmp_path).problem)
+
+
+def test_a_label_column_that_is_not_there_is_told_with_those_that_are(tmp_path: Path) -> None:
+    save_base(tmp_path / "bert", "bert")
+    path = write_recipe_file(tmp_path, "bert", "classification")
+    path.write_text(path.read_text().replace('label = "l"', 'label = "class"'))
+    told = find_size(read_recipe(path), tmp_path).problem
+    assert told == "the column must be one of 't', 'p', 'l', 'w', 'g', 'a', 's', got 'class'; choose one of them."
+
+
+@pytest.mark.parametrize("kind", ["classification", "pairs", "token_classification", "span"])
+def test_rows_that_are_too_long_are_counted_before_anything_starts(kind: str, tmp_path: Path) -> None:
+    save_base(tmp_path / "bert", "bert")
+    recipe = read_recipe(write_recipe_file(tmp_path, "bert", kind))
+    size = find_size(recipe, tmp_path)
+    assert (size.problem, size.rows, size.left_out) == ("", 40, 0)
+    rows = [json.loads(row) for row in (tmp_path / "rows.jsonl").read_text().splitlines()]
+    for row in rows[:7]:
+        row["w"], row["g"] = row["w"] * 8, row["g"] * 8
+        row["t"] = " ".join(row["w"])
+    (tmp_path / "rows.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    known = find_size(recipe, tmp_path)
+    assert (known.rows, known.left_out) == (40, 7) and known_size(recipe, tmp_path) == known
+    shelves = trainer(recipe, tmp_path / "run").source.shelves
+    assert sum(len(each.fit) for each in shelves.values()) == 33
+    with pytest.raises(ValueError, match="^batch.context must fit a document, got 3; the shortest has"):
+        trainer(replace(recipe, batch=replace(recipe.batch, context=3)), tmp_path / "other")
 
 
 def test_a_language_head_beside_the_classes_learns_with_them_at_a_weight_that_can_be_changed(tmp_path: Path) -> None:
