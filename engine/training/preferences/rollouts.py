@@ -42,8 +42,9 @@ def draw_answers(
     """An answer to each prompt, of `most` tokens or up to and with the first of `ends`, drawn at the `temperature`; 0
     takes the likeliest.
 
-    All are read at once: longer prompts go on being read while shorter ones are answered already. `forward` stands for the model, as one that an adapter acts on. Raises
-    ValueError for a prompt that leaves no room in the model's context.
+    All are read at once: longer prompts go on being read while shorter ones are answered already. `forward` stands for
+    the model, as one that an adapter acts on. Raises ValueError for a prompt that leaves no room in the model's
+    context.
     """
     longest = max(map(len, prompts))
     if longest + most > model.config.context:
