@@ -75,7 +75,7 @@ class PreferenceLearner(Learner):
 
     def draw(self, prompts: list[Prompt], seed: int, temperature: float) -> Answers:
         tokenizer = self.source.corpus.tokenizer
-        ends = () if self.source.end is None else (self.source.end,)
+        ends = () if tokenizer.end_id is None else (tokenizer.end_id,)
         drawn = draw_answers(
             self.trainer.model, prompts, self.settings.answer_tokens, seed, temperature, ends, self.policy
         )
