@@ -9,7 +9,19 @@ from os import getloadavg
 import torch
 from transformers.utils import logging
 
-from bench import attention, browser, finetuning, forward, generation, lab, memory, opening, streaming, training
+from bench import (
+    attention,
+    browser,
+    finetuning,
+    forward,
+    generation,
+    lab,
+    memory,
+    opening,
+    preferences,
+    streaming,
+    training,
+)
 from bench.paired import Row
 from engine.runtime.memory import keep_freed_memory
 
@@ -22,6 +34,7 @@ TIMED = {
     "streaming": streaming.rows,
     "training": training.rows,
     "finetuning": finetuning.rows,
+    "preferences": preferences.rows,
 }
 TOLD = {
     "attention": attention.lines,
