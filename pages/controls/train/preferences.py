@@ -92,7 +92,8 @@ def plan_policy(session: Session) -> tuple[str, Plan]:
     row = st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="task row")
     more = st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="what learns")
     with row:
-        kind = st.selectbox("objective", POLICIES, format_func=str.upper, key="learner", bind="query-params", width=110)
+        names = [kind.upper() for kind in POLICIES]
+        kind = st.selectbox("objective", names, key="learner", bind="query-params", width=110).lower()
         published = presets(FOLDER)[kind].recipe
         base = choose_base(published, "start")
 
@@ -127,7 +128,7 @@ def with_pairs(recipe: Recipe) -> Recipe:
     """The recipe with the pairs that are chosen. Raises ValueError where there are too few."""
     mine = read_ranking().all_pairs
     chosen = st.selectbox("pairs", (SHIPPED, MINE), key="pairs", bind="query-params", width=130,
-        format_func=lambda one: f"mine: {len(mine)}" if one == MINE else one, help="Yours are those of the step Rank.",
+        help=f"Yours are the {len(mine)} of the step Rank.",
     )  # fmt: skip
     if chosen == SHIPPED:
         return recipe
