@@ -3,16 +3,21 @@
 import streamlit as st
 
 from pages.controls.share.links import honour_link
-from pages.controls.train.adapt_plan import FIRST, plan_adaptation, steer_language
+from pages.controls.train.adapt_plan import FIRST, choose_way, plan_adaptation, steer_weight
 from pages.controls.train.before_after import before_after
 from pages.controls.train.laboratory import draw_laboratory, training_session
+from pages.controls.train.preferences import draw_preferences
 from pages.controls.train.session import ADAPTED
 
 honour_link({})
-session, plan = training_session(ADAPTED), plan_adaptation()
-if run := st.query_params.get("run", ""):
-    steer_language(session, run)
-recorded = ADAPTED if st.session_state.adapt == FIRST else None
-draw_laboratory(session, plan, recorded)
-if run or recorded:
-    before_after(session, run)
+session, way = training_session(ADAPTED), choose_way()
+if way == "Preferences":
+    draw_preferences(session)
+else:
+    plan = plan_adaptation(way)
+    if run := st.query_params.get("run", ""):
+        steer_weight(session, run)
+    recorded = ADAPTED if st.session_state.adapt == FIRST else None
+    draw_laboratory(session, plan, recorded)
+    if run or recorded:
+        before_after(session, run)

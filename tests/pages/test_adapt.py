@@ -23,6 +23,7 @@ from engine.training.control import read_order
 from engine.training.folder import RunFolder
 from engine.training.sizing import Sizing, find_size
 from engine.training.status import Status, write_status
+from pages.controls.train import laboratory
 from pages.controls.train.adapt_plan import FOLDER, on_base
 from pages.controls.train.held_out_rows import told_apart, walkthrough_link
 from pages.controls.train.presets import presets
@@ -127,6 +128,7 @@ def test_what_was_forgotten_is_the_old_loss_under_the_old_head() -> None:
 
 
 def test_lambda_of_a_running_training_is_a_slider_that_it_follows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(laboratory, "on_this_machine", lambda: True)
     run = RunFolder(Path(library.RUNS_FOLDER) / "weighed")
     run.path.mkdir(parents=True)
     run.recipe.write_text(write_recipe(presets(FOLDER)["supervised"].recipe), encoding="utf-8")

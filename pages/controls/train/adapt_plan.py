@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -15,26 +14,27 @@ from engine.runtime import library, limits, openings
 from engine.training import Recipe, model_of_base
 from engine.training.control import read_order, set_weight
 from engine.training.folder import RunFolder
+from engine.training.preferences.learners import LEARNERS
 from engine.training.recipe import Lora, Train
 from engine.training.recipe_file import as_toml, parse_recipe, read_recipe
 from engine.training.status import ACTIVE, read_status
 from pages.controls.model_input.model_input import looked_at
 from pages.controls.share.links import as_text
 from pages.controls.share.visitor import recent
-from pages.controls.train.presets import OWN, Preset, presets
+from pages.controls.train.presets import OWN, presets
 from pages.controls.train.recipe_plan import Plan, Task, draw_recipe, find_task
-from pages.controls.train.session import ADAPTED, Session
+from pages.controls.train.run_state import recipe_of
+from pages.controls.train.session import ADAPTED, Session, folder_of
 
 FOLDER = ADAPTED.parent
 FIRST = "sentiment"  # what the recorded run has learned
-WAYS = ("Fine-tune", "LoRA")
+WAYS = ("Fine-tune", "LoRA", "Preferences")
 KEPT = ".bases"  # in the folder of the runs: uploads that something is trained from
 
 
-def plan_adaptation() -> Plan:
-    """Draws the controls."""
+def plan_adaptation(way: str) -> Plan:
+    """Draws the controls of fine-tuning or LoRA."""
     tasks = presets(FOLDER)
-    way = choose_way(tasks)
     names = sorted(tasks, key=lambda name: (tasks[name].recipe.train.parts == "lora") != (way == "LoRA"))
     row = st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="task row")
     more = st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="what learns")
@@ -54,25 +54,50 @@ def plan_adaptation() -> Plan:
         st.warning(as_text(str(error).removeprefix("recipe: ")))
         return Plan(found.name, None, str(error))
     key = f"{found.key} on {base}, {published.train}, {published.lora}, {published.objective.language_weight}"
-    name = f"{base.partition('~')[0].replace(':', '-').replace('/', '-')} {found.name}"
+    name = f"{name_of(base)} {found.name}"
     return draw_recipe(Task(key, preset, name), row, about)
 
 
-def choose_base(published: Recipe) -> str:
-    """Any model that is here, the one of the recipe first, or the one that a link names."""
+def name_of(base: str) -> str:
+    """A part of the name of a run that begins with it."""
+    return base.partition("~")[0].replace(":", "-").replace("/", "-")
+
+
+def choose_base(published: Recipe, key: str = "base") -> str:
+    """Any model that is here, the one of the recipe first, or the one that a link names by `key`."""
     state, address = st.session_state, st.query_params
     usual = published.base or looked_at()[0]
-    models = library.names(*recent(), *filter(None, (address.get("base"), state.get("base"), looked_at()[0])))
-    return st.selectbox("base", models, models.index(usual) if usual in models else 0, key="base", bind="query-params",
+    models = library.names(*recent(), *filter(None, (address.get(key), state.get(key), looked_at()[0])))
+    return st.selectbox("base", models, models.index(usual) if usual in models else 0, key=key, bind="query-params",
         filter_mode="contains", width=190, help="Models that are here. Others are opened on the page Open a model.",
     )  # fmt: skip
 
 
-def choose_way(tasks: Mapping[str, Preset]) -> str:
-    """Fine-tuning or LoRA: as the task of a link is learned, until a person chooses."""
-    named = tasks.get(st.query_params.get("adapt", FIRST))
-    st.session_state.setdefault("way", WAYS[named is not None and named.recipe.train.parts == "lora"])
-    return str(st.segmented_control("way", WAYS, key="way", required=True, label_visibility="collapsed"))
+def choose_way() -> str:
+    """Fine-tuning, LoRA or preferences: as the run or the task of a link is learned, until a person chooses."""
+    named = presets(FOLDER).get(st.query_params.get("adapt", FIRST))
+    usual = WAYS[named is not None and named.recipe.train.parts == "lora"]
+    if kind_of_run(st.query_params.get("run", "")) in LEARNERS:
+        usual = WAYS[2]
+    linked = st.query_params.get("way", "")
+    st.session_state.setdefault("way", linked if linked in WAYS else usual)
+    way = str(st.segmented_control("way", WAYS, key="way", required=True, label_visibility="collapsed"))
+    if way == usual:
+        st.query_params.pop("way", None)
+    else:
+        st.query_params["way"] = way
+    return way
+
+
+def kind_of_run(name: str) -> str:
+    """The objective of a run, "" where there is no such run."""
+    if not name:
+        return ""
+    try:
+        file = RunFolder(folder_of(name)).recipe
+        return recipe_of(file, file.stat().st_mtime_ns).objective.kind
+    except (ValueError, OSError):
+        return ""
 
 
 def choose_parts(base: str, published: Recipe) -> Recipe:
@@ -155,21 +180,27 @@ def keep_base(name: str) -> str:
     return name
 
 
-
-def steer_language(session: Session, name: str) -> None:
-    """A slider of λ that acts on the run `name` from its next step on, where that learns by such an objective."""
+def steer_weight(session: Session, name: str) -> None:
+    """A slider that acts on the run `name` from its next step on, where its objective has a weight: λ of the next-token
+    loss, or β of preferences."""
     try:
         run = RunFolder(session.changeable(name))
         recipe, status = read_recipe(run.recipe), read_status(run.status)
     except (ValueError, OSError):
         return  # the view says why there is no such run, or whose it is
-    if not recipe.objective.language_weight or status is None or status.state not in ACTIVE:
+    sign, usual, most = "λ", recipe.objective.language_weight, 5.0
+    if recipe.objective.kind in LEARNERS and recipe.objective.kind != "reward":
+        sign, usual, most = "β", recipe.preference.beta, 1.0
+    elif not usual:
+        return
+    if status is None or status.state not in ACTIVE:
         return
     ordered = read_order(run.control).weight
-    key = f"steer {name}"
+    key, now = f"steer {name}", usual if ordered is None else ordered
 
     def steer() -> None:
         set_weight(run.path, st.session_state[key])
 
-    now = recipe.objective.language_weight if ordered is None else ordered
-    st.slider("λ of this run, from its next step on", 0.0, 5.0, now, 0.05, key=key, on_change=steer, width=330)
+    st.slider(f"{sign} of this run, from its next step on", 0.0, max(most, now), now, most / 100, key=key,
+        on_change=steer, width=330,
+    )  # fmt: skip

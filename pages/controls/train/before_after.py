@@ -34,6 +34,7 @@ from engine.training.runs import runs
 from engine.training.status import read_status
 from pages.controls.share.links import as_text
 from pages.controls.train.held_out_rows import draw_held_out, open_result
+from pages.controls.train.policies import draw_shift
 from pages.controls.train.run_state import newest_weights
 from pages.controls.train.session import Session
 from views.adapt.charts import (
@@ -82,6 +83,7 @@ def draw(run: RunFolder, recipe: Recipe, weights: Path, name: str) -> None:
         )  # fmt: skip
     draw_changes(run, recipe, weights)
     draw_held_out(recipe, run.recipe, weights, name)
+    draw_shift(recipe, weights)
     draw_matrix(run, recipe, weights)
 
 

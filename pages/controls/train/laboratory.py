@@ -17,7 +17,7 @@ from pages.controls.train.questions import answer, start_contrast
 from pages.controls.train.recipe_plan import Plan
 from pages.controls.train.run_state import digest
 from pages.controls.train.run_table import OVERLAID, refresh, runs_table, sort_as_linked
-from pages.controls.train.session import Session
+from pages.controls.train.session import ASSETS, Session
 from views.charts.template import plotly_template
 from views.core.component import courier, plotly_address, view
 
@@ -33,6 +33,7 @@ def training_session(recorded: Path) -> Session:
     warm_trainer.shared.keep()  # so that Play begins at once
     found: Session = st.session_state.setdefault("training", Session())
     found.recorded = recorded
+    found.visitor, found.at_machine = visitor_name(), on_this_machine()
     return found
 
 
@@ -76,13 +77,12 @@ def draw_laboratory(session: Session, plan: Plan, recorded: Path | None) -> None
     """Draws all below the plan, and answers what it asks. `recorded` is the run that a visitor meets, where the plan is
     of what it learned."""
     bar(*looked_at())
-    session.visitor, session.at_machine = visitor_name(), on_this_machine()
     session.plan, session.name, session.contrasts = plan.recipe, plan.name, plan.contrasts
     offer_contrasts(session, plan)
     run, overlays = st.query_params.get("run", ""), st.session_state.get(OVERLAID, [])
     shown = {
         "run": run,
-        "recorded": str(recorded.parent.name) if recorded is not None and recorded.is_dir() else "",
+        "recorded": str(recorded.relative_to(ASSETS)) if recorded is not None and recorded.is_dir() else "",
         "plan": {"name": plan.name, "line": plan.line, "problem": plan.problem, "asks": plan.asks}
         | {"recipe": "" if plan.recipe is None else digest(plan.recipe), "seconds": plan.seconds},
         "overlays": overlays,

@@ -45,7 +45,8 @@ class Form:
             said["data"]["tokenizer"] = self.tokenizer()
         with model:
             said["model"] = self.table(recipe.model, "model")
-        for tab, names in ((learning, LEARNING), (keeping, KEEPING)):
+        preference = ("preference",) if is_offered("preference.temperature", said, recipe) else ()
+        for tab, names in ((learning, (*LEARNING, *preference)), (keeping, KEEPING)):
             with tab:
                 for name in names:
                     self.heading(name, getattr(recipe, name))

@@ -14,9 +14,11 @@ from engine.training.recipe import Machine
 DECIDED = {  # by the data and the task, or said elsewhere on the page
     "model.vocab_size", "model.context", "model.infill", "model.encoder.start", "model.head.kind", "model.head.classes",
     "model.head.next_sentence", "model.head.averaged", "model.head.narrow", "model.head.outputs", "model.head.language",
-    "model.embedding.patches.image", "model.embedding.patches.channels",
+    "model.embedding.patches.image", "model.embedding.patches.channels", "preference.beta", "preference.reward",
+    "preference.watch", "preference.answers", "preference.answer_tokens",
 }  # fmt: skip
-BROUGHT = ("text", "rows", "hub")  # tables of data of which the page asks in its own way, but for what is held out
+BROUGHT = ("text", "rows", "hub", "preferences")  # tables of data of which the page asks in its own way,
+BUT = ("held_out", "ended")  # but for these
 
 NAMES = {
     "d_model": "d_model", "d_head": "d_head", "d_mlp": "d_mlp", "lr": "learning rate", "tied": "tied embeddings",
@@ -41,6 +43,7 @@ THREADS = (
 HELP = {
     "data.documents": "Examples to learn from, drawn from the seed.",
     "data.held_out": "What the model is measured on and never learns from: a number of examples, or a share.",
+    "data.ended": "An answer is whole, and the end token stands behind it.",
     "data.tokenizer.kind": "What a token is: a character, a word, a byte, or a learned piece of a word.",
     "data.tokenizer.vocab_size": "Different tokens, the special ones included. Empty: each kind’s own.",
     "data.tokenizer.sample": "The tokenizer learns from that many of the first documents.",
@@ -109,6 +112,10 @@ def cuts_gaps(said: Said, recipe: Recipe) -> bool:
     return said["kind"] == "infill" and recipe.data.infill is None
 
 
+def of(*kinds: str) -> Callable[[Said, Recipe], bool]:
+    return lambda _, recipe: recipe.objective.kind in kinds
+
+
 WHEN: dict[str, Callable[[Said, Recipe], bool]] = {  # by the end of the dotted key: what has no meaning is not offered
     "positions.theta": lambda said, _: said["kind"] == "rotary",
     "positions.turned": lambda said, _: said["kind"] == "rotary",
@@ -143,6 +150,11 @@ WHEN: dict[str, Callable[[Said, Recipe], bool]] = {  # by the end of the dotted 
     "objective.long_gaps": cuts_gaps,
     "objective.hidden": cuts_gaps,
     "objective.language_weight": lambda _, recipe: recipe.model.head.language,
+    **{f"preference.{name}": of("dpo", "ppo", "grpo") for name in ("temperature", "most_kl")},
+    **{f"preference.{name}": of("ppo", "grpo") for name in ("updates", "clip")},
+    **{f"preference.{name}": of("ppo") for name in ("gamma", "lam", "target_kl", "horizon")},
+    **{f"preference.value_{name}": of("ppo") for name in ("weight", "clip")},
+    **{f"preference.{name}": of("grpo") for name in ("by_deviation", "weighted_kl")},
     "optimiser.betas": lambda said, _: said["kind"] != "sgd",
     "optimiser.eps": lambda said, _: said["kind"] != "sgd",
     "optimiser.momentum": lambda said, _: said["kind"] != "adamw",
@@ -171,8 +183,9 @@ def value_at(path: str, of: Mapping[str, Any]) -> Any:
 
 def is_offered(path: str, said: Said, recipe: Recipe) -> bool:
     """Tells whether there is such a control, given the others of its table."""
-    section, name, *rest = path.split(".")
-    if path in DECIDED or (section == "data" and name in BROUGHT and rest != ["held_out"]):
+    section, name = path.split(".")[:2]
+    brought = section == "data" and name in BROUGHT and path.rpartition(".")[2] not in BUT
+    if path in DECIDED or brought:
         return False
     when = value_at(path, WHEN)
     return when is None or bool(when(said, recipe))

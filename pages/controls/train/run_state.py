@@ -23,7 +23,7 @@ from engine.training.recipe_file import read_recipe, write_recipe
 from engine.training.runs import runs, task
 from engine.training.snapshot_frames import frames_of_snapshots
 from engine.training.snapshots import weights
-from pages.controls.train.session import ADAPTED, RECORDED, ProbeReading, Reader
+from pages.controls.train.session import ProbeReading, Reader, is_recorded
 from views.train.train import list_attentions
 
 AT_ONCE = 1.5  # seconds that one answer may take for the past of a new probe
@@ -90,7 +90,7 @@ def look_at(run: RunFolder, given: Probe) -> ProbeReading:
 
 
 def newest_weights(run: RunFolder) -> Path | None:
-    if run.path in (RECORDED, ADAPTED):
+    if is_recorded(run.path):
         steps = run.snapshot_steps()
         return run.snapshot(steps[-1]) if steps else None
     return weights(run.path.name, run.path.parent)
@@ -125,7 +125,7 @@ def describe_status(folder: RunFolder, update: Update, reader: Reader, steps: in
         "lr": order.lr,
         "snapshots": folder.snapshot_steps(),
         "catching_up": reader.past is not None,
-        "recorded": folder.path in (RECORDED, ADAPTED),
+        "recorded": is_recorded(folder.path),
     }
 
 

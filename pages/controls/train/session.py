@@ -26,6 +26,7 @@ OTHERS = "This run belongs to whoever started it; fork it to go on from one of i
 ASSETS = Path(__file__).parents[3] / "assets"
 # The runs that a visitor meets; their name is "".
 RECORDED, ADAPTED = ASSETS / "lab" / "recorded", ASSETS / "adapt" / "recorded"
+PREFERRED = ASSETS / "preferences" / "recorded"  # one for each objective
 
 
 @dataclass
@@ -99,6 +100,17 @@ class Session(BareContext):
         if why := self.locked(folder):
             raise ValueError(why)
         return folder
+
+
+def is_recorded(run: Path) -> bool:
+    """Whether a run came with Loupe."""
+    return run.is_relative_to(ASSETS)
+
+
+def may_read(session: Session, run: str, recipe: Recipe) -> bool:
+    """Whether this visitor may read the texts that a run learns from: those that came with Loupe, or their own."""
+    path = getattr(recipe.data.table, "path", "")
+    return not run or Path(path).is_relative_to(ASSETS) or not session.locked(folder_of(run))
 
 
 def runs_place() -> Path:

@@ -1,0 +1,188 @@
+"""Adapting by preferences: rank answers, learn a reward from them, and move a policy towards it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from engine.runtime import library
+from engine.training import Recipe
+from engine.training.base import tokenizer_of
+from engine.training.folder import RunFolder
+from engine.training.preferences.judge import open_reward_model
+from engine.training.preferences.pairs import format_jsonl
+from engine.training.preferences.rules import RULES
+from engine.training.recipe import Preference
+from engine.training.runs import runs
+from pages.controls.share.links import as_text
+from pages.controls.train.adapt_plan import choose_base, kind_of_run, name_of, on_base, steer_weight
+from pages.controls.train.before_after import before_after
+from pages.controls.train.laboratory import draw_laboratory
+from pages.controls.train.policies import draw_policy
+from pages.controls.train.presets import presets
+from pages.controls.train.rank import FEWEST, draw_rank, name_of_rule, read_ranking
+from pages.controls.train.recipe_plan import Plan, Task, draw_recipe
+from pages.controls.train.rewards import draw_reward
+from pages.controls.train.run_state import newest_weights
+from pages.controls.train.session import PREFERRED, Session
+from pages.controls.train.user_data import store_file
+
+FOLDER = PREFERRED.parent
+POLICIES = ("dpo", "ppo", "grpo")
+STAGES = ("Rank", "Reward", "Policy")
+SHIPPED, MINE = "shipped", "mine"  # in a link
+RECORDED_REWARD = "recorded reward model"
+
+
+def draw_preferences(session: Session) -> None:
+    """Draws the step that is chosen, with the laboratory and what came of the run that is shown."""
+    run = st.query_params.get("run", "")
+    stage = choose_stage(kind_of_run(run))
+    if stage == "Rank":
+        published = presets(FOLDER)["dpo"].recipe
+        draw_rank(choose_base(published, "start"), Path(published.data.table.path))
+        return
+    kind, plan = ("reward", plan_reward()) if stage == "Reward" else plan_policy(session)
+    if run:
+        steer_weight(session, run)
+    recorded = PREFERRED / kind if (PREFERRED / kind).is_dir() else None
+    session.recorded = recorded or session.recorded
+    draw_laboratory(session, plan, recorded)
+    if run or recorded:
+        (draw_reward if stage == "Reward" else draw_policy)(session, run)
+        before_after(session, run)
+
+
+def choose_stage(kind: str) -> str:
+    """The step of a link, or the one in which a run of that objective is made."""
+    usual = "Reward" if kind == "reward" else "Policy" if kind in POLICIES else "Rank"
+    linked = st.query_params.get("stage", "")
+    st.session_state.setdefault("stage", linked if linked in STAGES else usual)
+    stage = str(
+        st.segmented_control(
+            "step", STAGES, key="stage", required=True, on_change=leave_run, label_visibility="collapsed"
+        )
+    )
+    st.query_params["stage"] = stage
+    return stage
+
+
+def leave_run() -> None:
+    """Another step shows runs of its own."""
+    st.query_params.pop("run", None)
+
+
+# --- Plans ---
+
+
+def plan_reward() -> Plan:
+    row = st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="task row")
+    published = presets(FOLDER)["reward"].recipe
+    with row:
+        base = choose_base(published, "start")
+    return finish(published, base, row)
+
+
+def plan_policy(session: Session) -> tuple[str, Plan]:
+    """The kind of the objective, and what would be trained by it."""
+    row = st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="task row")
+    more = st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="what learns")
+    with row:
+        names = [kind.upper() for kind in POLICIES]
+        kind = st.selectbox("objective", names, key="learner", bind="query-params", width=110).lower()
+        published = presets(FOLDER)[kind].recipe
+        base = choose_base(published, "start")
+
+    def choose(recipe: Recipe) -> Recipe:
+        with more:
+            return replace(recipe, preference=choose_preference(session, recipe, base))
+
+    return kind, finish(published, base, row, choose)
+
+
+def finish(
+    published: Recipe, base: str, row: DeltaGenerator, choose: Callable[[Recipe], Recipe] = lambda recipe: recipe
+) -> Plan:
+    """The plan for these pairs and that base, once `choose` has drawn what else is to be chosen; what is wrong with
+    them is said on the page."""
+    kind = published.objective.kind
+    name, about = f"{name_of(base)} {kind}", st.container(key="about the task")
+    try:
+        with row:
+            recipe = on_base(choose(with_pairs(published)), base)
+        if kind in ("ppo", "grpo"):
+            check_judges(recipe)
+    except (ValueError, OSError) as error:
+        problem = str(error).removeprefix("recipe: ")
+        st.warning(as_text(problem))
+        return Plan(name, None, problem)
+    key = f"{kind} on {base}, {recipe.data.table.path}, {recipe.preference}"
+    return draw_recipe(Task(key, recipe, name), row, about)
+
+
+def with_pairs(recipe: Recipe) -> Recipe:
+    """The recipe with the pairs that are chosen. Raises ValueError where there are too few."""
+    mine = read_ranking().all_pairs
+    chosen = st.selectbox("pairs", (SHIPPED, MINE), key="pairs", bind="query-params", width=130,
+        help=f"Yours are the {len(mine)} of the step Rank.",
+    )  # fmt: skip
+    if chosen == SHIPPED:
+        return recipe
+    if len(mine) < FEWEST:
+        raise ValueError(f"pairs must be at least {FEWEST} to learn from, got {len(mine)}; rank or upload more.")
+    file = store_file("my-pairs.jsonl", format_jsonl(mine).encode())  # as they are now, whatever is ranked later
+    table = replace(recipe.data.table, path=str(file))
+    return replace(recipe, data=replace(recipe.data, preferences=table))
+
+
+def choose_preference(session: Session, recipe: Recipe, base: str) -> Preference:
+    """What of [preference] the objective has."""
+    kind, usual = recipe.objective.kind, recipe.preference
+    judges = list_judges(session)
+    beta = st.number_input("β", 0.0, 1.0, usual.beta, 0.01, format="%g", key=f"beta {kind}", width=110,
+        help="The price of leaving the base: the larger, the closer the policy stays.",
+    )  # fmt: skip
+    chosen, answers = usual.reward, usual.answers
+    if kind != "dpo":
+        chosen = st.selectbox("reward", list(judges), list(judges).index(usual.reward), judges.__getitem__, key="judge",
+            bind="query-params", width=210, help="A rule, or a reward model of the step Reward.",
+        )  # fmt: skip
+        fitting = [n for n in (1, 2, 4, 8, 16) if recipe.batch.size % n == 0 and (n > 1 or kind == "ppo")]
+        answers = st.selectbox("answers to a prompt", fitting, fitting.index(usual.answers), key=f"answers {kind}",
+            width=130,
+        )  # fmt: skip
+    tokens = st.number_input("answer tokens", 1, 256, usual.answer_tokens, key=f"answer tokens {kind}", width=120)
+    watched = {"": "nothing", **judges}
+    watch = st.selectbox("also watch", list(watched), list(watched).index(usual.watch), watched.__getitem__,
+        key=f"watch {kind}", width=190, help="A measure that nothing learns from.",
+    )  # fmt: skip
+    return replace(usual, beta=beta, reward=chosen, answers=answers, answer_tokens=int(tokens), watch=watch)
+
+
+def list_judges(session: Session) -> Mapping[str, str]:
+    """The rules, the recorded reward model, and the reward models of this visitor's runs: names with titles."""
+    found = {rule: name_of_rule(rule) for rule in RULES}
+    recorded = newest_weights(RunFolder(PREFERRED / "reward"))
+    if recorded is not None:
+        found[library.offer(library.Opening(recorded, title=RECORDED_REWARD))] = RECORDED_REWARD
+    for run in runs():
+        name = f"{library.RUN}{run.name}"
+        if kind_of_run(run.name) == "reward" and library.knows(name) and not session.locked(run.path):
+            found[name] = name
+    return found
+
+
+def check_judges(recipe: Recipe) -> None:
+    """Raises ValueError for a reward model that does not read the tokens of the base."""
+    for name in filter(None, (recipe.preference.reward, recipe.preference.watch)):
+        if name not in RULES:
+            check_judge(name, library.version(name), recipe.base)
+
+
+@st.cache_data(max_entries=64, show_spinner="Opening the reward model …")
+def check_judge(name: str, version: tuple[object, ...], base: str) -> None:
+    open_reward_model(name, tokenizer_of(base))

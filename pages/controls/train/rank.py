@@ -1,0 +1,271 @@
+"""Rank: a model answers each prompt twice, and a person or a rule says which answer is better."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import random
+import secrets
+from collections.abc import Sequence
+from dataclasses import asdict, astuple, dataclass, replace
+from pathlib import Path
+
+import streamlit as st
+
+from engine.runtime import library, limits
+from engine.training.atomic import read_json, write_json
+from engine.training.preferences.pairs import Pair, format_csv, format_jsonl, parse_pairs, read_pairs
+from engine.training.preferences.rules import RULES, rank_by_rule
+from engine.training.preferences.sample import sample_answers
+from pages.controls.share.links import as_text
+from pages.controls.share.visitor import THIS_MACHINE, on_this_machine, visitor_name
+
+FOLDER = ".preferences"  # in that of the runs; a file a visitor, called by the hash of their cookie
+NOBODY = "nobody"  # in the session state: stands for a visitor without a cookie
+SAID, TURN = "said of pairs", "turn of pairs"  # in the session state
+PROMPTS = 20  # that are answered at once
+FEWEST = 4  # pairs that something can be learned from
+MIB = 2**20
+
+Question = tuple[str, str, str]  # a prompt and two different answers
+
+
+# --- What a visitor has ranked ---
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """`pairs` were uploaded or made before; `choices` are of the first `questions`: which answer is better, 0 or 1, or
+    None where neither is. `drawn` is how many prompts were answered."""
+
+    pairs: tuple[Pair, ...] = ()
+    questions: tuple[Question, ...] = ()
+    choices: tuple[int | None, ...] = ()
+    drawn: int = 0
+
+    @property
+    def rest(self) -> tuple[Question, ...]:
+        return self.questions[len(self.choices) :]
+
+    @property
+    def all_pairs(self) -> tuple[Pair, ...]:
+        chosen = zip(self.questions, self.choices, strict=False)
+        return self.pairs + tuple(pair_of(question, choice) for question, choice in chosen if choice is not None)
+
+    def ask(self, prompts: Sequence[str], answers: Sequence[tuple[str, str]]) -> Ranking:
+        """Asks of new answers, but those that are equal or empty."""
+        asked = ((prompt, *two) for prompt, two in zip(prompts, answers, strict=True))
+        questions = tuple(one for one in asked if one[1] != one[2] and one[1].strip() and one[2].strip())
+        return Ranking(self.all_pairs, questions, (), len(prompts))
+
+    def choose(self, *choices: int | None) -> Ranking:
+        return replace(self, choices=(*self.choices, *choices)[: len(self.questions)])
+
+    def choose_by(self, rule: str) -> Ranking:
+        """The rest as a rule of RULES has it."""
+        return self.choose(*(prefer(rule, question) for question in self.rest))
+
+    def undo(self) -> Ranking:
+        return replace(self, choices=self.choices[:-1])
+
+
+def pair_of(question: Question, choice: int) -> Pair:
+    prompt, *answers = question
+    return Pair(prompt, answers[choice], answers[1 - choice])
+
+
+def prefer(rule: str, question: Question) -> int | None:
+    prompt, first, second = question
+    ranked = rank_by_rule(RULES[rule], first, second, prompt)
+    return None if ranked is None else int(ranked[0] == second)
+
+
+def ranking_file() -> Path:
+    """Where the ranking of whoever looks lies; without a cookie it lasts as long as the session."""
+    whose = visitor_name() or (THIS_MACHINE if on_this_machine() else "")
+    whose = whose or st.session_state.setdefault(NOBODY, secrets.token_hex(16))
+    return Path(limits.RUNS_FOLDER) / FOLDER / f"{whose.replace(' ', '-')}.json"
+
+
+def read_ranking() -> Ranking:
+    """An empty one where none is, or its file is damaged."""
+    try:
+        found = read_json(ranking_file()) or {}
+        return Ranking(
+            tuple(Pair(*map(str, row)) for row in found["pairs"]),
+            tuple((str(prompt), str(first), str(second)) for prompt, first, second in found["questions"]),
+            tuple(None if choice is None else int(bool(choice)) for choice in found["choices"]),
+            int(found["drawn"]),
+        )
+    except (ValueError, TypeError, KeyError):
+        return Ranking()
+
+
+def keep_ranking(ranking: Ranking) -> None:
+    """Raises ValueError where it is larger than a person's data may be."""
+    said = asdict(ranking) | {"pairs": [astuple(pair) for pair in ranking.pairs]}
+    if (size := len(json.dumps(said))) > limits.MAX_DATA:
+        raise ValueError(
+            f"pairs may take {limits.MAX_DATA // MIB:,} MiB, got {size / MIB:,.1f}; download and clear these first."
+        )
+    file = ranking_file()
+    file.parent.mkdir(parents=True, exist_ok=True)
+    write_json(file, said)
+
+
+# --- The step of the page ---
+
+
+def draw_rank(base: str, shipped: Path) -> None:
+    """`shipped` is the file of pairs whose prompts are answered where a person pastes none."""
+    draw_question_form(base, shipped)
+    if st.session_state.get(SAID):
+        st.warning(as_text(st.session_state[SAID]))
+    ranking = read_ranking()
+    if ranking.rest:
+        draw_question(ranking)
+        draw_rule(ranking)
+    elif ranking.drawn:
+        st.caption(f"All of these are ranked. Draw others with another seed, or go on to Reward. {skipped(ranking)}")
+        st.button("Undo", key="undo", shortcut="u", on_click=undo, disabled=not ranking.choices)
+    else:
+        st.caption("Draw answers, then choose the better of each two: key 1 or 2, 3 to skip, u to undo.")
+    draw_pairs(ranking)
+
+
+def draw_question_form(base: str, shipped: Path) -> None:
+    with st.expander("Prompts"):
+        pasted = st.text_area("prompts of your own, one a line", key="prompts", placeholder="Tom lost his red ball.")
+    given = list(dict.fromkeys(line.strip() for line in pasted.split("\n") if line.strip()))
+    prompts = given or shipped_prompts(shipped)
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+        temperature = st.number_input("temperature", 0.1, 3.0, 1.0, 0.1, key="rank temperature", width=130)
+        tokens = st.number_input("answer tokens", 1, 256, 32, key="rank tokens", width=130)
+        seed = st.number_input("seed", 0, 2**31 - 1, 0, key="rank seed", width=110, help="Of the prompts and answers.")
+        asked = tuple(random.Random(int(seed)).sample(prompts, min(PROMPTS, len(prompts))))
+        if st.button("Draw answers", key="draw answers", type="primary"):
+            ask(base, asked, int(tokens), temperature, int(seed))
+
+
+def ask(base: str, prompts: tuple[str, ...], tokens: int, temperature: float, seed: int) -> None:
+    try:
+        answers = sample(base, library.version(base), prompts, tokens, temperature, seed)
+        keep_ranking(read_ranking().ask(prompts, answers))
+    except (ValueError, OSError) as error:
+        say(str(error))
+    else:
+        say("")
+
+
+@st.cache_data(max_entries=64, show_spinner="Drawing answers …")
+def sample(
+    base: str, version: tuple[object, ...], prompts: tuple[str, ...], tokens: int, temperature: float, seed: int
+) -> list[tuple[str, str]]:
+    """Answers of a base, which is another one at another `version`. Raises as `sample_answers`."""
+    checkpoint = library.checkpoint(base)
+    if checkpoint.config.head.kind != "language" or checkpoint.config.attention.mask != "causal":
+        raise ValueError(f"answers are drawn by a model that writes, and {base} cannot; choose a decoder as the base.")
+    return sample_answers(checkpoint, prompts, tokens, temperature, seed)
+
+
+@st.cache_data(show_spinner=False)
+def shipped_prompts(file: Path) -> list[str]:
+    return list(dict.fromkeys(pair.prompt for pair in read_pairs(file)))
+
+
+def draw_question(ranking: Ranking) -> None:
+    prompt, *answers = ranking.rest[0]
+    st.progress(
+        len(ranking.choices) / len(ranking.questions),
+        f"{len(ranking.choices) + 1} of {len(ranking.questions)}. {skipped(ranking)}",
+    )
+    st.markdown(f"**{lines(prompt)}**")
+    for place, (column, answer) in enumerate(zip(st.columns(2, gap="medium"), answers, strict=True)):
+        name = ("first", "second")[place]
+        with column.container(border=True, height="stretch", key=f"answer {place + 1}"):
+            st.markdown(lines(answer))
+            st.button(f"The {name} is better", key=f"choose {place + 1}", shortcut=str(place + 1), width="stretch",
+                on_click=choose, args=(place,),
+            )  # fmt: skip
+    with st.container(horizontal=True, gap="small"):
+        st.button("Skip", key="skip", shortcut="3", on_click=choose, args=(None,), help="Neither is better.")
+        st.button("Undo", key="undo", shortcut="u", on_click=undo, disabled=not ranking.choices)
+
+
+def skipped(ranking: Ranking) -> str:
+    left_out = ranking.drawn - len(ranking.questions)
+    return f"{left_out} of {ranking.drawn} prompts got equal or empty answers and are skipped." if left_out else ""
+
+
+def lines(text: str) -> str:
+    """Markdown of a text that keeps its lines."""
+    return as_text(text.strip()).replace("\n", "  \n")
+
+
+def choose(choice: int | None) -> None:
+    change(read_ranking().choose(choice))
+
+
+def undo() -> None:
+    change(read_ranking().undo())
+
+
+def change(ranking: Ranking) -> None:
+    try:
+        keep_ranking(ranking)
+    except ValueError as error:
+        say(str(error))
+    else:
+        say("")
+
+
+def draw_rule(ranking: Ranking) -> None:
+    with st.expander(f"Rank the {len(ranking.rest)} that are left by a rule"):
+        rule = st.selectbox("rule", list(RULES), format_func=name_of_rule, key="rule", width=260)
+        st.code(inspect.getsource(RULES[rule]), language="python")
+        st.button("Rank by this rule", key="rank by rule", on_click=choose_by, args=(rule,))
+
+
+def name_of_rule(rule: str) -> str:
+    return rule.replace("_", " ")
+
+
+def choose_by(rule: str) -> None:
+    change(read_ranking().choose_by(rule))
+
+
+def draw_pairs(ranking: Ranking) -> None:
+    pairs = ranking.all_pairs
+    st.markdown(f"**Your pairs** :gray[{len(pairs)}]")
+    if pairs:
+        st.dataframe([asdict(pair) for pair in reversed(pairs)], hide_index=True, key="pairs table", height=220)
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+        if pairs:
+            st.download_button("JSONL", format_jsonl(pairs), "pairs.jsonl", key="pairs jsonl", on_click="ignore")
+            st.download_button("CSV", format_csv(pairs), "pairs.csv", key="pairs csv", on_click="ignore")
+            with st.popover("Clear"):
+                st.markdown(f"This deletes all {len(pairs)} pairs and what is being ranked.")
+                st.button("Delete them", key="clear pairs", on_click=change, args=(Ranking(),))
+        turn = st.session_state.setdefault(TURN, 0)
+        with st.popover("Upload"):
+            st.file_uploader("pairs: columns prompt, chosen, rejected", ["csv", "jsonl"], key=f"pairs file {turn}",
+                on_change=read_uploaded, max_upload_size=max(1, limits.MAX_DATA // MIB),
+            )  # fmt: skip
+
+
+def read_uploaded() -> None:
+    file = st.session_state.get(f"pairs file {st.session_state[TURN]}")
+    if file is None:
+        return
+    try:
+        ranking = read_ranking()
+        more = parse_pairs(file.getvalue(), file.name)
+        keep_ranking(replace(ranking, pairs=tuple(dict.fromkeys((*ranking.pairs, *more)))))
+    except ValueError as error:
+        return say(str(error))
+    st.session_state[TURN] += 1  # an empty box: the server need not keep the file twice
+    say("")
+
+
+def say(sentence: str) -> None:
+    st.session_state[SAID] = sentence
