@@ -19,7 +19,7 @@ from engine.training.folder import RunFolder
 from engine.training.preferences.judge import rewards_of, running_rewards
 from engine.training.preferences.pairs import Pair, read_pairs
 from engine.training.preferences.rules import happy_words
-from engine.training.recipe import Log, Schedule
+from engine.training.recipe import Log, Machine, Schedule
 from engine.training.sizing import Sizing
 from engine.training.status import Status, write_status
 from pages.controls.train import laboratory, rank
@@ -46,7 +46,10 @@ def runs() -> Iterator[Path]:
     """Two updates of a reward model and of DPO."""
     for kind in ("reward", "dpo"):
         recipe = read_recipe(FOLDER / f"{kind}.toml")
-        short = replace(recipe, schedule=Schedule(2), log=Log(1, 1, 1, 2, 1), batch=replace(recipe.batch, size=4))
+        short = replace(
+            recipe, schedule=Schedule(2), log=Log(1, 1, 1, 2, 1), batch=replace(recipe.batch, size=4),
+            machine=Machine("cpu", threads=1), preference=replace(recipe.preference, answer_tokens=4),
+        )  # fmt: skip
         list(train(short, Path(limits.RUNS_FOLDER) / f"short {kind}"))
     yield Path(limits.RUNS_FOLDER)
 
@@ -71,11 +74,11 @@ def told(app: AppTest) -> str:
 
 def test_answers_are_drawn_chosen_skipped_and_undone_and_a_reload_loses_nothing() -> None:
     app = page("Rank").run()
-    app.number_input(key="rank tokens").set_value(6)
+    app.number_input(key="rank tokens").set_value(16)
     app.button(key="draw answers").click().run()
     told(app)
     (first, *_), count = read_ranking().questions, len(read_ranking().questions)
-    assert 15 < count <= 20 and read_ranking().drawn == 20
+    assert 5 < count <= 20 and read_ranking().drawn == 20
     app.button(key="choose 2").click().run()
     assert read_ranking().all_pairs == (Pair(first[0], first[2], first[1]),)
     app.button(key="skip").click().run()
