@@ -67,7 +67,10 @@ def choose_base(published: Recipe, key: str = "base") -> str:
     """Any model that is here, the one of the recipe first, or the one that a link names by `key`."""
     state, address = st.session_state, st.query_params
     usual = published.base or looked_at()[0]
-    models = library.names(*recent(), *filter(None, (address.get(key), state.get(key), looked_at()[0])))
+    named = address.get(key, "")
+    if named and not library.knows(named):
+        st.toast(as_text(f"{library.absent(named)}: the base is {usual} again."), duration="long")
+    models = library.names(*recent(), *filter(None, (named, state.get(key), looked_at()[0])))
     return st.selectbox("base", models, models.index(usual) if usual in models else 0, key=key, bind="query-params",
         filter_mode="contains", width=190, help="Models that are here. Others are opened on the page Open a model.",
     )  # fmt: skip

@@ -32,7 +32,7 @@ from pages.controls.train.session import PREFERRED, Session
 from pages.controls.train.user_data import store_file
 
 FOLDER = PREFERRED.parent
-POLICIES = ("dpo", "ppo", "grpo")
+POLICIES = {"dpo": "DPO", "ppo": "PPO", "ppo-free": "PPO, no penalty", "grpo": "GRPO"}  # recipes, with titles
 STAGES = ("Rank", "Reward", "Policy")
 SHIPPED, MINE = "shipped", "mine"  # in a link
 RECORDED_REWARD = "recorded reward model"
@@ -46,10 +46,10 @@ def draw_preferences(session: Session) -> None:
         published = presets(FOLDER)["dpo"].recipe
         draw_rank(choose_base(published, "start"), Path(published.data.table.path))
         return
-    kind, plan = ("reward", plan_reward()) if stage == "Reward" else plan_policy(session)
+    name, plan = ("reward", plan_reward()) if stage == "Reward" else plan_policy(session)
     if run:
         steer_weight(session, run)
-    recorded = PREFERRED / kind if (PREFERRED / kind).is_dir() else None
+    recorded = PREFERRED / name if (PREFERRED / name).is_dir() else None
     session.recorded = recorded or session.recorded
     draw_laboratory(session, plan, recorded)
     if run or recorded:
@@ -88,29 +88,34 @@ def plan_reward() -> Plan:
 
 
 def plan_policy(session: Session) -> tuple[str, Plan]:
-    """The kind of the objective, and what would be trained by it."""
+    """The name of the recipe, and what would be trained by it."""
     row = st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="task row")
     more = st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="what learns")
     with row:
-        names = [kind.upper() for kind in POLICIES]
-        kind = st.selectbox("objective", names, key="learner", bind="query-params", width=110).lower()
-        published = presets(FOLDER)[kind].recipe
+        name = st.selectbox("objective", list(POLICIES), format_func=POLICIES.__getitem__, key="learner",
+            bind="query-params", width=160,
+        )  # fmt: skip
+        published = presets(FOLDER)[name].recipe
         base = choose_base(published, "start")
 
     def choose(recipe: Recipe) -> Recipe:
         with more:
             return replace(recipe, preference=choose_preference(session, recipe, base))
 
-    return kind, finish(published, base, row, choose)
+    return name, finish(published, base, row, choose, name)
 
 
 def finish(
-    published: Recipe, base: str, row: DeltaGenerator, choose: Callable[[Recipe], Recipe] = lambda recipe: recipe
+    published: Recipe,
+    base: str,
+    row: DeltaGenerator,
+    choose: Callable[[Recipe], Recipe] = lambda recipe: recipe,
+    called: str = "reward",
 ) -> Plan:
     """The plan for these pairs and that base, once `choose` has drawn what else is to be chosen; what is wrong with
     them is said on the page."""
     kind = published.objective.kind
-    name, about = f"{name_of(base)} {kind}", st.container(key="about the task")
+    name, about = f"{name_of(base)} {called}", st.container(key="about the task")
     try:
         with row:
             recipe = on_base(choose(with_pairs(published)), base)
@@ -120,7 +125,7 @@ def finish(
         problem = str(error).removeprefix("recipe: ")
         st.warning(as_text(problem))
         return Plan(name, None, problem)
-    key = f"{kind} on {base}, {recipe.data.table.path}, {recipe.preference}"
+    key = f"{called} on {base}, {recipe.data.table.path}, {recipe.preference}"
     return draw_recipe(Task(key, recipe, name), row, about)
 
 
@@ -143,7 +148,7 @@ def choose_preference(session: Session, recipe: Recipe, base: str) -> Preference
     """What of [preference] the objective has."""
     kind, usual = recipe.objective.kind, recipe.preference
     judges = list_judges(session)
-    beta = st.number_input("β", 0.0, 1.0, usual.beta, 0.01, format="%g", key=f"beta {kind}", width=110,
+    beta = st.number_input("β", 0.0, 1.0, usual.beta, 0.01, format="%g", key=f"beta {kind} {usual.beta}", width=110,
         help="The price of leaving the base: the larger, the closer the policy stays.",
     )  # fmt: skip
     chosen, answers = usual.reward, usual.answers
