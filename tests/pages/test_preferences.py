@@ -149,7 +149,7 @@ def test_a_policy_is_planned_as_its_recipe_and_as_the_controls_say(kind: str) ->
     app = page("Policy", learner=kind.upper()).run()
     recipe, shipped = plan(app), read_recipe(FOLDER / f"{kind}.toml")
     assert recipe == shipped and not app.warning
-    app.number_input(key=f"beta {kind}").set_value(0.3)
+    app.number_input(key=f"beta {kind} {shipped.preference.beta}").set_value(0.3)
     app.number_input(key=f"answer tokens {kind}").set_value(12)
     if kind != "dpo":
         app.selectbox(key="judge").set_value("shorter_than")
