@@ -116,7 +116,7 @@ def test_pairs_are_uploaded_or_it_is_said_what_is_wrong_and_cleared_after_asking
     app = page("Rank").run()
 
     def upload(rows: str) -> None:
-        (box,) = (one for one in app.file_uploader if one.key.startswith("pairs file"))
+        (box,) = (one for one in app.file_uploader if str(one.key).startswith("pairs file"))
         box.set_value(("mine.csv", f"prompt,chosen,rejected\n{rows}\n".encode(), "text/csv")).run()
 
     upload("a,same,same")
