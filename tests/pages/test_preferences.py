@@ -11,7 +11,6 @@ import pytest
 import torch
 from streamlit.testing.v1 import AppTest
 
-from engine import load
 from engine.runtime import library, limits
 from engine.training import Recipe, read_recipe, train
 from engine.training.control import read_order
@@ -25,6 +24,7 @@ from engine.training.status import Status, write_status
 from pages.controls.train import laboratory, rank
 from pages.controls.train.preferences import FOLDER
 from pages.controls.train.rank import Ranking, keep_ranking, read_ranking
+from pages.controls.train.rewards import TEXT, judge_held_out, paint
 
 APP = str(Path(__file__).parents[2] / "app.py")
 QUESTIONS = tuple((f"Prompt {n}.", f" sad {n}", f" happy {n}") for n in range(5))
@@ -47,7 +47,7 @@ def runs() -> Iterator[Path]:
     for kind in ("reward", "dpo"):
         recipe = read_recipe(FOLDER / f"{kind}.toml")
         short = replace(
-            recipe, schedule=Schedule(2), log=Log(1, 1, 1, 2, 1), batch=replace(recipe.batch, size=4),
+            recipe, schedule=Schedule(2), log=Log(1, 1, 99, 2, 1), batch=replace(recipe.batch, size=4),
             machine=Machine("cpu", threads=1), preference=replace(recipe.preference, answer_tokens=4),
         )  # fmt: skip
         list(train(short, Path(limits.RUNS_FOLDER) / f"short {kind}"))
@@ -116,7 +116,7 @@ def test_pairs_are_uploaded_or_it_is_said_what_is_wrong_and_cleared_after_asking
     app = page("Rank").run()
 
     def upload(rows: str) -> None:
-        (box,) = (one for one in app.file_uploader if one.key.startswith("pairs file"))
+        (box,) = (one for one in app.file_uploader if str(one.key).startswith("pairs file"))
         box.set_value(("mine.csv", f"prompt,chosen,rejected\n{rows}\n".encode(), "text/csv")).run()
 
     upload("a,same,same")
@@ -173,11 +173,18 @@ def test_a_base_that_cannot_write_and_a_reward_model_of_other_tokens_are_refused
 
 
 def test_what_the_reward_model_says_is_what_the_engine_computes(runs: Path) -> None:
-    app = page("Reward", run="short reward").run()
-    checkpoint = load(library.run_weights("run:short reward") or "")
+    app = page("Reward", run="short reward")
+    app.session_state["before after"] = True  # as a click leaves it
+    app.run()
+    assert not app.warning
+    checkpoint = library.checkpoint("run:short reward")
     last = RunFolder(runs / "short reward").read_metrics()[-1]
-    said = told(app)
-    assert "Held-out pairs" in said
+    file = library.run_weights("run:short reward")
+    assert file is not None
+    table, scores = judge_held_out(runs / "short reward" / "recipe.toml", file, 0)
+    assert scores["accuracy"] == pytest.approx(last["held_out_accuracy"], abs=1e-6)
+    assert scores["margin"] == pytest.approx(last["also"]["held_out_margin"], abs=1e-4)
+    assert f"in {scores['accuracy']:.1%} of {len(table)}" in told(app) and f"{scores['margin']:+.4f}" in told(app)
     assert checkpoint.tokenizer is not None
     table = next(one.value for one in app.dataframe if "reward of chosen" in one.value)
     row = table.iloc[0]
@@ -187,12 +194,9 @@ def test_what_the_reward_model_says_is_what_the_engine_computes(runs: Path) -> N
         assert float(found) == pytest.approx(row[f"reward of {name}"], abs=1e-5)
     beyond = table["reward of rejected"] - table["reward of chosen"]
     assert (beyond > 0).all() and beyond.is_monotonic_decreasing
-    assert last["held_out_loss"] is not None
-    from pages.controls.train.rewards import TEXT, paint
-
-    painted = paint(library.run_weights("run:short reward"), 0, TEXT)
-    ids = torch.tensor(checkpoint.tokenizer.encode(TEXT).ids)
-    assert painted["reward"].tolist() == pytest.approx(running_rewards(checkpoint.model, ids).tolist())
+    painted = paint(file, 0, TEXT)
+    whole = torch.tensor(checkpoint.tokenizer.encode(TEXT).ids)
+    assert painted["reward"].tolist() == pytest.approx(running_rewards(checkpoint.model, whole).tolist())
 
 
 def test_answers_before_and_now_are_those_of_the_run_and_before_and_after_is_drawn(runs: Path) -> None:
