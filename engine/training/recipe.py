@@ -31,7 +31,9 @@ class Objective:
 
     Where texts are classified by a decoder that keeps its language head (model.head.language), the loss of the label
     has `language_weight` times that of the text's own tokens beside it: L2 + lambda L1 (Radford et al. 2018, section
-    3.2, which has 0.5). `control.set_language_weight` changes it while a training runs.
+    3.2, which has 0.5). `control.set_weight` changes it while a training runs.
+
+    A "completion" is asked for the second text of a pair alone; with `prompts` its loss is that of the first one too.
     """
 
     kind: Literal[
@@ -42,6 +44,7 @@ class Objective:
     long_gaps: float = Gaps.long
     hidden: float = Gaps.hidden
     language_weight: float = 0.0
+    prompts: bool = False
 
     def __post_init__(self) -> None:
         if not 0 <= self.smoothing < 1:
@@ -293,6 +296,8 @@ class Recipe:
             fitting = " or ".join(f'"{name}"' for name in LEARNS[own.form])
             raise ValueError(f'objective.kind must be {fitting} for {" and ".join(own.names)}, got "{kind}".')
         check_model(kind, self.model, self.data.kind)
+        if self.objective.prompts and kind != "completion":
+            raise ValueError(f'objective.prompts is for objective.kind "completion", got "{kind}"; leave it out.')
         if self.objective.language_weight and not self.model.head.language:
             raise ValueError(
                 "model.head.language must be true for objective.language_weight, got false; keep the language head, or "

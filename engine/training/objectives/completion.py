@@ -23,9 +23,9 @@ class Marks:
     asked: bool = True
 
 
-def completion_examples(sources: Rows, targets: Rows, marks: Marks) -> Examples:
-    """Row by row x1 .. xm separator y1 .. yn is read, and y1 .. yn end is asked from the separator on. Without the end
-    the last of y is not read, since nothing follows it."""
+def completion_examples(sources: Rows, targets: Rows, marks: Marks, prompts: bool = False) -> Examples:
+    """Row by row x1 .. xm separator y1 .. yn is read, and y1 .. yn end is asked from the separator on, with `prompts`
+    x2 .. xm and the separator too. Without the end the last of y is not read, since nothing follows it."""
     whole = join_pairs(sources, targets, marks)
     before = sources.lengths - int(marks.separator is None)
     place, first = torch.arange(whole.shape[1] - 1), before[:, None]
@@ -34,7 +34,7 @@ def completion_examples(sources: Rows, targets: Rows, marks: Marks) -> Examples:
     inputs = {"ids": whole[:, :-1].masked_fill(behind, marks.end)}
     if len(lengths.unique()) > 1:
         inputs["padding"] = ~behind
-    return Examples(inputs, whole[:, 1:].masked_fill(behind | (place < first), UNASKED), whole=True)
+    return Examples(inputs, whole[:, 1:].masked_fill(behind | (place < first) & (not prompts), UNASKED), whole=True)
 
 
 def join_pairs(sources: Rows, targets: Rows, marks: Marks) -> Tensor:

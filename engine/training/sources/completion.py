@@ -35,4 +35,4 @@ class Completion(TaughtPairs):
         return tokens.lengths.sum(1) + added  # the separator is read, and the last token is not
 
     def laid_out(self, sources: Rows, targets: Rows) -> Examples:
-        return completion_examples(sources, targets, self.marks)
+        return completion_examples(sources, targets, self.marks, self.recipe.objective.prompts)

@@ -131,6 +131,8 @@ def test_a_completion_reads_all_but_the_last_and_is_asked_what_stands_behind_the
     assert ended.ids.tolist() == [[5, 6, 1, 7, 8], [5, 1, 9, 2, 2]]
     assert ended.inputs["padding"].tolist() == [[True] * 5, [True] * 3 + [False] * 2]
     assert ended.targets.tolist() == [[UNASKED, UNASKED, 7, 8, 2], [UNASKED, 9, 2, UNASKED, UNASKED]]
+    whole = completion_examples(sources, targets, Marks(separator=1, end=2), prompts=True)
+    assert whole.targets.tolist() == [[6, 1, 7, 8, 2], [1, 9, 2, UNASKED, UNASKED]] and whole.ids.equal(ended.ids)
     alone = completion_examples(rows_of([pairs[0][0]]), rows_of([pairs[0][1]]), Marks(separator=1, end=2, asked=False))
     assert alone.ids.tolist() == [[5, 6, 1, 7]] and "padding" not in alone.inputs
     assert alone.targets.tolist() == [[UNASKED, UNASKED, 7, 8]]
