@@ -1,4 +1,4 @@
-"""Learning from preferences in a browser: answers are ranked by keys, a policy learns from them, and both are compared."""
+"""Learning from preferences in a browser: answers are ranked by keys, and a policy learns from them."""
 
 from __future__ import annotations
 

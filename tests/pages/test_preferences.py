@@ -21,10 +21,11 @@ from engine.training.preferences.rules import happy_words
 from engine.training.recipe import Log, Machine, Schedule
 from engine.training.sizing import Sizing
 from engine.training.status import Status, write_status
+from pages.controls.share.links import as_text
 from pages.controls.train import laboratory, rank
 from pages.controls.train.preferences import FOLDER
 from pages.controls.train.rank import Ranking, keep_ranking, read_ranking
-from pages.controls.train.rewards import TEXT, judge_held_out, paint
+from pages.controls.train.rewards import TEXT, judge_held_out, paint, worst_pairs
 
 APP = str(Path(__file__).parents[2] / "app.py")
 QUESTIONS = tuple((f"Prompt {n}.", f" sad {n}", f" happy {n}") for n in range(5))
@@ -186,7 +187,10 @@ def test_what_the_reward_model_says_is_what_the_engine_computes(runs: Path) -> N
     assert scores["margin"] == pytest.approx(last["also"]["held_out_margin"], abs=1e-4)
     assert f"in {scores['accuracy']:.1%} of {len(table)}" in told(app) and f"{scores['margin']:+.4f}" in told(app)
     assert checkpoint.tokenizer is not None
-    table = next(one.value for one in app.dataframe if "reward of chosen" in one.value)
+    table = worst_pairs(table)
+    shown = app.table[0].value
+    assert shown["chosen"].tolist() == [as_text(text) for text in table["chosen"]]
+    assert shown["reward of rejected"].tolist() == table["reward of rejected"].tolist()
     row = table.iloc[0]
     for name in ("chosen", "rejected"):
         ids = checkpoint.tokenizer.encode(row["prompt"]).ids + checkpoint.tokenizer.encode(row[name]).ids
@@ -205,10 +209,11 @@ def test_answers_before_and_now_are_those_of_the_run_and_before_and_after_is_dra
     app.run()
     assert not app.exception and not app.warning
     samples = RunFolder(runs / "short dpo").read_samples()
-    table: pd.DataFrame = next(one.value for one in app.dataframe if "answer before" in one.value)
+    table: pd.DataFrame = next(one.value for one in app.table)
     for when, line in (("before", samples[0]), ("now", samples[-1])):
         for name in ("answer", "kl", "watched"):
-            assert table[f"{name} {when}"].tolist() == [one[name] for one in line["samples"]]
+            said = [as_text(one[name]) if name == "answer" else one[name] for one in line["samples"]]
+            assert table[f"{name} {when}"].tolist() == said
 
 
 def test_beta_of_a_running_policy_is_a_slider_that_it_follows(runs: Path) -> None:

@@ -13,7 +13,7 @@ from views.charts.template import AltairChart, colors
 from views.core.theme import Shade, diverging_scale, tokens
 
 LINE, ROW = 88, 30  # characters of a painted line, and its CSS pixels
-WIDTH, HEIGHT = 270, 110  # CSS pixels of a curve
+WIDTH, HEIGHT = 215, 110  # CSS pixels of a curve
 COLUMNS = 4
 CURVES = {  # by its name in the metrics
     "reward": "reward", "kl": "KL from the base, nats an answer", "entropy": "entropy, nats a token",
@@ -81,11 +81,11 @@ def draw_curves(table: pd.DataFrame, shade: Shade) -> AltairChart:
 
 def draw_kl(table: pd.DataFrame, shade: Shade) -> AltairChart:
     """`table` has position, token and kl in nats."""
-    return alt.Chart(table, height=HEIGHT).mark_bar(color=colors(shade)["probability"]).encode(
+    return alt.Chart(table, height=2 * HEIGHT).mark_bar(color=colors(shade)["probability"]).encode(
         x=alt.X("position:O", title="after token", axis=alt.Axis(
             labelAngle=-35, labelExpr=_names(table["token"]),
         )),
-        y=alt.Y("kl:Q", title="KL(result ‖ base), nats"),
+        y=alt.Y("kl:Q", title="KL from the base, nats"),
         tooltip=["position", "token", alt.Tooltip("kl", format=".6f")],
     )  # fmt: skip
 
@@ -98,7 +98,7 @@ def _names(labels: Sequence[str]) -> str:
 def draw_next_tokens(table: pd.DataFrame, shade: Shade) -> AltairChart:
     """`table` has token, of ("base" or "result") and probability."""
     hues = [colors(shade)[role] for role in ("soft", "probability")]
-    return alt.Chart(table).mark_bar().encode(
+    return alt.Chart(table, height=alt.Step(9)).mark_bar().encode(
         y=alt.Y("token:N", sort=list(dict.fromkeys(table["token"])), title=None),
         yOffset=alt.YOffset("of:N"),
         x=alt.X("probability:Q", axis=alt.Axis(format="%")),

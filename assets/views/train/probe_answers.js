@@ -272,7 +272,7 @@ export function next(lab) {
   element.append(line, list, cost);
   let bars = [];
   const update = (frame, kind, position, attention) => {
-    element.hidden = !count(frame);
+    element.hidden = !count(frame) || isNumber(frame);
     if (element.hidden) return;
     write(title, asked(lab, frame, kind, position, attention));
     turns.update(position, count(frame));
@@ -307,6 +307,11 @@ export function asked(lab, frame, kind, position, attention) {
   const own = lab.attentions.find(({ key }) => key === "attn") ?? attention;
   const { pieces } = axis(lab, frame, own, "rows");
   return [kind === "here" ? "At " : "Next token after ", pieces[position] ?? `position ${position + 1}`];
+}
+
+/** A reward model gives one number, and nothing to choose from. */
+export function isNumber(frame) {
+  return frame.arrays.p?.data.length === 1;
 }
 
 /** Words and tokens, each token apart from the direction of the text around it. */

@@ -3,7 +3,7 @@ import { make, range } from "../core/dom.js";
 import { percent } from "../core/format.js";
 import { cost, count, holds, kindOf, named, positionOf, right, rowOf, top } from "./frames.js";
 import { headMap, headOf } from "./probe.js";
-import { asked, write } from "./probe_answers.js";
+import { asked, isNumber, write } from "./probe_answers.js";
 import { upTo } from "./run.js";
 
 const GAP = 24; // CSS pixels between the maps
@@ -207,7 +207,7 @@ function candidates(lab) {
   const { element, title, list } = panel(["", "", "before", "after", "change"]);
   const show = rows(list, "div");
   const update = (before, after, kind, position, attention) => {
-    element.hidden = !count(after);
+    element.hidden = !count(after) || isNumber(after);
     if (element.hidden) return;
     write(title, asked(lab, after, kind, position, attention));
     const found = paired(before, after, kind, position);

@@ -47,9 +47,15 @@ def draw_policy(session: Session, name: str) -> None:
             st.caption("The answers to held-out prompts are shown to whoever brought these.")
         elif samples:
             st.markdown(f"**Answers to held-out prompts** at step {samples[0]['step']:,} and {samples[-1]['step']:,}")
-            st.dataframe(sample_table(samples), hide_index=True, key="samples")
+            draw_texts(sample_table(samples), "prompt")
 
     follow()
+
+
+def draw_texts(table: pd.DataFrame, first: str) -> None:
+    """A table whose texts can be read whole, with the column `first` as the names of its rows."""
+    written = table.map(lambda cell: as_text(cell) if isinstance(cell, str) else cell)
+    st.table(written.set_index(first).style.format(precision=3))
 
 
 def sample_table(samples: list[dict[str, object]]) -> pd.DataFrame:

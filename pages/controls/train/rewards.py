@@ -16,12 +16,13 @@ from engine.training.recipe_file import read_recipe
 from engine.training.sources.preferences import PreferredAnswers
 from pages.controls.share.links import as_text
 from pages.controls.train.held_out_rows import open_result
+from pages.controls.train.policies import draw_texts
 from pages.controls.train.run_state import newest_weights
 from pages.controls.train.session import Session, may_read
 from views.adapt.preferences import draw_painted, painted_table
 from views.charts.show import show_altair
 
-WORST = 20  # rows of the table
+WORST = 8  # rows of the table
 LONGEST = 256  # tokens of a text that is painted
 TEXT = "One day, Tom lost his red ball. He was sad. Then his friend found it, and Tom smiled. They were happy."
 
@@ -49,7 +50,7 @@ def draw_reward(session: Session, name: str) -> None:
         st.caption("No rejected answer has a larger reward than the chosen one.")
     else:
         st.markdown("Those whose rejected answer it likes most beyond the chosen one:")
-        st.dataframe(worst, hide_index=True, key="worst pairs")
+        draw_texts(worst, "prompt")
     text = st.text_area("a text of your own", TEXT, key="judged text", height=80)
     try:
         painted = paint(weights, stamp, text)
