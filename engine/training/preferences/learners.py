@@ -3,8 +3,8 @@
     reward, dpo:  pairs of the source ──▶ policy and reference ──▶ score_rewards, score_dpo
     ppo, grpo:    prompts ──▶ answers drawn by the policy ──▶ rewards ──▶ score_ppo, score_grpo, `updates` times
 
-The reference is the base: with an adapter the model without it, else a copy that does not learn. No dropout acts on
-either. `weight` of such a learner is beta.
+The reference is the base: with an adapter the model without it, else, and in a fork, a copy that does not learn. No
+dropout acts on either. `weight` of such a learner is beta.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from engine.training.base import begin_with
 from engine.training.failures import Diverged
 from engine.training.learner import Learner
 from engine.training.objectives import Counts, Examples
+from engine.training.origin import read_origin
 from engine.training.preferences.dpo import score_dpo
 from engine.training.preferences.grpo import group_advantages, score_grpo
 from engine.training.preferences.judge import Judge, open_judge
@@ -51,7 +52,8 @@ class PreferenceLearner(Learner):
         self.source, self.settings = trainer.source, trainer.recipe.preference
         self.sampled: tuple[int, list[dict[str, Any]]] | None = None  # at which step, and what
         self.frozen = None
-        if trainer.adapter is None and trainer.recipe.objective.kind != "reward":
+        moved = trainer.adapter is None or read_origin(trainer.run).run  # a fork's own weights may hold an adapter
+        if moved and trainer.recipe.objective.kind != "reward":
             model, _ = begin_with(trainer.model.config, trainer.recipe.base, 0)
             self.frozen = model.to(trainer.device).eval().requires_grad_(False)
 

@@ -14,11 +14,14 @@ from engine import load
 from engine.data.seeds import seed_for
 from engine.generation.generate import generate
 from engine.training import Diverged, RunFolder, parse_recipe, read_recipe, set_weight, train
+from engine.training.fork import fork
 from engine.training.preferences.judge import open_judge, rewards_of, running_rewards
-from engine.training.preferences.learners import PolicyLearner, PpoLearner, means_of
+from engine.training.preferences.learners import PolicyLearner, PpoLearner, PreferenceLearner, means_of
 from engine.training.preferences.rollouts import draw_answers
 from engine.training.preferences.rules import RULES
 from engine.training.trainer import Trainer
+from tests.engine.training.starting import start
+from tests.engine.training.test_kills import reached, wait
 from tests.engine.training.test_trainer import trainer
 
 torch.set_num_threads(1)
@@ -44,7 +47,8 @@ context = 128
 every = 1
 held_out_every = 2
 held_out_batches = 1
-snapshots = 3
+snapshots = 5
+latest_every = 1
 [preference]
 answers = 4
 answer_tokens = 24
@@ -201,3 +205,33 @@ def test_what_cannot_be_learned_is_refused_in_a_sentence(tmp_path: Path) -> None
 def started(asked: Any, folder: Path) -> tuple[Any, ...]:
     made = trainer(recipe(folder.parent, "dpo"), folder)
     return asked, RunFolder(folder.parent / "other"), made.plan, made.peers
+
+
+def test_a_policy_that_is_killed_goes_on_to_the_same_bits(tmp_path: Path) -> None:
+    asked = recipe(tmp_path, "ppo", "lora")
+    list(train(asked, tmp_path / "whole"))
+    killed = RunFolder(tmp_path / "killed")
+    process = start(tmp_path / "ppo.toml", killed.path)
+    wait(killed, 2)
+    process.kill()
+    process.join()
+    assert reached(killed) < 4
+    list(train(asked, killed.path))
+    ours, theirs = weights(killed.path), weights(tmp_path / "whole")
+    assert all(torch.equal(tensor, theirs[name]) for name, tensor in ours.items())
+    assert killed.read_samples() == RunFolder(tmp_path / "whole").read_samples()
+
+
+def test_a_fork_of_a_policy_has_the_same_reference_and_the_same_past(tmp_path: Path) -> None:
+    asked = recipe(tmp_path, "dpo", "lora")
+    list(train(asked, tmp_path / "parent"))
+    parent = RunFolder(tmp_path / "parent")
+    step = next(kept for kept in parent.snapshot_steps() if 0 < kept < 4)
+    fork("parent", step, "child", folder=tmp_path)
+    child = RunFolder(tmp_path / "child")
+    list(train(read_recipe(child.recipe), child.path))
+    assert child.read_samples()[: step + 1] == parent.read_samples()[: step + 1]
+    learner = trainer(read_recipe(child.recipe), child.path).learner
+    assert isinstance(learner, PreferenceLearner)
+    ids = torch.tensor([load("stories").tokenizer.encode("One day, Anna smiled.").ids])
+    torch.testing.assert_close(learner.reference(ids), load("stories").model(ids))
