@@ -13,16 +13,15 @@ from views.charts.template import AltairChart, colors
 from views.core.theme import Shade, diverging_scale, tokens
 
 LINE, ROW = 88, 30  # characters of a painted line, and its CSS pixels
-WIDTH, HEIGHT = 215, 110  # CSS pixels of a curve
-COLUMNS = 4
+WIDTH, HEIGHT = 280, 170  # CSS pixels of a curve with its axes
 CURVES = {  # by its name in the metrics
-    "reward": "reward", "kl": "KL from the base, nats an answer", "entropy": "entropy, nats a token",
+    "reward": "reward", "kl": "KL, nats an answer", "entropy": "entropy, nats a token",
     "clip_fraction": "share of clipped tokens", "length": "tokens of an answer", "margin": "margin",
     "chosen_reward": "implicit reward of chosen", "rejected_reward": "implicit reward of rejected", "beta": "β",
     "held_out_loss": "held-out loss", "held_out_accuracy": "held-out accuracy", "held_out_margin": "held-out margin",
     "held_out_reward": "held-out reward", "held_out_kl": "held-out KL, nats an answer",
     "held_out_length": "tokens of a held-out answer", "held_out_watched": "watched, on held-out prompts",
-    "held_out_distinct": "different pairs of words, held out",
+    "held_out_distinct": "distinct pairs of words",
 }  # fmt: skip
 
 
@@ -64,18 +63,16 @@ def curve_table(metrics: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["step", "measure", "value"])
 
 
-def draw_curves(table: pd.DataFrame, shade: Shade) -> AltairChart:
-    """A small chart a measure, each with an axis of its own."""
+def draw_curve(table: pd.DataFrame, shade: Shade) -> AltairChart:
+    """The curve of one measure of `curve_table`."""
     return (
-        alt.Chart(table, width=WIDTH, height=HEIGHT)
+        alt.Chart(table, height=HEIGHT, title=str(table["measure"].iloc[0]))
         .mark_line(point={"size": 14}, color=colors(shade)["attention"])
         .encode(
-            x=alt.X("step:Q", title="step"),
+            x=alt.X("step:Q", title=None, axis=alt.Axis(tickCount=5)),
             y=alt.Y("value:Q", title=None, scale=alt.Scale(zero=False)),
             tooltip=["measure", "step", alt.Tooltip("value", format=".6g")],
         )
-        .facet(alt.Facet("measure:N", title=None, sort=list(CURVES.values())), columns=COLUMNS)
-        .resolve_scale(y="independent")
     )
 
 

@@ -18,7 +18,7 @@ from pages.controls.share.links import as_text
 from pages.controls.train.held_out_rows import open_result
 from pages.controls.train.run_table import PACE
 from pages.controls.train.session import Session, may_read
-from views.adapt.preferences import curve_table, draw_curves, draw_kl, draw_next_tokens
+from views.adapt.preferences import WIDTH, curve_table, draw_curve, draw_kl, draw_next_tokens
 from views.charts.show import show_altair
 
 SHOWN = 10  # next tokens
@@ -41,7 +41,10 @@ def draw_policy(session: Session, name: str) -> None:
     def follow() -> None:
         curves = curve_table(run.read_metrics())
         if not curves.empty:
-            show_altair(partial(draw_curves, curves), key="policy curves")
+            with st.container(horizontal=True, gap="small"):
+                for measure, curve in curves.groupby("measure", sort=False):
+                    with st.container(width=WIDTH):
+                        show_altair(partial(draw_curve, curve), key=f"policy {measure}")
         samples = run.read_samples()
         if samples and not may_read(session, name, recipe):
             st.caption("The answers to held-out prompts are shown to whoever brought these.")
