@@ -123,14 +123,17 @@ def plain_loop(model: Any, source: Source) -> Callable[[], float]:
 
     def step() -> float:
         ids, targets = next(batches)
-        loss = model(ids, labels=targets, shift_labels=targets, use_cache=False).loss
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimiser.step()
-        optimiser.zero_grad()
-        return float(loss.detach())
+        return take_step(model, optimiser, model(ids, labels=targets, shift_labels=targets, use_cache=False).loss)
 
     return step
+
+
+def take_step(model: Any, optimiser: torch.optim.Optimizer, loss: torch.Tensor) -> float:
+    loss.backward()
+    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    optimiser.step()
+    optimiser.zero_grad()
+    return float(loss.detach())
 
 
 def learned(model: torch.nn.Module) -> int:

@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from bench.finetuning import SMALL, write_base
+from bench.finetuning import SMALL, take_step, write_base
 from bench.paired import Row, paired
 from bench.training import opened
 from engine.data.stories import story
@@ -79,15 +79,7 @@ def trl_step(folder: Path, source: PreferredAnswers) -> Callable[[], float]:
     optimiser = torch.optim.AdamW(policy.parameters(), lr=RATE, fused=True)
     batches = cycle([inputs_of(source, step) for step in range(1, 33)])
 
-    def step() -> float:
-        loss = trainer.compute_loss(policy, next(batches))
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(policy.parameters(), 1.0)
-        optimiser.step()
-        optimiser.zero_grad()
-        return float(loss.detach())
-
-    return step
+    return lambda: take_step(policy, optimiser, trainer.compute_loss(policy, next(batches)))
 
 
 def inputs_of(source: PreferredAnswers, step: int) -> dict[str, torch.Tensor]:

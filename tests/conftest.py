@@ -68,6 +68,14 @@ def fresh_server(tmp_path: "Path") -> Iterator[str]:
         yield address
 
 
+@pytest.fixture
+def empty_server(tmp_path: "Path", monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """A fresh one, where nobody has trained anything."""
+    monkeypatch.setenv("LOUPE_RUNS", str(tmp_path / "runs"))
+    with served(UVICORN, "/health", tmp_path / "log") as address:
+        yield address
+
+
 @pytest.fixture(scope="session")
 def streamlit_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of Loupe under `streamlit run app.py`."""

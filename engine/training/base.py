@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from engine.checkpoints import load
+from engine.checkpoints import Checkpoint, load
 from engine.checkpoints.assemble import build_without_memory
 from engine.checkpoints.load import OpenedModel, find_place, open_model, open_tokenizer
 from engine.checkpoints.locate import path_exists
@@ -149,12 +149,16 @@ class Transfer:
         return f"Tensors of the base {self.base}: {told}."
 
 
+def load_base(name: str) -> Checkpoint:
+    how = find_opening(name)
+    return load(how.source, config=how.config, rename=how.rename)
+
+
 def begin_with(config: ModelConfig, name: str, seed: int) -> tuple[Transformer, Transfer]:
     """A model with the weights of a base, of its head too where that is of the same kind and size; the others are drawn
     as `initialise` does. Raises ValueError where the base is made of something else."""
     check_base(name, config)
-    how = find_opening(name)
-    checkpoint = load(how.source, config=how.config, rename=how.rename)
+    checkpoint = load_base(name)
     head, family = checkpoint.config.head.kind, checkpoint.family
     model, theirs = build_without_memory(config), checkpoint.model.state_dict()
     del checkpoint  # so that each of its tensors goes once it is copied

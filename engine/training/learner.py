@@ -37,18 +37,23 @@ class Learner:
         outputs, smoothing = self.trainer.compilation.forward(**part.inputs), self.recipe.objective.smoothing
         return score(outputs, part, shares_of(part.counts, whole), smoothing, self.weight)
 
+    def evaluate(self, part: Examples, whole: Counts) -> dict[str, Tensor]:
+        """The same of what is held out: of the model as it is, with no labels smoothed."""
+        outputs = self.trainer.compilation.eager(**part.inputs)
+        return score(outputs, part, shares_of(part.counts, whole), language_weight=self.weight)
+
+    def held_out(self, batches: int) -> list[Examples]:
+        return self.trainer.held_out(batches)
+
     @torch.no_grad()
     def measure(self, batches: int) -> dict[str, float]:
         """The scores on what is held out, each a mean over all targets of `batches`."""
-        trainer = self.trainer
-        held_out = trainer.held_out(batches)
+        held_out = self.held_out(batches)
         whole = sum((examples.counts for examples in held_out), Counts(0))
         totals: dict[str, Tensor] = {}
         for examples in held_out:
-            examples = examples.to(trainer.device)
-            with trainer.plan.context():
-                outputs = trainer.compilation.eager(**examples.inputs)
-                scores = score(outputs, examples, shares_of(examples.counts, whole), language_weight=self.weight)
+            with self.trainer.plan.context():
+                scores = self.evaluate(examples.to(self.trainer.device), whole)
             for name, value in scores.items():
                 totals[name] = totals.get(name, torch.zeros((), dtype=torch.float64)) + value.cpu()
         return {name: float(value) for name, value in totals.items()}

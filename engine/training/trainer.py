@@ -109,6 +109,7 @@ class Trainer:
         if recipe.train.parts == "lora":
             found = read_transfer(run.path)
             self.adapter = attach_adapter(self.model, recipe, () if found is None else found.new)
+        self.acting = None if self.adapter is None else AdaptedRun({self.adapter: 1.0}, self.device)
         changed = self.adapter is not None or recipe.objective.kind in LEARNERS
         forward, at_once = self._forward(), recipe.machine.compile == "on"
         self.compilation = Compilation(forward, self.device, peers, plan.compile and not changed, at_once)
@@ -140,7 +141,7 @@ class Trainer:
 
     def adapted(self) -> AbstractContextManager[object]:
         """In it the adapter acts, where there is one."""
-        return nullcontext() if self.adapter is None else active(AdaptedRun({self.adapter: 1.0}, self.device))
+        return nullcontext() if self.acting is None else active(self.acting)
 
     @property
     def result(self) -> Transformer:

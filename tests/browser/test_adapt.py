@@ -1,28 +1,18 @@
 """The page Adapt in a real browser: a checkpoint is taken further, and what has changed of it is measured."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-import pytest
-
-from tests.browser.harness import UVICORN, choose, expect, served, settle
+from tests.browser.harness import choose, expect, settle
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
 
-@pytest.fixture(scope="module")
-def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("LOUPE_RUNS", str(tmp_path_factory.mktemp("runs")))
-        with served(UVICORN, "/health", tmp_path_factory.mktemp("server") / "log") as found:
-            yield found
-
-
 def test_a_head_learns_on_a_body_that_stays_and_both_are_compared(
-    open_page: "Callable[..., Page]", address: str
+    open_page: "Callable[..., Page]", empty_server: str
 ) -> None:
-    page = open_page(f"{address}/checkpoint?model=stories-bert")
+    page = open_page(f"{empty_server}/checkpoint?model=stories-bert")
     page.get_by_role("link", name="Fine-tune this").click()
     page.wait_for_url("**/adapt*")
     page.wait_for_selector(".lab[data-state=finished]")  # the recorded run

@@ -2,33 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-import pytest
 from playwright.sync_api import expect
 
-from tests.browser.harness import UVICORN, served, settle
+from tests.browser.harness import settle
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
 
-@pytest.fixture(scope="module")
-def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("LOUPE_RUNS", str(tmp_path_factory.mktemp("runs")))
-        with served(UVICORN, "/health", tmp_path_factory.mktemp("server") / "log") as found:
-            yield found
-
-
 def test_answers_are_ranked_by_keys_and_a_policy_learns_from_them(
-    open_page: Callable[..., Page], address: str
+    open_page: Callable[..., Page], empty_server: str
 ) -> None:
-    page = open_page(f"{address}/adapt?way=Preferences&stage=Rank")
+    page = open_page(f"{empty_server}/adapt?way=Preferences&stage=Rank")
     page.get_by_role("button", name="Draw answers").click()
     progress = page.get_by_test_id("stProgress")
-    pairs = page.get_by_text("Your pairs").locator("..").locator("..")
+    pairs = page.get_by_text("Your pairs").locator("..")
     expect(progress).to_contain_text("1 of ")
     for key, asked, made in (("1", 2, 1), ("2", 3, 2), ("3", 4, 2), ("u", 3, 2), ("1", 4, 3)):
         page.keyboard.press(key)
@@ -40,7 +31,7 @@ def test_answers_are_ranked_by_keys_and_a_policy_learns_from_them(
     page.get_by_text("All of these are ranked.").wait_for()
     page.reload()
     page.get_by_text("All of these are ranked.").wait_for()  # as it was left
-    page.goto(f"{address}/adapt?way=Preferences&stage=Policy&learner=DPO&pairs=mine")
+    page.goto(f"{empty_server}/adapt?way=Preferences&stage=Policy&learner=DPO&pairs=mine")
     page.wait_for_selector(".lab[data-state=finished]")  # the recorded run
     page.get_by_text("Answers to held-out prompts").wait_for()
     page.get_by_role("button", name="Play").click()

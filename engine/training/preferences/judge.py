@@ -7,10 +7,10 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, device
 
-from engine.checkpoints import Checkpoint, load
+from engine.checkpoints import Checkpoint
 from engine.model.transformer import Transformer
 from engine.tokenizers import Tokenizer
-from engine.training.base import find_opening
+from engine.training.base import load_base
 from engine.training.preferences.rollouts import Answers
 from engine.training.preferences.rules import RULES
 
@@ -32,8 +32,7 @@ def open_judge(name: str, tokenizer: Tokenizer, where: device) -> Judge:
 def open_reward_model(name: str, tokenizer: Tokenizer) -> Checkpoint:
     """Raises ValueError as `open_judge` does."""
     try:
-        how = find_opening(name)
-        checkpoint = load(how.source, config=how.config, rename=how.rename)
+        checkpoint = load_base(name)
     except (OSError, ValueError) as error:
         raise ValueError(
             f"preference.reward must be a rule ({', '.join(RULES)}) or a reward model that is here, and {error}"

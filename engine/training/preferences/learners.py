@@ -9,6 +9,7 @@ dropout acts on either. `weight` of such a learner is beta.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cached_property
@@ -24,6 +25,7 @@ from engine.training.base import begin_with
 from engine.training.failures import Diverged
 from engine.training.learner import Learner
 from engine.training.objectives import Counts, Examples
+from engine.training.objectives.padding import pad_rows, real
 from engine.training.origin import read_origin
 from engine.training.preferences.dpo import score_dpo
 from engine.training.preferences.grpo import group_advantages, score_grpo
@@ -37,7 +39,7 @@ from engine.training.sources.preferences import AnsweredPairs, PreferredAnswers
 if TYPE_CHECKING:
     from engine.training.trainer import Trainer
 
-KEPT = ("ids", "real", "answer")
+KEPT = ("ids", "padding", "answer")  # of the inputs of a batch
 
 
 def next_of(values: Tensor) -> Tensor:
@@ -51,6 +53,7 @@ class PreferenceLearner(Learner):
         assert isinstance(trainer.source, PreferredAnswers)
         self.source, self.settings = trainer.source, trainer.recipe.preference
         self.sampled: tuple[int, list[dict[str, Any]]] | None = None  # at which step, and what
+        trainer.model.eval()  # no dropout, in training either
         self.frozen = None
         moved = trainer.adapter is None or read_origin(trainer.run).run  # a fork's own weights may hold an adapter
         if moved and trainer.recipe.objective.kind != "reward":
@@ -82,17 +85,12 @@ class PreferenceLearner(Learner):
             self.trainer.model, prompts, self.settings.answer_tokens, seed, temperature, ends, self.policy
         )
         rows = [torch.tensor((*prompt, *answer)) for prompt, answer in zip(prompts, drawn, strict=True)]
-        width = max(map(len, rows))
-        ids = torch.full((len(rows), width), self.source.fill)
-        place = torch.arange(width)
-        for row, whole in zip(ids, rows, strict=True):
-            row[: len(whole)] = whole
-        lengths, begins = (torch.tensor([len(each) for each in all_of]) for all_of in (rows, prompts))
-        real = place < lengths[:, None]
+        ids, stands = pad_rows(rows, self.source.fill), real(rows)
+        answer = stands & (torch.arange(ids.shape[1]) >= torch.tensor([len(prompt) for prompt in prompts])[:, None])
         read = tokenizer.decode
         texts = [(read(p, special=False), read(a, special=False)) for p, a in zip(prompts, drawn, strict=True)]
         where = self.trainer.device
-        return Answers(ids.to(where), real.to(where), (real & (place >= begins[:, None])).to(where), texts)
+        return Answers(ids.to(where), stands.to(where), answer.to(where), texts)
 
     def examine(self, answers: Answers) -> dict[str, Tensor]:
         """What is seen of answers, one by one (answer,): "kl" in nats of all tokens by k1, "length" in tokens, and
@@ -134,9 +132,9 @@ class PreferenceLearner(Learner):
         ]
 
     def measure(self, batches: int) -> dict[str, float]:
-        """How well held-out answers that are preferred are foretold, and the means of what is seen of the answers to
-        the prompts that are shown; "distinct" is the share of different ones among their pairs of words (Li et al.
-        2016, section 3.1)."""
+        """The scores on what is held out, by policies how well preferred answers are foretold, and the means of what is
+        seen of the answers to the prompts that are shown; "distinct" is the share of different ones among their pairs
+        of words (Li et al. 2016, section 3.1)."""
         return super().measure(batches) | means_of(self.samples())
 
 
@@ -155,11 +153,11 @@ def means_of(samples: list[dict[str, Any]]) -> dict[str, float]:
 
 def as_examples(pairs: AnsweredPairs) -> Examples:
     """Each pair is a row, whose one answer is that the first text is the better one."""
-    inputs = {name: getattr(pairs, name) for name in KEPT} | {"padding": pairs.real}
+    inputs = {"ids": pairs.ids, "padding": pairs.real, "answer": pairs.answer}
     return Examples(inputs, torch.zeros(len(pairs.ids), dtype=torch.long))
 
 
-class PairLearner(PreferenceLearner):
+class PairLearner(PreferenceLearner, ABC):
     def batch(self, step: int) -> Examples:
         return as_examples(self.source.draw_pairs(step))
 
@@ -168,22 +166,17 @@ class PairLearner(PreferenceLearner):
         ids, real, answer = (part.inputs[name].flatten(0, 1) for name in KEPT)
         return {name: value * share for name, value in self.compare(ids, real, answer).items()}
 
+    @abstractmethod
     def compare(self, ids: Tensor, real: Tensor, answer: Tensor) -> dict[str, Tensor]:
         """The scores of texts (row pos), chosen and rejected ones in turn."""
-        raise NotImplementedError
 
-    @torch.no_grad()
-    def measure(self, batches: int) -> dict[str, float]:
-        """The scores on held-out pairs, and the means of what is seen of the answers to the prompts that are shown."""
+    def held_out(self, batches: int) -> list[Examples]:
         fit, size = self.source.shelves["held_out"].fit.tolist(), self.recipe.batch.size
-        fit = fit[: batches * size]
-        totals: dict[str, float] = {}
-        for begin in range(0, len(fit), size):
-            part = as_examples(self.source.answered("held_out", fit[begin : begin + size])).to(self.trainer.device)
-            with self.trainer.plan.context():
-                scores = self.score(part, Counts(len(fit), rows=len(fit)))
-            totals = {name: totals.get(name, 0.0) + float(value) for name, value in scores.items()}
-        return totals | means_of(self.samples())
+        begins = range(0, min(len(fit), batches * size), size)
+        return [as_examples(self.source.answered("held_out", fit[begin : begin + size])) for begin in begins]
+
+    def evaluate(self, part: Examples, whole: Counts) -> dict[str, Tensor]:
+        return self.score(part, whole)
 
 
 class RewardLearner(PairLearner):
@@ -211,7 +204,7 @@ class DpoLearner(PairLearner):
 # --- From answers of its own ---
 
 
-class PolicyLearner(PreferenceLearner):
+class PolicyLearner(PreferenceLearner, ABC):
     """Answers that the policy draws at each step, and what they are worth."""
 
     def __init__(self, trainer: Trainer) -> None:
@@ -235,9 +228,9 @@ class PolicyLearner(PreferenceLearner):
             reference = self.log_probs(self.reference, answers.ids, answers.real)
             return self.prepare(answers, rewards, reference, step)
 
+    @abstractmethod
     def prepare(self, answers: Answers, rewards: Tensor, reference: Tensor, step: int) -> Examples:
         """What all turns learn from."""
-        raise NotImplementedError
 
     def see(self, answers: Answers, rewards: Tensor, log_probs: Tensor, reference: Tensor, step: int) -> None:
         """Notes what the answers of a step are like. Raises Diverged where they have left the reference too far."""
@@ -258,7 +251,7 @@ class PolicyLearner(PreferenceLearner):
             )
 
     def examples(self, answers: Answers, **more: Tensor) -> Examples:
-        inputs = {"ids": answers.ids, "real": answers.real, "padding": answers.real, "answer": answers.answer, **more}
+        inputs = {"ids": answers.ids, "padding": answers.real, "answer": answers.answer, **more}
         return Examples(inputs, torch.zeros(len(answers.ids), dtype=torch.long))
 
     def with_seen(self, scores: Mapping[str, Tensor], share: float) -> dict[str, Tensor]:
@@ -302,7 +295,7 @@ class PpoLearner(PolicyLearner):
         return self.examples(answers, **{name: getattr(rollout, name) for name in ROLLOUT})
 
     def score(self, part: Examples, whole: Counts) -> dict[str, Tensor]:
-        logits, values = self.read(part.inputs["ids"], part.inputs["real"])
+        logits, values = self.read(part.ids, part.inputs["padding"])
         rollout = Rollout(**{name: part.inputs[name] for name in ROLLOUT})
         log_probs = log_probs_of(logits[:, :-1], next_of(part.ids))
         settings = self.settings
@@ -328,12 +321,12 @@ class GrpoLearner(PolicyLearner):
 
     def score(self, part: Examples, whole: Counts) -> dict[str, Tensor]:
         given, settings = part.inputs, self.settings
-        log_probs = self.log_probs(self.policy, given["ids"], given["real"])
+        log_probs = self.log_probs(self.policy, part.ids, given["padding"])
         scores = score_grpo(
             log_probs, given["log_probs"], given["reference"], given["advantages"], next_of(given["answer"]),
             self.weight, settings.clip, settings.weighted_kl,
         )  # fmt: skip
-        scores["approx_kl"] = scores.pop("kl")
+        scores["k3"] = scores.pop("kl")  # "kl" is that of whole answers
         return self.with_seen(scores, part.counts.rows / max(whole.rows, 1))
 
 

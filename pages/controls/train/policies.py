@@ -9,7 +9,9 @@ import pandas as pd
 import streamlit as st
 import torch
 
+from engine.checkpoints import Checkpoint
 from engine.runtime import library
+from engine.tokenizers import Encoding
 from engine.training import Recipe
 from engine.training.preferences.kl import kl_of
 from engine.training.recipe_file import read_recipe
@@ -92,6 +94,16 @@ def draw_shift(recipe: Recipe, weights: Path) -> None:
     show_altair(partial(draw_next_tokens, tokens[tokens["position"] == at]), key="next tokens")
 
 
+def encode(checkpoint: Checkpoint, text: str) -> Encoding:
+    """Raises ValueError where the text has no token or too many."""
+    assert checkpoint.tokenizer is not None
+    encoding = checkpoint.tokenizer.encode(text)
+    most = min(LONGEST, checkpoint.config.context)
+    if not 1 <= len(encoding.ids) <= most:
+        raise ValueError(f"the text must have 1 to {most} tokens, got {len(encoding.ids):,}; change it.")
+    return encoding
+
+
 @st.cache_data(max_entries=64, show_spinner="Comparing the next tokens …")
 @torch.no_grad()
 def shift(
@@ -102,10 +114,7 @@ def shift(
     many."""
     ours, theirs = open_result(weights, stamp), library.checkpoint(base)
     assert theirs.tokenizer is not None
-    encoding = theirs.tokenizer.encode(text)
-    most = min(LONGEST, theirs.config.context)
-    if not 1 <= len(encoding.ids) <= most:
-        raise ValueError(f"the text must have 1 to {most} tokens, got {len(encoding.ids):,}; change it.")
+    encoding = encode(theirs, text)
     ids = torch.tensor([encoding.ids])
     logits = {"base": theirs.model(ids).float(), "result": ours.model(ids).float()}
     kl = kl_of(logits["result"], logits["base"])[0].tolist()

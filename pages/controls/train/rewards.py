@@ -16,14 +16,13 @@ from engine.training.recipe_file import read_recipe
 from engine.training.sources.preferences import PreferredAnswers
 from pages.controls.share.links import as_text
 from pages.controls.train.held_out_rows import open_result
-from pages.controls.train.policies import draw_texts
+from pages.controls.train.policies import draw_texts, encode
 from pages.controls.train.run_state import newest_weights
 from pages.controls.train.session import Session, may_read
 from views.adapt.preferences import draw_painted, painted_table
 from views.charts.show import show_altair
 
 WORST = 8  # rows of the table
-LONGEST = 256  # tokens of a text that is painted
 TEXT = "One day, Tom lost his red ball. He was sad. Then his friend found it, and Tom smiled. They were happy."
 
 
@@ -92,10 +91,6 @@ def worst_pairs(table: pd.DataFrame) -> pd.DataFrame:
 def paint(weights: Path, stamp: int, text: str) -> pd.DataFrame:
     """`painted_table` of a text. Raises ValueError where it has no token or too many."""
     checkpoint = open_result(weights, stamp)
-    assert checkpoint.tokenizer is not None
-    encoding = checkpoint.tokenizer.encode(text)
-    most = min(LONGEST, checkpoint.config.context)
-    if not 1 <= len(encoding.ids) <= most:
-        raise ValueError(f"the text must have 1 to {most} tokens, got {len(encoding.ids):,}; change it.")
+    encoding = encode(checkpoint, text)
     rewards = running_rewards(checkpoint.model, torch.tensor(encoding.ids))
     return painted_table(encoding.pieces, rewards.tolist())
