@@ -68,12 +68,13 @@ def fresh_server(tmp_path: "Path") -> Iterator[str]:
         yield address
 
 
-@pytest.fixture
-def empty_server(tmp_path: "Path", monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """A fresh one, where nobody has trained anything."""
-    monkeypatch.setenv("LOUPE_RUNS", str(tmp_path / "runs"))
-    with served(UVICORN, "/health", tmp_path / "log") as address:
-        yield address
+@pytest.fixture(scope="module")
+def empty_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The same, started for the tests of a file, where nobody has trained anything."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LOUPE_RUNS", str(tmp_path_factory.mktemp("runs")))
+        with served(UVICORN, "/health", tmp_path_factory.mktemp("server") / "log") as address:
+            yield address
 
 
 @pytest.fixture(scope="session")

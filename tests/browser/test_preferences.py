@@ -25,6 +25,7 @@ def test_answers_are_ranked_by_keys_and_a_policy_learns_from_them(
         page.keyboard.press(key)
         expect(progress).to_contain_text(f"{asked} of ")
         expect(pairs).to_contain_text(f"Your pairs {made}")
+    settle(page)  # the label of the next part counts what is left, and another label is another part
     page.get_by_text("that are left by a rule").click()
     page.get_by_text("def happy_words(prompt: str, answer: str)").wait_for()
     page.get_by_role("button", name="Rank by this rule").click()
@@ -39,7 +40,7 @@ def test_answers_are_ranked_by_keys_and_a_policy_learns_from_them(
     page.wait_for_selector(".lab[data-state=running]", timeout=60_000)
     beta = page.get_by_role("slider", name="β of this run, from its next step on")
     beta.wait_for()
-    page.get_by_role("button", name="Stop").click()
+    page.locator(".lab").get_by_role("button", name="Stop").click()  # Streamlit has one of that name too
     page.wait_for_selector(".lab[data-state=stopped]", timeout=60_000)
     settle(page)
     page.get_by_text("Before and after: what has changed of the base").click()
