@@ -227,7 +227,12 @@ def grid(rows: Sequence[Run], shown: str) -> None:
     names = [run.name for run in rows]
     overlaid = st.session_state.get(OVERLAID, [])
     ticked = [names.index(name) for name in overlaid if name in names]
-    st.session_state[KEY] = {"selection": {"rows": ticked, "columns": [], "cells": []}}
+    selected = st.session_state.get(KEY, {"selection": {"rows": [], "columns": [], "cells": []}})["selection"]
+    elsewhere = any(row >= len(names) or names[row] != shown for row, _ in selected["cells"])
+    if elsewhere or set(selected["rows"]) != set(ticked):
+        # only then: what the table is told takes back what a visitor has chosen in it meanwhile
+        cells = [] if elsewhere else list(selected["cells"])
+        st.session_state[KEY] = {"selection": {"rows": ticked, "columns": [], "cells": cells}}
 
     def select() -> None:
         selection = st.session_state[KEY].selection
