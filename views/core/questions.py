@@ -61,6 +61,8 @@ Layer = Annotated[int, Axis("layer")]
 Head = Annotated[int, Axis("head")]
 Pos = Annotated[int, Axis("pos")]  # position of a query
 Key = Annotated[int, Axis("key")]  # position of a key
+Row = Annotated[int, Axis("row")]  # of the head's logits: a position, an end of an answer, or the whole text
+Vocab = Annotated[int, Axis("vocab")]  # what the head chooses among: tokens, classes, colours or positions
 
 
 class Context(Protocol):

@@ -68,12 +68,42 @@ class RunContext:
             "head": own.config.attention.heads,
             "pos": len(own.pieces),
             "key": len(source.pieces),
+            "row": len(self.rows),
+            "vocab": len(self.lanes[-1].pieces) if self.answers else self.model.config.outputs,
         }
         return range(sizes[axis])
 
     def labels(self, axis: str, query: Query) -> Sequence[str] | None:
         own, source = self.lanes_of(query)
-        return {"pos": own.pieces, "query": own.pieces, "key": source.pieces}.get(axis)
+        return {"pos": own.pieces, "query": own.pieces, "key": source.pieces, "row": self.rows}.get(axis)
+
+    @property
+    def answers(self) -> bool:
+        """Tells whether the head points to where an answer starts and ends."""
+        return self.model.config.head.kind == "span"
+
+    @property
+    def rows(self) -> Sequence[str]:
+        """What each row of the head's logits is about."""
+        if self.answers:
+            return ("start", "end")
+        once = self.model.config.head.kind == "sequence"
+        return ("picture" if self.trace.pictures else "whole text",) if once else self.lanes[-1].pieces
+
+    def likeliest(self, row: int, count: int) -> list[int]:
+        """The candidates with the greatest logits at a row, the first first."""
+        logits = self.trace["logits"][0]
+        logits = logits.mT if self.answers else logits
+        return (logits if logits.dim() == 1 else logits[row]).topk(count).indices.tolist()
+
+    def name_candidate(self, id: int) -> str:
+        """Name of what the head chooses among: a token, a class, a colour or a position."""
+        if self.answers:
+            return f"{id + 1} {self.lanes[-1].pieces[id]}"
+        checkpoint = self.checkpoint
+        pieces = checkpoint.tokenizer.pieces if checkpoint.tokenizer else ()
+        names = checkpoint.labels if self.model.config.head.over_classes else pieces
+        return names[id] if id < len(names) else f"#{id}"
 
     def script(self, imports: Imports, lines: Sequence[str], only: tuple[str, ...] | None = None) -> str:
         """Lines behind those that bind `trace`, of all hooks or of some `only`."""
