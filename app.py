@@ -24,6 +24,7 @@ GROUPS = {
         st.Page(WALKTHROUGH, title="Walkthrough", url_path="home", visibility="hidden"),
         st.Page(WALKTHROUGH, title="Walkthrough", url_path="walkthrough", visibility=at_name),
         st.Page("pages/explore/attention.py", title="Attention", url_path="attention"),
+        st.Page("pages/explore/logit_lens.py", title="Logit lens", url_path="logit_lens"),
         st.Page("pages/explore/generate.py", title="Generate", url_path="generate"),
         st.Page("pages/explore/compare.py", title="Compare", url_path="compare"),
     ],

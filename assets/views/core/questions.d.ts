@@ -16,6 +16,7 @@ export interface Queries {
   costs: { begun: Array<number> };
   curve: { run: string };
   delete: { run: string };
+  depth: { row: number; candidate: number };
   difference: { attention: string; heads: [[number, number], [number, number]]; rows: [number, number]; columns: [number, number]; cells?: number };
   edit_continuation: {};
   edit_ground: { side: string; focus: string; layer: number; head: number; without?: number | null; rows?: [number, number] | null };
@@ -31,6 +32,7 @@ export interface Queries {
   head_scores: { side: string; focus?: string };
   kept: { layer: number; head: number };
   layer: { side: string; layer: number };
+  lens: {};
   lines: { side: string; heads: Array<[number, number]>; least: number; focus?: string; pos?: number | null; key?: number | null };
   live: { run: string; cursor?: object };
   matrix: { hook: string; head?: number | null; moved?: "length" | "share" | null };
@@ -85,6 +87,7 @@ export interface Answers {
   costs: { arrays: { cached: NamedArray; again: NamedArray; bytes: NamedArray }; [entry: string]: any };
   curve: { arrays: Record<string, NamedArray>; [entry: string]: any };
   delete: { arrays: Record<string, NamedArray>; [entry: string]: any };
+  depth: { arrays: { probability: NamedArray; rank: NamedArray }; [entry: string]: any };
   difference: { arrays: { weight: NamedArray; at: NamedArray }; [entry: string]: any };
   edit_continuation: { arrays: Record<string, NamedArray>; [entry: string]: any };
   edit_ground: { arrays: Record<string, NamedArray>; [entry: string]: any };
@@ -100,6 +103,7 @@ export interface Answers {
   head_scores: { arrays: { previous: NamedArray; duplicate: NamedArray; induction: NamedArray; first: NamedArray; own: NamedArray; entropy: NamedArray; distance: NamedArray; copying: NamedArray; positional: NamedArray; strongest: NamedArray; last: NamedArray }; [entry: string]: any };
   kept: { arrays: { "pattern.full": NamedArray; "pattern.window": NamedArray; "pattern.blocks": NamedArray; "pattern.nearest": NamedArray; "pattern.quantized": NamedArray }; [entry: string]: any };
   layer: { arrays: Record<string, NamedArray>; [entry: string]: any };
+  lens: { arrays: Record<string, NamedArray>; [entry: string]: any };
   lines: { arrays: { layer: NamedArray; head: NamedArray; query: NamedArray; key: NamedArray; weight: NamedArray }; [entry: string]: any };
   live: { arrays: Record<string, NamedArray>; [entry: string]: any };
   matrix: { arrays: Record<string, NamedArray>; [entry: string]: any };

@@ -1,0 +1,100 @@
+"""The logit lens: what a model would say if it stopped before a block (nostalgebraist 2020, "interpreting GPT: the
+logit lens"; Belrose et al. 2023, section 2).
+
+The residual stream into each block goes through the final norm and the head as the last one does. Layer 0 is the
+embedding, the last layer the model's own logits, with all that edits did to them; edits of the final norm or the head
+itself act on that last layer only.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from engine.analysis.effects import log_probabilities
+from engine.model.config import ModelConfig
+from engine.model.transformer import Transformer
+from engine.runtime.trace import Trace
+
+
+@dataclass(frozen=True)
+class Lens:
+    """`ids` and `probability` are layer row candidate, the likeliest first; `kl` (layer row) is KL(end || layer) in
+    bits: what is lost by stopping there."""
+
+    ids: Tensor
+    probability: Tensor
+    kl: Tensor
+
+
+@dataclass(frozen=True)
+class Depth:
+    """One candidate at one row through all layers: `probability`, and `rank`, 1 for the likeliest (layer each)."""
+
+    probability: Tensor
+    rank: Tensor
+
+
+def lens_logits(model: Transformer, trace: Trace, layer: int) -> Tensor:
+    """Logits of the first text at a layer, 0 to the number of blocks: pos vocab or pos class; 1 class of a head that
+    answers once; 2 pos (start and end) of one that points into the text.
+
+    Raises ValueError for a model without a head, and for a layer that it does not have.
+    """
+    config = model.config
+    check_lens(config)
+    if not 0 <= layer <= config.layers:
+        raise ValueError(f"layer must be from 0 to {config.layers}, got {layer}.")
+    logits = trace["logits"] if layer == config.layers else read_stream(model, trace, layer)
+    rows = logits[0] if "pos" in trace.dims("logits") else logits[:1]
+    return rows.mT if config.head.kind == "span" else rows
+
+
+@torch.no_grad()
+def read_stream(model: Transformer, trace: Trace, layer: int) -> Tensor:
+    """What the head gives for the stream into block `layer`, with the axes of the model's logits."""
+    stack, side = (model, "") if model.config.encoder is None else (model.decoder, "decoder.")
+    stream = stack.final_norm(trace[f"{side}blocks.{layer}.resid_pre"])
+    padding = trace.padding if trace.target is None else trace.target_padding
+    read = trace.ids if trace.target is None or model.config.rereads else trace.target
+    return model.heads(stream[:, trace.logits_at], padding, trace.logits_at, None if trace.pictures else read)[0]
+
+
+def check_lens(config: ModelConfig) -> None:
+    """Raises ValueError for a model whose layers cannot be read as probabilities."""
+    if config.head.kind == "none":
+        raise ValueError("This model has no head, so no layer of it says anything; choose one that predicts.")
+    if config.link == "identity":
+        raise ValueError("This model's head gives scores, which are no probabilities; choose one that predicts.")
+
+
+def log_layer(model: Transformer, trace: Trace, layer: int) -> Tensor:
+    """Log probabilities at a layer, row candidate, in nats and float64."""
+    return torch.stack([log_probabilities(row, model.config.link) for row in lens_logits(model, trace, layer)])
+
+
+def logit_lens(model: Transformer, trace: Trace, count: int = 5) -> Lens:
+    """The `count` likeliest candidates of every layer and row, and how far each is from the end."""
+    layers, choices = model.config.layers, lens_logits(model, trace, model.config.layers).shape[-1]
+    end = log_layer(model, trace, layers)
+    found = []
+    for layer in (log_layer(model, trace, one) for one in range(layers + 1)):  # all at once would be many bytes
+        top = layer[:, :choices].exp().topk(min(count, choices))
+        kl = torch.where(end.isneginf(), 0.0, end.exp() * (end - layer)).sum(-1).clamp(min=0) / math.log(2)
+        found.append((top.indices, top.values.float(), kl.float()))
+    ids, probability, kl = map(torch.stack, zip(*found, strict=True))
+    return Lens(ids, probability, kl)
+
+
+def candidate_depth(model: Transformer, trace: Trace, row: int, id: int) -> Depth:
+    """Follows candidate `id` (a token, class or position) at `row` from the embedding to the end."""
+    rows, choices = lens_logits(model, trace, model.config.layers).shape
+    if not (0 <= row < rows and 0 <= id < choices):
+        raise ValueError(f"a candidate must be in row 0..{rows - 1} and 0..{choices - 1}, got {row} and {id}.")
+    depths = range(model.config.layers + 1)
+    layers = torch.stack([log_layer(model, trace, layer)[row, :choices] for layer in depths])
+    own = layers[:, id : id + 1]
+    return Depth(own[:, 0].exp().float(), 1 + (layers > own).sum(-1))

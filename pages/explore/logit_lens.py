@@ -1,0 +1,8 @@
+"""Logit lens: what the model would say if it stopped before a block."""
+
+from engine.analysis.logit_lens import check_lens
+from pages.controls.run_page import run_page
+from views.logit_lens.charts import CHARTS
+from views.logit_lens.questions import LENS
+
+run_page("Logit lens", "logit_lens", LENS, CHARTS, check=lambda run: check_lens(run.model.config))

@@ -1,0 +1,45 @@
+"""The page Logit lens without a browser: its controls, what a link restores, and what it cannot show."""
+
+from pathlib import Path
+
+from streamlit.testing.v1 import AppTest
+
+from engine.runtime import library
+
+APP = str(Path(__file__).parents[2] / "app.py")
+
+
+def opened(**address: str) -> AppTest:
+    app = AppTest.from_file(APP, default_timeout=60)
+    for name, value in address.items():
+        app.query_params[name] = value
+    app.switch_page("pages/explore/logit_lens.py").run()
+    assert not app.exception, app.exception
+    return app
+
+
+def test_the_page_opens_on_what_comes_next_and_follows_what_is_chosen() -> None:
+    app = opened(model="stories", text="Max gave the ball.")
+    row, candidate = app.selectbox(key_of(app, "position")), app.selectbox(key_of(app, "candidate"))
+    trace = library.traces.trace("stories", library.checkpoint("stories").tokenizer.encode("Max gave the ball."))
+    assert row.value == len(trace["logits"][0]) - 1
+    assert candidate.value == int(trace["logits"][0, -1].argmax())
+    row.set_value(1).run()
+    assert app.query_params["row"] == "1"
+    candidate = app.selectbox(key_of(app, "candidate"))
+    assert candidate.value == int(trace["logits"][0, 1].argmax())
+    second = candidate.options[1]
+    candidate.select(second).run()
+    pieces = library.checkpoint("stories").tokenizer.pieces
+    assert pieces[int(app.query_params["candidate"])] == second
+
+
+def key_of(app: AppTest, label: str) -> str:
+    return next(one.key for one in app.selectbox if one.label == label)
+
+
+def test_a_link_restores_the_place_and_says_what_it_cannot() -> None:
+    app = opened(model="stories", text="Max gave the ball.", row="2", candidate="7")
+    assert [app.selectbox(key_of(app, label)).value for label in ("position", "candidate")] == [2, 7]
+    app = opened(model="stories", text="Max gave the ball.", row="x", candidate="7")
+    assert "row is 'x' and must be a whole number" in app.info[0].value
