@@ -1,10 +1,11 @@
-"""The Streamlit script: page config and the navigation table, the whole app at a glance."""
+"""The Streamlit script: page config and navigation, of the pages that pages/controls/menu.py finds."""
 
 from pathlib import Path
 from typing import Literal
 
 import streamlit as st
 
+from pages.controls.menu import entries
 from views.core.component import begin
 from views.core.turns import turns
 
@@ -13,31 +14,20 @@ ABOUT = "**Loupe**, a laboratory for looking inside transformers. What is drawn 
 
 # Streamlit opens its default page at "/" only. The first page shall open at its own name too, as every other
 # page does, and at /home: so it stands here three times, and the menu shows the one that the address asks for.
-WALKTHROUGH = "pages/explore/walkthrough.py"
-named = (st.context.url or "").endswith("/walkthrough")
+first, *others = entries()
+named = (st.context.url or "").endswith(f"/{first.address}")
 at_root: Literal["hidden", "visible"] = "hidden" if named else "visible"
 at_name: Literal["hidden", "visible"] = "visible" if named else "hidden"
 
 GROUPS = {
-    "Explore": [
-        st.Page(WALKTHROUGH, title="Walkthrough", url_path="first", default=True, visibility=at_root),
-        st.Page(WALKTHROUGH, title="Walkthrough", url_path="home", visibility="hidden"),
-        st.Page(WALKTHROUGH, title="Walkthrough", url_path="walkthrough", visibility=at_name),
-        st.Page("pages/explore/attention.py", title="Attention", url_path="attention"),
-        st.Page("pages/explore/logit_lens.py", title="Logit lens", url_path="logit_lens"),
-        st.Page("pages/explore/generate.py", title="Generate", url_path="generate"),
-        st.Page("pages/explore/compare.py", title="Compare", url_path="compare"),
-    ],
-    "Train": [
-        st.Page("pages/train/lab.py", title="Train a model", url_path="train"),
-        st.Page("pages/train/adapt.py", title="Adapt a model", url_path="adapt"),
-    ],
-    "Models": [
-        st.Page("pages/inspect/checkpoint.py", title="Open a model", url_path="checkpoint"),
-        st.Page("pages/inspect/architecture.py", title="Anatomy", url_path="architecture"),
-        st.Page("pages/inspect/long_sequences.py", title="Long context", url_path="long_sequences"),
-    ],
+    first.group: [
+        st.Page(first.path, title=first.title, url_path="first", default=True, visibility=at_root),
+        st.Page(first.path, title=first.title, url_path="home", visibility="hidden"),
+        st.Page(first.path, title=first.title, url_path=first.address, visibility=at_name),
+    ]
 }
+for entry in others:
+    GROUPS.setdefault(entry.group, []).append(st.Page(entry.path, title=entry.title, url_path=entry.address))
 # Streamlit marks the present page in an open menu only; its name stands behind that of its menu too.
 PRESENT = """<style>[data-testid="stTopNav"] .rc-overflow-item:nth-child(%d) [data-testid="stTopNavSection"] p
 {opacity:1}[data-testid="stTopNav"] .rc-overflow-item:nth-child(%d) [data-testid="stTopNavSection"] p::after

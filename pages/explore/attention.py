@@ -23,6 +23,8 @@ from views.core.run_context import RUN
 from views.walkthrough.walkthrough import Lane, lanes
 from views.what_if.questions import WHAT_IF
 
+MENU = {"title": "Attention", "address": "attention", "place": 2, "opens": True}
+
 picture = view("attention")
 TABLE = [asdict(score) | {"focus": "attn"} for score in SCORES]
 TABLE += [asdict(score) | {"focus": "cross_attn"} for score in CROSS_SCORES]

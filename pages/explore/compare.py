@@ -15,6 +15,11 @@ from views.compare.compare import compare
 from views.compare.pair import Shown, match_attentions
 from views.core.component import courier, plotly_address, view
 
+MENU = {
+    "title": "Compare", "address": "compare", "place": 5,
+    "hides": {"sides together": "swap, copy, add"},
+}  # fmt: skip
+
 PICTURE = "compare"
 picture = view("compare", events=("silence",))
 

@@ -19,6 +19,15 @@ from views.generate.session import Writing
 from views.generate.streaming import Live
 from views.generate.surprise_cache import Measured
 
+MENU = {
+    "title": "Generate", "address": "generate", "place": 4, "opens": True,
+    "hides": {
+        "method": "method", "min_p": "min-p", "typical_p": "typical", "repetition_penalty": "repetition penalty",
+        "penalty_alpha": "degeneration penalty", "candidates": "candidates", "most": "maximum tokens",
+        "stop_at": "stop string", "seed": "seed",
+    },
+}  # fmt: skip
+
 ABOVE = {"beam": draw_beam, "temperature": draw_temperature, "prompting": draw_prompting, "surprise": draw_surprise}
 BELOW = {"cache": draw_cache}
 picture = view("generate", events=("interrupt", "link", "branch", "look", "open", "measured"))

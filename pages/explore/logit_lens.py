@@ -5,4 +5,6 @@ from pages.controls.run_page import run_page
 from views.logit_lens.charts import CHARTS
 from views.logit_lens.questions import LENS
 
+MENU = {"title": "Logit lens", "address": "logit_lens", "place": 3, "opens": True}
+
 run_page("Logit lens", "logit_lens", LENS, CHARTS, check=lambda run: check_lens(run.model.config))

@@ -23,6 +23,8 @@ from views.walkthrough.questions import WALKTHROUGH, WalkthroughContext
 from views.walkthrough.walkthrough import Lane, Outcome, lanes, walkthrough
 from views.what_if.questions import WHAT_IF
 
+MENU = {"title": "Walkthrough", "address": "walkthrough", "place": 1, "opens": True}
+
 PICTURE = "walkthrough"
 UNNAMED = ("LABEL_0",)  # what transformers calls the only class of a head that nobody named
 picture = view("walkthrough", events=("append", "again"))

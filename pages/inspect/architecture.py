@@ -39,6 +39,14 @@ from views.charts.standalone import chart_file
 from views.core.component import courier, view
 from views.core.shown_tables import TABLES, ShownTables
 
+MENU = {
+    "title": "Anatomy", "address": "architecture", "place": 2, "opens": True,
+    "hides": {
+        "against": "compare with", "switches": "switches and sizes", "published": "as published", "batch": "batch",
+        "number": "numbers in", "length": "length",
+    },
+}  # fmt: skip
+
 FIRST = "bert-base"  # the model a visitor meets
 NOBODY = "nothing"
 SIZES = {"layers": "layers", "d_model": "width, d", "heads": "heads", "d_mlp": "MLP width"}

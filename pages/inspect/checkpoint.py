@@ -36,6 +36,11 @@ from views.charts.show import charts_wait
 from views.checkpoint import checkpoint as drawn
 from views.checkpoint.weights import matrix_rows
 
+MENU = {
+    "title": "Open a model", "address": "checkpoint", "place": 1, "opens": True,
+    "hides": {"numbers": "precision", "own files": "your files", "actions": "other pages, export"},
+}  # fmt: skip
+
 WALKTHROUGH, ATTENTION = "pages/explore/walkthrough.py", "pages/explore/attention.py"
 GENERATE, COMPARE = "pages/explore/generate.py", "pages/explore/compare.py"
 ARCHITECTURE = "pages/inspect/architecture.py"

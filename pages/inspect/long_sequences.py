@@ -24,6 +24,14 @@ from views.long_sequences.codegen import cost_lines
 from views.long_sequences.patterns import kept_patterns
 from views.long_sequences.questions import QUESTIONS, PatternContext
 
+MENU = {
+    "title": "Long context", "address": "long_sequences", "place": 3, "opens": True,
+    "hides": {
+        "length": "length", "window": "window", "block": "block", "k": "k", "subspaces": "sub-spaces", "codes": "codes",
+        "lists": "lists", "probes": "probes", "rerank": "re-ranked", "measuring": "measuring",
+    },
+}  # fmt: skip
+
 AUTOMATIC = 1024  # positions up to which is measured without being asked
 NARROW = 256  # d_model up to which that takes a moment; a wider model is measured at the shortest length
 DRAWN = 128  # positions of the patterns

@@ -9,6 +9,8 @@ from pages.controls.train.laboratory import draw_laboratory, training_session
 from pages.controls.train.preferences import draw_preferences
 from pages.controls.train.session import ADAPTED
 
+MENU = {"title": "Adapt a model", "address": "adapt", "place": 2}
+
 honour_link({})
 session, way = training_session(ADAPTED), choose_way()
 if way == "Preferences":

@@ -7,6 +7,11 @@ from pages.controls.train.laboratory import draw_laboratory, training_session
 from pages.controls.train.recipe_plan import FIRST, plan_training
 from pages.controls.train.session import RECORDED
 
+MENU = {
+    "title": "Train a model", "address": "train", "place": 1,
+    "hides": {"task row": "task, seed, name", "recipe open": "every option", "own data": "your data"},
+}  # fmt: skip
+
 honour_link({})
 session, plan = training_session(RECORDED), plan_training()
 draw_laboratory(session, plan, RECORDED if st.session_state.task == FIRST else None)  # it learned that one

@@ -1,0 +1,1 @@
+"""Logit lens: what a model would say before every block."""

@@ -13,6 +13,7 @@ from urllib.parse import urlencode
 import streamlit as st
 
 from engine.runtime import library
+from pages.controls.menu import hideable
 from pages.controls.model_input.model_input import EMPTY, KEPT, field_value, seed
 
 VERSION = 1
@@ -35,38 +36,8 @@ HIDEABLE = OF_A_RUN | {
     "temperature": "output temperature",
     "top_k": "top-k",
     "top_p": "top-p",
-    "method": "method",
-    "min_p": "min-p",
-    "typical_p": "typical",
-    "repetition_penalty": "repetition penalty",
-    "penalty_alpha": "degeneration penalty",
-    "candidates": "candidates",
-    "most": "maximum tokens",
-    "stop_at": "stop string",
-    "seed": "seed",
     "what if": "what if …",
-    "against": "compare with",
-    "switches": "switches and sizes",
-    "published": "as published",
-    "batch": "batch",
-    "number": "numbers in",
-    "numbers": "precision",
-    "own files": "your files",
-    "actions": "other pages, export",
-    "length": "length",
-    "window": "window",
-    "block": "block",
-    "k": "k",
-    "subspaces": "sub-spaces",
-    "codes": "codes",
-    "lists": "lists",
-    "probes": "probes",
-    "rerank": "re-ranked",
-    "measuring": "measuring",
-    "sides together": "swap, copy, add",
-    "task row": "task, seed, name",
-    "recipe open": "every option",
-    "own data": "your data",
+    **hideable(),
 }
 SIDES = {
     f"{letter}_{field}": f"{letter.upper()}: {name}"

@@ -19,6 +19,7 @@ from engine.training.link import pack_recipe
 from engine.training.recipe_file import read_recipe
 from engine.training.runs import Run, runs
 from engine.training.status import ACTIVE
+from pages.controls.menu import entries
 from pages.controls.share.links import as_text
 from pages.controls.train.questions import delete_run, fork_run, order_run, rename_run, restore_run
 from pages.controls.train.session import Session, runs_place
@@ -34,14 +35,7 @@ STATES = {
     "new": "not begun", "preparing": "preparing", "running": "training", "queued": "waiting", "paused": "paused",
     "stopped": "stopped", "finished": "finished", "failed": "failed", "killed": "ended",
 }  # fmt: skip
-PAGES = {
-    "Walkthrough": "pages/explore/walkthrough.py",
-    "Attention": "pages/explore/attention.py",
-    "Generate": "pages/explore/generate.py",
-    "Open a model": "pages/inspect/checkpoint.py",
-    "Anatomy": "pages/inspect/architecture.py",
-    "Long context": "pages/inspect/long_sequences.py",
-}
+PAGES = {entry.title: entry.path for entry in entries() if entry.opens}
 COMPARE = "pages/explore/compare.py"
 
 

@@ -1,0 +1,51 @@
+"""The menu: every script below pages/ says in one line of its own where it stands there. Nothing else lists the pages.
+
+    MENU = {"title": "Compare", "address": "compare", "place": 5, "hides": {"sides together": "swap, copy, add"}}
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+
+PAGES = Path(__file__).resolve().parents[1]
+GROUPS = {"explore": "Explore", "train": "Train", "inspect": "Models"}  # folder -> menu
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A page: `place` counts within its menu, `opens` says that its address takes a model, and `hides` names what its
+    links can hide from students, by key."""
+
+    path: str
+    group: str
+    title: str
+    address: str
+    place: int
+    opens: bool = False
+    hides: Mapping[str, str] = field(default_factory=dict)
+
+
+@cache
+def entries() -> tuple[Entry, ...]:
+    """All pages in the order of the menu. Raises ValueError for a script that does not say where it stands."""
+    found = [read_entry(path, group) for folder, group in GROUPS.items() for path in (PAGES / folder).glob("*.py")]
+    order = list(GROUPS.values())
+    return tuple(sorted(found, key=lambda entry: (order.index(entry.group), entry.place)))
+
+
+def read_entry(path: Path, group: str) -> Entry:
+    """Reads MENU without running the page."""
+    said = path.relative_to(PAGES.parent).as_posix()
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "MENU":
+            return Entry(said, group, **ast.literal_eval(node.value))
+    raise ValueError(f"expected MENU in {said}, got none; add MENU = {{'title': ..., 'address': ..., 'place': ...}}")
+
+
+def hideable() -> dict[str, str]:
+    """What links of any page can hide, by key."""
+    return {key: name for entry in entries() for key, name in entry.hides.items()}
