@@ -18,9 +18,9 @@ from views.attention.attention import attention
 from views.attention.charts import CHARTS
 from views.attention.questions import ATTENTION
 from views.core.component import courier, plotly_address, view
+from views.core.lanes import Lane, lanes
 from views.core.questions import Page, Query
 from views.core.run_context import RUN
-from views.walkthrough.walkthrough import Lane, lanes
 from views.what_if.questions import WHAT_IF
 
 MENU = {"title": "Attention", "address": "attention", "place": 2, "opens": True}

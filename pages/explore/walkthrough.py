@@ -18,9 +18,10 @@ from pages.controls.share.links import honour_link
 from pages.controls.share.run_export import fields_of, run_export
 from pages.controls.what_if.experiment import event_value, what_if
 from views.core.component import courier, view
+from views.core.lanes import Lane, lanes
 from views.core.run_context import RUN
 from views.walkthrough.questions import WALKTHROUGH, WalkthroughContext
-from views.walkthrough.walkthrough import Lane, Outcome, lanes, walkthrough
+from views.walkthrough.walkthrough import Outcome, walkthrough
 from views.what_if.questions import WHAT_IF
 
 MENU = {"title": "Walkthrough", "address": "walkthrough", "place": 1, "opens": True}

@@ -92,7 +92,7 @@ def turn_to(page: "Page", title: str) -> None:
 
 def shows(page: "Page", view: str, trace: "Trace", model: str = "stories") -> None:
     """Waits until a view has drawn the run of a trace, whose digest it names."""
-    from views.walkthrough.walkthrough import digest
+    from views.core.lanes import digest
 
     page.wait_for_selector(f'.{view}[data-ready="{digest(model, trace)}"]')
 

@@ -24,8 +24,8 @@ from tests.pages.test_attention_long import mine  # noqa: F401
 from tests.pages.test_attention_long import text as numbers
 from tests.pages.test_compare import opened
 from tests.pages.test_take import asked, ran, view
+from views.core.lanes import lanes
 from views.core.payload import unpack
-from views.walkthrough.walkthrough import lanes
 
 pytestmark = pytest.mark.long
 

@@ -36,9 +36,9 @@ from pages.controls.what_if.experiment_link import (
     unlinkable_sentence,
 )
 from tests.pages.mounted import mounted
+from views.core.lanes import digest
 from views.core.payload import Named, unpack
 from views.core.questions import Page
-from views.walkthrough.walkthrough import digest
 from views.what_if.questions import WHAT_IF
 
 ROOT = Path(__file__).parents[2]

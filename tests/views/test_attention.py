@@ -13,8 +13,8 @@ from engine.runtime.run import run
 from engine.runtime.trace import Trace
 from engine.tokenizers.encoding import Encoding
 from views.attention import attention as view
+from views.core.lanes import lanes
 from views.core.payload import Named, pack, unpack
-from views.walkthrough.walkthrough import lanes
 
 SMALL = ModelConfig(vocab_size=40, context=64, d_model=16, layers=3, attention=Attention(heads=2), mlp=MLP(32))
 MANY = ModelConfig(vocab_size=80, context=64, d_model=48, layers=12, attention=Attention(heads=12), mlp=MLP(48))

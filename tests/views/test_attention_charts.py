@@ -11,10 +11,10 @@ from engine.runtime.run import run
 from views.attention.charts import CHARTS
 from views.attention.questions import ATTENTION
 from views.core.codegen import Fields
+from views.core.lanes import lanes
 from views.core.matrix_files import Matrix, columns
 from views.core.questions import Page
 from views.core.run_context import RunContext
-from views.walkthrough.walkthrough import lanes
 
 TEXT = "Max gave the ball."
 

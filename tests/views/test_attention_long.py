@@ -24,9 +24,9 @@ from engine.tokenizers.encoding import Encoding
 from tests.engine import tiny
 from views.attention.long import ACROSS, OVERVIEWS, TILE, Head, LongContext, at_rest, attention_long, long_context
 from views.attention.long_questions import LONG
+from views.core.lanes import lanes
 from views.core.payload import Named, unpack
 from views.core.questions import Page
-from views.walkthrough.walkthrough import lanes
 
 pytestmark = pytest.mark.long
 

@@ -20,7 +20,7 @@ from tests.engine import tiny
 from tests.views.test_attention_long import LENGTH, SMALL, TWO, asked, ids, looked_at
 from views.attention.long import LongContext, long_context
 from views.attention.questions import FEWEST, LONGEST, TEXTS
-from views.walkthrough.walkthrough import lanes
+from views.core.lanes import lanes
 
 pytestmark = pytest.mark.long
 

@@ -12,10 +12,10 @@ from engine.analysis.sinks import column, describe_sink
 from engine.inputs.readers import pictures, read_picture, read_pixels, read_text, read_translation
 from engine.runtime.run import run
 from views.attention.questions import ATTENTION
+from views.core.lanes import lanes
 from views.core.payload import Named, unpack
 from views.core.questions import Page
 from views.core.run_context import RunContext
-from views.walkthrough.walkthrough import lanes
 
 PLACE = {"side": "", "focus": "attn"}
 ASKED = [name for name, one in ATTENTION.questions.items() if one.make_script is None]

@@ -9,9 +9,9 @@ from engine.inputs.readers import read_text
 from engine.runtime.run import run
 from tests.engine import tiny
 from views.attention.questions import ATTENTION
+from views.core.lanes import lanes
 from views.core.run_context import RunContext
 from views.core.table_files import Table
-from views.walkthrough.walkthrough import lanes
 
 
 def test_the_bias_of_a_head_that_the_text_does_not_change_is_this_heads() -> None:

@@ -17,9 +17,9 @@ from views.compare import compare as page
 from views.compare.pair import Compared, Shown, match_attentions
 from views.compare.questions import Comparison, carry
 from views.compare.texts import over_texts
+from views.core.lanes import digest, lanes
 from views.core.payload import Named, unpack
 from views.core.questions import Page
-from views.walkthrough.walkthrough import digest, lanes
 
 FIRST, SECOND = "Max gave the red ball to Anna.", "Max gave the blue ball to Lily."
 

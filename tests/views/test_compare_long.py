@@ -28,9 +28,9 @@ from views.compare.pair import Compared, Shown, match_attentions
 from views.compare.questions import Comparison
 from views.compare.tables import Looked, difference, matrix, pattern
 from views.compare.tiles import about_pair, carry_long, cut
+from views.core.lanes import lanes
 from views.core.payload import Named, unpack
 from views.core.questions import Page
-from views.walkthrough.walkthrough import lanes
 
 pytestmark = pytest.mark.long
 

@@ -10,8 +10,8 @@ from engine.runtime.overview_cache import LongRun
 from engine.runtime.run import run
 from tests.views.test_effects import read_by
 from views.attention.long import LongContext, long_context
+from views.core.lanes import lanes
 from views.core.payload import Named, unpack
-from views.walkthrough.walkthrough import lanes
 from views.what_if.effects import effects
 from views.what_if.effects_long import asked_later_long, effects_long
 from views.what_if.paint_ground import painted_on, painted_on_long

@@ -33,8 +33,8 @@ from engine.inputs.readers import Reading, pictures, read_infill, read_picture, 
 from engine.runtime import library
 from engine.runtime.run import run
 from tests.views.test_effects import read_by
+from views.core.lanes import lanes
 from views.core.payload import unpack
-from views.walkthrough.walkthrough import lanes
 from views.what_if.edit_sources import to_form
 from views.what_if.edit_words import Terms, in_words
 from views.what_if.experiment import Editable, EditableValue, editable, from_form, panel, spell

@@ -14,8 +14,9 @@ from engine.runtime.run import run
 from views.attention.attention import attention
 from views.core.component import PLOTLY
 from views.core.export import MODULES, Answered, imported_modules, modules, pack_text, rename_imports, self_contained
+from views.core.lanes import lanes
 from views.core.payload import pack
-from views.walkthrough.walkthrough import lanes, walkthrough
+from views.walkthrough.walkthrough import walkthrough
 
 WORDS = "Once upon a time there was a little dog who lost his red ball in the park . "
 GIVEN = re.compile(r'<script type="application/json" id="given">(.*?)</script>', re.DOTALL)

@@ -10,8 +10,8 @@ from engine.inputs.readers import Reading, read_text, read_translation
 from engine.runtime import library
 from engine.runtime.run import run
 from engine.runtime.trace import Trace
+from views.core.lanes import lanes
 from views.core.matrix_files import Matrix, as_csv, as_npz, as_parquet, matrix_of
-from views.walkthrough.walkthrough import lanes
 
 HOOK = "blocks.2.attn.pattern"
 

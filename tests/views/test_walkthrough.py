@@ -18,6 +18,7 @@ from engine.model.transformer import Transformer, initialise
 from engine.runtime.run import run
 from engine.runtime.trace import Trace
 from engine.tokenizers.encoding import Encoding
+from views.core.lanes import digest, lanes
 from views.core.payload import Named, unpack
 from views.core.questions import Page
 from views.walkthrough import walkthrough as view
@@ -34,16 +35,16 @@ def traced(length: int = 6) -> Trace:
 
 def payload(trace: Trace, sampling: Sampling = PLAIN, **more: int) -> tuple[dict, dict[str, Named]]:
     outcome = view.Outcome(distribution(trace["logits"][0], sampling), names=None, sampled=7)
-    lanes = view.lanes(Checkpoint(MODEL), Reading(trace.encoding))
+    stacks = lanes(Checkpoint(MODEL), Reading(trace.encoding))
     scores = {"attn": head_scores(trace)}
-    return unpack(view.walkthrough(trace, lanes, name="tiny", outcome=outcome, scores=scores, notes={}, **more))
+    return unpack(view.walkthrough(trace, stacks, name="tiny", outcome=outcome, scores=scores, notes={}, **more))
 
 
 def asked(trace: Trace, model: Transformer = MODEL, sampling: Sampling = PLAIN, **query: object) -> tuple[dict, dict]:
     """What the page answers to a query of the browser."""
     outcome = view.Outcome(distribution(trace["logits"][0].float(), sampling), names=None)
-    lanes = view.lanes(Checkpoint(model), Reading(trace.encoding))
-    context = WalkthroughContext("tiny", Checkpoint(model), trace, lanes, outcome=outcome, sampling=sampling)
+    stacks = lanes(Checkpoint(model), Reading(trace.encoding))
+    context = WalkthroughContext("tiny", Checkpoint(model), trace, stacks, outcome=outcome, sampling=sampling)
     return unpack(Page((WALKTHROUGH, context)).answer({"trace": context.digest, **query}))
 
 
@@ -104,8 +105,8 @@ def test_what_is_not_there_is_one_sentence(query: dict[str, object]) -> None:
 def test_an_exported_file_explains_cells_that_nobody_clicked() -> None:
     trace = traced()
     outcome = view.Outcome(distribution(trace["logits"][0], PLAIN), names=None)
-    lanes = view.lanes(Checkpoint(MODEL), Reading(trace.encoding))
-    context = WalkthroughContext("tiny", Checkpoint(MODEL), trace, lanes, outcome=outcome)
+    stacks = lanes(Checkpoint(MODEL), Reading(trace.encoding))
+    context = WalkthroughContext("tiny", Checkpoint(MODEL), trace, stacks, outcome=outcome)
     page = Page((WALKTHROUGH, context))
     carried = list(page.carried_queries())
     cells = {(query["row"], query["col"]) for query in carried if query["ask"] == "cell"}
@@ -163,8 +164,8 @@ def test_an_edit_is_named_and_gives_the_run_another_digest() -> None:
     plain = traced()
     edited = run(MODEL, plain.encoding, edits=[AttentionTemperature(2.0)], base=plain)
     assert payload(edited)[0]["edited"] == ["*.temperature"]
-    assert view.digest("tiny", plain) != view.digest("tiny", edited)
-    assert view.digest("tiny", plain) == view.digest("tiny", traced())
+    assert digest("tiny", plain) != digest("tiny", edited)
+    assert digest("tiny", plain) == digest("tiny", traced())
 
 
 def test_what_is_stored_in_half_precision_is_drawn_as_it_is() -> None:
@@ -194,7 +195,7 @@ def test_a_distilled_picture_has_two_rows_before_its_patches() -> None:
     config = ModelConfig(
         1, 6, 16, 1, Attention(2, mask="full"), embedding=Embedding(patches=patches), head=Head("none")
     )
-    (lane,) = view.lanes(Checkpoint(Transformer(config)), Reading(torch.zeros(1, 1, 8, 8)))
+    (lane,) = lanes(Checkpoint(Transformer(config)), Reading(torch.zeros(1, 1, 8, 8)))
     assert list(lane.pieces) == ["[CLS]", "[DIST]", "1, 1", "1, 2", "2, 1", "2, 2"]
     assert lane.grid and lane.grid["offset"] == 2 and lane.special == [True, True, False, False, False, False]
 
@@ -207,7 +208,7 @@ def test_a_picture_that_is_completed_begins_with_a_start_token_and_one_that_is_r
     checkpoint = Checkpoint(Transformer(config), processor=PalettePixels.grey((2, 2), 5))
     read = Encoding.from_ids([5, 0, 1, 2, 3] if completed else [0, 1, 2, 3])
     original = torch.zeros(2, 2, 1) if completed else None
-    (lane,) = view.lanes(checkpoint, Reading(read, original=original, given=3 if completed else 0))
+    (lane,) = lanes(checkpoint, Reading(read, original=original, given=3 if completed else 0))
     assert lane.grid and (lane.grid["side"], lane.grid["predicts"]) == (2, completed)
     assert lane.grid["offset"] == len(lane.pieces) - 4 == int(completed)
     assert lane.grid.get("given") == (3 if completed else None)
@@ -220,8 +221,8 @@ def test_a_picture_that_is_completed_begins_with_a_start_token_and_one_that_is_r
 def test_what_a_text_has_one_of_is_drawn_as_one_row(hook: str, head: Head, width: int) -> None:
     narrow = Embedding(width=6, mapped="tokens") if head.narrow else Embedding()
     trace = run(initialise(Transformer(replace(CONFIG, embedding=narrow, head=head)), 0), Encoding.from_ids(range(5)))
-    lanes = view.lanes(Checkpoint(MODEL), Reading(trace.encoding))
-    _, arrays = unpack(view.walkthrough(trace, lanes, name="", outcome=None, scores={}, notes={}))
+    stacks = lanes(Checkpoint(MODEL), Reading(trace.encoding))
+    _, arrays = unpack(view.walkthrough(trace, stacks, name="", outcome=None, scores={}, notes={}))
     assert arrays[hook].data.shape == (1, width)
     np.testing.assert_array_equal(arrays[hook].data[0], trace[hook][0].numpy())
 
@@ -233,9 +234,9 @@ def test_logits_over_classes_are_drawn_and_those_over_a_vocabulary_are_not() -> 
     answer = Answer(2, 4, 0.0)
     following = distribution(trace["logits"][0].mT, PLAIN)
     outcome = view.Outcome(following, trace.encoding.pieces, "answer", answer=answer, read=trace.encoding)
-    lanes = view.lanes(Checkpoint(model), Reading(trace.encoding))
+    stacks = lanes(Checkpoint(model), Reading(trace.encoding))
     scores = {"attn": head_scores(trace)}
-    header, arrays = unpack(view.walkthrough(trace, lanes, name="qa", outcome=outcome, scores=scores, notes={}))
+    header, arrays = unpack(view.walkthrough(trace, stacks, name="qa", outcome=outcome, scores=scores, notes={}))
     np.testing.assert_array_equal(arrays["logits"].data, trace["logits"][0].numpy())
     assert "logits" not in payload(traced())[1]
     assert header["answer"]["text"] == "#2 #3 #4" and header["count"] == 6

@@ -10,8 +10,8 @@ from torch import Tensor
 
 from engine.analysis.edit_extent import touched_cells, touched_heads
 from engine.runtime.trace import Trace
+from views.core.lanes import Lane, digest, drawable, drawable_axes, lane_header, model_header
 from views.core.payload import pack
-from views.walkthrough.walkthrough import Lane, digest, drawable, drawable_axes, lane_header, model_header
 
 WHOLE = 6 * 2**20  # bytes; of a larger run only one layer comes in full, and every pattern in one byte a weight
 

@@ -25,10 +25,10 @@ from engine.runtime import library
 from engine.runtime.overview_cache import LongRun
 from views.attention.attention import edited_heads
 from views.core.codegen import Fields, quote
+from views.core.lanes import Lane, lane_header, model_header
 from views.core.matrix_files import Matrix
 from views.core.payload import pack
 from views.core.run_context import Moved, RunContext, moved_name
-from views.walkthrough.walkthrough import Lane, lane_header, model_header
 
 TILE = 128  # cells of a tile, along each side
 LARGEST_TILE = 144  # of them, where a view says how many

@@ -54,9 +54,9 @@ from views.attention.questions import (
     table_points,
     table_texts,
 )
+from views.core.lanes import Lane
 from views.core.questions import Answer, Axes, Focus, Head, Key, Layer, Pos, Query, Registry, Side
 from views.core.table_files import Table
-from views.walkthrough.walkthrough import Lane
 
 Span = tuple[int, int]
 

@@ -28,11 +28,11 @@ from engine.inputs.readers import row_and_column as cell_place
 from engine.inputs.samples import sample_runs
 from engine.model.transformer import Transformer
 from views.attention.attention import attention_payload
+from views.core.lanes import Lane, candidate_names
 from views.core.matrix_files import Matrix
 from views.core.questions import Answer, Axes, Focus, Head, Key, Layer, Pos, Registry, Side
 from views.core.run_context import RunContext
 from views.core.table_files import Table
-from views.walkthrough.walkthrough import Lane, candidate_names
 
 TEXTS = 24  # that a pattern is averaged over
 LONGEST = 48  # tokens of each of them

@@ -17,8 +17,8 @@ from views.attention.long import TILE
 from views.compare.long_pair import CELLS
 from views.compare.pair import Compared, Shown, digest_of, shown_in, together
 from views.compare.tiles import cells_across, tile_sides
+from views.core.lanes import lane_header, model_header
 from views.core.payload import pack
-from views.walkthrough.walkthrough import lane_header, model_header
 
 WHOLE = 6 * 2**20  # bytes of all patterns together; of larger runs they come in one byte a weight
 PARTS = (".pattern", ".mask")

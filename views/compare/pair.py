@@ -19,9 +19,9 @@ from engine.inputs.readers import Reading, kind
 from engine.runtime.trace import Trace
 from engine.tokenizers.encoding import Encoding
 from views.attention.long import Focus, Head, LongContext
+from views.core.lanes import Lane, candidate_names, digest
 from views.core.questions import BareContext, Query
 from views.core.run_context import RunContext
-from views.walkthrough.walkthrough import Lane, candidate_names, digest
 
 LISTED = 12  # candidates at every place
 NO_SCRIPT = "What two runs differ in has no script of its own; the page's own Python has both runs."

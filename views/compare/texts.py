@@ -11,7 +11,7 @@ from engine.inputs.samples import samples
 from engine.runtime.run import run
 from engine.tokenizers.encoding import Encoding
 from views.compare.pair import Compared, Shown, match_attentions, vocabulary
-from views.walkthrough.walkthrough import lanes
+from views.core.lanes import lanes
 
 TEXTS = 24
 LONGEST = 48  # tokens of each of them

@@ -14,8 +14,8 @@ import numpy as np
 
 from engine.runtime.trace import Trace
 from views.core.codegen import hook_index
+from views.core.lanes import Lane
 from views.core.table_files import Format, csv_of, npz_of, parquet_of
-from views.walkthrough.walkthrough import Lane
 
 TOKENS = ("pos", "query", "key")  # axes whose places are tokens
 

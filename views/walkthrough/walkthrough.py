@@ -2,97 +2,26 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from engine.analysis.answers import Answer, words
 from engine.analysis.heads import CrossScores, HeadScores
-from engine.checkpoints import Checkpoint
 from engine.generation.sampling import Distribution
-from engine.inputs.processors import PalettePixels
-from engine.inputs.readers import Reading, row_and_column
-from engine.model.config import Link, ModelConfig
-from engine.model.hooks import Axes
-from engine.model.layers.position import infill_positions
+from engine.model.config import Link
 from engine.runtime.trace import Trace
 from engine.tokenizers.encoding import Encoding
+from views.core.lanes import Lane, Reads, candidate_names, digest, drawable, drawable_axes, lane_header, model_header
 from views.core.payload import pack
 
 WHOLE = 6 * 2**20  # bytes; a trace larger than this is sent one layer at a time
 CANDIDATES = 24  # next tokens listed at every position
-ONCE: tuple[Axes, ...] = (("batch", "d_model"), ("batch", "d_embed"), ("batch", "class"))  # a text has one of these
-BEFORE = ("[CLS]", "[DIST]")  # what stands before the patches of a picture
 TOGETHER = 32  # explanations in one answer: a cell in every head and block, so that turning to one asks nothing
 THUMBNAIL = 32  # cells a side of a thumbnail, when the pattern itself is not there
-
-
-def digest(name: str, trace: Trace) -> str:
-    """An unguessable-enough name for one run of one model, the same for the same run."""
-    target = None if trace.target is None else trace.target.tolist()
-    made_of = (name, trace.ids.tolist(), target, [edit.to_dict() for edit in trace.edits])
-    return hashlib.sha256(repr(made_of).encode()).hexdigest()[:16]
-
-
-@dataclass(frozen=True)
-class Lane:
-    """Stack of a model and what it reads: "encoder", "decoder", or "" where there is one stack only.
-
-    `positions` are the two ids of every token where it has two. `grid` is how the rows stand in a picture.
-    """
-
-    side: str
-    config: ModelConfig
-    pieces: Sequence[str]
-    ids: Sequence[int]
-    special: Sequence[bool] = ()
-    segments: Sequence[int] = ()
-    positions: Sequence[Sequence[int]] = ()
-    grid: Mapping[str, Any] | None = None
-
-    @property
-    def prefix(self) -> str:
-        return f"{self.side}." if self.side else ""
-
-
-def lanes(checkpoint: Checkpoint, reading: Reading) -> list[Lane]:
-    """The stacks of a checkpoint with what each reads, the encoder first."""
-    config, read = checkpoint.model.config, reading.read
-    if isinstance(read, Tensor):
-        side = config.embedding.patches.side if config.embedding.patches else 1
-        before = BEFORE[: config.embedding.patches.before if config.embedding.patches else 1]
-        pieces = [*before, *(row_and_column(i, side) for i in range(side**2))]
-        grid = {"side": side, "offset": len(before), "first": " and ".join(before), "predicts": False}
-        return [Lane("", config, pieces, (), special=[*[True] * len(before), *[False] * side**2], grid=grid)]
-    if isinstance(checkpoint.processor, PalettePixels):
-        return [text_lane("", config, read, grid=pixel_grid(checkpoint.processor, reading))]
-    if config.encoder is None:
-        return [text_lane("", config, read)]
-    target = reading.target or Encoding.from_ids([config.encoder.start])
-    return [text_lane("encoder", config.encoder_stack, read), text_lane("decoder", config, target)]
-
-
-def pixel_grid(processor: PalettePixels, reading: Reading) -> Mapping[str, Any]:
-    """Positions of a picture that is completed, behind its start token, or of one that is read whole."""
-    side = processor.image.size[1]
-    if reading.original is None:
-        return {"side": side, "offset": 0, "first": "", "predicts": False}
-    return {"side": side, "offset": 1, "first": "the start token", "predicts": True, "given": reading.given}
-
-
-def text_lane(side: str, config: ModelConfig, read: Encoding, grid: Mapping[str, Any] | None = None) -> Lane:
-    positions: list[list[int]] = []
-    if config.infill is not None and config.positions.axes == 2:
-        positions = infill_positions(torch.tensor([read.ids]), config.infill)[:, 0].tolist()
-    return Lane(side, config, read.pieces, read.ids, read.special, read.segments, positions, grid)
-
-
-Reads = Literal["next", "here", "class", "answer"]
 
 
 @dataclass(frozen=True)
@@ -199,20 +128,6 @@ def answer_header(outcome: Outcome) -> dict[str, Any] | None:
     return {"start": answer.start, "end": answer.end, "text": words(outcome.read, answer), "shares": shares}
 
 
-def lane_header(trace: Trace, lane: Lane) -> dict[str, Any]:
-    prefix = f"{lane.prefix}blocks."
-    return {
-        "pieces": list(lane.pieces),
-        "ids": list(lane.ids),
-        "special": list(lane.special),
-        "segments": list(lane.segments),
-        "positions": [list(one) for one in lane.positions],
-        "grid": lane.grid,
-        "hooks": sorted({h.removeprefix(prefix).split(".", 1)[1] for h in trace if h.startswith(prefix)}),
-        "model": stack_header(lane.config),
-    }
-
-
 def encoder_output(trace: Trace) -> str:
     """The hook that holds what the decoder's cross-attention reads."""
     ends = (".resid_post", "norm2.out", "final_norm.out")
@@ -230,19 +145,6 @@ def layer_payload(trace: Trace, layer: int, side: str = "") -> bytes:
 def layer_arrays(trace: Trace, layer: int, side: str = "") -> dict[str, Tensor]:
     prefix = f"{side}.blocks.{layer}." if side else f"blocks.{layer}."
     return {h: drawable(trace, h) for h in trace if h.startswith(prefix)}
-
-
-def drawable(trace: Trace, hook: str) -> Tensor:
-    """Takes one text's values, as float32 or bool, with two axes at least."""
-    value = trace[hook]
-    value = value[0] if trace.dims(hook)[0] == "batch" else value
-    value = value[None] if trace.dims(hook) in ONCE else value
-    return value if value.dtype == torch.bool else value.float()
-
-
-def drawable_axes(axes: Axes) -> Axes:
-    """The axes of what `drawable` gives."""
-    return ("text", *axes[1:]) if axes in ONCE else axes[1:] if axes[0] == "batch" else axes
 
 
 def all_thumbnails(trace: Trace, lane: Lane) -> dict[str, Tensor]:
@@ -279,60 +181,4 @@ def candidates(following: Distribution) -> dict[str, Tensor]:
         "peak": following.scaled.amax(-1),
         "total": following.shares.amax(-1).reciprocal(),  # the sum of e^(scaled - peak): the peak's own term is 1
         "kept_share": following.shares.where(following.in_top_p, 0.0).sum(-1),
-    }
-
-
-def candidate_names(ids: Tensor, pieces: tuple[str, ...] | None, extra: Iterable[int]) -> dict[str, str]:
-    """Text of each listed token as it is drawn, by id (as JSON keys are text)."""
-    wanted = {*np.unique(ids.numpy()).tolist(), *extra}
-    known = pieces or ()
-    return {str(i): known[i] if i < len(known) else f"#{i}" for i in sorted(wanted)}
-
-
-def model_header(name: str, config: ModelConfig) -> dict[str, Any]:
-    """Parts that both stacks of a model share, and its head."""
-    head = config.head
-    return {
-        "name": name,
-        "d_model": config.d_model,
-        "vocab": config.outputs,
-        "context": config.context,
-        "norm": config.norm.kind,
-        "norm_place": config.norm.place,
-        "eps": config.norm.eps,
-        "residual": config.residual,
-        "head": head.kind,
-        "read": head.read,
-        "averaged": head.averaged,
-        "pooler": head.pooler,
-        "pooler_activation": head.pooler_activation,
-        "head_scale": head.scale,
-        "head_softcap": head.softcap,
-        "head_activation": head.activation,
-        "embed_scale": config.embedding.scale,
-        "mapped": config.embedding.mapped if config.embedding.width is not None else None,
-    }
-
-
-def stack_header(config: ModelConfig) -> dict[str, Any]:
-    mlp, attention = config.mlp, config.attention
-    return {
-        "layers": config.layers,
-        "distinct": config.distinct or config.layers,
-        "heads": attention.heads,
-        "kv_heads": config.kv_heads,
-        "d_head": config.d_head,
-        "scale": attention.scale,
-        "softcap": attention.softcap,
-        "mask": attention.mask,
-        "crosses": config.encoder is not None,
-        "rereads": config.rereads,
-        "sublayers": config.sublayers,
-        "d_mlp": mlp.d_mlp if mlp else None,
-        "activation": mlp.activation if mlp else None,
-        "gated": bool(mlp and mlp.gated),
-        "positions": config.positions.kind,
-        "pairs": config.positions.pairs or "halves",
-        "turned": config.positions.turned or config.d_head // config.positions.axes,
-        "axes": config.positions.axes,
     }

@@ -28,7 +28,7 @@ from engine.edits import (
     SwapPositions,
     parts,
 )
-from views.walkthrough.walkthrough import Lane
+from views.core.lanes import Lane
 
 QUIET = {"zero": "silenced", "mean": "replaced by their mean over the text", "uniform": "attend evenly"}
 SEEN = {

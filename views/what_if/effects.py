@@ -16,8 +16,8 @@ from engine.inputs.readers import Reading, kind
 from engine.model.config import Link
 from engine.runtime.trace import Trace
 from engine.tokenizers.encoding import Encoding
+from views.core.lanes import Lane, Reads, candidate_names, digest
 from views.core.payload import pack
-from views.walkthrough.walkthrough import Lane, Reads, candidate_names, digest
 from views.what_if.continuation import writes
 
 LISTED = 8  # candidates, by the greater of their two probabilities

@@ -14,8 +14,8 @@ from engine.inputs.readers import Reading
 from engine.runtime.run import run
 from engine.runtime.trace import Trace
 from views.attention.long import Focus, Head, LongContext
+from views.core.lanes import candidate_names
 from views.core.payload import pack
-from views.walkthrough.walkthrough import candidate_names
 from views.what_if.continuation import writes
 from views.what_if.effects import Head as Decides
 from views.what_if.effects import focuses, head_of, in_stream, lane_header, most_changed, position_of_question, shifts

@@ -13,8 +13,8 @@ from engine.edits.experiment import Experiment
 from engine.inputs.readers import GAP, SPAN, Reading, kind, pictures
 from engine.model.layers.lora import Adapter, check_fits
 from engine.runtime.trace import Trace
+from views.core.lanes import Lane
 from views.core.payload import pack
-from views.walkthrough.walkthrough import Lane
 from views.what_if.edit_sources import SOURCES, source, token
 from views.what_if.edit_words import Terms, in_words
 

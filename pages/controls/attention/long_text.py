@@ -30,10 +30,10 @@ from pages.controls.what_if.experiment import (
 from views.attention.long import LongContext, attention_long, long_context
 from views.attention.long_questions import LONG, carry_long
 from views.core.component import plotly_address
+from views.core.lanes import Lane
 from views.core.payload import pack
 from views.core.questions import Page
 from views.core.run_context import RUN
-from views.walkthrough.walkthrough import Lane
 from views.what_if.effects_long import asked_later_long, effects_long
 from views.what_if.experiment import editable
 from views.what_if.paint_ground import painted_on_long

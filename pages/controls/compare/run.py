@@ -25,7 +25,7 @@ from pages.controls.model_input.model_input import reading
 from pages.controls.what_if.experiment import MISFITS, sentence
 from pages.controls.what_if.experiment_link import from_link
 from views.attention.long import LongContext, long_context
-from views.walkthrough.walkthrough import Lane, lanes
+from views.core.lanes import Lane, lanes
 
 LIMIT = max(LONG_TOKENS, MAX_TOKENS)  # tokens of a text
 

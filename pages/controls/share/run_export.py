@@ -11,8 +11,8 @@ from pages.controls.model_input.model_input import FIELDS, Subject, field_value,
 from pages.controls.share.export import Export
 from pages.controls.share.links import NAMED, address_of
 from views.core.codegen import Fields
+from views.core.lanes import Lane
 from views.core.run_context import RunContext
-from views.walkthrough.walkthrough import Lane
 from views.what_if.edit_words import Terms, in_words
 from views.what_if.experiment import spell
 

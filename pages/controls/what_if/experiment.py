@@ -24,8 +24,8 @@ from pages.controls.what_if.edit_kinds import KINDS, Kind, kind_of, place_of
 from pages.controls.what_if.experiment_link import clip, from_link, linkable, to_link, unlinkable_sentence
 from views.checkpoint.checkpoint import plain
 from views.core.component import view
+from views.core.lanes import Lane, digest, lanes
 from views.core.payload import pack
-from views.walkthrough.walkthrough import Lane, digest, lanes
 from views.what_if.continuation import continuations
 from views.what_if.edit_sources import to_form
 from views.what_if.effects import effects, head_of, shift_payload
