@@ -18,9 +18,9 @@ from pages.controls.share.question_chart import Chart, show_question
 from pages.controls.share.run_export import run_context, run_export
 from pages.controls.what_if.experiment import what_if
 from views.core.component import courier
+from views.core.lanes import lanes
 from views.core.questions import Axis, Question, Registry
 from views.core.run_context import RUN, RunContext
-from views.walkthrough.walkthrough import lanes
 from views.what_if.questions import WHAT_IF
 
 MOST_OPTIONS = 50  # in a list to choose from; of a larger vocabulary the likeliest, and what is typed

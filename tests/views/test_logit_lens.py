@@ -9,12 +9,12 @@ from engine import load, run
 from engine.analysis.logit_lens import candidate_depth, logit_lens
 from engine.inputs.readers import read_text
 from views.core.codegen import Fields
+from views.core.lanes import lanes
 from views.core.questions import Page
 from views.core.run_context import RunContext
 from views.core.table_files import Table
 from views.logit_lens.charts import CHARTS
 from views.logit_lens.questions import LENS
-from views.walkthrough.walkthrough import lanes
 
 TEXT = "Max gave the ball."
 
