@@ -85,8 +85,10 @@ def settle(page: "Page") -> None:
 
 def turn_to(page: "Page", title: str) -> None:
     """Chooses another page in the menus of the header."""
-    group = {"Open a model": "Models", "Anatomy": "Models", "Long context": "Models", "Train a model": "Train"}
-    page.get_by_test_id("stTopNavSection").filter(has_text=group.get(title, "Explore")).click()
+    from pages.controls.menu import entries
+
+    group = next(entry.group for entry in entries() if entry.title == title)
+    page.get_by_test_id("stTopNavSection").filter(has_text=group).click()
     page.get_by_test_id("stTopNavDropdownLink").filter(has_text=title).click()
 
 

@@ -1,0 +1,195 @@
+// Pictures of arrays that any Python mounts (pages/controls/figures.py): a matrix, vector strips, tokens, patterns of heads, bars.
+// Ours and no library's because they are the drawings of the other pages, in the same colours and under the same cursor.
+import { at, extent, mountCells } from "../components/cells.js";
+import { mount as mountBars } from "../components/bars.js";
+import { mount as mountHeads } from "../components/headgrid.js";
+import { make } from "../core/dom.js";
+import { number } from "../core/format.js";
+
+const CELL = { least: 3, most: 34 }; // CSS pixels
+const NAMED_FROM = 13; // CSS pixels of a column whose name is written
+const ARROWS = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
+const KINDS = { matrix: cells, strip: cells, tokens, heads, bars }; // (element, emit) -> how a payload is drawn
+
+/**
+ * @typedef {import("../core/payload.js").NamedArray} NamedArray
+ * @typedef {{kind: "matrix" | "strip" | "tokens" | "heads" | "bars", label: string, rows: string[], columns: string[], scale: "unit" | "signed",
+ *   role: string, terms: string[], picked: number[] | null, arrays: Record<string, NamedArray>}} Payload
+ */
+
+/**
+ * Emits "pick" with the place that was clicked, [row, column], [index] or [layer, head].
+ * @param {HTMLElement} root
+ * @param {Payload} data
+ */
+export function mount(root, data, emit) {
+  const element = root.appendChild(make("figure", `figure ${data.kind}`));
+  let draw = KINDS[data.kind](element, emit);
+  const resize = new ResizeObserver(() => draw(data));
+  const view = {
+    update(next) {
+      if (next.kind !== data.kind) {
+        element.replaceChildren();
+        element.className = `figure ${next.kind}`;
+        draw = KINDS[next.kind](element, emit);
+      }
+      data = next;
+      element.setAttribute("aria-label", data.label);
+      draw(data);
+    },
+    destroy() {
+      resize.disconnect();
+      element.remove();
+    },
+  };
+  view.update(data);
+  resize.observe(element);
+  return view;
+}
+
+/** A matrix, or strips: cells between the names of rows and columns; what the pointer or the arrow keys are on is read out below. */
+function cells(element, emit) {
+  const names = make("div", "row-names");
+  const place = make("div", "place");
+  const columns = make("div", "column-names");
+  const readout = make("p", "readout");
+  readout.setAttribute("role", "status");
+  place.tabIndex = 0;
+  place.setAttribute("role", "application");
+  const grid = make("div", "grid");
+  grid.append(names, place, columns);
+  element.append(grid, readout);
+  let canvas = null;
+  let shown = null;
+
+  const read = (where) => {
+    const picked = shown.data.picked;
+    const [row, col] = where ? [where.row, where.col] : (picked ?? []);
+    canvas.mark({ picked: picked && { row: picked[0], col: picked[1] }, lit: where?.col ?? null });
+    readout.textContent = row === undefined ? "" : sentence(shown.data, row, col);
+  };
+  const said = (event, where) => {
+    if (event === "hover") return read(where);
+    shown.data = { ...shown.data, picked: [where.row, where.col] };
+    read(null);
+    emit("pick", shown.data.picked);
+  };
+  place.addEventListener("keydown", (event) => {
+    const move = ARROWS[event.key];
+    if (!move) return;
+    event.preventDefault();
+    const { block, data } = shown;
+    const [row, col] = data.picked ?? [0, 0];
+    const next = [clamp(row + move[0], block.rows), clamp(col + move[1], block.cols)];
+    said("pick", { row: next[0], col: next[1] });
+  });
+
+  return (data) => {
+    const across = element.clientWidth;
+    if (!across) return;
+    const values = data.arrays.values;
+    const [rows, cols] = values.shape;
+    const block = { data: values.data, offset: 0, stride: cols, rows, cols };
+    names.hidden = !data.rows.length;
+    names.replaceChildren(...data.rows.map((name) => label(name)));
+    const room = across - (names.hidden ? 0 : names.offsetWidth + 8);
+    const wide = Math.min(CELL.most, Math.max(CELL.least, Math.floor(room / cols)));
+    const pitch = data.kind === "strip" ? 24 : Math.max(wide, rows <= 40 ? 16 : CELL.least);
+    const width = Math.min(wide * cols, Math.max(room, CELL.least * cols));
+    element.style.setProperty("--pitch", `${pitch}px`);
+    columns.hidden = !data.columns.length || width / cols < NAMED_FROM;
+    columns.style.setProperty("--wide", `${width / cols}px`);
+    columns.replaceChildren(...(columns.hidden ? [] : data.columns.map((name) => label(name))));
+    const max = data.scale === "signed" ? extent(block) : Math.max(1e-12, data.max ?? 1);
+    const drawn = {
+      block, role: data.role, scale: data.scale, max, width, pitch, height: data.kind === "strip" ? 18 : pitch, label: data.label,
+    }; // prettier-ignore
+    shown = { data, block };
+    place.setAttribute("aria-label", data.label);
+    if (canvas) canvas.update(drawn);
+    else canvas = mountCells(place, drawn, said);
+    read(null);
+  };
+}
+
+/** What stands at a cell: where it is, its value, and what that was made of. */
+function sentence({ rows, columns, terms, arrays }, row, col) {
+  const value = (array) => at({ data: array.data, offset: 0, stride: array.shape[1] }, row, col);
+  const where = [rows[row] ?? `row ${row + 1}`, columns[col] ?? `column ${col + 1}`].join(" → ");
+  const made = terms.map((name) => `${name} ${number(value(arrays[`term ${name}`]))}`);
+  return [`${where}: ${number(value(arrays.values))}`, ...made].join("  ·  ");
+}
+
+/** Tokens in a line, each as strongly marked as its value says. */
+function tokens(element, emit) {
+  return ({ rows, picked, arrays, role }) => {
+    const values = arrays.values?.data;
+    const chips = rows.map((piece, i) => {
+      const chip = make("button", "chip", piece);
+      chip.type = "button";
+      chip.setAttribute("aria-pressed", String(picked?.[0] === i));
+      if (values) {
+        chip.style.setProperty("--share", `${Math.round(70 * clampShare(values[i]))}%`);
+        chip.style.setProperty("--role", `var(--${role})`);
+        chip.title = number(values[i]);
+      }
+      chip.addEventListener("click", () => emit("pick", [i]));
+      return chip;
+    });
+    element.replaceChildren(...chips);
+  };
+}
+
+/** Patterns of attention as thumbnails, layers down, heads across. */
+function heads(element, emit) {
+  let grid = null;
+  return ({ arrays, picked }) => {
+    const { data: values, shape } = arrays.values;
+    const [layers, count, rows, cols] = shape;
+    const pattern = (layer, head) => {
+      const block = { data: values, offset: (layer * count + head) * rows * cols, stride: cols, rows, cols };
+      return { block, max: Math.max(extent(block), 1e-12) };
+    };
+    const across = Math.floor((element.clientWidth - 24) / count) - 8;
+    const side = Math.max(20, Math.min(72, across));
+    const next = { layers, heads: count, side, pattern, layer: picked?.[0] ?? -1, head: picked?.[1] ?? -1 };
+    if (grid) return grid.update(next);
+    grid = mountHeads(element.appendChild(make("div")), next, (event, { layer, head }) => {
+      grid.mark({ layer, head });
+      emit("pick", [layer, head]);
+    });
+  };
+}
+
+/** Probabilities, the first on top. */
+function bars(element, emit) {
+  let list = null;
+  return ({ rows, arrays, picked }) => {
+    const entries = rows.map((piece, id) => ({
+      piece,
+      id,
+      probability: arrays.values.data[id],
+      inTopP: true,
+      inTopK: true,
+    }));
+    const next = { rows: entries, open: false, link: "logistic", chosen: picked?.[0] ?? null, idName: "row" };
+    if (list) return list.update(next);
+    list = mountBars(element.appendChild(make("div")), next, (_, { index }) => emit("pick", [index]));
+  };
+}
+
+function label(name) {
+  const element = make("span", "name");
+  const text = make("bdi", "", name);
+  text.title = name;
+  element.append(text);
+  return element;
+}
+
+function clamp(i, size) {
+  return Math.max(0, Math.min(size - 1, i));
+}
+
+function clampShare(x) {
+  return Number.isFinite(x) ? Math.max(0, Math.min(1, x)) : 0;
+}

@@ -1,0 +1,146 @@
+"""Pictures of arrays: arrays and names in, a picture that can be clicked out, in the colours of the reader's theme.
+
+    cell = matrix(trace["blocks.0.attn.pattern"][0, 2], rows=pieces, columns=pieces, key="pattern", label="head 3")
+
+Each returns what was clicked last. `role` is the colour of a quantity (assets/theme/tokens.json): "attention", "query",
+"key", "value", "residual", "probability". docs/components.md shows one of each.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+import numpy as np
+import streamlit as st
+import torch
+
+from views.core.component import view
+from views.core.payload import pack
+
+Numbers = np.ndarray | torch.Tensor
+Scale = Literal["unit", "signed"]
+MOST_CELLS = 2_000_000  # of one picture
+
+mounted = view("figures", events=("pick",))
+
+
+def matrix(
+    values: Numbers,
+    *,
+    key: str,
+    rows: Sequence[str] = (),
+    columns: Sequence[str] = (),
+    scale: Scale = "unit",
+    role: str = "attention",
+    label: str = "matrix",
+    terms: Mapping[str, Numbers] | None = None,
+) -> tuple[int, int] | None:
+    """Row by column, coloured from 0 to the largest, or "signed" around 0. The pointer reads out the value with its
+    `terms`, arrays of the same shape that it was made of. Returns (row, column)."""
+    return draw_cells("matrix", values, key, rows, columns, scale, role, label, terms or {})
+
+
+def strip(
+    values: Numbers, *, key: str, rows: Sequence[str] = (), role: str = "residual", label: str = "vectors"
+) -> tuple[int, int] | None:
+    """Vectors as rows, one a token, signed around 0. Returns (row, component)."""
+    return draw_cells("strip", values, key, rows, (), "signed", role, label, {})
+
+
+def draw_cells(
+    kind: str,
+    values: Numbers,
+    key: str,
+    rows: Sequence[str],
+    columns: Sequence[str],
+    scale: Scale,
+    role: str,
+    label: str,
+    terms: Mapping[str, Numbers],
+) -> tuple[int, int] | None:
+    check_shape("values", values, 2)
+    for name, term in terms.items():
+        if tuple(term.shape) != tuple(values.shape):
+            raise ValueError(f"term {name!r} must have the shape {tuple(values.shape)}, got {tuple(term.shape)}.")
+    check_names("rows", rows, values.shape[0])
+    check_names("columns", columns, values.shape[1])
+    arrays = {"values": values, **{f"term {name}": term for name, term in terms.items()}}
+    told = {"rows": list(rows), "columns": list(columns), "scale": scale, "role": role, "terms": list(terms)}
+    largest = float(as_floats(values).max()) if as_floats(values).numel() else 1.0
+    found = draw(kind, key, label, arrays, told | {"max": largest})
+    return None if found is None else (found[0], found[1])
+
+
+def tokens(
+    pieces: Sequence[str],
+    values: Numbers | None = None,
+    *,
+    key: str,
+    role: str = "attention",
+    label: str = "tokens",
+) -> int | None:
+    """Tokens in a line, marked by `values` in 0..1, one for each. Returns the index."""
+    if values is not None:
+        check_shape("values", values, 1)
+        check_names("pieces", pieces, len(values))
+    arrays = {} if values is None else {"values": values}
+    found = draw("tokens", key, label, arrays, {"rows": list(pieces), "role": role})
+    return None if found is None else found[0]
+
+
+def heads(patterns: Numbers, *, key: str, label: str = "attention of all heads") -> tuple[int, int] | None:
+    """Thumbnails of `patterns`, layer head query key. Returns (layer, head)."""
+    check_shape("patterns", patterns, 4)
+    found = draw("heads", key, label, {"values": patterns}, {})
+    return None if found is None else (found[0], found[1])
+
+
+def bars(probabilities: Numbers, names: Sequence[str], *, key: str, label: str = "probabilities") -> int | None:
+    """Probabilities as bars of a whole, in the order in which they are given. Returns the index."""
+    check_shape("probabilities", probabilities, 1)
+    check_names("names", names, len(probabilities))
+    found = draw("bars", key, label, {"values": probabilities}, {"rows": list(names)})
+    return None if found is None else found[0]
+
+
+def draw(
+    kind: str, key: str, label: str, arrays: Mapping[str, Numbers], told: Mapping[str, Any]
+) -> list[int] | None:
+    """Mounts the picture and returns the place that was clicked last, while that is in what is drawn now."""
+    kept = f"{key} picked"
+    shape = next((tuple(array.shape) for array in arrays.values()), (len(told.get("rows", ())),))
+
+    def pick() -> None:
+        st.session_state[kept] = st.session_state[key].pick
+
+    picked = as_place(st.session_state.get(kept), shape)
+    empty: dict[str, Any] = {"rows": [], "columns": [], "scale": "unit", "role": "attention", "terms": []}
+    header = {**empty, **told, "kind": kind, "label": label, "picked": picked}
+    mounted(pack(header, {name: as_floats(array) for name, array in arrays.items()}), key=key, on={"pick": pick})
+    return picked
+
+
+def as_place(said: Any, shape: Sequence[int]) -> list[int] | None:
+    """What a browser says was clicked, if there is such a place."""
+    if not isinstance(said, list) or not all(type(at) is int for at in said) or len(said) > len(shape):
+        return None
+    return said if all(0 <= at < size for at, size in zip(said, shape, strict=False)) else None
+
+
+def as_floats(values: Numbers) -> torch.Tensor:
+    return torch.as_tensor(values).detach().cpu().float()
+
+
+def check_shape(name: str, values: Numbers, axes: int) -> None:
+    shape = tuple(values.shape)
+    if len(shape) != axes or 0 in shape:
+        raise ValueError(f"{name} must have {axes} axes and something in each, got the shape {shape}.")
+    if (cells := math.prod(shape)) > MOST_CELLS:
+        raise ValueError(f"{name} must have at most {MOST_CELLS:,} cells, got {cells:,}; draw a part of it.")
+
+
+def check_names(what: str, names: Sequence[str], size: int) -> None:
+    if names and len(names) != size:
+        raise ValueError(f"{what} must be {size} names, got {len(names)}.")

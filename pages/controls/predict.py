@@ -1,0 +1,121 @@
+"""Predict, then reveal: a question that a reader answers before the page shows what the model computed.
+
+    if choose("Which token does “she” attend to most?", pieces, answer=int(row.argmax()), key="most attended"):
+        bars(row, pieces, key="the row")
+
+Each returns True once it is answered, or shown without an answer. Another question, or another answer to it (the text
+or the model has changed), is asked anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Hashable, Sequence
+from typing import Any
+
+import streamlit as st
+
+from pages.controls.share.links import as_text
+from views.core.function_code import call_lines, source_of
+
+Place = tuple[int, ...]
+
+
+def choose(question: str, options: Sequence[str], answer: int, *, key: str) -> bool:
+    """One of several `options`; `answer` is its index."""
+    if not 0 <= answer < len(options):
+        raise ValueError(f"answer must be in 0..{len(options) - 1}, got {answer}.")
+
+    def ask() -> int | None:
+        return st.pills(
+            question, range(len(options)), key=f"{key} said", format_func=lambda at: as_text(options[at]),
+            label_visibility="collapsed",
+        )  # fmt: skip
+
+    return reveal(question, ask, lambda said: said == answer, lambda said: options[said], options[answer], key)
+
+
+def estimate(question: str, answer: float, tolerance: float, *, key: str, unit: str = "") -> bool:
+    """A number, right within `tolerance`."""
+
+    def ask() -> float | None:
+        return st.number_input(
+            question, value=None, key=f"{key} said", width=180, placeholder=unit or "a number",
+            label_visibility="collapsed",
+        )  # fmt: skip
+
+    def name(value: float) -> str:
+        return f"{value:.4g}{f' {unit}' if unit else ''}"
+
+    shown = f"{name(answer)} (anything within {tolerance:g} counts)"
+    return reveal(question, ask, lambda said: abs(said - answer) <= tolerance, name, shown, key)
+
+
+def point(
+    question: str,
+    picked: Place | int | None,
+    answers: Collection[Place | int],
+    *,
+    key: str,
+    name: Callable[[Any], str] = str,
+) -> bool:
+    """A place in a picture: `picked` is what that returns (`pages.controls.figures`), any of `answers` is right."""
+
+    def ask() -> Any:
+        st.caption(f"Chosen: {as_text(name(picked))}" if picked is not None else "Click in the picture.")
+        return picked
+
+    shown = " or ".join(name(one) for one in sorted(answers))
+    return reveal(question, ask, lambda said: said in answers, name, shown, key)
+
+
+def reveal(
+    question: str,
+    ask: Callable[[], Any],
+    is_right: Callable[[Any], bool],
+    name: Callable[[Any], str],
+    answer: str,
+    key: str,
+) -> bool:
+    """Draws the question, and once it is answered what was right; what was said first stays."""
+    about: Hashable = (question, answer)
+    kept = f"{key} revealed"
+    state = st.session_state
+    if kept in state and state[kept][0] != about:
+        del state[kept]
+        state.pop(f"{key} said", None)
+    with st.container(border=True, key=f"{key} question"):
+        st.markdown(f"**{as_text(question)}**")
+        if kept not in state:
+            said = ask()
+            with st.container(horizontal=True, gap="small"):
+                st.button(
+                    "Check", key=f"{key} check", type="primary", disabled=said is None,
+                    on_click=state.__setitem__, args=(kept, (about, said)),
+                )  # fmt: skip
+                st.button(
+                    "Show me", key=f"{key} show", type="tertiary", on_click=state.__setitem__,
+                    args=(kept, (about, None)),
+                )  # fmt: skip
+            return False
+        said = state[kept][1]
+        if said is None:
+            st.info(f"It is {as_text(answer)}.")
+        elif is_right(said):
+            st.success(f"Right: {as_text(answer)}.")
+        else:
+            st.warning(f"You said {as_text(name(said))}; it is {as_text(answer)}.")
+    return True
+
+
+def show_code(function: Callable[..., Any], *, key: str, **arguments: Any) -> None:
+    """Behind a button: how the page calls a function of the engine with these arguments, and the function itself."""
+    panel = st.popover("Show the code", key=key, on_change="rerun", icon=":material/code:")
+    if not panel.open:
+        return
+    with panel:
+        try:
+            st.code(call_lines(function, arguments), language="python", wrap_lines=True)
+        except ValueError as error:
+            st.caption(str(error))
+        st.caption(f"{function.__name__} in {function.__module__}")
+        st.code(source_of(function), language="python", wrap_lines=True)

@@ -1,0 +1,56 @@
+"""The code of a function of the engine: how it is called with what stands on the page, and what it does."""
+
+from __future__ import annotations
+
+import inspect
+import textwrap
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from torch import Tensor
+
+from views.core.bound_source import CONSTANTS
+
+MOST_ELEMENTS = 64  # of a tensor that is written out
+
+
+def source_of(function: Callable[..., Any]) -> str:
+    """The function as it stands in the engine. Raises ValueError for one that is not of the engine."""
+    check_engine(function)
+    return textwrap.dedent(inspect.getsource(inspect.unwrap(function)))
+
+
+def call_lines(function: Callable[..., Any], arguments: Mapping[str, Any]) -> str:
+    """A script that binds `values` to the function of these arguments and prints them.
+
+    Raises ValueError for a function that is not of the engine, and for an argument that cannot be written out.
+    """
+    check_engine(function)
+    inspect.signature(function).bind(**arguments)
+    written = {name: literal(name, value) for name, value in arguments.items()}
+    imports = ["import torch", ""] if any("torch." in one for one in written.values()) else []
+    given = ", ".join(f"{name}={value}" for name, value in written.items())
+    name = function.__name__
+    lines = [f"from {function.__module__} import {name}", "", f"values = {name}({given})", "print(values)"]
+    return "\n".join([*imports, *lines])
+
+
+def literal(name: str, value: Any) -> str:
+    if isinstance(value, CONSTANTS):
+        return repr(value) if not isinstance(value, float) or value == value else 'float("nan")'
+    if isinstance(value, list | tuple):
+        inner = ", ".join(literal(name, one) for one in value)
+        return f"[{inner}]" if isinstance(value, list) else f"({inner}{',' if len(value) == 1 else ''})"
+    if isinstance(value, Tensor) and value.numel() <= MOST_ELEMENTS:
+        return f"torch.tensor({value.tolist()}, dtype={value.dtype})".replace("inf", 'float("inf")')
+    kind = f"a tensor of {value.numel():,} elements" if isinstance(value, Tensor) else type(value).__name__
+    raise ValueError(
+        f"{name} must be a number, a text, a list of them or a tensor of at most {MOST_ELEMENTS} elements to be "
+        f"written out, got {kind}."
+    )
+
+
+def check_engine(function: Callable[..., Any]) -> None:
+    module = getattr(function, "__module__", "") or ""
+    if not inspect.isfunction(inspect.unwrap(function)) or module.split(".")[0] != "engine":
+        raise ValueError(f"only functions of the engine have code to show, got one of {module or 'nowhere'}.")
