@@ -28,10 +28,10 @@ from engine.checkpoints.locate import SHIPPED_ADAPTERS, WEIGHTS, Place, locate
 from engine.checkpoints.weights import read_json
 from engine.edits import Edit, keep_adapter
 from engine.model.layers.lora import Adapter
+from engine.model.transformer import Transformer
 from engine.runtime import openings
 from engine.runtime.limits import ADAPTERS_MEMORY, MODELS_FOLDER, MODELS_MEMORY, RUNS_FOLDER, TRACE_MEMORY, UPLOADS_DISK
 from engine.runtime.lru_cache import Shelf
-from engine.runtime.overview_cache import Glances, run_key
 from engine.runtime.run import run
 from engine.runtime.trace import Trace
 from engine.tokenizers.encoding import Encoding
@@ -314,6 +314,14 @@ class Traces:
         return found
 
 
+def run_key(
+    model: Transformer, read: Encoding | Tensor, edits: Sequence[Edit], target: Encoding | None
+) -> tuple[object, ...]:
+    """Key of a run. What a run keeps holds its model's hooks on: no other has their id meanwhile."""
+    what = (read.numpy().tobytes(), tuple(read.shape)) if isinstance(read, Tensor) else read
+    return id(model.hooks), what, target, tuple(map(repr, edits))
+
+
 def _find_offer(name: str) -> Opening | None:
     """What was offered by that name; a path before the server was started, too, if it is still there."""
     found = _offers.find(name)
@@ -348,5 +356,4 @@ _adapter_folders: dict[str, Path] = {}
 _trained_adapters: Shelf[Adapter] = Shelf(ADAPTERS_MEMORY)
 checkpoint = Checkpoints(MODELS_MEMORY)
 traces = Traces(TRACE_MEMORY)
-glances = Glances(traces.shelf)
 answers = Answers(ANSWERS_MEMORY)
