@@ -21,7 +21,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from engine.checkpoints import Checkpoint, load, shipped_names
+from engine.checkpoints import Checkpoint, load, run_steps, shipped_names
 from engine.checkpoints.adapters import BASE, find_adapter_weights, is_adapter, read_adapter
 from engine.checkpoints.adapters import CONFIG as ADAPTER_CONFIG
 from engine.checkpoints.locate import SHIPPED_ADAPTERS, WEIGHTS, Place, locate
@@ -158,9 +158,7 @@ def run_weights(name: str) -> Path | None:
     """The file of a training run's step, or of its newest, which while it trains is another one from time to time."""
     if not name.startswith(RUN):
         return None
-    from engine.training.snapshots import weights  # with all that trains, which takes its time to import
-
-    return weights(name.removeprefix(RUN), RUNS_FOLDER)
+    return run_steps.weights(name.removeprefix(RUN), RUNS_FOLDER)
 
 
 def absent(name: str) -> str:
@@ -171,9 +169,7 @@ def absent(name: str) -> str:
         return f"the model {name[:80]!r} is not here any more: upload its files again, or open their path"
     if not name.startswith(RUN):
         return f"the model {name[:80]!r} is not here"
-    from engine.training import snapshots
-
-    return snapshots.absent(name.removeprefix(RUN), RUNS_FOLDER)
+    return run_steps.absent(name.removeprefix(RUN), RUNS_FOLDER)
 
 
 def version(name: str) -> tuple[object, ...]:
