@@ -8,7 +8,8 @@ import torch
 
 from engine.analysis.surprise import Surprise, join_windows, measure_rows
 from engine.checkpoints import Checkpoint
-from engine.training.objectives import UNASKED, Examples, score
+from engine.scoring.examples import UNASKED, Examples
+from engine.scoring.score import score
 
 TOKENS = 2048  # that are read at a time, in all rows together
 

@@ -16,7 +16,8 @@ from engine.checkpoints import Checkpoint
 from engine.generation.prompt import picture_start
 from engine.generation.sampling import entropy
 from engine.model.config import Infill
-from engine.training.objectives import UNASKED, Examples, score
+from engine.scoring.examples import UNASKED, Examples
+from engine.scoring.score import score
 
 TOP = 10  # of the most probable tokens at each place
 AT_ONCE = 2**22  # logits that are measured at a time

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from engine.checkpoints.generation_defaults import GenerationDefaults
 from engine.checkpoints.report import Report
-from engine.generation.defaults import GenerationDefaults
 from engine.inputs.processors import ImageProcessor, PalettePixels
 from engine.model.config import ModelConfig
 from engine.model.layers.lora import Adapter

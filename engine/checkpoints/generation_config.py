@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from typing import Any, NamedTuple
 
-from engine.generation.defaults import NOTHING, GenerationDefaults
+from engine.checkpoints.generation_defaults import NOTHING, GenerationDefaults
 
 NAME = "generation_config.json"
 Table = Mapping[str, Any]

@@ -20,6 +20,7 @@ from engine.checkpoints.families import FAMILIES, NATIVE
 from engine.checkpoints.family import Family
 from engine.checkpoints.generation_config import NAME as GENERATION
 from engine.checkpoints.generation_config import read_generation
+from engine.checkpoints.generation_defaults import GenerationDefaults
 from engine.checkpoints.infer import accept_wrapper, infer
 from engine.checkpoints.llama2c import is_llama2c, read_llama2c, tokenizer_beside
 from engine.checkpoints.locate import Place, locate
@@ -27,7 +28,6 @@ from engine.checkpoints.rename import rename_tensors
 from engine.checkpoints.report import Assumption, Report, UnknownNames
 from engine.checkpoints.save import CONFIG, unpack_header
 from engine.checkpoints.weights import Weights, open_weights, read_json
-from engine.generation.defaults import GenerationDefaults
 from engine.inputs.processors import ImageProcessor, describe_unread_keys, read_processor
 from engine.model.config import ModelConfig, check_config
 from engine.runtime.limits import MAX_DOWNLOAD

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 import torch
 from torch import Tensor
 
-from engine.generation.defaults import FORBIDDEN, constrain
+from engine.generation.constraints import FORBIDDEN, constrain
 from engine.generation.prompt import Prompt, Reader, Text, begin, text_of
 from engine.generation.sampling import penalize
 from engine.generation.stopping import Stop, Stopping, stopping_rules

@@ -12,8 +12,8 @@ from torch import Tensor
 
 from engine.edits import Edit
 from engine.generation import contrastive
+from engine.generation.constraints import constrain
 from engine.generation.contrastive import Candidate, ContrastiveReader
-from engine.generation.defaults import constrain
 from engine.generation.edited_reader import EditedReader, fit_edits
 from engine.generation.prompt import Reader, Text, begin, text_of
 from engine.generation.sampling import Distribution, Sampling, distribution, draw, penalize, rank, skip_draws

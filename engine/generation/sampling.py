@@ -144,7 +144,7 @@ def distribution(
     logits: Tensor, sampling: Sampling, before: Sequence[int] = (), constrained: Tensor | None = None
 ) -> Distribution:
     """logits: ... vocab; `before` are the ids that were read, which the repetition penalty is about. `constrained` are
-    the logits as a checkpoint changes them (`engine.generation.defaults`), where it does.
+    the logits as a checkpoint changes them (`engine.generation.constraints`), where it does.
 
     At temperature 0 the most probable token has it all, as in the limit.
     """

@@ -21,17 +21,17 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from engine.checkpoints import Checkpoint, load, shipped_names
+from engine.checkpoints import Checkpoint, load, run_steps, shipped_names
 from engine.checkpoints.adapters import BASE, find_adapter_weights, is_adapter, read_adapter
 from engine.checkpoints.adapters import CONFIG as ADAPTER_CONFIG
 from engine.checkpoints.locate import SHIPPED_ADAPTERS, WEIGHTS, Place, locate
 from engine.checkpoints.weights import read_json
 from engine.edits import Edit, keep_adapter
 from engine.model.layers.lora import Adapter
+from engine.model.transformer import Transformer
 from engine.runtime import openings
 from engine.runtime.limits import ADAPTERS_MEMORY, MODELS_FOLDER, MODELS_MEMORY, RUNS_FOLDER, TRACE_MEMORY, UPLOADS_DISK
 from engine.runtime.lru_cache import Shelf
-from engine.runtime.overview_cache import Glances, run_key
 from engine.runtime.run import run
 from engine.runtime.trace import Trace
 from engine.tokenizers.encoding import Encoding
@@ -158,9 +158,7 @@ def run_weights(name: str) -> Path | None:
     """The file of a training run's step, or of its newest, which while it trains is another one from time to time."""
     if not name.startswith(RUN):
         return None
-    from engine.training.snapshots import weights  # with all that trains, which takes its time to import
-
-    return weights(name.removeprefix(RUN), RUNS_FOLDER)
+    return run_steps.weights(name.removeprefix(RUN), RUNS_FOLDER)
 
 
 def absent(name: str) -> str:
@@ -171,9 +169,7 @@ def absent(name: str) -> str:
         return f"the model {name[:80]!r} is not here any more: upload its files again, or open their path"
     if not name.startswith(RUN):
         return f"the model {name[:80]!r} is not here"
-    from engine.training import snapshots
-
-    return snapshots.absent(name.removeprefix(RUN), RUNS_FOLDER)
+    return run_steps.absent(name.removeprefix(RUN), RUNS_FOLDER)
 
 
 def version(name: str) -> tuple[object, ...]:
@@ -314,6 +310,14 @@ class Traces:
         return found
 
 
+def run_key(
+    model: Transformer, read: Encoding | Tensor, edits: Sequence[Edit], target: Encoding | None
+) -> tuple[object, ...]:
+    """Key of a run. What a run keeps holds its model's hooks on: no other has their id meanwhile."""
+    what = (read.numpy().tobytes(), tuple(read.shape)) if isinstance(read, Tensor) else read
+    return id(model.hooks), what, target, tuple(map(repr, edits))
+
+
 def _find_offer(name: str) -> Opening | None:
     """What was offered by that name; a path before the server was started, too, if it is still there."""
     found = _offers.find(name)
@@ -348,5 +352,4 @@ _adapter_folders: dict[str, Path] = {}
 _trained_adapters: Shelf[Adapter] = Shelf(ADAPTERS_MEMORY)
 checkpoint = Checkpoints(MODELS_MEMORY)
 traces = Traces(TRACE_MEMORY)
-glances = Glances(traces.shelf)
 answers = Answers(ANSWERS_MEMORY)

@@ -14,9 +14,10 @@ from engine.checkpoints.locate import SHIPPED
 from engine.model.transformer import Transformer
 from engine.runtime.library import RUN
 from engine.runtime.limits import RUNS_FOLDER
+from engine.scoring.examples import Counts, Examples
+from engine.scoring.score import score, shares_of
 from engine.training.base import PARTS_OF_HEAD
 from engine.training.folder import RunFolder
-from engine.training.objectives import Counts, Examples, score, shares_of
 from engine.training.recipe import Recipe
 from engine.training.recipe_file import read_recipe
 from engine.training.sources import Source, open_source

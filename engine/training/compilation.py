@@ -14,7 +14,7 @@ from typing import Literal, TypeVar
 
 import torch
 
-from engine.training.objectives import Outputs
+from engine.scoring.score import Outputs
 from engine.training.parallel import Peers
 
 T = TypeVar("T")

@@ -12,13 +12,14 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from engine.checkpoints import load
+from engine.checkpoints.run_steps import latest_step, weights
 from engine.checkpoints.save import export_checkpoint
 from engine.runtime.limits import RUNS_FOLDER
 from engine.training.folder import RunFolder
 from engine.training.names import existing_run
 from engine.training.origin import read_origin
 from engine.training.recipe_file import read_recipe
-from engine.training.snapshots import latest_step, progress, weights
+from engine.training.snapshots import progress
 
 ALSO = "also"  # the column of metrics that holds more of them
 SPREAD = ("tokens", "seconds", "tokens_per_second")
@@ -34,7 +35,7 @@ def checkpoint(name: str, step: int | None, to: Path, folder: Path | str = RUNS_
     if file is None:
         raise ValueError(f"{name} has kept no weights of {'any step' if step is None else f'step {step:,}'} yet.")
     found = load(file)
-    reached = latest_step(run) if file == run.weights else int(re.sub(r"\D", "", file.stem))
+    reached = latest_step(run.path) if file == run.weights else int(re.sub(r"\D", "", file.stem))
     recipe = read_recipe(run.recipe)
     if reached == recipe.schedule.steps and run.checkpoint.is_dir():
         card = dict(load(run.checkpoint).card)

@@ -4,24 +4,15 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from collections.abc import Sequence
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
+from engine.checkpoints import run_steps
 from engine.training.atomic import replace_atomically, write_json
 from engine.training.recipe import Recipe
 from engine.training.recipe_file import read_recipe, write_recipe
-
-SNAPSHOT = re.compile(r"step-(\d{7,})\.safetensors", re.ASCII)
-
-
-def run_folders(folder: Path | str) -> list[Path]:
-    """The run directories in `folder`, by name; those whose names begin with a dot are no runs."""
-    place = Path(folder)
-    found = place.iterdir() if place.is_dir() else ()
-    return sorted(path for path in found if not path.name.startswith(".") and path.is_dir())
 
 
 def size(folder: Path) -> int:
@@ -55,7 +46,7 @@ class RunFolder:
         self.control = self.path / "control.json"
         self.snapshots = self.path / "snapshots"
         self.latest = self.path / "latest"
-        self.weights = self.latest / "model.safetensors"
+        self.weights = run_steps.latest(self.path)
         self.data = self.path / "data"
         self.checkpoint = self.path / "checkpoint"
         self.said = self.path / "log.txt"  # standard output and errors of its processes
@@ -63,12 +54,10 @@ class RunFolder:
         self.origin = self.path / "origin.json"  # when it was made, and from which run it was forked
 
     def snapshot(self, step: int) -> Path:
-        return self.snapshots / f"step-{step:07d}.safetensors"
+        return run_steps.snapshot(self.path, step)
 
     def snapshot_steps(self) -> list[int]:
-        """Steps of the snapshots, in order. A file of another name is none of them."""
-        named = (SNAPSHOT.fullmatch(file.name) for file in self.snapshots.glob("step-*.safetensors"))
-        return sorted(int(match[1]) for match in named if match)
+        return run_steps.snapshot_steps(self.path)
 
     def adopt(self, recipe: Recipe) -> None:
         """Make this the folder of `recipe`. Raises ValueError where it is that of a run which learns something else.

@@ -12,17 +12,17 @@ from typing import Any
 
 from safetensors.torch import load_file, save_file
 
+from engine.checkpoints.run_steps import PROGRESS, latest_step
 from engine.checkpoints.save import CONFIG
 from engine.checkpoints.weights import safetensors_header
 from engine.model.from_dict import build
 from engine.runtime.limits import RUNS_FOLDER
 from engine.training.folder import RunFolder
-from engine.training.latest import PROGRESS, Progress, read_progress
+from engine.training.latest import Progress, read_progress
 from engine.training.names import existing_run
 from engine.training.origin import Origin, make, read_origin
 from engine.training.recipe import Recipe
 from engine.training.recipe_file import read_recipe
-from engine.training.snapshots import latest_step
 from engine.training.status import Status, write_status
 from engine.training.trash import at_rest, delete
 
@@ -44,7 +44,7 @@ def fork(
     """
     place = Path(folder)
     parent = RunFolder(existing_run(name, place))
-    whole = step > 0 and step == latest_step(parent)
+    whole = step > 0 and step == latest_step(parent.path)
     if not whole and step not in parent.snapshot_steps():
         raise ValueError(f"{name} must have kept step {step:,}; it has {_steps_on_disk(parent)}. Choose one of these.")
     recipe = apply_changes(read_recipe(parent.recipe), changes or {})
@@ -150,7 +150,7 @@ def copy_latest(parent: RunFolder, run: RunFolder, step: int) -> None:
 def begin_from(parent: RunFolder, run: RunFolder, step: int, seed: int) -> None:
     """The weights of a snapshot, with what else is known of that step."""
     at: dict[str, Any] = next((line for line in reversed(parent.read_metrics()) if line["step"] <= step), {})
-    before = read_progress(parent.latest) if latest_step(parent) is not None else None
+    before = read_progress(parent.latest) if latest_step(parent.path) is not None else None
     scaler, threads = ({}, 0) if before is None else (before.scaler, before.threads)
     progress = Progress(step, seed, at.get("tokens", 0), at.get("seconds", 0.0), scaler, True, threads)
     told = safetensors_header(parent.snapshot(step))["__metadata__"][CONFIG]
@@ -159,7 +159,7 @@ def begin_from(parent: RunFolder, run: RunFolder, step: int, seed: int) -> None:
 
 
 def _steps_on_disk(run: RunFolder) -> str:
-    reached = latest_step(run)
+    reached = latest_step(run.path)
     steps = sorted({*run.snapshot_steps(), *([] if reached is None else [reached])})
     return ", ".join(f"{step:,}" for step in steps) or "none"
 

@@ -18,13 +18,12 @@ from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
+from engine.checkpoints.run_steps import PROGRESS
 from engine.checkpoints.save import CONFIG
 from engine.model.transformer import Transformer
 from engine.training.adapter import held_beside, load_held
 from engine.training.atomic import replace_atomically
 from engine.training.optimiser import Optimisers, load_optimiser_state
-
-PROGRESS = "loupe.training"  # the metadata key
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from engine.training.objectives import Counts, Examples, score, shares_of
+from engine.scoring.examples import Counts, Examples
+from engine.scoring.score import score, shares_of
 
 if TYPE_CHECKING:
     from engine.training.trainer import Trainer

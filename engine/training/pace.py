@@ -10,8 +10,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from engine.checkpoints.run_steps import run_folders
 from engine.runtime import limits
-from engine.training.folder import RunFolder, run_folders
+from engine.training.folder import RunFolder
 from engine.training.machine import Abilities, Plan, plan
 from engine.training.recipe import Recipe
 from engine.training.recipe_file import read_recipe

@@ -12,10 +12,10 @@ from torch import Tensor
 
 from engine.data.task import SEPARATORS
 from engine.model.from_dict import build
+from engine.scoring.examples import UNASKED, Examples
 from engine.tokenizers import Tokenizer
 from engine.training.atomic import read_json, write_json
 from engine.training.folder import RunFolder
-from engine.training.objectives import UNASKED, Examples
 from engine.training.objectives.infill import MASK
 from engine.training.recipe import Recipe
 from engine.training.sources import Source

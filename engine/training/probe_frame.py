@@ -16,9 +16,9 @@ from engine.data.seeds import seed_for
 from engine.generation.generate import generate
 from engine.runtime.run import run
 from engine.runtime.trace import Trace
+from engine.scoring.examples import UNASKED
 from engine.tokenizers import Encoding
 from engine.training.frames import Frame
-from engine.training.objectives import UNASKED
 from engine.training.question import Question
 
 LISTED = 10  # candidates of a position

@@ -12,8 +12,8 @@ from engine.checkpoints import Checkpoint
 from engine.data.digits import split as cut
 from engine.inputs.processors import ImageProcessor, PalettePixels
 from engine.model.config import ModelConfig
+from engine.scoring.examples import UNASKED
 from engine.tokenizers import Encoding, Tokenizer
-from engine.training.objectives import UNASKED
 from engine.training.objectives.token_classification import answers
 from engine.training.probe import Probe, separator_of, unknown_ids
 from engine.training.recipe import Recipe

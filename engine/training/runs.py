@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from engine.checkpoints.run_steps import run_folders
 from engine.runtime.limits import RUNS_FOLDER
-from engine.training.folder import RunFolder, run_folders, size
+from engine.training.folder import RunFolder, size
 from engine.training.origin import read_origin
 from engine.training.queue import Queue
 from engine.training.recipe import Recipe

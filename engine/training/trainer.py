@@ -22,6 +22,8 @@ from engine.model.hooks import active
 from engine.model.layers.lora import AdaptedRun, Adapter
 from engine.model.transformer import Transformer, initialise
 from engine.runtime.memory import keep_freed_memory
+from engine.scoring.examples import Examples
+from engine.scoring.score import Outputs
 from engine.training import latest
 from engine.training.adapter import (
     attach_adapter,
@@ -38,7 +40,6 @@ from engine.training.failures import not_a_number
 from engine.training.folder import RunFolder
 from engine.training.learner import Learner
 from engine.training.machine import Plan
-from engine.training.objectives import Examples, Outputs
 from engine.training.optimiser import build_optimisers, optimiser_state
 from engine.training.parallel import Peers
 from engine.training.parts import choose_parts, gradient_part

@@ -4,7 +4,7 @@ from dataclasses import asdict
 
 import streamlit as st
 
-from engine.analysis.heads import CROSS_SCORES, SCORES, cross_scores, head_scores
+from engine.analysis.heads import CROSS_SCORES, SCORES
 from engine.edits import AttentionTemperature, Edit
 from engine.runtime.limits import LONG_TOKENS
 from pages.controls.attention.long_text import is_long, long_text
@@ -18,7 +18,7 @@ from views.attention.attention import attention
 from views.attention.charts import CHARTS
 from views.attention.questions import ATTENTION
 from views.core.component import courier, plotly_address, view
-from views.core.lanes import Lane, lanes
+from views.core.lanes import Lane, lanes, measure_heads
 from views.core.questions import Page, Query
 from views.core.run_context import RUN
 from views.what_if.questions import WHAT_IF
@@ -57,16 +57,13 @@ def whole_text(subject: Subject, stacks: list[Lane], controls: list[Edit]) -> tu
     """
     conducted = what_if(subject, controls)
     trace = conducted.trace
-    measured = {f"{stack.prefix}attn": vars(head_scores(trace, stack.side)) for stack in stacks}
-    if len(stacks) > 1:
-        measured["decoder.cross_attn"] = vars(cross_scores(trace))
     run = run_context(subject, trace, stacks, conducted.before)
     export = run_export("Attention", "attention", subject, run, ("attention", "what if"), tables=tables_of(stacks))
     drawn = attention(
         trace,
         stacks,
         name=subject.name,
-        scores=measured,
+        scores={name: vars(measured) for name, measured in measure_heads(trace, stacks).items()},
         table=TABLE,
         notes={
             "notice": notice(subject),

@@ -16,10 +16,10 @@ from streamlit.testing.v1 import AppTest
 
 from engine.model.transformer import Transformer, initialise
 from engine.runtime import limits
+from engine.scoring.score import score
 from engine.training import Recipe, RunFolder, sources
 from engine.training.link import pack_recipe
 from engine.training.names import check_name
-from engine.training.objectives import score
 from engine.training.recipe_file import as_toml, parse_recipe, write_recipe
 from engine.training.sizing import Sizing
 from pages.controls.train.presets import FOLDER, presets

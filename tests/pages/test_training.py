@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
+from engine.checkpoints.run_steps import absent
 from engine.data.digits import split
 from engine.training import Recipe, RunFolder, train
 from engine.training.names import LONGEST
 from engine.training.origin import Origin, make
 from engine.training.queue import Queue
 from engine.training.recipe_file import read_recipe
-from engine.training.snapshots import absent
 from engine.training.status import Status, write_status
 from pages.controls.train import session as training_session
 from pages.controls.train.questions import answer, extend_name

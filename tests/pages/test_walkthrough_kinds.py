@@ -96,22 +96,6 @@ def test_a_question_without_a_context_is_answered_from_itself() -> None:
     assert header["answer"]["text"] in "The dog was sad."
 
 
-def test_one_class_at_every_token_is_a_probability_of_its_own() -> None:
-    header, arrays = picture(opened("electra", text="The dog was sad"))
-    probability = torch.sigmoid(torch.tensor(arrays["logits"].data))
-    np.testing.assert_allclose(arrays["next.probability"].data, probability.numpy(), rtol=1e-6)
-    assert header["link"] == "logistic" and header["names"] == {"0": "replaced"}
-    assert header["row0"] == int(probability.argmax())
-
-
-def test_one_number_for_the_whole_is_no_probability() -> None:
-    header, arrays = picture(opened("distilbert-score", text="The dog was sad"))
-    assert header["link"] == "identity" and header["names"] == {"0": "score"}
-    model = library.checkpoint("distilbert-score").model
-    read = library.checkpoint("distilbert-score").tokenizer.encode("The dog was sad")
-    assert arrays["next.logit"].data == run(model, read)["logits"].numpy()
-
-
 @pytest.mark.parametrize("kind", ["multi_label_classification", "regression"])
 def test_labels_that_do_not_exclude_each_other_are_shown_each_by_itself(kind: str, models: Path) -> None:
     folder = models / f"gpt-neo-{kind}"
@@ -123,13 +107,6 @@ def test_labels_that_do_not_exclude_each_other_are_shown_each_by_itself(kind: st
     if kind != "regression":
         logits = torch.tensor(arrays["next.logit"].data)
         np.testing.assert_allclose(arrays["next.probability"].data, logits.sigmoid().numpy(), rtol=1e-6)
-
-
-def test_a_causal_classifier_is_read_at_its_last_token() -> None:
-    header, arrays = picture(opened("gpt-neo-class", text="The dog was sad"))
-    assert header["row0"] == len(header["lanes"][""]["pieces"]) - 1
-    assert set(header["names"].values()) == {"sad", "glad", "neither"}
-    assert arrays["next.id"].data.shape == (1, 3)
 
 
 def test_a_decoder_that_reads_the_text_again_is_given_it_one_token_behind() -> None:
@@ -178,11 +155,6 @@ def test_two_texts_reach_a_model_that_reads_pairs() -> None:
     yes, no = np.exp(arrays["next_sentence"].data[0].astype(float))
     assert header["follows"] == pytest.approx(yes / (yes + no), abs=1e-6)
     assert picture(opened("bert", text="The dog ran"))[0]["follows"] is None
-
-
-def test_the_row_of_the_masked_word_is_read_first() -> None:
-    header, _ = picture(opened("bert", text="The [MASK] ran"))
-    assert header["lanes"][""]["pieces"][header["row0"]] == "[MASK]"
 
 
 def test_an_empty_target_is_what_the_model_writes_and_a_given_one_is_read_as_it_is() -> None:

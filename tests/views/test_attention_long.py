@@ -7,18 +7,18 @@ import pytest
 import torch
 from torch import Tensor
 
+from engine.analysis import overview_cache as glances
 from engine.analysis.circuits import qk
 from engine.analysis.copying import copying_scores
 from engine.analysis.edit_extent import touched_cells
 from engine.analysis.heads import head_scores
+from engine.analysis.overview_cache import LongRun
 from engine.analysis.sinks import column, describe_sink
 from engine.checkpoints import Checkpoint
 from engine.edits import AttentionTemperature, PaintMask
 from engine.inputs.readers import Reading
 from engine.model.config import MLP, Attention, Encoder, ModelConfig, Positions
 from engine.model.transformer import Transformer, initialise
-from engine.runtime import overview_cache as glances
-from engine.runtime.overview_cache import LongRun
 from engine.runtime.run import run
 from engine.tokenizers.encoding import Encoding
 from tests.engine import tiny

@@ -6,14 +6,14 @@ from torch import Tensor
 
 from engine import load
 from engine.analysis import flow as flow_module
+from engine.analysis import overview_cache as glances
 from engine.analysis.averages import over_heads, over_texts
 from engine.analysis.flow import crossed_network, flow, network
+from engine.analysis.overview_cache import LongRun
 from engine.analysis.rollout import rollout, rollout_across
 from engine.edits import AttentionTemperature
 from engine.inputs.readers import Reading
 from engine.inputs.samples import samples
-from engine.runtime import overview_cache as glances
-from engine.runtime.overview_cache import LongRun
 from engine.runtime.run import run
 from engine.runtime.trace import Trace
 from tests.engine import tiny

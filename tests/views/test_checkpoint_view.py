@@ -10,11 +10,11 @@ import pytest
 import torch
 
 from engine import load
+from engine.analysis.parity import Layer, Parity
 from engine.analysis.sizes import count
 from engine.checkpoints import Checkpoint, Report, TensorRow
 from engine.checkpoints.facts import read_facts
 from engine.checkpoints.locate import locate
-from engine.checkpoints.parity import Layer, Parity
 from engine.model.config import MLP, Attention, Encoder, ModelConfig, Positions
 from engine.model.transformer import Transformer, initialise
 from views.checkpoint import charts, embedding, weights

@@ -9,6 +9,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from engine.analysis.overview_cache import LongRun
 from engine.analysis.predictions import predictions
 from engine.analysis.similarity import head_changes, head_similarity, stream_distance
 from engine.checkpoints import Checkpoint
@@ -16,7 +17,6 @@ from engine.edits import AttentionTemperature, Edit
 from engine.inputs.readers import Reading
 from engine.model.config import MLP, Attention, ModelConfig
 from engine.model.transformer import Transformer, initialise
-from engine.runtime.overview_cache import LongRun
 from engine.runtime.run import run
 from engine.tokenizers.encoding import Encoding
 from tests.engine import tiny

@@ -13,10 +13,11 @@ from engine.inputs.readers import Reading, pictures, read_infill, read_picture, 
 from engine.runtime import library
 from engine.runtime.run import run
 from engine.runtime.trace import Trace
+from views.core.head import Head, head_of
 from views.core.lanes import lanes
 from views.core.payload import Named, unpack
 from views.what_if.continuation import completion, continuation, continuations
-from views.what_if.effects import AT_ONCE, Head, effects, head_of, position_of_question, shift_payload, shifts
+from views.what_if.effects import AT_ONCE, effects, position_of_question, shift_payload, shifts
 
 HOT = AttentionTemperature(3.0)
 

@@ -3,10 +3,10 @@
 import pytest
 import torch
 
+from engine.analysis.overview_cache import LongRun
 from engine.edits import Edit, Patch, SetPattern, SilenceHeads, Source
 from engine.inputs.readers import Reading
 from engine.runtime import library
-from engine.runtime.overview_cache import LongRun
 from engine.runtime.run import run
 from tests.views.test_effects import read_by
 from views.attention.long import LongContext, long_context

@@ -22,6 +22,7 @@ from views.core.lanes import digest, lanes
 from views.core.payload import Named, unpack
 from views.core.questions import Page
 from views.walkthrough import walkthrough as view
+from views.walkthrough.outcome import Outcome
 from views.walkthrough.questions import WALKTHROUGH, WalkthroughContext
 
 CONFIG = ModelConfig(vocab_size=40, context=64, d_model=16, layers=3, attention=Attention(heads=2), mlp=MLP(32))
@@ -34,7 +35,7 @@ def traced(length: int = 6) -> Trace:
 
 
 def payload(trace: Trace, sampling: Sampling = PLAIN, **more: int) -> tuple[dict, dict[str, Named]]:
-    outcome = view.Outcome(distribution(trace["logits"][0], sampling), names=None, sampled=7)
+    outcome = Outcome(distribution(trace["logits"][0], sampling), names=None, sampled=7)
     stacks = lanes(Checkpoint(MODEL), Reading(trace.encoding))
     scores = {"attn": head_scores(trace)}
     return unpack(view.walkthrough(trace, stacks, name="tiny", outcome=outcome, scores=scores, notes={}, **more))
@@ -42,7 +43,7 @@ def payload(trace: Trace, sampling: Sampling = PLAIN, **more: int) -> tuple[dict
 
 def asked(trace: Trace, model: Transformer = MODEL, sampling: Sampling = PLAIN, **query: object) -> tuple[dict, dict]:
     """What the page answers to a query of the browser."""
-    outcome = view.Outcome(distribution(trace["logits"][0].float(), sampling), names=None)
+    outcome = Outcome(distribution(trace["logits"][0].float(), sampling), names=None)
     stacks = lanes(Checkpoint(model), Reading(trace.encoding))
     context = WalkthroughContext("tiny", Checkpoint(model), trace, stacks, outcome=outcome, sampling=sampling)
     return unpack(Page((WALKTHROUGH, context)).answer({"trace": context.digest, **query}))
@@ -104,7 +105,7 @@ def test_what_is_not_there_is_one_sentence(query: dict[str, object]) -> None:
 
 def test_an_exported_file_explains_cells_that_nobody_clicked() -> None:
     trace = traced()
-    outcome = view.Outcome(distribution(trace["logits"][0], PLAIN), names=None)
+    outcome = Outcome(distribution(trace["logits"][0], PLAIN), names=None)
     stacks = lanes(Checkpoint(MODEL), Reading(trace.encoding))
     context = WalkthroughContext("tiny", Checkpoint(MODEL), trace, stacks, outcome=outcome)
     page = Page((WALKTHROUGH, context))
@@ -233,7 +234,7 @@ def test_logits_over_classes_are_drawn_and_those_over_a_vocabulary_are_not() -> 
     trace = run(model, Encoding.from_ids(range(6)))
     answer = Answer(2, 4, 0.0)
     following = distribution(trace["logits"][0].mT, PLAIN)
-    outcome = view.Outcome(following, trace.encoding.pieces, "answer", answer=answer, read=trace.encoding)
+    outcome = Outcome(following, trace.encoding.pieces, "answer", answer=answer, read=trace.encoding)
     stacks = lanes(Checkpoint(model), Reading(trace.encoding))
     scores = {"attn": head_scores(trace)}
     header, arrays = unpack(view.walkthrough(trace, stacks, name="qa", outcome=outcome, scores=scores, notes={}))

@@ -17,12 +17,11 @@ from torch import Tensor
 from engine.analysis.averages import value_norms
 from engine.analysis.edit_extent import STAGES, edits_of_layer, touched_heads
 from engine.analysis.heads import SCORES
+from engine.analysis.overview_cache import LongRun, glances
 from engine.analysis.summarised_run import rerun_reduced
 from engine.analysis.tiles import peaks, tile, top_keys
 from engine.analysis.weights.circuit import attention_of
 from engine.checkpoints import Checkpoint
-from engine.runtime import library
-from engine.runtime.overview_cache import LongRun
 from views.attention.attention import edited_heads
 from views.core.codegen import Fields, quote
 from views.core.lanes import Lane, lane_header, model_header
@@ -73,7 +72,7 @@ class LongContext(RunContext):
 
     def pattern(self, head: Head) -> Tensor:
         """Weights of one head, pos key."""
-        return library.glances.head(self.made, head.hook, head.head, self.cells)
+        return glances.head(self.made, head.hook, head.head, self.cells)
 
     def lengths(self, head: Head, shows: Moved | None = "length") -> Tensor:
         """Lengths |pattern v W_O| of one head, pos key, or their shares of the row; None gives the weights."""
@@ -90,7 +89,7 @@ class LongContext(RunContext):
         acts = (part for _, part in edits_of_layer(self.trace, head.layer, head.side, crosses))
         if not set(STAGES) & set(acts):
             return None
-        return library.glances.edited_cells(self.made, head.hook, head.head, self.cells)
+        return glances.edited_cells(self.made, head.hook, head.head, self.cells)
 
     def named_head(self, hook: str, head: int | None) -> Head:
         """The head whose pattern a hook holds. Raises ValueError for what is no head's pattern of this run."""
@@ -143,7 +142,7 @@ def long_context(
     layer, head = min(look.get("layer", 0), config.layers - 1), min(look.get("head", 0), config.attention.heads - 1)
     shown = Head(lanes[-1].side, "cross_attn" if config.encoder else "attn", layer, head)
     cells = overview_side(lanes)
-    seen = library.glances.overview(made, shown.hook, head, cells, base)
+    seen = glances.overview(made, shown.hook, head, cells, base)
     return LongContext(
         name, checkpoint, seen.trace, list(lanes), fields=fields,
         made=made, cells=cells, shown=shown, overviews=seen.overviews,
@@ -175,7 +174,7 @@ def key_lengths(long: LongContext, head: Head) -> Tensor:
     def of_first(value: Tensor) -> Tensor:
         return value_norms(attention, value[0])
 
-    return library.glances.cached(made, (v, "moved"), make)[0][head.head]
+    return glances.cached(made, (v, "moved"), make)[0][head.head]
 
 
 def overview_side(lanes: Sequence[Lane]) -> int:

@@ -18,6 +18,7 @@ from torch import Tensor
 from engine.analysis.averages import over_texts
 from engine.analysis.flow import crossed_flow_from, flow_from
 from engine.analysis.heads import scores
+from engine.analysis.overview_cache import glances
 from engine.analysis.points import HeadPoints
 from engine.analysis.positional_long import PositionalSteps
 from engine.analysis.rollout import roll_out, rolled_both
@@ -236,7 +237,7 @@ class Layers:
         head = replace(self.long.shown, side=self.side, focus=self.focus, layer=layer, head=self.head or 0)
         if self.head is not None:
             return self.long.pattern(head)
-        return library.glances.mean(self.long.made, head.hook, self.long.cells)
+        return glances.mean(self.long.made, head.hook, self.long.cells)
 
     def between(self, first: int, last: int) -> Iterator[Tensor]:
         """Patterns of the layers `first` to `last`, both included."""
@@ -250,7 +251,7 @@ class Layers:
         return Layers(self.long, self.side, focus, self.head)
 
     def cache(self, what: tuple[object, ...], make: Callable[[], Tensor]) -> Tensor:
-        return library.glances.cached(self.long.made, (self.side, self.focus, self.head, *what), lambda: (make(),))[0]
+        return glances.cached(self.long.made, (self.side, self.focus, self.head, *what), lambda: (make(),))[0]
 
 
 @question("text_average", returns={"pattern": PAIRS, "count": ("query",)}, make_table=table_texts)
@@ -264,7 +265,7 @@ def ask_long_text_average(
         found = over_texts(traces, FEWEST, side, focus == CROSSES)
         return found.pattern, found.texts
 
-    pattern, texts = library.glances.cached(long.made, ("sentences", side, focus), average)
+    pattern, texts = glances.cached(long.made, ("sentences", side, focus), average)
     return {"pattern": pattern[layer, head], "count": texts.int()}
 
 

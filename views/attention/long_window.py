@@ -11,6 +11,7 @@ from functools import partial
 import torch
 from torch import Tensor
 
+from engine.analysis.overview_cache import glances
 from engine.analysis.points import HeadPoints, head_points
 from engine.analysis.sinks import Column, column
 from engine.analysis.summarised_run import rerun_reduced
@@ -161,7 +162,7 @@ def pattern_rows(long: LongContext, head: Head, first: int) -> Tensor:
         seen = rerun_reduced(made.model, made.read, {head.hook: cut}, long.trace, made.edits, target=made.target)
         return (seen[head.hook],)
 
-    return library.glances.cached(made, (head.hook, first, "rows"), make)[0]
+    return glances.cached(made, (head.hook, first, "rows"), make)[0]
 
 
 def cut_to(value: Tensor, part: str, first: int, width: int) -> Tensor:

@@ -10,9 +10,9 @@ from typing import Any, get_args
 
 import pandas as pd
 
+from engine.analysis.parity import Parity
 from engine.checkpoints import Checkpoint, Report
 from engine.checkpoints.facts import Facts
-from engine.checkpoints.parity import Parity
 from engine.checkpoints.report import Status
 from engine.model.config import Attention, ModelConfig, kv_heads
 from engine.model.hooks import fold_layers

@@ -13,9 +13,9 @@ from torch import Tensor
 
 from engine.analysis.alignment import Alignment, Group
 from engine.analysis.compare_long import difference, layer_changes, sample_rows, similarity, spread_groups
+from engine.analysis.overview_cache import glances
 from engine.analysis.predictions import predictions
 from engine.analysis.summarised_run import rerun_reduced
-from engine.runtime import library
 from views.attention.long import Head, LongContext
 from views.compare.pair import (
     LISTED,
@@ -41,7 +41,7 @@ def long_of(shown: Shown) -> LongContext:
 def cache_pair(pair: Compared, what: tuple[Hashable, ...], make: Any) -> tuple[Tensor, ...]:
     """Caches a value made of both runs, in the store of their patterns."""
     second = long_of(pair.second)
-    return library.glances.cached(long_of(pair.first).made, (second.digest, *second.made.key, *what), make)
+    return glances.cached(long_of(pair.first).made, (second.digest, *second.made.key, *what), make)
 
 
 def says(pair: Compared, number: int) -> tuple[dict[str, str], dict[str, Tensor]]:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from engine.analysis.heads import CrossScores, HeadScores, cross_scores, head_scores
 from engine.checkpoints import Checkpoint
 from engine.inputs.processors import PalettePixels
 from engine.inputs.readers import Reading, row_and_column
@@ -22,7 +23,6 @@ from engine.tokenizers.encoding import Encoding
 
 ONCE: tuple[Axes, ...] = (("batch", "d_model"), ("batch", "d_embed"), ("batch", "class"))  # a text has one of these
 BEFORE = ("[CLS]", "[DIST]")  # what stands before the patches of a picture
-Reads = Literal["next", "here", "class", "answer"]
 
 
 def digest(name: str, trace: Trace) -> str:
@@ -83,6 +83,15 @@ def text_lane(side: str, config: ModelConfig, read: Encoding, grid: Mapping[str,
     if config.infill is not None and config.positions.axes == 2:
         positions = infill_positions(torch.tensor([read.ids]), config.infill)[:, 0].tolist()
     return Lane(side, config, read.pieces, read.ids, read.special, read.segments, positions, grid)
+
+
+def measure_heads(trace: Trace, lanes: Sequence[Lane]) -> dict[str, HeadScores | CrossScores]:
+    """Measures what every attention does on this text: "attn", or "encoder.attn", "decoder.attn" and
+    "decoder.cross_attn"."""
+    measured: dict[str, HeadScores | CrossScores] = {
+        f"{lane.prefix}attn": head_scores(trace, lane.side) for lane in lanes
+    }
+    return measured | ({"decoder.cross_attn": cross_scores(trace)} if len(lanes) > 1 else {})
 
 
 def lane_header(trace: Trace, lane: Lane) -> dict[str, Any]:

@@ -18,7 +18,8 @@ from views.core.lanes import Lane
 from views.core.payload import pack
 from views.core.questions import Layer, Registry, Side
 from views.core.run_context import RunContext
-from views.walkthrough.walkthrough import TOGETHER, Outcome, layer_payload
+from views.walkthrough.outcome import Outcome
+from views.walkthrough.walkthrough import TOGETHER, layer_payload
 
 LISTED = 7  # products listed one by one; the rest is summed
 CARRIED = 80  # cells of the pattern that an exported file explains, asked or not

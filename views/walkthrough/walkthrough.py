@@ -3,47 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from engine.analysis.answers import Answer, words
+from engine.analysis.answers import words
 from engine.analysis.heads import CrossScores, HeadScores
 from engine.generation.sampling import Distribution
-from engine.model.config import Link
 from engine.runtime.trace import Trace
-from engine.tokenizers.encoding import Encoding
-from views.core.lanes import Lane, Reads, candidate_names, digest, drawable, drawable_axes, lane_header, model_header
+from views.core.lanes import Lane, candidate_names, digest, drawable, drawable_axes, lane_header, model_header
 from views.core.payload import pack
+from views.walkthrough.outcome import Outcome
 
 WHOLE = 6 * 2**20  # bytes; a trace larger than this is sent one layer at a time
 CANDIDATES = 24  # next tokens listed at every position
 TOGETHER = 32  # explanations in one answer: a cell in every head and block, so that turning to one asks nothing
 THUMBNAIL = 32  # cells a side of a thumbnail, when the pattern itself is not there
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """Distributions of the head at every position (pos vocab), once (1 class), or of all positions (2 pos: start and
-    end).
-
-    `reads` is "next" (token), "here" (what stands at the position, or which class it has), "class" or "answer". `link`
-    is what makes probabilities of logits; "identity" leaves scores, which are none. `noun` is what is
-    distributed over, in the plural. `sampled` is the token drawn at the end, `follows` the probability that the second
-    of two texts follows the first. The `answer` is one to a question, in the tokens of `read`.
-    """
-
-    following: Distribution
-    names: tuple[str, ...] | None
-    reads: Reads = "next"
-    sampled: int | None = None
-    follows: float | None = None
-    link: Link = "softmax"
-    answer: Answer | None = None
-    read: Encoding | None = None
-    noun: str = "tokens"
 
 
 def walkthrough(
@@ -60,7 +36,7 @@ def walkthrough(
 ) -> bytes:
     """The payload of the whole page for the first text of `trace`; the last of `lanes` is the one with the head.
 
-    `scores` are of every attention: "attn", or "encoder.attn", "decoder.attn" and "decoder.cross_attn".
+    `scores` are of every attention, as `measure_heads` names them.
 
     A trace of more than WHOLE bytes brings only `layer` of each lane and thumbnails of all the patterns; the rest is
     asked for with `layer_payload`. `picture` is height width channel, in 0..1, with -1 where there is nothing yet;

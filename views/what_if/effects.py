@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -13,46 +12,15 @@ from torch import Tensor
 from engine.analysis.effects import Shift, pattern_change, shift, shift_at, stream_distance
 from engine.checkpoints import Checkpoint
 from engine.inputs.readers import Reading, kind
-from engine.model.config import Link
 from engine.runtime.trace import Trace
 from engine.tokenizers.encoding import Encoding
-from views.core.lanes import Lane, Reads, candidate_names, digest
+from views.core.head import Head, head_of
+from views.core.lanes import Lane, candidate_names, digest
 from views.core.payload import pack
 from views.what_if.continuation import writes
 
 LISTED = 8  # candidates, by the greater of their two probabilities
 AT_ONCE = 1_000_000  # logits whose change is sent with the picture; beyond, that of one position
-ONE_CLASS = ("LABEL_0",)  # what transformers calls the only class of a head that nobody named
-
-
-@dataclass(frozen=True)
-class Head:
-    """Decisions of a model's head: at every position, once, or where an answer starts and ends."""
-
-    reads: Reads
-    link: Link
-    names: tuple[str, ...] | None
-
-
-def head_of(checkpoint: Checkpoint, read: Reading) -> Head | None:
-    """None where the model has no head."""
-    config, labels = checkpoint.model.config, checkpoint.labels
-    named = labels if labels not in ((), ONE_CLASS) else None
-    match config.head.kind:
-        case "none":
-            return None
-        case "span":
-            return Head("answer", "softmax", tuple(read.read.pieces) if isinstance(read.read, Encoding) else None)
-        case "token":
-            alone = config.outputs == 1
-            return Head("here", config.link, named or ("replaced",) if alone else named)
-        case "sequence":
-            alone = config.outputs == 1
-            return Head("class", config.link, named or ("score",) if alone else named)
-    pieces = None if checkpoint.tokenizer is None else checkpoint.tokenizer.pieces
-    if kind(checkpoint) == "pixels":
-        pieces = tuple(map(str, range(config.outputs)))
-    return Head("next" if config.generates else "here", "softmax", pieces)
 
 
 def effects(

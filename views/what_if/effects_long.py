@@ -14,11 +14,12 @@ from engine.inputs.readers import Reading
 from engine.runtime.run import run
 from engine.runtime.trace import Trace
 from views.attention.long import Focus, Head, LongContext
+from views.core.head import Head as Decides
+from views.core.head import head_of
 from views.core.lanes import candidate_names
 from views.core.payload import pack
 from views.what_if.continuation import writes
-from views.what_if.effects import Head as Decides
-from views.what_if.effects import focuses, head_of, in_stream, lane_header, most_changed, position_of_question, shifts
+from views.what_if.effects import focuses, in_stream, lane_header, most_changed, position_of_question, shifts
 
 OFFERED = 12  # keys of a row, in each run
 

@@ -11,7 +11,7 @@ import torch
 from engine.data.in_context import BEHIND, BETWEEN, line, rows
 from engine.data.seeds import seed_for
 from engine.generation.few_shot import line_behind
-from engine.training.objectives import UNASKED
+from engine.scoring.examples import UNASKED
 from engine.training.sources.in_context import Prompts
 from engine.training.trainer import Trainer
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from engine.training.objectives import UNASKED
+from engine.scoring.examples import UNASKED
 from engine.training.trainer import Trainer
 
 PAIRS = 2_000

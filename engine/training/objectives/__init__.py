@@ -1,4 +1,4 @@
-"""What a model can be asked to predict: one file each makes the examples, and score.py says how wrong the answers were.
+"""What a model can be asked to predict: one file each makes the examples; engine/scoring says how wrong answers are.
 
 `OBJECTIVES` is what a recipe may name, with the data that it fits and what its model must have.
 """
@@ -12,8 +12,6 @@ from typing import Any
 
 from engine.model.config import ModelConfig
 from engine.training.data_recipe import LABELLED, OWN, PAIRS, RUNNING, TAGGED
-from engine.training.objectives.examples import UNASKED, Counts, Examples
-from engine.training.objectives.score import Outputs, score, shares_of
 
 PRESENT = object()  # an optional part, whatever it holds
 
@@ -94,16 +92,3 @@ def check_model(kind: str, config: ModelConfig, data: str = "") -> None:
                 f'model.{key} must not be {value!r} for objective.kind "{kind}"; it stands for {instead[value]!r} '
                 "there, so write that."
             )
-
-
-__all__ = [
-    "OBJECTIVES",
-    "UNASKED",
-    "Counts",
-    "Examples",
-    "ObjectiveKind",
-    "Outputs",
-    "check_model",
-    "score",
-    "shares_of",
-]

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from engine.scoring.examples import Examples
 from engine.tokenizers import Encoding
-from engine.training.objectives.examples import Examples
 from engine.training.objectives.padding import pad_rows, real
 
 

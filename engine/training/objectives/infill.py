@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from engine.scoring.examples import UNASKED, Examples
 from engine.tokenizers import Tokenizer
-from engine.training.objectives.examples import UNASKED, Examples
 from engine.training.objectives.padding import pad_rows, real
 
 MASK, START, END = "[gMASK]", "[sop]", "[eop]"  # as GLM's vocabulary calls them

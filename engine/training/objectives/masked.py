@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from engine.training.objectives.examples import UNASKED, Examples
+from engine.scoring.examples import UNASKED, Examples
 from engine.training.objectives.padding import pad_rows, real
 
 CHOSEN = 0.15  # of the tokens of a text, to be guessed

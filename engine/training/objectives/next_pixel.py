@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from engine.training.objectives.examples import UNASKED, Examples
+from engine.scoring.examples import UNASKED, Examples
 
 
 def next_pixels(colours: Tensor, start: int) -> Examples:

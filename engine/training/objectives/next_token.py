@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from engine.training.objectives.examples import UNASKED, Examples
+from engine.scoring.examples import UNASKED, Examples
 
 
 def next_tokens(windows: Tensor, asked: Tensor | None = None) -> Examples:

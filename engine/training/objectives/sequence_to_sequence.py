@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from engine.training.objectives.examples import UNASKED, Examples
+from engine.scoring.examples import UNASKED, Examples
 from engine.training.objectives.padding import Rows
 
 

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from engine.scoring.examples import UNASKED, Examples
 from engine.tokenizers import Encoding
 from engine.training.objectives.classification import classification_examples
-from engine.training.objectives.examples import UNASKED, Examples
 from engine.training.objectives.padding import pad_rows, real
 
 

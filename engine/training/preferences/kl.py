@@ -11,7 +11,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from engine.training.objectives.score import AT_ONCE
+from engine.scoring.score import AT_ONCE
 
 # --- From logits ---
 

@@ -21,10 +21,10 @@ import torch
 from torch import Tensor
 
 from engine.data.seeds import seed_for
+from engine.scoring.examples import Counts, Examples
 from engine.training.base import begin_with
 from engine.training.failures import Diverged
 from engine.training.learner import Learner
-from engine.training.objectives import Counts, Examples
 from engine.training.objectives.padding import pad_rows, real
 from engine.training.origin import read_origin
 from engine.training.preferences.dpo import score_dpo

@@ -8,9 +8,9 @@ from pathlib import Path
 from engine.data.drawing import Part
 from engine.data.own_tasks import task_of
 from engine.data.task import Answered, AnswerTask
+from engine.scoring.examples import Examples
 from engine.tokenizers import Encoding
 from engine.training.corpus import Document, Documents
-from engine.training.objectives import Examples
 from engine.training.objectives.span import span_examples
 from engine.training.recipe import Recipe
 from engine.training.sources.shelved_texts import ShelvedTexts, marks

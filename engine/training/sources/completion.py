@@ -6,9 +6,9 @@ from pathlib import Path
 
 from torch import Tensor
 
+from engine.scoring.examples import Examples
 from engine.training.base import mark_id
 from engine.training.corpus import Tokens
-from engine.training.objectives import Examples
 from engine.training.objectives.completion import Marks, completion_examples
 from engine.training.objectives.padding import Rows
 from engine.training.recipe import Recipe

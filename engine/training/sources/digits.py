@@ -14,7 +14,7 @@ from engine.checkpoints import shipped_names
 from engine.data.digits import CLASSES, LEVELS, SIDE, augment, split
 from engine.inputs.processors import ImageProcessor, PalettePixels
 from engine.model.config import ModelConfig
-from engine.training.objectives import Examples
+from engine.scoring.examples import Examples
 from engine.training.objectives.classification import classification_examples
 from engine.training.objectives.next_pixel import next_pixels
 from engine.training.recipe import Recipe

@@ -15,10 +15,10 @@ from torch import Tensor
 from engine.data.seeds import seed_for
 from engine.data.sentences import span
 from engine.model.config import Infill, ModelConfig
+from engine.scoring.examples import Examples
 from engine.tokenizers import Tokenizer
 from engine.training.atomic import write_json
 from engine.training.corpus import Document, Documents, open_corpus
-from engine.training.objectives import Examples
 from engine.training.objectives.infill import END, MASK, START, infill_examples, marks_of
 from engine.training.recipe import Recipe
 from engine.training.sources.shelf import shelf

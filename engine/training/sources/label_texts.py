@@ -12,8 +12,8 @@ from engine.data.drawing import Part
 from engine.data.own_tasks import task_of
 from engine.data.task import Labelled, LabelTask
 from engine.model.config import ModelConfig
+from engine.scoring.examples import UNASKED, Examples
 from engine.training.corpus import Document, Documents
-from engine.training.objectives import UNASKED, Examples
 from engine.training.objectives.classification import classification_examples, pair_inputs
 from engine.training.objectives.padding import pad_rows, real
 from engine.training.recipe import Recipe

@@ -7,9 +7,9 @@ from typing import ClassVar, Literal
 
 import torch
 
+from engine.scoring.examples import Examples
 from engine.tokenizers import END
 from engine.training.base import mark_id
-from engine.training.objectives import Examples
 from engine.training.objectives.masked import Marks, masked_windows
 from engine.training.recipe import Recipe
 from engine.training.sources.source import Part, chance

@@ -10,8 +10,8 @@ from torch import Tensor
 
 from engine.data.own_tasks import task_of
 from engine.data.task import Pair, PairTask
+from engine.scoring.examples import Examples
 from engine.training.corpus import Document, Documents
-from engine.training.objectives import Examples
 from engine.training.objectives.padding import Rows
 from engine.training.recipe import Recipe
 from engine.training.sources.shelved_texts import ShelvedTexts

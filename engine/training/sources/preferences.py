@@ -13,8 +13,8 @@ from torch import Tensor
 from engine.data.drawing import Part
 from engine.data.own_tasks import held_out
 from engine.data.seeds import seed_for
+from engine.scoring.examples import Examples
 from engine.training.corpus import Document, Documents, Tokens
-from engine.training.objectives import Examples
 from engine.training.objectives.classification import classification_examples
 from engine.training.objectives.completion import Marks, completion_examples
 from engine.training.objectives.padding import pad_rows, real

@@ -8,8 +8,8 @@ import numpy
 import torch
 
 from engine.data import repeats
+from engine.scoring.examples import Examples
 from engine.tokenizers import train
-from engine.training.objectives import Examples
 from engine.training.objectives.next_token import next_tokens
 from engine.training.recipe import Recipe
 from engine.training.sources.source import Part, Source

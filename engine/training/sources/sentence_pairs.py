@@ -9,9 +9,9 @@ import torch
 
 from engine.data.seeds import seed_for
 from engine.data.sentences import pair
+from engine.scoring.examples import Examples
 from engine.training.base import mark_id
 from engine.training.corpus import Document, Documents, open_corpus
-from engine.training.objectives import Examples
 from engine.training.objectives.masked import Marks, masked_pairs
 from engine.training.recipe import Recipe
 from engine.training.sources.shelf import shelf

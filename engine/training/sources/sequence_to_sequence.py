@@ -8,9 +8,9 @@ from pathlib import Path
 from torch import Tensor
 
 from engine.model.config import ModelConfig
+from engine.scoring.examples import Examples
 from engine.training.base import mark_id
 from engine.training.corpus import Tokens
-from engine.training.objectives import Examples
 from engine.training.objectives.padding import Rows
 from engine.training.objectives.sequence_to_sequence import Marks, teacher_forced
 from engine.training.recipe import Recipe

@@ -12,8 +12,8 @@ from engine.checkpoints.checkpoint import Processor
 from engine.data.drawing import Part
 from engine.data.seeds import seed_for
 from engine.model.config import ModelConfig
+from engine.scoring.examples import Examples
 from engine.tokenizers import Tokenizer
-from engine.training.objectives import Examples
 from engine.training.recipe import Recipe
 
 

@@ -9,8 +9,8 @@ from engine.data.drawing import Part
 from engine.data.own_tasks import task_of
 from engine.data.task import Tagged, TagTask
 from engine.model.config import ModelConfig
+from engine.scoring.examples import Examples
 from engine.training.corpus import Document, Documents
-from engine.training.objectives import Examples
 from engine.training.objectives.token_classification import tagging_examples
 from engine.training.recipe import Recipe
 from engine.training.sources.shelved_texts import ShelvedTexts, marks, with_classes

@@ -18,10 +18,10 @@ from engine.data.own_tasks import OwnTexts
 from engine.data.seeds import seed_for
 from engine.data.stories import story
 from engine.data.text import python_reference, read_text, split
+from engine.scoring.examples import Examples
 from engine.tokenizers import END
 from engine.training.corpus import Document, Documents, open_corpus
 from engine.training.data_recipe import Data, Everyday, Stories, Text
-from engine.training.objectives import Examples
 from engine.training.objectives.next_token import next_tokens
 from engine.training.recipe import Recipe
 from engine.training.sources.source import Part, Source, chance

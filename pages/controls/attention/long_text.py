@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from engine.analysis.overview_cache import LongRun
 from engine.edits import Edit
 from engine.edits.experiment import Experiment
 from engine.runtime import library
 from engine.runtime.limits import MAX_TOKENS
-from engine.runtime.overview_cache import LongRun
 from engine.runtime.trace import Trace
 from engine.tokenizers.encoding import Encoding
 from pages.controls.model_input.model_input import Subject, look, notice

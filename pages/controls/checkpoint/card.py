@@ -8,10 +8,10 @@ from pathlib import Path
 
 import streamlit as st
 
+from engine.analysis.parity import Parity, available, parity
 from engine.analysis.switches import sizes
 from engine.checkpoints import Checkpoint
 from engine.checkpoints.facts import read_facts
-from engine.checkpoints.parity import Parity, available, parity
 from engine.inputs.readers import (
     GAP,
     Reading,

@@ -9,13 +9,13 @@ from typing import Any
 
 import streamlit as st
 
+from engine.analysis.overview_cache import LongRun
 from engine.checkpoints import Checkpoint
 from engine.edits import Edit
 from engine.edits.experiment import Experiment
 from engine.inputs.readers import Reading
 from engine.runtime import library
 from engine.runtime.limits import LONG_TOKENS, MAX_TOKENS
-from engine.runtime.overview_cache import LongRun
 from engine.runtime.trace import Trace
 from engine.training.snapshots import snapshot, snapshots
 from pages.controls.attention.long_text import is_long

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import streamlit as st
 
 from engine.checkpoints import Checkpoint
-from engine.generation.defaults import CONSTRAINTS, NOTHING
+from engine.checkpoints.generation_defaults import CONSTRAINTS, NOTHING
 from pages.controls.generate.tabs import RULES as TAB_RULES
 from pages.controls.share.links import CONTROLS, RUN, Rule, as_text, number, one_of, whole_number
 from views.generate.session import METHODS, MOST, Settings, usual_settings

@@ -12,6 +12,7 @@ from typing import Any
 import torch
 
 from engine.checkpoints import load
+from engine.checkpoints.run_steps import weights
 from engine.tokenizers import Tokenizer
 from engine.training import Recipe, control
 from engine.training.folder import RunFolder
@@ -22,7 +23,6 @@ from engine.training.queue import Queue
 from engine.training.recipe_file import read_recipe, write_recipe
 from engine.training.runs import runs, task
 from engine.training.snapshot_frames import frames_of_snapshots
-from engine.training.snapshots import weights
 from pages.controls.train.session import ProbeReading, Reader, is_recorded
 from views.train.train import list_attentions
 

@@ -24,11 +24,12 @@ from pages.controls.what_if.edit_kinds import KINDS, Kind, kind_of, place_of
 from pages.controls.what_if.experiment_link import clip, from_link, linkable, to_link, unlinkable_sentence
 from views.checkpoint.checkpoint import plain
 from views.core.component import view
+from views.core.head import head_of
 from views.core.lanes import Lane, digest, lanes
 from views.core.payload import pack
 from views.what_if.continuation import continuations
 from views.what_if.edit_sources import to_form
-from views.what_if.effects import effects, head_of, shift_payload
+from views.what_if.effects import effects, shift_payload
 from views.what_if.experiment import Editable, editable, from_form, panel
 from views.what_if.paint_ground import painted_on
 from views.what_if.questions import EditsContext

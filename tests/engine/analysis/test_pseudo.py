@@ -12,7 +12,7 @@ from torch.nn import functional
 from engine.analysis.pseudo import TOKENS, asked_of, pseudo_surprise, scores
 from engine.checkpoints import Checkpoint
 from engine.runtime.library import checkpoint
-from engine.training.objectives import UNASKED
+from engine.scoring.examples import UNASKED
 
 TEXT = "It began to rain. Lily was not worried, because she had an umbrella."
 

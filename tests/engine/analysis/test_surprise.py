@@ -14,7 +14,8 @@ from engine.analysis.surprise import Surprise, surprise, windows
 from engine.checkpoints import Checkpoint, load
 from engine.generation.prompt import begin
 from engine.runtime.library import checkpoint
-from engine.training.objectives import UNASKED, score
+from engine.scoring.examples import UNASKED
+from engine.scoring.score import score
 from engine.training.objectives.infill import infill_examples
 from engine.training.objectives.infill import marks_of as gap_marks
 from engine.training.objectives.next_pixel import next_pixels

@@ -11,13 +11,13 @@ import transformers
 from safetensors.torch import load_file, save_file
 
 from engine import load
+from engine.analysis.parity import parity
 from engine.checkpoints import Checkpoint
 from engine.checkpoints.canonical import canonical_config
 from engine.checkpoints.families import FAMILIES
 from engine.checkpoints.families.t5 import LANGUAGE as T5_LANGUAGE
 from engine.checkpoints.family import DROPPED, Family, invert_rows, translate
 from engine.checkpoints.nanogpt import FAMILIES as NANOGPT
-from engine.checkpoints.parity import parity
 from engine.inputs.readers import Reading
 from engine.model.config import MLP, Attention, ModelConfig
 from engine.model.layers.position import sinusoidal

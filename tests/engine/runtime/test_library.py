@@ -11,11 +11,11 @@ import pytest
 import torch
 
 from engine import Checkpoint
+from engine.analysis.overview_cache import Glances, LongRun
 from engine.edits import AttentionTemperature
 from engine.model.config import MLP, Attention, ModelConfig
 from engine.model.transformer import Transformer, initialise
 from engine.runtime import library
-from engine.runtime.overview_cache import Glances, LongRun
 from engine.tokenizers.encoding import Encoding
 
 CONFIG = ModelConfig(vocab_size=9, context=16, d_model=8, layers=1, attention=Attention(heads=2), mlp=MLP(8))

@@ -2,8 +2,8 @@ import pytest
 import torch
 from torch.nn import functional
 
-from engine.training.objectives import UNASKED
-from engine.training.objectives.score import AT_ONCE, cross_entropy
+from engine.scoring.examples import UNASKED
+from engine.scoring.score import AT_ONCE, cross_entropy
 
 
 def case(rows: int, classes: int, asked: float = 1.0) -> tuple[torch.Tensor, torch.Tensor]:

@@ -11,9 +11,9 @@ import torch
 from engine.checkpoints import load
 from engine.data.task import EVERY
 from engine.inputs.readers import read_infill
+from engine.scoring.examples import UNASKED
 from engine.tokenizers import Encoding
 from engine.training import Recipe, RunFolder, parse_recipe, read_recipe, train
-from engine.training.objectives import UNASKED
 from engine.training.probe import default_probe
 from engine.training.question import question
 from engine.training.recipe import Objective

@@ -13,9 +13,9 @@ from engine.data.seeds import seed_for
 from engine.data.sentences import pair as passages
 from engine.data.sentences import span
 from engine.data.stories import words
+from engine.scoring.examples import UNASKED
 from engine.training import Recipe, read_recipe
 from engine.training.data_recipe import Digits, Gaps, SentencePairs, TokenizerRecipe, Translation
-from engine.training.objectives import UNASKED
 from engine.training.sources import Source, open_source
 from engine.training.sources.digits import DigitPixels
 from engine.training.sources.sequence_to_sequence import SequenceToSequence

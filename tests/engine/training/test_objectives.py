@@ -7,8 +7,10 @@ from torch.nn.functional import cross_entropy
 
 from engine.model.config import MLP, Attention, Encoder, Infill, ModelConfig, Norm, Positions
 from engine.model.transformer import Transformer, initialise
+from engine.scoring.examples import UNASKED, Examples
+from engine.scoring.score import score, shares_of
 from engine.tokenizers import train
-from engine.training.objectives import UNASKED, Examples, check_model, score, shares_of
+from engine.training.objectives import check_model
 from engine.training.objectives import completion as completing
 from engine.training.objectives import infill as filling
 from engine.training.objectives import masked as masking

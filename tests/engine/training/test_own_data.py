@@ -18,9 +18,9 @@ from engine.data.hub import Hub, read_hub
 from engine.data.own import LEARNS, Rows
 from engine.data.own_tasks import OwnLabels, OwnPairs, OwnTags, held_out, task_of
 from engine.data.task import EVERY
+from engine.scoring.examples import UNASKED
 from engine.training import Recipe, RunFolder, read_recipe, train
 from engine.training.link import pack_recipe
-from engine.training.objectives import UNASKED
 from engine.training.objectives.token_classification import first_tokens
 from engine.training.probe import Probe, default_probe
 from engine.training.question import question

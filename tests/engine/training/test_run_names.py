@@ -7,10 +7,11 @@ import pytest
 import torch
 
 from engine.checkpoints import load
+from engine.checkpoints.run_steps import weights
 from engine.runtime import library
 from engine.tokenizers.encoding import Encoding
 from engine.training import Recipe, RunFolder, train
-from engine.training.snapshots import snapshots, weights
+from engine.training.snapshots import snapshots
 
 
 @pytest.fixture

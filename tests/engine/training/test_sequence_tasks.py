@@ -14,12 +14,13 @@ from engine.data.brackets import is_balanced
 from engine.data.task import Pair
 from engine.model.transformer import Transformer, initialise
 from engine.runtime.run import run
+from engine.scoring.examples import UNASKED, Examples
+from engine.scoring.score import score, shares_of
 from engine.training import Recipe, RunFolder, parse_recipe, train
 from engine.training.machine import Abilities, plan
 from engine.training.measures import MEASURES
 from engine.training.measures.exact import asked_of, by_group, write_targets
 from engine.training.measures.origins import one_a_symbol, weights
-from engine.training.objectives import UNASKED, Examples, score, shares_of
 from engine.training.objectives.completion import Marks, completion_examples, prompt
 from engine.training.objectives.padding import rows_of
 from engine.training.parallel import Peers

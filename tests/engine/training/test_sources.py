@@ -4,10 +4,10 @@ from pathlib import Path
 import pytest
 import torch
 
+from engine.scoring.examples import UNASKED
 from engine.training import Recipe, parse_recipe
 from engine.training.corpus import open_corpus
 from engine.training.data_recipe import Data, Stories, Text, TokenizerKind, TokenizerRecipe
-from engine.training.objectives import UNASKED
 from engine.training.sources import RepeatedSequences, Windows
 from engine.training.sources.windows import documents
 

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from trl.trainer.utils import entropy_from_logits, selective_log_softmax
 
-from engine.training.objectives.score import AT_ONCE
+from engine.scoring.score import AT_ONCE
 from engine.training.preferences import kl
 
 DRAW = torch.Generator().manual_seed(3)

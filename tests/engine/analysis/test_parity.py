@@ -37,9 +37,9 @@ from transformers import (
 )
 
 from engine import load
+from engine.analysis.parity import Parity, available, parity
 from engine.checkpoints import Checkpoint
 from engine.checkpoints.locate import SHIPPED
-from engine.checkpoints.parity import Parity, available, parity
 from engine.inputs.readers import Reading, read_text
 from engine.tokenizers.encoding import Encoding
 from tests.engine import tiny
@@ -274,7 +274,7 @@ def test_weights_that_transformers_does_not_find_are_not_made_up(tmp_path: Path)
 
 def test_it_is_offered_only_where_transformers_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     assert available()
-    monkeypatch.setattr("engine.checkpoints.parity.find_spec", lambda name: None)
+    monkeypatch.setattr("engine.analysis.parity.find_spec", lambda name: None)
     assert not available()
 
 
@@ -282,5 +282,5 @@ def test_transformers_is_not_imported_before_it_is_needed() -> None:
     import subprocess
     import sys
 
-    code = "import sys, engine.checkpoints.parity as p; p.available(); sys.exit('transformers' in sys.modules)"
+    code = "import sys, engine.analysis.parity as p; p.available(); sys.exit('transformers' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +12,7 @@ from engine.analysis.edit_extent_long import touched_head
 from engine.analysis.summarised_run import Glance, glance, head_pattern, mean_head, rerun_reduced
 from engine.edits import Edit
 from engine.model.transformer import Transformer
+from engine.runtime import library
 from engine.runtime.lru_cache import Shelf
 from engine.tokenizers.encoding import Encoding
 
@@ -29,7 +30,7 @@ class LongRun:
 
     @property
     def key(self) -> tuple[object, ...]:
-        return run_key(self.model, self.read, self.edits, self.target)
+        return library.run_key(self.model, self.read, self.edits, self.target)
 
 
 class Glances:
@@ -104,9 +105,4 @@ def comparison_hooks(model: Transformer) -> tuple[str, ...]:
     return tuple(hook for hook in model.hook_names if hook.endswith(ends) or hook == "logits")
 
 
-def run_key(
-    model: Transformer, read: Encoding | Tensor, edits: Sequence[Edit], target: Encoding | None
-) -> tuple[object, ...]:
-    """Key of a run. What a run keeps holds its model's hooks on: no other has their id meanwhile."""
-    what = (read.numpy().tobytes(), tuple(read.shape)) if isinstance(read, Tensor) else read
-    return id(model.hooks), what, target, tuple(map(repr, edits))
+glances = Glances(library.traces.shelf)

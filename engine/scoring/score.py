@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
-from engine.training.objectives.examples import UNASKED, Counts, Examples
+from engine.scoring.examples import UNASKED, Counts, Examples
 
 # --- Cross-entropy ---
 

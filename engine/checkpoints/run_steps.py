@@ -1,0 +1,83 @@
+"""Steps of training runs whose weights were kept: in snapshots/ those of some steps, in latest/ the newest."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from engine.checkpoints.weights import safetensors_header
+
+STEP = "@"  # between a run's name and the step
+LISTED = 8  # names in a sentence
+NUMBER = re.compile(r"\d{1,12}", re.ASCII)
+SNAPSHOT = re.compile(r"step-(\d{7,})\.safetensors", re.ASCII)
+PROGRESS = "loupe.training"  # the key of the metadata that says how far the weights in latest/ are
+
+
+def run_folders(folder: Path | str) -> list[Path]:
+    """The run directories in `folder`, by name; those whose names begin with a dot are no runs."""
+    place = Path(folder)
+    found = place.iterdir() if place.is_dir() else ()
+    return sorted(path for path in found if not path.name.startswith(".") and path.is_dir())
+
+
+def snapshot(run: Path, step: int) -> Path:
+    return run / "snapshots" / f"step-{step:07d}.safetensors"
+
+
+def latest(run: Path) -> Path:
+    return run / "latest" / "model.safetensors"
+
+
+def snapshot_steps(run: Path) -> list[int]:
+    """Steps of the snapshots, in order. A file of another name is none of them."""
+    named = (SNAPSHOT.fullmatch(file.name) for file in (run / "snapshots").glob("step-*.safetensors"))
+    return sorted(int(match[1]) for match in named if match)
+
+
+def latest_step(run: Path) -> int | None:
+    """Step of latest/. None where there is none, or it is damaged."""
+    try:
+        metadata = safetensors_header(latest(run)).get("__metadata__", {})
+        return int(json.loads(metadata[PROGRESS])["step"])
+    except (ValueError, OSError, LookupError):
+        return None
+
+
+def weights(named: str, folder: Path | str) -> Path | None:
+    """The weights file of "NAME@STEP", or of "NAME", the newest that this run has. None where there is none."""
+    name, at, step = named.partition(STEP)
+    if name not in {run.name for run in run_folders(folder)} or (at and not NUMBER.fullmatch(step)):
+        return None
+    run = Path(folder) / name
+    kept, reached = snapshot_steps(run), latest_step(run)
+    if at:
+        return snapshot(run, int(step)) if int(step) in kept else latest(run) if reached == int(step) else None
+    if reached is not None and reached >= max(kept, default=0):
+        return latest(run)
+    return snapshot(run, kept[-1]) if kept else None
+
+
+def absent(named: str, folder: Path | str) -> str:
+    """Why `weights` finds none for "NAME@STEP" or "NAME", a part of a sentence."""
+    name, at, step = named.partition(STEP)
+    here = [run.name for run in run_folders(folder)]
+    if name not in here:
+        others = f"those here are {list_names(here)}" if here else "none is here"
+        return f"there is no run called {name[:80]!r}; {others}"
+    kept = snapshot_steps(Path(folder) / name)
+    if not kept:
+        return f"the run {name!r} has kept no weights yet"
+    if not NUMBER.fullmatch(step):
+        return f"a step of the run {name!r} must be a whole number, got {step[:20]!r}"
+    near = [one for one in kept if one < int(step)][-1:] + [one for one in kept if one > int(step)][:1]
+    told = " and ".join(f"{one:,}" for one in near)
+    return f"the run {name!r} kept no weights of step {int(step):,}; the nearest that it kept are those of {told}"
+
+
+def list_names(names: Sequence[str]) -> str:
+    """Some of them, and how many more there are."""
+    more = len(names) - LISTED
+    return ", ".join(names[:LISTED]) + (f" and {more:,} more" if more > 0 else "")
