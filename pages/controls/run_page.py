@@ -1,33 +1,36 @@
-"""A page about one run: what is around its questions and charts. Model and text, What if, link and export, answers.
+"""A page about one run: what is around its picture and charts. Model and text, What if, link and export, answers.
 
     run_page("Logit lens", "logit_lens", LENS, charts=CHARTS)
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import streamlit as st
 
 from engine.edits import AttentionTemperature, Edit
-from pages.controls.model_input.model_input import subject
+from engine.runtime.limits import LONG_TOKENS, MAX_TOKENS
+from pages.controls.model_input.model_input import Subject, subject
+from pages.controls.share.export import Export
 from pages.controls.share.links import RUN as RULES
 from pages.controls.share.links import Rule, as_text, honour_link, whole_number
 from pages.controls.share.question_chart import Chart, show_question
 from pages.controls.share.run_export import run_context, run_export
 from pages.controls.what_if.experiment import what_if
 from views.core.component import courier
-from views.core.lanes import lanes
-from views.core.questions import Axis, Question, Registry
+from views.core.lanes import Lane, lanes
+from views.core.questions import Axis, Page, Query, Question, Registry
 from views.core.run_context import RUN, RunContext
 from views.what_if.questions import WHAT_IF
 
 MOST_OPTIONS = 50  # in a list to choose from; of a larger vocabulary the likeliest, and what is typed
 TITLES = {"row": "position"}
-DEFAULTS = {"row": -1}  # the last row, which says what comes next
 CHOSEN: dict[str, Rule] = {"row": whole_number(), "candidate": whole_number()}
 Charts = Mapping[str, tuple[str, Chart]]
+Drawn = tuple[bytes, Page, Export]
 
 
 def attention_temperature() -> None:
@@ -48,42 +51,91 @@ def run_page(
     title: str,
     name: str,
     registry: Registry,
-    charts: Charts,
     *,
+    charts: Charts | None = None,
+    controls: Callable[[], None] = attention_temperature,
+    linked: Sequence[str] = ("attention", "what if"),
+    context: Callable[[Subject, RunContext], RunContext] = lambda _, run: run,
+    draw: Callable[[Subject, RunContext, Export], bytes] | None = None,
+    mount: Callable[[bytes], Any] | None = None,
+    long: Callable[[Subject, Sequence[Lane], Sequence[Edit]], Drawn] | None = None,
+    tables: Callable[[Sequence[Lane]], Mapping[str, Query]] | None = None,
     check: Callable[[RunContext], None] = lambda _: None,
 ) -> None:
-    """Draws the page at the address `name`: `charts` are by their titles a question of `registry` and its chart, with a
-    control for each parameter of that question. `check` raises ValueError, with a sentence, for a run that the page
-    cannot show."""
+    """Draws the page whose view and address are called `name`, with the questions of `registry`.
+
+    `charts` are by their titles a question and its chart, with a control for each parameter of that question; below a
+    view they are drawn once somebody opens them. `draw` makes the payload that `mount` draws, of a text too long to be
+    drawn whole `long` makes all of it, and `tables` are what can be downloaded of a run. `controls` stand beside the
+    text, and `linked` are their keys. `context` adds to a run what the questions of the page are about besides. `check`
+    raises ValueError, with a sentence, for a run that the page cannot show.
+    """
     honour_link(RULES | CHOSEN)
-    looked_at = subject(attention_temperature)
-    conducted = what_if(looked_at, temperature_edits())
-    run = run_context(looked_at, conducted.trace, lanes(looked_at.checkpoint, looked_at.reading), conducted.before)
-    export = run_export(title, name, looked_at, run, ("attention", "what if"))
-    page = export.answers(b"", (RUN, run), (registry, run))
-    courier("courier", page.with_registry(WHAT_IF, conducted).answer)
+    looked_at = subject(controls, LONG_TOKENS if long else MAX_TOKENS)
+    stacks, edits = lanes(looked_at.checkpoint, looked_at.reading), temperature_edits()
+    run = None
+    if long and max(len(lane.pieces) for lane in stacks) > MAX_TOKENS:
+        payload, page, export = long(looked_at, stacks, edits)
+    else:
+        conducted = what_if(looked_at, edits)
+        run = context(looked_at, run_context(looked_at, conducted.trace, stacks, conducted.before))
+        export = run_export(title, name, looked_at, run, tuple(linked), tables=tables(stacks) if tables else {})
+        payload = draw(looked_at, run, export) if draw else b""
+        page = export.answers(payload, (RUN, run), (registry, run)).with_registry(WHAT_IF, conducted)
+    if mount:
+        mount(payload)
+    courier("courier", page.answer)
+    if not charts or run is None:
+        return
     try:
         check(run)
     except ValueError as error:
         st.warning(str(error))
         return
-    for place, (heading, (ask, chart)) in enumerate(charts.items()):
+    show = partial(show_chart, name, page, registry, run, export)
+    if mount:
+        offer_charts(charts, show)
+        return
+    for heading, (ask, chart) in charts.items():
         st.markdown(f"**{heading}**")
-        chosen = choose_arguments(registry.questions[ask], run)
-        header = {**export.header, "link": {**export.header["link"], **{key: str(at) for key, at in chosen.items()}}}
-        query = {"ask": ask, "trace": run.digest, **chosen}
-        show_question(page, query, chart, title=heading, header=header, key=f"{name} {place}")
+        show(heading, ask, chart)
+
+
+def offer_charts(charts: Charts, show: Callable[[str, str, Chart], None]) -> None:
+    """Draws one of the charts once somebody opens the section."""
+    section = st.expander("Charts over all layers", key="charts", on_change="rerun", icon=":material/bar_chart:")
+    if not section.open:
+        return
+    with section:
+        first = next(iter(charts))
+        heading = st.selectbox("chart", list(charts), key="chart", width=420) if len(charts) > 1 else first
+        show(heading, *charts[heading])
+
+
+def show_chart(
+    name: str, page: Page, registry: Registry, run: RunContext, export: Export, heading: str, ask: str, chart: Chart
+) -> None:
+    chosen = choose_arguments(registry.questions[ask], run)
+    kept = {key: str(at) for key, at in chosen.items() if key in CHOSEN}
+    header = {**export.header, "link": {**export.header["link"], **kept}}
+    query = {"ask": ask, "trace": run.digest, **chosen}
+    show_question(page, query, chart, title=heading, header=header, key=f"{name} {heading}")
 
 
 def choose_arguments(question: Question, run: RunContext) -> dict[str, Any]:
-    """A control for each parameter that counts along an axis; what is chosen stands in the address."""
+    """A control for each parameter that counts along an axis with more than one place; what is chosen stands in the
+    address. The last place is the first to be shown: the stack with the head, and what comes next."""
     chosen: dict[str, Any] = {}
     counted = {name: axis for name, kind in question.parameters.items() if (axis := axis_of(kind))}
-    if not counted:
-        return chosen
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         for name, axis in counted.items():
-            chosen[name] = choose_candidate(name, run, chosen) if axis == "vocab" else choose_place(name, axis, run)
+            places = list(run.choices(axis, chosen)) if axis != "vocab" else []
+            if axis == "vocab":
+                chosen[name] = choose_candidate(name, run, chosen)
+            elif len(places) == 1:
+                chosen[name] = places[0]
+            else:
+                chosen[name] = choose_place(name, axis, run, places, question.defaults.get(name, places[-1]))
     return chosen
 
 
@@ -92,21 +144,21 @@ def axis_of(annotation: Any) -> str | None:
     return next((one.name for one in getattr(annotation, "__metadata__", ()) if isinstance(one, Axis)), None)
 
 
-def choose_place(name: str, axis: str, run: RunContext) -> int:
-    places, labels = run.choices(axis, {}), run.labels(axis, {})
-    assert isinstance(places, range)
-    default = places[DEFAULTS.get(axis, 0)]
-    asked = st.query_params.get(name, "")
-    first = int(asked) if asked.isdecimal() and int(asked) in places else default
+def choose_place(name: str, axis: str, run: RunContext, places: Sequence[Any], default: Any) -> Any:
+    labels = run.labels(axis, {})
+    named = {str(place): place for place in places}
+    first = named.get(st.query_params.get(name, ""), run.first_row if axis == "row" else default)
     key = f"{name} {run.digest}"
+
+    def place_name(place: Any) -> str:
+        return place if isinstance(place, str) else f"{place + 1} {labels[place]}" if labels else str(place + 1)
 
     def keep() -> None:
         st.query_params[name] = str(st.session_state[key])
 
     return st.selectbox(
-        TITLES.get(axis, axis), places, places.index(first), key=key, width=220, on_change=keep,
-        format_func=lambda at: f"{at + 1} {labels[at]}" if labels else str(at + 1), disabled=len(places) == 1,
-    )  # fmt: skip
+        TITLES.get(axis, axis), places, places.index(first), key=key, width=220, on_change=keep, format_func=place_name
+    )
 
 
 def choose_candidate(name: str, run: RunContext, chosen: Mapping[str, Any]) -> int:

@@ -7,4 +7,4 @@ from views.logit_lens.questions import LENS
 
 MENU = {"title": "Logit lens", "address": "logit_lens", "place": 3, "opens": True}
 
-run_page("Logit lens", "logit_lens", LENS, CHARTS, check=lambda run: check_lens(run.model.config))
+run_page("Logit lens", "logit_lens", LENS, charts=CHARTS, check=lambda run: check_lens(run.model.config))

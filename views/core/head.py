@@ -25,20 +25,26 @@ class Head:
 
 def head_of(checkpoint: Checkpoint, read: Reading) -> Head | None:
     """None where the model has no head."""
-    config, labels = checkpoint.model.config, checkpoint.labels
-    named = labels if labels not in ((), ONE_CLASS) else None
+    config = checkpoint.model.config
     match config.head.kind:
         case "none":
             return None
         case "span":
             return Head("answer", "softmax", tuple(read.read.pieces) if isinstance(read.read, Encoding) else None)
         case "token":
-            alone = config.outputs == 1
-            return Head("here", config.link, named or ("replaced",) if alone else named)
+            return Head("here", config.link, output_names(checkpoint))
         case "sequence":
-            alone = config.outputs == 1
-            return Head("class", config.link, named or ("score",) if alone else named)
-    pieces = None if checkpoint.tokenizer is None else checkpoint.tokenizer.pieces
+            return Head("class", config.link, output_names(checkpoint))
+    return Head("next" if config.generates else "here", "softmax", output_names(checkpoint))
+
+
+def output_names(checkpoint: Checkpoint) -> tuple[str, ...] | None:
+    """Names of the classes, tokens or colours that a head chooses among, None where they have none."""
+    config, labels = checkpoint.model.config, checkpoint.labels
+    if config.head.over_classes:
+        if labels not in ((), ONE_CLASS):
+            return labels
+        return None if config.outputs > 1 else ("replaced",) if config.head.kind == "token" else ("score",)
     if kind(checkpoint) == "pixels":
-        pieces = tuple(map(str, range(config.outputs)))
-    return Head("next" if config.generates else "here", "softmax", pieces)
+        return tuple(map(str, range(config.outputs)))
+    return None if checkpoint.tokenizer is None else checkpoint.tokenizer.pieces

@@ -14,6 +14,7 @@ from engine.runtime.trace import Trace
 from engine.tokenizers.encoding import Encoding
 from views.core.bound_source import Imports
 from views.core.codegen import Fields, hook_index, import_lines, run_lines
+from views.core.head import output_names
 from views.core.lanes import Lane, digest
 from views.core.matrix_files import Matrix, matrix_of
 from views.core.questions import Query, Registry
@@ -100,10 +101,16 @@ class RunContext:
         """Name of what the head chooses among: a token, a class, a colour or a position."""
         if self.answers:
             return f"{id + 1} {self.lanes[-1].pieces[id]}"
-        checkpoint = self.checkpoint
-        pieces = checkpoint.tokenizer.pieces if checkpoint.tokenizer else ()
-        names = checkpoint.labels if self.model.config.head.over_classes else pieces
+        names = output_names(self.checkpoint) or ()
         return names[id] if id < len(names) else f"#{id}"
+
+    @property
+    def first_row(self) -> int:
+        """The row to read first: a masked token, else the last."""
+        tokenizer, ids = self.checkpoint.tokenizer, list(self.lanes[-1].ids)
+        mask = None if tokenizer is None else tokenizer.mask_id
+        masked = self.model.config.head.kind == "masked" and mask in ids
+        return ids.index(mask) if masked and mask is not None else len(self.rows) - 1
 
     def script(self, imports: Imports, lines: Sequence[str], only: tuple[str, ...] | None = None) -> str:
         """Lines behind those that bind `trace`, of all hooks or of some `only`."""

@@ -8,7 +8,6 @@ from typing import Any
 
 import pandas as pd
 import plotly.graph_objects as go
-import streamlit as st
 
 from pages.controls.share.export import caption_of
 from pages.controls.share.panel import share_panel
@@ -46,18 +45,3 @@ def show_question(
         key=f"{key} share",
         names=[header["model"]],
     )
-
-
-def offer_charts(
-    page: Page, charts: Mapping[str, tuple[str, Chart]], header: Mapping[str, Any], **arguments: Any
-) -> None:
-    """Draws one of `charts` (title -> question, chart) once somebody opens the section; all take `arguments`."""
-    section = st.expander("Charts over all layers", key="charts", on_change="rerun", icon=":material/bar_chart:")
-    if not section.open:
-        return
-    with section:
-        first = next(iter(charts))
-        title = st.selectbox("chart", list(charts), key="chart", width=420) if len(charts) > 1 else first
-        name, chart = charts[title]
-        query = {"ask": name, "trace": page.home[name][1][0].digest, **arguments}
-        show_question(page, query, chart, title=title, header=header, key=f"chart {name}")
