@@ -1,4 +1,5 @@
 // What A and another run say at the row under the cursor: both probabilities of the likeliest, their difference, and how far apart all are.
+// Ours because it follows that cursor as the pointer moves.
 import { make } from "../core/dom.js";
 import { number, percent } from "../core/format.js";
 

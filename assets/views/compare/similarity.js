@@ -1,4 +1,5 @@
-// Every head of A with every head of another run: how alike their attention is, and for each the best match by name.
+// Every head of A with every head of another run: how alike their attention is, and for each the best match by name. Ours because
+// it marks the two heads that the other pictures show, and chooses them, without a message to the server.
 import { at } from "../components/cells.js";
 import { map } from "./map.js";
 import { strongest } from "./runs.js";

@@ -1,4 +1,5 @@
-// How far the residual streams of A and another run are apart, token by token and block by block.
+// How far the residual streams of A and another run are apart, token by token and block by block. Ours because the cursor that all
+// pictures of a comparison share is marked here too, and moved from here, without a message to the server.
 import { at } from "../components/cells.js";
 import { map } from "./map.js";
 import { alone } from "./merge.js";

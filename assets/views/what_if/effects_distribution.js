@@ -1,4 +1,5 @@
 // What an edit did to what the head gives: candidate by candidate, the sentence that sums it up, and the guess before it.
+// Ours because it follows the position that is pointed at in the strip above it, and a guess is made on it, without the server.
 import { swatch } from "../components/picture.js";
 import { make, range } from "../core/dom.js";
 import { number, percent } from "../core/format.js";

@@ -1,4 +1,5 @@
 // Where a run changed: in the stream and in what the head says at every position, and in every head's pattern.
+// Ours because its cells choose the position of the distribution and the head of the maps below, without a message to the server.
 import { at, mountCells } from "../components/cells.js";
 import { make, range } from "../core/dom.js";
 import { axis, legend } from "../components/legend.js";
