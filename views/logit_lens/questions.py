@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from engine.analysis.logit_lens import Depth, Lens, candidate_depth, logit_lens
+from engine.runtime import library
 from views.core.questions import Registry, Row, Vocab
 from views.core.run_context import RunContext
 from views.core.table_files import Table
@@ -18,7 +19,7 @@ LENS = Registry()
 
 def lens_table(run: RunContext) -> Table:
     """A line for each candidate that is listed; `kl` is of its layer and row."""
-    lens = ask_lens(run)
+    lens = cached_lens(run)
     layer, row, place = np.indices(lens.ids.shape).reshape(3, -1)
     ids = lens.ids.flatten().tolist()
     columns: dict[str, Any] = {
@@ -27,6 +28,16 @@ def lens_table(run: RunContext) -> Table:
         "kl": lens.kl[..., None].expand(lens.ids.shape).flatten().numpy(),
     }  # fmt: skip
     return Table(columns, {"model": run.model_name, "table": "logit lens"})
+
+
+def cached_lens(run: RunContext) -> Lens:
+    """Both charts draw it, and each run of the page again."""
+    shelf, key = library.traces.shelf, (run.digest, "logit lens")
+    found: Lens | None = shelf.find(key)
+    if found is None:
+        found = ask_lens(run)
+        shelf.keep(key, found, found.ids.nbytes + found.probability.nbytes + found.kl.nbytes)
+    return found
 
 
 @LENS.question("lens", make_table=lens_table)
