@@ -31,13 +31,14 @@ def lens_table(run: RunContext) -> Table:
 
 
 def cached_lens(run: RunContext) -> Lens:
-    """Both charts draw it, and each run of the page again."""
-    shelf, key = library.traces.shelf, (run.digest, "logit lens")
-    found: Lens | None = shelf.find(key)
+    """Both charts draw it, and each run of the page again. The hooks are kept with it: no other model has their id."""
+    shelf, hooks = library.traces.shelf, run.trace.hooks
+    key = (id(hooks), run.digest, "logit lens")
+    found: tuple[Lens, object] | None = shelf.find(key)
     if found is None:
-        found = ask_lens(run)
-        shelf.keep(key, found, found.ids.nbytes + found.probability.nbytes + found.kl.nbytes)
-    return found
+        lens = ask_lens(run)
+        found = shelf.keep(key, (lens, hooks), sum(part.nbytes for part in vars(lens).values()))
+    return found[0]
 
 
 @LENS.question("lens", make_table=lens_table)
