@@ -1,7 +1,7 @@
 """From token to token through one head: what a token looks for (QK) and what it writes where it is looked at (OV).
 
 Elhage et al. 2021, "A Mathematical Framework for Transformer Circuits": W_E^T W_QK W_E and W_U W_OV W_E, here for
-chosen tokens, each standing for its vector alone (engine/analysis/alone.py).
+chosen tokens, each standing for its vector alone (engine/analysis/token_circuits.py).
 """
 
 from __future__ import annotations

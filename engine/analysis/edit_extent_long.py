@@ -62,8 +62,8 @@ def touched_head(
 ) -> Tensor:
     """`touched_cells` of one head, u8 pos key, whose pattern is called `hook`; that layer is computed again.
 
-    `base` is the edited run with its `streams` (engine/analysis/reduced.py), `edits` and `options` those it was made
-    with. An edit is looked at where it acts, so no run without it is needed.
+    `base` is the edited run with its `streams` (engine/analysis/summarised_run.py), `edits` and `options` those it was
+    made with. An edit is looked at where it acts, so no run without it is needed.
     """
     name = hook.removesuffix("pattern")
     seen: dict[str, Tensor] = {}

@@ -68,7 +68,7 @@ _active: ContextVar[ActiveRun | None] = ContextVar("loupe_active_run", default=N
 class HookPoint:
     """Wraps the line that makes a value: `pattern = self.hook_pattern(softmax(masked_scores))`.
 
-    `axes` name the value's dimensions (DESIGN.md's vocabulary) and become the axis labels of every picture. A
+    `axes` name the value's dimensions and become the axis labels of every picture. A
     hook that is `on_request` is left out of `keep="*"`, because its value is computed only when somebody asks
     for it by name.
     """

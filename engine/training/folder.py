@@ -1,4 +1,4 @@
-"""The run directory: where each thing lies. DESIGN.md, "Training: the run directory is the interface"."""
+"""The run directory: where each thing lies. It is all that a training and who watches it share."""
 
 from __future__ import annotations
 

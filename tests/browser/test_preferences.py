@@ -28,7 +28,7 @@ def test_answers_are_ranked_by_keys_and_a_policy_learns_from_them(
     settle(page)  # the label of the next part counts what is left, and another label is another part
     page.get_by_text("that are left by a rule").click()
     page.get_by_text("def happy_words(prompt: str, answer: str)").wait_for()
-    page.get_by_role("button", name="Rank by this rule").click()
+    page.get_by_role("button", name="Rank by this rule").press("Enter")  # it moves while the part opens
     page.get_by_text("All of these are ranked.").wait_for()
     page.reload()
     page.get_by_text("All of these are ranked.").wait_for()  # as it was left

@@ -25,7 +25,7 @@ Numbers = np.ndarray | torch.Tensor
 
 
 class Named(NamedTuple):
-    """An array with the names of its axes (DESIGN.md's vocabulary), which become axis labels."""
+    """An array with the names of its axes, which become axis labels."""
 
     data: np.ndarray
     dims: tuple[str, ...]

@@ -56,7 +56,7 @@ def step_arrays(steps: Sequence[Step]) -> dict[str, Tensor]:
         **count_left(shares, list(cuts.values())),
         "rest": torch.stack([rest(value, order) for value in (own, shares, probabilities)], -1),
         "entropy": nats / BITS,
-        "choices": nats.exp(),  # as `effective_choices` of engine/sampling.py
+        "choices": nats.exp(),  # as `effective_choices` of engine/generation/sampling.py
     }
 
 

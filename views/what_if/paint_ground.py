@@ -1,4 +1,4 @@
-"""What a mask or a pattern is painted on, for assets/views/what_if/experiment_ground.js: one head, whole or in rows."""
+"""What a mask or a pattern is painted on, for assets/views/what_if/painter_grid.js: one head, whole or in rows."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ const APART = 56; // two models, as .drawing has it
 const ASIDE = 22; // a decoder above its encoder leaves for what comes from it
 const FIRST = "attn";
 
-/** data = {models: [{name, total, stacks, ends, parts}], marked, source}, of views/architecture.py. */
+/** data = {models: [{name, total, stacks, ends, parts}], marked, source}, of views/architecture/architecture.py. */
 export function mount(root, data) {
   const page = new Architecture(root);
   page.update(data);

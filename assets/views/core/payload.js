@@ -1,4 +1,4 @@
-// Reads the one format in which numbers travel (written by views/payload.py):
+// Reads the one format in which numbers travel (written by views/core/payload.py):
 //   [u32 header length][JSON header][zeros up to a multiple of 8][raw arrays, each at a multiple of 8]
 // The typed arrays look into the bytes they came in, without a copy, whenever those bytes start at a multiple of 8.
 

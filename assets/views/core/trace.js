@@ -16,7 +16,7 @@ export class Trace {
   /** @type {number} blocks and heads whose arithmetic one answer holds */
   together;
 
-  /** `data` is a decoded payload of views/walkthrough.py or views/attention.py, `side` the stack: "encoder", "decoder" or "". */
+  /** `data` is a decoded payload of views/walkthrough or views/attention, `side` the stack: "encoder", "decoder" or "". */
   constructor(data, side = Object.keys(data.lanes).at(-1)) {
     const lane = data.lanes[side];
     Object.assign(this, data, lane); // trace, reads, names, sampled, edited, notice, ...; pieces, ids, hooks, grid, ...

@@ -1,4 +1,4 @@
-// A view in a file of its own (views/export.py): what stands between Streamlit and a view on a page is played here by the file.
+// A view in a file of its own (views/core/export.py): what stands between Streamlit and a view on a page is played here by the file.
 import { unpack } from "../core/payload.js";
 import { canonical, onRequest, pending, settle } from "../core/store.js";
 import { shade } from "../core/theme.js";

@@ -10,7 +10,7 @@ import { heads, positions } from "./effects_where.js";
 
 const NARROW = 700; // CSS pixels
 
-/** data: a decoded payload of views/effects.py. Emits "reveal" (the run that was guessed at). */
+/** data: a decoded payload of views/what_if/effects.py. Emits "reveal" (the run that was guessed at). */
 export function mount(root, data, emit) {
   const element = make("section", "effects");
   element.setAttribute("aria-label", "what the edits did");

@@ -18,7 +18,7 @@ KEPT = "how it is written"  # in the session state, from one visit of the page t
 OPENED = "how its checkpoint asks to be written"  # there too
 LABELS = {"sample": "sample", "greedy": "greedy", "contrastive": "contrastive"}
 USUAL: dict[str, Any] = asdict(Settings())
-MOST_SEED = 999_999_999  # as `seed` of pages/controls/subject.py reads it
+MOST_SEED = 999_999_999  # as `seed` of pages/controls/model_input/model_input.py reads it
 Slider = tuple[str, tuple[float, float, float], str]  # label; ends and step; what it does
 SLIDERS: dict[str, Slider] = {
     "temperature": (

@@ -185,10 +185,13 @@ def draw_question(ranking: Ranking) -> None:
         with column.container(border=True, height="stretch", key=f"answer {place + 1}"):
             st.markdown(lines(answer))
             st.button(f"The {name} is better", key=f"choose {place + 1}", shortcut=str(place + 1), width="stretch",
-                on_click=choose, args=(place,),
+                on_click=choose, args=(place, len(ranking.choices)),
             )  # fmt: skip
     with st.container(horizontal=True, gap="small"):
-        st.button("Skip", key="skip", shortcut="3", on_click=choose, args=(None,), help="Neither is better.")
+        st.button(
+            "Skip", key="skip", shortcut="3", on_click=choose, args=(None, len(ranking.choices)),
+            help="Neither is better.",
+        )  # fmt: skip
         st.button("Undo", key="undo", shortcut="u", on_click=undo, disabled=not ranking.choices)
 
 
@@ -202,8 +205,11 @@ def lines(text: str) -> str:
     return as_text(text.strip()).replace("\n", "  \n")
 
 
-def choose(choice: int | None) -> None:
-    change(read_ranking().choose(choice))
+def choose(choice: int | None, asked: int) -> None:
+    """Answers the question that was on the screen, the `asked` one from 0; another one nobody has read yet."""
+    ranking = read_ranking()
+    if len(ranking.choices) == asked:
+        change(ranking.choose(choice))
 
 
 def undo() -> None:
