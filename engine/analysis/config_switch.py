@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, get_args
 
-from engine.model.config import MLP, Activation, Encoder, Head, ModelConfig, Patches, kv_heads
+from engine.model.config import MLP, Activation, Encoder, ModelConfig, OutputHead, Patches, kv_heads
 
 WINDOWS = ("all", "128", "512", "1024", "4096")
 PICTURE = Patches(image=224, size=16)  # ViT-B/16's, for a model of tokens that is to read pictures
@@ -167,7 +167,7 @@ def get_input(config: ModelConfig) -> str:
 def set_input(config: ModelConfig, wanted: str) -> ModelConfig:
     if wanted == "patches":
         embedding = replace(config.embedding, patches=PICTURE)
-        head = config.head if config.head.kind in ("sequence", "none") else Head("sequence", classes=CLASSES)
+        head = config.head if config.head.kind in ("sequence", "none") else OutputHead("sequence", classes=CLASSES)
         return replace(config, embedding=embedding, head=head, context=PICTURE.count + 1, vocab_size=1)
     head = replace(config.head, kind="none") if config.head.kind == "sequence" else config.head
     return replace(config, embedding=replace(config.embedding, patches=None), head=head, **TEXT)  # type: ignore[arg-type]
