@@ -24,7 +24,7 @@ from pages.controls.what_if.edit_kinds import KINDS, Kind, kind_of, place_of
 from pages.controls.what_if.experiment_link import clip, from_link, linkable, to_link, unlinkable_sentence
 from views.checkpoint.checkpoint import plain
 from views.core.component import view
-from views.core.head import head_of
+from views.core.decision import decision_of
 from views.core.lanes import Lane, digest, lanes
 from views.core.payload import pack
 from views.what_if.continuation import continuations
@@ -76,7 +76,7 @@ class WhatIf(EditsContext):
         return self.subject.name
 
     def shift(self, row: int) -> bytes:
-        return shift_payload(self.before, self.after, head_of(self.subject.checkpoint, self.subject.reading), row)
+        return shift_payload(self.before, self.after, decision_of(self.subject.checkpoint, self.subject.reading), row)
 
     def heads_moved(self, attention: str, layer: int) -> bytes:
         raise ValueError("The heads of this run came with the page; reload it.")
