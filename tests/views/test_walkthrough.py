@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from engine.analysis.answers import Answer
+from engine.analysis.answers import AnswerSpan
 from engine.analysis.heads import head_scores
 from engine.checkpoints import Checkpoint
 from engine.edits import AttentionTemperature
@@ -236,7 +236,7 @@ def test_logits_over_classes_are_drawn_and_those_over_a_vocabulary_are_not() -> 
     config = ModelConfig(40, 64, 16, 1, Attention(2, mask="full"), head=OutputHead("span"))
     model = initialise(Transformer(config), seed=3).eval()
     trace = run(model, Encoding.from_ids(range(6)))
-    answer = Answer(2, 4, 0.0)
+    answer = AnswerSpan(2, 4, 0.0)
     following = distribution(trace["logits"][0].mT, PLAIN)
     outcome = Outcome(following, trace.encoding.pieces, "answer", answer=answer, read=trace.encoding)
     stacks = lanes(Checkpoint(model), Reading(trace.encoding))

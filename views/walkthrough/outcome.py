@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import torch
 
-from engine.analysis.answers import Answer, best_answer, logistic, where_answers_stand
+from engine.analysis.answers import AnswerSpan, best_answer, logistic, where_answers_stand
 from engine.checkpoints import Checkpoint
 from engine.generation.sampling import Distribution, Sampling, distribution, draw
 from engine.inputs.readers import Reading, kind
@@ -34,7 +34,7 @@ class Outcome:
     sampled: int | None = None
     follows: float | None = None
     link: Link = "softmax"
-    answer: Answer | None = None
+    answer: AnswerSpan | None = None
     read: Encoding | None = None
     noun: str = "tokens"
 
