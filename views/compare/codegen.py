@@ -171,7 +171,7 @@ def difference_lines(pair: Compared, looked: Looked, imports: Imports) -> list[s
     (one, other), (queries, keys) = pair.attentions[looked.attention_index(pair)], alignments(pair, looked)
     if not queries.groups or not keys.groups:
         return []
-    if plain(queries) and plain(keys):
+    if is_identity(queries) and is_identity(keys):
         return [f"difference_{name} = pattern_{name} - pattern_a"]
     wanted = {f"queries_{name}": (one.side, other.side, queries)}
     same = keys is queries
@@ -190,7 +190,7 @@ def difference_lines(pair: Compared, looked: Looked, imports: Imports) -> list[s
     return lines
 
 
-def plain(alignment: Alignment) -> bool:
+def is_identity(alignment: Alignment) -> bool:
     """Tells whether each token belongs to the one in its own place."""
     here = tuple((i,) for i in range(alignment.lengths[0]))
     return alignment.first == here and alignment.second == here
