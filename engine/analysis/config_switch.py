@@ -28,9 +28,9 @@ def attention(config: ModelConfig, **changes: Any) -> ModelConfig:
     return replace(changed, encoder=encoder, cross=cross)
 
 
-def mlp(config: ModelConfig, made: MLP | None) -> ModelConfig:
-    encoder = None if config.encoder is None else replace(config.encoder, mlp=made)
-    return replace(config, mlp=made, encoder=encoder)
+def mlp(config: ModelConfig, feed_forward: MLP | None) -> ModelConfig:
+    encoder = None if config.encoder is None else replace(config.encoder, mlp=feed_forward)
+    return replace(config, mlp=feed_forward, encoder=encoder)
 
 
 def set_mask(config: ModelConfig, kind: str) -> ModelConfig:
