@@ -11,7 +11,7 @@ import transformers
 from torch import Tensor
 
 from engine.checkpoints import Checkpoint, load
-from engine.model.config import MLP, Attention, Embedding, Encoder, Head, ModelConfig, Norm, Positions
+from engine.model.config import MLP, Attention, Embedding, Encoder, ModelConfig, Norm, OutputHead, Positions
 from engine.model.transformer import Transformer, initialise
 
 
@@ -41,7 +41,7 @@ def bert(vocab: int, d_model: int, layers: int, heads: int) -> ModelConfig:
         MLP(4 * d_model, activation="gelu"),
         norm=Norm(place="after", eps=1e-12),
         embedding=Embedding(segments=2, norm=True),
-        head=Head("masked", bias=True, pooler=True, next_sentence=True),
+        head=OutputHead("masked", bias=True, pooler=True, next_sentence=True),
     )
 
 
@@ -57,7 +57,7 @@ def t5(vocab: int, d_model: int, layers: int, heads: int) -> ModelConfig:
         mlp,
         positions=Positions("relative"),
         norm=Norm("rms", eps=1e-6),
-        head=Head(scale=d_model**-0.5),
+        head=OutputHead(scale=d_model**-0.5),
         encoder=Encoder(layers, Attention(heads, mask="full", **attention), mlp),  # type: ignore[arg-type]
     )
 

@@ -12,7 +12,7 @@ from engine.tokenizers.encoding import Encoding
 
 
 @dataclass(frozen=True)
-class Answer:
+class AnswerSpan:
     """The tokens from position `start` to `end`, the last one included; `score` is the sum of the two logits."""
 
     start: int
@@ -20,7 +20,7 @@ class Answer:
     score: float
 
 
-def best_answer(logits: Tensor, allowed: Tensor) -> Answer:
+def best_answer(logits: Tensor, allowed: Tensor) -> AnswerSpan:
     """The pair start <= end with the highest sum of logits (Devlin et al. 2019, section 4.2).
 
     `logits` is pos 2 (start, end), `allowed` is bool pos. Raises ValueError where no position is allowed.
@@ -31,7 +31,7 @@ def best_answer(logits: Tensor, allowed: Tensor) -> Answer:
     backwards = torch.ones(len(logits), len(logits), dtype=torch.bool).tril(-1)  # start key, the end before the start
     scores = (start[:, None] + end).masked_fill(backwards, -torch.inf)
     first, last = divmod(int(scores.argmax()), len(logits))
-    return Answer(first, last, float(scores[first, last]))
+    return AnswerSpan(first, last, float(scores[first, last]))
 
 
 def where_answers_stand(encoding: Encoding, question: str = "") -> Tensor:
@@ -46,7 +46,7 @@ def where_answers_stand(encoding: Encoding, question: str = "") -> Tensor:
     return torch.tensor(found)
 
 
-def words(encoding: Encoding, answer: Answer) -> str:
+def words(encoding: Encoding, answer: AnswerSpan) -> str:
     """The text that an answer covers; its pieces where the tokens come from no text."""
     (first, _), (_, last) = encoding.spans[answer.start], encoding.spans[answer.end]
     return encoding.text[first:last] or " ".join(encoding.pieces[answer.start : answer.end + 1])

@@ -124,13 +124,15 @@ def query_or_key_vectors(
     return project_head(attention, made, norm, at, read).float()
 
 
-def project_head(attention: Attention, made: nn.Linear, norm: nn.Module | None, head: int, read: Tensor) -> Tensor:
+def project_head(
+    attention: Attention, projection: nn.Linear, norm: nn.Module | None, head: int, read: Tensor
+) -> Tensor:
     """Share of one head in a linear map and its norm, which may be that of all heads together."""
     if norm is not None and attention.whole:
-        together: Tensor = norm(made(read))
+        together: Tensor = norm(projection(read))
         return together.unflatten(-1, (-1, attention.d_head))[:, head]
-    bias = None if made.bias is None else made.bias.unflatten(0, (-1, attention.d_head))[head]
-    one = linear(read, rows(made.weight, attention)[head], bias)
+    bias = None if projection.bias is None else projection.bias.unflatten(0, (-1, attention.d_head))[head]
+    one = linear(read, rows(projection.weight, attention)[head], bias)
     return one if norm is None else norm(one)
 
 

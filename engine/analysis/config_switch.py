@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, get_args
 
-from engine.model.config import MLP, Activation, Encoder, Head, ModelConfig, Patches, kv_heads
+from engine.model.config import MLP, Activation, Encoder, ModelConfig, OutputHead, Patches, kv_heads
 
 WINDOWS = ("all", "128", "512", "1024", "4096")
 PICTURE = Patches(image=224, size=16)  # ViT-B/16's, for a model of tokens that is to read pictures
@@ -28,9 +28,9 @@ def attention(config: ModelConfig, **changes: Any) -> ModelConfig:
     return replace(changed, encoder=encoder, cross=cross)
 
 
-def mlp(config: ModelConfig, made: MLP | None) -> ModelConfig:
-    encoder = None if config.encoder is None else replace(config.encoder, mlp=made)
-    return replace(config, mlp=made, encoder=encoder)
+def mlp(config: ModelConfig, feed_forward: MLP | None) -> ModelConfig:
+    encoder = None if config.encoder is None else replace(config.encoder, mlp=feed_forward)
+    return replace(config, mlp=feed_forward, encoder=encoder)
 
 
 def set_mask(config: ModelConfig, kind: str) -> ModelConfig:
@@ -167,7 +167,7 @@ def get_input(config: ModelConfig) -> str:
 def set_input(config: ModelConfig, wanted: str) -> ModelConfig:
     if wanted == "patches":
         embedding = replace(config.embedding, patches=PICTURE)
-        head = config.head if config.head.kind in ("sequence", "none") else Head("sequence", classes=CLASSES)
+        head = config.head if config.head.kind in ("sequence", "none") else OutputHead("sequence", classes=CLASSES)
         return replace(config, embedding=embedding, head=head, context=PICTURE.count + 1, vocab_size=1)
     head = replace(config.head, kind="none") if config.head.kind == "sequence" else config.head
     return replace(config, embedding=replace(config.embedding, patches=None), head=head, **TEXT)  # type: ignore[arg-type]

@@ -43,11 +43,11 @@ def edges(
 
 
 def join_edges(
-    shown: Sequence[tuple[int, int, Tensor]], least: float, query: int | None = None, key: int | None = None
+    heads: Sequence[tuple[int, int, Tensor]], least: float, query: int | None = None, key: int | None = None
 ) -> Edges:
     """Joins edges as `edges` does, of patterns (query key), each with its layer and its head."""
     parts = []
-    for layer, head, pattern in shown:
+    for layer, head, pattern in heads:
         weights = pattern.detach().double().cpu()  # so that `least` is compared as it is said, and not rounded
         kept = (weights >= least) & (weights > 0)
         rows, columns = kept.nonzero().unbind(-1)

@@ -39,63 +39,63 @@ class Glances:
     def __init__(self, shelf: Shelf[Any]) -> None:
         self._shelf = shelf  # that of other runs, so that all of them share its budget
 
-    def overview(self, made: LongRun, hook: str, head: int, cells: int, base: LongRun | None = None) -> Glance:
+    def overview(self, run: LongRun, hook: str, head: int, cells: int, base: LongRun | None = None) -> Glance:
         """Runs once for all heads, `cells` a side each; the head that is on screen comes with it.
 
         Where `base`, the same with other edits, is kept, only what the edits change is computed again. Raises as
         `engine.analysis.summarised_run.glance` does.
         """
-        key = (*made.key, "glance", cells)
+        key = (*run.key, "glance", cells)
         found: Glance | None = self._shelf.find(key)
         if found is None:
-            read, edits, options = made.read, made.edits, {"target": made.target, "logits_at": LAST}
+            read, edits, options = run.read, run.edits, {"target": run.target, "logits_at": LAST}
             before = None if base is None else self._shelf.find((*base.key, "glance", cells))
-            found = glance(made.model, read, hook, head, cells, comparison_hooks(made.model), edits, before, **options)
-            self._keep(made, hook, head, found.pattern)
+            found = glance(run.model, read, hook, head, cells, comparison_hooks(run.model), edits, before, **options)
+            self._keep(run, hook, head, found.pattern)
             small = sum(one.nbytes for one in found.overviews.values())
             found = self._shelf.keep(key, found, found.trace.bytes + small)
         return found
 
-    def head(self, made: LongRun, hook: str, head: int, cells: int) -> Tensor:
-        """The pattern of one head of the first text, pos key, from the run that `of` made with as many `cells`."""
-        base = self.overview(made, hook, head, cells)
-        kept: tuple[Tensor, object] | None = self._shelf.find((*made.key, hook, head))
+    def head(self, run: LongRun, hook: str, head: int, cells: int) -> Tensor:
+        """The pattern of one head of the first text, pos key, from the run with `cells` a side."""
+        base = self.overview(run, hook, head, cells)
+        kept: tuple[Tensor, object] | None = self._shelf.find((*run.key, hook, head))
         if kept is not None:
             return kept[0]
-        found = head_pattern(made.model, made.read, hook, head, base.trace, made.edits, target=made.target)
-        return self._keep(made, hook, head, found)
+        found = head_pattern(run.model, run.read, hook, head, base.trace, run.edits, target=run.target)
+        return self._keep(run, hook, head, found)
 
-    def edited_cells(self, made: LongRun, hook: str, head: int, cells: int) -> Tensor:
+    def edited_cells(self, run: LongRun, hook: str, head: int, cells: int) -> Tensor:
         """Cells of such a head that edits put there, u8 pos key. Raises as `touched_head` does."""
 
         def make() -> tuple[Tensor]:
-            base = self.overview(made, hook, head, cells).trace
-            return (touched_head(made.model, made.read, hook, head, base, made.edits, target=made.target),)
+            base = self.overview(run, hook, head, cells).trace
+            return (touched_head(run.model, run.read, hook, head, base, run.edits, target=run.target),)
 
-        return self.cached(made, (hook, head, "edited"), make)[0]
+        return self.cached(run, (hook, head, "edited"), make)[0]
 
-    def mean(self, made: LongRun, hook: str, cells: int) -> Tensor:
+    def mean(self, run: LongRun, hook: str, cells: int) -> Tensor:
         """The mean of all heads of one layer of the first text, pos key, from that run."""
 
         def make() -> tuple[Tensor]:
-            base = self.overview(made, hook, 0, cells).trace
-            found = rerun_reduced(made.model, made.read, {hook: mean_head}, base, made.edits, target=made.target)
+            base = self.overview(run, hook, 0, cells).trace
+            found = rerun_reduced(run.model, run.read, {hook: mean_head}, base, run.edits, target=run.target)
             return (found[hook],)
 
-        return self.cached(made, (hook, "mean"), make)[0]
+        return self.cached(run, (hook, "mean"), make)[0]
 
-    def cached(self, made: LongRun, what: Hashable, make: Callable[[], tuple[Tensor, ...]]) -> tuple[Tensor, ...]:
+    def cached(self, run: LongRun, what: Hashable, make: Callable[[], tuple[Tensor, ...]]) -> tuple[Tensor, ...]:
         """Values once made of that run, in memory as its patterns are."""
-        key = (*made.key, what)
+        key = (*run.key, what)
         found: tuple[tuple[Tensor, ...], object] | None = self._shelf.find(key)
         if found is None:
             values = make()
-            found = self._shelf.keep(key, (values, made.model.hooks), sum(one.nbytes for one in values))
+            found = self._shelf.keep(key, (values, run.model.hooks), sum(one.nbytes for one in values))
         return found[0]
 
-    def _keep(self, made: LongRun, hook: str, head: int, pattern: Tensor) -> Tensor:
+    def _keep(self, run: LongRun, hook: str, head: int, pattern: Tensor) -> Tensor:
         """Stores with the model's hooks, as a trace has them: while these are held, no other model has their id."""
-        found: Tensor = self._shelf.keep((*made.key, hook, head), (pattern, made.model.hooks), pattern.nbytes)[0]
+        found: Tensor = self._shelf.keep((*run.key, hook, head), (pattern, run.model.hooks), pattern.nbytes)[0]
         return found
 
 

@@ -98,30 +98,30 @@ def column(
     )
 
 
-def describe_sink(found: Column, called: str | None = None, same: str = "token") -> str:
+def describe_sink(column: Column, called: str | None = None, same: str = "token") -> str:
     """The measurement in words. It claims no more: what stands beside a share is not said to cause it.
 
     `called` names a key that is no piece of a text, such as a pixel; `same` is what further occurrences are of.
     """
-    known = [fact for fact, holds in facts(found, same) if holds]
-    name = column_name(found) if called is None else called
+    known = [fact for fact, holds in facts(column, same) if holds]
+    name = column_name(column) if called is None else called
     subject = f"{name}, {join_words(known)}," if known else name
     subject = subject[0].upper() + subject[1:]
-    if not found.queries:
+    if not column.queries:
         return f"{subject} is seen by no query that may see another key too."
-    queries = "one query that may see" if found.queries == 1 else f"{found.queries} queries that may see"
-    over = "" if found.heads == 1 else f" (the mean of {found.heads} heads)"
-    gets = f"{subject} gets {percent(found.share)} of the attention of the {queries} it and others{over}"
-    spread = f"{level(found.times)} an even spread of {percent(found.even)} (× {found.times:.3g})"
-    if math.isnan(found.median) or math.isnan(found.part):
+    queries = "one query that may see" if column.queries == 1 else f"{column.queries} queries that may see"
+    over = "" if column.heads == 1 else f" (the mean of {column.heads} heads)"
+    gets = f"{subject} gets {percent(column.share)} of the attention of the {queries} it and others{over}"
+    spread = f"{level(column.times)} an even spread of {percent(column.even)} (× {column.times:.3g})"
+    if math.isnan(column.median) or math.isnan(column.part):
         return f"{gets}, {spread}."
-    against = f"{size(found)} ({found.value:.3g}, the other keys’ median is {found.median:.3g})"
+    against = f"{size(column)} ({column.value:.3g}, the other keys’ median is {column.median:.3g})"
     parts = f"{gets}, {spread}; its value vector is {against}"
-    return f"{parts}, so it makes up {percent(found.part)} of the rows’ pattern × |v|."
+    return f"{parts}, so it makes up {percent(column.part)} of the rows’ pattern × |v|."
 
 
-def column_name(found: Column) -> str:
-    return f"key {found.key}" if found.piece is None else f"“{found.piece}” (key {found.key})"
+def column_name(column: Column) -> str:
+    return f"key {column.key}" if column.piece is None else f"“{column.piece}” (key {column.key})"
 
 
 def join_words(parts: list[str]) -> str:
@@ -130,12 +130,12 @@ def join_words(parts: list[str]) -> str:
     return f"{', '.join(first)} and {last}" if first else last
 
 
-def facts(found: Column, same: str) -> list[tuple[str, bool]]:
+def facts(column: Column, same: str) -> list[tuple[str, bool]]:
     return [
-        ("the first position", found.first),
-        ("a special token", found.special),
-        ("punctuation", found.punctuation),
-        (f"one of {found.others + 1} occurrences of this {same}", found.others > 0),
+        ("the first position", column.first),
+        ("a special token", column.special),
+        ("punctuation", column.punctuation),
+        (f"one of {column.others + 1} occurrences of this {same}", column.others > 0),
     ]
 
 
@@ -143,11 +143,11 @@ def level(times: float) -> str:
     return "well above" if times >= BRIGHT else "well below" if times <= DARK else "close to"
 
 
-def size(found: Column) -> str:
+def size(column: Column) -> str:
     """Length of the value vector, in words."""
-    if found.value <= SHORT * found.median:
-        return "short, as a sink’s is" if found.times >= BRIGHT else "short"
-    return "long" if found.value >= LONG * found.median else "of ordinary length"
+    if column.value <= SHORT * column.median:
+        return "short, as a sink’s is" if column.times >= BRIGHT else "short"
+    return "long" if column.value >= LONG * column.median else "of ordinary length"
 
 
 def percent(share: float) -> str:

@@ -67,7 +67,7 @@ def patterns(checkpoint: Checkpoint, positions: int, layer: int, head: int, setu
     return {kind: keep(pattern, mask) for kind, mask in allowed.items()}
 
 
-def among(found: Found, length: int) -> Tensor:
+def among(hits: Found, length: int) -> Tensor:
     """Tells which keys were found, as pos key."""
-    allowed = torch.zeros(len(found[1]), length + 1, dtype=torch.bool)
-    return allowed.scatter_(1, found[1] % (length + 1), True)[:, :length]  # -1, none, goes to the end, cut off
+    allowed = torch.zeros(len(hits[1]), length + 1, dtype=torch.bool)
+    return allowed.scatter_(1, hits[1] % (length + 1), True)[:, :length]  # -1, none, goes to the end, cut off

@@ -171,9 +171,9 @@ def build(states: Tensor, settings: Settings, queries: Tensor | None = None, see
     return Index(settings, coordinates, states, centroids, codebooks, codes[keys], keys, tuple(starts))
 
 
-def recall(found: Tensor, true: Tensor) -> float:
-    """recall@k: the share of the `true` k nearest (query k) that are among those `found` (query k)."""
-    return (true[:, :, None] == found[:, None, :]).any(-1).float().mean().item()
+def recall(keys: Tensor, true: Tensor) -> float:
+    """recall@k: the share of the `true` k nearest (query k) that are among those `keys` (query k)."""
+    return (true[:, :, None] == keys[:, None, :]).any(-1).float().mean().item()
 
 
 def search_cost(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from engine.model.config import Attention, Embedding, Head, ModelConfig, Positions, kv_heads
+from engine.model.config import Attention, Embedding, ModelConfig, OutputHead, Positions, kv_heads
 
 PREDICTS = ("language", "masked")
 
@@ -59,10 +59,10 @@ def canonical_positions(config: ModelConfig) -> Positions:
     return replace(plain, pairs=given.pairs or "neighbours") if given.kind == "sinusoidal" else plain
 
 
-def canonical_head(config: ModelConfig) -> Head:
+def canonical_head(config: ModelConfig) -> OutputHead:
     given = config.head
     narrow = config.narrows and given.kind not in PREDICTS
-    plain = Head(given.kind, pooler=given.pooler, next_sentence=given.next_sentence, narrow=narrow)
+    plain = OutputHead(given.kind, pooler=given.pooler, next_sentence=given.next_sentence, narrow=narrow)
     if given.language:
         plain = replace(plain, language=True, scale=given.scale, softcap=given.softcap, outputs=given.outputs)
     if given.pooler:

@@ -99,8 +99,8 @@ def _find_table(loaded: Any, path: Path) -> tuple[Mapping[str, Tensor], tuple[st
     return tables[named], (f"The weights are what {path.name} calls {named!r:.80}{left}.",)
 
 
-def _is_table(found: Any) -> bool:
-    return isinstance(found, dict) and bool(found) and all(map(_is_entry, found.items()))
+def _is_table(value: Any) -> bool:
+    return isinstance(value, dict) and bool(value) and all(map(_is_entry, value.items()))
 
 
 def _is_entry(pair: tuple[Any, Any]) -> bool:

@@ -30,7 +30,7 @@ MADE_UP = 0.4  # of the words on which rules about letters are practised
 KINDS_IN_PROMPT = 2, 2, 3, 4, 6  # kinds in a prompt
 WORDS_OF_KIND = 1, 2, 4, None, None, None  # words of a kind in a prompt; None is all
 
-Answer = Callable[[str], str]
+LetterAnswer = Callable[[str], str]
 
 
 @dataclass(frozen=True)
@@ -38,12 +38,12 @@ class Relation:
     """`word` draws one for the first column, and `answer` is what stands beside it."""
 
     word: Callable[[Chance], str]
-    answer: Answer
+    answer: LetterAnswer
 
 
 Rule = Callable[[Chance, Part, int], Relation]  # of a part and a seed
 
-LETTERS: Mapping[str, Answer] = {
+LETTERS: Mapping[str, LetterAnswer] = {
     "first letter": lambda word: word[0],
     "last letter": lambda word: word[-1],
     "without the first letter": lambda word: word[1:],
@@ -161,7 +161,7 @@ def draw_of_part(draw: Callable[[], str], part: Part, seed: int) -> str:
 # The rules: what stands in the second column beside each word of the first
 
 
-def letter_rule(answer: Answer) -> Rule:
+def letter_rule(answer: LetterAnswer) -> Rule:
     """A rule about words of which none is in both parts."""
     return lambda chance, part, seed: Relation(lambda draw: draw_word(draw, part, seed), answer)
 

@@ -126,11 +126,11 @@ def entry(number: int, data: Mapping[str, Any]) -> Entry:
         raise ValueError(f"edit {number}: {error}") from None
 
 
-def short(made: Any) -> dict[str, Any]:
+def short(instance: Any) -> dict[str, Any]:
     """The fields of a dataclass, those in it as well, that differ from their defaults."""
     found = {}
-    for one in fields(made):
-        value = getattr(made, one.name)
+    for one in fields(instance):
+        value = getattr(instance, one.name)
         default = one.default if one.default_factory is MISSING else one.default_factory()
         if value != default:
             found[one.name] = short(value) if is_dataclass(value) else value

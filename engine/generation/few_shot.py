@@ -90,7 +90,7 @@ def few_shot(table: PromptTable, k: int, query: str, seed: int = 0) -> str:
 
 
 @dataclass(frozen=True)
-class Answer:
+class WrittenAnswer:
     """Text that a model wrote behind `prompt`, up to the end of the line and without spaces around it."""
 
     prompt: str
@@ -108,7 +108,7 @@ class Accuracy:
     """Accuracy of prompts with `k` examples each."""
 
     k: int
-    answers: tuple[Answer, ...]
+    answers: tuple[WrittenAnswer, ...]
 
     @property
     def n(self) -> int:
@@ -149,10 +149,11 @@ def queries(table: PromptTable, seed: int, n: int) -> Iterator[tuple[str, int]]:
     return ((order[index % len(order)][0], seed + index // len(order)) for index in range(n))
 
 
-def answer(checkpoint: Checkpoint, table: PromptTable, k: int, query: str, seed: int = 0) -> Answer:
+def answer(checkpoint: Checkpoint, table: PromptTable, k: int, query: str, seed: int = 0) -> WrittenAnswer:
     """Text that the model writes in the row of the query. Where that is none of the table's, "" is expected."""
     prompt = few_shot(table, k, query, seed)
-    return Answer(prompt, query, table.output(query) or "", line_behind(checkpoint, prompt, longest(checkpoint, table)))
+    written = line_behind(checkpoint, prompt, longest(checkpoint, table))
+    return WrittenAnswer(prompt, query, table.output(query) or "", written)
 
 
 def longest(checkpoint: Checkpoint, table: PromptTable) -> int:

@@ -170,7 +170,7 @@ class Embedding:
 
 
 @dataclass(frozen=True)
-class Head:
+class OutputHead:
     """Output head on the last residual stream.
 
     `language`: logits over the vocabulary. `masked`: the same behind a dense layer with `activation` and norm (BERT).
@@ -273,7 +273,7 @@ class ModelConfig:
     sublayers: Sublayers = "sequential"
     distinct: int | None = None
     embedding: Embedding = field(default_factory=Embedding)
-    head: Head = field(default_factory=Head)
+    head: OutputHead = field(default_factory=OutputHead)
     encoder: Encoder | None = None
     cross: Attention | None = None
     infill: Infill | None = None
@@ -315,7 +315,7 @@ class ModelConfig:
             raise ValueError("this model has one stack of blocks and no encoder before it.")
         part = self.encoder
         alone = replace(self, encoder=None, cross=None, layers=part.layers, attention=part.attention, mlp=part.mlp)
-        return replace(alone, head=Head("none"))
+        return replace(alone, head=OutputHead("none"))
 
     @property
     def cross_attention(self) -> Attention:

@@ -13,11 +13,11 @@ from engine.model.config import (
     Attention,
     Embedding,
     Encoder,
-    Head,
     Infill,
     ModelConfig,
     Norm,
     NormPlace,
+    OutputHead,
     Patches,
     Positions,
 )
@@ -66,7 +66,7 @@ def bert(d_model: int, layers: int) -> Named:
     config = ModelConfig(
         vocab_size=30_522, context=512, d_model=d_model, layers=layers, mlp=MLP(4 * d_model, "gelu"),
         attention=Attention(d_model // 64, mask="full"), norm=Norm(place="after", eps=1e-12),
-        embedding=Embedding(segments=2, norm=True), head=Head("none", pooler=True),
+        embedding=Embedding(segments=2, norm=True), head=OutputHead("none", pooler=True),
     )  # fmt: skip
     return Named(config, 2019, f"{BERT}, section 3")
 
@@ -81,7 +81,7 @@ def roberta(d_model: int, layers: int) -> Named:
 
 
 def distilbert() -> Named:
-    config = replace(bert(768, 6).config, embedding=Embedding(norm=True), head=Head("none"))
+    config = replace(bert(768, 6).config, embedding=Embedding(norm=True), head=OutputHead("none"))
     return Named(config, 2019, "Sanh et al. 2019, section 3")
 
 
@@ -89,7 +89,7 @@ def electra(d_model: int, layers: int, heads: int) -> Named:
     body = bert(d_model, layers).config
     config = replace(
         body, attention=replace(body.attention, heads=heads), embedding=replace(body.embedding, width=128),
-        head=Head("token", classes=1, dense=True),
+        head=OutputHead("token", classes=1, dense=True),
     )  # fmt: skip
     return Named(config, 2020, "Clark et al. 2020, table 6", "The discriminator, with its layer and one logit on top.")
 
@@ -134,7 +134,7 @@ def gpt_neo(d_model: int, layers: int, heads: int) -> Named:
 def phi2() -> Named:
     config = ModelConfig(
         vocab_size=51_200, context=2048, d_model=2560, layers=32, mlp=MLP(10_240), attention=Attention(32),
-        sublayers="parallel_one_norm", tied=False, positions=Positions("rotary", turned=32), head=Head(bias=True),
+        sublayers="parallel_one_norm", tied=False, positions=Positions("rotary", turned=32), head=OutputHead(bias=True),
     )  # fmt: skip
     return Named(config, 2023, "Javaheripi et al. 2023, Phi-2 as released")
 
@@ -150,7 +150,7 @@ def t5(d_model: int, d_mlp: int, heads: int, layers: int, d_head: int = 64) -> N
     mlp = MLP(d_mlp, "relu", bias=False)
     config = ModelConfig(
         vocab_size=32_128, context=512, d_model=d_model, layers=layers, attention=attention, mlp=mlp,
-        positions=Positions("relative"), norm=Norm("rms", eps=1e-6), head=Head(scale=d_model**-0.5),
+        positions=Positions("relative"), norm=Norm("rms", eps=1e-6), head=OutputHead(scale=d_model**-0.5),
         encoder=Encoder(layers, replace(attention, mask="full"), mlp),
     )  # fmt: skip
     return Named(config, 2020, T5)
@@ -160,7 +160,7 @@ def t5_gated(d_model: int, d_mlp: int, heads: int, layers: int) -> Named:
     plain = t5(d_model, d_mlp, heads, layers).config
     mlp = MLP(d_mlp, "gelu_tanh", gated=True, bias=False)
     encoder = None if plain.encoder is None else replace(plain.encoder, mlp=mlp)
-    return Named(replace(plain, mlp=mlp, encoder=encoder, tied=False, head=Head()), 2020, T5_1_1)
+    return Named(replace(plain, mlp=mlp, encoder=encoder, tied=False, head=OutputHead()), 2020, T5_1_1)
 
 
 def mt5() -> Named:
@@ -212,7 +212,7 @@ def gemma2(d_model: int, layers: int, heads: int, d_mlp: int) -> Named:
         config.attention, d_head=256, scale=256**-0.5, softcap=50.0, window=4096, windowed=tuple(range(0, layers, 2))
     )
     config = replace(
-        config, attention=attention, mlp=MLP(d_mlp, "gelu_tanh", gated=True, bias=False), head=Head(softcap=30.0),
+        config, attention=attention, mlp=MLP(d_mlp, "gelu_tanh", gated=True, bias=False), head=OutputHead(softcap=30.0),
         norm=Norm("rms", "around", 1e-6), embedding=Embedding(scale=math.sqrt(d_model)),
     )  # fmt: skip
     return Named(config, 2024, GEMMA2)
@@ -227,7 +227,7 @@ def gpt_j() -> Named:
     config = ModelConfig(
         vocab_size=50_400, context=2048, d_model=4096, layers=28, mlp=MLP(16_384),
         attention=Attention(16, bias=False, out_bias=False), sublayers="parallel_one_norm", tied=False,
-        positions=Positions("rotary", turned=64, pairs="neighbours"), head=Head(bias=True),
+        positions=Positions("rotary", turned=64, pairs="neighbours"), head=OutputHead(bias=True),
     )  # fmt: skip
     return Named(config, 2021, "Wang & Komatsuzaki 2021")
 
@@ -264,7 +264,7 @@ def vit(d_model: int, layers: int, heads: int, size: int) -> Named:
     config = ModelConfig(
         vocab_size=1, context=patches.count + 1, d_model=d_model, layers=layers, mlp=MLP(4 * d_model, "gelu"),
         attention=Attention(heads, mask="full"), norm=Norm(eps=1e-12), embedding=Embedding(patches=patches),
-        head=Head("sequence", classes=1000),
+        head=OutputHead("sequence", classes=1000),
     )  # fmt: skip
     return Named(config, 2021, VIT, "With a head for ImageNet's 1,000 classes.")
 
@@ -272,7 +272,7 @@ def vit(d_model: int, layers: int, heads: int, size: int) -> Named:
 def deit(d_model: int, heads: int) -> Named:
     plain = vit(d_model, 12, heads, 16).config
     patches = Patches(image=224, size=16, distilled=True)
-    head = Head("sequence", classes=1000, averaged=True)
+    head = OutputHead("sequence", classes=1000, averaged=True)
     config = replace(plain, context=patches.count + 2, embedding=Embedding(patches=patches), head=head)
     return Named(config, 2021, "Touvron et al. 2021, table 1", "Distilled, with both of its classifiers.")
 
@@ -280,7 +280,7 @@ def deit(d_model: int, heads: int) -> Named:
 def imagegpt(d_model: int, layers: int, heads: int) -> Named:
     config = ModelConfig(
         vocab_size=513, context=1024, d_model=d_model, layers=layers, attention=Attention(heads),
-        mlp=MLP(4 * d_model, "quick_gelu"), norm=Norm("rms"), tied=False, head=Head(outputs=512),
+        mlp=MLP(4 * d_model, "quick_gelu"), norm=Norm("rms"), tied=False, head=OutputHead(outputs=512),
     )  # fmt: skip
     return Named(config, 2020, IGPT, "512 colours and a start token; 32 x 32 pixels.")
 

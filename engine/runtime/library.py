@@ -70,9 +70,9 @@ class Opening:
         return {**named, **given, "stamp": list(_stamp(self.source))}
 
     @classmethod
-    def from_record(cls, found: Mapping[str, Any]) -> Opening:
-        dtype = found.get("dtype") and getattr(torch, found["dtype"])
-        return cls(Path(found["source"]), dtype, found["config"], found["rename"], found["title"])
+    def from_record(cls, record: Mapping[str, Any]) -> Opening:
+        dtype = record.get("dtype") and getattr(torch, record["dtype"])
+        return cls(Path(record["source"]), dtype, record["config"], record["rename"], record["title"])
 
 
 def names(*more: str) -> list[str]:

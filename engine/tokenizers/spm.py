@@ -200,12 +200,12 @@ class SentencePieceTokenizer(FastTokenizer):
         FastTokenizer(whole, self.roles).save(path)
 
 
-def _place_spans(found: Encoding, text: str, read: PlacedText) -> Encoding:
+def _place_spans(encoding: Encoding, text: str, read: PlacedText) -> Encoding:
     """Place spans in the text as it was typed, from those in what was made of it."""
     starts = [start for start, _ in read.spans]
     ends = [0, *(end for _, end in read.spans)]
-    spans = ((starts[start], ends[end]) if end > start else (ends[end],) * 2 for start, end in found.spans)
-    return replace(found, text=text, spans=tuple(spans))
+    spans = ((starts[start], ends[end]) if end > start else (ends[end],) * 2 for start, end in encoding.spans)
+    return replace(encoding, text=text, spans=tuple(spans))
 
 
 def _build_normalizer(model: Model) -> normalizers.Normalizer:

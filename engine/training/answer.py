@@ -12,7 +12,7 @@ from engine.training.snapshot_frames import frame_files
 
 
 @dataclass(frozen=True)
-class Answer:
+class ProbeAnswer:
     """`error` says why it cannot be watched; otherwise `pieces` and `target_pieces` are its tokens as they are
     drawn."""
 
@@ -22,14 +22,14 @@ class Answer:
     target_pieces: tuple[str, ...] = field(default=())
 
 
-def write_answer(run: RunFolder, answer: Answer) -> None:
+def write_answer(run: RunFolder, answer: ProbeAnswer) -> None:
     ours, _ = frame_files(run.path, answer.probe)
     write_json(ours.with_suffix(".json"), asdict(answer))
 
 
-def read_answer(run: RunFolder, probe: Probe) -> Answer:
+def read_answer(run: RunFolder, probe: Probe) -> ProbeAnswer:
     """The probe alone where the run's process has not looked at it yet."""
     ours, _ = frame_files(run.path, probe)
     data = read_json(ours.with_suffix(".json"))
-    answer: Answer = Answer(probe) if data is None else build(Answer, data)
+    answer: ProbeAnswer = ProbeAnswer(probe) if data is None else build(ProbeAnswer, data)
     return answer

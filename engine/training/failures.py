@@ -65,8 +65,8 @@ def failure_explanations(recipe: Recipe) -> Iterator[None]:
         raise known from error
 
 
-def out_of_memory(said: str, recipe: Recipe) -> str:
-    found = AMOUNT.search(said)
+def out_of_memory(message: str, recipe: Recipe) -> str:
+    found = AMOUNT.search(message)
     amount = next((group for group in found.groups() if group), "") if found else ""
     if amount.endswith("bytes"):
         amount = f"{float(amount.removesuffix('bytes')) / 2**20:,.0f} MiB"

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from engine.training.answer import Answer, read_answer
+from engine.training.answer import ProbeAnswer, read_answer
 from engine.training.atomic import write_json
 from engine.training.folder import RunFolder
 from engine.training.frames import Frame
@@ -34,7 +34,7 @@ class Update:
     frames: tuple[Frame, ...]
     watched: tuple[WatchLine, ...]
     marks: tuple[Mark, ...]
-    answer: Answer | None
+    answer: ProbeAnswer | None
     seconds_left: float | None
     anew: frozenset[str]
     cursor: Cursor

@@ -7,7 +7,7 @@ from typing import Any
 
 from engine.checkpoints.families import FAMILIES, NATIVE
 from engine.checkpoints.save import family_for
-from engine.model.config import Head, HeadKind, ModelConfig
+from engine.model.config import HeadKind, ModelConfig, OutputHead
 from engine.training.base import open_base
 
 HEADS: dict[str, HeadKind] = {
@@ -53,11 +53,11 @@ def with_head(config: ModelConfig, kind: HeadKind, family: str = "") -> ModelCon
     return replace(config, head=plain_head(kind, config.attention.mask == "causal"))
 
 
-def plain_head(kind: HeadKind, causal: bool) -> Head:
+def plain_head(kind: HeadKind, causal: bool) -> OutputHead:
     """Head of a model that no published family can express."""
     if kind == "sequence":
-        return Head(kind, CLASSES, "last", bias=False) if causal else Head(kind, CLASSES, pooler=True)
-    return Head(kind, CLASSES if kind == "token" else 0, bias=True if kind == "masked" else None)
+        return OutputHead(kind, CLASSES, "last", bias=False) if causal else OutputHead(kind, CLASSES, pooler=True)
+    return OutputHead(kind, CLASSES if kind == "token" else 0, bias=True if kind == "masked" else None)
 
 
 def fill_model(

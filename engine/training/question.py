@@ -188,12 +188,12 @@ def class_of(name: str | None, labels: tuple[str, ...]) -> int:
     return labels.index(name)
 
 
-def check_size(made: Question, config: ModelConfig) -> None:
+def check_size(question: Question, config: ModelConfig) -> None:
     """Raises ValueError where the model, or a frame, has no room for it."""
-    if isinstance(made.read, Tensor):
+    if isinstance(question.read, Tensor):
         return
-    source, target = len(made.read), 0 if made.target is None else len(made.target)
-    longest = max(source, target, (made.room if config.encoder is not None else 0))
+    source, target = len(question.read), 0 if question.target is None else len(question.target)
+    longest = max(source, target, (question.room if config.encoder is not None else 0))
     if longest > config.context:
         raise ValueError(f"this model reads at most {config.context} tokens, got {longest}; shorten the probe.")
     encoder = config.encoder.layers * config.encoder.attention.heads if config.encoder is not None else 0

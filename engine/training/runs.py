@@ -201,9 +201,9 @@ def _values(line: bytes, path: Path) -> dict[str, Any]:
     return dict(values)
 
 
-def format_table(found: Sequence[Run]) -> list[str]:
+def format_table(table: Sequence[Run]) -> list[str]:
     """Lines of a text table: the titles, then a line for each run."""
-    rows = [TITLES, *map(cells, found)]
+    rows = [TITLES, *map(cells, table)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = []
     for row in rows:

@@ -56,12 +56,12 @@ def load_weights(checkpoint: Checkpoint, weights: Path) -> bool:
     return True
 
 
-def write_frames(past: Path, made: list[Frame], run: RunFolder) -> None:
-    """Writes `made` together with the frames of the file, without steps whose snapshot is gone."""
+def write_frames(past: Path, frames: list[Frame], run: RunFolder) -> None:
+    """Writes `frames` together with those of the file, without steps whose snapshot is gone."""
     steps = set(run.snapshot_steps())
-    frames = {one.step: one for one in (*read_frames(past).frames, *made) if one.step in steps}
-    if not made:
+    by_step = {one.step: one for one in (*read_frames(past).frames, *frames) if one.step in steps}
+    if not frames:
         return
     past.parent.mkdir(exist_ok=True)
     with replace_atomically(past) as partial:
-        partial.write_bytes(b"".join(pack_frame(replace(frames[step], kept=True)) for step in sorted(frames)))
+        partial.write_bytes(b"".join(pack_frame(replace(by_step[step], kept=True)) for step in sorted(by_step)))

@@ -164,10 +164,10 @@ class WatchFile:
         if self.path.exists():
             self._replace([one for one in read_lines(self.path) if one["step"] <= step])
 
-    def _replace(self, told: list[dict[str, Any]]) -> None:
+    def _replace(self, lines: list[dict[str, Any]]) -> None:
         with replace_atomically(self.path) as partial:
-            partial.write_text("".join(json.dumps(one) + "\n" for one in told), encoding="utf-8")
-        self.count, self.last = len(told), told[-1]["step"] if told else -1
+            partial.write_text("".join(json.dumps(one) + "\n" for one in lines), encoding="utf-8")
+        self.count, self.last = len(lines), lines[-1]["step"] if lines else -1
 
 
 def read_lines(path: Path) -> list[dict[str, Any]]:

@@ -13,7 +13,7 @@ from pathlib import Path
 from torch import Tensor
 
 from engine.runtime.trace import Trace
-from engine.training.answer import Answer, write_answer
+from engine.training.answer import ProbeAnswer, write_answer
 from engine.training.folder import RunFolder
 from engine.training.frames import FOLDER, FrameFile, forget_older
 from engine.training.probe import FILE, default_probe, read_probe, watch
@@ -116,12 +116,12 @@ class Watcher:
         if probe is None:
             return
         ours, _ = frame_files(self.run.path, probe)
-        answer = Answer(probe)
+        answer = ProbeAnswer(probe)
         try:
             self.question = question(probe, trainer.checkpoint(), trainer.recipe)
-            answer = Answer(probe, "", self.question.pieces, self.question.target_pieces)
+            answer = ProbeAnswer(probe, "", self.question.pieces, self.question.target_pieces)
         except ValueError as error:
-            answer = Answer(probe, str(error))
+            answer = ProbeAnswer(probe, str(error))
         write_answer(self.run, answer)
         if self.question is not None:
             self.file = FrameFile(ours)

@@ -18,10 +18,10 @@ from engine.model.config import (
     Attention,
     Embedding,
     Encoder,
-    Head,
     Infill,
     ModelConfig,
     Norm,
+    OutputHead,
     Patches,
     Positions,
 )
@@ -72,7 +72,7 @@ def fill(folder: Path) -> None:
         Checkpoint(model, name=name, **parts).save(folder / name)  # type: ignore[arg-type]
 
     bert = Embedding(segments=2, norm=True)
-    heads = Head("masked", bias=True, pooler=True, next_sentence=True)
+    heads = OutputHead("masked", bias=True, pooler=True, next_sentence=True)
     encoder = {"norm": Norm(place="after"), "embedding": bert, "head": heads}
     put(
         "bert",
@@ -108,7 +108,7 @@ def fill(folder: Path) -> None:
             Positions("relative", buckets=8, farthest=20),
             Norm("rms"),
             encoder=Encoder(3, Attention(4, **LINEAR, scale=1.0, mask="full"), MLP(48, "relu", bias=False), start),
-            head=Head(scale=32**-0.5),
+            head=OutputHead(scale=32**-0.5),
         ),
         tokenizer=words,
     )
@@ -138,7 +138,7 @@ def fill(folder: Path) -> None:
             Attention(4, mask="full", block=2),
             MLP(48, "gelu"),
             embedding=Embedding(patches=Patches(8, 2, 1)),
-            head=Head("sequence", 10),
+            head=OutputHead("sequence", 10),
         ),
         processor=ImageProcessor.grey((8, 8), 17),
         labels=tuple(map(str, range(10))),
@@ -154,7 +154,7 @@ def fill(folder: Path) -> None:
             MLP(48, "quick_gelu"),
             norm=Norm("rms"),
             tied=False,
-            head=Head(outputs=17),
+            head=OutputHead(outputs=17),
         ),
         processor=PalettePixels.grey((8, 8), 17),
     )
@@ -170,7 +170,7 @@ def fill(folder: Path) -> None:
             Positions("rotary", turned=4),
             Norm("rms"),
             sublayers="parallel",
-            head=Head(softcap=30.0),
+            head=OutputHead(softcap=30.0),
         ),
         tokenizer=bytes_,
     )
@@ -204,7 +204,7 @@ def fill(folder: Path) -> None:
             Attention(4),
             MLP(48, "quick_gelu"),
             norm=Norm("rms"),
-            head=Head("sequence", 10, read="mean", bias=False),
+            head=OutputHead("sequence", 10, read="mean", bias=False),
         ),
         processor=PalettePixels.grey((8, 8), 17),
         labels=tuple(map(str, range(10))),
@@ -237,7 +237,7 @@ def fill_encoders(put: Callable[..., None], pieces: Tokenizer, one_segment: Toke
             MLP(48, "gelu"),
             norm=after,
             embedding=normed,
-            head=Head("span"),
+            head=OutputHead("span"),
         ),
         tokenizer=one_segment,
     )
@@ -252,7 +252,7 @@ def fill_encoders(put: Callable[..., None], pieces: Tokenizer, one_segment: Toke
             MLP(48, "gelu"),
             norm=after,
             embedding=normed,
-            head=Head("sequence", 1, pooler=True, pooler_activation="relu"),
+            head=OutputHead("sequence", 1, pooler=True, pooler_activation="relu"),
         ),
         tokenizer=one_segment,
     )
@@ -268,7 +268,7 @@ def fill_encoders(put: Callable[..., None], pieces: Tokenizer, one_segment: Toke
             norm=after,
             embedding=narrow,
             distinct=1,
-            head=Head("masked", bias=True, activation="gelu_tanh", pooler=True, next_sentence=True),
+            head=OutputHead("masked", bias=True, activation="gelu_tanh", pooler=True, next_sentence=True),
         ),
         tokenizer=pieces,
     )
@@ -283,7 +283,7 @@ def fill_encoders(put: Callable[..., None], pieces: Tokenizer, one_segment: Toke
             MLP(48, "gelu"),
             norm=after,
             embedding=narrow,
-            head=Head("token", 1, dense=True),
+            head=OutputHead("token", 1, dense=True),
         ),
         tokenizer=pieces,
     )
@@ -297,7 +297,7 @@ def fill_encoders(put: Callable[..., None], pieces: Tokenizer, one_segment: Toke
             whole,
             MLP(48, "gelu"),
             embedding=Embedding(patches=Patches(8, 2, 1, distilled=True)),
-            head=Head("sequence", 10, averaged=True),
+            head=OutputHead("sequence", 10, averaged=True),
         ),
         processor=ImageProcessor.grey((8, 8), 17),
         labels=tuple(map(str, range(10))),
@@ -321,8 +321,8 @@ def fill_decoders(put: Callable[..., None], bytes_: Tokenizer, words: Tokenizer)
         tokenizer=bytes_,
     )
     for name, head in (
-        ("opt-350m-class", Head("sequence", 3, read="last", bias=False, narrow=True)),
-        ("opt-350m-body", Head("none", narrow=True)),
+        ("opt-350m-class", OutputHead("sequence", 3, read="last", bias=False, narrow=True)),
+        ("opt-350m-body", OutputHead("none", narrow=True)),
     ):
         put(
             name,
@@ -352,7 +352,7 @@ def fill_decoders(put: Callable[..., None], bytes_: Tokenizer, words: Tokenizer)
             Positions("rotary", turned=4),
             sublayers="parallel_one_norm",
             tied=False,
-            head=Head(bias=True),
+            head=OutputHead(bias=True),
         ),
         tokenizer=bytes_,
     )
@@ -365,7 +365,7 @@ def fill_decoders(put: Callable[..., None], bytes_: Tokenizer, words: Tokenizer)
             2,
             Attention(4, bias=False, scale=1.0, window=4, windowed=(1,)),
             MLP(48, "gelu_tanh"),
-            head=Head("sequence", 3, read="last", bias=False),
+            head=OutputHead("sequence", 3, read="last", bias=False),
         ),
         tokenizer=bytes_,
         labels=("sad", "glad", "neither"),
@@ -382,7 +382,7 @@ def fill_decoders(put: Callable[..., None], bytes_: Tokenizer, words: Tokenizer)
             norm=Norm(place="after"),
             embedding=Embedding(norm=True),
             encoder=Encoder(2, Attention(4, mask="full"), MLP(48, "gelu"), words.special_tokens["<start>"]),
-            head=Head("sequence", 3, read="last", pooler=True),
+            head=OutputHead("sequence", 3, read="last", pooler=True),
         ),
         tokenizer=words,
     )

@@ -17,7 +17,7 @@ from transformers import (
 )
 
 from engine.checkpoints import Checkpoint
-from engine.model.config import MLP, Attention, Embedding, Encoder, Head, ModelConfig, Norm, Positions
+from engine.model.config import MLP, Attention, Embedding, Encoder, ModelConfig, Norm, OutputHead, Positions
 from engine.model.transformer import Transformer
 
 VOCAB, WIDTH, HEADS, INNER, LAYERS, CONTEXT = 31, 16, 4, 24, 2, 40
@@ -96,7 +96,7 @@ def t5(seed: int, ends: tuple[int, ...], width: int = WIDTH, layers: int = LAYER
         mlp,
         positions=Positions("relative", buckets=8, farthest=12),
         norm=Norm("rms", eps=1e-6),
-        head=Head(scale=width**-0.5),
+        head=OutputHead(scale=width**-0.5),
         encoder=Encoder(layers, wide, mlp, start=START),
     )
     rows = {"encoder.embed.tokens.weight": found["shared.weight"]}

@@ -205,7 +205,7 @@ def test_names_of_files_are_only_names(runs: Path) -> None:
     for name in ("../../evil.txt", "C:\\x\\evil.txt", "a\0b/evil.txt", "evil.txt"):
         file = own_files.store_file(name, name.encode())
         assert file.name == "evil.txt" and file.parent.parent == runs.resolve() / ".data"
-    assert len(own_files.plain("x" * 500 + ".csv")) <= 64 and own_files.plain("...") == "data"
+    assert len(own_files.file_name("x" * 500 + ".csv")) <= 64 and own_files.file_name("...") == "data"
 
 
 def test_what_no_run_learns_from_goes_where_room_is_needed(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,7 @@ from engine import Checkpoint, load, run
 from engine.checkpoints import shipped_names
 from engine.inputs.processors import PalettePixels
 from engine.inputs.readers import pictures
-from engine.model.config import MLP, Attention, Head, ModelConfig
+from engine.model.config import MLP, Attention, ModelConfig, OutputHead
 from engine.model.transformer import Transformer, initialise
 from engine.runtime import library
 from engine.runtime.limits import MAX_TOKENS
@@ -134,8 +134,11 @@ def test_a_tokenizer_that_has_more_tokens_than_the_model_says_which_it_lacks(mod
     assert "the tokens 0 to 299" in told(opened("fewer", text=tokenizer.piece(wrong)))
 
 
-@pytest.mark.parametrize("head", [Head(), Head("span"), Head("token", 1, dense=True), Head("sequence", 2, read="last")])
-def test_a_model_without_a_tokenizer_reads_ids(models: Path, head: Head) -> None:
+@pytest.mark.parametrize(
+    "head",
+    [OutputHead(), OutputHead("span"), OutputHead("token", 1, dense=True), OutputHead("sequence", 2, read="last")],
+)
+def test_a_model_without_a_tokenizer_reads_ids(models: Path, head: OutputHead) -> None:
     name = f"mute-{head.kind}"  # traces are kept by name
     Checkpoint(small(9, head=head)).save(models / name)
     library.checkpoint.cache_clear()
@@ -208,7 +211,7 @@ def test_a_picture_is_completed_from_the_pixels_given(given: int) -> None:
 
 
 def test_a_picture_larger_than_the_page_draws_is_read_as_far_as_that(models: Path) -> None:
-    config = ModelConfig(6, 400, 16, 1, Attention(2), MLP(16), tied=False, head=Head(outputs=5))
+    config = ModelConfig(6, 400, 16, 1, Attention(2), MLP(16), tied=False, head=OutputHead(outputs=5))
     processor = PalettePixels.grey((20, 20), 5)
     Checkpoint(initialise(Transformer(config), 0), processor=processor).save(models / "large")
     library.checkpoint.cache_clear()
@@ -223,7 +226,7 @@ def test_a_picture_is_judged_whole_or_not_at_all(models: Path) -> None:
     header, arrays = picture(opened("imagegpt-class", picture=5))
     assert header["reads"] == "class" and header["count"] == 10
     assert len(header["lanes"][""]["pieces"]) == 64 and arrays["head.mean"].data.shape == (1, 32)
-    config = ModelConfig(6, 400, 16, 1, Attention(2), MLP(16), head=Head("sequence", 3, read="mean"))
+    config = ModelConfig(6, 400, 16, 1, Attention(2), MLP(16), head=OutputHead("sequence", 3, read="mean"))
     processor = PalettePixels.grey((20, 20), 5)
     Checkpoint(initialise(Transformer(config), 0), processor=processor).save(models / "large-class")
     library.checkpoint.cache_clear()

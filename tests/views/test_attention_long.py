@@ -22,7 +22,7 @@ from engine.model.transformer import Transformer, initialise
 from engine.runtime.run import run
 from engine.tokenizers.encoding import Encoding
 from tests.engine import tiny
-from views.attention.long import ACROSS, OVERVIEWS, TILE, Head, LongContext, at_rest, attention_long, long_context
+from views.attention.long import ACROSS, OVERVIEWS, TILE, HeadOfRun, LongContext, at_rest, attention_long, long_context
 from views.attention.long_questions import LONG
 from views.core.lanes import lanes
 from views.core.payload import Named, unpack
@@ -109,7 +109,7 @@ def test_a_tile_at_any_zoom_holds_elements_of_the_engines_pattern(window: tuple[
     window = pattern[slice(*rows), slice(*columns)]
     largest = torch.nn.functional.max_pool2d(window[None], tuple(about["block"]), ceil_mode=True)[0]
     torch.testing.assert_close(torch.tensor(arrays["weight"].data), largest)
-    check_tile(looked_at(model, read).pattern(Head("", "attn", 1, 3)), about, arrays)
+    check_tile(looked_at(model, read).pattern(HeadOfRun("", "attn", 1, 3)), about, arrays)
 
 
 def test_a_window_that_no_query_may_see_brings_no_numbers() -> None:
@@ -183,7 +183,7 @@ def test_edits_reach_the_first_head_and_those_asked_for_later() -> None:
     assert long.digest != looked_at(model, read).digest
     for layer, head in ((0, 0), (1, 3)):
         pattern = whole[f"blocks.{layer}.attn.pattern"][0, head]
-        torch.testing.assert_close(long.pattern(Head("", "attn", layer, head)), pattern)
+        torch.testing.assert_close(long.pattern(HeadOfRun("", "attn", layer, head)), pattern)
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from engine.runtime.run import run
 from engine.tokenizers.encoding import Encoding
 from tests.engine import tiny
 from tests.views.test_attention_long import GPT2, LENGTH, SMALL, TWO, answer, asked, check_tile, ids, looked_at
-from views.attention.long import ACROSS, TILE, Head, LongContext, at_rest, attention_long
+from views.attention.long import ACROSS, TILE, HeadOfRun, LongContext, at_rest, attention_long
 
 pytestmark = pytest.mark.long
 
@@ -40,7 +40,7 @@ def test_tiles_at_every_zoom_hold_the_largest_of_every_block_of_what_the_weights
         about, arrays = asked(long, ask="tile", shows=shows, **where)
         found = torch.tensor(arrays["weight"].data)
         torch.testing.assert_close(found, peaks(whole[slice(*rows), slice(*columns)], TILE))
-        check_tile(long.lengths(Head("", "attn", 1, 3), shows), about, arrays)
+        check_tile(long.lengths(HeadOfRun("", "attn", 1, 3), shows), about, arrays)
 
 
 @pytest.mark.parametrize("side", ["encoder", "decoder"])

@@ -13,7 +13,7 @@ from engine.inputs.readers import Reading, pictures, read_infill, read_picture, 
 from engine.runtime import library
 from engine.runtime.run import run
 from engine.runtime.trace import Trace
-from views.core.head import Head, head_of
+from views.core.decision import Decision, decision_of
 from views.core.lanes import lanes
 from views.core.payload import Named, unpack
 from views.what_if.continuation import completion, continuation, continuations
@@ -125,7 +125,7 @@ def test_an_answer_is_two_distributions_over_positions() -> None:
     _, _, before, after = both("stories", HOT)
     for trace in (before, after):  # as a head that points into the text has them: pos 2
         trace._values["logits"] = trace["logits"][..., :2]
-    found = shifts(before, after, [0, 1], Head("answer", "softmax", None))
+    found = shifts(before, after, [0, 1], Decision("answer", "softmax", None))
     for row in (0, 1):
         expected = bits(before["logits"][0, :, row], after["logits"][0, :, row])
         assert float(found["shift.kl"][row]) == pytest.approx(expected, rel=1e-4)
@@ -138,13 +138,13 @@ def test_a_long_text_over_a_large_vocabulary_brings_one_position_and_gives_the_o
     monkeypatch.setattr("views.what_if.effects.AT_ONCE", 2000)
     header, arrays, before, after = sent("stories", HOT)
     assert arrays["shift.row"].data.tolist() == [header["head"]["row"]]
-    head = head_of(*read_by("stories"))
-    named, later = unpack(shift_payload(before, after, head, 3))
+    decision = decision_of(*read_by("stories"))
+    named, later = unpack(shift_payload(before, after, decision, 3))
     expected = bits(before["logits"][0, 3], after["logits"][0, 3])
     assert later["shift.kl"].data[0] == pytest.approx(expected, rel=1e-4) and len(named["names"]) == 8
     for wrong in (10_000, -1):
         with pytest.raises(ValueError, match="must be in"):
-            shift_payload(before, after, head, wrong)
+            shift_payload(before, after, decision, wrong)
     with pytest.raises(ValueError, match="has no head"):
         shift_payload(before, after, None, 3)
 

@@ -7,7 +7,7 @@ from torch import Tensor
 from engine.checkpoints import Checkpoint
 from engine.generation.sampling import Sampling
 from engine.inputs.readers import Reading, read_text
-from engine.model.config import MLP, Attention, Embedding, Head, ModelConfig
+from engine.model.config import MLP, Attention, Embedding, ModelConfig, OutputHead
 from engine.model.transformer import Transformer, initialise
 from engine.runtime import library
 from engine.runtime.run import run
@@ -25,7 +25,7 @@ def said(checkpoint: Checkpoint, reading: Reading, sampling: Sampling = PLAIN, *
     return outcome, first_row(checkpoint, reading, outcome, pixels=64), trace["logits"][0]
 
 
-def small(head: Head, mask: str = "full", labels: tuple[str, ...] = (), name: str = "stories-bert") -> Checkpoint:
+def small(head: OutputHead, mask: str = "full", labels: tuple[str, ...] = (), name: str = "stories-bert") -> Checkpoint:
     """A random model with the tokenizer of a shipped one."""
     tokenizer = library.checkpoint(name).tokenizer
     config = ModelConfig(tokenizer.vocab_size, 64, 16, 1, Attention(2, mask=mask), MLP(16), head=head)  # type: ignore[arg-type]
@@ -76,7 +76,7 @@ def test_the_token_drawn_is_the_seeds_and_one_that_the_cuts_kept() -> None:
 
 
 def test_a_classifier_names_its_classes_and_is_read_where_it_reads() -> None:
-    checkpoint = small(Head("sequence", 3, read="last"), "causal", ("sad", "glad", "neither"), name="stories")
+    checkpoint = small(OutputHead("sequence", 3, read="last"), "causal", ("sad", "glad", "neither"), name="stories")
     reading = read_text(checkpoint, TEXT, 64)
     found, row, logits = said(checkpoint, reading)
     assert_says(found, logits[None], "class", "classes")
@@ -84,7 +84,7 @@ def test_a_classifier_names_its_classes_and_is_read_where_it_reads() -> None:
 
 
 def test_labels_that_do_not_exclude_each_other_have_a_probability_each() -> None:
-    checkpoint = small(Head("sequence", 3, link="logistic"))
+    checkpoint = small(OutputHead("sequence", 3, link="logistic"))
     found, row, logits = said(checkpoint, read_text(checkpoint, TEXT, 64))
     assert_says(found, logits, "class", "classes", "logistic")
     torch.testing.assert_close(found.following.probabilities, logits[None].sigmoid())
@@ -92,7 +92,7 @@ def test_labels_that_do_not_exclude_each_other_have_a_probability_each() -> None
 
 
 def test_one_number_for_the_whole_is_no_probability() -> None:
-    checkpoint = small(Head("sequence", 1), labels=("LABEL_0",))
+    checkpoint = small(OutputHead("sequence", 1), labels=("LABEL_0",))
     found, row, logits = said(checkpoint, read_text(checkpoint, TEXT, 64))
     assert_says(found, logits, "class", "classes", "identity")
     assert found.names == ("score",) and row == 0
@@ -100,7 +100,7 @@ def test_one_number_for_the_whole_is_no_probability() -> None:
 
 
 def test_one_class_at_every_token_is_a_probability_of_its_own() -> None:
-    checkpoint = small(Head("token", 1))
+    checkpoint = small(OutputHead("token", 1))
     found, row, logits = said(checkpoint, read_text(checkpoint, TEXT, 64), Sampling(0.5))
     assert_says(found, logits, "here", "classes", "logistic")
     torch.testing.assert_close(found.following.probabilities, (logits / 0.5).sigmoid())
@@ -108,14 +108,14 @@ def test_one_class_at_every_token_is_a_probability_of_its_own() -> None:
 
 
 def test_classes_of_every_token_are_read_first_behind_the_mark() -> None:
-    checkpoint = small(Head("token", 3))
+    checkpoint = small(OutputHead("token", 3))
     found, row, logits = said(checkpoint, read_text(checkpoint, TEXT, 64))
     assert_says(found, logits, "here", "classes")
     assert row == 1
 
 
 def test_an_answer_stands_in_the_context_and_its_ends_are_distributions_over_positions() -> None:
-    checkpoint = small(Head("span"))
+    checkpoint = small(OutputHead("span"))
     reading = read_text(checkpoint, "Who was sad?", 64, TEXT)
     found, row, logits = said(checkpoint, reading, text="Who was sad?", second=TEXT)
     assert_says(found, logits.mT, "answer", "positions")
@@ -126,7 +126,7 @@ def test_an_answer_stands_in_the_context_and_its_ends_are_distributions_over_pos
 
 
 def test_of_two_texts_an_encoder_says_whether_the_second_follows() -> None:
-    heads = Head("masked", bias=True, pooler=True, next_sentence=True)
+    heads = OutputHead("masked", bias=True, pooler=True, next_sentence=True)
     tokenizer = library.checkpoint("stories-bert").tokenizer
     two = Embedding(segments=2)
     config = ModelConfig(
@@ -141,7 +141,7 @@ def test_of_two_texts_an_encoder_says_whether_the_second_follows() -> None:
 
 
 def test_a_model_without_a_head_says_nothing() -> None:
-    checkpoint = small(Head("none"))
+    checkpoint = small(OutputHead("none"))
     reading = read_text(checkpoint, TEXT, 64)
     assert outcome_of(checkpoint, run(checkpoint.model, reading.read), reading, PLAIN) is None
     assert first_row(checkpoint, reading, None, pixels=1) is None

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 import torch
 
-from engine.analysis.answers import Answer
+from engine.analysis.answers import AnswerSpan
 from engine.analysis.heads import head_scores
 from engine.checkpoints import Checkpoint
 from engine.edits import AttentionTemperature
 from engine.generation.sampling import Sampling, distribution
 from engine.inputs.processors import PalettePixels
 from engine.inputs.readers import Reading
-from engine.model.config import MLP, Attention, Embedding, Head, ModelConfig, Patches
+from engine.model.config import MLP, Attention, Embedding, ModelConfig, OutputHead, Patches
 from engine.model.transformer import Transformer, initialise
 from engine.runtime.run import run
 from engine.runtime.trace import Trace
@@ -194,7 +194,7 @@ def test_thumbnails_of_half_precision(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_distilled_picture_has_two_rows_before_its_patches() -> None:
     patches = Patches(8, 4, 1, distilled=True)
     config = ModelConfig(
-        1, 6, 16, 1, Attention(2, mask="full"), embedding=Embedding(patches=patches), head=Head("none")
+        1, 6, 16, 1, Attention(2, mask="full"), embedding=Embedding(patches=patches), head=OutputHead("none")
     )
     (lane,) = lanes(Checkpoint(Transformer(config)), Reading(torch.zeros(1, 1, 8, 8)))
     assert list(lane.pieces) == ["[CLS]", "[DIST]", "1, 1", "1, 2", "2, 1", "2, 2"]
@@ -205,7 +205,8 @@ def test_a_distilled_picture_has_two_rows_before_its_patches() -> None:
 def test_a_picture_that_is_completed_begins_with_a_start_token_and_one_that_is_read_whole_does_not(
     completed: bool,
 ) -> None:
-    config = replace(CONFIG, vocab_size=6, head=Head(outputs=5) if completed else Head("sequence", 3, read="mean"))
+    head = OutputHead(outputs=5) if completed else OutputHead("sequence", 3, read="mean")
+    config = replace(CONFIG, vocab_size=6, head=head)
     checkpoint = Checkpoint(Transformer(config), processor=PalettePixels.grey((2, 2), 5))
     read = Encoding.from_ids([5, 0, 1, 2, 3] if completed else [0, 1, 2, 3])
     original = torch.zeros(2, 2, 1) if completed else None
@@ -217,9 +218,12 @@ def test_a_picture_that_is_completed_begins_with_a_start_token_and_one_that_is_r
 
 @pytest.mark.parametrize(
     ("hook", "head", "width"),
-    [("head.mean", Head("sequence", 3, read="mean"), 16), ("head.narrow", Head("sequence", 3, narrow=True), 6)],
+    [
+        ("head.mean", OutputHead("sequence", 3, read="mean"), 16),
+        ("head.narrow", OutputHead("sequence", 3, narrow=True), 6),
+    ],
 )
-def test_what_a_text_has_one_of_is_drawn_as_one_row(hook: str, head: Head, width: int) -> None:
+def test_what_a_text_has_one_of_is_drawn_as_one_row(hook: str, head: OutputHead, width: int) -> None:
     narrow = Embedding(width=6, mapped="tokens") if head.narrow else Embedding()
     trace = run(initialise(Transformer(replace(CONFIG, embedding=narrow, head=head)), 0), Encoding.from_ids(range(5)))
     stacks = lanes(Checkpoint(MODEL), Reading(trace.encoding))
@@ -229,10 +233,10 @@ def test_what_a_text_has_one_of_is_drawn_as_one_row(hook: str, head: Head, width
 
 
 def test_logits_over_classes_are_drawn_and_those_over_a_vocabulary_are_not() -> None:
-    config = ModelConfig(40, 64, 16, 1, Attention(2, mask="full"), head=Head("span"))
+    config = ModelConfig(40, 64, 16, 1, Attention(2, mask="full"), head=OutputHead("span"))
     model = initialise(Transformer(config), seed=3).eval()
     trace = run(model, Encoding.from_ids(range(6)))
-    answer = Answer(2, 4, 0.0)
+    answer = AnswerSpan(2, 4, 0.0)
     following = distribution(trace["logits"][0].mT, PLAIN)
     outcome = Outcome(following, trace.encoding.pieces, "answer", answer=answer, read=trace.encoding)
     stacks = lanes(Checkpoint(model), Reading(trace.encoding))

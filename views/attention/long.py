@@ -40,7 +40,7 @@ Focus = Literal["attn", "cross_attn"]
 
 
 @dataclass(frozen=True)
-class Head:
+class HeadOfRun:
     """Name of one head: of which stack ("" where there is one), which of its attentions, layer and head from 0."""
 
     side: str
@@ -59,29 +59,29 @@ class LongContext(RunContext):
 
     made: LongRun
     cells: int
-    shown: Head
+    shown: HeadOfRun
     overviews: Mapping[str, Tensor]
 
-    def place(self, layer: int, head: int, side: str, focus: str) -> Head:
-        return Head(side, "cross_attn" if focus == "cross_attn" else "attn", layer, head)
+    def place(self, layer: int, head: int, side: str, focus: str) -> HeadOfRun:
+        return HeadOfRun(side, "cross_attn" if focus == "cross_attn" else "attn", layer, head)
 
-    def size(self, head: Head) -> tuple[int, int]:
+    def size(self, head: HeadOfRun) -> tuple[int, int]:
         """Rows and keys of a head's pattern."""
         own, source = self.lanes_of({"side": head.side, "focus": head.focus})
         return len(own.pieces), len(source.pieces)
 
-    def pattern(self, head: Head) -> Tensor:
+    def pattern(self, head: HeadOfRun) -> Tensor:
         """Weights of one head, pos key."""
         return glances.head(self.made, head.hook, head.head, self.cells)
 
-    def lengths(self, head: Head, shows: Moved | None = "length") -> Tensor:
+    def lengths(self, head: HeadOfRun, shows: Moved | None = "length") -> Tensor:
         """Lengths |pattern v W_O| of one head, pos key, or their shares of the row; None gives the weights."""
         if shows is None:
             return self.pattern(head)
         norms = self.pattern(head).float().abs() * key_lengths(self, head)
         return norms / row_sums(norms)[:, None] if shows == "share" else norms
 
-    def edited_cells(self, head: Head) -> Tensor | None:
+    def edited_cells(self, head: HeadOfRun) -> Tensor | None:
         """Cells of one head that edits put there, u8 pos key as `touched_cells` has it; None where no edit acts."""
         crosses = head.focus == "cross_attn"
         if not touched_heads(self.trace, self.lane(head.side).config, head.side, crosses)[head.layer, head.head]:
@@ -91,7 +91,7 @@ class LongContext(RunContext):
             return None
         return glances.edited_cells(self.made, head.hook, head.head, self.cells)
 
-    def named_head(self, hook: str, head: int | None) -> Head:
+    def named_head(self, hook: str, head: int | None) -> HeadOfRun:
         """The head whose pattern a hook holds. Raises ValueError for what is no head's pattern of this run."""
         for lane in self.lanes:
             for found in heads_of(lane):
@@ -140,7 +140,7 @@ def long_context(
     the last stack to show first."""
     config = lanes[-1].config
     layer, head = min(look.get("layer", 0), config.layers - 1), min(look.get("head", 0), config.attention.heads - 1)
-    shown = Head(lanes[-1].side, "cross_attn" if config.encoder else "attn", layer, head)
+    shown = HeadOfRun(lanes[-1].side, "cross_attn" if config.encoder else "attn", layer, head)
     cells = overview_side(lanes)
     seen = glances.overview(made, shown.hook, head, cells, base)
     return LongContext(
@@ -149,11 +149,11 @@ def long_context(
     )  # fmt: skip
 
 
-def heads_of(lane: Lane) -> Iterator[Head]:
+def heads_of(lane: Lane) -> Iterator[HeadOfRun]:
     """Every head of a stack: those of its self-attention, then those that read the other stack."""
     focuses: tuple[Focus, ...] = ("attn", "cross_attn") if lane.config.encoder is not None else ("attn",)
     for focus, layer, head in product(focuses, range(lane.config.layers), range(lane.config.attention.heads)):
-        yield Head(lane.side, focus, layer, head)
+        yield HeadOfRun(lane.side, focus, layer, head)
 
 
 def row_sums(norms: Tensor) -> Tensor:
@@ -162,7 +162,7 @@ def row_sums(norms: Tensor) -> Tensor:
 
 
 @torch.no_grad()
-def key_lengths(long: LongContext, head: Head) -> Tensor:
+def key_lengths(long: LongContext, head: HeadOfRun) -> Tensor:
     """|v W_O| of each key, by which a weight is multiplied; those of all heads of a layer are kept."""
     made, v = long.made, head.hook.replace("pattern", "v")
     attention = attention_of(made.model, head.layer, head.side, head.focus == "cross_attn")
@@ -223,7 +223,7 @@ def overviews(long: LongContext) -> dict[str, Tensor]:
     return arrays
 
 
-def first_row(pattern: Tensor, lane: Lane, shown: Head) -> int:
+def first_row(pattern: Tensor, lane: Lane, shown: HeadOfRun) -> int:
     """The row to read first: the last where it alone has read everything, else that of the largest weight."""
     if shown.focus == "cross_attn" or lane.config.attention.mask != "full":
         return len(pattern) - 1

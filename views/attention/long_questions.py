@@ -30,6 +30,7 @@ from views.attention.long import (
     LARGEST_TILE,
     TILE,
     TINY,
+    HeadOfRun,
     LongContext,
     at_rest,
     cut_tile,
@@ -39,7 +40,6 @@ from views.attention.long import (
     row_sums,
 )
 from views.attention.long import Focus as FocusName
-from views.attention.long import Head as HeadPlace
 from views.attention.long_window import SEVERAL, column_of, points_of, window_of
 from views.attention.questions import (
     ATTENTION,
@@ -398,13 +398,13 @@ def carry_long(long: LongContext, of: Query, row: int) -> Iterator[dict[str, Any
 
 
 def ask_tiles(
-    long: LongContext, head: HeadPlace, found: Iterable[tuple[Span, Span]], **more: Any
+    long: LongContext, head: HeadOfRun, found: Iterable[tuple[Span, Span]], **more: Any
 ) -> Iterator[dict[str, Any]]:
     for rows, columns in found:
         yield about_head(long, head, ask="tile", rows=list(rows), columns=list(columns), **more)
 
 
-def about_head(long: LongContext, head: HeadPlace, **more: Any) -> dict[str, Any]:
+def about_head(long: LongContext, head: HeadOfRun, **more: Any) -> dict[str, Any]:
     where = {"side": head.side, "focus": head.focus, "layer": head.layer, "head": head.head}
     return {"trace": long.digest, **where, **more}
 

@@ -21,7 +21,7 @@ from engine.model.transformer import Transformer
 from engine.runtime import library
 from engine.runtime.trace import Trace
 from views.attention.attention import is_attention
-from views.attention.long import Head, LongContext
+from views.attention.long import HeadOfRun, LongContext
 from views.core.questions import Answer
 
 ROWS = 48
@@ -34,7 +34,9 @@ SQUARES = ("scores", "capped", "bias", "mask", "masked_scores", "pattern")  # he
 Parts = dict[str, Tensor]  # by the last part of the hook's name
 
 
-def window_of(long: LongContext, head: Head, first: int, key: int | None, beside: Sequence[Head] = ()) -> Answer:
+def window_of(
+    long: LongContext, head: HeadOfRun, first: int, key: int | None, beside: Sequence[HeadOfRun] = ()
+) -> Answer:
     """Each value of the attention at ROWS rows from `first` on and at the keys that `chosen` chooses.
 
     Arrays have their hook's name and axes with the one head alone; `temperature` has every head's. Beside them stand
@@ -76,7 +78,7 @@ def chosen(pattern: Tensor, key: int | None, beside: Sequence[Tensor] = ()) -> T
     return weights.topk(min(KEYS_OF_SEVERAL if beside else KEYS, some)).indices.sort().values
 
 
-def head_parts(long: LongContext, head: Head, first: int, pattern: Tensor, keys: Tensor) -> Parts:
+def head_parts(long: LongContext, head: HeadOfRun, first: int, pattern: Tensor, keys: Tensor) -> Parts:
     """Parts of a head that are drawn beside another: `pattern` of the listed keys, `share` of the others, `edited`."""
     left = torch.ones(pattern.shape[-1], dtype=torch.bool).index_fill(0, keys, False)
     parts = {"pattern": pattern[:, keys], "share": pattern[:, left].double().sum(-1).float()}
@@ -90,7 +92,7 @@ def key_rows(part: str, value: Tensor, keys: Tensor) -> Tensor:
     return value[keys][:, None] if part in OF_KEYS else value if part == "temperature" else value[:, None]
 
 
-def edited_cells(long: LongContext, head: Head, first: int, keys: Tensor) -> Parts:
+def edited_cells(long: LongContext, head: HeadOfRun, first: int, keys: Tensor) -> Parts:
     """u8 head row key as `touched_cells` has it, where an edit put any."""
     cells = long.edited_cells(head)
     found = None if cells is None else cells[first : first + ROWS][:, keys]
@@ -98,7 +100,7 @@ def edited_cells(long: LongContext, head: Head, first: int, keys: Tensor) -> Par
 
 
 @torch.no_grad()
-def weight_by_value(long: LongContext, head: Head, seen: Parts, keys: Tensor) -> Parts:
+def weight_by_value(long: LongContext, head: HeadOfRun, seen: Parts, keys: Tensor) -> Parts:
     """Value-weighted attention, as `engine.analysis.averages.by_norm` computes it, and its shares: head row key."""
     attention = attention_of(long.made.model, *engine_place(head))
     moved = (seen["v"] @ rows(attention.out.weight.mT, attention)[head.head]).float().norm(dim=-1)
@@ -132,7 +134,7 @@ def one_head(every: Parts, head: int) -> Parts:
     return {part: head_of(part, value) for part, value in every.items()}
 
 
-def strip(long: LongContext, head: Head, first: int) -> Parts:
+def strip(long: LongContext, head: HeadOfRun, first: int) -> Parts:
     """Parts of all heads of a layer, the rows from `first` on and every key; cached for as long as there is room."""
     made, block, key = long.made, head.hook.removesuffix("pattern"), strip_key(long, head, first)
     kept: tuple[Parts, object] | None = library.traces.shelf.find(key)
@@ -147,11 +149,11 @@ def strip(long: LongContext, head: Head, first: int) -> Parts:
     return answer
 
 
-def strip_key(long: LongContext, head: Head, first: int) -> tuple[object, ...]:
+def strip_key(long: LongContext, head: HeadOfRun, first: int) -> tuple[object, ...]:
     return (*long.made.key, head.hook, first, "window")
 
 
-def pattern_rows(long: LongContext, head: Head, first: int) -> Tensor:
+def pattern_rows(long: LongContext, head: HeadOfRun, first: int) -> Tensor:
     """Pattern rows of all heads of a layer from `first` on, head row key; cached without the rest of a strip."""
     whole: tuple[Parts, object] | None = library.traces.shelf.find(strip_key(long, head, first))
     if whole is not None:
@@ -182,7 +184,7 @@ def hooks_by_part(model: Transformer, block: str) -> dict[str, str]:
     return {name.removeprefix(block): name for name in hooks if name not in model.requested}
 
 
-def points_of(long: LongContext, head: Head, how: How) -> HeadPoints:
+def points_of(long: LongContext, head: HeadOfRun, how: How) -> HeadPoints:
     """All queries and keys of the head as points of one plane, as a short text has them."""
     key = (*long.made.key, head.hook, head.head, "points", how)
     kept: tuple[HeadPoints, object] | None = library.traces.shelf.find(key)
@@ -193,7 +195,7 @@ def points_of(long: LongContext, head: Head, how: How) -> HeadPoints:
     return kept[0]
 
 
-def vectors(long: LongContext, head: Head) -> Trace:
+def vectors(long: LongContext, head: HeadOfRun) -> Trace:
     """A trace of what became of the head's queries and keys and of nothing else, as if it were the only head."""
     made, base, block = long.made, long.trace, head.hook.removesuffix("pattern")
     attention = attention_of(made.model, *engine_place(head))
@@ -209,12 +211,12 @@ def vectors(long: LongContext, head: Head) -> Trace:
     return trace_of(base, seen)
 
 
-def engine_place(head: Head) -> tuple[int, str, bool]:
+def engine_place(head: HeadOfRun) -> tuple[int, str, bool]:
     """Layer, stack and whether it is cross-attention: a head's attention as the engine's functions take it."""
     return head.layer, head.side, head.focus == "cross_attn"
 
 
-def column_of(long: LongContext, head: Head, key: int) -> Column:
+def column_of(long: LongContext, head: HeadOfRun, key: int) -> Column:
     """Why a column is bright, or not.
 
     Computed from a trace that holds what of this head is needed; its layer is run again for that.

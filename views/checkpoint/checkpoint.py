@@ -171,6 +171,6 @@ def sizes(files: Sequence[tuple[str, int]]) -> str:
     return "\n".join(["| file | size |", "|:--|--:|", *rows])
 
 
-def plain(text: str) -> str:
-    """A text of others inside Markdown."""
+def escape_markdown(text: str) -> str:
+    """Keeps a text of others from being Markdown, in one line."""
     return re.sub(r"([\\`*_{}\[\]()#+.!|<>~$:&-])", r"\\\1", " ".join(text.split()))

@@ -31,11 +31,11 @@ def tab_lines(pairs: Sequence[Compared], looked: Looked, imports: Imports) -> li
     for letter, (row, col) in cells(pairs, looked).items():
         pair = of[letter] if letter != "A" else next(one for one in pairs if looked.number(one) is not None)
         hook, head = place(pair, looked, letter)
-        found += made(Head(shown[letter], pair, looked, hook.removesuffix("pattern"), head), row, col, imports)
+        found += made(HeadSource(shown[letter], pair, looked, hook.removesuffix("pattern"), head), row, col, imports)
     return found
 
 
-class Head:
+class HeadSource:
     """A head of a run: `block` is the name of its attention's hooks but for their last word."""
 
     def __init__(self, shown: Shown, pair: Compared, looked: Looked, block: str, head: int) -> None:
@@ -82,7 +82,7 @@ def cells(pairs: Sequence[Compared], looked: Looked) -> dict[str, tuple[int, int
     return dict(sorted(found.items()))
 
 
-def product(at: Head, row: int, col: int, imports: Imports) -> Iterator[str]:
+def product(at: HeadSource, row: int, col: int, imports: Imports) -> Iterator[str]:
     q, k = at.input_name("q"), at.input_name("k")
     shared = at.head * at.trace[k].shape[2] // at.trace[q].shape[2]
     yield f'q_{at.name} = {at.name}["{q}"][0, {row}, {at.head}]  # d_head'
@@ -90,20 +90,20 @@ def product(at: Head, row: int, col: int, imports: Imports) -> Iterator[str]:
     yield f"print((q_{at.name} * k_{at.name}).sum().item())"
 
 
-def steps(at: Head, row: int, col: int, imports: Imports) -> Iterator[str]:
+def steps(at: HeadSource, row: int, col: int, imports: Imports) -> Iterator[str]:
     parts = tuple(part for part in STEPS if at.block + part in at.trace)
     yield f"for part in {parts!r}:"
     yield f'    print(part, {at.name}["{at.block}" + part][..., {at.head}, {row}, {col}].item())'
 
 
-def points(at: Head, row: int, col: int, imports: Imports) -> Iterator[str]:
+def points(at: HeadSource, row: int, col: int, imports: Imports) -> Iterator[str]:
     imports.setdefault("engine.analysis.points", set()).add("head_points")
     how = "" if at.how == "pca" else f', how="{at.how}"'
     yield f"points_{at.name} = head_points({at.name}, {at.layer}, {at.head}{at.place_arguments()}{how})"
     yield f"print(points_{at.name}.queries[{row}].tolist(), points_{at.name}.keys[{col}].tolist())"
 
 
-def circuits(at: Head, row: int, col: int, imports: Imports) -> Iterator[str]:
+def circuits(at: HeadSource, row: int, col: int, imports: Imports) -> Iterator[str]:
     """Yields the lines for what the key's token promotes, and for the score of the two tokens by content alone."""
     ids = at.shown.lane(at.attention.side).ids, at.shown.lane(at.attention.keys()).ids
     if not ids[0] or not ids[1]:
@@ -171,7 +171,7 @@ def difference_lines(pair: Compared, looked: Looked, imports: Imports) -> list[s
     (one, other), (queries, keys) = pair.attentions[looked.attention_index(pair)], alignments(pair, looked)
     if not queries.groups or not keys.groups:
         return []
-    if plain(queries) and plain(keys):
+    if is_identity(queries) and is_identity(keys):
         return [f"difference_{name} = pattern_{name} - pattern_a"]
     wanted = {f"queries_{name}": (one.side, other.side, queries)}
     same = keys is queries
@@ -190,7 +190,7 @@ def difference_lines(pair: Compared, looked: Looked, imports: Imports) -> list[s
     return lines
 
 
-def plain(alignment: Alignment) -> bool:
+def is_identity(alignment: Alignment) -> bool:
     """Tells whether each token belongs to the one in its own place."""
     here = tuple((i,) for i in range(alignment.lengths[0]))
     return alignment.first == here and alignment.second == here

@@ -16,7 +16,7 @@ from engine.analysis.compare_long import difference, layer_changes, sample_rows,
 from engine.analysis.overview_cache import glances
 from engine.analysis.predictions import predictions
 from engine.analysis.summarised_run import rerun_reduced
-from views.attention.long import Head, LongContext
+from views.attention.long import HeadOfRun, LongContext
 from views.compare.pair import (
     LISTED,
     Attention,
@@ -61,7 +61,7 @@ def says(pair: Compared, number: int) -> tuple[dict[str, str], dict[str, Tensor]
     return candidates(pair, found.ids), prediction_arrays(found)
 
 
-def head_difference(pair: Compared, number: int, first: Head, second: Head) -> Tensor:
+def head_difference(pair: Compared, number: int, first: HeadOfRun, second: HeadOfRun) -> Tensor:
     """The second run's head less the first's, by the entries of both texts; NaN where one lacks the token."""
 
     def make() -> tuple[Tensor]:

@@ -18,7 +18,7 @@ from engine.checkpoints import Checkpoint
 from engine.inputs.readers import Reading, kind
 from engine.runtime.trace import Trace
 from engine.tokenizers.encoding import Encoding
-from views.attention.long import Focus, Head, LongContext
+from views.attention.long import Focus, HeadOfRun, LongContext
 from views.core.lanes import Lane, candidate_names, digest
 from views.core.questions import BareContext, Query
 from views.core.run_context import RunContext
@@ -79,8 +79,8 @@ class Attention:
     def focus(self) -> Focus:
         return "cross_attn" if self.crosses else "attn"
 
-    def head(self, layer: int, head: int) -> Head:
-        return Head(self.side, self.focus, layer, head)
+    def head(self, layer: int, head: int) -> HeadOfRun:
+        return HeadOfRun(self.side, self.focus, layer, head)
 
     def keys(self) -> str:
         """The stack whose tokens are the columns."""

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from engine.analysis.alignment import Alignment, Group, shared
 from engine.analysis.weights.projection import How
-from views.attention.long import Head
+from views.attention.long import HeadOfRun
 from views.compare.pair import Compared
 from views.core.matrix_files import Matrix, matrix_of
 
@@ -86,11 +86,11 @@ def place(pair: Compared, looked: Looked, letter: str) -> tuple[str, int]:
     return found.hook, found.head
 
 
-def head_of(pair: Compared, looked: Looked, letter: str) -> Head:
+def head_of(pair: Compared, looked: Looked, letter: str) -> HeadOfRun:
     return head_at(pair, looked.attention_index(pair), letter == "A", looked.heads.get(letter, (-1, -1)))
 
 
-def head_at(pair: Compared, number: int, mine: bool, place: tuple[int, int]) -> Head:
+def head_at(pair: Compared, number: int, mine: bool, place: tuple[int, int]) -> HeadOfRun:
     """A head of the first run (`mine`) or of the second. Raises ValueError for one that the run does not have."""
     attention = pair.attentions[number][0 if mine else 1]
     config = (pair.first if mine else pair.second).lane(attention.side).config

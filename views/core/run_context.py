@@ -14,7 +14,7 @@ from engine.runtime.trace import Trace
 from engine.tokenizers.encoding import Encoding
 from views.core.bound_source import Imports
 from views.core.codegen import Fields, hook_index, import_lines, run_lines
-from views.core.head import output_names
+from views.core.decision import output_names
 from views.core.lanes import Lane, digest
 from views.core.matrix_files import Matrix, matrix_of
 from views.core.questions import Query, Registry

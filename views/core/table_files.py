@@ -28,7 +28,7 @@ def table_file(table: Table, format: Format) -> bytes:
         return csv_of(table.columns)
     if format == "parquet":
         return parquet_of(table.columns, table.about)
-    arrays = {name: plain(column) for name, column in table.columns.items()}
+    arrays = {name: as_array(column) for name, column in table.columns.items()}
     return npz_of({**arrays, **table.about})
 
 
@@ -61,7 +61,7 @@ def npz_of(arrays: Mapping[str, Any]) -> bytes:
     return sink.getvalue()
 
 
-def plain(column: np.ndarray | Sequence[Any]) -> np.ndarray:
+def as_array(column: np.ndarray | Sequence[Any]) -> np.ndarray:
     """Text as unicode, so that `numpy.load` needs no pickle."""
     found = np.asarray(column)
     return found.astype(np.str_) if found.dtype == object else found

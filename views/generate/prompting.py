@@ -128,11 +128,11 @@ def write_instructed(checkpoint: Checkpoint, text: str) -> dict[str, Written]:
 
 
 @lru_cache(maxsize=4096)
-def answer_of(name: str, table: PromptTable, k: int, query: str, seed: int) -> prompting.Answer:
+def answer_of(name: str, table: PromptTable, k: int, query: str, seed: int) -> prompting.WrittenAnswer:
     return prompting.answer(library.checkpoint(name), table, k, query, seed)
 
 
-def answers(name: str, table: PromptTable, seed: int, n: int) -> Iterator[tuple[int, prompting.Answer]]:
+def answers(name: str, table: PromptTable, seed: int, n: int) -> Iterator[tuple[int, prompting.WrittenAnswer]]:
     """Number of examples and answer, for `n` queries with each number that the table has room for."""
     for k in examples_of(table):
         for query, turn in prompting.queries(table, seed, n):
@@ -144,7 +144,7 @@ def examples_of(table: PromptTable) -> tuple[int, ...]:
     return tuple(k for k in prompting.KS if k <= table.most)
 
 
-def share_frame(found: Sequence[tuple[int, prompting.Answer]]) -> pd.DataFrame:
+def share_frame(found: Sequence[tuple[int, prompting.WrittenAnswer]]) -> pd.DataFrame:
     """K, share that is right, its standard error sqrt(p (1 - p) / n), and the number of queries."""
     rows = []
     for k in dict.fromkeys(k for k, _ in found):
@@ -187,7 +187,7 @@ def answer_table(name: str, found: Sequence[Written]) -> Table:
     return Table(columns, {"model": name, "table": "what might have been written"})
 
 
-def accuracy_table(name: str, table: PromptTable, found: Sequence[tuple[int, prompting.Answer]]) -> Table:
+def accuracy_table(name: str, table: PromptTable, found: Sequence[tuple[int, prompting.WrittenAnswer]]) -> Table:
     """A row for each query that was asked, for every number of examples that was measured."""
     if not found:
         raise ValueError("Nothing is measured yet: measure first.")
@@ -198,7 +198,7 @@ def accuracy_table(name: str, table: PromptTable, found: Sequence[tuple[int, pro
 
 
 def shots_lines(name: str, table: PromptTable, own: str | None, k: int, query: str, seed: int, n: int) -> str:
-    """Writes the lines that bind `found` to the Answer that is shown and `curve` to the accuracies; `own` are a
+    """Writes the lines that bind `found` to the WrittenAnswer that is shown and `curve` to the accuracies; `own` are a
     person's own rows."""
     source, note = source_of(name)
     few_shot = {"accuracy", "answer", "tables" if own is None else "table_of"}

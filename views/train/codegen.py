@@ -11,7 +11,7 @@ from views.core.codegen import quote
 
 
 @dataclass(frozen=True)
-class Head:
+class WatchedHead:
     """Choice of one head of one attention, named as in a frame, and the position that is looked at, all counted from
     0."""
 
@@ -21,7 +21,9 @@ class Head:
     position: int | None = None
 
 
-def training_lines(folder: Path, probe: Probe, step: int, kept: bool, files: Sequence[Path], at: Head | None) -> str:
+def training_lines(
+    folder: Path, probe: Probe, step: int, kept: bool, files: Sequence[Path], at: WatchedHead | None
+) -> str:
     """Writes the lines that bind `frame`, and `pattern` where a head is looked at. `kept`: the run has the weights of
     that step; otherwise the frame is read from its `files`, relative to `folder`."""
     near = not folder.is_absolute()  # in Loupe's folder, wherever the lines are run
@@ -65,7 +67,7 @@ def by_frames(place: str, step: int, files: Sequence[Path]) -> list[str]:
     ]
 
 
-def head_lines(at: Head | None) -> list[str]:
+def head_lines(at: WatchedHead | None) -> list[str]:
     if at is None:
         return ["print(sorted(frame))"]
     found = [f'pattern = frame["patterns.{at.attention}"][{at.layer}, {at.head}] / 255  # query key', "print(pattern)"]

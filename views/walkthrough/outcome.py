@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import torch
 
-from engine.analysis.answers import Answer, best_answer, logistic, where_answers_stand
+from engine.analysis.answers import AnswerSpan, best_answer, logistic, where_answers_stand
 from engine.checkpoints import Checkpoint
 from engine.generation.sampling import Distribution, Sampling, distribution, draw
 from engine.inputs.readers import Reading, kind
@@ -14,7 +14,7 @@ from engine.model.config import Link
 from engine.model.layers.softmax import softmax
 from engine.runtime.trace import Trace
 from engine.tokenizers.encoding import Encoding
-from views.core.head import Reads, head_of
+from views.core.decision import Reads, decision_of
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Outcome:
     sampled: int | None = None
     follows: float | None = None
     link: Link = "softmax"
-    answer: Answer | None = None
+    answer: AnswerSpan | None = None
     read: Encoding | None = None
     noun: str = "tokens"
 
@@ -53,20 +53,20 @@ def outcome_of(
 
     `text` and `second` are what was read, before it was made tokens: a question and its context, or a pair.
     """
-    head = head_of(checkpoint, reading)
-    if head is None:
+    decision = decision_of(checkpoint, reading)
+    if decision is None:
         return None
     logits = trace["logits"][0].float()
-    rows = logits[None] if head.reads == "class" else logits.mT if head.reads == "answer" else logits
-    following = logistic(rows, sampling.temperature) if head.link == "logistic" else distribution(rows, sampling)
-    said = Outcome(following, head.names, head.reads, link=head.link, noun=noun_of(checkpoint))
-    if head.reads == "answer" and isinstance(reading.read, Encoding):
+    rows = logits[None] if decision.reads == "class" else logits.mT if decision.reads == "answer" else logits
+    following = logistic(rows, sampling.temperature) if decision.link == "logistic" else distribution(rows, sampling)
+    said = Outcome(following, decision.names, decision.reads, link=decision.link, noun=noun_of(checkpoint))
+    if decision.reads == "answer" and isinstance(reading.read, Encoding):
         asked = text if kind(checkpoint) == "question" and second.strip() else ""
         answer = best_answer(logits, where_answers_stand(reading.read, asked))
         return replace(said, answer=answer, read=reading.read)
-    if head.reads == "here" and "next_sentence" in trace and second.strip():
+    if decision.reads == "here" and "next_sentence" in trace and second.strip():
         return replace(said, follows=float(softmax(trace["next_sentence"][0])[0]))
-    if head.reads == "next" and not reading.written:
+    if decision.reads == "next" and not reading.written:
         return replace(said, sampled=draw(following.probabilities[-1], torch.Generator().manual_seed(seed)))
     return said
 

@@ -14,7 +14,7 @@ from engine.checkpoints import Checkpoint
 from engine.inputs.readers import Reading, kind
 from engine.runtime.trace import Trace
 from engine.tokenizers.encoding import Encoding
-from views.core.head import Head, head_of
+from views.core.decision import Decision, decision_of
 from views.core.lanes import Lane, candidate_names, digest
 from views.core.payload import pack
 from views.what_if.continuation import writes
@@ -34,7 +34,7 @@ def effects(
     hidden: bool = False,
 ) -> bytes:
     """The payload. `hidden`: a guess is to come before anything is shown."""
-    head = head_of(checkpoint, reading)
+    decision = decision_of(checkpoint, reading)
     arrays = {**in_attention(before, after, lanes), **in_stream(before, after, lanes)}
     header: dict[str, Any] = {
         "trace": digest(name, after),
@@ -45,11 +45,11 @@ def effects(
         "guess": None,
         "writes": writes(checkpoint),
     }
-    if head is not None:
-        changed, row = shown_shifts(before, after, head, checkpoint, reading)
+    if decision is not None:
+        changed, row = shown_shifts(before, after, decision, checkpoint, reading)
         arrays |= changed
-        listed = candidate_names(changed["shift.id"], head.names, extra=())
-        header["head"] = {"reads": head.reads, "link": head.link, "names": listed, "row": row}
+        listed = candidate_names(changed["shift.id"], decision.names, extra=())
+        header["head"] = {"reads": decision.reads, "link": decision.link, "names": listed, "row": row}
     asked = question(arrays, before, after)
     if asked is not None:
         header["guess"], rows = asked
@@ -86,15 +86,15 @@ def in_stream(before: Trace, after: Trace, lanes: Sequence[Lane]) -> dict[str, T
 
 
 def shown_shifts(
-    before: Trace, after: Trace, head: Head, checkpoint: Checkpoint, reading: Reading
+    before: Trace, after: Trace, decision: Decision, checkpoint: Checkpoint, reading: Reading
 ) -> tuple[dict[str, Tensor], int]:
     """The changes of the distributions, of as many positions as are cheap to send, and the one to look at first."""
     logits = before["logits"][0]
-    if head.reads in ("class", "answer"):
-        return shifts(before, after, [0, 1] if head.reads == "answer" else [0], head), 0
+    if decision.reads in ("class", "answer"):
+        return shifts(before, after, [0, 1] if decision.reads == "answer" else [0], decision), 0
     first = position_of_question(checkpoint, reading)
     rows = range(len(logits)) if logits.numel() <= AT_ONCE else [len(logits) - 1 if first is None else first]
-    arrays = shifts(before, after, list(rows), head)
+    arrays = shifts(before, after, list(rows), decision)
     if first is None:
         first = rows[int(arrays["shift.kl"].nan_to_num(-1.0).argmax())]
     return arrays, first
@@ -115,9 +115,9 @@ def position_of_question(checkpoint: Checkpoint, reading: Reading) -> int | None
     return read.ids.index(mark) if mark is not None and mark in read.ids else None
 
 
-def shifts(before: Trace, after: Trace, rows: Sequence[int], head: Head) -> dict[str, Tensor]:
+def shifts(before: Trace, after: Trace, rows: Sequence[int], decision: Decision) -> dict[str, Tensor]:
     """shift.row; shift.id (row candidate), .logit and .p (row candidate run); .kl, in bits, and .variation (row)."""
-    found = [shift_of(before, after, row, head) for row in rows]
+    found = [shift_of(before, after, row, decision) for row in rows]
     pairs = [[(c.logit_before, c.logit_after, c.p_before, c.p_after) for c in one.candidates] for one in found]
     values = torch.tensor(pairs)
     return {
@@ -130,11 +130,11 @@ def shifts(before: Trace, after: Trace, rows: Sequence[int], head: Head) -> dict
     }
 
 
-def shift_of(before: Trace, after: Trace, row: int, head: Head) -> Shift:
-    if head.reads == "answer":
+def shift_of(before: Trace, after: Trace, row: int, decision: Decision) -> Shift:
+    if decision.reads == "answer":
         return shift(before["logits"][0, :, row], after["logits"][0, :, row], LISTED, "either")
-    pos = None if head.reads == "class" else row
-    return shift_at(before, after, pos, count=LISTED, order="either", link=head.link)
+    pos = None if decision.reads == "class" else row
+    return shift_at(before, after, pos, count=LISTED, order="either", link=decision.link)
 
 
 def question(
@@ -164,12 +164,12 @@ def most_changed(old: Tensor, new: Tensor) -> tuple[int, dict[str, Tensor]]:
     return row, {"guess.before": old[row].float(), "guess.after": new[row].float()}
 
 
-def shift_payload(before: Trace, after: Trace, head: Head | None, row: int) -> bytes:
+def shift_payload(before: Trace, after: Trace, decision: Decision | None, row: int) -> bytes:
     """The change at one more position. Raises ValueError where the model has no head, or no such position."""
-    if head is None:
+    if decision is None:
         raise ValueError("this model has no head, so nothing is predicted.")
-    positions = 2 if head.reads == "answer" else 1 if head.reads == "class" else len(before["logits"][0])
+    positions = 2 if decision.reads == "answer" else 1 if decision.reads == "class" else len(before["logits"][0])
     if not 0 <= row < positions:
         raise ValueError(f"a position must be in 0..{positions - 1}, got {row}.")
-    changed = shifts(before, after, [row], head)
-    return pack({"names": candidate_names(changed["shift.id"], head.names, extra=())}, changed)
+    changed = shifts(before, after, [row], decision)
+    return pack({"names": candidate_names(changed["shift.id"], decision.names, extra=())}, changed)

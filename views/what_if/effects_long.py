@@ -13,9 +13,8 @@ from engine.analysis.effects_long import pattern_change_long
 from engine.inputs.readers import Reading
 from engine.runtime.run import run
 from engine.runtime.trace import Trace
-from views.attention.long import Focus, Head, LongContext
-from views.core.head import Head as Decides
-from views.core.head import head_of
+from views.attention.long import Focus, HeadOfRun, LongContext
+from views.core.decision import Decision, decision_of
 from views.core.lanes import candidate_names
 from views.core.payload import pack
 from views.what_if.continuation import writes
@@ -26,7 +25,7 @@ OFFERED = 12  # keys of a row, in each run
 def effects_long(before: LongContext, after: LongContext, reading: Reading, *, hidden: bool = False) -> bytes:
     """The payload. `hidden`: a guess is to come before anything is shown."""
     checkpoint, lanes = after.checkpoint, after.lanes
-    head = head_of(checkpoint, reading)
+    decision = decision_of(checkpoint, reading)
     arrays = dict(in_stream(before.trace, after.trace, lanes))
     header: dict[str, Any] = {
         "trace": after.digest,
@@ -42,12 +41,12 @@ def effects_long(before: LongContext, after: LongContext, reading: Reading, *, h
         "writes": "never" if writes(checkpoint) == "never" else "asked",
         "later": list(attentions(after)),
     }
-    if head is not None:
-        first = 0 if head.reads in ("class", "answer") else position_of_question(checkpoint, reading)
+    if decision is not None:
+        first = 0 if decision.reads in ("class", "answer") else position_of_question(checkpoint, reading)
         row = len(lanes[-1].pieces) - 1 if first is None else first
-        arrays |= shift_rows(before, after, head, [0, 1] if head.reads == "answer" else [row])
-        listed = candidate_names(arrays["shift.id"], head.names, extra=())
-        header["head"] = {"reads": head.reads, "link": head.link, "names": listed, "row": row}
+        arrays |= shift_rows(before, after, decision, [0, 1] if decision.reads == "answer" else [row])
+        listed = candidate_names(arrays["shift.id"], decision.names, extra=())
+        header["head"] = {"reads": decision.reads, "link": decision.link, "names": listed, "row": row}
     asked = question(before, after) if hidden else None
     if asked is not None:
         header["guess"], rows = asked
@@ -69,11 +68,11 @@ def question(before: LongContext, after: LongContext) -> tuple[dict[str, Any], d
     return None
 
 
-def shift_rows(before: LongContext, after: LongContext, head: Decides, rows: list[int]) -> dict[str, Tensor]:
+def shift_rows(before: LongContext, after: LongContext, decision: Decision, rows: list[int]) -> dict[str, Tensor]:
     """The change of what is said at these positions, which are not all computed: as `views.what_if.effects.shifts`."""
-    whole = head.reads in ("class", "answer")
+    whole = decision.reads in ("class", "answer")
     at = slice(None) if whole else slice(rows[0], rows[-1] + 1)
-    return shifts(logits_at(before, at), logits_at(after, at), rows, head)
+    return shifts(logits_at(before, at), logits_at(after, at), rows, decision)
 
 
 def logits_at(long: LongContext, at: slice) -> Trace:
@@ -84,7 +83,7 @@ def logits_at(long: LongContext, at: slice) -> Trace:
 
 def moved_heads(before: LongContext, after: LongContext, name: str, layer: int) -> bytes:
     """moved: by head of one layer, how much of a row's weight went elsewhere; `name` is the attention's."""
-    head = Head(*attentions(after)[name], layer, 0)
+    head = HeadOfRun(*attentions(after)[name], layer, 0)
     made = after.made
     found = pattern_change_long(made.model, made.read, [head.hook], before.trace, after.trace, target=made.target)
     return pack({}, {"moved": found[0].float()})
@@ -103,13 +102,13 @@ def asked_later_long(
     query: Mapping[str, Any], before: LongContext, after: LongContext, reading: Reading, write: Callable[[], bytes]
 ) -> bytes:
     """Answers what the picture asks once it is drawn. Raises ValueError, with a sentence."""
-    head = head_of(after.checkpoint, reading)
+    decision = decision_of(after.checkpoint, reading)
     match query:
-        case {"effects": "row", "row": int(row)} if head is not None and 0 <= row < len(after.lanes[-1].pieces):
-            changed = shift_rows(before, after, head, [row])
-            return pack({"names": candidate_names(changed["shift.id"], head.names, extra=())}, changed)
+        case {"effects": "row", "row": int(row)} if decision is not None and 0 <= row < len(after.lanes[-1].pieces):
+            changed = shift_rows(before, after, decision, [row])
+            return pack({"names": candidate_names(changed["shift.id"], decision.names, extra=())}, changed)
         case {"effects": "heads", "attention": str(name), "layer": int(layer)} if name in attentions(after):
-            if Head(*attentions(after)[name], layer, 0).hook in after.overviews:
+            if HeadOfRun(*attentions(after)[name], layer, 0).hook in after.overviews:
                 return moved_heads(before, after, name, layer)
         case {"effects": "continuation"}:
             return write()

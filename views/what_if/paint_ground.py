@@ -11,7 +11,7 @@ from torch import Tensor
 
 from engine.analysis.summarised_run import rerun_reduced
 from engine.runtime.trace import Trace
-from views.attention.long import Head, LongContext
+from views.attention.long import HeadOfRun, LongContext
 from views.core.payload import pack
 
 NO_HEAD = "This run has no such head; choose another block or head."
@@ -42,16 +42,16 @@ def painted_on_long(long: LongContext, query: Mapping[str, Any]) -> bytes:
     return pack({"shape": list(mask.shape)}, {"bits": bits})
 
 
-def head_asked(long: LongContext, query: Mapping[str, Any]) -> Head:
+def head_asked(long: LongContext, query: Mapping[str, Any]) -> HeadOfRun:
     match query:
         case {"painted": "attn" | "cross_attn" as focus, "side": str(side), "layer": int(layer), "head": int(head)}:
-            found = Head(side, focus, layer, head)
+            found = HeadOfRun(side, focus, layer, head)
             if found.hook in long.overviews and 0 <= head < len(long.overviews[found.hook]):
                 return found
     raise ValueError(NO_HEAD)
 
 
-def mask_of(long: LongContext, head: Head) -> Tensor:
+def mask_of(long: LongContext, head: HeadOfRun) -> Tensor:
     """Tells who may see whom, pos key."""
     made, hook = long.made, f"{head.hook.removesuffix('pattern')}mask"
     wanted = {hook: lambda mask: mask[0, head.head].clone()}

@@ -312,12 +312,12 @@ class Drawing(NounPhrases):
             closing = replace(closing, negation="", often=None, time=None)
         return Compound(opening, joint, closing)
 
-    def joined_clause(self, joint: str, subject: Subject, past: bool, said: Verb) -> Clause:
-        """Draws what somebody does with another verb than `said`; nobody does anything "while" asleep."""
+    def joined_clause(self, joint: str, subject: Subject, past: bool, verb: Verb) -> Clause:
+        """Draws what somebody does with another verb than `verb`; nobody does anything "while" asleep."""
         act = self.action if joint == "and" else self.intransitive
         while True:
             clause = act(subject, past)
-            if clause.verb != said and not (joint == "while" and clause.verb.english == "sleep"):
+            if clause.verb != verb and not (joint == "while" and clause.verb.english == "sleep"):
                 return clause
 
     def stranger(self, first: Subject) -> Subject:

@@ -20,8 +20,7 @@ from engine.training.measures.origins import origins
 from engine.training.trainer import Trainer
 
 ALIGNED = 500
-Head = tuple[int, int]  # layer, head
-Sums = dict[Head, Counter[str]]
+Sums = dict[tuple[int, int], Counter[str]]  # by layer and head
 
 
 def measure_translation(trainer: Trainer) -> dict[str, Any]:

@@ -78,13 +78,13 @@ def marks(recipe: Recipe) -> tuple[str, ...] | None:
 
 
 def with_classes(
-    config: ModelConfig, recipe: Recipe, labels: Sequence[str], found: Mapping[Part, Set[str]]
+    config: ModelConfig, recipe: Recipe, labels: Sequence[str], classes: Mapping[Part, Set[str]]
 ) -> ModelConfig:
-    """Sets the number of classes, which only a person's own data knows. Raises ValueError where some of those `found`
-    in that are held out and never learned."""
+    """Sets the number of classes, which only a person's own data knows. Raises ValueError where some `classes`
+    are held out and never learned."""
     if not isinstance(recipe.data.table, Columns):
         return config
-    if never := sorted(found["held_out"] - found["train"]):
+    if never := sorted(classes["held_out"] - classes["train"]):
         raise ValueError(
             f"each label that is held out must be learned from too, got {', '.join(map(repr, never))[:200]} in the "
             "held-out rows alone; add rows with it, remove those that have it, or choose another seed."

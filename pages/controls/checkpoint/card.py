@@ -64,11 +64,11 @@ def facts_column(name: str, checkpoint: Checkpoint) -> None:
     found = read_facts(library.checkpoint_place(name), checkpoint.card)
     stem, _, rest = name.partition("~")  # what follows tells apart what people opened
     with st.container(key="facts", gap="small"):
-        st.markdown(f"## {drawn.plain(stem)}" + (f" :gray[\\~{drawn.plain(rest)}]" if rest else ""))
+        st.markdown(f"## {drawn.escape_markdown(stem)}" + (f" :gray[\\~{drawn.escape_markdown(rest)}]" if rest else ""))
         if found and found.says:
-            st.caption(drawn.plain(found.says))
+            st.caption(drawn.escape_markdown(found.says))
         rows = [*drawn.facts(checkpoint, found), *drawn.config_facts(checkpoint.config)]
-        table = {drawn.plain(label): drawn.plain(value) for label, value in rows}
+        table = {drawn.escape_markdown(label): drawn.escape_markdown(value) for label, value in rows}
         st.table(table, border="horizontal", hide_header=True)
         if found and found.files:
             with st.popover("Files", type="tertiary"):
@@ -79,7 +79,7 @@ def facts_column(name: str, checkpoint: Checkpoint) -> None:
             st.caption("Adapters, which What if applies to the weights")
             st.dataframe(drawn.adapter_frame(checkpoint.adapters), hide_index=True, key="adapters")
         for note in checkpoint.report.notes:
-            st.info(drawn.plain(note))
+            st.info(drawn.escape_markdown(note))
         if available():
             parity_badge(name, checkpoint)
 
@@ -107,7 +107,7 @@ def parity_badge(name: str, checkpoint: Checkpoint) -> None:
         if not isnan(found.patterns):
             st.metric("max |Δattention|", f"{found.patterns:.1e}", width="content")
     for sentence in drawn.parity_sentences(found, read):
-        st.caption(drawn.plain(sentence))
+        st.caption(drawn.escape_markdown(sentence))
 
 
 def compare(name: str, checkpoint: Checkpoint) -> tuple[Parity, str]:

@@ -67,7 +67,7 @@ def embedding_section(name: str, checkpoint: Checkpoint) -> None:
         st.caption(picture_caption(table, found, hidden, whole))
     with right:
         token_search(name, table)
-        label = drawn.plain(table.label(token)) or " "
+        label = drawn.escape_markdown(table.label(token)) or " "
         st.markdown(f"**{label}** :gray[id {token}]  \n:gray[nearest by cosine]")
         nearest_list(name, table, token, near)
         selected_list(key, table, name)
@@ -172,12 +172,12 @@ def token_search(name: str, table: VectorTable) -> None:
     )
     found = embedding.find_rows(table, text or "")
     if text and not found:
-        st.caption(f"No {table.title} begins with “{drawn.plain(text)}”.")
+        st.caption(f"No {table.title} begins with “{drawn.escape_markdown(text)}”.")
     if len(found) > 1:
         with st.container(horizontal=True, gap="small"):
             for id in found:
                 st.button(
-                    drawn.plain(table.label(id)), key=f"found {id}", help=f"id {id}", width="content",
+                    drawn.escape_markdown(table.label(id)), key=f"found {id}", help=f"id {id}", width="content",
                     on_click=choose_token, args=(name, table.name, id),
                 )  # fmt: skip
 

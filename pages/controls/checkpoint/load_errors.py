@@ -30,4 +30,4 @@ def load_sentence(name: str, error: Exception) -> str:
 
 def warn(text: str) -> None:
     """Shows a message; it may quote a file, so nothing of it is Markdown."""
-    st.warning(drawn.plain(text))
+    st.warning(drawn.escape_markdown(text))

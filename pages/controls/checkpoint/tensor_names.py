@@ -38,7 +38,7 @@ def edit_names(name: str, error: UnknownNames | IncompleteWeights) -> None:
             "`q, k, v -> qkv`.",
         )  # fmt: skip
         with right:
-            st.caption(drawn.plain(f"Names that {error.family} still needs"))
+            st.caption(drawn.escape_markdown(f"Names that {error.family} still needs"))
             st.code("\n".join(expected), language=None, height=340)
         if not st.form_submit_button("Open with these names"):
             return

@@ -74,7 +74,7 @@ def one_matrix(name: str, checkpoint: Checkpoint, row: MatrixRow) -> None:
     found = measures(name, weight.name, weight.head, weight.circuit, checkpoint)
     role = charts.hue(row)
     shape = " × ".join(map(str, found.shape))
-    title.markdown(f"##### {drawn.plain(weights.heading(weight, row))} :small[:gray[{shape}]]")
+    title.markdown(f"##### {drawn.escape_markdown(weights.heading(weight, row))} :small[:gray[{shape}]]")
     if len(found.heads) > 1:
         key = f"heads {name} {row.name} {weight.head}"
         bars = partial(charts.head_bars, found.heads, weight.head, role)

@@ -25,7 +25,7 @@ from views.core.matrix_files import Matrix
 from views.core.payload import Numbers, pack
 from views.core.questions import UNKNOWN, Axis, BareContext, Query, Registry
 from views.core.table_files import Table
-from views.train.codegen import Head, training_lines
+from views.train.codegen import WatchedHead, training_lines
 from views.train.tables import (
     At,
     answer_table,
@@ -264,7 +264,7 @@ def lines(session: Session, run: str, query: Query) -> str:
     if probe is None:
         raise ValueError(NOTHING)
     asked = isinstance(position, int) and 0 <= position < len(at.frame.tensors.get("loss", ()))
-    head = Head(at.attention, at.layer, at.head, position if asked else None)
+    head = WatchedHead(at.attention, at.layer, at.head, position if asked else None)
     kept = step in folder.snapshot_steps()
     return training_lines(near(folder.path), probe, step, kept, files(folder, told), head)
 

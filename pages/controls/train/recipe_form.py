@@ -70,7 +70,7 @@ class Form:
         hints = get_type_hints(type(value))
         names = [each.name for each in fields(value)]
         parts = [name for name in names if part_of(hints[name]) is not None]
-        said = {name: plain(getattr(value, name)) for name in names}
+        said = {name: as_recipe_value(getattr(value, name)) for name in names}
         with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
             for name in names:
                 if name not in parts and is_offered(f"{path}.{name}", said, self.recipe):
@@ -170,7 +170,7 @@ def part_of(hint: Any) -> Any:
     return next((kind for kind in options(hint) if hasattr(kind, "__dataclass_fields__")), None)
 
 
-def plain(value: Any) -> Any:
+def as_recipe_value(value: Any) -> Any:
     return asdict(value) if hasattr(value, "__dataclass_fields__") else value
 
 

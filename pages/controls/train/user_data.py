@@ -39,10 +39,10 @@ def store_file(name: str, data: bytes) -> Path:
     """The file, under a name that nothing can be made of but a name. Raises ValueError where it is too large."""
     if len(data) > limits.MAX_DATA:
         raise ValueError(
-            f"{plain(name)} must have at most {limits.MAX_DATA // MIB:,} MiB, got {len(data) / MIB:,.1f}; take a part "
-            "of it, or raise LOUPE_MAX_DATA_MIB where Loupe is started."
+            f"{file_name(name)} must have at most {limits.MAX_DATA // MIB:,} MiB, got {len(data) / MIB:,.1f}; take a "
+            "part of it, or raise LOUPE_MAX_DATA_MIB where Loupe is started."
         )
-    file = folder() / blake2b(name.encode() + b"\0" + data, digest_size=16).hexdigest() / plain(name)
+    file = folder() / blake2b(name.encode() + b"\0" + data, digest_size=16).hexdigest() / file_name(name)
     if not file.is_file():
         make_room(len(data))
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -78,7 +78,7 @@ def folder() -> Path:
     return Path(limits.RUNS_FOLDER).resolve() / FOLDER
 
 
-def plain(name: str) -> str:
+def file_name(name: str) -> str:
     """The last part of a path, letters, digits, spaces, and - _ . in it."""
     last = re.sub(r"[^\w .-]+", " ", name.replace("\\", "/").rpartition("/")[2]).strip(" .")
     stem, dot, suffix = last.rpartition(".")

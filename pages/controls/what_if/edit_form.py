@@ -12,7 +12,7 @@ from zlib import crc32
 import streamlit as st
 
 from engine.edits import Edit
-from views.checkpoint.checkpoint import plain
+from views.checkpoint.checkpoint import escape_markdown
 from views.core.component import view
 from views.what_if.experiment import Editable, EditableAttention
 
@@ -159,7 +159,7 @@ class Form:
                 range(len(pieces)),
                 selection_mode="multi",
                 default=begun,
-                format_func=lambda i: plain(names[i]),
+                format_func=lambda i: escape_markdown(names[i]),
                 key=key,
             )
         return sorted(found)
@@ -173,7 +173,7 @@ class Form:
             label,
             range(len(pieces)),
             default=begun,
-            format_func=lambda i: plain(names[i]),
+            format_func=lambda i: escape_markdown(names[i]),
             required=True,
             key=key,
         )

@@ -22,9 +22,9 @@ from pages.controls.what_if.adapters import known_adapters
 from pages.controls.what_if.edit_form import Draft, Form
 from pages.controls.what_if.edit_kinds import KINDS, Kind, kind_of, place_of
 from pages.controls.what_if.experiment_link import clip, from_link, linkable, to_link, unlinkable_sentence
-from views.checkpoint.checkpoint import plain
+from views.checkpoint.checkpoint import escape_markdown
 from views.core.component import view
-from views.core.head import head_of
+from views.core.decision import decision_of
 from views.core.lanes import Lane, digest, lanes
 from views.core.payload import pack
 from views.what_if.continuation import continuations
@@ -76,7 +76,7 @@ class WhatIf(EditsContext):
         return self.subject.name
 
     def shift(self, row: int) -> bytes:
-        return shift_payload(self.before, self.after, head_of(self.subject.checkpoint, self.subject.reading), row)
+        return shift_payload(self.before, self.after, decision_of(self.subject.checkpoint, self.subject.reading), row)
 
     def heads_moved(self, attention: str, layer: int) -> bytes:
         raise ValueError("The heads of this run came with the page; reload it.")
@@ -160,7 +160,7 @@ def draw_form(draft: Draft, form: Form) -> None:
     if applied:
         draft.refused = apply(draft, kind, form.faults)
     if draft.refused:
-        refused.error(plain(draft.refused))
+        refused.error(escape_markdown(draft.refused))
 
 
 def apply(draft: Draft, kind: Kind, faults: Sequence[str]) -> str:
@@ -276,20 +276,20 @@ def run_edits(
 
 
 def run_fitting(
-    made: Experiment, controls: Sequence[Edit], run: Callable[[Sequence[Edit]], T], plain: Callable[[], T]
+    made: Experiment, controls: Sequence[Edit], run: Callable[[Sequence[Edit]], T], unedited: Callable[[], T]
 ) -> tuple[T, dict[int, str]]:
     """Runs `run` under the edits that are on and fit, and by its number why another does not.
 
-    `plain` is the run with none of them, under the page's own `controls` alone.
+    `unedited` is the run with none of them, under the page's own `controls` alone.
     """
     on = {number: entry.edit for number, entry in enumerate(made.entries) if entry.on}
     refused, fits = dict[int, str](), list(controls)
     if not on:
-        return plain(), refused
+        return unedited(), refused
     try:
         return run([*controls, *on.values()]), refused
     except MISFITS:
-        found = plain()
+        found = unedited()
     for number, edit in on.items():  # one after the other, to know which
         try:
             found = run([*fits, edit])

@@ -6,7 +6,7 @@ from itertools import product
 import pytest
 import torch
 
-from engine.analysis.answers import Answer, best_answer, logistic, where_answers_stand, words
+from engine.analysis.answers import AnswerSpan, best_answer, logistic, where_answers_stand, words
 from engine.data.stories import story
 from engine.tokenizers import train
 from engine.tokenizers.encoding import Encoding
@@ -60,8 +60,8 @@ def test_of_one_text_every_token_of_its_own_may_answer_and_of_ids_every_one() ->
 def test_an_answer_is_a_piece_of_the_text_as_it_is_written() -> None:
     read = PIECES.encode(QUESTION, CONTEXT)
     covered = [i for i, (start, end) in enumerate(read.spans) if end > start >= len(QUESTION) + 1]
-    assert words(read, Answer(covered[0], covered[-1], 0.0)) == CONTEXT
-    assert words(Encoding.from_ids([3, 1, 2]), Answer(1, 2, 0.0)) == "#1 #2"
+    assert words(read, AnswerSpan(covered[0], covered[-1], 0.0)) == CONTEXT
+    assert words(Encoding.from_ids([3, 1, 2]), AnswerSpan(1, 2, 0.0)) == "#1 #2"
 
 
 @pytest.mark.parametrize("temperature", [1.0, 0.5, 3.0])

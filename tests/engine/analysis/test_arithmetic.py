@@ -14,7 +14,7 @@ from engine.analysis.answers import logistic
 from engine.analysis.arithmetic import Explanation, explain, explain_candidate
 from engine.edits import Scale, SilenceHeads
 from engine.generation.sampling import Sampling, distribution
-from engine.model.config import Embedding, Head, Norm
+from engine.model.config import Embedding, Norm, OutputHead
 from engine.model.layers.mask import Drawn
 from engine.model.transformer import Transformer
 from engine.runtime.trace import Trace
@@ -81,7 +81,7 @@ VARIANTS = {
     "layers that share a block": {"distinct": 1},
     "narrow vectors": {"embedding": Embedding(width=6)},
     "odd width of sinusoids": {"positions": "sinusoidal", "embedding": Embedding(width=7)},
-    "one class at each position": {"attention": {"mask": "full"}, "head": Head("token", 1, dense=True)},
+    "one class at each position": {"attention": {"mask": "full"}, "head": OutputHead("token", 1, dense=True)},
     "both directions, ALiBi": {"positions": "alibi", "attention": {"mask": "full"}},
 }
 
@@ -99,7 +99,7 @@ def test_every_hook_explains_itself(name: str) -> None:
 
 @pytest.mark.parametrize("kind", ["rotary", "alibi", "learned"])
 def test_hooks_that_are_made_on_request_explain_themselves(kind: str) -> None:
-    made = model(config(head=Head("language", softcap=9.0, scale=0.5), positions=kind))
+    made = model(config(head=OutputHead("language", softcap=9.0, scale=0.5), positions=kind))
     trace = run(made, IDS, keep=list(made.hook_names))
     assert {"head_out", "skip1", "skip2", "strength", "position_ids"} <= {hook.rpartition(".")[2] for hook in trace}
     assert_explained(made, trace)

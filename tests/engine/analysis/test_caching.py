@@ -6,7 +6,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from engine.analysis.caching import cache_bytes, multiply_adds_again, multiply_adds_cached, token_times
 from engine.generation.prompt import LAST
-from engine.model.config import MLP, Attention, Embedding, Encoder, Head, ModelConfig
+from engine.model.config import MLP, Attention, Embedding, Encoder, ModelConfig, OutputHead
 from engine.model.layers.cache import KVCache
 from engine.model.transformer import Transformer
 from tests.engine import tiny
@@ -20,7 +20,7 @@ KINDS: dict[str, ModelConfig] = {
     "one key head": tiny.config("alibi", attention={"kv_heads": 1, "d_head": 6}),
     "attention alone": tiny.config(mlp=None),
     "narrow vectors": tiny.config(embedding=Embedding(width=6, mapped="tokens"), tied=True),
-    "pictures": tiny.config(head=Head(outputs=10), tied=False),
+    "pictures": tiny.config(head=OutputHead(outputs=10), tied=False),
     "two stacks": tiny.config(encoder=SEEING),
 }
 

@@ -11,7 +11,7 @@ from engine import load
 from engine.analysis import circuits
 from engine.analysis.circuits import ov, qk, top_keys, top_outputs
 from engine.analysis.copying import copying_scores
-from engine.model.config import MLP, Attention, Embedding, Encoder, Head, ModelConfig, Norm, Patches
+from engine.model.config import MLP, Attention, Embedding, Encoder, ModelConfig, Norm, OutputHead, Patches
 from engine.model.transformer import Transformer
 from engine.runtime.run import run
 from tests.engine import tiny
@@ -27,9 +27,9 @@ ONE_STACK = {
     "normalised all together": tiny.config("none", {"kv_heads": 2, "qk_norm": "all"}, norm=Norm("rms", "around")),
     "no biases, wide heads": tiny.config("none", {"bias": False, "out_bias": False, "d_head": 6}),
     "norms behind": tiny.config("none", norm=Norm(place="after"), embedding=Embedding(norm=True, scale=2.0)),
-    "narrow tokens": tiny.config("none", embedding=Embedding(width=6, mapped="tokens"), head=Head(scale=0.5)),
+    "narrow tokens": tiny.config("none", embedding=Embedding(width=6, mapped="tokens"), head=OutputHead(scale=0.5)),
     "narrow after a norm": tiny.config("none", embedding=Embedding(width=6, norm=True)),
-    "fewer outputs": tiny.config("none", tied=False, head=Head(outputs=10, bias=True)),
+    "fewer outputs": tiny.config("none", tied=False, head=OutputHead(outputs=10, bias=True)),
     "no norm": tiny.config("none", norm=Norm("none", final=False)),
 }
 PAIRS = {
@@ -192,15 +192,17 @@ def test_the_shipped_induction_heads_copy_what_they_look_at() -> None:
     assert found[1, 3].item() == pytest.approx(score(whole), abs=0.01)  # but for the bias of the norm
 
 
-PICTURE = ModelConfig(1, 10, 16, 2, WIDE, MLP(20), embedding=Embedding(patches=Patches(12, 4, 1)), head=Head("none"))
+PICTURE = ModelConfig(
+    1, 10, 16, 2, WIDE, MLP(20), embedding=Embedding(patches=Patches(12, 4, 1)), head=OutputHead("none")
+)
 
 
 @pytest.mark.parametrize(
     ("config", "side", "message"),
     [
         (PICTURE, "", "reads pictures"),
-        (tiny.config(head=Head("masked")), "", "a layer with an activation"),
-        (tiny.config(head=Head("token", classes=2)), "", "predicts no tokens"),
+        (tiny.config(head=OutputHead("masked")), "", "a layer with an activation"),
+        (tiny.config(head=OutputHead("token", classes=2)), "", "predicts no tokens"),
         (PAIRS["before"], "encoder", "ask for the heads of the decoder"),
         (PAIRS["before"], "", "side must be 'encoder' or 'decoder'"),
     ],
@@ -214,7 +216,7 @@ def test_where_no_circuit_ends_in_tokens_the_reason_is_said(config: ModelConfig,
 
 
 def test_queries_and_keys_meet_where_no_tokens_are_written() -> None:
-    assert qk(tiny.model(tiny.config(head=Head("masked"))), 0, 0, IDS).shape == (8, 11)
+    assert qk(tiny.model(tiny.config(head=OutputHead("masked"))), 0, 0, IDS).shape == (8, 11)
     assert qk(tiny.model(PAIRS["before"]), 0, 0, IDS, side="encoder").shape == (8, 11)
     with pytest.raises(ValueError, match="no table of tokens"):
         qk(tiny.model(PICTURE), 0, 0, [0])

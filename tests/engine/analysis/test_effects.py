@@ -7,7 +7,7 @@ from torch.nn.functional import kl_div
 
 from engine.analysis.effects import logits_of, pattern_change, shift, shift_at, stream_distance
 from engine.edits import DrawMask, PresetMask, Scale, SetPattern, SilenceHeads
-from engine.model.config import Encoder, Head, Norm
+from engine.model.config import Encoder, Norm, OutputHead
 from engine.runtime.run import run
 from tests.engine import tiny
 
@@ -101,12 +101,12 @@ def test_only_positions_whose_logits_were_computed_can_be_asked_for() -> None:
 
 def test_classes_and_masked_words_shift_too() -> None:
     full = {"attention": {"mask": "full"}}
-    before, after = pair(tiny.config(**full, head=Head("sequence", classes=3, pooler=True)))
+    before, after = pair(tiny.config(**full, head=OutputHead("sequence", classes=3, pooler=True)))
     assert torch.equal(logits_of(before), before["logits"][0])
     assert shift_at(before, after).kl == shift(before["logits"][0], after["logits"][0]).kl > 0
-    before, after = pair(tiny.config(**full, head=Head("token", classes=1)))
+    before, after = pair(tiny.config(**full, head=OutputHead("token", classes=1)))
     assert len(shift_at(before, after, 2).candidates) == 1
-    before, after = pair(tiny.config(**full, head=Head("masked")))
+    before, after = pair(tiny.config(**full, head=OutputHead("masked")))
     assert shift_at(before, after, 4, count=11) == shift(before["logits"][0, 4], after["logits"][0, 4], 11)
 
 

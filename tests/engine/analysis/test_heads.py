@@ -21,7 +21,7 @@ from engine.analysis.heads import (
     head_scores,
     induction,
 )
-from engine.model.config import MLP, Attention, Embedding, Encoder, Head, ModelConfig, Patches
+from engine.model.config import MLP, Attention, Embedding, Encoder, ModelConfig, OutputHead, Patches
 from engine.model.hooks import HookPoint
 from engine.model.layers.cache import KVCache
 from engine.model.layers.mask import Drawn
@@ -33,7 +33,7 @@ IDS = [3, 1, 4, 1, 5, 9, 3, 1]
 WIDE = Attention(4, mask="full")
 PAIR = tiny.config(encoder=Encoder(2, WIDE, MLP(12)))
 PICTURE = ModelConfig(
-    1, 10, 16, 2, WIDE, MLP(20), embedding=Embedding(patches=Patches(12, 4, 1)), head=Head("sequence", classes=3)
+    1, 10, 16, 2, WIDE, MLP(20), embedding=Embedding(patches=Patches(12, 4, 1)), head=OutputHead("sequence", classes=3)
 )
 
 

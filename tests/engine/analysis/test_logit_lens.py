@@ -11,7 +11,7 @@ from engine.analysis.logit_lens import candidate_depth, lens_logits, logit_lens
 from engine.checkpoints import Checkpoint
 from engine.edits import AttentionTemperature
 from engine.inputs.samples import samples
-from engine.model.config import Head
+from engine.model.config import OutputHead
 from engine.runtime.trace import Trace
 from tests.engine import tiny
 
@@ -77,7 +77,7 @@ def test_the_stack_with_the_head_is_read(name: str) -> None:
 
 
 def test_a_head_that_points_into_the_text_chooses_among_positions() -> None:
-    model = tiny.model(tiny.config(head=Head(kind="span", classes=2), attention={"mask": "full"}))
+    model = tiny.model(tiny.config(head=OutputHead(kind="span", classes=2), attention={"mask": "full"}))
     trace = run(model, tiny.IDS)
     lens = logit_lens(model, trace, 2)
     assert lens.ids.shape == (4, 2, 2)
@@ -85,7 +85,7 @@ def test_a_head_that_points_into_the_text_chooses_among_positions() -> None:
 
 
 def test_what_has_no_probabilities_or_no_such_layer_is_refused_in_a_sentence() -> None:
-    bare = tiny.model(tiny.config(head=Head(kind="none")))
+    bare = tiny.model(tiny.config(head=OutputHead(kind="none")))
     with pytest.raises(ValueError, match="has no head"):
         logit_lens(bare, run(bare, tiny.IDS))
     model = tiny.model()

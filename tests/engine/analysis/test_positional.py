@@ -10,7 +10,7 @@ from torch import Tensor
 from engine import load
 from engine.analysis.positional import agreement, orders, other_texts, positional
 from engine.edits import SilenceHeads
-from engine.model.config import MLP, Attention, Embedding, Encoder, Head, Infill, ModelConfig, Patches
+from engine.model.config import MLP, Attention, Embedding, Encoder, Infill, ModelConfig, OutputHead, Patches
 from engine.runtime.run import run
 from engine.tokenizers.encoding import Encoding
 from tests.engine import tiny
@@ -19,7 +19,7 @@ IDS = [3, 1, 4, 1, 5, 9, 3, 1]
 WIDE = Attention(4, mask="full")
 PAIR = tiny.config(encoder=Encoder(2, WIDE, MLP(12)))
 PICTURE = ModelConfig(
-    1, 10, 16, 2, WIDE, MLP(20), embedding=Embedding(patches=Patches(12, 4, 1)), head=Head("sequence", classes=3)
+    1, 10, 16, 2, WIDE, MLP(20), embedding=Embedding(patches=Patches(12, 4, 1)), head=OutputHead("sequence", classes=3)
 )
 
 

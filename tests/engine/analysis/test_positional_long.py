@@ -10,7 +10,7 @@ from engine.analysis.positional import positional
 from engine.analysis.positional_long import PositionalSteps
 from engine.analysis.summarised_run import run_reduced, streams
 from engine.edits import AttentionTemperature, ChangeToken, Edit, Patch, SilenceHeads
-from engine.model.config import MLP, Attention, Embedding, Encoder, Head, ModelConfig, Norm, Patches
+from engine.model.config import MLP, Attention, Embedding, Encoder, ModelConfig, Norm, OutputHead, Patches
 from engine.runtime.run import run
 from tests.engine import tiny
 
@@ -21,7 +21,7 @@ WIDE = Attention(4, mask="full")
 PAIR = tiny.config(encoder=Encoder(3, Attention(2, mask="full"), MLP(12)))
 AFTER = tiny.config(norm=Norm(place="after"))
 PICTURE = ModelConfig(
-    1, 10, 16, 2, WIDE, MLP(20), embedding=Embedding(patches=Patches(12, 4, 1)), head=Head("sequence", classes=3)
+    1, 10, 16, 2, WIDE, MLP(20), embedding=Embedding(patches=Patches(12, 4, 1)), head=OutputHead("sequence", classes=3)
 )
 
 

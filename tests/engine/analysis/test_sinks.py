@@ -9,7 +9,7 @@ from torch import Tensor
 
 from engine.analysis.heads import head_scores
 from engine.analysis.sinks import Column, column, describe_sink
-from engine.model.config import MLP, Attention, Embedding, Encoder, Head, ModelConfig, Patches
+from engine.model.config import MLP, Attention, Embedding, Encoder, ModelConfig, OutputHead, Patches
 from engine.model.layers.mask import Drawn
 from engine.runtime.run import run
 from engine.tokenizers.encoding import Encoding
@@ -18,7 +18,9 @@ from tests.engine import tiny
 IDS = [3, 1, 4, 1, 5, 9, 3, 1]
 WIDE = Attention(4, mask="full")
 PAIR = tiny.config(encoder=Encoder(2, WIDE, MLP(12)))
-PICTURE = ModelConfig(1, 10, 16, 2, WIDE, MLP(20), embedding=Embedding(patches=Patches(12, 4, 1)), head=Head("none"))
+PICTURE = ModelConfig(
+    1, 10, 16, 2, WIDE, MLP(20), embedding=Embedding(patches=Patches(12, 4, 1)), head=OutputHead("none")
+)
 
 
 def by_hand(pattern: Tensor, mask: Tensor, v: Tensor, key: int) -> dict[str, float]:

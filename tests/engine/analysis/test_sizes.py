@@ -19,10 +19,10 @@ from engine.model.config import (
     Attention,
     Embedding,
     Encoder,
-    Head,
     Infill,
     ModelConfig,
     Norm,
+    OutputHead,
     Patches,
     Positions,
 )
@@ -53,7 +53,7 @@ KINDS: dict[str, ModelConfig] = {
     "olmo": replace(SMALL, attention=replace(HEADS, qk_norm="all"), positions=ROTARY),
     "t5": replace(
         SMALL, attention=PLAIN, mlp=MLP(128, "relu", bias=False), positions=Positions("relative"), norm=Norm("rms"),
-        head=Head(scale=0.3), encoder=Encoder(2, SEEING, MLP(128, "relu", bias=False)),
+        head=OutputHead(scale=0.3), encoder=Encoder(2, SEEING, MLP(128, "relu", bias=False)),
     ),
     "bart": replace(
         SMALL, mlp=MLP(128, "gelu"), norm=Norm(place="after"), embedding=Embedding(norm=True),
@@ -61,17 +61,17 @@ KINDS: dict[str, ModelConfig] = {
     ),
     "bert": replace(
         SMALL, attention=replace(HEADS, mask="full"), norm=Norm(place="after"),
-        embedding=Embedding(segments=2, norm=True), head=Head("masked", bias=True),
+        embedding=Embedding(segments=2, norm=True), head=OutputHead("masked", bias=True),
     ),
     "gpt-j": replace(
         SMALL, positions=Positions("rotary", turned=4, pairs="neighbours"), sublayers="parallel_one_norm", tied=False,
-        head=Head(bias=True),
+        head=OutputHead(bias=True),
     ),
     "neox": replace(SMALL, positions=Positions("rotary", turned=4), sublayers="parallel", tied=False),
-    "imagegpt": replace(SMALL, mlp=MLP(128, "quick_gelu"), norm=Norm("rms"), tied=False, head=Head(outputs=49)),
+    "imagegpt": replace(SMALL, mlp=MLP(128, "quick_gelu"), norm=Norm("rms"), tied=False, head=OutputHead(outputs=49)),
     "gemma": replace(
         SMALL, attention=replace(HEADS, softcap=30.0, kv_heads=2), mlp=MLP(128, "silu", True),
-        norm=Norm("rms", "around"), positions=ROTARY, head=Head(softcap=30.0),
+        norm=Norm("rms", "around"), positions=ROTARY, head=OutputHead(softcap=30.0),
     ),
     "capped": replace(SMALL, attention=replace(HEADS, softcap=30.0, mask="full")),
     "capped-windows": replace(SMALL, attention=replace(HEADS, softcap=30.0, window=5, windowed=(0, 2))),
@@ -85,16 +85,16 @@ KINDS: dict[str, ModelConfig] = {
     ),
     "vit": replace(
         SMALL, context=10, vocab_size=1, attention=replace(HEADS, mask="full"),
-        embedding=Embedding(patches=Patches(12, 4)), head=Head("sequence", 7),
+        embedding=Embedding(patches=Patches(12, 4)), head=OutputHead("sequence", 7),
     ),
     "vit-pooled": replace(
         SMALL, context=10, vocab_size=1, attention=replace(HEADS, mask="full"),
-        embedding=Embedding(patches=Patches(12, 4)), head=Head("sequence", 7, pooler=True),
+        embedding=Embedding(patches=Patches(12, 4)), head=OutputHead("sequence", 7, pooler=True),
     ),
-    "tagger": replace(SMALL, attention=replace(HEADS, mask="full"), head=Head("token", 9)),
+    "tagger": replace(SMALL, attention=replace(HEADS, mask="full"), head=OutputHead("token", 9)),
     "albert": replace(
         SMALL, attention=replace(HEADS, mask="full"), norm=Norm(place="after"), distinct=1,
-        embedding=Embedding(segments=2, norm=True, width=20), head=Head("masked", bias=True),
+        embedding=Embedding(segments=2, norm=True, width=20), head=OutputHead("masked", bias=True),
     ),
     "shared-in-threes": replace(SMALL, layers=6, distinct=2, norm=Norm("rms")),
     "opt-350m": replace(
@@ -103,41 +103,41 @@ KINDS: dict[str, ModelConfig] = {
     "opt-untied": replace(SMALL, tied=False, embedding=Embedding(norm=True, width=20, mapped="tokens")),
     "electra": replace(
         SMALL, attention=replace(HEADS, mask="full"), norm=Norm(place="after"),
-        embedding=Embedding(segments=2, norm=True, width=20), head=Head("token", 1, dense=True),
+        embedding=Embedding(segments=2, norm=True, width=20), head=OutputHead("token", 1, dense=True),
     ),
     "electra-judging": replace(
         SMALL, attention=replace(HEADS, mask="full"), norm=Norm(place="after"), embedding=Embedding(norm=True),
-        head=Head("sequence", 3, pooler=True, pooler_activation="gelu"),
+        head=OutputHead("sequence", 3, pooler=True, pooler_activation="gelu"),
     ),
     "distilbert": replace(
         SMALL, attention=replace(HEADS, mask="full"), norm=Norm(place="after"), embedding=Embedding(norm=True),
-        head=Head("sequence", 3, pooler=True, pooler_activation="relu"),
+        head=OutputHead("sequence", 3, pooler=True, pooler_activation="relu"),
     ),
-    "judge": replace(SMALL, head=Head("sequence", 3, read="last", bias=False)),
+    "judge": replace(SMALL, head=OutputHead("sequence", 3, read="last", bias=False)),
     "imagegpt-judging": replace(
-        SMALL, mlp=MLP(128, "quick_gelu"), norm=Norm("rms"), head=Head("sequence", 3, read="mean", bias=False)
+        SMALL, mlp=MLP(128, "quick_gelu"), norm=Norm("rms"), head=OutputHead("sequence", 3, read="mean", bias=False)
     ),
     "opt-350m-judging": replace(
         SMALL, norm=Norm(place="after"), embedding=NARROW,
-        head=Head("sequence", 3, read="last", bias=False, narrow=True),
+        head=OutputHead("sequence", 3, read="last", bias=False, narrow=True),
     ),
-    "opt-350m-answering": replace(SMALL, embedding=NARROW, head=Head("span", narrow=True)),
-    "narrow-tagger": replace(SMALL, embedding=NARROW, head=Head("token", 3, dense=True, narrow=True)),
-    "narrow-mean": replace(SMALL, embedding=NARROW, head=Head("sequence", 3, read="mean", narrow=True)),
-    "narrow-pooler": replace(SMALL, embedding=NARROW, head=Head("sequence", 3, pooler=True, narrow=True)),
+    "opt-350m-answering": replace(SMALL, embedding=NARROW, head=OutputHead("span", narrow=True)),
+    "narrow-tagger": replace(SMALL, embedding=NARROW, head=OutputHead("token", 3, dense=True, narrow=True)),
+    "narrow-mean": replace(SMALL, embedding=NARROW, head=OutputHead("sequence", 3, read="mean", narrow=True)),
+    "narrow-pooler": replace(SMALL, embedding=NARROW, head=OutputHead("sequence", 3, pooler=True, narrow=True)),
     "judge-of-pairs": replace(
         SMALL, encoder=Encoder(2, replace(HEADS, mask="full"), MLP(128)),
-        head=Head("sequence", 3, read="last", pooler=True),
+        head=OutputHead("sequence", 3, read="last", pooler=True),
     ),
-    "answers": replace(SMALL, mlp=MLP(128, "tanh"), attention=replace(HEADS, mask="full"), head=Head("span")),
+    "answers": replace(SMALL, mlp=MLP(128, "tanh"), attention=replace(HEADS, mask="full"), head=OutputHead("span")),
     "deit": replace(
         SMALL, context=11, vocab_size=1, attention=replace(HEADS, mask="full"),
-        embedding=Embedding(patches=Patches(12, 4, distilled=True)), head=Head("sequence", 7, averaged=True),
+        embedding=Embedding(patches=Patches(12, 4, distilled=True)), head=OutputHead("sequence", 7, averaged=True),
     ),
 }  # fmt: skip
 
 
-BODY = replace(SMALL, embedding=NARROW, head=Head("none", narrow=True))
+BODY = replace(SMALL, embedding=NARROW, head=OutputHead("none", narrow=True))
 EVERYTHING = KINDS | {"opt-350m-body": BODY} | {name: one.config for name, one in NAMED.items()}
 
 

@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
 from engine.analysis.weights import by_head, circuit, histogram, matrices, neighbours, projection, spectrum
-from engine.model.config import MLP, Attention, Embedding, Encoder, Head, ModelConfig, Norm, Patches
+from engine.model.config import MLP, Attention, Embedding, Encoder, ModelConfig, Norm, OutputHead, Patches
 from engine.runtime.run import run
 from tests.engine import tiny
 
@@ -28,9 +28,9 @@ MODELS = {
         attention={"mask": "full"},
         norm=Norm(place="after"),
         embedding=Embedding(segments=2, norm=True),
-        head=Head("masked", bias=True, pooler=True, next_sentence=True),
+        head=OutputHead("masked", bias=True, pooler=True, next_sentence=True),
     ),
-    "classes": tiny.config(attention={"mask": "full"}, head=Head("sequence", classes=3)),
+    "classes": tiny.config(attention={"mask": "full"}, head=OutputHead("sequence", classes=3)),
     "pair": tiny.config(encoder=Encoder(2, WIDE, MLP(12))),
     "pair, norms after": tiny.config("relative", norm=Norm(place="after"), encoder=Encoder(1, WIDE, MLP(12))),
     "narrow tokens": tiny.config(embedding=Embedding(width=6, mapped="tokens")),
@@ -39,16 +39,17 @@ MODELS = {
         distinct=1,
         norm=Norm(place="after"),
         embedding=Embedding(segments=2, norm=True, width=6),
-        head=Head("masked"),
+        head=OutputHead("masked"),
     ),
-    "replaced?": tiny.config(attention={"mask": "full"}, head=Head("token", classes=1, dense=True)),
+    "replaced?": tiny.config(attention={"mask": "full"}, head=OutputHead("token", classes=1, dense=True)),
     "distilled picture": ModelConfig(
         *(1, 11, 16, 2, WIDE, MLP(20)),
         embedding=Embedding(patches=Patches(12, 4, 1, distilled=True)),
-        head=Head("sequence", classes=3, averaged=True),
+        head=OutputHead("sequence", classes=3, averaged=True),
     ),
     "picture": ModelConfig(
-        1, 10, 16, 2, WIDE, MLP(20), embedding=Embedding(patches=Patches(12, 4, 1)), head=Head("sequence", classes=3)
+        1, 10, 16, 2, WIDE, MLP(20), embedding=Embedding(patches=Patches(12, 4, 1)),
+        head=OutputHead("sequence", classes=3),
     ),
 }
 

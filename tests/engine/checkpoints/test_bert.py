@@ -19,7 +19,7 @@ from transformers import (
 
 from engine import load
 from engine.checkpoints import Checkpoint, IncompleteWeights
-from engine.model.config import Embedding, Head
+from engine.model.config import Embedding, OutputHead
 from engine.runtime.run import run
 from engine.tokenizers import Encoding
 from tests.engine import tiny
@@ -226,7 +226,7 @@ def test_an_encoder_of_our_own_is_saved_as_bert(tmp_path: Path) -> None:
         norm=tiny.Norm(place="after"),
         mlp=tiny.MLP(20, activation="gelu"),
         embedding=Embedding(segments=2, norm=True),
-        head=Head("masked", bias=True, pooler=True, next_sentence=True),
+        head=OutputHead("masked", bias=True, pooler=True, next_sentence=True),
     )
     model = tiny.model(config)
     again = written_back(Checkpoint(model), tmp_path, BertForPreTraining)

@@ -22,7 +22,7 @@ from transformers import (
 from engine.checkpoints import Checkpoint, load
 from engine.checkpoints.canonical import canonical_config
 from engine.generation.generate import generate
-from engine.model.config import Head
+from engine.model.config import OutputHead
 from engine.runtime.run import run
 from tests.engine import tiny
 from tests.engine.checkpoints.against import equal, equal_patterns, opened, shaken
@@ -242,7 +242,7 @@ def test_what_loupe_cannot_represent_is_refused_with_its_name_and_value(
 
 
 def test_a_model_of_our_own_is_saved_as_phi_where_that_is_what_it_is(tmp_path: Path) -> None:
-    model = tiny.model(tiny.config("rotary", sublayers="parallel_one_norm", head=Head(bias=True), tied=False))
+    model = tiny.model(tiny.config("rotary", sublayers="parallel_one_norm", head=OutputHead(bias=True), tied=False))
     Checkpoint(model).save(tmp_path)
     assert json.loads((tmp_path / "config.json").read_text())["model_type"] == "phi"
     with torch.no_grad():

@@ -18,7 +18,7 @@ from engine import load, run
 from engine.checkpoints import Checkpoint, shipped_names
 from engine.checkpoints.save import CONFIG, export_checkpoint
 from engine.checkpoints.weights import write_weights
-from engine.model.config import MLP, Attention, Encoder, Head, ModelConfig, Norm, Patches, Positions
+from engine.model.config import MLP, Attention, Encoder, ModelConfig, Norm, OutputHead, Patches, Positions
 from engine.model.config import Embedding as EmbeddingConfig
 from engine.runtime.trace import Trace
 from tests.engine import tiny
@@ -103,13 +103,13 @@ OURS: dict[str, tuple[ModelConfig, Any]] = {
             mlp=MLP(20, "gelu"),
             norm=Norm(place="after"),
             embedding=EmbeddingConfig(segments=2, norm=True),
-            head=Head("masked", bias=True),
+            head=OutputHead("masked", bias=True),
         ),
         tiny.IDS,
     ),
     "encoder-decoder": (
         replace(
-            tiny.config("relative", norm=Norm("rms", eps=1e-6), head=Head(scale=16**-0.5)),
+            tiny.config("relative", norm=Norm("rms", eps=1e-6), head=OutputHead(scale=16**-0.5)),
             attention=T5,
             mlp=PLAIN,
             encoder=Encoder(2, replace(T5, mask="full"), PLAIN),
@@ -121,7 +121,7 @@ OURS: dict[str, tuple[ModelConfig, Any]] = {
         ModelConfig(
             *(1, 10, 16, 2, FULL, MLP(20, "gelu")),
             embedding=EmbeddingConfig(patches=Patches(12, 4, 1)),
-            head=Head("sequence", classes=3),
+            head=OutputHead("sequence", classes=3),
         ),
         tiny.normal(1, 1, 12, 12),
     ),

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 from transformers import BloomConfig, BloomForCausalLM, MptConfig, MptForCausalLM, PhiConfig, PhiForCausalLM
 
-from engine.model.config import MLP, Attention, Embedding, Head, ModelConfig, Positions
+from engine.model.config import MLP, Attention, Embedding, ModelConfig, OutputHead, Positions
 from engine.model.transformer import Transformer
 from engine.runtime.run import run
 
@@ -130,7 +130,7 @@ def test_one_norm_for_both_sublayers_partial_rotary_and_groups_equal_phi() -> No
         mlp=MLP(36),
         positions=Positions("rotary", turned=4),
         sublayers="parallel_one_norm",
-        head=Head(bias=True),
+        head=OutputHead(bias=True),
         tied=False,
     )
     compare(theirs, config, renamed(theirs.state_dict(), PHI))

@@ -7,7 +7,7 @@ import torch
 from engine.checkpoints import Checkpoint
 from engine.generation.beam import BeamResult, Hypothesis, beam
 from engine.generation.generate import generate
-from engine.model.config import Head, Infill, Positions
+from engine.model.config import Infill, OutputHead, Positions
 from engine.model.layers.cache import KVCache
 from engine.runtime.run import run
 from tests.engine import tiny
@@ -58,7 +58,7 @@ def infilling() -> Checkpoint:
 
 
 def pictures() -> Checkpoint:
-    return Checkpoint(tiny.model(tiny.config(vocab_size=9, head=Head(outputs=8), tied=False)))
+    return Checkpoint(tiny.model(tiny.config(vocab_size=9, head=OutputHead(outputs=8), tied=False)))
 
 
 def nats(result: BeamResult, one: Hypothesis) -> float:

@@ -7,7 +7,7 @@ from engine.checkpoints import Checkpoint
 from engine.generation.generate import generate
 from engine.generation.sampling import Sampling, distribution
 from engine.inputs.processors import PalettePixels
-from engine.model.config import Attention, Encoder, Head, Infill, ModelConfig, Positions
+from engine.model.config import Attention, Encoder, Infill, ModelConfig, OutputHead, Positions
 from engine.runtime.run import run
 from engine.tokenizers import Encoding
 from engine.tokenizers.word import train
@@ -234,7 +234,7 @@ def test_a_span_ends_at_its_end_token_and_a_text_needs_a_gap() -> None:
 
 def pictures(side: int = 4) -> Checkpoint:
     """8 colours, and the start token 8."""
-    return Checkpoint(tiny.model(tiny.config(vocab_size=9, context=side**2, head=Head(outputs=8), tied=False)))
+    return Checkpoint(tiny.model(tiny.config(vocab_size=9, context=side**2, head=OutputHead(outputs=8), tied=False)))
 
 
 def test_a_picture_is_finished_pixel_by_pixel() -> None:
@@ -260,13 +260,16 @@ def test_a_picture_begins_with_no_pixel_at_all(prompt) -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"attention": {"mask": "full"}, "head": Head("masked")}, "in both directions, so it cannot continue one"),
-        ({"head": Head("sequence", classes=2)}, 'has the head "sequence", which writes no text'),
         (
-            {"attention": {"mask": "full"}, "head": Head("token", classes=2)},
+            {"attention": {"mask": "full"}, "head": OutputHead("masked")},
+            "in both directions, so it cannot continue one",
+        ),
+        ({"head": OutputHead("sequence", classes=2)}, 'has the head "sequence", which writes no text'),
+        (
+            {"attention": {"mask": "full"}, "head": OutputHead("token", classes=2)},
             'has the head "token", which writes no text',
         ),
-        ({"head": Head("none")}, 'has the head "none", which writes no text'),
+        ({"head": OutputHead("none")}, 'has the head "none", which writes no text'),
     ],
 )
 def test_what_writes_no_text_says_so(changes, message: str) -> None:
@@ -293,7 +296,7 @@ def test_fifty_tokens_where_nobody_says_how_many() -> None:
 
 
 def test_a_picture_is_full_with_its_last_pixel_whatever_the_context_holds() -> None:
-    config = ModelConfig(6, context=10, d_model=8, layers=1, attention=Attention(2), head=Head(outputs=5))
+    config = ModelConfig(6, context=10, d_model=8, layers=1, attention=Attention(2), head=OutputHead(outputs=5))
     checkpoint = Checkpoint(tiny.model(config), processor=PalettePixels.grey((3, 3), 5))
     steps = list(generate(checkpoint, [5, 0, 1], seed=1))
     assert len(steps) == 9 - 2

@@ -8,7 +8,7 @@ from engine.edits import Edit, PresetMask, SilenceHeads
 from engine.generation.generate import Step, generate
 from engine.generation.stopping import Stop
 from engine.inputs.processors import PalettePixels
-from engine.model.config import Head, Infill, ModelConfig
+from engine.model.config import Infill, ModelConfig, OutputHead
 from engine.runtime.run import run
 from engine.tokenizers.trainers import train
 from tests.engine import tiny
@@ -23,7 +23,7 @@ def written(*arguments, **settings) -> list[Step]:
 
 
 def pictures() -> Checkpoint:
-    config = ModelConfig(6, context=10, d_model=8, layers=1, attention=tiny.Attention(2), head=Head(outputs=5))
+    config = ModelConfig(6, context=10, d_model=8, layers=1, attention=tiny.Attention(2), head=OutputHead(outputs=5))
     return Checkpoint(tiny.model(config), processor=PalettePixels.grey((3, 3), 5))
 
 
@@ -199,7 +199,7 @@ def test_contrastive_search_reads_every_candidate_under_edits(edit: Edit) -> Non
 
 
 def test_contrastive_search_ends_before_a_pixel_whose_candidates_have_no_place_to_be_read() -> None:
-    checkpoint = Checkpoint(tiny.model(tiny.config(vocab_size=9, context=16, head=Head(outputs=8), tied=False)))
+    checkpoint = Checkpoint(tiny.model(tiny.config(vocab_size=9, context=16, head=OutputHead(outputs=8), tied=False)))
     settings = {"penalty_alpha": 0.8, "top_k": 3}
     *before, last = written(checkpoint, [7], **settings)  # behind the start token and a pixel
     assert (last.index, last.stopped) == (13, Stop("candidates", "pixel", count=16))

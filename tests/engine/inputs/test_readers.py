@@ -9,18 +9,19 @@ from tokenizers import Tokenizer
 from engine.checkpoints import Checkpoint, load
 from engine.inputs.processors import PalettePixels
 from engine.inputs.readers import kind, own_words, read_picture, read_text, read_translation, readable
-from engine.model.config import Head, ModelConfig
+from engine.model.config import ModelConfig, OutputHead
 from engine.runtime.run import run
 from engine.tokenizers import Encoding
 from engine.tokenizers.char import train
 from tests.engine import tiny
 
 SIDE, LEVELS = 3, 5
-CLASSES = Head("sequence", 4, read="mean", bias=False)
+CLASSES = OutputHead("sequence", 4, read="mean", bias=False)
 
 
-def painter(head: Head, side: int = SIDE) -> Checkpoint:
-    config: ModelConfig = replace(tiny.config(head=Head("none")), vocab_size=LEVELS + 1, context=SIDE**2, tied=False)
+def painter(head: OutputHead, side: int = SIDE) -> Checkpoint:
+    bare: ModelConfig = tiny.config(head=OutputHead("none"))
+    config = replace(bare, vocab_size=LEVELS + 1, context=SIDE**2, tied=False)
     return Checkpoint(tiny.model(replace(config, head=head)), processor=PalettePixels.grey((side, side), LEVELS))
 
 
@@ -28,9 +29,13 @@ LEVEL = torch.tensor([[0, 1, 2], [3, 4, 3], [2, 1, 0]])
 
 
 @pytest.mark.parametrize(
-    ("head", "wanted"), [(Head(outputs=LEVELS), "pixels"), (CLASSES, "picture"), (Head("none"), "picture")], ids=str
+    ("head", "wanted"),
+    [(OutputHead(outputs=LEVELS), "pixels"), (CLASSES, "picture"), (OutputHead("none"), "picture")],
+    ids=str,
 )
-def test_what_continues_a_picture_is_given_a_part_of_one_and_anything_else_the_whole(head: Head, wanted: str) -> None:
+def test_what_continues_a_picture_is_given_a_part_of_one_and_anything_else_the_whole(
+    head: OutputHead, wanted: str
+) -> None:
     assert kind(painter(head)) == wanted
 
 

@@ -16,10 +16,10 @@ from engine.model.config import (
     Attention,
     Embedding,
     Encoder,
-    Head,
     Infill,
     ModelConfig,
     Norm,
+    OutputHead,
     Patches,
     Positions,
     RotaryScaling,
@@ -61,11 +61,11 @@ CONFIGS: dict[str, ModelConfig] = {
         attention=FULL,
         norm=AFTER,
         embedding=Embedding(segments=2, norm=True),
-        head=Head("masked", bias=True, pooler=True, next_sentence=True),
+        head=OutputHead("masked", bias=True, pooler=True, next_sentence=True),
     ),
-    "BERT, tokens": replace(BASE, attention=FULL, norm=AFTER, head=Head("token", classes=5)),
-    "BERT, texts": replace(BASE, attention=FULL, norm=AFTER, head=Head("sequence", classes=3, pooler=True)),
-    "BERT, no head": replace(BASE, attention=FULL, norm=AFTER, head=Head("none")),
+    "BERT, tokens": replace(BASE, attention=FULL, norm=AFTER, head=OutputHead("token", classes=5)),
+    "BERT, texts": replace(BASE, attention=FULL, norm=AFTER, head=OutputHead("sequence", classes=3, pooler=True)),
+    "BERT, no head": replace(BASE, attention=FULL, norm=AFTER, head=OutputHead("none")),
     "original": replace(
         BASE,
         positions=Positions("sinusoidal"),
@@ -74,9 +74,10 @@ CONFIGS: dict[str, ModelConfig] = {
         encoder=encoder(FULL, MLP(28, "relu")),
     ),
     "BART": replace(
-        BASE, norm=AFTER, embedding=Embedding(norm=True), head=Head(bias=True), encoder=encoder(Attention(2), MLP(28))
+        BASE, norm=AFTER, embedding=Embedding(norm=True), head=OutputHead(bias=True),
+        encoder=encoder(Attention(2), MLP(28)),
     ),
-    "T5": replace(BASE, **T5, mlp=GATED, head=Head(scale=24**-0.5), encoder=encoder(T5["attention"])),
+    "T5": replace(BASE, **T5, mlp=GATED, head=OutputHead(scale=24**-0.5), encoder=encoder(T5["attention"])),
     "two stacks, all options": replace(
         BASE,
         positions=ROTARY,
@@ -106,7 +107,7 @@ CONFIGS: dict[str, ModelConfig] = {
         norm=Norm("rms", "around"),
         positions=ROTARY,
         embedding=Embedding(scale=24**0.5),
-        head=Head(softcap=3.0),
+        head=OutputHead(softcap=3.0),
     ),
     "GPT-NeoX": replace(BASE, positions=Positions("rotary", turned=2), sublayers="parallel", tied=False),
     "GPT-J": replace(
@@ -114,7 +115,7 @@ CONFIGS: dict[str, ModelConfig] = {
         attention=Attention(4, bias=False, out_bias=False),
         positions=Positions("rotary", turned=4, pairs="neighbours"),
         sublayers="parallel_one_norm",
-        head=Head(bias=True),
+        head=OutputHead(bias=True),
     ),
     "parallel attention only": replace(BASE, mlp=None, sublayers="parallel"),
     "GLM, two tables": replace(
@@ -130,16 +131,16 @@ CONFIGS: dict[str, ModelConfig] = {
     "GLM, ALiBi": replace(
         BASE, attention=Attention(4, mask="prefix"), infill=Infill(11, 12), positions=Positions("alibi")
     ),
-    "ViT": replace(BASE, **VIT, attention=FULL, head=Head("sequence", classes=3)),
-    "ViT, squares": replace(BASE, **VIT, attention=replace(FULL, block=2), head=Head("none")),
-    "ImageGPT": replace(BASE, mlp=MLP(20, "quick_gelu"), norm=RMS, head=Head(outputs=12)),
-    "ImageGPT, pictures": replace(BASE, norm=RMS, head=Head("sequence", classes=3, read="mean", bias=False)),
+    "ViT": replace(BASE, **VIT, attention=FULL, head=OutputHead("sequence", classes=3)),
+    "ViT, squares": replace(BASE, **VIT, attention=replace(FULL, block=2), head=OutputHead("none")),
+    "ImageGPT": replace(BASE, mlp=MLP(20, "quick_gelu"), norm=RMS, head=OutputHead(outputs=12)),
+    "ImageGPT, pictures": replace(BASE, norm=RMS, head=OutputHead("sequence", classes=3, read="mean", bias=False)),
     "OPT-350m": replace(BASE, norm=AFTER, embedding=NARROW),
     "OPT-350m, texts": replace(
-        BASE, norm=AFTER, embedding=NARROW, head=Head("sequence", classes=3, read="last", bias=False, narrow=True)
+        BASE, norm=AFTER, embedding=NARROW, head=OutputHead("sequence", classes=3, read="last", bias=False, narrow=True)
     ),
-    "OPT-350m, answers": replace(BASE, norm=AFTER, embedding=NARROW, head=Head("span", narrow=True)),
-    "OPT-350m, no head": replace(BASE, norm=AFTER, embedding=NARROW, head=Head("none", narrow=True)),
+    "OPT-350m, answers": replace(BASE, norm=AFTER, embedding=NARROW, head=OutputHead("span", narrow=True)),
+    "OPT-350m, no head": replace(BASE, norm=AFTER, embedding=NARROW, head=OutputHead("none", narrow=True)),
     "nearest keys": replace(BASE, attention=Attention(4, nearest=2)),
 }
 
@@ -303,16 +304,16 @@ def test_probabilities_are_those_of_the_logits_and_sum_to_one(name: str) -> None
 
 
 def test_padding_has_no_share_of_where_an_answer_stands() -> None:
-    model = tiny.model(replace(BASE, attention=FULL, head=Head("span")))
+    model = tiny.model(replace(BASE, attention=FULL, head=OutputHead("span")))
     both, alone = (run(model, texts, keep="probs")["probs"] for texts in ([[3, 1, 4], [5, 9, 2, 6, 5]], [[3, 1, 4]]))
     assert torch.allclose(both[0, :3], alone[0], atol=1e-6) and not both[0, 3:].any()
 
 
 def test_one_class_holds_or_does_not_and_a_score_has_no_probability() -> None:
     ids = torch.tensor([[3, 1, 4]])
-    trace = run(tiny.model(replace(BASE, attention=FULL, head=Head("token", 1))), ids, keep=["logits", "probs"])
+    trace = run(tiny.model(replace(BASE, attention=FULL, head=OutputHead("token", 1))), ids, keep=["logits", "probs"])
     assert torch.equal(trace["probs"], trace["logits"].sigmoid())
-    assert "probs" not in tiny.model(replace(BASE, attention=FULL, head=Head("sequence", 1))).hooks
+    assert "probs" not in tiny.model(replace(BASE, attention=FULL, head=OutputHead("sequence", 1))).hooks
 
 
 @pytest.mark.parametrize("name", ["GPT-2", "BART", "GLM, two tables"])

@@ -68,7 +68,7 @@ def test_with_no_gradient_a_step_shrinks_what_decays_by_lr_times_decay_and_nothi
         assert torch.allclose(p, before[name] * factor, rtol=1e-6), name
 
 
-def plain(model: Transformer, recipe: Optimiser) -> list[torch.optim.Optimizer]:
+def plain_optimisers(model: Transformer, recipe: Optimiser) -> list[torch.optim.Optimizer]:
     """PyTorch's own, not fused, parameter by parameter."""
     made: list[torch.optim.Optimizer] = []
     for name, p in model.named_parameters():
@@ -86,7 +86,7 @@ def plain(model: Transformer, recipe: Optimiser) -> list[torch.optim.Optimizer]:
 @pytest.mark.parametrize("recipe", KINDS, ids=lambda recipe: f"{recipe.kind} {recipe.momentum}")
 def test_five_steps_are_those_of_a_plain_loop(recipe: Optimiser) -> None:
     ours, theirs = initialise(Transformer(CONFIG), 0), initialise(Transformer(CONFIG), 0)
-    optimiser, parts = build_optimisers(ours, recipe), plain(theirs, recipe)
+    optimiser, parts = build_optimisers(ours, recipe), plain_optimisers(theirs, recipe)
     for index in range(5):
         lr = recipe.lr * (index + 1) / 5
         backward(ours, index)

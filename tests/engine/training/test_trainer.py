@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from engine.data.seeds import seed_for
-from engine.model.config import Attention, Embedding, Head
+from engine.model.config import Attention, Embedding, OutputHead
 from engine.training import Recipe, RunFolder
 from engine.training.data_recipe import Data, SentencePairs, TokenizerRecipe
 from engine.training.machine import Plan
@@ -130,7 +130,7 @@ def two_heads(recipe: Recipe) -> Recipe:
         context=128,
         attention=Attention(heads=2, mask="full"),
         embedding=Embedding(segments=2, norm=True),
-        head=Head("masked", bias=True, pooler=True, next_sentence=True),
+        head=OutputHead("masked", bias=True, pooler=True, next_sentence=True),
     )
     data = Data(sentence_pairs=SentencePairs(30, 10), tokenizer=TokenizerRecipe("wordpiece", 300))
     return replace(recipe, model=model, data=data, objective=Objective("masked"), batch=Batch(4, 128))

@@ -5,7 +5,7 @@ import torch
 from torch.nn.functional import linear
 
 from engine.checkpoints.canonical import canonical_config
-from engine.model.config import Embedding, Head, ModelConfig, Patches
+from engine.model.config import Embedding, ModelConfig, OutputHead, Patches
 from engine.model.layers.head import SLICE, onto_vocabulary
 from engine.runtime.run import run
 from tests.engine import tiny
@@ -36,7 +36,7 @@ def test_a_wide_head_learns_as_a_narrow_one_does() -> None:
 
 
 def test_a_class_of_the_mean_is_the_mean_of_every_positions_classes() -> None:
-    model = tiny.model(tiny.config(head=Head("sequence", 4, read="mean")))
+    model = tiny.model(tiny.config(head=OutputHead("sequence", 4, read="mean")))
     trace = run(model, tiny.IDS)
     last = trace["final_norm.out"]
     assert trace.dims("head.mean") == ("batch", "d_model")
@@ -46,7 +46,7 @@ def test_a_class_of_the_mean_is_the_mean_of_every_positions_classes() -> None:
 
 
 def test_a_mean_leaves_out_what_only_fills_up_a_batch() -> None:
-    model = tiny.model(tiny.config(head=Head("sequence", 4, read="mean")))
+    model = tiny.model(tiny.config(head=OutputHead("sequence", 4, read="mean")))
     texts = [tiny.IDS, tiny.IDS[:2], tiny.IDS[1:4]]
     together = run(model, texts)
     for i, text in enumerate(texts):
@@ -58,15 +58,17 @@ def test_a_mean_leaves_out_what_only_fills_up_a_batch() -> None:
 @pytest.mark.parametrize(
     ("head", "axes"),
     [
-        (Head("none", narrow=True), ("batch", "pos", "d_embed")),
-        (Head("span", narrow=True), ("batch", "pos", "d_embed")),
-        (Head("token", 3, bias=False, narrow=True), ("batch", "pos", "d_embed")),
-        (Head("sequence", 3, read="last", narrow=True), ("batch", "d_embed")),
-        (Head("sequence", 3, read="mean", narrow=True), ("batch", "d_embed")),
+        (OutputHead("none", narrow=True), ("batch", "pos", "d_embed")),
+        (OutputHead("span", narrow=True), ("batch", "pos", "d_embed")),
+        (OutputHead("token", 3, bias=False, narrow=True), ("batch", "pos", "d_embed")),
+        (OutputHead("sequence", 3, read="last", narrow=True), ("batch", "d_embed")),
+        (OutputHead("sequence", 3, read="mean", narrow=True), ("batch", "d_embed")),
     ],
     ids=str,
 )
-def test_any_head_may_read_the_stream_mapped_back_to_the_width_of_tokens(head: Head, axes: tuple[str, ...]) -> None:
+def test_any_head_may_read_the_stream_mapped_back_to_the_width_of_tokens(
+    head: OutputHead, axes: tuple[str, ...]
+) -> None:
     model = tiny.model(tiny.config(embedding=NARROW, head=head))
     trace = run(model, tiny.IDS)
     last = trace["final_norm.out"]
@@ -83,19 +85,19 @@ def test_any_head_may_read_the_stream_mapped_back_to_the_width_of_tokens(head: H
 
 
 def test_a_head_over_classes_reads_the_wide_stream_unless_it_is_narrow() -> None:
-    wide = tiny.config(embedding=NARROW, head=Head("token", 3))
+    wide = tiny.config(embedding=NARROW, head=OutputHead("token", 3))
     assert not wide.narrows and "head.narrow" not in tiny.model(wide).hooks
-    narrow = tiny.config(embedding=NARROW, head=Head("token", 3, narrow=True))
+    narrow = tiny.config(embedding=NARROW, head=OutputHead("token", 3, narrow=True))
     assert canonical_config(wide) != canonical_config(narrow)
-    plain = tiny.config(head=Head("token", 3, narrow=True))
-    assert not plain.narrows and canonical_config(plain) == canonical_config(tiny.config(head=Head("token", 3)))
-    masked = tiny.config(embedding=NARROW, head=Head("masked", narrow=True), attention={"mask": "full"})
+    plain = tiny.config(head=OutputHead("token", 3, narrow=True))
+    assert not plain.narrows and canonical_config(plain) == canonical_config(tiny.config(head=OutputHead("token", 3)))
+    masked = tiny.config(embedding=NARROW, head=OutputHead("masked", narrow=True), attention={"mask": "full"})
     assert not masked.narrows and canonical_config(masked).head.narrow is False
 
 
 def test_a_mean_has_no_pooler_and_is_no_mean_of_two_classifiers() -> None:
     distilled = Embedding(patches=Patches(12, 4, distilled=True))
     for changes in ({"pooler": True}, {"averaged": True}):
-        head = Head("sequence", 3, read="mean", **changes)  # type: ignore[arg-type]
+        head = OutputHead("sequence", 3, read="mean", **changes)  # type: ignore[arg-type]
         with pytest.raises(ValueError, match='head.read "mean" is of all positions'):
             ModelConfig(1, 11, 24, 1, tiny.config().attention, head=head, embedding=distilled)

@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from engine.model.config import Attention, Embedding, Head, ModelConfig, Patches
+from engine.model.config import Attention, Embedding, ModelConfig, OutputHead, Patches
 from engine.model.layers.cache import KVCache
 from engine.model.transformer import Transformer
 from engine.runtime.run import run
@@ -108,7 +108,7 @@ def picture_model(**attention: Any) -> Transformer:
         attention=Attention(4, mask="full", **attention),
         mlp=tiny.MLP(20),
         embedding=Embedding(patches=PICTURE),
-        head=Head("sequence", classes=3),
+        head=OutputHead("sequence", classes=3),
     )
     return calm(tiny.model(config))
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 
-from engine.model.config import Attention, Embedding, Head, ModelConfig, Norm, Patches
+from engine.model.config import Attention, Embedding, ModelConfig, Norm, OutputHead, Patches
 from engine.model.transformer import Transformer
 from engine.runtime.run import run
 from tests.engine import tiny
@@ -77,7 +77,7 @@ def test_tokens_alone_are_mapped_to_the_stream_and_the_stream_back_before_the_he
 
 @torch.no_grad()
 def test_all_that_was_added_up_is_mapped_behind_its_norm() -> None:
-    head = Head("masked", bias=True)
+    head = OutputHead("masked", bias=True)
     model = tiny.model(tiny.config(embedding=ALL, head=head, attention={"mask": "full"}, norm=Norm(place="after")))
     trace, embed = run(model, tiny.IDS), model.embed
     added = trace["embed.tokens"] + trace["embed.segments"] + trace["embed.positions"]
@@ -122,7 +122,7 @@ def test_what_no_model_can_be_built_from(changes: dict[str, Any], message: str) 
 
 def test_a_distilled_picture_has_one_position_more_and_no_squares() -> None:
     seen = Attention(4, mask="full")
-    one = ModelConfig(1, 11, 24, 2, seen, embedding=DISTILLED, head=Head("none"))
+    one = ModelConfig(1, 11, 24, 2, seen, embedding=DISTILLED, head=OutputHead("none"))
     with pytest.raises(ValueError, match=r"context must be 11, \[CLS\] and \[DIST\] and each patch, got 10"):
         replace(one, context=10)
     with pytest.raises(ValueError, match="a distilled model has two"):

@@ -15,7 +15,7 @@ Reads = Literal["next", "here", "class", "answer"]
 
 
 @dataclass(frozen=True)
-class Head:
+class Decision:
     """Decisions of a model's head: at every position, once, or where an answer starts and ends."""
 
     reads: Reads
@@ -23,19 +23,19 @@ class Head:
     names: tuple[str, ...] | None
 
 
-def head_of(checkpoint: Checkpoint, read: Reading) -> Head | None:
+def decision_of(checkpoint: Checkpoint, read: Reading) -> Decision | None:
     """None where the model has no head."""
     config = checkpoint.model.config
     match config.head.kind:
         case "none":
             return None
         case "span":
-            return Head("answer", "softmax", tuple(read.read.pieces) if isinstance(read.read, Encoding) else None)
+            return Decision("answer", "softmax", tuple(read.read.pieces) if isinstance(read.read, Encoding) else None)
         case "token":
-            return Head("here", config.link, output_names(checkpoint))
+            return Decision("here", config.link, output_names(checkpoint))
         case "sequence":
-            return Head("class", config.link, output_names(checkpoint))
-    return Head("next" if config.generates else "here", "softmax", output_names(checkpoint))
+            return Decision("class", config.link, output_names(checkpoint))
+    return Decision("next" if config.generates else "here", "softmax", output_names(checkpoint))
 
 
 def output_names(checkpoint: Checkpoint) -> tuple[str, ...] | None:
