@@ -1,10 +1,13 @@
 """The rules of the house, read from the source. Each rule is shown a bad line, to know that it can fail."""
 
 import ast
+import fnmatch
+import io
 import json
 import re
 import sys
-from collections.abc import Iterator, Set
+import tokenize
+from collections.abc import Iterable, Iterator, Set
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
@@ -262,6 +265,82 @@ def test_scripts_and_texts_keep_the_rules() -> None:
 def test_a_rule_about_text_can_fail(rule, bad: str, good: str) -> None:
     assert list(rule("x", bad))
     assert not list(rule("x", good))
+
+
+HOUSE = ("engine", "views", "pages", "assets", "corpora", "bench", "scripts", "tests", "docs")
+PATH = re.compile(r"(?<![\w/.<>*:-])[\w.<>*-]+(?:/[\w.<>*-]+)*")
+OURS = re.compile(r".*[\w>*]\.(py|js|css|md|toml)")  # files of other endings are mostly written by a run
+FOREIGN = {
+    "Node.js": "runs what checks the JavaScript",
+    "model.py": "nanoGPT's",
+    "mingpt/model.py": "minGPT's",
+    "modeling_chatglm.py": "ChatGLM's, beside its weights",
+}
+
+
+def said(path: str, text: str) -> str:
+    """What a file says to its readers: comments and docstrings of a program, all of another text."""
+    if path.endswith((".js", ".css")):
+        return "\n".join(re.findall(r"/\*.*?\*/|(?<!:)//[^\n]*", text, re.DOTALL))
+    if not path.endswith(".py"):
+        return text
+    found, before = [], tokenize.NEWLINE
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type == tokenize.COMMENT:
+            found.append(token.string)
+        elif token.type != tokenize.NL:
+            if token.type == tokenize.STRING and before in {tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT}:
+                found.append(token.string.lstrip("r"))
+            before = token.type
+    return "\n".join(found)
+
+
+def places(there: Iterable[str]) -> Set[str]:
+    """Paths from the root, and after "*/" every end of them."""
+    whole = {path: path.split("/") for path in there}
+    return set(whole) | {"/".join(["*", *parts[n:]]) for parts in whole.values() for n in range(len(parts))}
+
+
+def check_paths(path: str, words: str, known: Set[str]) -> Iterator[str]:
+    """A name that begins at no folder of the root is the end of a path, such as core/store.js."""
+    for word in {re.sub(r"^(\.\.?/)+|\.$", "", found) for found in PATH.findall(words)}:
+        whole = "/" in word and word.split("/")[0] in HOUSE
+        place = ("" if whole else "*/") + re.sub(r"<\w+>", "*", word)
+        ours = (whole or OURS.fullmatch(word)) and word not in FOREIGN
+        if ours and place not in known and not fnmatch.filter(known, place):
+            yield f"{path} names {word}, which is not there"
+
+
+def test_what_is_named_is_there() -> None:
+    files = [path for folder in (*HOUSE, ".streamlit") for path in (ROOT / folder).rglob("*")] + [*ROOT.iterdir()]
+    known = places(path.relative_to(ROOT).as_posix() for path in files)
+    told = {
+        path.relative_to(ROOT).as_posix(): said(path.name, path.read_text(encoding="utf-8"))
+        for path in files
+        if path.suffix in {".py", ".js", ".css", ".toml", ".md"} or path.name in {"Makefile", "requirements.txt"}
+    }
+    broken = [complaint for path, words in told.items() for complaint in check_paths(path, words, known)]
+    assert not broken, "\n".join(broken)
+    unsaid = [name for name in FOREIGN if not any(name in words for words in told.values())]
+    assert not unsaid, f"nothing names {unsaid} any more: take them out of FOREIGN"
+
+
+@pytest.mark.parametrize(
+    ("path", "bad", "good"),
+    [
+        ("engine/x.py", "y = 1  # as engine/gone.py has it", "y = 1  # as engine/here.py has it"),
+        ("engine/x.py", 'def f():\n    """DESIGN.md\'s."""', 'y = "DESIGN.md"'),
+        ("engine/x.py", '"""In engine/away."""', '"""In engine, or engine/here.py."""'),
+        ("assets/views/a/x.js", "// of views/core/store.js", "// of core/store.js"),
+        ("assets/views/a/x.js", '/** @type {import("./gone.js").S} */', '/** @type {import("../core/store.js").S} */'),
+        ("docs/x.md", "views/<room>/gone_*.js", "assets/views/<room>/<name>.js, said in here.py"),
+        ("README.md", "see gone.js", "see https://example.com/gone.js"),
+    ],
+)
+def test_a_name_of_what_is_gone_would_be_found(path: str, bad: str, good: str) -> None:
+    known = places(["engine/here.py", "assets/views/core/store.js"])
+    assert list(check_paths(path, said(path, bad), known))
+    assert not list(check_paths(path, said(path, good), known))
 
 
 def test_the_lock_file_names_no_registry() -> None:

@@ -30,7 +30,7 @@ export function roles(page, heads) {
 
 /**
  * The value at which the ramp, or the bar, of what is called `name` is full; `own` is that of the run of `page` by itself. On a page
- * about several runs (compare_ends.js) it is the largest of theirs, so that the same colour is the same number in all of them.
+ * about several runs (compare/ends.js) it is the largest of theirs, so that the same colour is the same number in all of them.
  */
 export function endOf(page, name, own) {
   return page.end ? page.end(name, own) : own;

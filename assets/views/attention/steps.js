@@ -297,7 +297,7 @@ function lit(labels, at) {
 
 // --- one row in numbers: its largest keys side by side, from the raw product down to the weight and the stored one ---
 
-/** Writes the row of `page` in `root`; `list` are the steps of attention_panels.js, `pick(key)` hears which key was clicked. */
+/** Writes the row of `page` in `root`; `list` are the steps of row.js, `pick(key)` hears which key was clicked. */
 function write(root, page, list, pick) {
   const { trace, state } = page;
   const block = page.hook("");
