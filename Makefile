@@ -12,8 +12,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 run: .venv/installed
 	@echo "Loupe: http://127.0.0.1:$(PORT)"
-	@exec $(BIN)/uvicorn asgi:app --host 127.0.0.1 --port $(PORT) --ws-per-message-deflate false --ws-ping-timeout 60 \
-		--h11-max-incomplete-event-size 4194304 --no-access-log
+	@exec $(BIN)/python asgi.py --port $(PORT)
 
 test: .venv/installed-dev node_modules/installed
 	$(BIN)/node --test "tests/js/*.test.js"

@@ -1,14 +1,6 @@
-r"""How Loupe is served: `make run`, which is
+"""How Loupe is served: `python asgi.py`, or `uvicorn asgi:app` with limits of your own."""
 
-uvicorn asgi:app --host 127.0.0.1 --port 8501 --ws-per-message-deflate false --ws-ping-timeout 60 \
-    --h11-max-incomplete-event-size 4194304
-
-A browser that draws a long text on a busy machine answers no ping before it has read what came first; a connection
-that is closed meanwhile loses what was typed. The last is twice the longest address that a browser opens, so that each
-one reaches the page, which says what of it is too long; with uvicorn's own limit of 64 KiB the answer would be a bare
-400.
-"""
-
+import argparse
 import asyncio
 import gc
 import secrets
@@ -17,6 +9,7 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 import streamlit as st
+import uvicorn
 from starlette.datastructures import MutableHeaders
 from starlette.middleware import Middleware
 from starlette.requests import HTTPConnection, Request
@@ -149,3 +142,27 @@ app = st.App(
     routes=[Route("/health", health)],
     middleware=[Middleware(ImmutableModules), Middleware(VisitorCookie)],
 )
+
+
+def serve() -> None:
+    parser = argparse.ArgumentParser(description="Serve Loupe.")
+    parser.add_argument("--host", default="127.0.0.1")
+    parser.add_argument("--port", type=int, default=8501)
+    given = parser.parse_args()
+    uvicorn.run(
+        app,
+        host=given.host,
+        port=given.port,
+        ws_per_message_deflate=False,
+        # A browser that draws a long text on a busy machine answers no ping before it has read what came first; a
+        # connection that is closed meanwhile loses what was typed.
+        ws_ping_timeout=60.0,  # seconds
+        # Twice the longest address that a browser opens, so that each one reaches the page, which says what of it is
+        # too long; with uvicorn's own limit of 64 KiB the answer would be a bare 400.
+        h11_max_incomplete_event_size=2**22,
+        access_log=False,
+    )
+
+
+if __name__ == "__main__":
+    serve()

@@ -196,9 +196,9 @@ def summary(name: str, played: list[Played]) -> str:
 
 async def measure(address: str) -> bool:
     """Print the table. Returns True if nothing failed, all got what they get alone, and the reach is met."""
-    before = memory_of("uvicorn")
+    before = memory_of("asgi")
     played = await asyncio.gather(*(visit(address, number) for number in range(VISITORS)))
-    after = memory_of("uvicorn")
+    after = memory_of("asgi")
     every = [one for visitor in played for one in visitor]
     print(summary("all pages", every))
     for page in PAGES:

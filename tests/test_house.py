@@ -356,9 +356,6 @@ def test_pages_stand_in_sections() -> None:
     assert not [path.name for path in (ROOT / "pages").glob("*.py")]
 
 
-STARTED = {"uvicorn"}  # listed and not imported: a command of its own serves asgi.py
-
-
 def distribution(name: str) -> str:
     """A distribution's name, or a line of requirements.txt, as an index spells it."""
     return re.sub(r"[-_.]+", "-", re.split(r"[^\w.-]", name)[0]).lower()
@@ -371,7 +368,7 @@ def check_requirements(listed: Set[str], imported: Set[str]) -> Iterator[str]:
         if not known.get(module, set()) & listed:
             yield f"{module} is imported, and requirements.txt does not list it"
     used = set().union(*(known.get(module, set()) for module in imported))
-    for name in sorted(listed - used - STARTED):
+    for name in sorted(listed - used):
         yield f"requirements.txt lists {name}, which nothing imports"
 
 

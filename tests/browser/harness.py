@@ -27,10 +27,7 @@ BROWSERS += ["google-chrome", "google-chrome-stable", "chrome"]
 FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"] + [
     f"--disable-{what}" for what in ("background-networking", "component-update", "sync")
 ]
-UVICORN = [
-    *"uvicorn asgi:app --host 127.0.0.1 --port {port} --ws-per-message-deflate false".split(),
-    *"--ws-ping-timeout 60 --h11-max-incomplete-event-size 4194304".split(),  # as `make run` serves it
-]
+UVICORN = ["asgi", "--port", "{port}"]  # as `make run` serves it
 STARTUP = 90.0  # seconds until a server must answer
 # In a page: numbers as the bytes of single precision, which hold infinities and cost little to hand over.
 BYTES = """(numbers => { const bytes = new Uint8Array(Float32Array.from(numbers).buffer); let text = "";
