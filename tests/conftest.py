@@ -119,7 +119,13 @@ def context(browser: "Browser") -> "BrowserContext":
     """One for all tests, so that Streamlit's own scripts are fetched once."""
     context = browser.new_context(viewport=SIZE, color_scheme="light")
     context.set_default_timeout(1000 * PATIENCE)
+    context.add_init_script(AT_ONCE)
     return context
+
+
+# A part that opens pushes all below it down for half a second, in which a click hits what is there no longer.
+AT_ONCE = """{ const animate = Element.prototype.animate;
+Element.prototype.animate = function (frames) { return animate.call(this, frames, 0); }; }"""
 
 
 class Wire:

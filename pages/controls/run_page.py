@@ -182,6 +182,8 @@ def choose_candidate(name: str, run: RunContext, chosen: Mapping[str, Any]) -> i
     if id is None:
         st.caption(f"“{as_text(str(said))}” is not among what this model chooses from; the likeliest is drawn.")
         return ids[0]
+    if run.name_candidate(id) != name_of(run, said):
+        st.caption(f"Drawn is its first token, “{as_text(run.name_candidate(id))}”.")
     return id
 
 
