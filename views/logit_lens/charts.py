@@ -109,7 +109,7 @@ def draw_depth(table: pd.DataFrame, shade: Shade) -> AltairChart:
 
 
 CHARTS: dict[str, tuple[str, Callable[[pd.DataFrame, Shade], AltairChart]]] = {
-    "Likeliest token by layer and position": ("lens", draw_candidates),
-    "One token through depth": ("depth", draw_depth),
+    "Likeliest by layer and position": ("lens", draw_candidates),
+    "One candidate through depth": ("depth", draw_depth),
     "Distance from the output": ("lens", draw_distance),
 }
