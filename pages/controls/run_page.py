@@ -27,7 +27,8 @@ from views.core.run_context import RUN, RunContext
 from views.what_if.questions import WHAT_IF
 
 MOST_OPTIONS = 50  # in a list to choose from; of a larger vocabulary the likeliest, and what is typed
-TITLES = {"row": "position"}
+TITLES = {"row": "position", "side": "stack", "focus": "attention"}
+ATTENTIONS = {"attn": "self-attention", "cross_attn": "cross-attention"}
 CHOSEN: dict[str, Rule] = {"row": whole_number(), "candidate": whole_number()}
 Charts = Mapping[str, tuple[str, Chart]]
 Drawn = tuple[bytes, Page, Export]
@@ -151,7 +152,9 @@ def choose_place(name: str, axis: str, run: RunContext, places: Sequence[Any], d
     key = f"{name} {run.digest}"
 
     def place_name(place: Any) -> str:
-        return place if isinstance(place, str) else f"{place + 1} {labels[place]}" if labels else str(place + 1)
+        if isinstance(place, str):
+            return ATTENTIONS.get(place, place)
+        return f"{place + 1} {labels[place]}" if labels else str(place + 1)
 
     def keep() -> None:
         st.query_params[name] = str(st.session_state[key])
