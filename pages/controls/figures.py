@@ -67,9 +67,9 @@ def draw_cells(
     check_names("rows", rows, values.shape[0])
     check_names("columns", columns, values.shape[1])
     arrays = {"values": values, **{f"term {name}": term for name, term in terms.items()}}
-    told = {"rows": list(rows), "columns": list(columns), "scale": scale, "role": role, "terms": list(terms)}
+    about = {"rows": list(rows), "columns": list(columns), "scale": scale, "role": role, "terms": list(terms)}
     largest = float(as_floats(values).max()) if as_floats(values).numel() else 1.0
-    found = draw(kind, key, label, arrays, told | {"max": largest})
+    found = draw(kind, key, label, arrays, about | {"max": largest})
     return None if found is None else (found[0], found[1])
 
 
@@ -106,18 +106,18 @@ def bars(probabilities: Numbers, names: Sequence[str], *, key: str, label: str =
 
 
 def draw(
-    kind: str, key: str, label: str, arrays: Mapping[str, Numbers], told: Mapping[str, Any]
+    kind: str, key: str, label: str, arrays: Mapping[str, Numbers], about: Mapping[str, Any]
 ) -> list[int] | None:
     """Mounts the picture and returns the place that was clicked last, while that is in what is drawn now."""
     kept = f"{key} picked"
-    shape = next((tuple(array.shape) for array in arrays.values()), (len(told.get("rows", ())),))
+    shape = next((tuple(array.shape) for array in arrays.values()), (len(about.get("rows", ())),))
 
     def pick() -> None:
         st.session_state[kept] = st.session_state[key].pick
 
     picked = as_place(st.session_state.get(kept), shape)
     empty: dict[str, Any] = {"rows": [], "columns": [], "scale": "unit", "role": "attention", "terms": []}
-    header = {**empty, **told, "kind": kind, "label": label, "picked": picked}
+    header = {**empty, **about, "kind": kind, "label": label, "picked": picked}
     mounted(pack(header, {name: as_floats(array) for name, array in arrays.items()}), key=key, on={"pick": pick})
     return picked
 

@@ -21,7 +21,7 @@ from pages.controls.share.question_chart import Chart, show_question
 from pages.controls.share.run_export import run_context, run_export
 from pages.controls.what_if.experiment import what_if
 from views.core.component import courier
-from views.core.lanes import Lane, lanes
+from views.core.lanes import Lane, is_long, lanes
 from views.core.questions import Axis, Page, Query, Question, Registry
 from views.core.run_context import RUN, RunContext
 from views.what_if.questions import WHAT_IF
@@ -75,7 +75,7 @@ def run_page(
     looked_at = subject(controls, LONG_TOKENS if long else MAX_TOKENS)
     stacks, edits = lanes(looked_at.checkpoint, looked_at.reading), temperature_edits()
     run = None
-    if long and max(len(lane.pieces) for lane in stacks) > MAX_TOKENS:
+    if long and is_long(stacks):
         payload, page, export = long(looked_at, stacks, edits)
     else:
         conducted = what_if(looked_at, edits)
@@ -167,10 +167,11 @@ def choose_place(name: str, axis: str, run: RunContext, places: Sequence[Any], d
 def choose_candidate(name: str, run: RunContext, chosen: Mapping[str, Any]) -> int:
     """Chooses among the candidates that are likeliest in the end, at the row that is `chosen`; any other is typed."""
     count = len(run.choices("vocab", {}))
-    ids = run.likeliest(chosen.get("row", len(run.rows) - 1), min(count, MOST_OPTIONS))
+    ids = run.likeliest(chosen.get("row", 0), min(count, MOST_OPTIONS))
     asked = st.query_params.get(name, "")
     first = int(asked) if asked.isdecimal() and int(asked) < count else ids[0]
     options = [*([] if first in ids else [first]), *ids]
+    names: dict[Any, str] = dict(zip(options, run.name_candidates(options), strict=True))
     key = f"{name} {run.digest} {chosen.get('row')}"
 
     def keep() -> None:
@@ -179,29 +180,24 @@ def choose_candidate(name: str, run: RunContext, chosen: Mapping[str, Any]) -> i
 
     said = st.selectbox(
         name, options, options.index(first), key=key, width=220, on_change=keep, accept_new_options=True,
-        format_func=lambda id: name_of(run, id), help="The likeliest in the end come first; type any other.",
+        format_func=lambda id: names.get(id, id), help="The likeliest in the end come first; type any other.",
     )  # fmt: skip
     id = known_candidate(run, said)
     if id is None:
         st.caption(f"“{as_text(str(said))}” is not among what this model chooses from; the likeliest is drawn.")
         return ids[0]
-    if run.name_candidate(id) != name_of(run, said):
-        st.caption(f"Drawn is its first token, “{as_text(run.name_candidate(id))}”.")
+    if (drawn := run.name_candidates([id])[0]) != names.get(said, said):
+        st.caption(f"Drawn is its first token, “{as_text(drawn)}”.")
     return id
-
-
-def name_of(run: RunContext, id: int | str) -> str:
-    return id if isinstance(id, str) else run.name_candidate(id)
 
 
 def known_candidate(run: RunContext, said: int | str) -> int | None:
     """The candidate that is chosen or typed: by its name, else the first token of what is typed."""
     if isinstance(said, int):
         return said
-    count = len(run.choices("vocab", {}))
-    named = (id for id in range(count) if run.name_candidate(id) == said)
-    if (id := next(named, None)) is not None:
-        return id
+    names = run.name_candidates(range(len(run.choices("vocab", {}))))
+    if said in names:
+        return names.index(said)
     tokenizer = None if run.model.config.head.over_classes else run.checkpoint.tokenizer
     ids = tokenizer.encode(said, special=False).ids if tokenizer and said else ()
-    return ids[0] if ids and ids[0] < count else None
+    return ids[0] if ids and ids[0] < len(names) else None

@@ -18,6 +18,7 @@ from engine.inputs.readers import Reading, row_and_column
 from engine.model.config import ModelConfig
 from engine.model.hooks import Axes
 from engine.model.layers.position import infill_positions
+from engine.runtime.limits import MAX_TOKENS
 from engine.runtime.trace import Trace
 from engine.tokenizers.encoding import Encoding
 
@@ -68,6 +69,11 @@ def lanes(checkpoint: Checkpoint, reading: Reading) -> list[Lane]:
         return [text_lane("", config, read)]
     target = reading.target or Encoding.from_ids([config.encoder.start])
     return [text_lane("encoder", config.encoder_stack, read), text_lane("decoder", config, target)]
+
+
+def is_long(lanes: Sequence[Lane]) -> bool:
+    """Tells whether a page cannot draw every weight."""
+    return max(len(lane.pieces) for lane in lanes) > MAX_TOKENS
 
 
 def pixel_grid(processor: PalettePixels, reading: Reading) -> Mapping[str, Any]:

@@ -97,12 +97,12 @@ class RunContext:
         logits = logits.mT if self.answers else logits
         return (logits if logits.dim() == 1 else logits[row]).topk(count).indices.tolist()
 
-    def name_candidate(self, id: int) -> str:
-        """Name of what the head chooses among: a token, a class, a colour or a position."""
+    def name_candidates(self, ids: Sequence[int]) -> list[str]:
+        """Names of some of what the head chooses among: tokens, classes, colours or positions."""
         if self.answers:
-            return f"{id + 1} {self.lanes[-1].pieces[id]}"
+            return [f"{id + 1} {self.lanes[-1].pieces[id]}" for id in ids]
         names = output_names(self.checkpoint) or ()
-        return names[id] if id < len(names) else f"#{id}"
+        return [names[id] if id < len(names) else f"#{id}" for id in ids]
 
     @property
     def first_row(self) -> int:

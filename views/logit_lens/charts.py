@@ -57,19 +57,20 @@ def heat_map(table: pd.DataFrame, shade: Shade, value: str, title: str, role: st
     base = alt.Chart(shown, height=height).encode(x=x, y=y, tooltip=told)
     fits = shown["candidate"].str.len() <= LETTERS
     shown["written"] = shown["candidate"].where(fits, shown["candidate"].str[: LETTERS - 1] + "…")
-    shown["ink"] = [legible_ink(shade, role, (at / top) ** power) for at in shown[value]]
+    inks = legible_inks(shade, role)
+    shown["ink"] = [inks[round(min(at / top, 1.0) ** power * (len(inks) - 1))] for at in shown[value]]
     wide = alt.ExprRef(f"width / {len(positions)} < {COLUMN} ? 0 : 1")
     letters = base.mark_text(baseline="middle", fontSize=11, opacity=wide)
     letters = letters.encode(text="written:N", color=alt.Color("ink:N", scale=None))
     return (base.mark_rect().encode(color=colour) + letters).resolve_scale(color="independent")
 
 
-def legible_ink(shade: Shade, role: str, share: float) -> str:
-    """The ink or the ground, whichever stands out more from the colour of a `share` of the scale."""
-    steps = ramp(shade, role)
-    below = luminance(steps[round(min(max(share, 0.0), 1.0) * (len(steps) - 1))])
-    inks = [colors(shade)["ink"], colors(shade)["ground"]]
-    return max(inks, key=lambda ink: contrast(luminance(ink), below))
+def legible_inks(shade: Shade, role: str) -> list[str]:
+    """The ink or the ground, whichever stands out more, for each colour of a scale."""
+    ink, ground = colors(shade)["ink"], colors(shade)["ground"]
+    below = [luminance(color) for color in ramp(shade, role)]
+    dark = [contrast(luminance(ink), at) >= contrast(luminance(ground), at) for at in below]
+    return [ink if one else ground for one in dark]
 
 
 def luminance(color: str) -> float:

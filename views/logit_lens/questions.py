@@ -24,7 +24,7 @@ def lens_table(run: RunContext) -> Table:
     ids = lens.ids.flatten().tolist()
     columns: dict[str, Any] = {
         "layer": layer, "row": row, "row_name": [run.rows[at] for at in row], "place": place + 1, "id": np.array(ids),
-        "candidate": [run.name_candidate(id) for id in ids], "probability": lens.probability.flatten().numpy(),
+        "candidate": run.name_candidates(ids), "probability": lens.probability.flatten().numpy(),
         "kl": lens.kl[..., None].expand(lens.ids.shape).flatten().numpy(),
     }  # fmt: skip
     return Table(columns, {"model": run.model_name, "table": "logit lens"})

@@ -11,7 +11,6 @@ from engine.analysis.overview_cache import LongRun
 from engine.edits import Edit
 from engine.edits.experiment import Experiment
 from engine.runtime import library
-from engine.runtime.limits import MAX_TOKENS
 from engine.runtime.trace import Trace
 from engine.tokenizers.encoding import Encoding
 from pages.controls.model_input.model_input import Subject, look, notice
@@ -40,11 +39,6 @@ from views.what_if.paint_ground import painted_on_long
 from views.what_if.questions import WHAT_IF, EditsContext
 
 ROOM = 3_600_000  # bytes of answers in a file, which holds little else
-
-
-def is_long(lanes: Sequence[Lane]) -> bool:
-    """Tells whether a page cannot draw every weight."""
-    return max(len(lane.pieces) for lane in lanes) > MAX_TOKENS
 
 
 def long_text(subject: Subject, lanes: Sequence[Lane], controls: Sequence[Edit]) -> tuple[bytes, Page, Export]:

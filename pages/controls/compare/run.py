@@ -18,14 +18,13 @@ from engine.runtime import library
 from engine.runtime.limits import LONG_TOKENS, MAX_TOKENS
 from engine.runtime.trace import Trace
 from engine.training.snapshots import snapshot, snapshots
-from pages.controls.attention.long_text import is_long
 from pages.controls.compare.defaults import RUN, key
 from pages.controls.compare.picture import picture_value
 from pages.controls.model_input.model_input import reading
 from pages.controls.what_if.experiment import MISFITS, sentence
 from pages.controls.what_if.experiment_link import from_link
 from views.attention.long import LongContext, long_context
-from views.core.lanes import Lane, lanes
+from views.core.lanes import Lane, is_long, lanes
 
 LIMIT = max(LONG_TOKENS, MAX_TOKENS)  # tokens of a text
 
