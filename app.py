@@ -5,6 +5,7 @@ from typing import Literal
 
 import streamlit as st
 
+from pages.controls.first_message import run_whole_at_first
 from pages.controls.menu import entries
 from pages.controls.whole_callbacks import keep_callbacks_whole
 from views.core.component import begin
@@ -14,6 +15,7 @@ THEME = Path(__file__).parent / "assets" / "theme"
 ABOUT = "**Loupe**, a laboratory for looking inside transformers. What is drawn is what a tensor holds."
 
 keep_callbacks_whole()
+run_whole_at_first()
 
 # Streamlit opens its default page at "/" only. The first page shall open at its own name too, as every other
 # page does, and at /home: so it stands here three times, and the menu shows the one that the address asks for.

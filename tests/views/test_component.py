@@ -13,7 +13,7 @@ from views.core.payload import pack, unpack
 
 @pytest.fixture
 def modules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    for name in ("core/host", "core/courier", "core/courier_part", "probe/probe"):
+    for name in ("core/host", "core/courier", "probe/probe"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / f"{name}.js").write_text(f"export const name = '{name}';")
     monkeypatch.setattr(component, "MODULES", tmp_path)

@@ -148,7 +148,7 @@ def courier(
         _register("core/courier", "courier")(key=key, data=data, on_ask_change=listen)
         for place, (header, arrays) in enumerate(_parts(streams)):
             data = pack({"turn": count, "place": place, **header}, arrays)
-            _register("core/courier_part", "courier_part")(key=f"{key} part {place}", data=data)
+            _register("core/courier", "courier_part")(key=f"{key} part {place}", data=data)
 
     serve()
 

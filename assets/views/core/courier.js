@@ -13,8 +13,16 @@ const routes = new WeakMap(); // parentElement -> the courier that stands there
 let newest = null; // the courier of this page
 let path = location.pathname; // of the page that the newest courier stands on
 
-/** Called by Streamlit for every answer, and for every rerun of the page, which may have swallowed a question. */
-export async function present(name, { data, parentElement, setTriggerValue }) {
+/**
+ * Called by Streamlit. A part of an answer comes by the same module: one that is loaded with the first part only may not
+ * come, from a server that is just started anew, and a browser does not load again what did not come.
+ */
+export async function present(name, component) {
+  return name === "courier" ? answer(component) : part(component);
+}
+
+/** For every answer, and for every rerun of the page, which may have swallowed a question. */
+function answer({ data, parentElement, setTriggerValue }) {
   let route = routes.get(parentElement);
   if (!route) {
     routes.set(
@@ -64,8 +72,8 @@ function expect(route, run, streamed) {
   deliver(route);
 }
 
-/** Called by Streamlit for every part of an answer, in any order where several come at once, and again with an old one. */
-export async function part({ data, parentElement }) {
+/** For every part of an answer, in any order where several come at once, and again with an old one. */
+function part({ data, parentElement }) {
   hide(parentElement.host);
   const route = newest;
   const { turn: run, place, ...said } = unpack(data);
