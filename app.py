@@ -18,7 +18,7 @@ keep_callbacks_whole()
 run_whole_at_first()
 
 # Streamlit opens its default page at "/" only. The first page shall open at its own name too, as every other
-# page does, and at /home: so it stands here three times, and the menu shows the one that the address asks for.
+# page does: so it stands here twice, and the menu shows the one that the address asks for.
 first, *others = entries()
 named = (st.context.url or "").endswith(f"/{first.address}")
 at_root: Literal["hidden", "visible"] = "hidden" if named else "visible"
@@ -27,7 +27,6 @@ at_name: Literal["hidden", "visible"] = "visible" if named else "hidden"
 GROUPS = {
     first.group: [
         st.Page(first.path, title=first.title, url_path="first", default=True, visibility=at_root),
-        st.Page(first.path, title=first.title, url_path="home", visibility="hidden"),
         st.Page(first.path, title=first.title, url_path=first.address, visibility=at_name),
     ]
 }

@@ -48,6 +48,7 @@ ENGINE = [
     ["engine.generation"],
     ["engine.inputs"],
     ["engine.analysis", "engine.attention_variants"],
+    ["engine.course"],
     ["engine.training"],
     ["engine.cli"],
 ]

@@ -36,10 +36,12 @@ def matrix(
     role: str = "attention",
     label: str = "matrix",
     terms: Mapping[str, Numbers] | None = None,
+    digits: int | None = None,
 ) -> tuple[int, int] | None:
     """Row by column, coloured from 0 to the largest, or "signed" around 0. The pointer reads out the value with its
-    `terms`, arrays of the same shape that it was made of. Returns (row, column)."""
-    return draw_cells("matrix", values, key, rows, columns, scale, role, label, terms or {})
+    `terms`, arrays of the same shape that it was made of; with `digits` each cell has its number in it, rounded to so
+    many decimals. Returns (row, column)."""
+    return draw_cells("matrix", values, key, rows, columns, scale, role, label, terms or {}, digits)
 
 
 def strip(
@@ -59,6 +61,7 @@ def draw_cells(
     role: str,
     label: str,
     terms: Mapping[str, Numbers],
+    digits: int | None = None,
 ) -> tuple[int, int] | None:
     check_shape("values", values, 2)
     for name, term in terms.items():
@@ -67,8 +70,10 @@ def draw_cells(
     check_names("rows", rows, values.shape[0])
     check_names("columns", columns, values.shape[1])
     arrays = {"values": values, **{f"term {name}": term for name, term in terms.items()}}
-    about = {"rows": list(rows), "columns": list(columns), "scale": scale, "role": role, "terms": list(terms)}
-    largest = float(as_floats(values).max()) if as_floats(values).numel() else 1.0
+    about: dict[str, Any] = {"rows": list(rows), "columns": list(columns), "scale": scale, "role": role, "terms": list(terms)}
+    about["digits"] = digits
+    finite = as_floats(values)[as_floats(values).isfinite()]
+    largest = float(finite.max()) if finite.numel() else 1.0
     found = draw(kind, key, label, arrays, about | {"max": largest})
     return None if found is None else (found[0], found[1])
 
@@ -117,6 +122,7 @@ def draw(
 
     picked = as_place(st.session_state.get(kept), shape)
     empty: dict[str, Any] = {"rows": [], "columns": [], "scale": "unit", "role": "attention", "terms": []}
+    empty["digits"] = None
     header = {**empty, **about, "kind": kind, "label": label, "picked": picked}
     mounted(pack(header, {name: as_floats(array) for name, array in arrays.items()}), key=key, on={"pick": pick})
     return picked

@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 
 PAGES = Path(__file__).resolve().parents[1]
-GROUPS = {"explore": "Explore", "train": "Train", "inspect": "Models"}  # folder -> menu
+GROUPS = {"learn": "Learn", "explore": "Explore", "train": "Train", "inspect": "Models"}  # folder -> menu
 
 
 @dataclass(frozen=True)

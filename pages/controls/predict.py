@@ -4,7 +4,8 @@
         bars(row, pieces, key="the row")
 
 Each returns True once it is answered, or shown without an answer. Another question, or another answer to it (the text
-or the model has changed), is asked anew.
+or the model has changed), is asked anew. `why` gives the reason why what was said is wrong: a sentence made of what the
+model computed.
 """
 
 from __future__ import annotations
@@ -14,13 +15,15 @@ from typing import Any
 
 import streamlit as st
 
+from pages.controls.learn.words import translate as _
 from pages.controls.share.links import as_text
 from views.core.function_code import call_lines, source_of
 
 Place = tuple[int, ...]
+Why = Callable[[Any], str]
 
 
-def choose(question: str, options: Sequence[str], answer: int, *, key: str) -> bool:
+def choose(question: str, options: Sequence[str], answer: int, *, key: str, why: Why | None = None) -> bool:
     """One of several `options`; `answer` is its index."""
     if not 0 <= answer < len(options):
         raise ValueError(f"answer must be in 0..{len(options) - 1}, got {answer}.")
@@ -31,23 +34,26 @@ def choose(question: str, options: Sequence[str], answer: int, *, key: str) -> b
             label_visibility="collapsed",
         )  # fmt: skip
 
-    return reveal(question, ask, lambda said: said == answer, lambda said: options[said], options[answer], key)
+    right, name = (lambda said: said == answer), (lambda said: options[said])
+    return reveal(question, ask, right, name, options[answer], key, why)
 
 
-def estimate(question: str, answer: float, tolerance: float, *, key: str, unit: str = "") -> bool:
+def estimate(
+    question: str, answer: float, tolerance: float, *, key: str, unit: str = "", why: Why | None = None
+) -> bool:
     """A number, right within `tolerance`."""
 
     def ask() -> float | None:
         return st.number_input(
-            question, value=None, key=f"{key} said", width=180, placeholder=unit or "a number",
+            question, value=None, key=f"{key} said", width=180, placeholder=unit or _("a number"),
             label_visibility="collapsed",
         )  # fmt: skip
 
     def name(value: float) -> str:
         return f"{value:.4g}{f' {unit}' if unit else ''}"
 
-    shown = f"{name(answer)} (anything within {tolerance:g} counts)"
-    return reveal(question, ask, lambda said: abs(said - answer) <= tolerance, name, shown, key)
+    shown = _("{value} (anything within {tolerance:g} counts)").format(value=name(answer), tolerance=tolerance)
+    return reveal(question, ask, lambda said: abs(said - answer) <= tolerance, name, shown, key, why)
 
 
 def point(
@@ -57,15 +63,17 @@ def point(
     *,
     key: str,
     name: Callable[[Any], str] = str,
+    why: Why | None = None,
 ) -> bool:
     """A place in a picture: `picked` is what that returns (`pages.controls.figures`), any of `answers` is right."""
 
     def ask() -> Any:
-        st.caption(f"Chosen: {as_text(name(picked))}" if picked is not None else "Click in the picture.")
+        chosen = _("Chosen: {place}").format(place=as_text(name(picked))) if picked is not None else ""
+        st.caption(chosen or _("Click in the picture."))
         return picked
 
-    shown = " or ".join(name(one) for one in sorted(answers))
-    return reveal(question, ask, lambda said: said in answers, name, shown, key)
+    shown = _(" or ").join(name(one) for one in sorted(answers))
+    return reveal(question, ask, lambda said: said in answers, name, shown, key, why)
 
 
 def reveal(
@@ -75,6 +83,7 @@ def reveal(
     name: Callable[[Any], str],
     answer: str,
     key: str,
+    why: Why | None,
 ) -> bool:
     """Draws the question, and once it is answered what was right; what was said first stays."""
     about: Hashable = (question, answer)
@@ -89,27 +98,28 @@ def reveal(
             said = ask()
             with st.container(horizontal=True, gap="small"):
                 st.button(
-                    "Check", key=f"{key} check", type="primary", disabled=said is None,
+                    _("Check"), key=f"{key} check", type="primary", disabled=said is None,
                     on_click=state.__setitem__, args=(kept, (about, said)),
                 )  # fmt: skip
                 st.button(
-                    "Show me", key=f"{key} show", type="tertiary", on_click=state.__setitem__,
+                    _("Show me"), key=f"{key} show", type="tertiary", on_click=state.__setitem__,
                     args=(kept, (about, None)),
                 )  # fmt: skip
             return False
         said = state[kept][1]
         if said is None:
-            st.info(f"It is {as_text(answer)}.")
+            st.info(_("It is {answer}.").format(answer=as_text(answer)))
         elif is_right(said):
-            st.success(f"Right: {as_text(answer)}.")
+            st.success(_("Right: {answer}.").format(answer=as_text(answer)))
         else:
-            st.warning(f"You said {as_text(name(said))}; it is {as_text(answer)}.")
+            wrong = _("You said {said}; it is {answer}.").format(said=as_text(name(said)), answer=as_text(answer))
+            st.warning(f"{wrong} {why(said)}" if why else wrong)
     return True
 
 
 def show_code(function: Callable[..., Any], *, key: str, **arguments: Any) -> None:
     """Behind a button: how the page calls a function of the engine with these arguments, and the function itself."""
-    panel = st.popover("Show the code", key=key, on_change="rerun", icon=":material/code:")
+    panel = st.popover(_("Show the code"), key=key, on_change="rerun", icon=":material/code:")
     if not panel.open:
         return
     with panel:

@@ -38,12 +38,20 @@ def test_the_very_first_visitor_may_come_by_a_deep_link(fresh_server: str, page:
     assert page.url == f"{fresh_server}/walkthrough"
 
 
-@pytest.mark.parametrize("path", ["/", "/walkthrough"])
+@pytest.mark.parametrize("path", ["/", "/home"])
 def test_the_first_page_opens_at_the_root_and_at_its_name(server: str, page: "Page", path: str) -> None:
     open_walkthrough(page, server + path)
     assert page.get_by_role("dialog").count() == 0
     assert page.url == server + path
-    assert "Loupe" in page.title()
+    assert page.title() == "Home · Loupe"
+
+
+def test_an_older_link_to_the_root_opens_the_walkthrough_with_all_it_holds(server: str, page: "Page") -> None:
+    page.goto(f"{server}/?model=stories&text=The+cat+sat#open=[\"q\"]&layer=1")
+    page.wait_for_url("**/walkthrough?**")
+    page.wait_for_selector(VIEW)
+    expect(page.get_by_label("text", exact=True)).to_have_value("The cat sat")
+    assert page.locator(VIEW).evaluate("e => [...e.loupe.state.open, e.loupe.state.layer]") == ["q", 1]
 
 
 def test_an_unknown_page_says_so(server: str, page: "Page", faults: list[str]) -> None:
@@ -54,7 +62,7 @@ def test_an_unknown_page_says_so(server: str, page: "Page", faults: list[str]) -
 
 
 def test_nothing_of_streamlits_own_stands_in_the_header(server: str, page: "Page") -> None:
-    open_walkthrough(page, server)
+    open_walkthrough(page, f"{server}/walkthrough")
     header = page.get_by_test_id("stHeader")
     assert "Deploy" not in header.inner_text()
     box = header.bounding_box()
@@ -66,7 +74,7 @@ def test_what_a_page_says_in_the_header_leaves_the_words_of_the_pages_alone(
     server: str, page: "Page", width: int
 ) -> None:
     page.set_viewport_size({"width": width, "height": 700})
-    open_walkthrough(page, f"{server}/?model=digits-imagegpt")
+    open_walkthrough(page, f"{server}/walkthrough?model=digits-imagegpt")
     expect(page.locator(".looked-at")).to_contain_text("picture")
     page.get_by_test_id("stTopNavSection").last.wait_for()
     said = page.locator(".st-key-headline").bounding_box()
@@ -101,7 +109,7 @@ def test_another_page_opens_on_what_was_looked_at_says_so_and_names_itself_in_it
 
 def test_on_a_phone_the_list_of_pages_closes_over_the_page_that_is_chosen(server: str, page: "Page") -> None:
     page.set_viewport_size({"width": 390, "height": 800})
-    open_walkthrough(page, server)
+    open_walkthrough(page, f"{server}/walkthrough")
     page.get_by_test_id("stExpandSidebarButton").click()
     page.get_by_test_id("stSidebarNav").get_by_role("link", name="Compare").click()
     page.wait_for_selector('.compare[data-ready]')
@@ -130,7 +138,7 @@ def test_the_way_back_leads_at_once_to_the_page_before_as_it_was_left(server: st
 
 def test_back_and_forward_lead_over_all_pages_of_a_text_to_each_with_its_own(server: str, page: "Page") -> None:
     texts = {"Walkthrough": "One dog sat", "Attention": "Another cat ran", "Generate": "A bird flew"}
-    page.goto(f"{server}/home")
+    page.goto(f"{server}/walkthrough")
     for title, text in texts.items():
         if title != "Walkthrough":
             turn_to(page, title)
@@ -180,7 +188,7 @@ def test_several_lines_are_begun_or_pasted_in_a_line_and_outlive_a_reload(server
 
 
 def test_light_and_dark_reach_the_page_and_its_views(server: str, page: "Page") -> None:
-    open_walkthrough(page, server)
+    open_walkthrough(page, f"{server}/walkthrough")
     view = page.locator(".loupe-view[data-theme]").first
     assert background(page) == rgb(tokens()["colors"]["light"]["ground"])
     assert view.get_attribute("data-theme") == "light"
@@ -194,7 +202,7 @@ def test_light_and_dark_reach_the_page_and_its_views(server: str, page: "Page") 
 
 
 def test_nothing_is_wider_than_the_page(server: str, page: "Page") -> None:
-    open_walkthrough(page, server)
+    open_walkthrough(page, f"{server}/walkthrough")
     for width in (1440, 1280, 390):
         page.set_viewport_size({"width": width, "height": 900})
         page.wait_for_function("width => innerWidth === width", arg=width)

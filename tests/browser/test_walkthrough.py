@@ -46,7 +46,7 @@ Open = Callable[[str], "Page"]
 def walk(open_page: Open, server: str) -> Callable[..., "Page"]:
     def open_(text: str = TEXT, **query: object) -> "Page":
         more = "".join(f"&{name}={value}" for name, value in query.items() if name != "hash")
-        page = open_page(f"{server}/?text={quote(text)}{more}{query.get('hash', '')}")
+        page = open_page(f"{server}/walkthrough?text={quote(text)}{more}{query.get('hash', '')}")
         page.wait_for_selector(READY)
         return page
 
@@ -424,7 +424,7 @@ def test_ten_thousand_characters_survive_a_reload(walk: Callable[..., "Page"], p
 def test_one_token_and_a_phone_and_the_dark(browser, server: str) -> None:  # type: ignore[no-untyped-def]
     context = browser.new_context(viewport={"width": 390, "height": 844}, color_scheme="dark")
     page = context.new_page()
-    page.goto(f"{server}/?text=The")
+    page.goto(f"{server}/walkthrough?text=The")
     page.wait_for_selector(READY)
     assert root(page).get_attribute("class") == "walkthrough narrow"
     assert page.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
@@ -469,7 +469,7 @@ def assert_explained(page: "Page", models: str) -> None:
     "model", ["stories", "stories-bert", "translate-en-fr", "digits-vit", "digits-imagegpt", "infill"]
 )
 def test_every_stage_is_explained_while_it_has_the_focus(open_page: Open, server: str, model: str) -> None:
-    page = open_page(f"{server}/?model={model}")
+    page = open_page(f"{server}/walkthrough?model={model}")
     page.wait_for_selector(READY)
     before = page.locator(".about").inner_text()
     assert_explained(page, model)
@@ -483,10 +483,11 @@ def test_every_stage_is_explained_while_it_has_the_focus(open_page: Open, server
 def test_titles_do_not_touch_while_a_stage_is_open(browser: "Browser", server: str) -> None:
     page = browser.new_page(viewport={"width": 1280, "height": 720})
     for stage in ("q", "attention", "mlp", "next"):
-        page.goto(f"{server}/?text={quote(TEXT)}#open={stage}")
+        page.goto(f"{server}/walkthrough?text={quote(TEXT)}#open=[\"{stage}\"]")
         page.wait_for_selector(READY)
         boxes = page.evaluate(
-            f"[...{FIND}.querySelectorAll('.stage-head button')].map(b => b.getBoundingClientRect().toJSON())"
+            f"[...{FIND}.querySelectorAll('.stage:not(.stage-next) .stage-head button')]"
+            ".map(b => b.getBoundingClientRect().toJSON())"
         )
         row = sorted((box for box in boxes if box["width"]), key=lambda box: box["left"])
         assert all(right["left"] - left["right"] >= 2 for left, right in zip(row, row[1:], strict=False)), stage
@@ -495,7 +496,7 @@ def test_titles_do_not_touch_while_a_stage_is_open(browser: "Browser", server: s
 
 def test_a_phone_has_the_prediction_first_and_a_sheet_that_closes(browser: "Browser", server: str) -> None:
     page = browser.new_page(viewport={"width": 390, "height": 844})
-    page.goto(f"{server}/?text={quote(TEXT)}")
+    page.goto(f"{server}/walkthrough?text={quote(TEXT)}")
     page.wait_for_selector(READY)
     assert page.locator(".stage-next").bounding_box()["y"] < page.locator(".stage-tokens").bounding_box()["y"]
     sheet = page.locator(".panel-arithmetic")

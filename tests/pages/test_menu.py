@@ -14,7 +14,7 @@ def test_every_script_stands_in_the_menu_once_and_at_an_address_of_its_own() -> 
     }
     for part in ("title", "address"):
         assert len({getattr(entry, part) for entry in found}) == len(found)
-    assert found[0].title == "Walkthrough"
+    assert found[0].title == "Home"
     for group in GROUPS.values():
         places = [entry.place for entry in found if entry.group == group]
         assert places == list(range(1, len(places) + 1))

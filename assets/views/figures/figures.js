@@ -6,14 +6,14 @@ import { mount as mountHeads } from "../components/headgrid.js";
 import { make } from "../core/dom.js";
 import { number } from "../core/format.js";
 
-const CELL = { least: 3, most: 34 }; // CSS pixels
+const CELL = { least: 3, most: 34, written: 58 }; // CSS pixels
 const NAMED_FROM = 13; // CSS pixels of a column whose name is written
 const ARROWS = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
 const KINDS = { matrix: cells, strip: cells, tokens, heads, bars }; // (element, emit) -> how a payload is drawn
 
 /**
  * @typedef {import("../core/payload.js").NamedArray} NamedArray
- * @typedef {{kind: "matrix" | "strip" | "tokens" | "heads" | "bars", label: string, rows: string[], columns: string[], scale: "unit" | "signed",
+ * @typedef {{kind: "matrix" | "strip" | "tokens" | "heads" | "bars", label: string, rows: string[], columns: string[], scale: "unit" | "signed", digits: number | null,
  *   role: string, terms: string[], picked: number[] | null, arrays: Record<string, NamedArray>}} Payload
  */
 
@@ -52,6 +52,8 @@ function cells(element, emit) {
   const names = make("div", "row-names");
   const place = make("div", "place");
   const columns = make("div", "column-names");
+  const numbers = make("div", "numbers");
+  numbers.setAttribute("aria-hidden", "true"); // the cell is read out when it is reached
   const readout = make("p", "readout");
   readout.setAttribute("role", "status");
   place.tabIndex = 0;
@@ -93,8 +95,9 @@ function cells(element, emit) {
     names.hidden = !data.rows.length;
     names.replaceChildren(...data.rows.map((name) => label(name)));
     const room = across - (names.hidden ? 0 : names.offsetWidth + 8);
-    const wide = Math.min(CELL.most, Math.max(CELL.least, Math.floor(room / cols)));
-    const pitch = data.kind === "strip" ? 24 : Math.max(wide, rows <= 40 ? 16 : CELL.least);
+    const written = data.digits !== null;
+    const wide = Math.min(written ? CELL.written : CELL.most, Math.max(CELL.least, Math.floor(room / cols)));
+    const pitch = data.kind === "strip" ? 24 : written ? CELL.most : Math.max(wide, rows <= 40 ? 16 : CELL.least);
     const width = Math.min(wide * cols, Math.max(room, CELL.least * cols));
     element.style.setProperty("--pitch", `${pitch}px`);
     columns.hidden = !data.columns.length || width / cols < NAMED_FROM;
@@ -108,8 +111,25 @@ function cells(element, emit) {
     place.setAttribute("aria-label", data.label);
     if (canvas) canvas.update(drawn);
     else canvas = mountCells(place, drawn, said);
+    numbers.hidden = !written;
+    numbers.style.setProperty("--columns", String(cols));
+    numbers.style.width = `${width}px`;
+    numbers.replaceChildren(
+      ...(written ? Array.from(values.data, (value) => cellNumber(value, max, data.digits)) : []),
+    );
+    place.append(numbers);
     read(null);
   };
+}
+
+/** A number in its cell, in the colour that is read on it. */
+function cellNumber(value, max, digits) {
+  const cell = make(
+    "span",
+    Math.abs(value) > 0.55 * max ? "strong" : "",
+    Number.isFinite(value) ? String(+value.toFixed(digits)) : value < 0 ? "−∞" : "∞",
+  );
+  return cell;
 }
 
 /** What stands at a cell: where it is, its value, and what that was made of. */

@@ -1,0 +1,222 @@
+"""The course: its lessons in order, how far the reader is, and the page of one lesson.
+
+A lesson is one file in pages/learn/lessons/, whose `experiment()` draws what the reader can do and returns whether its
+question was answered, and one text of the same name in assets/learn/en/, which says its place, title, terms and
+minutes. Everything else follows from these two.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+
+from pages.controls.learn.glossary import link_terms
+from pages.controls.learn.words import language, read_text
+from pages.controls.learn.words import translate as _
+from pages.controls.menu import entries
+from pages.controls.share.links import as_text
+from views.core.component import view
+
+LESSONS = Path(__file__).resolve().parents[2] / "learn" / "lessons"
+COURSE = "pages/learn/course.py"
+DEEPER = "\n## "  # begins what folds out below
+DONE = "lessons done"  # in the session state
+LARGE = "large"  # in the address: projector mode
+
+keys = view("learn", events=("restore",))
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """`inside` is the title and the address of the same thing in a shipped model: page, and what its link holds."""
+
+    name: str
+    place: int
+    title: str
+    minutes: int
+    terms: tuple[str, ...]
+    text: str
+    deeper: str
+    inside: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def experiment(self) -> Callable[[], bool]:
+        return importlib.import_module(f"pages.learn.lessons.{self.name}").experiment
+
+
+def lessons() -> list[Lesson]:
+    """All lessons in their order, in the reader's language."""
+    return sorted(map(read_lesson, names()), key=lambda lesson: lesson.place)
+
+
+def names() -> list[str]:
+    return sorted(path.stem for path in LESSONS.glob("[a-z]*.py"))
+
+
+def read_lesson(name: str) -> Lesson:
+    about, body = read_text(f"{name}.md")
+    text, _, deeper = body.partition(DEEPER)
+    terms = tuple(about.get("terms", ()))
+    inside = about.get("inside", {})
+    return Lesson(name, about["place"], about["title"], about["minutes"], terms, text.strip(), deeper.strip(), inside)
+
+
+# --- how far the reader is ---
+
+
+def done() -> list[str]:
+    """Lessons whose question was answered, in this visit, in the link, or as the browser remembers."""
+    state = st.session_state
+    if DONE not in state:
+        state[DONE] = []
+        remember(st.query_params.get("done", "").split(","))
+    return list(state[DONE])
+
+
+def remember(finished: Sequence[Any]) -> None:
+    known = names()
+    before = st.session_state.setdefault(DONE, [])
+    st.session_state[DONE] = [name for name in known if name in before or name in finished]
+
+
+def restore() -> None:
+    """Takes what the browser remembers."""
+    said = getattr(st.session_state.get("course keys"), "restore", None)
+    done()
+    remember(said if isinstance(said, list) else [])
+
+
+def write_progress() -> None:
+    """Into the address, so that a link holds it."""
+    if found := done():
+        st.query_params["done"] = ",".join(found)
+
+
+# --- one lesson ---
+
+
+def address(name: str) -> dict[str, str]:
+    """The query of the address of a lesson, from where the reader is."""
+    kept = {key: st.query_params[key] for key in (LARGE, "lang") if key in st.query_params}
+    return {"lesson": name, **({"done": ",".join(done())} if done() else {}), **kept}
+
+
+def draw_lesson(lesson: Lesson, course: Sequence[Lesson]) -> None:
+    at = course.index(lesson)
+    before = course[at - 1] if at else None
+    after = course[at + 1] if at + 1 < len(course) else None
+    draw_head(lesson, course, before, after)
+    reading, trying = st.columns([5, 9], gap="large")
+    with reading:
+        st.markdown(link_terms(lesson.text))
+        draw_links(lesson)
+    with trying, st.container(key="experiment"):
+        answered = lesson.experiment()
+    if answered and lesson.name not in done():
+        remember([lesson.name])
+        st.rerun()  # the line above shows it
+    if lesson.deeper:
+        title, _, text = lesson.deeper.partition("\n")
+        with st.expander(title, icon=":material/south:"):
+            st.markdown(link_terms(text.strip()))
+    write_progress()
+    use_keys(before, after)
+
+
+def draw_head(lesson: Lesson, course: Sequence[Lesson], before: Lesson | None, after: Lesson | None) -> None:
+    finished = lesson.name in done()
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="lesson-head"):
+        st.page_link(
+            COURSE, label=_("Course"), icon=":material/map:", query_params={**address(""), "lesson": ""}
+        )  # fmt: skip
+        sign = " :green[:material/check_circle:]" if finished else ""
+        number = _("Lesson {place} of {count}").format(place=course.index(lesson) + 1, count=len(course))
+        st.markdown(f"### {lesson.title}{sign}", width="stretch")
+        minutes = _("{minutes} min").format(minutes=lesson.minutes)
+        st.caption(f"{number} · {minutes}", width="content")
+        st.toggle(
+            _("Projector"), key="projector", value=LARGE in st.query_params, on_change=set_large,
+            help=_("Larger type, and nothing around the lesson."),
+        )  # fmt: skip
+        for one, label, icon in ((before, "previous", "arrow_back"), (after, "next", "arrow_forward")):
+            with st.container(width="content", key=f"lesson-{label}"):
+                if one is not None:
+                    name = _("Previous: {title}") if label == "previous" else _("Next: {title}")
+                    st.page_link(
+                        COURSE, label=" ", icon=f":material/{icon}:", query_params=address(one.name),
+                        help=name.format(title=one.title),
+                    )  # fmt: skip
+    if LARGE in st.query_params:
+        st.html("<style>html{zoom:1.35}[data-testid=stHeader]{display:none}</style>")
+
+
+def set_large() -> None:
+    if st.session_state["projector"]:
+        st.query_params[LARGE] = "1"
+    else:
+        st.query_params.pop(LARGE, None)
+
+
+def draw_links(lesson: Lesson) -> None:
+    """What the lesson introduces, and where the same thing stands in a shipped model."""
+    if lesson.terms:
+        linked = " · ".join(f"[[{term}]]" for term in lesson.terms)
+        st.caption(link_terms(_("Terms: {terms}").format(terms=linked)))
+    if lesson.inside:
+        at = dict(lesson.inside)
+        title, page = at.pop("title"), at.pop("page")
+        path = next(entry.path for entry in entries() if entry.address == page)
+        st.page_link(path, label=title, icon=":material/search:", query_params=at)
+
+
+def use_keys(before: Lesson | None, after: Lesson | None) -> None:
+    """Arrows turn the page, Enter answers; the browser remembers how far the reader is."""
+    found = {"done": done(), "previous": before is not None, "next": after is not None}
+    keys(found, key="course keys", on={"restore": restore})
+
+
+# --- the map ---
+
+
+def draw_map(course: Sequence[Lesson]) -> None:
+    finished = done()
+    total = sum(lesson.minutes for lesson in course)
+    st.markdown(f"## {_('The course')}")
+    st.markdown(
+        _(
+            "Each lesson is one idea and one experiment on your own text: predict, then see what the model computes. "
+            "{count} lessons, about {minutes} minutes; {done} done."
+        ).format(count=len(course), minutes=total, done=len(finished))
+    )
+    following = next((lesson for lesson in course if lesson.name not in finished), course[0])
+    for lesson in course:
+        with st.container(border=True, horizontal=True, vertical_alignment="center", gap="small"):
+            icon = "check_circle" if lesson.name in finished else "play_circle" if lesson == following else "circle"
+            title = f"{lesson.place}. {lesson.title}"
+            st.page_link(
+                COURSE, label=f"**{title}**" if lesson == following else title, icon=f":material/{icon}:",
+                query_params=address(lesson.name), width="stretch",
+            )  # fmt: skip
+            st.caption(link_terms(", ".join(f"[[{term}]]" for term in lesson.terms)), width="content")
+            st.caption(_("{minutes} min").format(minutes=lesson.minutes), width="content")
+    use_keys(None, following)
+
+
+def draw_course() -> None:
+    """The lesson that the address names, or the map of all."""
+    language()
+    course = lessons()
+    asked = st.query_params.get("lesson", "")
+    lesson = next((one for one in course if one.name == asked), None)
+    if lesson is None:
+        if asked:
+            st.info(_("There is no lesson “{name}”; here are those that are.").format(name=as_text(asked[:40])))
+        draw_map(course)
+        write_progress()
+    else:
+        draw_lesson(lesson, course)

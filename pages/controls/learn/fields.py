@@ -1,0 +1,79 @@
+"""Fields of a lesson. What does not read gets one sentence beside the field, and the last good picture stays."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from typing import TypeVar
+
+import streamlit as st
+import torch
+from torch import Tensor
+
+from pages.controls.learn.words import translate as _
+from pages.controls.share.links import as_text
+
+T = TypeVar("T")
+MOST_CELLS = 64  # of a matrix that is typed
+
+
+def read_field(
+    key: str, label: str, default: str, read: Callable[[str], T], *, help: str | None = None, lines: bool = False
+) -> T:
+    """What is typed, as `read` makes of it; of what raises ValueError the sentence is shown, and the value before it
+    is returned."""
+    kept = f"{key} read last"
+    field = st.text_area if lines else st.text_input
+    said = field(label, default, key=key, help=help, persist_state="session")
+    try:
+        value = read(said)
+    except ValueError as error:
+        st.caption(f":red[:material/error:] {as_text(str(error))}")
+        return read(st.session_state.get(kept, default))
+    st.session_state[kept] = said
+    return value
+
+
+def read_words(most: int, least: int = 1) -> Callable[[str], str]:
+    """A text of `least` to `most` characters, without spaces around it."""
+
+    def read(said: str) -> str:
+        text = said.strip()
+        if not least <= len(text) <= most:
+            raise ValueError(
+                _("Expected a text of {least} to {most} characters, got {count}; change it.").format(
+                    least=least, most=most, count=len(text)
+                )
+            )
+        return text
+
+    return read
+
+
+def read_matrix(said: str, columns: int | None = None) -> Tensor:
+    """Rows of numbers, as [[1, 3], [2, 1]] or one row a line. Raises ValueError, with a sentence."""
+    text = said.strip()
+    try:
+        rows = (
+            json.loads(text) if text.startswith("[") else [line.replace(",", " ").split() for line in text.split("\n")]
+        )
+        numbers = [[float(value) for value in row] for row in rows if row != []]
+    except (ValueError, TypeError, RecursionError):
+        raise ValueError(
+            _("Expected rows of numbers such as [[1, 3], [2, 1]]; correct the one that is none.")
+        ) from None
+    widths = {len(row) for row in numbers}
+    if len(widths) != 1 or not (columns is None or widths == {columns}):
+        wanted = columns or _("the same number of")
+        raise ValueError(_("Expected {count} numbers in every row; add or remove some.").format(count=wanted))
+    if not all(math.isfinite(value) for row in numbers for value in row):
+        raise ValueError(_("Expected finite numbers, got one that is not; correct it."))
+    if len(numbers) * len(numbers[0]) > MOST_CELLS:
+        raise ValueError(_("Expected at most {most} numbers; remove some.").format(most=MOST_CELLS))
+    return torch.tensor(numbers)
+
+
+def write_matrix(values: Tensor, digits: int = 4) -> str:
+    """As the lessons print a matrix: [[1, 3], [1.5, 2]]."""
+    return "[" + ", ".join(f"[{', '.join(f'{round(v, digits):g}' for v in row)}]" for row in values.tolist()) + "]"

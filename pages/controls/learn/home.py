@@ -1,0 +1,107 @@
+"""The home page: the picture of the Walkthrough for a text of the reader's, and three doors."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import streamlit as st
+
+from engine.generation.sampling import Sampling
+from engine.inputs.readers import Reading, read_text
+from engine.runtime import library
+from engine.runtime.limits import FIRST_MODEL
+from pages.controls.learn.course import COURSE, address, done, lessons
+from pages.controls.learn.fields import read_field, read_words
+from pages.controls.learn.words import language
+from pages.controls.learn.words import translate as _
+from pages.controls.model_input.model_input import EXAMPLES
+from views.core.component import courier, view
+from views.core.lanes import lanes, measure_heads
+from views.core.questions import Page
+from views.core.run_context import RUN, RunContext
+from views.walkthrough.outcome import first_row, outcome_of
+from views.walkthrough.questions import WALKTHROUGH, WalkthroughContext
+from views.walkthrough.walkthrough import walkthrough
+
+EXPLORE, OPEN = "pages/explore/walkthrough.py", "pages/inspect/checkpoint.py"
+OWN = ("lang", "done")  # of this page's address; with anything else "/" is an older link to the Walkthrough
+LONGEST, MOST = 90, 24  # characters and tokens of a text that fits the small picture
+SMALL = """<style>@media (min-width: 900px) { .st-key-home-picture { zoom: 0.62; height: 640px; overflow: hidden;
+-webkit-mask: linear-gradient(#000 88%, transparent); mask: linear-gradient(#000 88%, transparent) } }</style>"""
+
+picture, older_link = view("walkthrough"), view("learn/older_link")
+
+
+def draw_home() -> None:
+    if any(key not in OWN for key in st.query_params):
+        older_link({}, key="older link")
+        st.stop()
+    language()
+    st.html(SMALL)
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="large"):
+        st.markdown(
+            f"## {_('Look inside a transformer')}\n"
+            + _("Type a few words: every number below is computed from them, by a real model, now."),
+            width="stretch",
+        )
+    shown, doors = st.columns([9, 4], gap="large")
+    with shown:
+        text = read_field("home-text", _("text"), str(EXAMPLES[FIRST_MODEL]["text"]), read_words(LONGEST))
+        with st.container(key="home-picture"):
+            draw_run(text)
+    with doors:
+        draw_doors(text)
+
+
+def draw_run(text: str) -> None:
+    """The Walkthrough of a text, as the page itself draws it; what it asks for is answered here too."""
+    checkpoint = library.checkpoint(FIRST_MODEL)
+    reading: Reading = read_text(checkpoint, text, MOST)
+    stacks = lanes(checkpoint, reading)
+    trace = library.traces.trace(FIRST_MODEL, reading.read)
+    run = RunContext(FIRST_MODEL, checkpoint, trace, stacks)
+    sampling = Sampling()
+    outcome = outcome_of(checkpoint, trace, reading, sampling, text=text)
+    if outcome is not None:
+        outcome = replace(outcome, sampled=None)  # nothing is appended here
+    context = WalkthroughContext(**vars(run), outcome=outcome, sampling=sampling)
+    notes = {
+        "notice": "",
+        "full": True,
+        "look": EXAMPLES[FIRST_MODEL]["look"],
+        "row0": first_row(checkpoint, reading, outcome, 0),
+        "attention_temperature": 1.0,
+        "take": None,
+        "sampling": {"temperature": 1.0, "top_k": 0, "top_p": 1.0},
+    }
+    scores = measure_heads(trace, stacks)
+    payload = walkthrough(
+        trace, stacks, name=FIRST_MODEL, outcome=outcome, scores=scores, picture=None, original=None, notes=notes
+    )
+    picture(payload, key="home walkthrough")
+    courier("courier", Page((RUN, run), (WALKTHROUGH, context)).answer)
+
+
+def draw_doors(text: str) -> None:
+    course = lessons()
+    finished = done()
+    following = next((lesson for lesson in course if lesson.name not in finished), course[0])
+    with st.container(border=True):
+        st.page_link(
+            COURSE, label=f"**{_('Learn')}**", icon=":material/school:", width="stretch",
+            query_params=address(following.name),
+        )  # fmt: skip
+        st.caption(
+            _("{count} lessons from text to attention, each an experiment. Next: {title}.").format(
+                count=len(course), title=following.title
+            )
+        )
+    with st.container(border=True):
+        st.page_link(
+            EXPLORE, label=f"**{_('Explore')}**", icon=":material/search:", width="stretch",
+            query_params={"model": FIRST_MODEL, "text": text},
+        )  # fmt: skip
+        st.caption(_("This text in full: change the mask, a head, a position, and see what follows."))
+    with st.container(border=True):
+        st.page_link(OPEN, label=f"**{_('Open your model')}**", icon=":material/folder_open:", width="stretch")
+        st.caption(_("GPT-2, BERT, T5, LLaMA and others, from a folder, an upload or the hub, every weight accounted for."))

@@ -1,0 +1,23 @@
+"""Every term of the course and of the app, with what it means."""
+
+import streamlit as st
+
+from pages.controls.learn.glossary import link_terms, terms
+from pages.controls.learn.words import translate as _
+
+MENU = {"title": "Glossary", "address": "glossary", "place": 3}
+
+asked = st.query_params.get("term", "")
+known = terms()
+st.markdown(f"## {_('Glossary')}")
+chosen = st.selectbox(
+    _("term"), list(known), index=list(known).index(asked) if asked in known else None, key="glossary term",
+    placeholder=_("search"), width=320,
+)  # fmt: skip
+if chosen:
+    st.query_params["term"] = chosen
+    with st.container(border=True):
+        st.markdown(f"**{chosen}**\n\n{link_terms(known[chosen])}")
+for term, meaning in known.items():
+    if term != chosen:
+        st.markdown(f"**{term}**  \n{link_terms(meaning)}")

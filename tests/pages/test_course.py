@@ -1,0 +1,127 @@
+"""The course: every lesson is asked right, wrong and not at all; what it says fits the screen and the glossary."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from engine.runtime import library
+from pages.controls.learn import course, words
+from pages.controls.learn.glossary import LINK, as_title, link_terms, terms
+from pages.controls.menu import entries
+
+APP = str(Path(__file__).parents[2] / "app.py")
+LESSONS = course.names()
+MOST_WORDS = 150
+
+
+def opened(**address: str) -> AppTest:
+    app = AppTest.from_file(APP, default_timeout=60)
+    for name, value in address.items():
+        app.query_params[name] = value
+    app.switch_page(course.COURSE).run()
+    assert not app.exception, app.exception
+    return app
+
+
+def question_of(app: AppTest) -> str:
+    """Key of the question that is not answered yet."""
+    (key,) = [one.key for one in app.button if one.key and one.key.endswith(" check")]
+    return key.removesuffix(" check")
+
+
+def answer_of(name: str) -> str:
+    """What the lesson says is right, to somebody who did not answer."""
+    app = opened(lesson=name)
+    key = question_of(app)
+    app.button(key=f"{key} show").click().run()
+    assert app.info and not app.exception
+    return app.session_state[f"{key} revealed"][0][1]
+
+
+def say(app: AppTest, key: str, answer: str, right: bool) -> Any:
+    """Answers with what is right, or with something else."""
+    numbers = [one for one in app.number_input if one.key == f"{key} said"]
+    choices = [one for one in app.button_group if one.key == f"{key} said"]
+    if numbers:
+        value, tolerance = re.match(r"(\S+).*within (\S+)", answer).groups()  # type: ignore[union-attr]
+        numbers[0].set_value(float(value) + (0 if right else 3 * float(tolerance) + 1)).run()
+    elif choices:
+        (group,) = choices
+        texts = [one.content for one in group.options]
+        at = texts.index(course.as_text(answer))
+        group.set_value(at if right else (at + 1) % len(texts)).run()
+    else:
+        raise AssertionError(f"{key} is asked in a way that this test does not know")
+    app.button(key=f"{key} check").click().run()
+    assert not app.exception, app.exception
+
+
+@pytest.mark.parametrize("name", LESSONS)
+def test_a_lesson_is_answered_right_and_wrong_and_says_why(name: str) -> None:
+    answer = answer_of(name)
+    app = opened(lesson=name)
+    key = question_of(app)
+    say(app, key, answer, right=False)
+    (wrong,) = app.warning
+    assert "You said" in wrong.value and len(wrong.value.split("; it is ")[1]) > len(answer) + 10, "no reason"
+    assert app.query_params["done"] == name
+    app = opened(lesson=name)
+    say(app, key, answer, right=True)
+    assert app.success and not app.warning
+
+
+@pytest.mark.parametrize("name", LESSONS)
+def test_a_lesson_is_short_and_what_it_points_at_is_there(name: str) -> None:
+    lesson = course.read_lesson(name)
+    read = LINK.sub(lambda found: found[2] or found[1], lesson.text)
+    spoken = re.sub(r"\$\$.*?\$\$|\$[^$]*\$", " formula ", read, flags=re.DOTALL)
+    assert len(spoken.split()) <= MOST_WORDS
+    assert lesson.deeper and lesson.minutes and lesson.terms
+    link_terms(lesson.text + lesson.deeper)
+    assert set(lesson.terms) <= set(terms())
+    assert lesson.inside["page"] in [entry.address for entry in entries()]
+    assert library.knows(lesson.inside.get("model", "everyday"))
+
+
+def test_lessons_have_places_of_their_own_and_the_glossary_points_at_itself() -> None:
+    places = [lesson.place for lesson in course.lessons()]
+    assert len(set(places)) == len(places)
+    for meaning in terms().values():
+        assert as_title(link_terms(meaning))
+
+
+def test_the_map_counts_what_is_done_and_a_wrong_name_is_said() -> None:
+    app = opened(done=f"{LESSONS[0]},nonsense")
+    assert app.query_params["done"] == LESSONS[0]
+    assert any("1 done" in one.value for one in app.markdown)
+    app = opened(lesson="nonsense")
+    assert "nonsense" in app.info[0].value
+
+
+def test_what_does_not_read_is_said_and_the_last_good_picture_stays() -> None:
+    app = opened(lesson="averaging")
+    key = question_of(app)
+    app.button(key=f"{key} show").click().run()
+    shown = app.markdown[-1].value
+    for bad in ("", "[[1, 3], [2]]", "[[1, a]]", "[[1e999, 1]]", "x", "[" * 2000, "[[" + "1," * 80 + "1]]"):
+        app.text_input(key="averaging-x").set_value(bad).run()
+        assert not app.exception
+        assert [one.value for one in app.caption if "Expected" in one.value], bad
+        assert app.markdown[-1].value == shown
+    app.text_input(key="averaging-x").set_value("2 4\n4 8").run()
+    assert not [one for one in app.caption if "Expected" in one.value]
+
+
+def test_a_language_is_a_folder_and_what_it_lacks_is_english(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "xx").mkdir()
+    (tmp_path / "xx" / "messages.po").write_text('msgid "Check"\nmsgstr "Prüfe"\n')
+    for path in (words.CATALOGUE / "en").iterdir():
+        (tmp_path / "en").mkdir(exist_ok=True)
+        (tmp_path / "en" / path.name).write_text(path.read_text())
+    monkeypatch.setattr(words, "CATALOGUE", tmp_path)
+    app = opened(lesson="averaging", lang="xx")
+    assert [one.label for one in app.button if one.key and one.key.endswith(" check")] == ["Prüfe"]
+    assert any("Show me" == one.label for one in app.button)
