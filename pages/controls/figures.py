@@ -70,8 +70,8 @@ def draw_cells(
     check_names("rows", rows, values.shape[0])
     check_names("columns", columns, values.shape[1])
     arrays = {"values": values, **{f"term {name}": term for name, term in terms.items()}}
-    about: dict[str, Any] = {"rows": list(rows), "columns": list(columns), "scale": scale, "role": role, "terms": list(terms)}
-    about["digits"] = digits
+    about: dict[str, Any] = {"rows": list(rows), "columns": list(columns), "scale": scale, "role": role}
+    about |= {"terms": list(terms), "digits": digits}
     finite = as_floats(values)[as_floats(values).isfinite()]
     largest = float(finite.max()) if finite.numel() else 1.0
     found = draw(kind, key, label, arrays, about | {"max": largest})

@@ -104,4 +104,4 @@ def draw_doors(text: str) -> None:
         st.caption(_("This text in full: change the mask, a head, a position, and see what follows."))
     with st.container(border=True):
         st.page_link(OPEN, label=f"**{_('Open your model')}**", icon=":material/folder_open:", width="stretch")
-        st.caption(_("GPT-2, BERT, T5, LLaMA and others, from a folder, an upload or the hub, every weight accounted for."))
+        st.caption(_("GPT-2, BERT, T5, LLaMA and others: a folder, an upload or the hub, every weight accounted for."))

@@ -1,0 +1,68 @@
+"""Heads: how attention is split into them and joined again, and a task that one head cannot do and two can."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from engine.model.layers.mask import Causal
+from engine.model.layers.softmax import softmax
+
+LENGTH, BATCH, STEPS, RATE = 8, 64, 400, 0.05
+
+
+def split_heads(x: Tensor, heads: int) -> Tensor:
+    """batch pos d_model -> batch head pos d_head."""
+    batch, pos, d_model = x.shape
+    if d_model % heads:
+        raise ValueError(f"expected a d_model that {heads} heads divide, got {d_model}; choose another number of heads.")
+    return x.view(batch, pos, heads, d_model // heads).transpose(1, 2)
+
+
+def merge_heads(z: Tensor) -> Tensor:
+    """batch head pos d_head -> batch pos d_model."""
+    return z.transpose(1, 2).flatten(2)
+
+
+def training_examples(ids: list[int]) -> list[tuple[list[int], int]]:
+    """What a text of n tokens teaches under a causal mask: n - 1 pairs of a prefix and the token after it."""
+    return [(ids[:end], ids[end]) for end in range(1, len(ids))]
+
+
+@dataclass(frozen=True)
+class Fit:
+    """`losses` by step; `patterns` is head pos key, `values` head: what each head multiplies its average with."""
+
+    losses: list[float]
+    patterns: Tensor
+    values: Tensor
+
+
+def fit_difference(heads: int, steps: int = STEPS, seed: int = 0) -> Fit:
+    """Trains attention by position alone on y_t = x_{t-1} - x_0, for t > 0.
+
+    The weights of a head are positive and sum to 1, so that one head gives a multiple of an average of the two. A
+    difference takes two heads, one with a positive and one with a negative value.
+    """
+    torch.manual_seed(seed)
+    scores = nn.Parameter(0.1 * torch.randn(heads, LENGTH, LENGTH))
+    values = nn.Parameter(torch.randn(heads))
+    allowed = Causal().allows(torch.arange(LENGTH), torch.arange(LENGTH))
+    optimiser = torch.optim.Adam([scores, values], lr=RATE)
+    losses: list[float] = []
+
+    def patterns() -> Tensor:
+        return softmax(scores.masked_fill(~allowed, float("-inf")))
+
+    for _ in range(steps):
+        x = torch.randn(BATCH, LENGTH)
+        target = x[:, :-1] - x[:, :1]
+        given = torch.einsum("h,hpk,bk->bp", values, patterns(), x)
+        loss = (given[:, 1:] - target).square().mean()
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+        losses.append(loss.item())
+    return Fit(losses, patterns().detach(), values.detach())
