@@ -11,6 +11,8 @@ export class Trace {
   pieces;
   /** @type {boolean[]} which of them are special */
   special;
+  /** @type {Record<number, string>} what the candidates of the head are called */
+  names;
   /** @type {{ rows: number, cols: number } | null} of the patches of a picture */
   grid;
   /** @type {number} blocks and heads whose arithmetic one answer holds */
@@ -130,7 +132,12 @@ export class Trace {
     return { block: { data, offset: (layer * heads + head) * rows * cols, stride: cols, rows, cols }, max: 255 };
   }
 
-  /** Row `pos` of a block as an array view. */
+  /**
+   * Row `pos` of a block as an array view.
+   * @param {string} name
+   * @param {number} pos
+   * @param {number | null} [head]
+   */
   row(name, pos, head = null) {
     if (name === "embed.sum") return this.embedded(pos);
     const { data, offset, stride, cols } = this.block(name, head);
@@ -138,6 +145,12 @@ export class Trace {
     return data.subarray(start, start + cols);
   }
 
+  /**
+   * @param {string} name
+   * @param {number} pos
+   * @param {number} index
+   * @param {number | null} [head]
+   */
   element(name, pos, index, head = null) {
     return this.row(name, pos, head)[index];
   }
