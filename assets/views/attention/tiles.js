@@ -25,6 +25,9 @@ export function mount(root, page) {
 }
 
 export class TileMap {
+  /** @type {{ high: number, wide: number }} how many weights a cell stands for, down and across */
+  wanted;
+
   constructor(root, page) {
     this.root = root;
     this.page = page;
