@@ -2,7 +2,7 @@
 // it marks the two heads that the other pictures show, and chooses them, without a message to the server.
 import { at } from "../components/cells.js";
 import { map } from "./map.js";
-import { matrixOf, strongest } from "./runs.js";
+import { strongest } from "./runs.js";
 import { make, range } from "../core/dom.js";
 import { percent } from "../core/format.js";
 
@@ -29,7 +29,7 @@ export function mount(root, lab) {
     return { value, chip };
   });
   root.append(title, about, over, alike);
-  /** @type {ReturnType<typeof matrixOf> | null} */
+  /** @type {ReturnType<typeof import("./runs.js").matrixOf> | null} */
   let block = null;
   let drawn = {}; // the block and the edition that are drawn
   let lines = []; // {row, col, button} of the best matches
@@ -102,7 +102,7 @@ export function mount(root, lab) {
     destroy: () => root.replaceChildren(),
   };
 
-  /** @param {ReturnType<typeof matrixOf>} block */
+  /** @param {ReturnType<typeof import("./runs.js").matrixOf>} block */
   function draw(block) {
     const { beside } = lab.state;
     const values = block.data.filter((x) => !Number.isNaN(x));
