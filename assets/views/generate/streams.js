@@ -147,14 +147,11 @@ function remember(key, coming) {
   for (const old of known.keys()) if (known.size > MOST) known.delete(old);
 }
 
-/**
- * Those of a prompt, for a file, by what they ask; `steps` is null where all of it is here.
- * @returns {Record<string, { query: any, steps: number | null }[]>}
- */
+/** Those of a prompt, for a file: {ask: [{query, steps}]}, `steps` null where all of it is here. */
 export function comingOf(trace) {
   const here = [...known.values()].filter((one) => one.trace === trace && one.found);
   const told = here.map(({ query, found }) => ({ query, steps: found.whole ? null : found.count }));
-  return /** @type {any} */ (Object.groupBy(told, ({ query }) => query.ask));
+  return /** @type {Record<string, typeof told>} */ (Object.groupBy(told, ({ query }) => query.ask));
 }
 
 /** What is asked to have as much of it again. */
