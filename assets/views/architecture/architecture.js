@@ -299,7 +299,7 @@ function details(model, block, source) {
 
 /** "queries, W_Q" with its matrix as in a formula. */
 export function named(name) {
-  const [, words, matrix] = /^(.*?)(W_.|W_. = W_.)?$/.exec(name);
+  const [, words, matrix] = /^(.*?)(W_.|W_. = W_.)?$/.exec(name) ?? ["", name];
   return matrix ? [words, formula(matrix)] : [words];
 }
 

@@ -25,6 +25,21 @@ export function mount(root, page) {
 }
 
 class Alignment {
+  /** @type {{ source: string[], target: string[] }} */
+  pieces;
+  /** @type {{ source: HTMLElement[], target: HTMLElement[] }} */
+  words;
+  /** @type {{ source: number[], target: number[] }} the middles of the words, CSS pixels */
+  places;
+  /** @type {(row: number, key: number) => number} */
+  weight;
+  /** @type {number} of the letters, CSS pixels */
+  size;
+  /** @type {number} CSS pixels of the canvas */
+  wide;
+  /** @type {number} */
+  tall;
+
   constructor(root, page) {
     this.page = page;
     this.pointed = null;
@@ -98,7 +113,8 @@ class Alignment {
     const found = SIZES.find(fits);
     this.downward = found === undefined;
     this.stage.classList.toggle("downward", this.downward);
-    this.size = found ?? COLUMN.find(([count]) => Math.max(pieces.length, source.pieces.length) <= count)[1];
+    const count = Math.max(pieces.length, source.pieces.length);
+    this.size = found ?? COLUMN.find(([most]) => count <= most)?.[1] ?? SIZES[0];
     this.stage.style.fontSize = `${this.size}px`;
     const places = (words) => words.map((word) => middle(word, this.downward));
     this.places = { source: places(this.words.source), target: places(this.words.target) };
@@ -144,7 +160,7 @@ class Alignment {
     this.draw(alone);
     for (const of of ["source", "target"]) {
       this.words[of].forEach((word, i) => {
-        const weight = this.share(alone, of, i);
+        const weight = this.share(alone, of, i) ?? 0;
         word.querySelector(".share").textContent = weight >= DRAWN ? percent(weight) : "";
         word.classList.toggle("alone", alone?.[of] === i);
         word.classList.toggle("faint", Boolean(alone) && alone[of] !== i && !(weight >= DRAWN));

@@ -33,6 +33,10 @@ class Attention {
   trace;
   /** @type {ReturnType<typeof frame>} */
   parts;
+  /** @type {ReturnType<typeof mountHeads>} */
+  heads;
+  /** @type {ReturnType<typeof mountDetails>} */
+  details;
 
   constructor(root) {
     this.element = make("div", "attention");
@@ -92,7 +96,7 @@ class Attention {
       this.view = this.map = this.opened = null;
       this.source = new Source(this);
     }
-    this.trace = new Trace(data, state.side in data.lanes ? state.side : undefined);
+    this.trace = new Trace(data, state.side !== undefined && state.side in data.lanes ? state.side : undefined);
     const same = before?.side === this.trace.side && before.pieces.join("\n") === this.trace.pieces.join("\n");
     if (before && !same)
       Object.assign(state, { query: data.look.query, key: undefined, pinned: false, zoom: undefined, from: undefined });
@@ -121,7 +125,7 @@ class Attention {
 
   /** Parts of which a picture can be made, the whole among them. */
   pictures() {
-    const tab = VIEWS.find(([name]) => name === this.state.view)[1];
+    const tab = VIEWS.find(([name]) => name === this.state.view)?.[1] ?? "";
     return [
       ["", "everything"],
       ["plot", `${tab} alone`],
@@ -234,6 +238,7 @@ class Attention {
     this.opened = name;
     const root = make("div", `view view-${this.state.view}`);
     let module = null;
+    /** @type {Error | null} */
     let failure = null;
     try {
       module = await import(`./${name}.js`);

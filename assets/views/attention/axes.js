@@ -1,5 +1,5 @@
 // The two axes of the map: queries at the left, keys on top, as many of their pieces as can be read, and always the lit ones.
-import { make } from "../core/dom.js";
+import { make, pencil } from "../core/dom.js";
 
 const LINE = 13; // CSS pixels between two written pieces
 const TEXT = 15; // the height of a piece
@@ -17,13 +17,17 @@ export function axes(page, scroll) {
   const [top, left, place] = [make("div", "map-top"), make("div", "map-left"), make("div")];
   grid.append(corner, top, left, place);
   scroll.append(grid);
-  let shown = null; // {key, rows, cols}: what stands there
+  /** @type {{ key: string, rows: any[], cols: any[] } | null} what stands there */
+  let shown = null;
   const pointed = (event, labels) => labels.findIndex(({ element }) => element === event.target);
   for (const [axis, name] of [
     [left, "rows"],
     [top, "cols"],
   ]) {
-    const where = (event) => shown[name][pointed(event, shown[name])]?.i;
+    const where = (event) => {
+      const list = shown?.[name] ?? [];
+      return list[pointed(event, list)]?.i;
+    };
     axis.addEventListener("click", (event) => {
       const i = where(event);
       if (i !== undefined) page.go(name === "rows" ? { query: i } : { key: i });
@@ -68,8 +72,8 @@ export function axes(page, scroll) {
   };
   const mark = (row, col) => {
     for (const [list, lit] of [
-      [shown.rows, row],
-      [shown.cols, col],
+      [shown?.rows ?? [], row],
+      [shown?.cols ?? [], col],
     ]) {
       for (const { element, i, thin } of list) {
         element.classList.toggle("lit", i === lit);
@@ -116,7 +120,8 @@ function stands(page, wide) {
 }
 
 const widths = new Map(); // piece -> CSS pixels
-let pen = null;
+/** @type {CanvasRenderingContext2D | undefined} */
+let pen;
 
 /** The width of the longest piece, in the weight of a lit one. */
 export function written(pieces) {
@@ -126,7 +131,7 @@ export function written(pieces) {
 
 function width(piece) {
   if (widths.has(piece)) return widths.get(piece);
-  pen ??= document.createElement("canvas").getContext("2d");
+  pen ??= pencil(document.createElement("canvas"));
   pen.font = `600 13px ${getComputedStyle(document.body).fontFamily}`;
   widths.set(piece, pen.measureText(piece).width);
   return widths.get(piece);

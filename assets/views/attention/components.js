@@ -32,9 +32,11 @@ export function mountComponents(root, hover) {
   const light = make("div", "component-lit");
   const rows = make("div", "components");
   root.append(rows, light);
+  /** @type {{ label: number, width: number, order: number[] } | null} */
   let shown = null;
   let kept = []; // the elements of each strip
   rows.addEventListener("pointermove", (event) => {
+    if (!shown) return;
     const x = event.clientX - rows.getBoundingClientRect().left - shown.label;
     const place = Math.floor((x / shown.width) * shown.order.length);
     hover(place >= 0 && place < shown.order.length ? place : null);
@@ -53,8 +55,8 @@ export function mountComponents(root, hover) {
       data.strips.forEach((strip, i) => fill(kept[i], colours, strip, data));
     },
     mark(place) {
-      light.hidden = place === null;
-      if (place === null) return;
+      light.hidden = place === null || !shown;
+      if (place === null || !shown) return;
       const wide = shown.width / shown.order.length;
       light.style.transform = `translateX(${shown.label + place * wide}px)`;
       light.style.width = `${wide}px`;
@@ -140,8 +142,10 @@ export function mountKeys(root, emit) {
   const band = make("div", "keys-band");
   body.append(names, canvas, sums, band);
   root.append(body);
+  /** @type {{ pitch: number } | null} */
   let shown = null;
-  let cells = null;
+  /** @type {ReturnType<typeof mountCells> | undefined} */
+  let cells;
   let rows = [];
   const marked = { chosen: null, hovered: null }; // rows that have the class
   const seen = { top: 0, tall: 0 }; // of the box that scrolls: asking it would lay everything out
@@ -153,7 +157,7 @@ export function mountKeys(root, emit) {
   }).observe(root);
   const reveal = (key) => {
     awaited = seen.tall ? null : key;
-    if (!seen.tall) return;
+    if (!seen.tall || !shown) return;
     const [from, to] = [key * shown.pitch, (key + 1) * shown.pitch];
     if (from < seen.top) root.scrollTop = seen.top = from;
     else if (to > seen.top + seen.tall) root.scrollTop = seen.top = to - seen.tall;

@@ -21,6 +21,9 @@ const PHONE = 54; // of all the squares, or of the number alone
  * patterns = [{block, max}], one a head; `least` the smallest weight drawn; `only` = {query} | {key} | null keeps the curves of one
  * token. Gives {head, query, key, weight: arrays of `count`, count, left, leftShare, cut}: `left` curves with a weight above
  * 0 are not drawn, which hold `leftShare` of all the weight; `cut` is the smallest weight drawn where there were too many, else null.
+ * @param {{ block: any, max: number }[]} patterns
+ * @param {number} least
+ * @param {{ query?: number, key?: number } | null} [only]
  */
 export function choose(patterns, least, only = null) {
   const bins = new Uint32Array(BINS);
@@ -78,8 +81,12 @@ function lowest(bins) {
 /**
  * Strokes curves from x = `left` to x = `right` into `context`. `hues` are CSS colours, one a head; several heads are drawn
  * side by side within a row. `edited(curve)` says which ones an edit put there: they are dashed, and of one head in the colour `dashed`. `alone` says that they are one token's. `top` is how far the rows are scrolled, `tall` the height that is seen, CSS pixels.
+ * @param {CanvasRenderingContext2D} context
+ * @param {{ head: number, query: number, key: number, weight: number }[]} curves
+ * @param {{ hues: string[], pitch: number, left: number, right: number, top: number, tall: number, alone: boolean,
+ *   edited?: (curve: { head: number, query: number, key: number }) => boolean, dashed?: string }} seen
  */
-export function stroke(context, curves, { hues, pitch, left, right, top, tall, alone, edited = null, dashed = null }) {
+export function stroke(context, curves, { hues, pitch, left, right, top, tall, alone, edited, dashed }) {
   const full = Math.max(FULL.least, Math.min(FULL.most, pitch * FULL.share, (pitch - 2) / hues.length));
   const faint = alone ? FAINT.one : FAINT.all;
   const room = Math.max(0, pitch - full - 2);
@@ -91,7 +98,7 @@ export function stroke(context, curves, { hues, pitch, left, right, top, tall, a
     const from = (query + 0.5) * pitch - top + shift[head];
     const to = (key + 0.5) * pitch - top + shift[head];
     if (Math.max(from, to) < 0 || Math.min(from, to) > tall) continue;
-    context.strokeStyle = changed && hues.length === 1 ? dashed : hues[head];
+    context.strokeStyle = changed && dashed && hues.length === 1 ? dashed : hues[head];
     context.setLineDash(changed ? DASH : []);
     context.globalAlpha = faint + (1 - faint) * weight;
     context.lineWidth = Math.max(alone ? 1 : 0.6, full * weight);

@@ -35,7 +35,7 @@ export function frame(page) {
     title.show();
     showChips(chips, page);
     tabs.show();
-    room.setAttribute("aria-label", VIEWS.find(([name]) => name === page.state.view)[1]);
+    room.setAttribute("aria-label", VIEWS.find(([name]) => name === page.state.view)?.[1] ?? "");
   };
   return { heads: left, room, details, live, show, tip: pointed.show, notice: say };
 }

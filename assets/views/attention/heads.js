@@ -18,7 +18,8 @@ export function mount(root, page) {
   const parts = build(root, page);
   let adding = false;
   let drawn = "";
-  let grid = null;
+  /** @type {ReturnType<typeof mountGrid> | undefined} */
+  let grid;
 
   const heard = {
     head: (where) => (adding ? heard.add(where) : page.go(where)),
@@ -123,8 +124,10 @@ function measureControls(page) {
   const meaning = make("p", "meaning");
   const progress = scoring(page);
   element.append(line, progress.element, meaning);
+  /** @type {ReturnType<typeof measured>} */
   let score = null;
   slider.addEventListener("input", () => {
+    if (!score) return;
     const { low, high } = score;
     page.go({
       threshold:

@@ -6,7 +6,7 @@ import { MOST_HEADS } from "./state.js";
 import { at } from "../components/cells.js";
 import { emptied } from "../components/cells_paint.js";
 import { swatch } from "../components/picture.js";
-import { make, range } from "../core/dom.js";
+import { make, pencil, range } from "../core/dom.js";
 import { percent } from "../core/format.js";
 import { rows } from "../core/layout.js";
 import { colour } from "../core/palette.js";
@@ -22,6 +22,19 @@ export function mount(root, page) {
 }
 
 class Lines {
+  /** @type {number[][]} the heads, [layer, head] each */
+  compared;
+  /** @type {string[]} of which colour each is */
+  roles;
+  /** @type {number} CSS pixels of a row */
+  pitch;
+  /** @type {{ squares: number, tokens: number, width: number, left: number, right: number }} across, CSS pixels */
+  sizes;
+  /** @type {ReturnType<typeof column>} the queries */
+  left;
+  /** @type {ReturnType<typeof column>} the keys */
+  right;
+
   constructor(root, page) {
     this.root = root;
     this.page = page;
@@ -189,6 +202,11 @@ class Lines {
     this.heads.replaceChildren(...chips, ...this.shortcuts());
   }
 
+  /**
+   * @param {number[]} which
+   * @param {string} role
+   * @param {boolean} several
+   */
   chip([layer, head], role, several) {
     const { page } = this;
     const shown = several && layer === page.state.layer && head === page.state.head;
@@ -365,9 +383,9 @@ function fitted(canvas, width, height) {
 
 /** The width of the widest piece, CSS pixels. */
 function widest(pieces) {
-  const pen = document.createElement("canvas").getContext("2d");
-  pen.font = `600 14px ${getComputedStyle(document.body).fontFamily}`;
-  return Math.max(...pieces.map((piece) => pen.measureText(piece).width));
+  const ruler = pencil(document.createElement("canvas"));
+  ruler.font = `600 14px ${getComputedStyle(document.body).fontFamily}`;
+  return Math.max(...pieces.map((piece) => ruler.measureText(piece).width));
 }
 
 // --- a column of tokens that are pointed at and picked: one of them is in the tab order, arrow keys walk over the others ---

@@ -20,6 +20,9 @@ export function mount(root, page) {
 }
 
 class HeadMap {
+  /** @type {ReturnType<HeadMap["fitting"]>} of what is drawn */
+  size;
+
   /**
    * @param {HTMLElement} root
    * @param {import("./attention.js").Page} page
@@ -185,6 +188,7 @@ class HeadMap {
 
   hides() {
     const masked = this.masked();
+    if (!masked) return false;
     const { rows, cols } = this.page.pattern(this.page.state.layer, this.page.state.head).block;
     for (let row = 0; row < rows; row++) for (let col = 0; col < cols; col++) if (masked(row, col)) return true;
     return false;
@@ -279,7 +283,8 @@ function pictureWidth({ narrow, width }) {
 
 /** Beside the map the picture, with one row's attention laid over it patch by patch: {update()}. It stands at the end of `root` as long as there is a picture; a click on a patch picks its row. */
 function picture(page, root) {
-  let here = null; // {element, title, view}
+  /** @type {ReturnType<typeof build> | null} */
+  let here = null;
   const heard = (event, where) => {
     if (event === "pick") page.go({ query: where.row, key: undefined, pinned: false });
     else page.point(where && { row: where.row, col: null });

@@ -148,8 +148,15 @@ export class Numbers {
     return tile(head, { rows, columns, block: [high, wide] }, (part) => parts[part], shows);
   }
 
-  /** `instead` is tried where the question is refused. */
-  async fetch(kept, name, query, read, instead = null) {
+  /**
+   * `instead` is tried where the question is refused.
+   * @param {Map<string, any>} kept
+   * @param {string} name
+   * @param {any} query
+   * @param {(answer: any) => any} read
+   * @param {() => Promise<any>} [instead]
+   */
+  async fetch(kept, name, query, read, instead) {
     const { run } = this;
     kept.set(name, null);
     try {

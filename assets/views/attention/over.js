@@ -5,6 +5,7 @@ import { range } from "../core/dom.js";
 const SOURCE = "Abnar and Zuidema 2020";
 
 /** @type {Array<[id: string, label: string, definition: (page: any) => string]>} the definition is a sentence */
+/** @type {[id: string, label: string, definition: (page: any) => string][]} */
 export const MEASURES = [
   ["head", "this head", () => "The weights of this head: after the softmax, each row adds up to 1."],
   [

@@ -3,7 +3,7 @@
 import { apart, LINE, Room } from "./names.js";
 import { hues, signs, TINTS } from "./tints.js";
 import { choices } from "../components/choices.js";
-import { make, range } from "../core/dom.js";
+import { make, pencil, range } from "../core/dom.js";
 import { percent } from "../core/format.js";
 import { colour } from "../core/palette.js";
 import { Chart, literal } from "../core/plotly.js";
@@ -28,13 +28,26 @@ const CONFIG = {
   modeBarButtons: [["zoom2d", "pan2d", "resetScale2d"], ["toImage"]],
   toImageButtonOptions: { format: "svg", filename: "loupe-points", scale: 1 },
 };
-const pen = document.createElement("canvas").getContext("2d");
+const ruler = pencil(document.createElement("canvas"));
 
 export function mount(root, page) {
   return new Points(root, page);
 }
 
+/** @typedef {import("../core/store.js").Answers["points"]["arrays"]} Plane */
+
 class Points {
+  /** @type {{ x: number[], y: number[] }} from where to where the plane is seen */
+  view;
+  /** @type {number[][]} where the points stand in the chart */
+  pixels;
+  /** @type {(i: number) => string} */
+  hue;
+  /** @type {{ i: number, box: number[] }[]} of points that are not read */
+  names;
+  /** @type {{ points: number[], boxes: number[][] }} of the chosen row and the keys that it reads */
+  first;
+
   /**
    * @param {HTMLElement} root
    * @param {import("./attention.js").Page} page
@@ -42,6 +55,7 @@ class Points {
   constructor(root, page) {
     this.page = page;
     this.turn = 0;
+    /** @type {Plane | null} */
     this.answer = null;
     root.classList.add("points-of");
     this.how = choices("projection", WAYS, (how) => page.go({ how: how === "pca" ? undefined : how }));
@@ -95,7 +109,8 @@ class Points {
 
   /** @returns {number[]} x and y of a point in the plane */
   place(i) {
-    const [{ data }, at] = i < this.queries ? [this.answer.queries, i] : [this.answer.keys, i - this.queries];
+    const { queries, keys } = /** @type {Plane} */ (this.answer);
+    const [{ data }, at] = i < this.queries ? [queries, i] : [keys, i - this.queries];
     return [data[2 * at], data[2 * at + 1]];
   }
 
@@ -386,13 +401,15 @@ class Points {
     const inside = range(0, this.count).filter((i) => room.holds([...this.pixels[i], ...this.pixels[i]]));
     return inside
       .filter((_, n) => n % Math.ceil(inside.length / TRIED) === 0)
-      .map((i) => ({ i, box: room.find(this.pixels[i], this.wide(this.piece(i), 400)) }))
-      .filter(({ box }) => box);
+      .flatMap((i) => {
+        const box = room.find(this.pixels[i], this.wide(this.piece(i), 400));
+        return box ? [{ i, box }] : [];
+      });
   }
 
   wide(text, weight) {
-    pen.font = `${weight} 13px ${this.font}`;
-    return pen.measureText(text).width;
+    ruler.font = `${weight} 13px ${this.font}`;
+    return ruler.measureText(text).width;
   }
 
   /** Hides the names that those of the chosen row cover, and shows all others again. */

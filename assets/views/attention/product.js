@@ -21,6 +21,11 @@ export function mount(root, page) {
 }
 
 class Product {
+  /** @type {ReturnType<Product["products"]>} */
+  found;
+  /** @type {ReturnType<typeof legend>} what the colours of the products mean */
+  ramp;
+
   constructor(root, page) {
     this.root = root;
     this.page = page;
@@ -246,7 +251,7 @@ class Product {
     const said = [];
     if (this.found.stages.q.some((hook) => hook.endsWith("_norm.out")))
       said.push("Queries and keys are normalised before they meet (QK norm).");
-    if (this.found.stages.q.at(-1).endsWith("_rotated"))
+    if (this.found.stages.q.at(-1)?.endsWith("_rotated"))
       said.push(
         "Both are turned by their positions (RoPE): the scores are made of the turned ones, the others stand above them, paler.",
       );

@@ -33,6 +33,11 @@ export function mount(root, page) {
 }
 
 class Steps {
+  /** @type {ReturnType<Steps["sizes"]>} */
+  scale;
+  /** @type {any[]} the steps */
+  list;
+
   /**
    * @param {HTMLElement} root
    * @param {import("./attention.js").Page} page

@@ -34,6 +34,17 @@ export function mount(root, page) {
 }
 
 class Over {
+  /** @type {"in" | "out"} whether the chosen token looks, or is looked at */
+  way;
+  /** @type {any[]} {view, data} each */
+  texts;
+  /** @type {ReturnType<typeof mountPicture> | null} */
+  picture;
+  /** @type {ReturnType<typeof legible>} */
+  inks;
+  /** @type {(weight: number) => string} */
+  spelled;
+
   /**
    * @param {HTMLElement} root
    * @param {import("./attention.js").Page} page
@@ -237,7 +248,7 @@ class Over {
 
   paint() {
     this.body.querySelector(".over-picture").classList.toggle("of-key", this.way === "in");
-    this.picture.update(this.pictureData());
+    this.picture?.update(this.pictureData());
     this.body.querySelector(".over-picture canvas").setAttribute("aria-label", this.sentence());
   }
 
@@ -386,9 +397,7 @@ function mountRange(page) {
 /** data = {pattern, count} of the server's answer; `show` draws them. */
 function mountAverage(root, page) {
   root.classList.add("average");
-  let answer = null;
-  const draw = (next) => {
-    answer = next;
+  const draw = (answer) => {
     const [rows, cols] = answer.pattern.shape;
     const block = { data: answer.pattern.data, offset: 0, stride: cols, rows, cols };
     const pitch = Math.floor(
@@ -408,7 +417,7 @@ function mountAverage(root, page) {
       label: `attention from ${rows} positions to ${cols}, averaged`,
     };
     root.replaceChildren(cells); // where the colours are
-    mountCells(cells, data, (event, where) => event === "hover" && said(block, where));
+    mountCells(cells, data, (event, where) => event === "hover" && said(answer, block, where));
     const numbers = (name, text, role) => {
       const column = make("div", `numbers ${role}`);
       for (const row of range(0, rows)) column.append(make("span", "", row % every ? "" : text(row)));
@@ -427,7 +436,7 @@ function mountAverage(root, page) {
       numbers(page.trace.grid ? "pictures" : "texts", (row) => answer.count.data[row].toLocaleString("en"), "counts"),
     );
   };
-  const said = (block, where) => {
+  const said = (answer, block, where) => {
     if (!where) return page.tip(null);
     const texts = answer.count.data[where.row].toLocaleString("en");
     page.tip(

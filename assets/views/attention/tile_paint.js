@@ -86,7 +86,7 @@ export class Painter {
       }
     }
     const canvas = new OffscreenCanvas(block.cols, block.rows);
-    canvas.getContext("2d").putImageData(image, 0, 0);
+    canvas.getContext("2d")?.putImageData(image, 0, 0);
     return canvas;
   }
 }

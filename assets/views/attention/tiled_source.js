@@ -173,6 +173,9 @@ export class TiledSource {
  * patterns, and come together; the positional share is of many other texts, so that of it a layer takes several questions.
  */
 class Scoring {
+  /** @type {Map<string, any>} stack and kind of score -> {done, steps, scored: layers, going} */
+  known;
+
   constructor(page) {
     this.page = page;
   }
@@ -186,7 +189,7 @@ class Scoring {
         arrays[named(side, key)] ??= { data: new Float32Array(model.layers * model.heads).fill(NaN) };
     }
     this.data = data;
-    this.known = new Map(); // stack and kind of score -> {done, steps, scored: layers, going}
+    this.known = new Map();
   }
 
   stop() {

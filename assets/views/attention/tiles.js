@@ -25,6 +25,11 @@ export function mount(root, page) {
 }
 
 export class TileMap {
+  /** @type {{ high: number, wide: number }} how many weights a cell stands for, down and across */
+  wanted;
+  /** @type {{ rows: number, cols: number, wide: number, tall: number, width: number, height: number, beside: number }} all of it in view */
+  rest;
+
   constructor(root, page) {
     this.root = root;
     this.page = page;

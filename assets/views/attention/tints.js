@@ -12,13 +12,16 @@ export const TINTS = [
   ["kind", "kind of token"],
 ];
 
-/** i -> the colour of point i, of all queries and then all keys; `texts` are the {pieces, special} of both. */
+/**
+ * i -> the colour of point i, of all queries and then all keys; `texts` are the {pieces, special} of both.
+ * @returns {(i: number) => string}
+ */
 export function hues(root, tint, texts) {
   const first = texts[0].pieces.length;
   if (tint === "kind") {
     const kinds = texts.map(sorted);
     const roles = new Map(KINDS.map(([kind, , role]) => [kind, colour(root, role)]));
-    return (i) => roles.get(i < first ? kinds[0][i] : kinds[1][i - first]);
+    return (i) => roles.get(i < first ? kinds[0][i] : kinds[1][i - first]) ?? "";
   }
   if (tint === "role") {
     const [query, key] = ["query", "key"].map((role) => colour(root, role));

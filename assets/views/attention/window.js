@@ -47,11 +47,15 @@ class WindowTrace extends Trace {
     return /\.(k|v|k_norm\.out|k_rotated)$/.test(name) ? this.keyPieces : this.pieces;
   }
 
-  /** Of the one head that is here, whichever is asked for; a pattern there is of every head beside it. */
+  /**
+   * Of the one head that is here, whichever is asked for; a pattern there is of every head beside it.
+   * @param {string} name
+   * @param {number | null} [head]
+   */
   block(name, head) {
     if (name.endsWith(".pattern")) return super.block(name, head);
     const { data, shape } = this.array(name);
-    const [rows, cols] = this.isSquare(name) ? shape.slice(1) : [shape[0], shape.at(-1)];
+    const [rows, cols] = this.isSquare(name) ? shape.slice(1) : [shape[0], shape[shape.length - 1]];
     return { data, offset: 0, stride: cols, rows, cols };
   }
 
@@ -99,11 +103,15 @@ export function mount(root, page, module) {
 }
 
 class Windowed {
+  /** @type {WindowTrace} what is here */
+  trace;
+
   constructor(root, page, module) {
     this.root = root;
     this.page = page;
     this.module = module;
     this.view = null;
+    /** @type {string | null} */
     this.wanted = "";
     root.classList.add("windowed");
     root.loupe = this; // for tests: the numbers behind the picture

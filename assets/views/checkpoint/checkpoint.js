@@ -22,6 +22,9 @@ export function mount(root, data) {
 }
 
 class Card {
+  /** @type {ReturnType<typeof counted>} */
+  blocks;
+
   constructor(root) {
     this.element = make("div", "card");
     root.append(this.element);

@@ -87,6 +87,7 @@ class Beside {
   async open(name) {
     this.opened = name;
     let module = null;
+    /** @type {Error | null} */
     let failure = null;
     try {
       module = await MODULES[name]();

@@ -179,7 +179,8 @@ function differences(lab, letter, { max, blank, differs }) {
 
 /** What a model of pictures reads, with the shown row's attention laid over it. */
 function pictures(lab, letter, root) {
-  let view = null;
+  /** @type {ReturnType<typeof mountPicture> | undefined} */
+  let view;
   let drawn = ""; // the rows that are drawn, and of what
   const said = make("p", "picture-note");
   const data = () => {

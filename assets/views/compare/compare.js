@@ -25,14 +25,22 @@ export function mount(root, data, emit) {
 }
 
 class Compare extends Cursor {
+  /** @type {ReturnType<typeof frame>} */
+  parts;
+  /** @type {ReturnType<typeof mountPointed>} */
+  pointed;
+  /** @type {ReturnType<typeof mountBeside>} */
+  beside;
+  /** @type {any[]} what stands below, of two runs */
+  panels;
+
   constructor(root, emit) {
     super();
     this.emit = emit;
     this.element = make("div", "attention compare");
     this.element.loupe = this; // for tests: the numbers behind the picture
     root.append(this.element);
-    /** @type {Cursor["state"]} */
-    this.state = restore(address.read());
+    this.state = /** @type {Cursor["state"]} */ (restore(address.read()));
     this.hover = null;
     this.edition = 0; // grows with everything that makes every picture another one: data, attention, width, theme
     this.resize = new ResizeObserver(() => this.element.clientWidth !== this.across && this.data && this.measure());

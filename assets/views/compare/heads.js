@@ -17,7 +17,8 @@ export function mount(root, lab) {
   const place = make("div");
   const colours = make("div");
   root.append(title, about, waiting, place, colours);
-  let grid = null;
+  /** @type {ReturnType<typeof mountGrid> | undefined} */
+  let grid;
   let drawn = "";
   let most = 1; // the largest difference of all heads
   let kept = new Map(); // head -> its block, of what is drawn

@@ -14,6 +14,9 @@ const STRIPE = 5; // CSS pixels between the stripes of what has no partner
  * A map in `root`: {room(data), update(data, wide, pitch), mark(row, col, picked), reveal(row, col)}. `heard` gets "hover" and "pick" with {row, col} (either may be
  * null for an axis). data = {rows, cols: [{label, special}], block, role, scale, max, hidden, edited, blank: {rows, cols}, edition, width, label, written}:
  * `written` {as, block?, max?} says what stands in cells that have room for it.
+ * @param {HTMLElement} root
+ * @param {(event: string, where: any) => void} heard
+ * @param {string[][] | null} [corner] what the axes are: [text, class], of the keys and of the queries
  */
 export function map(root, heard, corner = null) {
   const scroll = make("div", "map-scroll");
@@ -34,8 +37,10 @@ export function map(root, heard, corner = null) {
   const around = axes(page, scroll);
   if (corner)
     scroll.querySelector(".map-corner").replaceChildren(...corner.map(([text, role]) => make("span", role, text)));
-  let cells = null;
-  let size = null;
+  /** @type {ReturnType<typeof matrix.mount> | undefined} */
+  let cells;
+  /** @type {{ wide: number, width: number, pitch: number, height: number } | undefined} */
+  let size;
   scroll.addEventListener("keydown", (event) => {
     const step = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key];
     if (!step) return;

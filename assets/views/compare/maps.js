@@ -76,7 +76,7 @@ export class Maps {
     this.grid.style.gridTemplateColumns = shares.map((share) => `minmax(0, ${share}fr)`).join(" ");
     this.grid.querySelector(".none")?.toggleAttribute("hidden", lab.narrow);
     const unit = (lab.across - GAP * (columns - 1)) / shares.reduce((sum, share) => sum + share, 0);
-    this.draw((place) => Math.floor(unit * (place.differs ? shares.at(-1) : 1)));
+    this.draw((place) => Math.floor(unit * (place.differs ? (shares.at(-1) ?? 1) : 1)));
   }
 
   build() {

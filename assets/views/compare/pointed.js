@@ -54,7 +54,7 @@ function spoken(lab) {
       said.push(item(`${letter} − A`, "…", "more"));
       continue;
     }
-    const gap = sums && sums[1] - sums[0];
+    const gap = sums ? sums[1] - sums[0] : 0;
     const several = sums && [r, c].some(({ first, second }) => first.length > 1 || second.length > 1);
     const summed = several ? `, tokens together (${sums.map(percent).join(" and ")}),` : "";
     said.push(item(`${letter} − A${summed}`, sums ? `${gap < 0 ? "−" : "+"}${points(gap)}` : "no partner", "more"));

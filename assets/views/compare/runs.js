@@ -4,13 +4,19 @@ import { merge } from "./merge.js";
 import { request } from "../core/store.js";
 import { Trace } from "../core/trace.js";
 
+/**
+ * @typedef {ReturnType<typeof import("./state.js").restore>} Restored
+ * @typedef {Omit<Restored, "attention" | "cursor"> & { attention: string, cursor: Place, moved?: boolean }} State
+ * @typedef {{ letter: string, row: number, col: number }} Place
+ */
+
 /** What the shell holds, and calls to be drawn anew. */
 export class Runs {
   /** @type {any} payload of views/compare/compare.py */
   data;
-  /** @type {ReturnType<typeof import("./state.js").restore> & { moved?: boolean }} what is looked at */
+  /** @type {State} what is looked at, put inside what the runs have */
   state;
-  /** @type {{ letter: string, row: number, col: number } | null} the cell under the pointer */
+  /** @type {Place | null} the cell under the pointer */
   hover = null;
   /** @type {any[]} the runs, each with the stack that is looked at */
   sides;
@@ -188,8 +194,12 @@ export function matrixOf({ data, shape }) {
   return { data, offset: 0, stride: shape[1], rows: shape[0], cols: shape[1] };
 }
 
-/** The column of a row's largest element; null where no element is a number. */
+/**
+ * The column of a row's largest element; null where no element is a number.
+ * @returns {number | null}
+ */
 export function strongest(block, row) {
+  /** @type {number | null} */
   let best = null;
   for (let col = 0; col < block.cols; col++) {
     const value = at(block, row, col);

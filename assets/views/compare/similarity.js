@@ -29,6 +29,7 @@ export function mount(root, lab) {
     return { value, chip };
   });
   root.append(title, about, over, alike);
+  /** @type {ReturnType<typeof import("./runs.js").matrixOf> | null} */
   let block = null;
   let drawn = {}; // the block and the edition that are drawn
   let lines = []; // {row, col, button} of the best matches
@@ -55,6 +56,7 @@ export function mount(root, lab) {
     lab.go({ layer, head, other: named(col, lab.state.beside) });
   };
   const step = ({ row, col }) => {
+    if (!block) return;
     const [r, c] = here();
     choose(Math.max(0, Math.min(block.rows - 1, r + row)), Math.max(0, Math.min(block.cols - 1, c + col)));
   };
@@ -86,9 +88,9 @@ export function mount(root, lab) {
       over.hidden = !lab.described(beside);
       chips[1].chip.textContent = `on 24 other ${lab.side("A").trace.grid ? "pictures" : "texts"}`;
       for (const { value, chip } of chips) chip.setAttribute("aria-pressed", String(value === lab.state.over));
-      if (!known) return;
+      if (!block || !known) return;
       if (block !== drawn.block || lab.edition !== drawn.edition) {
-        draw();
+        draw(block);
         lines = best(block).map((found) => line(found));
         matches.replaceChildren(...lines.map(({ button }) => button));
         drawn = { block, edition: lab.edition };
@@ -100,7 +102,8 @@ export function mount(root, lab) {
     destroy: () => root.replaceChildren(),
   };
 
-  function draw() {
+  /** @param {ReturnType<typeof import("./runs.js").matrixOf>} block */
+  function draw(block) {
     const { beside } = lab.state;
     const values = block.data.filter((x) => !Number.isNaN(x));
     const low = values.reduce((least, x) => Math.min(least, x), 1);

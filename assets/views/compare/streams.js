@@ -18,10 +18,14 @@ export function mount(root, lab) {
   const colours = make("div");
   root.append(title, about, box, colours);
   let drawn = "";
-  let shown = null; // {block, cosine, entries, at: entry of a cell, per: entries of a row}
+  /**
+   * `at` gives the entry of a cell, `per` is how many entries are in a row.
+   * @type {{ block: any, cosine: any, entries: any[], at: (row: number, col: number) => number, per: number } | null}
+   */
+  let shown = null;
   const heard = (event, where) => {
     if (event === "step") return;
-    const entry = where && where.row !== null ? shown.at(where.row, where.col ?? 0) : null;
+    const entry = shown && where && where.row !== null ? shown.at(where.row, where.col ?? 0) : null;
     if (event === "pick" && entry !== null)
       lab.go({
         cursor: {
@@ -33,7 +37,7 @@ export function mount(root, lab) {
     if (event !== "hover") return;
     const { row, col } = where ?? { row: null, col: null };
     lab.point(where && { ...lab.unmerged(lab.state.beside, { row: entry, col: null }), col: null });
-    if (row === null || col === null) return lab.tip(null);
+    if (!shown || entry === null || row === null || col === null) return lab.tip(null);
     const value = at(shown.block, row, col);
     const called =
       shown.per === 1

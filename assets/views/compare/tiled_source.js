@@ -14,6 +14,10 @@ const NOTHING = { block: { data: new Uint8Array(1), offset: 0, stride: 1, rows: 
 
 export class TiledSource {
   tiled = true;
+  /** @type {Map<string, any>} question about every block of a pair -> what `layers` gives */
+  collected;
+  /** @type {Map<string, any>} question about a pair -> answer, or a sentence, or null while it is on its way */
+  answers;
 
   constructor(lab) {
     this.lab = lab;
@@ -26,8 +30,8 @@ export class TiledSource {
     this.clear();
     this.data = data;
     this.runs = new Map();
-    this.collected = new Map(); // question about every block of a pair -> what `layers` gives
-    this.answers = new Map(); // question about a pair -> answer, or a sentence, or null while it is on its way
+    this.collected = new Map();
+    this.answers = new Map();
   }
 
   stop() {

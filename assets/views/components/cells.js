@@ -8,6 +8,8 @@ import { canvas as unused } from "./cells_spare.js";
 export { extent, largest } from "../core/cells_extent.js";
 export { paint } from "./cells_paint.js";
 
+/** @typedef {{ row: number, col: number }} Where */
+
 /** Element (r, c) of a block. */
 export function at(block, r, c) {
   return block.data[block.offset + r * block.stride + c];
@@ -53,14 +55,16 @@ export function mountCells(root, data, emit) {
       canvas.setAttribute("aria-label", next.label);
       paint(canvas, root, next);
     },
+    /** @param {{ picked?: Where | null, lit?: number | null, row?: number | null }} marks */
     mark({ picked = null, lit = null, row = null }) {
       const { block, width, pitch, height } = shown;
       const wide = width / block.cols;
       const gap = (pitch - height) / 2;
-      show(line, row !== null && row < block.rows, 0, row * pitch, width, pitch);
-      show(column, lit !== null && lit < block.cols, lit * wide, 0, wide, pitch * block.rows);
       const least = Math.max(wide, 5);
-      show(cell, picked, picked?.col * wide - (least - wide) / 2, picked?.row * pitch + gap - 1, least, height + 2);
+      const { row: r, col: c } = picked ?? { row: 0, col: 0 };
+      show(line, row !== null && row < block.rows, 0, (row ?? 0) * pitch, width, pitch);
+      show(column, lit !== null && lit < block.cols, (lit ?? 0) * wide, 0, wide, pitch * block.rows);
+      show(cell, picked, c * wide - (least - wide) / 2, r * pitch + gap - 1, least, height + 2);
     },
     destroy() {
       root.replaceChildren();

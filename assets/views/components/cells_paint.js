@@ -5,6 +5,7 @@ import { css, ramp, STEPS } from "../core/palette.js";
 const APART_FROM = 7; // CSS pixels: cells at least this wide are drawn apart, narrower ones side by side
 const ROUND = { from: 12, most: 1200 }; // wide and few enough for round corners, which cost a path a cell
 const FAINT = 40; // the step of the ramp in which a hidden cell's dot is drawn
+/** @type {OffscreenCanvas | null} */
 let scratch = null; // one pixel a cell, and reused: a canvas costs more than what is drawn on it
 
 /** Paints a block (see mountCells of cells.js for what is given); also used for thumbnails, which nobody points at. */
@@ -110,6 +111,6 @@ function pixelled(image) {
       Math.max(image.height, scratch?.height ?? 0),
     );
   }
-  scratch.getContext("2d").putImageData(image, 0, 0);
+  scratch.getContext("2d")?.putImageData(image, 0, 0);
   return scratch;
 }

@@ -1,4 +1,5 @@
 // Attention as lines: from every key's row to the query's, thickness and opacity by weight.
+import { pencil } from "../core/dom.js";
 import { colour } from "../core/palette.js";
 
 const FULL = 5; // CSS pixels of a weight of 1
@@ -16,7 +17,7 @@ export function mount(root, data) {
       canvas.height = tall * dpr;
       canvas.style.width = `${width}px`;
       canvas.style.height = `${tall}px`;
-      const context = canvas.getContext("2d");
+      const context = pencil(canvas);
       context.scale(dpr, dpr);
       context.strokeStyle = colour(root, "attention");
       const end = (query + 0.5) * pitch;

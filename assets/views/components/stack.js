@@ -1,6 +1,6 @@
 // One stack of a transformer as a drawing: the residual stream runs upward, and what is added to it branches off and
 // comes back at a plus. Everything is placed from the bottom; a mirrored stack has its stream on the right.
-import { range } from "../core/dom.js";
+import { pencil, range } from "../core/dom.js";
 
 const NS = "http://www.w3.org/2000/svg";
 const TRUNK = 45; // where the stream runs
@@ -14,14 +14,15 @@ const CELLS = 6; // of a mask's picture, a side
 const LINE = 19;
 const MONO = 0.61; // width of a character of the monospace, in its size
 
-const canvas = document.createElement("canvas").getContext("2d");
+const ruler = pencil(document.createElement("canvas"));
 
 /** Width in CSS pixels of a text in the page's sans. */
 function measure(text, size, weight = 400) {
-  canvas.font = `${weight} ${size}px Inter, system-ui, "Segoe UI", Roboto, Arial, sans-serif`;
-  return canvas.measureText(text).width;
+  ruler.font = `${weight} ${size}px Inter, system-ui, "Segoe UI", Roboto, Arial, sans-serif`;
+  return ruler.measureText(text).width;
 }
 
+/** @param {string | null} [text] */
 export function svg(tag, attributes = {}, text = null) {
   const element = document.createElementNS(NS, tag);
   for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);

@@ -6,19 +6,21 @@ const TALLEST = 240; // CSS pixels; a longer text is scrolled
 const ECHOES = 50; // of what was told may still come back
 const HINT = "Shift + Enter begins a new line";
 
-let [lines, mounted] = [null, 0]; // one for all: while pages turn, or Streamlit draws anew, two are mounted for a moment
+/** @type {TextLines | null} */
+let lines = null;
+let mounted = 0; // one for all: while pages turn, or Streamlit draws anew, two are mounted for a moment
 
 /** data.fields: the name of each field, with its text where that has several lines, else "". Nothing is drawn in `root`. */
 export function mount(root, data) {
   root.className = ""; // no view, for whoever looks for one
   mounted++;
-  lines ??= new TextLines();
-  lines.update(data);
+  const shared = (lines ??= new TextLines());
+  shared.update(data);
   return {
-    update: (next) => lines.update(next),
+    update: (next) => shared.update(next),
     destroy: () => {
       if (--mounted) return;
-      lines.destroy();
+      shared.destroy();
       lines = null;
     },
   };

@@ -17,7 +17,7 @@ export function mount(root, data, emit) {
   root.addEventListener("click", (event) => rowOf(event) >= 0 && emit("pick", { row: rowOf(event) }));
 
   const view = {
-    update({ pieces, ids, pitch, special = [], drawn = null, painted = null }) {
+    update({ pieces, ids, pitch, special = [], drawn, painted }) {
       rows = pieces.map((piece, i) => {
         const row = document.createElement("div");
         row.className = "token";

@@ -10,6 +10,7 @@ const FIRST_PATIENCE = 5000; // ms before open questions are asked again; double
 const LAST_PATIENCE = 60000;
 
 const routes = new WeakMap(); // parentElement -> the courier that stands there
+/** @type {any} */
 let newest = null; // the courier of this page
 let path = location.pathname; // of the page that the newest courier stands on
 
@@ -146,7 +147,7 @@ addEventListener(
     event.preventDefault();
     event.stopImmediatePropagation();
     setTimeout(() => {
-      const same = () => document.querySelector(`a[href="${CSS.escape(link.getAttribute("href"))}"]`); // drawn anew
+      const same = () => document.querySelector(`a[href="${CSS.escape(link.getAttribute("href") ?? "")}"]`); // drawn anew
       (link.isConnected ? link : same())?.dispatchEvent(new MouseEvent("click", event));
     }, unsent());
   },

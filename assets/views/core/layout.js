@@ -1,4 +1,5 @@
 // How wide everything is: one number in (the width of the page), pixel widths out.
+import { pencil } from "./dom.js";
 
 export const NARROW = 800; // below this the flow runs downward
 
@@ -122,9 +123,9 @@ function titleWidths(tight) {
 
 /** Measures texts of one line in a font of the page, CSS pixels. */
 function textWidths(font) {
-  const pen = document.createElement("canvas").getContext("2d");
-  pen.font = `${font} ${getComputedStyle(document.body).fontFamily}`;
-  return (text) => pen.measureText(text).width;
+  const ruler = pencil(document.createElement("canvas"));
+  ruler.font = `${font} ${getComputedStyle(document.body).fontFamily}`;
+  return (text) => ruler.measureText(text).width;
 }
 
 /** A phone's width: every panel as wide as the page allows beside its row labels. */

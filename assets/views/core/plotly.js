@@ -1,7 +1,8 @@
 // plotly.js inside a view, for a chart along which a cursor moves without a message to the server. The library is a file of the pinned
 // Python package, loaded when the first chart comes to be drawn; a file that works alone carries it.
 
-let library = null; // Promise
+/** @type {Promise<any> | null} */
+let library = null;
 
 /**
  * Loads plotly.js once.

@@ -1,4 +1,5 @@
 // Light or dark is decided where the colours come from: the background that Streamlit (or an exported page) has set.
+import { pencil } from "./dom.js";
 
 /**
  * Sets data-theme="light" or "dark" on the root of a view, by which tokens.json's CSS variables are chosen,
@@ -20,7 +21,7 @@ function isDark(colour) {
 
 /** Any CSS colour as [red, green, blue] in 0..1: painted on one pixel, because the browser knows them all. */
 function channels(colour) {
-  const context = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
+  const context = pencil(document.createElement("canvas"), { willReadFrequently: true });
   context.fillStyle = colour;
   context.fillRect(0, 0, 1, 1);
   return Array.from(context.getImageData(0, 0, 1, 1).data.subarray(0, 3), (byte) => byte / 255);

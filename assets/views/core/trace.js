@@ -11,13 +11,19 @@ export class Trace {
   pieces;
   /** @type {boolean[]} which of them are special */
   special;
+  /** @type {Record<number, string>} what the candidates of the head are called */
+  names;
   /** @type {{ rows: number, cols: number } | null} of the patches of a picture */
   grid;
   /** @type {number} blocks and heads whose arithmetic one answer holds */
   together;
 
-  /** `data` is a decoded payload of views/walkthrough or views/attention, `side` the stack: "encoder", "decoder" or "". */
-  constructor(data, side = Object.keys(data.lanes).at(-1)) {
+  /**
+   * `data` is a decoded payload of views/walkthrough or views/attention, `side` the stack: "encoder", "decoder" or "".
+   * @param {any} data
+   * @param {string} [side] the last one where none is said
+   */
+  constructor(data, side = Object.keys(data.lanes).at(-1) ?? "") {
     const lane = data.lanes[side];
     Object.assign(this, data, lane); // trace, reads, names, sampled, edited, notice, ...; pieces, ids, hooks, grid, ...
     this.model = { ...data.model, ...lane.model };
@@ -90,13 +96,17 @@ export class Trace {
     return this.reads === "answer" ? 2 : 1;
   }
 
-  /** A hook as rows x columns (see cells.js): `head` picks one where the hook has heads, null flattens them. */
+  /**
+   * A hook as rows x columns (see cells.js): `head` picks one where the hook has heads, null flattens them.
+   * @param {string} name
+   * @param {number | null} [head]
+   */
   block(name, head = null) {
     const { data, shape } = this.array(name);
     if (shape.length === 2) return { data, offset: 0, stride: shape[1], rows: shape[0], cols: shape[1] };
     if (this.isSquare(name)) {
       const [, rows, cols] = shape;
-      return { data, offset: head * rows * cols, stride: cols, rows, cols };
+      return { data, offset: (head ?? 0) * rows * cols, stride: cols, rows, cols };
     }
     const [rows, heads, width] = shape; // pos head d_head
     if (head === null) return { data, offset: 0, stride: heads * width, rows, cols: heads * width };
@@ -122,7 +132,12 @@ export class Trace {
     return { block: { data, offset: (layer * heads + head) * rows * cols, stride: cols, rows, cols }, max: 255 };
   }
 
-  /** Row `pos` of a block as an array view. */
+  /**
+   * Row `pos` of a block as an array view.
+   * @param {string} name
+   * @param {number} pos
+   * @param {number | null} [head]
+   */
   row(name, pos, head = null) {
     if (name === "embed.sum") return this.embedded(pos);
     const { data, offset, stride, cols } = this.block(name, head);
@@ -130,6 +145,12 @@ export class Trace {
     return data.subarray(start, start + cols);
   }
 
+  /**
+   * @param {string} name
+   * @param {number} pos
+   * @param {number} index
+   * @param {number | null} [head]
+   */
   element(name, pos, index, head = null) {
     return this.row(name, pos, head)[index];
   }

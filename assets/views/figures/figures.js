@@ -61,13 +61,14 @@ function cells(element, emit) {
   const grid = make("div", "grid");
   grid.append(names, place, columns);
   element.append(grid, readout);
-  let canvas = null;
-  let shown = null;
+  /** @type {ReturnType<typeof mountCells> | undefined} */
+  let canvas;
+  let shown;
 
   const read = (where) => {
     const picked = shown.data.picked;
     const [row, col] = where ? [where.row, where.col] : (picked ?? []);
-    canvas.mark({ picked: picked && { row: picked[0], col: picked[1] }, lit: where?.col ?? null });
+    canvas?.mark({ picked: picked && { row: picked[0], col: picked[1] }, lit: where?.col ?? null });
     readout.textContent = row === undefined ? "" : sentence(shown.data, row, col);
   };
   const said = (event, where) => {
@@ -162,7 +163,8 @@ function tokens(element, emit) {
 
 /** Patterns of attention as thumbnails, layers down, heads across. */
 function heads(element, emit) {
-  let grid = null;
+  /** @type {ReturnType<typeof mountHeads> | undefined} */
+  let grid;
   return ({ arrays, picked }) => {
     const { data: values, shape } = arrays.values;
     const [layers, count, rows, cols] = shape;
@@ -175,7 +177,7 @@ function heads(element, emit) {
     const next = { layers, heads: count, side, pattern, layer: picked?.[0] ?? -1, head: picked?.[1] ?? -1 };
     if (grid) return grid.update(next);
     grid = mountHeads(element.appendChild(make("div")), next, (event, { layer, head }) => {
-      grid.mark({ layer, head });
+      grid?.mark({ layer, head });
       emit("pick", [layer, head]);
     });
   };
@@ -183,7 +185,8 @@ function heads(element, emit) {
 
 /** Probabilities, the first on top. */
 function bars(element, emit) {
-  let list = null;
+  /** @type {ReturnType<typeof mountBars> | undefined} */
+  let list;
   return ({ rows, arrays, picked }) => {
     const entries = rows.map((piece, id) => ({
       piece,

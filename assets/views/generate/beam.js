@@ -12,6 +12,9 @@ export function mount(room, page) {
 }
 
 class Beam {
+  /** @type {Coming} the search that is asked for */
+  run;
+
   constructor(room, page) {
     this.page = page;
     this.room = room;

@@ -12,6 +12,17 @@ const SPREAD = 250; // ms over which steps that come together are shown, one aft
 
 /** `on` = {pick(node), hover(node | null)}; `face(node)` draws a token. */
 export class TreePicture {
+  /** @type {{ node: number, gap: number }} CSS pixels across */
+  size;
+  /** @type {number} where the path of greedy begins that is not in the beam */
+  lane;
+  /** @type {{ place: HTMLElement, edges: SVGElement }[]} one a step */
+  columns;
+  /** @type {Map<string, any>} key of a node -> its button */
+  drawn;
+  /** @type {Map<string, any>} key of a node -> the line that leads to it */
+  joints;
+
   constructor(page, on, face) {
     this.page = page;
     this.on = on;
@@ -263,7 +274,7 @@ export function searchOf(answer) {
     key: `${at("step", i) + 1}:${at("rank", i)}`,
     step: at("step", i),
     rank: at("rank", i),
-    parent: null,
+    parent: /** @type {Record<string, any> | null} */ (null),
     id,
     piece: answer.pieces[id],
     text: answer.said[i],

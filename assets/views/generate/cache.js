@@ -9,6 +9,11 @@ export function mount(room, page) {
 }
 
 class Cache {
+  /** @type {CacheGrid} */
+  grid;
+  /** @type {CacheGrid} what a decoder keeps of its source */
+  cross;
+
   constructor(room, page) {
     this.page = page;
     this.room = room;
@@ -260,6 +265,13 @@ const BUNCH = 32; // positions for which the width of a cell stays as it is
 
 /** `look(cell | null)` is told what the pointer or the arrow keys stand on. */
 class CacheGrid {
+  /** @type {number} CSS pixels of a position */
+  across;
+  /** @type {number} CSS pixels of a head */
+  down;
+  /** @type {{ k: number, v: number }} the longest of what is there */
+  ends;
+
   constructor(page, look) {
     this.page = page;
     this.look = look;

@@ -31,6 +31,9 @@ export function mount(root, data, emit) {
 }
 
 class Generate {
+  /** @type {ReturnType<typeof bubble>} */
+  pointed;
+
   constructor(root, emit) {
     this.emit = emit;
     this.interrupts = 0;
@@ -122,7 +125,9 @@ class Generate {
   /** Draws what the component has of a tab; what was there before stays until the module is here. */
   async open(name) {
     this.opened = name;
+    /** @type {{ mount: (root: HTMLElement, page: any) => any } | null} */
     let module = null;
+    /** @type {Error | null} */
     let failure = null;
     try {
       module = await VIEWS[name]?.[1]();
@@ -298,7 +303,8 @@ class Generate {
   }
 
   /** The question that each table of take.matrices answers: that of the open tab as it is looked at, of the others as they open. */
-  tables({ tab = null, tables = {} }) {
+  /** @param {{ tab?: any, tables?: Record<string, any> }} asks */
+  tables({ tab, tables = {} }) {
     const { written, data } = this;
     const begun = { begun: written };
     return {

@@ -54,7 +54,8 @@ export class Run {
     this.asking = new Asking(page);
     this.active = false;
     this.told = "";
-    this.speed = null; // {tokens, seconds} of the engine
+    /** @type {{ tokens: number, seconds: number } | null} of the engine */
+    this.speed = null;
   }
 
   /** Goes on behind the token `from` of the tree; `shift` draws with another seed. */
@@ -87,7 +88,7 @@ export class Run {
   /** A part that does not follow what stands there was asked for before a rerun of the page, and is here already. */
   take(part, settings, shift) {
     const { before, seconds, stop } = part;
-    if (before !== this.ids.length) return;
+    if (before !== this.ids.length || !this.speed) return;
     const steps = stepsOf(part);
     this.ids = [...this.ids, ...steps.map(({ id }) => id)];
     this.speed.tokens += steps.length;
@@ -131,7 +132,7 @@ export class Run {
   /** The page is rerun anyway, or left. */
   leave() {
     if (!this.active) return;
-    const count = this.speed.tokens;
+    const count = this.speed?.tokens ?? 0;
     this.end(`Stopped after ${count.toLocaleString("en")} ${count === 1 ? "token" : "tokens"}.`);
   }
 }
@@ -150,7 +151,7 @@ function remember(key, coming) {
 export function comingOf(trace) {
   const here = [...known.values()].filter((one) => one.trace === trace && one.found);
   const told = here.map(({ query, found }) => ({ query, steps: found.whole ? null : found.count }));
-  return Object.groupBy(told, ({ query }) => query.ask);
+  return /** @type {Record<string, typeof told>} */ (Object.groupBy(told, ({ query }) => query.ask));
 }
 
 /** What is asked to have as much of it again. */

@@ -18,6 +18,7 @@ class Surprise {
     this.room = room;
     this.page = page;
     this.shown = null;
+    /** @type {Coming | null} */
     this.coming = null;
     this.usual = 0;
     this.bring = true;
@@ -119,7 +120,7 @@ class Surprise {
 
   fail(error) {
     clearTimeout(this.long);
-    if (!this.coming.found) this.shown = null;
+    if (!this.coming?.found) this.shown = null;
     this.sentence.textContent = error.message;
     this.draw();
   }
@@ -144,13 +145,13 @@ class Surprise {
   /** What is measured stays; says whether there was something to stop. */
   stop() {
     if (!this.measuring || this.page.alone) return false;
-    this.coming.stop();
+    this.coming?.stop();
     return true;
   }
 
   goOn() {
-    this.coming.go();
-    if (this.coming.found) this.draw();
+    this.coming?.go();
+    if (this.coming?.found) this.draw();
     else this.clear("Reading …");
   }
 

@@ -11,13 +11,17 @@ function tint(p) {
 
 /** `look(at)`: a token is clicked, by its place among those that were written; `glance(at)`: the pointer is on it, null for none. */
 export class Text {
+  /** @type {HTMLElement[]} where what is written for each gap stands */
+  gaps;
+
   constructor(root, page, look, glance) {
     this.root = root;
     this.page = page;
     this.look = look;
     this.glance = glance;
     this.spans = []; // of what was written
-    this.drawn = null; // what stands there now
+    /** @type {{ name: string, keys: number[] } | null} what stands there now */
+    this.drawn = null;
     this.root.append(this.legend(), (this.place = make("div", "text-of")));
     this.place.tabIndex = 0;
     this.place.setAttribute("role", "group");
@@ -45,14 +49,13 @@ export class Text {
     if (data.grid) return this.updatePixels();
     const path = tree.path();
     const name = JSON.stringify([data.trace, page.narrow]);
-    const same = this.drawn?.name === name;
-    if (!same) this.build(name);
+    const drawn = this.drawn?.name === name ? this.drawn : this.build(name);
     const keys = path.map(({ key }) => key);
     let alike = 0;
-    while (alike < keys.length && this.drawn.keys[alike] === keys[alike]) alike++;
+    while (alike < keys.length && drawn.keys[alike] === keys[alike]) alike++;
     for (const { span, lead } of this.spans.splice(alike)) for (const part of [lead, span]) part.remove();
     path.slice(alike).forEach((node, i) => this.put(node, alike + i));
-    this.drawn.keys = keys;
+    drawn.keys = keys;
     this.mark(path);
   }
 
@@ -64,11 +67,11 @@ export class Text {
     this.pixels.update();
   }
 
-  /** The prompt, with a place for what is written. */
+  /** The prompt, with a place for what is written; gives what stands there then. */
   build(name) {
     const { data } = this.page;
+    const drawn = (this.drawn = { name, keys: [] });
     this.pixels = null;
-    this.drawn = { name, keys: [] };
     this.spans = [];
     this.end = make("span", "caret");
     this.end.title = "what follows";
@@ -79,6 +82,7 @@ export class Text {
     else if (data.gap) this.place.replaceChildren(this.gapped());
     else this.place.replaceChildren(this.part("", data.prompt, [this.end]));
     this.place.setAttribute("aria-label", "the text; left and right go from token to token");
+    return drawn;
   }
 
   part(title, text, more) {

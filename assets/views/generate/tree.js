@@ -29,7 +29,17 @@ function read(made) {
   }
 }
 
+/**
+ * A token that was written, by its place in the tree.
+ * @typedef {{ key: number, parent: number | null, children: number[], [said: string]: any }} Token
+ */
+
 class Tree {
+  /** @type {Map<number, Token>} */
+  nodes;
+  /** @type {number} the key of the token that comes next */
+  next;
+
   constructor(made) {
     this.made = made;
     this.clear();
@@ -37,12 +47,18 @@ class Tree {
 
   /** Nothing but the prompt. `shown` is the last token of the branch that is shown, `at` which of its tokens is looked at (null: the newest). */
   clear() {
-    /** @type {Map<number, Record<string, any>>} */
     this.nodes = new Map([[0, { key: 0, parent: null, children: [] }]]);
     this.next = 1;
     this.shown = 0;
     this.at = null;
     this.settings = []; // those that tokens were written with
+  }
+
+  /** The token of a key, which is one of the tree's. */
+  node(key) {
+    const node = this.nodes.get(key);
+    if (!node) throw new Error(`expected the key of a token that was written, got ${key}`);
+    return node;
   }
 
   get isEmpty() {
@@ -54,15 +70,15 @@ class Tree {
    * step, stop, chosen, shift}: its probability in the model's own distribution, the logarithm of that, the probability in what it was drawn from.
    */
   add(parent, token, settings) {
-    const siblings = this.nodes.get(parent).children;
-    let key = siblings.find((one) => this.nodes.get(one).id === token.id);
+    const siblings = this.node(parent).children;
+    let key = siblings.find((one) => this.node(one).id === token.id);
     if (key === undefined) {
       key = this.next++;
       siblings.push(key);
       this.nodes.set(key, { key, parent, children: [] });
     }
     const said = this.remember(settings);
-    Object.assign(this.nodes.get(key), { chosen: false, stop: null, shift: 0, ...token, said });
+    Object.assign(this.node(key), { chosen: false, stop: null, shift: 0, ...token, said });
     return key;
   }
 
@@ -75,7 +91,7 @@ class Tree {
   /** The tokens from the prompt to a node. */
   path(key = this.shown) {
     const found = [];
-    for (let node = this.nodes.get(key); node?.parent !== null; node = this.nodes.get(node.parent)) found.push(node);
+    for (let node = this.node(key); node.parent !== null; node = this.node(node.parent)) found.push(node);
     return found.reverse();
   }
 
@@ -83,7 +99,7 @@ class Tree {
   follow(ids) {
     let key = 0;
     for (const [count, id] of ids.entries()) {
-      const next = this.nodes.get(key).children.find((one) => this.nodes.get(one).id === id);
+      const next = this.node(key).children.find((one) => this.node(one).id === id);
       if (next === undefined) return [key, count];
       key = next;
     }
@@ -102,8 +118,8 @@ class Tree {
   leaves() {
     const found = [];
     const walk = [0];
-    while (walk.length) {
-      const { key, children } = this.nodes.get(walk.pop());
+    for (let key = walk.pop(); key !== undefined; key = walk.pop()) {
+      const { children } = this.node(key);
       if (!children.length && key) found.push(key);
       walk.push(...children.toReversed());
     }
@@ -112,19 +128,20 @@ class Tree {
 
   /** The last token of the branch that goes on from a node, by its newest turns. */
   leafOf(key) {
-    let node = this.nodes.get(key);
-    while (node.children.length) node = this.nodes.get(node.children.at(-1));
+    let node = this.node(key);
+    while (node.children.length) node = this.node(node.children.at(-1));
     return node.key;
   }
 
   /** Takes a branch away: its last token, and all before that no other branch has. */
   remove(leaf) {
     const onPath = this.path().some(({ key }) => key === leaf);
-    let node = this.nodes.get(leaf);
+    let node = this.node(leaf);
     while (node.parent !== null && !node.children.length) {
-      const parent = this.nodes.get(node.parent);
-      parent.children = parent.children.filter((key) => key !== node.key);
-      this.nodes.delete(node.key);
+      const { key } = node;
+      const parent = this.node(node.parent);
+      parent.children = parent.children.filter((one) => one !== key);
+      this.nodes.delete(key);
       node = parent;
     }
     if (onPath || !this.nodes.has(this.shown)) Object.assign(this, { shown: this.leafOf(node.key), at: null });
@@ -144,8 +161,8 @@ class Tree {
     const order = [...this.nodes.keys()];
     const place = new Map(order.map((key, i) => [key, i]));
     const nodes = order.slice(1).map((key) => {
-      const node = this.nodes.get(key);
-      return FIELDS.map((field) => (field === "parent" ? place.get(node.parent) : node[field]));
+      const node = this.node(key);
+      return FIELDS.map((field) => (field === "parent" ? place.get(node.parent ?? 0) : node[field]));
     });
     return { nodes, shown: place.get(this.shown), settings: this.settings };
   }
@@ -156,6 +173,7 @@ class Tree {
     if (!Array.isArray(kept?.nodes) || !Array.isArray(kept.settings)) return;
     this.settings = kept.settings;
     for (const [i, row] of kept.nodes.entries()) {
+      /** @type {any} */
       const node = Object.fromEntries(FIELDS.map((field, j) => [field, row[j]]));
       const fits =
         Number.isInteger(node.parent) &&
@@ -165,7 +183,7 @@ class Tree {
         typeof node.piece === "string";
       if (!fits || !Number.isFinite(node.log) || !(node.said in this.settings)) return this.clear();
       this.nodes.set(i + 1, { ...node, key: i + 1, children: [] });
-      this.nodes.get(node.parent).children.push(i + 1);
+      this.node(node.parent).children.push(i + 1);
     }
     this.next = this.nodes.size;
     if (this.nodes.has(kept.shown)) this.shown = kept.shown;
@@ -201,7 +219,8 @@ export function stepsOf({ arrays, pieces }) {
 
 /** What is looked at is read from the arrays then: of a text that comes, most steps never are. */
 class Step {
-  found = null; // its rows
+  /** @type {Record<string, any>[] | null} its rows */
+  found = null;
 
   constructor(arrays, pieces, place) {
     this.arrays = arrays;

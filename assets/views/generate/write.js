@@ -14,6 +14,9 @@ export function mount(room, page) {
 }
 
 class Write {
+  /** @type {Record<string, HTMLElement>} */
+  places;
+
   constructor(room, page) {
     this.page = page;
     this.room = room;

@@ -30,6 +30,9 @@ export function mount(root, data) {
 }
 
 class KeptPatterns {
+  /** @type {Map<string, Pick<Answer, "kept" | "arrays">>} layer and head -> what is kept of that pattern */
+  answers;
+
   constructor(root) {
     this.element = make("div", "kept-patterns");
     this.state = address.read();

@@ -14,7 +14,9 @@ export function mount(root, data) {
   root.append(line);
   const draw = () => {
     const { layer, head } = { ...data.look, ...address.looked() };
-    const [block, one] = [layer, head].map((index) => (Number.isInteger(index) && index >= 0 ? index + 1 : 0));
+    const [block, one] = [layer, head].map((index) =>
+      index !== undefined && Number.isInteger(index) && index >= 0 ? index + 1 : 0,
+    );
     model.textContent = data.model;
     text.textContent = data.text;
     place.textContent = [block && `block ${block}`, one && `head ${one}`].filter(Boolean).join(" · ");

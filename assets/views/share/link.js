@@ -15,6 +15,9 @@ export async function state(view) {
 /**
  * Raises an Error, with the sentence of `unlinked`, where it would be too long to be read. `hash` is what `state` gives, `take` is
  * the payload's entry; `hidden` are controls that the link takes out of sight, `shade` fixes light or dark.
+ * @param {any} take
+ * @param {string} hash
+ * @param {{ hidden?: string[], shade?: string }} [options]
  */
 export function link(take, hash, { hidden = [], shade = "" } = {}) {
   const more = { ...(hidden.length && { hide: hidden.join(",") }), ...(shade && { embed_options: `${shade}_theme` }) };

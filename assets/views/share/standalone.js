@@ -6,10 +6,17 @@ import { shade } from "../core/theme.js";
 const ALONE = "This file has no server behind it; open the link to see this.";
 const SAID = 5000; // ms that a sentence stays
 
-const given = JSON.parse(document.getElementById("given").textContent);
-const place = document.getElementById("view");
-const said = document.getElementById("said");
+const given = JSON.parse(part("given").textContent ?? "");
+const place = part("view");
+const said = part("said");
 let patience = 0;
+
+/** What export.py has written into every such file. */
+function part(id) {
+  const element = document.getElementById(id);
+  if (!element) throw new Error(`This file has no part called ${id}; export it again.`);
+  return element;
+}
 
 function say(sentence) {
   said.textContent = sentence;
@@ -49,7 +56,7 @@ async function open() {
   const view = module.mount(root, data, () => say(ALONE));
   const again = () => shade(root) && view.update(data);
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", again);
-  document.getElementById("shade").addEventListener("click", () => {
+  part("shade").addEventListener("click", () => {
     document.documentElement.dataset.shade = root.dataset.theme === "dark" ? "light" : "dark";
     again();
   });

@@ -1,4 +1,6 @@
 // What is drawn on canvases, kept as shapes: while a view draws itself again, every 2-d context also writes down what it is told.
+import { pencil } from "../core/dom.js";
+
 const CELLS = 4000; // cells of one canvas that become a rectangle each; beyond, an image of exactly one pixel a cell
 const TURN = 2 * Math.PI;
 const SILENT = new Set([
@@ -24,17 +26,20 @@ export async function recorded(redraw) {
   const resized = new WeakSet();
   const { prototype } = HTMLCanvasElement;
   const { getContext } = prototype;
-  const sizes = new Map(["width", "height"].map((name) => [name, Object.getOwnPropertyDescriptor(prototype, name)]));
+  const sizes = ["width", "height"].map((name) => ({
+    name,
+    size: Object.getOwnPropertyDescriptor(prototype, name) ?? {},
+  }));
   prototype.getContext = function (kind, ...more) {
     const context = getContext.call(this, kind, ...more);
     if (kind !== "2d" || !context) return context;
     if (!found.has(this)) found.set(this, new Drawing(context, resized.has(this)));
     return found.get(this).face;
   };
-  for (const [name, size] of sizes) {
+  for (const { name, size } of sizes) {
     /** @this {HTMLCanvasElement} */
     const set = function (value) {
-      size.set.call(this, value); // which empties the canvas
+      size.set?.call(this, value); // which empties the canvas
       resized.add(this);
       found.get(this)?.empty();
     };
@@ -44,7 +49,7 @@ export async function recorded(redraw) {
     await redraw();
   } finally {
     prototype.getContext = getContext;
-    for (const [name, size] of sizes) Object.defineProperty(prototype, name, size);
+    for (const { name, size } of sizes) Object.defineProperty(prototype, name, size);
     for (const drawing of found.values()) drawing.listens = false;
   }
   return new Map([...found].filter(([, drawing]) => drawing.whole));
@@ -262,7 +267,7 @@ function encoded(data, width, height) {
   const canvas = document.createElement("canvas");
   canvas.width = width;
   canvas.height = height;
-  canvas.getContext("2d").putImageData(new ImageData(data, width, height), 0, 0);
+  pencil(canvas).putImageData(new ImageData(data, width, height), 0, 0);
   return canvas.toDataURL("image/png");
 }
 

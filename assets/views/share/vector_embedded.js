@@ -55,12 +55,13 @@ export function paintCanvas(into, defs, canvas, box, drawing) {
   }
   const scale = `scale(${box.width / canvas.width} ${box.height / canvas.height})`;
   const group = into.appendChild(shape("g", { transform: `translate(${short(box.x)} ${short(box.y)}) ${scale}` }));
+  /** @type {SVGElement | null} */
   let holes = null; // what takes away from all that was drawn before
   for (const [tag, attributes, text] of drawing.shapes) {
     if (tag !== "erased") holes = null;
-    else holes ??= holed(group, defs, canvas);
-    if (tag === "erased") holes.append(shape("rect", { ...attributes, fill: "black" }));
-    else if (tag === "tiles") group.append(tiled(attributes));
+    if (tag === "erased") {
+      (holes ??= holed(group, defs, canvas)).append(shape("rect", { ...attributes, fill: "black" }));
+    } else if (tag === "tiles") group.append(tiled(attributes));
     else group.append(shape(tag, attributes, text ?? null));
   }
 }
@@ -81,7 +82,7 @@ function holed(group, defs, canvas) {
 /** Cells side by side, with sharp edges between them. */
 function tiled(tiles) {
   const group = shape("g", { "shape-rendering": "crispEdges" });
-  for (const [fill, d] of tiles) group.append(shape("path", { d, fill: filled(fill).fill }));
+  for (const [fill, d] of tiles) group.append(shape("path", { d, fill: filled(fill)?.fill ?? "none" }));
   return group;
 }
 

@@ -1,4 +1,5 @@
 // A picture as a file: SVG at a width in centimetres with a caption under it, and the same as PNG at 300 dots an inch.
+import { pencil } from "../core/dom.js";
 import { short } from "./vector_canvas.js";
 import { filled, shape } from "./vector_paint.js";
 import { printable, width as measured } from "./vector_text.js";
@@ -36,7 +37,7 @@ export function onPaper(wide, high, asked) {
 export function svgFile(picture, caption, root, asked) {
   const style = getComputedStyle(root);
   const [ink, soft, ground] = ["--ink", "--soft", "--ground"].map(
-    (name) => filled(style.getPropertyValue(name).trim() || "black").fill,
+    (name) => filled(style.getPropertyValue(name).trim() || "black")?.fill ?? "none",
   );
   const family = style.getPropertyValue("--sans").trim() || "sans-serif";
   const inner = Math.max(picture.width, 200);
@@ -85,7 +86,7 @@ export async function pngFile(svg) {
       throw new Error(
         `This picture would be ${canvas.height} pixels high at ${centimetres} cm and ${DPI} dpi; choose a smaller width, or the SVG.`,
       );
-    canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
+    pencil(canvas).drawImage(image, 0, 0, canvas.width, canvas.height);
     const blob = await new Promise((resolve) => canvas.toBlob(resolve, "image/png"));
     if (!blob) throw new Error("This browser could not make a PNG of that size; choose a smaller width, or the SVG.");
     return new Blob([dense(new Uint8Array(await blob.arrayBuffer()))], { type: "image/png" });

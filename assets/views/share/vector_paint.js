@@ -1,4 +1,5 @@
 // The boxes of a page as SVG: grounds, gradients, borders, rings. Lengths are CSS pixels.
+import { pencil } from "../core/dom.js";
 import { short } from "./vector_canvas.js";
 
 const SVG = "http://www.w3.org/2000/svg";
@@ -19,9 +20,13 @@ export const LOOK = [
   ...SIDES.flatMap((side) => [`border${side}Style`, `border${side}Width`, `border${side}Color`]),
 ];
 const colours = new Map();
-let brush = null;
+/** @type {CanvasRenderingContext2D | undefined} */
+let brush;
 
-/** An SVG element. */
+/**
+ * An SVG element.
+ * @param {string | null} [text]
+ */
 export function shape(tag, attributes = {}, text = null) {
   const element = document.createElementNS(SVG, tag);
   for (const [name, value] of Object.entries(attributes)) if (value !== undefined) element.setAttribute(name, value);
@@ -32,7 +37,7 @@ export function shape(tag, attributes = {}, text = null) {
 /** Any CSS colour -> [#rrggbb, opacity]: painted on one pixel, as every program that reads SVG knows those. */
 export function plain(colour) {
   if (!colours.has(colour)) {
-    brush ??= Object.assign(document.createElement("canvas"), { width: 1, height: 1 }).getContext("2d", {
+    brush ??= pencil(Object.assign(document.createElement("canvas"), { width: 1, height: 1 }), {
       willReadFrequently: true,
     });
     brush.clearRect(0, 0, 1, 1);

@@ -1,10 +1,12 @@
 // Text of a page as SVG text, line by line where it stands, in its own letters.
+import { pencil } from "../core/dom.js";
 import { filled, shape } from "./vector_paint.js";
 import { short } from "./vector_canvas.js";
 
 const SAME_LINE = 2; // CSS pixels
 const graphemes = new Intl.Segmenter(undefined, { granularity: "grapheme" });
-let ruler = null;
+/** @type {CanvasRenderingContext2D | undefined} */
+let ruler;
 
 /** Draws a text node into `into`, in pixels from `origin`: with a line through it where `struck`, with dots where it reaches beyond `limit`. */
 export function paintText(into, node, style, origin, { struck, limit }) {
@@ -63,7 +65,7 @@ export function printable(text) {
 
 /** How far letters of a style reach above and below the line they stand on. */
 function heights(style) {
-  ruler ??= document.createElement("canvas").getContext("2d");
+  ruler ??= pencil(document.createElement("canvas"));
   ruler.font = `${style.fontStyle} ${style.fontWeight} ${style.fontSize} ${style.fontFamily}`;
   const { fontBoundingBoxAscent, fontBoundingBoxDescent } = ruler.measureText("x");
   return [fontBoundingBoxAscent, fontBoundingBoxDescent];
@@ -71,7 +73,7 @@ function heights(style) {
 
 /** How wide a text is in a font, CSS pixels. */
 export function width(text, font) {
-  ruler ??= document.createElement("canvas").getContext("2d");
+  ruler ??= pencil(document.createElement("canvas"));
   ruler.font = font;
   return ruler.measureText(text).width;
 }

@@ -16,6 +16,7 @@ export class Walk {
     this.height = height;
     this.defs = shape("defs");
     this.content = shape("g");
+    /** @type {Map<Element, number>} */
     this.order = new Map([root, ...root.querySelectorAll("*")].map((element, i) => [element, i]));
   }
 
@@ -23,7 +24,8 @@ export class Walk {
   layer(element, into, above) {
     const waiting = [];
     this.visit(element, into, { ...above, waiting });
-    const later = (one, other) => one.z - other.z || this.order.get(one.element) - this.order.get(other.element);
+    const turn = ({ element }) => this.order.get(element) ?? 0;
+    const later = (one, other) => one.z - other.z || turn(one) - turn(other);
     while (waiting.length) {
       const first = waiting.reduce((found, one) => (later(one, found) < 0 ? one : found));
       waiting.splice(waiting.indexOf(first), 1);

@@ -7,7 +7,7 @@ const HANDLE = { width: 16, height: 16, path: "M7 0h2v5a3 3 0 0 1 0 6v5H7v-5a3 3
 /** The next of 1, 2, 5, 10, 20, ... from `x` on. */
 export function roundUp(x) {
   const power = 10 ** Math.floor(Math.log10(x));
-  return ROUND.map((each) => each * power).find((each) => each >= x * 0.9999);
+  return ROUND.map((each) => each * power).find((each) => each >= x * 0.9999) ?? 10 * power;
 }
 
 /** Up to which step the axis goes: that of the longest run; while one goes on, a round number from there on. */

@@ -36,6 +36,13 @@ export function mount(root, lab) {
 }
 
 class Curves {
+  /** @type {ReturnType<Curves["room"]>} where everything stands */
+  at;
+  /** @type {number} the step at which the axis ends */
+  most;
+  /** @type {Record<string, Panel>} */
+  panels;
+
   constructor(root, lab) {
     this.root = root;
     this.lab = lab;
@@ -255,7 +262,7 @@ class Curves {
 /** The finite values of a column and their steps; a logarithmic axis begins at step 1. */
 function finite(metrics, column, log) {
   const [steps, values] = [metrics.column("step"), metrics.column(column)];
-  const [x, y] = [[], []];
+  const [x, y] = /** @type {number[][]} */ ([[], []]);
   for (let i = 0; i < values.length; i++)
     if (Number.isFinite(values[i])) (x.push(logged(steps[i], log)), y.push(values[i]));
   return thin(x, y);
@@ -288,7 +295,9 @@ function third(lab) {
 /** The legend of a panel with the numbers at the handle, right of its title. */
 function readout() {
   const element = make("div", "panel-title");
-  let [known, outputs] = ["", []];
+  /** @type {HTMLElement[]} */
+  let outputs = [];
+  let known = "";
   const show = (kinds) => {
     if (JSON.stringify(kinds) === known) return;
     known = JSON.stringify(kinds);
@@ -346,7 +355,9 @@ function boundOfLoss(columns) {
 /** The next of 1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10 times a power of ten. */
 function rounded(x) {
   const power = 10 ** Math.floor(Math.log10(x));
-  return [1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10].map((each) => each * power).find((each) => each >= x * 0.999);
+  return (
+    [1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10].map((each) => each * power).find((each) => each >= x * 0.999) ?? 10 * power
+  );
 }
 
 function heading(lab) {

@@ -192,10 +192,12 @@ function choice(lab) {
   const place = make("div");
   const [block, head] = [turns(lab, "block", "layer", "layers"), turns(lab, "head", "head", "heads")];
   element.append(place, block.element, head.element);
-  let [offered, pressed] = ["", null];
+  let offered = "";
+  /** @type {ReturnType<typeof choices> | undefined} */
+  let pressed;
   const update = (attention) => {
     const keys = lab.attentions.map(({ key }) => key).join();
-    if (keys !== offered) {
+    if (!pressed || keys !== offered) {
       offered = keys;
       pressed = choices(
         "which attention",
@@ -241,8 +243,11 @@ const THUMB = { most: 58, least: 22, tall: 236, dense: 80, around: 26, between: 
 function heads(lab) {
   const element = make("div", "probe-heads");
   const heard = (_, { layer, head }) => lab.go({ layer, head });
-  let [grid, built, place] = [null, "", null];
-  let drawn = null; // {frame, attention}
+  /** @type {ReturnType<typeof headgrid.mount> | undefined} */
+  let grid;
+  let built = "";
+  /** @type {{ frame: any, attention: any } | undefined} */
+  let drawn;
 
   const pointed = (event) => {
     const button = event.target.closest("button");
@@ -268,12 +273,12 @@ function heads(lab) {
     const structure = [lab.edition, key, layers, count, side, block.rows, block.cols].join();
     const { layer, head } = lab.state;
     const data = { layers, heads: count, side, pattern: of, layer, head };
-    if (structure !== built) {
-      place = make("div");
+    if (!grid || structure !== built) {
+      const place = make("div");
       element.replaceChildren(place);
       grid = headgrid.mount(place, data, heard);
       built = structure;
-    } else if (drawn.frame !== frame) grid.update(data);
+    } else if (drawn?.frame !== frame) grid.update(data);
     drawn = { frame, attention };
     grid.mark({ layer, head });
   };
@@ -341,7 +346,11 @@ export function headOf(lab, frame, attention) {
  * `pick(row)` is called for a row that is chosen. `say(r, c)` is what stands in a cell, in words. */
 export function headMap(lab, pick) {
   const element = make("div", "probe-map");
-  let [shown, chosen, over] = [null, null, null];
+  let shown;
+  /** @type {number | null} */
+  let chosen = null;
+  /** @type {{ row: number | null, col: number | null } | null} */
+  let over = null;
   const heard = (event, where) => {
     if (event === "pick") return where.row !== null && pick(where.row);
     if (event === "step")

@@ -17,10 +17,13 @@ export function words(lab) {
   const sums = make("p", "probe-cost");
   const colours = scale(lab);
   element.append(title, place, colours.element, sums);
-  let [text, said] = [null, []];
+  /** @type {ReturnType<typeof prose.mount> | undefined} */
+  let text;
+  /** @type {ReturnType<typeof cells>} */
+  let said = [];
   const heard = (event, where) => {
     if (event === "pick") return said[where.row].row !== null && lab.go({ position: said[where.row].row });
-    text.mark(where?.row ?? null);
+    text?.mark(where?.row ?? null);
     if (!where) return lab.tip(null);
     const { piece, answer } = said[where.row];
     lab.tip(piece, answer ? `${number(answer.loss)} nats, p = ${percent(answer.p)}` : "");
@@ -124,7 +127,9 @@ export function writing(lab) {
   const [parts, sums] = [make("p", "probe-parts"), make("p", "probe-cost")];
   const colours = scale(lab);
   element.append(make("h3", "", "What it should write, and what it writes"), place, parts, colours.element, sums);
-  let [columns, built] = [[], ""];
+  /** @type {any[]} */
+  let columns = [];
+  let built = "";
 
   const update = (frame, kind, position, most, room) => {
     element.hidden = kind !== "pair" && kind !== "written";

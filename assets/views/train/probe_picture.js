@@ -16,8 +16,10 @@ export function picture(lab, pick) {
   const figures = Object.fromEntries(Object.keys(TITLES).map((name) => [name, figure(TITLES[name])]));
   const note = make("p", "probe-cost");
   element.append(...Object.values(figures).map((one) => one.element), note);
-  let seen = null;
+  /** @type {{ grid: any, side: number, rows: number } | undefined} */
+  let seen;
   figures.looks.canvas.addEventListener("click", (event) => {
+    if (!seen) return;
     const { grid, side } = seen;
     const box = figures.looks.canvas.getBoundingClientRect();
     const cell = (x) => Math.max(0, Math.min(grid.side - 1, Math.floor((x / side) * grid.side)));

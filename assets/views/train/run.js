@@ -2,6 +2,21 @@
 import { inquire } from "../core/store.js";
 
 export class Run {
+  /** @type {string | null} its name */
+  run;
+  /** @type {Metrics} */
+  metrics;
+  /** @type {Map<number, any>} step -> {step, kept, arrays} */
+  frames;
+  /** @type {number[]} of the frames, ascending */
+  steps;
+  /** @type {Record<number, string>} token id -> piece */
+  names;
+  /** @type {any[]} */
+  marks;
+  /** @type {any[]} */
+  attentions;
+
   constructor() {
     this.run = null;
     this.editions = { metrics: 0, frames: 0, watch: 0, marks: 0, probe: 0, status: 0 }; // each grows when that is another
@@ -12,9 +27,9 @@ export class Run {
   forget(run) {
     this.run = run;
     this.metrics = new Metrics();
-    this.frames = new Map(); // step -> {step, kept, arrays}
-    this.steps = []; // of the frames, ascending
-    this.names = {}; // token id -> piece
+    this.frames = new Map();
+    this.steps = [];
+    this.names = {};
     this.watch = [];
     this.marks = [];
     this.attentions = [];
@@ -276,6 +291,7 @@ export class Follower {
       () => this.failed("The server has not answered for some seconds; the page goes on asking."),
       SLOW,
     );
+    /** @type {number | null} */
     let wait = POLL.failed;
     try {
       const answer = await inquire({ ask: "live", run, ...(cursor === undefined ? {} : { cursor }) });

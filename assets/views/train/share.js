@@ -57,7 +57,7 @@ function example({ probe, frame }) {
           .map((one) => `“${one}”`)
           .join(" → ")
       : `picture ${picture} of those held out`;
-  const { mean, asked } = frame ? cost(frame) : { asked: 0 };
+  const { mean, asked } = frame ? cost(frame) : { mean: NaN, asked: 0 };
   return `The example: ${said}${asked ? `, loss ${mean.toPrecision(4)} nats a position` : ""}`;
 }
 

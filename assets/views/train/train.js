@@ -23,6 +23,9 @@ export function mount(root, data, emit) {
 }
 
 class Lab extends Run {
+  /** @type {ReturnType<typeof frame>} */
+  parts;
+
   constructor(root, emit) {
     super();
     this.emit = emit;
@@ -30,6 +33,7 @@ class Lab extends Run {
     this.element.loupe = this; // for tests: the numbers behind the picture
     root.append(this.element);
     this.state = restore(address.read());
+    /** @type {Record<string, any> | null} */
     this.asked = address.read(); // by the link with which the page was opened
     this.held = null; // what is told while a picture is taken
     this.edition = 0; // grows with what makes every picture another one: run, width, theme
@@ -333,7 +337,9 @@ function tabbed(root, lab) {
   line.append(...tabs);
   byArrows(line, () => tabs);
   root.append(line, room);
-  let [opened, part] = [null, null];
+  let opened = "";
+  /** @type {{ update: () => void, mark?: () => void, destroy?: () => void } | undefined} */
+  let part;
   const open = (name) => {
     part?.destroy?.();
     const place = make("div", `lab-tab lab-tab-${name}`);

@@ -156,7 +156,7 @@ function steps(lab) {
   };
   const nearest = () => beforeMark(lab);
   const first = chip("the first", () => lab.steps[0]);
-  const mark = chip("before the nearest mark", () => nearest().step);
+  const mark = chip("before the nearest mark", () => nearest()?.step ?? null);
   const here = chip("this one", () => lab.frame.step);
   const none = chip("remove", () => null);
   element.append(said, place);
@@ -260,17 +260,21 @@ function losses(lab) {
   const { element, title, list } = panel(["", "", "before", "after", "change"]);
   title.textContent = "Loss at each position, nats";
   list.classList.add("two-losses");
+  /** @type {number[]} */
   let places = [];
   const show = rows(list, "button", (i) => places[i] !== undefined && lab.go({ position: places[i] }));
   const update = (before, after, kind, position) => {
-    places = range(0, Math.min(count(before), count(after))).filter((row) => right(before, row) && right(after, row));
+    const pairs = range(0, Math.min(count(before), count(after))).flatMap((row) => {
+      const [was, is] = [right(before, row), right(after, row)];
+      return was && is ? [{ row, was, is }] : [];
+    });
+    places = pairs.map(({ row }) => row);
     element.hidden = !places.length;
     if (element.hidden) return;
-    const pairs = places.map((row) => [right(before, row), right(after, row)]);
-    const largest = Math.max(...pairs.flat().map(({ loss }) => loss), 1e-9);
-    const lines = pairs.map(([was, is], i) => ({
-      name: kind === "pixels" ? `pixel ${places[i] + 1}` : named(lab, is.id, kind),
-      chosen: places[i] === position,
+    const largest = Math.max(...pairs.flatMap(({ was, is }) => [was.loss, is.loss]), 1e-9);
+    const lines = pairs.map(({ row, was, is }) => ({
+      name: kind === "pixels" ? `pixel ${row + 1}` : named(lab, is.id, kind),
+      chosen: row === position,
       bars: [was.loss / largest, is.loss / largest],
       texts: [nats(was.loss), nats(is.loss), signed(is.loss - was.loss)],
     }));
@@ -308,8 +312,13 @@ function panel(headings) {
   return { element, title, list };
 }
 
-/** A function that shows rows of {name, chosen, strong, total, bars, texts}, in elements that stay. */
-function rows(list, tag, pick = null) {
+/**
+ * A function that shows rows of {name, chosen, strong, total, bars, texts}, in elements that stay.
+ * @param {HTMLElement} list
+ * @param {string} tag
+ * @param {(i: number) => unknown} [pick]
+ */
+function rows(list, tag, pick) {
   const made = [];
   return (said) => {
     while (made.length < said.length) made.push(line(tag, made.length, pick));

@@ -448,7 +448,11 @@ function panelOf(lab, part, what) {
   element.append(make("h4", "", titleOf(part)), plot, numbers, shares);
   const chart = new Chart(plot, lab.data.plotly, { failed: (sentence) => lab.parts.say(sentence) });
   const role = what === "weights" ? roleOf(part) : "residual";
-  let [ends, seen, waiting] = [null, false, null];
+  let seen = false;
+  /** @type {number[]} of the values */
+  let ends;
+  /** @type {(() => void) | null} */
+  let waiting = null;
 
   const bound = (lines) => {
     const known = lines.map((line) => line[what][part]).filter(Boolean);

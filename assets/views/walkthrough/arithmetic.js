@@ -8,9 +8,11 @@ import { printed } from "./equations.js";
 import { column, questionOf } from "./outcome.js";
 
 /**
- * One cell: `hook` with {l} for the block in view, `row` and `col` in what is drawn; `flat` joins all heads. Or a candidate of
- * the head, by its place in `list`.
- * @typedef {{hook?: string, row?: number, col?: number, flat?: boolean, candidate?: number, list?: number}} Cell
+ * One cell: `hook` with {l} for the block in view, `row` and `col` in what is drawn; `flat` joins all heads.
+ * @typedef {{hook: string, row: number, col: number, flat?: boolean, candidate?: undefined, list?: undefined}} Shown
+ * A candidate of the head, by its place in `list`.
+ * @typedef {{candidate: number, list?: number, hook?: undefined, row?: undefined, col?: undefined}} Candidate
+ * @typedef {Shown | Candidate} Cell
  * @typedef {import("../core/trace.js").Trace} Trace
  * @typedef {{layer: number, head: number, query: number, focus: string}} Place
  */
@@ -22,28 +24,39 @@ export function patternOf(state) {
   return `blocks.{l}.${state.focus}.pattern`;
 }
 
-/** @returns {Cell} the key that a row of the present head attends to most. */
+/** @returns {Shown} the key that a row of the present head attends to most. */
 export function strongest(trace, state, row) {
   const weights = trace.row(patternOf(state).replace("{l}", state.layer), row, state.head);
   return { hook: patternOf(state), row, col: weights.indexOf(Math.max(...weights)), flat: false };
 }
 
-/** Whether there is such a cell in the trace. */
+/**
+ * Whether there is such a cell in the trace.
+ * @param {Trace} trace
+ * @param {Place} state
+ * @param {Cell | null} cell
+ */
 export function exists(trace, state, cell) {
   if (!cell) return false;
   if (cell.candidate !== undefined) {
     const count = trace.arrays["next.id"]?.shape[1] ?? 0;
     return Boolean(trace.reads) && cell.candidate < count && (cell.list ?? 0) < trace.lists;
   }
-  const name = cell.hook.replace("{l}", state.layer);
+  const name = cell.hook.replace("{l}", String(state.layer));
   if (!trace.has(name)) return false;
   const { rows, cols } = trace.block(name, cell.flat ? null : state.head);
   return cell.row < rows && cell.col < cols;
 }
 
-/** Hook, position, component and head of a cell; a component of all heads joined is one of its own head. */
+/**
+ * Hook, position, component and head of a cell; a component of all heads joined is one of its own head.
+ * @param {Trace} trace
+ * @param {Place} state
+ * @param {Shown} cell
+ * @returns {{ hook: string, pos: number, unit: number, head: number | null }}
+ */
 function elementOf(trace, state, cell) {
-  const hook = cell.hook.replace("{l}", state.layer);
+  const hook = cell.hook.replace("{l}", String(state.layer));
   const element = { hook, pos: cell.row, unit: cell.col, head: null };
   if (trace.array(hook).shape.length !== 3) return element;
   if (!cell.flat) return { ...element, head: state.head };
@@ -54,7 +67,7 @@ function elementOf(trace, state, cell) {
 /**
  * @param {Trace} trace
  * @param {Place} state
- * @param {Cell} cell
+ * @param {Candidate} cell
  */
 function idOf(trace, state, { candidate, list = 0 }) {
   return trace.arrays["next.id"].data[
@@ -62,7 +75,12 @@ function idOf(trace, state, { candidate, list = 0 }) {
   ];
 }
 
-/** The question above a cell’s arithmetic. */
+/**
+ * The question above a cell’s arithmetic.
+ * @param {Trace} trace
+ * @param {Place} state
+ * @param {Cell} cell
+ */
 export function titleOf(trace, state, cell) {
   if (cell.candidate !== undefined) {
     return questionOf(trace, trace.names[idOf(trace, state, cell)], trace.pieces[state.query], cell.list);

@@ -13,6 +13,7 @@ import { about, sources, stageOf } from "./stages.js";
 export function build(page, stages) {
   const scroll = { top: page.parts?.flow.scrollTop ?? 0, left: page.parts?.flow.scrollLeft ?? 0 };
   const { trace, state, narrow } = page;
+  /** @type {Record<string, any>} */
   const parts = { panels: [], tokens: [], axes: [], lines: null, bars: [], point: () => {} };
   const flow = make("div", "flow");
   flow.tabIndex = 0;
@@ -193,6 +194,7 @@ function points(title, parts, where) {
 function explanation(page, stages) {
   const element = make("section", "about");
   element.setAttribute("aria-label", "what this stage does");
+  /** @type {{ id: string, hook: string } | null} */
   let pointed = null;
   const show = () => {
     const { cell } = page.state;

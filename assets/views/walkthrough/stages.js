@@ -37,7 +37,12 @@ export function stages(trace, focus) {
   return [...entering(trace), ...block(trace, focus), ...leaving(trace)].filter(Boolean);
 }
 
-/** The stage that shows a cell, and which of its panels: {stage, panel}, either null where nothing does. */
+/**
+ * The stage that shows a cell, and which of its panels, either null where nothing does.
+ * @param {any[]} list
+ * @param {import("./arithmetic.js").Cell | null} cell
+ * @returns {{ stage: any, panel: any }}
+ */
 export function stageOf(list, cell) {
   if (!cell?.hook) return { stage: null, panel: null };
   const shows = (panel) => panel.hook === cell.hook;
@@ -258,7 +263,7 @@ export function sources(width, rows) {
  * @param {any[]} closed
  * @param {{ group?: string, open?: any[], joint?: string, lines?: boolean }} [options]
  */
-function stage(id, title, formula, role, closed, { group = "block", open = null, ...more } = {}) {
+function stage(id, title, formula, role, closed, { group = "block", open, ...more } = {}) {
   const opened = (open ?? closed.map((panel) => wide(panel, title))).filter(Boolean);
   return { id, group, title, name: NAMES[title] ?? title, formula, role, closed, open: opened, joint: "", ...more };
 }
@@ -274,7 +279,7 @@ function stage(id, title, formula, role, closed, { group = "block", open = null,
  */
 export function about(trace, id, hook = "") {
   const { model } = trace;
-  const step = id === "attention" ? ATTENTION_STEPS[hook.split(".").at(-1)] : null;
+  const step = id === "attention" ? ATTENTION_STEPS[hook.split(".").at(-1) ?? ""] : null;
   return (step ?? ABOUT[id])(model, trace);
 }
 

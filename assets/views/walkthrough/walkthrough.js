@@ -28,7 +28,26 @@ export function mount(root, data, emit) {
   return page;
 }
 
+/**
+ * What is looked at, once `fit` and `choose` have put it inside what the trace has.
+ * @typedef {import("./arithmetic.js").Cell} Cell
+ * @typedef {import("./arithmetic.js").Place & { side: string, cell: Cell, open: Set<string>, chosen: boolean }} State
+ */
+
 class Walkthrough {
+  /** @type {ReturnType<typeof build>} */
+  parts;
+  /** @type {any[]} what is drawn of the stages, {panel, legend, view} each */
+  panels;
+  /** @type {ReturnType<typeof mountTokens>[]} */
+  tokens;
+  /** @type {ReturnType<typeof mountBars>[]} one a list of candidates */
+  bars;
+  /** @type {ReturnType<typeof mountHeadgrid>} */
+  headgrid;
+  /** @type {ReturnType<typeof mountArithmetic>} */
+  arithmetic;
+
   constructor(root, emit) {
     this.element = document.createElement("div");
     this.element.className = "walkthrough";
@@ -36,7 +55,7 @@ class Walkthrough {
     for (const [name, size] of Object.entries(FLOW)) this.element.style.setProperty(`--flow-${name}`, `${size}px`);
     root.append(this.element);
     this.emit = emit;
-    this.state = restore(address.read());
+    this.state = /** @type {State} */ (restore(address.read()));
     this.hover = null;
     this.turn = 0;
     this.width = 0;
@@ -156,7 +175,7 @@ class Walkthrough {
     Object.assign(state, change, { layer, head: clamp(change.head ?? state.head, trace.model.heads) });
     this.trace = trace;
     this.fit(trace);
-    if (turned) state.cell = null;
+    if (turned) Object.assign(state, { cell: null });
     this.choose();
     this.remember();
     if (change.cell) this.openSheet(true);
@@ -327,8 +346,8 @@ class Walkthrough {
     const { state, trace } = this;
     const down = { ArrowUp: -1, ArrowDown: 1 }[key] ?? 0;
     const right = { ArrowLeft: -1, ArrowRight: 1 }[key] ?? 0;
-    const cell = state.cell.hook ? state.cell : strongest(trace, state, state.query);
-    const name = cell.hook.replace("{l}", state.layer);
+    const cell = state.cell.hook !== undefined ? state.cell : strongest(trace, state, state.query);
+    const name = cell.hook.replace("{l}", String(state.layer));
     const { rows: tall, cols } = trace.block(name, cell.flat ? null : state.head);
     const row = clamp(cell.row + down, tall);
     const col = clamp(cell.col + right, cols);
@@ -382,8 +401,10 @@ function clamp(i, size) {
 
 // --- what is in view, as the address has it -----------------------------------------------------------------------------
 
-/** State from the address, whatever somebody typed there. */
-/** @param {Record<string, any>} address */
+/**
+ * State from the address, whatever somebody typed there.
+ * @param {Record<string, any>} address
+ */
 function restore({ side, focus, layer, head, row, cell, open }) {
   const whole = (value) => (Number.isInteger(value) && value >= 0 ? value : undefined);
   const picked = cellFrom(cell, whole);

@@ -27,6 +27,9 @@ export function mount(root, data, emit) {
 }
 
 class Effects {
+  /** @type {(() => void)[]} what is done once that stands in the page which is being built */
+  waiting = [];
+
   constructor(root, emit) {
     this.root = root;
     this.root.loupe = this; // for tests
@@ -85,7 +88,7 @@ class Effects {
     const { trace } = this.data;
     this.row = row;
     try {
-      await this.shifts.fetch(row);
+      await this.shifts?.fetch(row);
       this.failed = "";
     } catch (error) {
       this.failed = error.message;
@@ -100,7 +103,7 @@ class Effects {
     this.width = root.clientWidth;
     root.classList.toggle("narrow", this.width < NARROW);
     if (data.hidden) return root.replaceChildren(this.guess.ask(data, this.shifts));
-    if (data.head && !this.shifts.has(this.shown)) {
+    if (this.shifts && !this.shifts.has(this.shown)) {
       this.choose(this.shown);
       return;
     }

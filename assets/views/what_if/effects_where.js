@@ -130,8 +130,11 @@ function spoken(page, cols, shape, said, lane) {
   return row;
 }
 
-/** Cells with a name before each row. They are painted once they stand in the page, where the colours are known. */
-function labelled(page, names, data, hear, picked = null) {
+/**
+ * Cells with a name before each row. They are painted once they stand in the page, where the colours are known.
+ * @param {{ row: number, col: number }} [picked]
+ */
+function labelled(page, names, data, hear, picked) {
   const row = make("div", "rows");
   const labels = make("div", "row-names");
   labels.append(...names.map((name) => make("span", "", name)));

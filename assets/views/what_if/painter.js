@@ -17,7 +17,8 @@ export function mount(root, data, emit) {
   root.append(element);
   const edit = { ...data.edit };
   let [drawn, told] = ["", ""];
-  let grid = null;
+  /** @type {ReturnType<typeof maskGrid> | ReturnType<typeof weightGrid>} */
+  let grid;
   const changed = () => {
     const painted = Object.fromEntries(PAINTED.filter((name) => name in edit).map((name) => [name, edit[name]]));
     const said = JSON.stringify(painted);
@@ -93,8 +94,13 @@ class Ground {
     return this.rows[r];
   }
 
-  /** A promise of rows that are not there yet; null where they are. */
-  load() {
+  /**
+   * A promise of rows that are not there yet; null where they are.
+   * @param {number} [_first]
+   * @param {number} [_last]
+   * @returns {Promise<any> | null}
+   */
+  load(_first, _last) {
     return null;
   }
 }

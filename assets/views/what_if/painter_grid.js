@@ -269,6 +269,7 @@ export class Grid {
   }
 
   listen() {
+    /** @type {((index: number) => void) | null} */
     let act = null; // what the drag does to a cell
     const brush = (event) => {
       const found = this.window.under(event);
