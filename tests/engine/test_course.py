@@ -15,6 +15,16 @@ from engine.course.averaging import (
 from engine.course.heads import fit_difference, merge_heads, split_heads, training_examples
 from engine.course.lookup import look_up
 from engine.course.masks import KINDS, mask_of, pattern_under
+from engine.course.positions import (
+    NOTICED,
+    POSITION_KINDS,
+    buckets,
+    dot_products,
+    rotated_score,
+    shuffle_change,
+    sinusoidal_table,
+    wavelengths,
+)
 from engine.course.scaling import attend, random_scores, score_variance, softmax_gradient
 
 WORKED = torch.tensor([[1.0, 3.0], [2.0, 1.0], [0.0, 1.0]])
@@ -80,3 +90,20 @@ def test_masks_are_those_of_the_layers_and_change_what_a_head_attends_to() -> No
     assert mask_of("prefix", 4, 2).int().tolist() == [[1, 1, 0, 0], [1, 1, 0, 0], [1, 1, 1, 0], [1, 1, 1, 1]]
     assert mask_of("window", 4, 2).int().tolist() == [[1, 0, 0, 0], [1, 1, 0, 0], [0, 1, 1, 0], [0, 0, 1, 1]]
     assert mask_of("padding", 4, 1).int().tolist() == [[1, 1, 1, 0]] * 4
+
+
+def test_positions_are_the_papers_and_only_a_model_without_any_does_not_notice_a_shuffle() -> None:
+    table = [[round(value, 2) for value in row] for row in sinusoidal_table(3, 4).tolist()]
+    assert table == [[0, 1, 0, 1], [0.84, 0.54, 0.01, 1], [0.91, -0.42, 0.02, 1]]
+    torch.testing.assert_close(wavelengths(4), torch.tensor([2 * torch.pi, 200 * torch.pi]))
+    shifted = sinusoidal_table(20, 16)[5:]
+    torch.testing.assert_close(dot_products(shifted), dot_products(sinusoidal_table(15, 16)))
+    q, k = torch.randn(8), torch.randn(8)
+    torch.testing.assert_close(rotated_score(q, k, 9, 4), rotated_score(q, k, 25, 20), atol=1e-5, rtol=1e-5)
+    assert buckets(4)[0].tolist() == [0, 17, 18, 19] and buckets(4)[3].tolist() == [3, 2, 1, 0]
+    noticed = {
+        (kind, mask): shuffle_change(kind, mask, [5, 6, 7, 8, 9], 32) > NOTICED
+        for kind in POSITION_KINDS
+        for mask in ("causal", "full")
+    }
+    assert [place for place, notices in noticed.items() if not notices] == [("none", "full")]
