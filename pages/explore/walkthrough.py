@@ -85,6 +85,7 @@ def draw(subject: Subject, run: RunContext, export: Export) -> bytes:
         original=shown.original,
         notes={
             "notice": notice(subject),
+            "tour": True,
             "full": len(run.lanes[-1].pieces) >= subject.limit,
             "look": {"layer": 0, "head": 0, **look()},
             "row0": first_row(run.checkpoint, shown, run.outcome, pixels(run.checkpoint)),

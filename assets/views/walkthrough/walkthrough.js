@@ -16,6 +16,7 @@ import { column, painted } from "./outcome.js";
 import { mount as mountPicture, swatch } from "../components/picture.js";
 import { stages } from "./stages.js";
 import * as strip from "../components/strip.js";
+import { mountTour } from "./tour.js";
 import { mount as mountTokens } from "../components/tokens.js";
 import { Trace } from "../core/trace.js";
 
@@ -47,6 +48,8 @@ class Walkthrough {
   headgrid;
   /** @type {ReturnType<typeof mountArithmetic>} */
   arithmetic;
+  /** @type {ReturnType<typeof mountTour> | undefined} */
+  tour;
 
   constructor(root, emit) {
     this.element = document.createElement("div");
@@ -148,6 +151,11 @@ class Walkthrough {
       mountPicture(this.parts.picture, pictureData(this), (event, where) => this.onToken(event, where));
     this.drawHeads();
     this.keepArithmetic();
+    if (this.data.tour) {
+      this.tour ??= mountTour(this);
+      this.element.prepend(this.tour.element);
+      this.tour.mark();
+    }
     this.element.dataset.ready = this.data.trace;
     this.mark();
     this.parts.scrollBack();

@@ -1,0 +1,72 @@
+// Start here: one sentence on what this is, then its stages in their order, each opened by the reader's own click.
+import { make } from "../core/dom.js";
+import { about } from "./stages.js";
+
+/** What is to be clicked: the stages of which the first that the model has is meant, and what to do with it. */
+const STEPS = [
+  { ids: ["tokens"], ask: "Click a token: its row is followed through the model." },
+  { ids: ["embed", "patches"], ask: "Click “embed”, where it becomes a vector." },
+  { ids: ["q"], ask: "Click “query”, the first of three vectors that every head makes of it." },
+  { ids: ["attention"], ask: "Click “scores”, where queries meet keys." },
+  { ids: ["z"], ask: "Click “z”, where the values are mixed by these weights." },
+  { ids: ["out"], ask: "Click “W_O”, where the heads are joined." },
+  { ids: ["mlp"], ask: "Click “MLP”, which works on each token alone." },
+  { ids: ["next"], ask: "Click one of the candidates, which is where it all leads." },
+];
+const INTRODUCTION =
+  "This is one run of a trained model: a text enters at the left, the likeliest next token leaves at the right, and every " +
+  "number between them is drawn.";
+const SEEN = "loupe.tour"; // in the browser: somebody has been here, who needs no introduction
+const CLOSED = "That was the whole way. Click any cell to see how its number was computed.";
+
+/**
+ * The line above the flow. `mark()` is to be called whenever the flow was built anew.
+ * @param {{ element: HTMLElement, trace: any }} page
+ */
+export function mountTour(page) {
+  const element = make("div", "tour");
+  element.setAttribute("role", "status");
+  const text = make("span", "tour-text");
+  const button = make("button", "tour-button");
+  button.type = "button";
+  element.append(text, button);
+  let at = -1; // the step that waits for its click; -1 before the first
+  let done = ""; // what was just opened
+
+  const steps = () =>
+    STEPS.map(({ ids, ask }) => ({
+      id: ids.find((id) => page.element.querySelector(`.stages .stage-${id}`)),
+      ask,
+    })).filter(({ id }) => id);
+  const show = () => {
+    const list = steps();
+    const step = list[at];
+    const number = at < 0 || !step ? null : make("strong", "", `${at + 1} of ${list.length} `);
+    const idle = localStorage.getItem(SEEN) ? "" : INTRODUCTION;
+    const said = at < 0 ? idle : [done, step?.ask ?? CLOSED].filter(Boolean).join(" ");
+    element.classList.toggle("quiet", at < 0 && !idle);
+    element.classList.toggle("running", at >= 0);
+    text.replaceChildren(...(number ? [number] : []), said);
+    button.textContent = at < 0 ? "Start here" : step ? "Leave" : "Close";
+    for (const old of page.element.querySelectorAll(".tour-next")) old.classList.remove("tour-next");
+    if (step) page.element.querySelector(`.stages .stage-${step.id}`)?.classList.add("tour-next");
+  };
+  button.addEventListener("click", () => {
+    at = at < 0 ? 0 : -1;
+    localStorage.setItem(SEEN, "yes");
+    done = "";
+    show();
+    const first = steps()[at];
+    if (first)
+      page.element.querySelector(`.stages .stage-${first.id}`)?.scrollIntoView({ inline: "nearest", block: "nearest" });
+  });
+  page.element.addEventListener("click", (event) => {
+    const step = steps()[at];
+    const [target] = event.composedPath();
+    if (!step || !(target instanceof Element) || !target.closest(`.stage-${step.id}`)) return;
+    done = about(page.trace, step.id).text;
+    at++;
+    show();
+  });
+  return { element, mark: show };
+}
