@@ -10,14 +10,14 @@ from torch import Tensor, nn
 from engine.model.layers.mask import Causal
 from engine.model.layers.softmax import softmax
 
-LENGTH, BATCH, STEPS, RATE = 8, 64, 400, 0.05
+LENGTH, BATCH, STEPS, RATE = 8, 64, 1000, 0.1
 
 
 def split_heads(x: Tensor, heads: int) -> Tensor:
     """batch pos d_model -> batch head pos d_head."""
     batch, pos, d_model = x.shape
     if d_model % heads:
-        raise ValueError(f"expected a d_model that {heads} heads divide, got {d_model}; choose another number of heads.")
+        raise ValueError(f"expected a d_model that {heads} heads divide, got {d_model}; choose another number.")
     return x.view(batch, pos, heads, d_model // heads).transpose(1, 2)
 
 
@@ -48,7 +48,7 @@ def fit_difference(heads: int, steps: int = STEPS, seed: int = 0) -> Fit:
     """
     torch.manual_seed(seed)
     scores = nn.Parameter(0.1 * torch.randn(heads, LENGTH, LENGTH))
-    values = nn.Parameter(torch.randn(heads))
+    values = nn.Parameter(0.1 * torch.randn(heads))
     allowed = Causal().allows(torch.arange(LENGTH), torch.arange(LENGTH))
     optimiser = torch.optim.Adam([scores, values], lr=RATE)
     losses: list[float] = []

@@ -22,6 +22,7 @@ from views.core.payload import pack
 Numbers = np.ndarray | torch.Tensor
 Scale = Literal["unit", "signed"]
 MOST_CELLS = 2_000_000  # of one picture
+PICKED = "{} picked"  # in the session state
 
 mounted = view("figures", events=("pick",))
 
@@ -114,18 +115,22 @@ def draw(
     kind: str, key: str, label: str, arrays: Mapping[str, Numbers], about: Mapping[str, Any]
 ) -> list[int] | None:
     """Mounts the picture and returns the place that was clicked last, while that is in what is drawn now."""
-    kept = f"{key} picked"
     shape = next((tuple(array.shape) for array in arrays.values()), (len(about.get("rows", ())),))
 
     def pick() -> None:
-        st.session_state[kept] = st.session_state[key].pick
+        st.session_state[PICKED.format(key)] = st.session_state[key].pick
 
-    picked = as_place(st.session_state.get(kept), shape)
+    picked = picked_place(key, shape)
     empty: dict[str, Any] = {"rows": [], "columns": [], "scale": "unit", "role": "attention", "terms": []}
     empty["digits"] = None
     header = {**empty, **about, "kind": kind, "label": label, "picked": picked}
     mounted(pack(header, {name: as_floats(array) for name, array in arrays.items()}), key=key, on={"pick": pick})
     return picked
+
+
+def picked_place(key: str, shape: Sequence[int]) -> list[int] | None:
+    """Place that was clicked last in the picture `key`, which may be drawn further below, while it is in `shape`."""
+    return as_place(st.session_state.get(PICKED.format(key)), shape)
 
 
 def as_place(said: Any, shape: Sequence[int]) -> list[int] | None:

@@ -11,11 +11,15 @@ import streamlit as st
 import torch
 from torch import Tensor
 
+from engine.checkpoints import Checkpoint
+from engine.inputs.readers import tokens
+from engine.tokenizers.encoding import Encoding
 from pages.controls.learn.words import translate as _
 from pages.controls.share.links import as_text
 
 T = TypeVar("T")
 MOST_CELLS = 64  # of a matrix that is typed
+LONGEST = 400  # characters of a short text
 
 
 def read_field(
@@ -49,6 +53,16 @@ def read_words(most: int, least: int = 1) -> Callable[[str], str]:
         return text
 
     return read
+
+
+def read_short_text(checkpoint: Checkpoint, said: str, most: int) -> Encoding:
+    """A text of 2 to `most` tokens of the checkpoint. Raises ValueError, with a sentence."""
+    text = read_words(LONGEST)(said)
+    encoding = tokens(checkpoint, text)
+    if not 2 <= len(encoding.ids) <= most:
+        sentence = _("Expected 2 to {most} tokens, and this text has {count}; change it.")
+        raise ValueError(sentence.format(most=most, count=len(encoding.ids)))
+    return encoding
 
 
 def read_matrix(said: str, columns: int | None = None) -> Tensor:

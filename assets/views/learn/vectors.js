@@ -1,0 +1,98 @@
+// A plane with keys, values' mixture and a query that is dragged, or moved with the arrow keys. Emits "move" with [x, y].
+// No library draws an arrow that can be dragged.
+import { make } from "../core/dom.js";
+
+const REACH = 3; // of each axis, both ways
+const STEP = 0.25; // of an arrow key
+const PAUSE = 60; // ms between two messages while the query is dragged
+const ARROWS = { ArrowUp: [0, 1], ArrowDown: [0, -1], ArrowLeft: [-1, 0], ArrowRight: [1, 0] };
+
+/**
+ * @typedef {{keys: [number, number][], names: string[], weights: number[], query: [number, number], label: string}} Plane
+ * @param {HTMLElement} root
+ * @param {Plane} data
+ */
+export function mount(root, data, emit) {
+  const element = root.appendChild(make("div", "plane"));
+  const svg = element.appendChild(
+    shape("svg", { viewBox: `${-REACH} ${-REACH} ${2 * REACH} ${2 * REACH}`, tabindex: 0 }),
+  );
+  svg.setAttribute("role", "application");
+  let [query, held, timer] = [data.query, false, 0];
+
+  const say = () => {
+    if (timer) return;
+    timer = setTimeout(() => {
+      timer = 0;
+      emit("move", query);
+    }, PAUSE);
+  };
+  const move = (to) => {
+    query = [bound(to[0]), bound(to[1])];
+    draw();
+    say();
+  };
+  const place = (event) => {
+    const box = svg.getBoundingClientRect();
+    const at = (edge, from, size) => ((edge - from) / size) * 2 * REACH - REACH;
+    return [at(event.clientX, box.left, box.width), -at(event.clientY, box.top, box.height)];
+  };
+  svg.addEventListener("pointerdown", (event) => {
+    held = true;
+    svg.setPointerCapture(event.pointerId);
+    move(place(event));
+  });
+  svg.addEventListener("pointermove", (event) => held && move(place(event)));
+  svg.addEventListener("pointerup", () => (held = false));
+  svg.addEventListener("pointercancel", () => (held = false));
+  svg.addEventListener("keydown", (event) => {
+    const way = ARROWS[event.key];
+    if (!way) return;
+    event.preventDefault();
+    move([query[0] + STEP * way[0], query[1] + STEP * way[1]]);
+  });
+
+  function draw() {
+    svg.setAttribute("aria-label", `${data.label} ${query.map((value) => value.toFixed(2)).join(", ")}`);
+    const axes = [
+      shape("line", { x1: -REACH, x2: REACH, class: "axis" }),
+      shape("line", { y1: -REACH, y2: REACH, class: "axis" }),
+    ];
+    const keys = data.keys.flatMap(([x, y], i) => {
+      const name = shape("text", { x: x + 0.3, y: -y - 0.3, class: "name" });
+      name.textContent = data.names[i];
+      const dot = { cx: x, cy: -y, r: 0.09 + 0.28 * Math.sqrt(data.weights[i]) };
+      return [shape("line", { x2: x, y2: -y, class: "key" }), shape("circle", { ...dot, class: "key" }), name];
+    });
+    const [x, y] = query;
+    const arrow = [
+      shape("line", { x2: x, y2: -y, class: "query" }),
+      shape("circle", { cx: x, cy: -y, r: 0.16, class: "query" }),
+    ];
+    svg.replaceChildren(...axes, ...keys, ...arrow);
+  }
+
+  draw();
+  return {
+    update(next) {
+      data = next;
+      if (!held && !timer) query = next.query;
+      draw();
+    },
+    destroy() {
+      clearTimeout(timer);
+      element.remove();
+    },
+  };
+}
+
+function bound(value) {
+  return Math.round(100 * Math.max(-REACH, Math.min(REACH, value))) / 100;
+}
+
+/** @returns {SVGElement} */
+function shape(kind, attributes) {
+  const made = document.createElementNS("http://www.w3.org/2000/svg", kind);
+  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, String(value));
+  return made;
+}

@@ -1,0 +1,217 @@
+"""Masks and heads: who may look at whom, how attention is split and joined, and what takes two heads."""
+
+from functools import lru_cache
+
+import altair as alt
+import pandas as pd
+import streamlit as st
+import torch
+
+from engine.checkpoints import Checkpoint
+from engine.course.heads import Fit, fit_difference, merge_heads, split_heads, training_examples
+from engine.course.masks import KINDS, mask_of, pattern_under
+from engine.runtime import library
+from engine.tokenizers.encoding import Encoding
+from pages.controls.figures import matrix, picked_place
+from pages.controls.learn.fields import read_field, read_short_text
+from pages.controls.learn.words import translate as _
+from pages.controls.predict import point, show_code
+from views.charts.show import show_altair
+from views.charts.template import colors
+from views.core.theme import Shade
+
+MODEL, TEXT = "stories", "Max gave the red ball"
+MOST = 10  # tokens
+PAINTED = "masks-painted"  # in the session state: a mask by the number of its tokens
+
+fit = lru_cache(maxsize=8)(fit_difference)
+
+
+def experiment() -> bool:
+    checkpoint = library.checkpoint(MODEL)
+    encoding = read_field("masks-text", _("text"), TEXT, lambda said: read_short_text(checkpoint, said, MOST))
+    pieces = [piece.replace(" ", "·") for piece in encoding.pieces]
+    if not ask(checkpoint, encoding, pieces):
+        return False
+    views = {"mask": _("masks"), "examples": _("examples"), "shapes": _("shapes"), "two": _("one head or two")}
+    view = st.segmented_control(
+        _("show"), list(views), default="mask", key="masks-view", required=True, format_func=views.__getitem__,
+        label_visibility="collapsed", persist_state="session",
+    )  # fmt: skip
+    if view == "mask":
+        draw_masks(checkpoint, encoding, pieces)
+    elif view == "examples":
+        draw_examples(encoding)
+    elif view == "shapes":
+        draw_shapes(checkpoint, encoding)
+    else:
+        draw_two()
+    return True
+
+
+def ask(checkpoint: Checkpoint, encoding: Encoding, pieces: list[str]) -> bool:
+    length, key = len(pieces), "masks_and_heads question"
+    row = (length - 1) // 2  # which has a later token
+    above = st.container()
+    cell = picked_place(f"{key} picture", (length, length))
+    hidden = (~mask_of("causal", length)[row]).nonzero().flatten().tolist()
+    reason = _("It stands at place {row}; of {count} places, {hidden} are later.")
+    answered = point(
+        _("Click a weight in the row of “{token}” that a causal mask makes 0.").format(token=pieces[row]),
+        None if cell is None else (cell[0], cell[1]),
+        [(row, col) for col in hidden],
+        key=key,
+        name=lambda at: f"{pieces[at[0]]} → {pieces[at[1]]}",
+        why=lambda _at: reason.format(row=row + 1, count=length, hidden=len(hidden)),
+    )
+    if not answered:
+        with above:
+            caption = _("Weights of block 1, head 1 of {model} without a mask: rows look at columns.")
+            st.caption(caption.format(model=MODEL))
+            weights = pattern_under(checkpoint, encoding, mask_of("none", length), 0, 0)
+            matrix(weights, rows=pieces, columns=pieces, digits=2, key=f"{key} picture", label=_("weights"))
+    return answered
+
+
+# --- masks ---
+
+
+def draw_masks(checkpoint: Checkpoint, encoding: Encoding, pieces: list[str]) -> None:
+    length, names = len(pieces), mask_names()
+    kind = str(
+        st.segmented_control(
+            _("mask"), list(names), default="causal", key="masks-kind", required=True, format_func=names.__getitem__,
+            persist_state="session",
+        )
+    )  # fmt: skip
+    size, most = 2, length - 1
+    if kind in ("padding", "prefix", "window"):
+        size = st.number_input(_("tokens"), 1, most, min(2, most), key=f"masks-size {length}", width=110)
+    allowed = painted(length) if kind == "painted" else mask_of(kind, length, int(size))
+    left, right = st.columns(2)
+    with left:
+        st.caption(_("1: may look; click to change") if kind == "painted" else _("1: may look"))
+        cell = matrix(
+            allowed.int(), rows=pieces, columns=pieces, digits=0, key=f"masks {kind}", label=_("mask"), role="negative"
+        )  # fmt: skip
+        if kind == "painted":
+            paint(cell, length)
+    with right:
+        st.caption(_("weights of block 1, head 1 of {model} under it").format(model=MODEL))
+        pattern = pattern_under(checkpoint, encoding, allowed, 0, 0)
+        matrix(pattern, rows=pieces, columns=pieces, digits=2, key=f"masks weights {kind}", label=_("weights"))
+    empty = [pieces[pos] for pos in range(length) if not allowed[pos].any()]
+    if empty:
+        st.caption(_("Nothing is left to look at for {tokens}: its row is 0.").format(tokens=", ".join(empty)))
+    if kind != "painted":
+        show_code(mask_of, key=f"masks code {kind}", kind=kind, length=length, size=int(size))
+
+
+def mask_names() -> dict[str, str]:
+    named = {
+        "none": _("none"), "causal": _("causal"), "padding": _("padding"), "prefix": _("prefix"), "window": _("window")
+    }  # fmt: skip
+    return {**{kind: named[kind] for kind in KINDS}, "painted": _("painted")}
+
+
+def painted(length: int) -> torch.Tensor:
+    kept = st.session_state.setdefault(PAINTED, {})
+    return kept.setdefault(length, mask_of("causal", length).clone())
+
+
+def paint(cell: tuple[int, int] | None, length: int) -> None:
+    """Turns over the cell that was clicked last, once a click."""
+    clicked = getattr(st.session_state.get("masks painted"), "pick", None)
+    if cell is not None and clicked is not None:
+        mask = painted(length)
+        mask[cell] = ~mask[cell]
+        st.rerun()
+
+
+# --- what a text teaches ---
+
+
+def draw_examples(encoding: Encoding) -> None:
+    pairs = training_examples(list(encoding.ids))
+    sentence = _("{tokens} tokens are {count} training examples, computed in one pass: no token sees its answer.")
+    st.markdown(sentence.format(tokens=len(encoding.ids), count=len(pairs)))
+    pieces = list(encoding.pieces)
+    rows = {
+        _("what is read"): ["".join(pieces[: len(prefix)]) for prefix, _next in pairs],
+        _("what comes next"): [pieces[len(prefix)] for prefix, _next in pairs],
+    }
+    st.dataframe(pd.DataFrame(rows), hide_index=True, width="stretch")
+    show_code(training_examples, key="masks code examples", ids=list(encoding.ids))
+
+
+# --- shapes ---
+
+
+def draw_shapes(checkpoint: Checkpoint, encoding: Encoding) -> None:
+    config = checkpoint.model.config
+    trace = library.traces.trace(MODEL, encoding)
+    x = trace["blocks.0.norm1.out"]
+    q = trace["blocks.0.attn.q"]
+    z = trace["blocks.0.attn.z"]
+    split = split_heads(x, config.attention.heads)
+    joined = merge_heads(z.transpose(1, 2))
+    out = trace["blocks.0.attn.out"]
+    rows = [
+        (_("x, one vector a token"), "[B, T, D]", x),
+        (_("q = x W_Q, cut into heads"), "[B, T, H, d]", q),
+        (_("heads before tokens"), "[B, H, T, d]", split),
+        (_("pattern of each head"), "[B, H, T, T]", trace["blocks.0.attn.pattern"]),
+        (_("z = pattern · v, mixed values"), "[B, T, H, d]", z),
+        (_("heads side by side again"), "[B, T, D]", joined),
+        (_("out = joined · W_O + b"), "[B, T, D]", out),
+    ]
+    table = pd.DataFrame(
+        [(what, axes, str(list(value.shape))) for what, axes, value in rows],
+        columns=[_("step"), _("axes"), _("shape in {model}").format(model=MODEL)],
+    )
+    st.dataframe(table, hide_index=True, width="stretch")
+    st.caption(_("D = {width} is cut into H = {heads} heads of d = {size}.").format(
+        width=config.d_model, heads=config.attention.heads, size=config.d_model // config.attention.heads
+    ))  # fmt: skip
+    show_code(split_heads, key="masks code shapes", x=torch.arange(12.0).view(1, 2, 6), heads=2)
+
+
+# --- what takes two heads ---
+
+
+def draw_two() -> None:
+    st.markdown(_("Task: give the token before **minus** the first one. Weights of a head are positive and sum to 1."))
+    chart, *places = st.columns([5, 3, 3, 3])
+    seed = chart.number_input(_("seed"), 0, 999, 0, key="masks-seed", width=110, persist_state="session")
+    fits = {heads: fit(heads, seed=int(seed)) for heads in (1, 2)}
+    with chart:
+        show_altair(lambda shade: draw_losses(fits, shade), key="masks losses")
+    shown = [(heads, number) for heads, found in fits.items() for number in range(len(found.values))]
+    for place, (heads, number) in zip(places, shown, strict=True):
+        found = fits[heads]
+        with place:
+            alone, of_two = _("alone, value {value:+.2f}"), _("{number} of 2, value {value:+.2f}")
+            named = alone if heads == 1 else of_two
+            st.caption(named.format(number=number + 1, value=float(found.values[number])))
+            matrix(found.patterns[number], key=f"masks fit {heads} {number}", label=_("weights of a head"))
+    one, two = (found.losses[-1] for found in fits.values())
+    st.caption(_("Squared error at the end: one head {one:.3g}, two heads {two:.3g}.").format(one=one, two=two))
+    show_code(fit_difference, key="masks code two", heads=2, seed=int(seed))
+
+
+def draw_losses(fits: dict[int, Fit], shade: Shade) -> alt.Chart:
+    table = pd.concat(
+        pd.DataFrame({"step": range(len(found.losses)), "loss": found.losses, "heads": str(heads)})
+        for heads, found in fits.items()
+    )
+    ink = colors(shade)
+    return (
+        alt.Chart(table[table["step"] % 10 == 0])
+        .mark_line()
+        .encode(
+            alt.X("step:Q", title=_("step")),
+            alt.Y("loss:Q", title=_("squared error")),
+            alt.Color("heads:N", title=_("heads"), scale=alt.Scale(range=[ink["key"], ink["attention"]])),
+        )
+        .properties(height=190)
+    )

@@ -1,0 +1,109 @@
+"""What the course computes, against numbers worked by hand and against torch and the models."""
+
+import torch
+from torch.nn.functional import scaled_dot_product_attention
+
+from engine import load, run
+from engine.course.averaging import (
+    average_by_loop,
+    running_sums,
+    scores_of,
+    softmax_weights,
+    triangular_weights,
+    weighted_average,
+)
+from engine.course.heads import fit_difference, merge_heads, split_heads, training_examples
+from engine.course.lookup import look_up
+from engine.course.masks import KINDS, mask_of, pattern_under
+from engine.course.positions import (
+    NOTICED,
+    POSITION_KINDS,
+    buckets,
+    dot_products,
+    rotated_score,
+    shuffle_change,
+    sinusoidal_table,
+    wavelengths,
+)
+from engine.course.scaling import attend, random_scores, score_variance, softmax_gradient
+
+WORKED = torch.tensor([[1.0, 3.0], [2.0, 1.0], [0.0, 1.0]])
+
+
+def test_four_ways_to_average_give_the_worked_numbers() -> None:
+    assert running_sums(WORKED).tolist() == [[1, 3], [3, 4], [3, 5]]
+    means = [[1, 3], [1.5, 2], [1, 1.667]]
+    for found in (
+        average_by_loop(WORKED),
+        weighted_average(triangular_weights(3), WORKED),
+        weighted_average(softmax_weights(torch.zeros(3, 3)), WORKED),
+    ):
+        assert [[round(value, 3) for value in row] for row in found.tolist()] == means
+    weights = softmax_weights(scores_of(WORKED))
+    torch.testing.assert_close(weights.sum(-1), torch.ones(3))
+    expected = scaled_dot_product_attention(WORKED[None], WORKED[None], WORKED[None], is_causal=True)[0]
+    torch.testing.assert_close(weighted_average(weights, WORKED), expected)
+
+
+def test_a_lookup_is_attention_of_one_query() -> None:
+    q, k, v = torch.randn(4), torch.randn(6, 4), torch.randn(6, 3)
+    torch.testing.assert_close(look_up(q, k, v).out, scaled_dot_product_attention(q[None], k, v)[0])
+
+
+def test_variance_grows_with_d_and_the_gradient_is_that_of_a_softmax() -> None:
+    for d in (1, 16, 256):
+        plain, divided = score_variance(d)
+        assert abs(plain / d - 1) < 0.1 and abs(divided - 1) < 0.1
+    scores = random_scores(32, 5)
+    expected = torch.autograd.functional.jacobian(lambda s: s.softmax(-1), scores)
+    torch.testing.assert_close(softmax_gradient(attend(scores, 1.0)), expected)
+
+
+def test_heads_are_split_and_joined_as_in_the_model() -> None:
+    checkpoint = load("stories")
+    trace = run(checkpoint.model, checkpoint.tokenizer.encode("Max gave the red ball"))
+    z = trace["blocks.0.attn.z"]  # batch pos head d_head
+    assert torch.equal(split_heads(z.flatten(2), z.shape[2]), z.transpose(1, 2))
+    assert torch.equal(merge_heads(z.transpose(1, 2)), z.flatten(2))
+    assert training_examples([5, 6, 7]) == [([5], 6), ([5, 6], 7)]
+
+
+def test_one_head_cannot_give_a_difference_and_two_can() -> None:
+    one, two = fit_difference(1), fit_difference(2)
+    assert one.losses[-1] > 0.5 and two.losses[-1] < 1e-3
+    assert two.values.prod() < 0
+
+
+def test_masks_are_those_of_the_layers_and_change_what_a_head_attends_to() -> None:
+    checkpoint = load("stories")
+    encoding = checkpoint.tokenizer.encode("Max gave the red ball")
+    length = len(encoding.ids)
+    trace = run(checkpoint.model, encoding)
+    torch.testing.assert_close(
+        pattern_under(checkpoint, encoding, mask_of("causal", length), 0, 0), trace["blocks.0.attn.pattern"][0, 0]
+    )
+    for kind in KINDS:
+        allowed = mask_of(kind, length)
+        pattern = pattern_under(checkpoint, encoding, allowed, 1, 2)
+        assert not pattern[~allowed].any()
+        torch.testing.assert_close(pattern.sum(-1), torch.ones(length))
+    assert mask_of("prefix", 4, 2).int().tolist() == [[1, 1, 0, 0], [1, 1, 0, 0], [1, 1, 1, 0], [1, 1, 1, 1]]
+    assert mask_of("window", 4, 2).int().tolist() == [[1, 0, 0, 0], [1, 1, 0, 0], [0, 1, 1, 0], [0, 0, 1, 1]]
+    assert mask_of("padding", 4, 1).int().tolist() == [[1, 1, 1, 0]] * 4
+
+
+def test_positions_are_the_papers_and_only_a_model_without_any_does_not_notice_a_shuffle() -> None:
+    table = [[round(value, 2) for value in row] for row in sinusoidal_table(3, 4).tolist()]
+    assert table == [[0, 1, 0, 1], [0.84, 0.54, 0.01, 1], [0.91, -0.42, 0.02, 1]]
+    torch.testing.assert_close(wavelengths(4), torch.tensor([2 * torch.pi, 200 * torch.pi]))
+    shifted = sinusoidal_table(20, 16)[5:]
+    torch.testing.assert_close(dot_products(shifted), dot_products(sinusoidal_table(15, 16)))
+    q, k = torch.randn(8), torch.randn(8)
+    torch.testing.assert_close(rotated_score(q, k, 9, 4), rotated_score(q, k, 25, 20), atol=1e-5, rtol=1e-5)
+    assert buckets(4)[0].tolist() == [0, 17, 18, 19] and buckets(4)[3].tolist() == [3, 2, 1, 0]
+    noticed = {
+        (kind, mask): shuffle_change(kind, mask, [5, 6, 7, 8, 9], 32) > NOTICED
+        for kind in POSITION_KINDS
+        for mask in ("causal", "full")
+    }
+    assert [place for place, notices in noticed.items() if not notices] == [("none", "full")]
