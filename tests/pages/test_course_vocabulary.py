@@ -32,7 +32,7 @@ def test_steps_go_forward_and_back_and_the_library_is_compared() -> None:
         assert ("by frequency" in said) == (way == "wordpiece")
         if way == "bpe":
             count = int(app.slider(key=key).max)
-            assert f"{count} of these {count} entries" in said
+            assert f"of all {count} merged entries {count} are equal" in said
 
 
 @pytest.mark.parametrize("text", ["ab", "aaaa", "猫坐在垫子上。猫坐", "🦉🦉 👩‍🚀👩‍🚀", "`a`b`a`b [x](y) $z$z"])

@@ -87,9 +87,11 @@ def draw_pieces(text: str) -> None:
                     id=encoding.ids[at], start=start + 1, end=end
                 )  # fmt: skip
             about.markdown(f"**{NAMES[kind]}**  \n:small[{count}]")
-    said = _("Unknown tokens, marked: {count}. What stood there is lost.") if lost else _("No token is unknown.")
+    said = _("Unknown tokens, marked: {count}. What stood there is lost. Click a token for its id.")
+    if not lost:
+        said = _("No token is unknown. Click a token for its id.")
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.caption(f"{said.format(count=lost)} {_('Click a token for its id.')}")
+        st.caption(said.format(count=lost))
         show_code(cut, key="tokens code", kind="bpe", text=text)
 
 

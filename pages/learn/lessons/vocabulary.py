@@ -109,7 +109,7 @@ def draw_merges(text: str, way: str) -> None:
         list(map(draw_piece, new[-CHIPS:])), marks, key=f"vocabulary entries {way}", label=_("merged entries")
     )  # fmt: skip
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.caption(compare_bpe(text, at) if way == "bpe" else compare_wordpiece(text, at))
+        st.caption(compare_bpe(text) if way == "bpe" else compare_wordpiece(text, at))
         show_code(learn_merges, key=f"vocabulary code {way}", text=text, kind=way, steps=at)
 
 
@@ -123,13 +123,13 @@ def row_of(at: int, step: Merge, way: str) -> dict[str, str | int]:
     return {**row, **shares, "p(b)": f"{pair.seconds}/{step.symbols}", _("score"): f"{float(pair.score):.3f}"}
 
 
-def compare_bpe(text: str, steps: int) -> str:
+def compare_bpe(text: str) -> str:
+    """Over all steps, whichever is shown."""
     learned = learn_merges(text, "bpe")
-    ours, theirs = learned.entries(steps)[len(learned.alphabet) :], bpe_of_library(text, len(learned.steps))
-    same = sum(one == other for one, other in zip(ours, theirs, strict=False))
-    return _("The tokenizers library, on the same words: {same} of these {count} entries, in this order.").format(
-        same=same, count=len(ours)
-    )
+    ours, theirs = learned.entries(len(learned.steps)), bpe_of_library(text, len(learned.steps))
+    same = sum(one == other for one, other in zip(ours[len(learned.alphabet) :], theirs, strict=False))
+    sentence = _("The tokenizers library has the same rule: of all {count} merged entries {same} are equal, in order.")
+    return sentence.format(same=same, count=len(ours) - len(learned.alphabet))
 
 
 def compare_wordpiece(text: str, steps: int) -> str:
@@ -138,7 +138,7 @@ def compare_wordpiece(text: str, steps: int) -> str:
     theirs = wordpiece_of_library(text, len(ours))
     return _(
         "The tokenizers library’s WordPiece trainer has another rule: it merges by frequency, as BPE does. So it "
-        "learns {theirs}: {same} of these {count} entries."
+        "learns {theirs}. Entries that both have after as many merges: {same} of {count}."
     ).format(theirs=some(theirs), same=len(set(ours) & set(theirs)), count=len(ours))
 
 
