@@ -1,5 +1,6 @@
 """What the course computes, against numbers worked by hand and against torch and the models."""
 
+import pytest
 import torch
 from torch.nn.functional import scaled_dot_product_attention
 
@@ -11,6 +12,15 @@ from engine.course.averaging import (
     softmax_weights,
     triangular_weights,
     weighted_average,
+)
+from engine.course.embeddings import (
+    analogy,
+    context_similarity,
+    embedding_table,
+    principal_map,
+    rank,
+    row_by_product,
+    whole_words,
 )
 from engine.course.heads import fit_difference, merge_heads, split_heads, training_examples
 from engine.course.lookup import look_up
@@ -107,3 +117,29 @@ def test_positions_are_the_papers_and_only_a_model_without_any_does_not_notice_a
         for mask in ("causal", "full")
     }
     assert [place for place, notices in noticed.items() if not notices] == [("none", "full")]
+
+
+def test_a_row_is_a_product_and_analogies_succeed_and_fail_on_the_shipped_table() -> None:
+    checkpoint = load("everyday")
+    table, words = embedding_table(checkpoint), whole_words(checkpoint)
+    assert torch.equal(row_by_product(words["girl"], table), table[words["girl"]])
+    near = rank(table[words["girl"]], table, words, ("girl",))
+    cosines = torch.nn.functional.cosine_similarity(table[words["girl"]], table[[words[one] for one in near.words]])
+    torch.testing.assert_close(torch.tensor(near.cosines), cosines)
+    assert near.cosines == sorted(near.cosines, reverse=True)
+    for a, b, c, d in (("he", "she", "his", "her"), ("Monday", "Tuesday", "Wednesday", "Thursday")):
+        assert analogy(table, words, a, b, c).words[0] == d
+    for a, b, c, d in (("dog", "dogs", "cat", "cats"), ("hot", "cold", "day", "night")):
+        assert analogy(table, words, a, b, c).words.index(d) > 10
+    places, shares = principal_map(table[:50], 50)
+    centred = table[:50] - table[:50].mean(0)
+    torch.testing.assert_close(places @ places.T, centred @ centred.T, atol=1e-3, rtol=1e-3)
+    torch.testing.assert_close(shares.sum(), torch.tensor(1.0))
+
+
+def test_one_word_in_two_contexts_begins_alike_and_ends_apart() -> None:
+    texts = ("She sat on the bank of the river. The bank", "He put his money in the bank. The bank")
+    found = context_similarity(load("everyday"), texts, "bank")
+    assert abs(found[0] - 1) < 1e-6 and found[-1] < 0.95
+    with pytest.raises(ValueError, match="one token of the text"):
+        context_similarity(load("everyday"), texts, "house")

@@ -28,6 +28,9 @@ DEEPER = "\n## "  # begins what folds out below
 DONE = "lessons done"  # in the session state
 LARGE = "large"  # in the address: projector mode
 
+PROJECTOR = """<style>html { zoom: 1.35 } [data-testid=stHeader], .st-key-lesson-head [data-testid=stCaptionContainer]
+{ display: none } [data-testid=stMain] { margin-top: -40px }</style>"""
+
 keys = view("learn", events=("restore",))
 
 
@@ -91,10 +94,13 @@ def restore() -> None:
     remember(said if isinstance(said, list) else [])
 
 
-def write_progress() -> None:
-    """Into the address, so that a link holds it."""
-    if found := done():
-        st.query_params["done"] = ",".join(found)
+def write_address(name: str) -> None:
+    """Writes the lesson and how far the reader is into the address, which a link to the page that one stands on leaves
+    as it was."""
+    wanted = address(name)
+    if not name:
+        del wanted["lesson"]
+    st.query_params.from_dict({**st.query_params.to_dict(), **wanted} if name else wanted)
 
 
 # --- one lesson ---
@@ -124,7 +130,7 @@ def draw_lesson(lesson: Lesson, course: Sequence[Lesson]) -> None:
         title, _, text = lesson.deeper.partition("\n")
         with st.expander(title, icon=":material/south:"):
             st.markdown(link_terms(text.strip()))
-    write_progress()
+    write_address(lesson.name)
     use_keys(before, after)
 
 
@@ -132,7 +138,7 @@ def draw_head(lesson: Lesson, course: Sequence[Lesson], before: Lesson | None, a
     finished = lesson.name in done()
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="lesson-head"):
         st.page_link(
-            COURSE, label=_("Course"), icon=":material/map:", query_params={**address(""), "lesson": ""}
+            COURSE, label=_("Course"), icon=":material/map:", query_params=address("")
         )  # fmt: skip
         sign = " :green[:material/check_circle:]" if finished else ""
         number = _("Lesson {place} of {count}").format(place=course.index(lesson) + 1, count=len(course))
@@ -152,7 +158,7 @@ def draw_head(lesson: Lesson, course: Sequence[Lesson], before: Lesson | None, a
                         help=name.format(title=one.title),
                     )  # fmt: skip
     if LARGE in st.query_params:
-        st.html("<style>html{zoom:1.35}[data-testid=stHeader]{display:none}</style>")
+        st.html(PROJECTOR)
 
 
 def set_large() -> None:
@@ -195,7 +201,9 @@ def draw_map(course: Sequence[Lesson]) -> None:
     )
     following = next((lesson for lesson in course if lesson.name not in finished), course[0])
     for lesson in course:
-        with st.container(border=True, horizontal=True, vertical_alignment="center", gap="small"):
+        with st.container(
+            border=True, horizontal=True, vertical_alignment="center", gap="small", key=f"lesson-card-{lesson.name}"
+        ):
             icon = "check_circle" if lesson.name in finished else "play_circle" if lesson == following else "circle"
             title = f"{lesson.place}. {lesson.title}"
             st.page_link(
@@ -217,6 +225,6 @@ def draw_course() -> None:
         if asked:
             st.info(_("There is no lesson “{name}”; here are those that are.").format(name=as_text(asked[:40])))
         draw_map(course)
-        write_progress()
+        write_address("")
     else:
         draw_lesson(lesson, course)

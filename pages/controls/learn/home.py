@@ -26,8 +26,6 @@ from views.walkthrough.walkthrough import walkthrough
 EXPLORE, OPEN = "pages/explore/walkthrough.py", "pages/inspect/checkpoint.py"
 OWN = ("lang", "done")  # of this page's address; with anything else "/" is an older link to the Walkthrough
 LONGEST, MOST = 90, 24  # characters and tokens of a text that fits the small picture
-SMALL = """<style>@media (min-width: 900px) { .st-key-home-picture { zoom: 0.62; height: 640px; overflow: hidden;
--webkit-mask: linear-gradient(#000 88%, transparent); mask: linear-gradient(#000 88%, transparent) } }</style>"""
 
 picture, older_link = view("walkthrough"), view("learn/older_link")
 
@@ -37,7 +35,6 @@ def draw_home() -> None:
         older_link({}, key="older link")
         st.stop()
     language()
-    st.html(SMALL)
     with st.container(horizontal=True, vertical_alignment="bottom", gap="large"):
         st.markdown(
             f"## {_('Look inside a transformer')}\n"

@@ -99,9 +99,7 @@ def draw_sizes(text: str) -> None:
     rows = pd.DataFrame(lengths(text), columns=["kind", "size", "tokens"])
     rows["kind"] = rows["kind"].map(NAMES)
     NamedChart(size_chart, (), {"rows": rows}).show("tokens chart")
-    st.caption(
-        _("Each point is one vocabulary. Lines: the same method with more entries. A model pays for both axes.")
-    )
+    st.caption(_("Each point is one vocabulary. Lines: the same method with more entries. A model pays for both axes."))
     show_code(lengths, key="tokens code lengths", text=text)
 
 
