@@ -37,7 +37,7 @@ def train(
         for text in check_corpus(texts)
         for word, _ in pre_tokenizers.BertPreTokenizer().pre_tokenize_str(normalizer.normalize_str(text))
     )
-    vocabulary = [*names, *_learn_entries(words, names, vocab_size)]
+    vocabulary = [*names, *learn_entries(words, names, vocab_size)]
     fast = build_bert_pipeline({entry: id for id, entry in enumerate(vocabulary)}, normalizer)
     fast.add_special_tokens(names)
     return FastTokenizer(fast)
@@ -64,7 +64,7 @@ def build_bert_pipeline(
     return fast
 
 
-def _learn_entries(words: Counter[str], names: list[str], vocab_size: int) -> list[str]:
+def learn_entries(words: Counter[str], names: list[str], vocab_size: int) -> list[str]:
     """Learn the entries beside `names`: symbols in the order of their code points, then merges as they were made.
 
     `tokenizers` has a trainer for WordPiece, but it numbers the "##" symbols in the order of a random hash. So

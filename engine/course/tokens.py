@@ -1,0 +1,67 @@
+"""One text cut in six ways: by words, characters, bytes, and by pieces that BPE, WordPiece and Unigram learned."""
+
+from __future__ import annotations
+
+import json
+from functools import lru_cache
+from itertools import islice
+
+import tokenizers
+
+from engine.checkpoints.locate import locate
+from engine.data.stories import stories
+from engine.tokenizers import Encoding, FastTokenizer, read_tokenizer, train
+
+KINDS = ("word", "char", "byte", "bpe", "wordpiece", "unigram")
+SHIPPED = {"bpe": "stories", "wordpiece": "stories-bert"}  # checkpoints that learned from the same kind of stories
+SEED, STORIES, SIZE = 1, 300, 1024
+SIZES = {"bpe": (257, 320, 512, 724, 1024), "wordpiece": (150, 320, 512, 1024, 1536), "unigram": (128, 320, 1024)}
+
+
+@lru_cache(maxsize=32)
+def tokenizer_of(kind: str, size: int = 0) -> FastTokenizer:
+    """The tokenizer of a shipped checkpoint where there is one of this kind, else one that is trained on stories.
+
+    `size` cuts the vocabulary of BPE and WordPiece, which is in the order it was learned in, to its beginning.
+    """
+    if kind in SHIPPED:
+        found = read_tokenizer(locate(SHIPPED[kind]).weights.parent)
+        assert found is not None
+        return shrink(found, size) if size else found
+    return train(kind, islice(stories(SEED), STORIES), (size or SIZE) if kind == "unigram" else None)
+
+
+def shrink(tokenizer: FastTokenizer, size: int) -> FastTokenizer:
+    """The same tokenizer with the first `size` entries alone: what a shorter training on the same texts had learned."""
+    state = json.loads(tokenizer.fast.to_str())
+    model = state["model"]
+    model["vocab"] = {entry: id for entry, id in model["vocab"].items() if id < size}
+    if "merges" in model:
+        model["merges"] = [pair for pair in model["merges"] if "".join(pair) in model["vocab"]]
+    return FastTokenizer(tokenizers.Tokenizer.from_str(json.dumps(state)), tokenizer.roles)
+
+
+def cut(kind: str, text: str, size: int = 0) -> Encoding:
+    """`text` as tokens of one of KINDS, without those that the tokenizer adds around it."""
+    return tokenizer_of(kind, size).encode(text, special=False)
+
+
+def are_unknown(kind: str, encoding: Encoding) -> list[bool]:
+    """Which tokens stand for what the vocabulary lacks, so that the text is lost there."""
+    tokenizer = tokenizer_of(kind)
+    unknown = tokenizer.special_tokens.get(tokenizer.roles.get("unk_token", ""))
+    return [id == unknown for id in encoding.ids]
+
+
+def comes_back(kind: str, text: str) -> bool:
+    """True if the tokens of `text` decode to it, letter by letter."""
+    return tokenizer_of(kind).decode(cut(kind, text).ids) == text
+
+
+def lengths(text: str) -> list[tuple[str, int, int]]:
+    """(kind, entries of the vocabulary, tokens of `text`): of each kind, and of those that learn at several sizes."""
+    found = []
+    for kind in KINDS:
+        for size in SIZES.get(kind, (0,)):
+            found.append((kind, tokenizer_of(kind, size).vocab_size, len(cut(kind, text, size))))
+    return found

@@ -1,0 +1,150 @@
+"""A batch: two texts of different length in one tensor, the padding mask, and the shorter row alone and together."""
+
+import streamlit as st
+
+from engine.course.batch import Compared, compare_row, fill, read_rows, tokenizer_of
+from pages.controls.figures import matrix, tokens
+from pages.controls.learn.fields import read_field, read_words, write_matrix
+from pages.controls.learn.words import translate as _
+from pages.controls.predict import choose, show_code
+from pages.controls.share.links import as_text
+
+TEXTS = ("Max gave the red ball to Anna.", "She smiled.")
+IDS = "[[1, 8, 3, 2], [1, 10, 2]]"
+MOST, MOST_ROWS, MOST_IDS = 48, 4, 16  # characters of a text; rows and ids of one
+DIGITS, SHOWN, ENTRIES = 3, 6, 4  # decimals, tokens and vocabulary entries of the outputs
+
+
+def experiment() -> bool:
+    name, rows = choose_rows()
+    ids, real = fill(rows)
+    place = st.container(gap="xsmall")
+    filled, longest = int((~real).sum()), ids.shape[1]
+    options = sorted({filled, filled + 1, longest, int(real.sum()), ids.numel()})
+    reason = _("{rows} rows of {longest} are {entries} entries; {tokens} hold tokens, and {filled} hold none.").format(
+        rows=len(rows), longest=longest, entries=ids.numel(), tokens=int(real.sum()), filled=filled
+    )
+    question = _("A tensor has rows of one length, that of the longest. How many of its entries are padding?")
+    answered = choose(
+        question, list(map(str, options)), options.index(filled), key="batch question", why=lambda _said: reason
+    )
+    if not answered:
+        with place:
+            for at, pieces in enumerate(pieces_of(name, rows)):
+                tokens(pieces, key=f"batch row {at}", label=_("tokens of row {row}").format(row=at + 1))
+        return False
+    shorter = min(range(len(rows)), key=lambda at: len(rows[at]))
+    views = {"ids": _("ids and mask"), "outputs": _("outputs"), "attention": _("attention")}
+    with st.container(horizontal=True, vertical_alignment="center"):
+        view = st.segmented_control(
+            _("show"), list(views), default="ids", key="batch-view", required=True, format_func=views.__getitem__,
+            label_visibility="collapsed", persist_state="session",
+        )  # fmt: skip
+        masked = st.toggle(_("padding mask"), value=True, key="batch-mask", persist_state="session")
+    if view == "ids":
+        draw_ids(rows, masked)
+    else:
+        found = compare_row(name, rows, shorter, masked)
+        draw = draw_outputs if view == "outputs" else draw_attention
+        draw(found, name, rows, shorter)
+        draw_verdict(found, name, rows, shorter, masked)
+    return True
+
+
+def choose_rows() -> tuple[str, list[list[int]]]:
+    """The model, and what it reads: texts, or ids as they are."""
+    models = {"stories-bert": _("stories-bert, looks both ways"), "stories": _("stories, looks back")}
+    kinds = {"texts": _("texts"), "ids": _("ids")}
+    with st.container(horizontal=True):
+        name = st.segmented_control(
+            _("model"), list(models), default="stories-bert", key="batch-model", required=True,
+            format_func=models.__getitem__, label_visibility="collapsed", persist_state="session",
+        )  # fmt: skip
+        kind = st.segmented_control(
+            _("rows"), list(kinds), default="texts", key="batch-kind", required=True, format_func=kinds.__getitem__,
+            label_visibility="collapsed", persist_state="session",
+        )  # fmt: skip
+    size = min(tokenizer_of(model).vocab_size for model in models)  # what is typed stands for either
+
+    def read(said: str) -> list[list[int]]:
+        try:
+            return read_rows(said, size, MOST_ROWS, MOST_IDS)
+        except ValueError:
+            sentence = _("Expected 2 to {rows} rows of 1 to {most} whole numbers below {size}, as {example}.")
+            raise ValueError(sentence.format(rows=MOST_ROWS, most=MOST_IDS, size=size, example=IDS)) from None
+
+    if kind == "ids":
+        return str(name), read_field("batch-ids", _("ids, a row each"), IDS, read)
+    places = st.columns(2)
+    said = []
+    for at, (place, default) in enumerate(zip(places, TEXTS, strict=True)):
+        with place:
+            label = _("text {row}").format(row=at + 1)
+            said.append(read_field(f"batch-text {at}", label, default, read_words(MOST)))
+    read_as = [tokenizer_of(str(name)).encode(text) for text in said]
+    if any(len(encoding) > MOST_IDS for encoding in read_as):
+        st.caption(_("Of each text the first {most} tokens are read.").format(most=MOST_IDS))
+    return str(name), [list(encoding.truncate(MOST_IDS).ids) for encoding in read_as]
+
+
+def pieces_of(name: str, rows: list[list[int]]) -> list[list[str]]:
+    tokenizer = tokenizer_of(name)
+    return [[tokenizer.piece(id) for id in row] for row in rows]
+
+
+def draw_ids(rows: list[list[int]], masked: bool) -> None:
+    ids, real = fill(rows)
+    mask = real if masked else real | True
+    names = [_("row {row}").format(row=at + 1) for at in range(len(rows))]
+    st.caption(_("ids, {shape}: filled up with 0").format(shape=as_text(str(list(ids.shape)))))
+    matrix(ids, rows=names, digits=0, key="batch ids", role="residual", label=_("ids, batch pos"))
+    st.caption(_("padding mask: 1 where a token may be looked at"))
+    matrix(mask, rows=names, digits=0, key="batch mask", role="attention", label=_("padding mask, batch pos"))
+    if not masked:
+        st.caption(_("Without it the model cannot tell padding from tokens: every entry counts."))
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown(f"`{write_matrix(ids)}`")
+        show_code(fill, key="batch code", rows=rows)
+
+
+def draw_outputs(found: Compared, name: str, rows: list[list[int]], row: int) -> None:
+    """Logits of the entries that the last token, alone, finds likeliest."""
+    pieces = pieces_of(name, rows)[row][:SHOWN]
+    top = found.alone[-1].topk(ENTRIES).indices
+    (names,) = pieces_of(name, [top.tolist()])
+    titles = {"alone": _("logits of row {row}, alone"), "together": _("logits of row {row}, in the batch")}
+    for place, values, title in zip(st.columns(2), (found.alone, found.together), titles, strict=True):
+        with place:
+            st.caption(titles[title].format(row=row + 1))
+            matrix(
+                values[:SHOWN, top], rows=pieces, columns=names, digits=DIGITS, scale="signed", role="residual",
+                key=f"batch logits {title}", label=_("logits, pos vocab"),
+            )  # fmt: skip
+
+
+def draw_attention(found: Compared, name: str, rows: list[list[int]], row: int) -> None:
+    pieces = pieces_of(name, rows)[row]
+    padding = [_("padding")] * (found.pattern.shape[-1] - len(pieces))
+    st.caption(_("weights of row {row} in the batch, mean over all layers and heads").format(row=row + 1))
+    matrix(
+        found.pattern.mean((0, 1)), rows=pieces, columns=[*pieces, *padding], key="batch pattern",
+        label=_("weights, pos key"),
+    )  # fmt: skip
+    share = _("Padding gets {share:.1%} of the attention.").format(share=found.on_padding)
+    st.markdown(share)
+
+
+def draw_verdict(found: Compared, name: str, rows: list[list[int]], row: int, masked: bool) -> None:
+    """What the batch changed, over all logits of the row and not only those that are drawn."""
+    changed, count = found.changed(DIGITS), found.alone.numel()
+    said = {"changed": f"{changed:,}", "count": f"{count:,}", "digits": DIGITS, "gap": f"{found.gap:.1e}"}
+    sentence = _("With {digits} decimals {changed} of all {count} logits of the row differ; the largest gap is {gap}.")
+    st.markdown(sentence.format(**said))
+    if not masked and len(rows[row]) < max(map(len, rows)):
+        if changed:
+            piece = as_text(pieces_of(name, [[0]])[0][0])
+            sentence = _("The padding is read as the token of id 0, {piece}, and mixed into the text.")
+            st.caption(sentence.format(piece=piece))
+        else:
+            st.caption(_("Nothing changes even so: this model looks back only, and padding stands behind the text."))
+    show_code(compare_row, key="batch code outputs", name=name, rows=rows, row=row, masked=masked)

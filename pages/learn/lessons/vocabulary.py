@@ -1,0 +1,201 @@
+"""Learning a vocabulary: BPE, WordPiece and Unigram on one text, every step forward and back."""
+
+import numpy as np
+import streamlit as st
+
+from engine.course.vocabulary import (
+    Merge,
+    bpe_of_library,
+    learn_merges,
+    learn_unigram,
+    unigram_of_library,
+    wordpiece_of_library,
+)
+from engine.tokenizers import draw_piece
+from pages.controls import figures
+from pages.controls.learn.fields import read_field, read_words
+from pages.controls.learn.words import translate as _
+from pages.controls.predict import choose, show_code
+from pages.controls.share.links import as_text
+
+TEXT = "the thin thief thinks this thing is thicker than the other thing"
+MOST, ROWS, CANDIDATES, CHIPS, NAMED = 200, 5, 5, 36, 6  # characters; rows, options, chips, entries in a sentence
+
+
+def experiment() -> bool:
+    text = read_field("vocabulary-text", _("text to learn from"), TEXT, read_learnable)
+    pairs = learn_merges(text, "bpe").steps[0].pairs
+    shown = sorted(pairs[:CANDIDATES], key=lambda pair: (pair.first, pair.second))
+    names = [f"{draw_piece(pair.first)} + {draw_piece(pair.second)}" for pair in shown]
+    at = shown.index(pairs[0])
+
+    def why(said: int) -> str:
+        return _("{best} stands there {count} times, {other} {less} times; of equals the alphabet decides.").format(
+            best=as_text(names[at]), count=pairs[0].count, other=as_text(names[said]), less=shown[said].count
+        )
+
+    question = _("BPE merges the pair of neighbours that stands in your text most often. Which is the first?")
+    if not choose(question, names, at, key="vocabulary question", why=why):
+        return False
+    ways = {"bpe": "BPE", "wordpiece": "WordPiece", "unigram": "Unigram"}
+    way = st.segmented_control(
+        _("learned by"), list(ways), default="bpe", key="vocabulary-way", required=True, format_func=ways.__getitem__,
+        label_visibility="collapsed", persist_state="session",
+    )  # fmt: skip
+    if way == "unigram":
+        draw_unigram(text)
+    else:
+        draw_merges(text, str(way))
+    return True
+
+
+def read_learnable(said: str) -> str:
+    text = read_words(MOST)(said)
+    if all(len(word) < 2 for word in text.split()):
+        raise ValueError(_("Expected a word of at least two characters, got none; type one."))
+    return text
+
+
+def choose_step(way: str, most: int) -> int:
+    """1 to `most`, by a slider and a button on either side."""
+    key = f"vocabulary-step {way}"
+    state = st.session_state
+    if key in state:
+        state[key] = min(max(1, state[key]), most)
+    if most == 1:
+        return 1
+    now = state.get(key, 1)
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+        st.button(
+            "", icon=":material/skip_previous:", key=f"{key} back", disabled=now == 1, help=_("One step back"),
+            on_click=state.__setitem__, args=(key, now - 1),
+        )  # fmt: skip
+        step = st.slider(_("step"), 1, most, key=key, label_visibility="collapsed", persist_state="session")
+        st.button(
+            "", icon=":material/skip_next:", key=f"{key} forward", disabled=now == most, help=_("One step forward"),
+            on_click=state.__setitem__, args=(key, now + 1),
+        )  # fmt: skip
+    return step
+
+
+def draw_merges(text: str, way: str) -> None:
+    learned = learn_merges(text, way)
+    count = len(learned.steps)
+    at = choose_step(way, count)
+    step = learned.steps[at - 1]
+    best = step.pairs[0]
+    said = {"step": at, "count": count, "first": shown_as(best.first), "second": shown_as(best.second)}
+    said |= {"entry": shown_as(best.entry), "times": best.count}
+    st.markdown(_("Step {step} of {count}: **{first}** + **{second}** → **{entry}**, {times} times.").format(**said))
+    decided, words = st.columns([5, 4])
+    with decided:
+        rows = [row_of(pair_at, step, way) for pair_at in range(min(ROWS, len(step.pairs)))]
+        st.dataframe(rows, hide_index=True, height="content", key=f"vocabulary table {way}")
+    with words:
+        before = learned.words if at == 1 else learned.steps[at - 2].words
+        changed = [float(one != other) for one, other in zip(step.words, before, strict=True)][:CHIPS]
+        chips = [
+            "|".join(map(draw_piece, word)) + (f" ×{times}" if times > 1 else "")
+            for word, times in zip(step.words, learned.counts, strict=True)
+        ]
+        figures.tokens(
+            chips[:CHIPS], np.array(changed), key=f"vocabulary words {way}", role="residual",
+            label=_("words as they are cut after the step"),
+        )  # fmt: skip
+    new = learned.entries(at)[len(learned.alphabet) :]
+    st.caption(_("Vocabulary: {letters} letters, and what was merged.").format(letters=len(learned.alphabet)))
+    marks = np.array([float(entry == best.entry) for entry in new[-CHIPS:]])
+    figures.tokens(
+        list(map(draw_piece, new[-CHIPS:])), marks, key=f"vocabulary entries {way}", label=_("merged entries")
+    )  # fmt: skip
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.caption(compare_bpe(text) if way == "bpe" else compare_wordpiece(text, at))
+        show_code(learn_merges, key=f"vocabulary code {way}", text=text, kind=way, steps=at)
+
+
+def row_of(at: int, step: Merge, way: str) -> dict[str, str | int]:
+    """What decided, of the pair of this rank."""
+    pair = step.pairs[at]
+    row: dict[str, str | int] = {_("pair"): f"{draw_piece(pair.first)} + {draw_piece(pair.second)}"}
+    if way == "bpe":
+        return {**row, _("count"): pair.count, "a": pair.firsts, "b": pair.seconds}
+    shares = {"p(ab)": f"{pair.count}/{step.total}", "p(a)": f"{pair.firsts}/{step.symbols}"}
+    return {**row, **shares, "p(b)": f"{pair.seconds}/{step.symbols}", _("score"): f"{float(pair.score):.3f}"}
+
+
+def compare_bpe(text: str) -> str:
+    """Over all steps, whichever is shown."""
+    learned = learn_merges(text, "bpe")
+    ours, theirs = learned.entries(len(learned.steps)), bpe_of_library(text, len(learned.steps))
+    same = sum(one == other for one, other in zip(ours[len(learned.alphabet) :], theirs, strict=False))
+    sentence = _("The tokenizers library has the same rule: of all {count} merged entries {same} are equal, in order.")
+    return sentence.format(same=same, count=len(ours) - len(learned.alphabet))
+
+
+def compare_wordpiece(text: str, steps: int) -> str:
+    learned = learn_merges(text, "wordpiece")
+    ours = learned.entries(steps)[len(learned.alphabet) :]
+    theirs = wordpiece_of_library(text, len(ours))
+    return _(
+        "The tokenizers library’s WordPiece trainer has another rule: it merges by frequency, as BPE does. So it "
+        "learns {theirs}. Entries that both have after as many merges: {same} of {count}."
+    ).format(theirs=some(theirs), same=len(set(ours) & set(theirs)), count=len(ours))
+
+
+def draw_unigram(text: str) -> None:
+    learned = learn_unigram(text)
+    count = len(learned.steps)
+    if not count:
+        st.info(_("No piece of two or more letters stands twice: there is nothing to remove. Repeat something."))
+        return
+    at = choose_step("unigram", count)
+    step = learned.steps[at - 1]
+    gone = step.pieces[0]
+    said = {"step": at, "count": count, "entry": shown_as(gone.entry), "loss": f"{gone.loss:.3f}"}
+    said["total"] = f"{step.likelihood:.2f}"
+    st.markdown(
+        _("Step {step} of {count} removes **{entry}**: without it log L, {total}, falls by {loss}.").format(**said)
+    )
+    rows = [
+        {
+            _("piece"): draw_piece(piece.entry),
+            _("probability"): f"{piece.probability:.4f}",
+            _("expected uses"): f"{piece.uses:.2f}",
+            _("loss without it"): f"{piece.loss:.3f}",
+        }
+        for piece in step.pieces[:ROWS]
+    ]
+    st.dataframe(rows, hide_index=True, height="content", key="vocabulary table unigram")
+    kept = sorted((p, entry) for entry, p in step.probabilities.items() if len(entry) > 1)[::-1][:CHIPS]
+    said = {"letters": len(learned.letters), "kept": len(step.probabilities) - len(learned.letters)}
+    st.caption(_("Vocabulary: {letters} letters, which always stay, and {kept} pieces.").format(**said))
+    if kept:
+        shares = np.array([p / kept[0][0] for p, _entry in kept])
+        figures.tokens(
+            [draw_piece(entry) for _p, entry in kept], shares, key="vocabulary entries unigram", role="probability",
+            label=_("pieces that stay, marked by their probability"),
+        )  # fmt: skip
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.caption(compare_unigram(text, at))
+        show_code(learn_unigram, key="vocabulary code unigram", text=text)
+
+
+def compare_unigram(text: str, steps: int) -> str:
+    learned = learn_unigram(text)
+    entries = learned.entries(steps)
+    theirs = unigram_of_library(text, len(entries))
+    return _(
+        "The tokenizers library has another rule, SentencePiece’s: other pieces to begin with, and a loss from the "
+        "best cut alone. Asked for {size} entries it keeps {theirs}; {same} of them are here too."
+    ).format(size=len(entries), theirs=some(theirs), same=len(set(theirs) & set(entries)))
+
+
+def shown_as(entry: str) -> str:
+    return as_text(draw_piece(entry))
+
+
+def some(entries: list[str]) -> str:
+    """The first of them, for a sentence."""
+    if not entries:
+        return _("none of several letters")
+    return ", ".join(map(shown_as, entries[:NAMED])) + (" …" if len(entries) > NAMED else "")
