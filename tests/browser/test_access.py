@@ -10,7 +10,10 @@ if TYPE_CHECKING:
     from playwright.sync_api import Page
 
 AXE = ROOT / "node_modules" / "axe-core" / "axe.min.js"
-PAGES = ("walkthrough", "attention", "generate", "compare", "train", "checkpoint", "architecture", "long_sequences")
+PAGES = (
+    "home", "course", "glossary", "walkthrough", "attention", "generate", "compare", "train", "checkpoint", "architecture",
+    "long_sequences",
+)  # fmt: skip
 # Streamlit tells the components about another theme after the page has it. Gives the colour of letters once all have
 # another one than `before`.
 COLOUR = """(before) => {

@@ -1,0 +1,90 @@
+"""The course in a browser: from the home page through every lesson by its keys, on a projector and on a phone."""
+
+from typing import TYPE_CHECKING
+
+from pages.controls.learn import course
+from tests.browser.harness import comes_to, expect, settle
+from tests.browser.test_access import AXE, FIND
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+TITLE = ".st-key-lesson-head h3"
+SIZE = {"width": 1280, "height": 720}
+
+
+def test_the_course_is_walked_by_its_keys_and_every_lesson_fits_a_laptop_and_a_phone(page: "Page", server: str) -> None:
+    page.set_viewport_size(SIZE)
+    page.goto(server)
+    page.wait_for_selector(".walkthrough[data-ready]")
+    page.locator("[data-testid=stPageLink]", has_text="Learn").click()
+    lessons = course.lessons()
+    for at, lesson in enumerate(lessons):
+        expect(page.locator(TITLE)).to_contain_text(lesson.title)
+        page.wait_for_url(f"**lesson={lesson.name}*")
+        settle(page)
+        if not at:
+            page.evaluate(AXE.read_text(encoding="utf-8"))
+        assert page.evaluate(FIND, None) == [], lesson.name
+        page.get_by_role("button", name="Show me").click()
+        expect(page.locator(TITLE)).to_contain_text("check_circle")
+        settle(page)
+        assert page.get_by_test_id("stException").count() == 0
+        page.set_viewport_size({"width": 390, "height": 844})
+        assert page.evaluate("() => document.documentElement.scrollWidth <= innerWidth"), lesson.name
+        page.set_viewport_size(SIZE)
+        if at + 1 < len(lessons):
+            page.locator(TITLE).click()
+            page.keyboard.press("ArrowRight")
+    page.locator(TITLE).click()
+    page.keyboard.press("ArrowLeft")
+    expect(page.locator(TITLE)).to_contain_text(lessons[-2].title)
+    page.goto(f"{server}/course")  # the browser knows what is done
+    page.get_by_text(f"{len(lessons)} done").wait_for()
+
+
+def test_enter_answers_and_the_projector_shows_the_lesson_alone(page: "Page", server: str) -> None:
+    page.set_viewport_size(SIZE)
+    page.goto(f"{server}/course?lesson=averaging&large=1")
+    field = page.locator(".st-key-experiment input[type=number]")
+    field.fill("1.667")
+    field.press("Tab")
+    expect(page.get_by_role("button", name="Check")).to_be_enabled()
+    page.locator(TITLE).click()
+    page.keyboard.press("Enter")
+    page.get_by_text("Right: 1.667").wait_for()
+    assert not page.get_by_test_id("stHeader").is_visible()
+    page.locator(".st-key-projector label").click()
+    expect(page.get_by_test_id("stHeader")).to_be_visible()
+
+
+def test_a_query_is_dragged_and_its_weights_follow(page: "Page", server: str) -> None:
+    page.set_viewport_size(SIZE)
+    page.goto(f"{server}/course?lesson=query_key_value")
+    page.get_by_role("button", name="Show me").click()
+    plane = page.locator(".plane svg")
+    box = plane.bounding_box()
+    assert box
+    before = page.get_by_text("out = Σ").inner_text()
+    page.mouse.move(box["x"] + box["width"] * 0.7, box["y"] + box["height"] * 0.3)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] * 0.2, box["y"] + box["height"] * 0.7, steps=5)
+    page.mouse.up()
+    comes_to(page, lambda: page.get_by_text("out = Σ").inner_text() != before, True)
+    expect(plane).to_have_attribute("aria-label", "query at -1.80, -1.20")
+
+
+def test_start_here_leads_through_eight_stages_by_the_readers_own_clicks(page: "Page", server: str) -> None:
+    page.goto(f"{server}/walkthrough?model=stories")
+    page.wait_for_selector(".walkthrough[data-ready]")
+    expect(page.locator(".tour-text")).to_contain_text("one run of a trained model")
+    page.get_by_role("button", name="Start here").click()
+    clicks = (".token", *[".stage-head button"] * 6, "[data-index]")
+    for number, place in enumerate(clicks, 1):
+        expect(page.locator(".tour-text")).to_contain_text(f"{number} of {len(clicks)}")
+        page.locator(f".tour-next {place}").first.click()
+    expect(page.locator(".tour-text")).to_contain_text("That was the whole way")
+    opened = page.locator(".walkthrough").evaluate("e => [...e.loupe.state.open].sort()")
+    assert opened == ["attention", "embed", "mlp", "out", "q", "z"]
+    page.get_by_role("button", name="Close").click()
+    expect(page.locator(".tour")).to_have_class("tour quiet")
