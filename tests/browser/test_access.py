@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 AXE = ROOT / "node_modules" / "axe-core" / "axe.min.js"
 PAGES = (
-    "home", "course", "glossary", "walkthrough", "attention", "generate", "compare", "train", "checkpoint", "architecture",
+    "home", "course", "walkthrough", "attention", "generate", "compare", "train", "checkpoint", "architecture",
     "long_sequences",
 )  # fmt: skip
 # Streamlit tells the components about another theme after the page has it. Gives the colour of letters once all have

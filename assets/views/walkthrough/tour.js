@@ -60,13 +60,14 @@ export function mountTour(page) {
     if (first)
       page.element.querySelector(`.stages .stage-${first.id}`)?.scrollIntoView({ inline: "nearest", block: "nearest" });
   });
-  page.element.addEventListener("click", (event) => {
+  const follow = (event) => {
     const step = steps()[at];
     const [target] = event.composedPath();
     if (!step || !(target instanceof Element) || !target.closest(`.stage-${step.id}`)) return;
     done = about(page.trace, step.id).text;
     at++;
     show();
-  });
+  };
+  page.element.addEventListener("click", follow, true); // before the stage is drawn anew
   return { element, mark: show };
 }

@@ -172,7 +172,8 @@ def draw_links(lesson: Lesson) -> None:
     """What the lesson introduces, and where the same thing stands in a shipped model."""
     if lesson.terms:
         linked = " · ".join(f"[[{term}]]" for term in lesson.terms)
-        st.caption(link_terms(_("Terms: {terms}").format(terms=linked)))
+        named = _("Terms: {terms}").format(terms=linked)
+        st.markdown(f":small[{link_terms(named)}]")
     if lesson.inside:
         at = dict(lesson.inside)
         title, page = at.pop("title"), at.pop("page")
@@ -210,7 +211,8 @@ def draw_map(course: Sequence[Lesson]) -> None:
                 COURSE, label=f"**{title}**" if lesson == following else title, icon=f":material/{icon}:",
                 query_params=address(lesson.name), width="stretch",
             )  # fmt: skip
-            st.caption(link_terms(", ".join(f"[[{term}]]" for term in lesson.terms)), width="content")
+            linked = ", ".join(f"[[{term}]]" for term in lesson.terms)
+            st.markdown(f":small[{link_terms(linked)}]", width="content")
             st.caption(_("{minutes} min").format(minutes=lesson.minutes), width="content")
     use_keys(None, following)
 
