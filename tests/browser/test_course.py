@@ -2,6 +2,8 @@
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 from pages.controls.learn import course
 from tests.browser.harness import comes_to, expect, settle
 from tests.browser.test_access import AXE, FIND
@@ -13,6 +15,7 @@ TITLE = ".st-key-lesson-head h3"
 SIZE = {"width": 1280, "height": 720}
 
 
+@pytest.mark.long
 def test_the_course_is_walked_by_its_keys_and_every_lesson_fits_a_laptop_and_a_phone(page: "Page", server: str) -> None:
     page.set_viewport_size(SIZE)
     page.goto(server)

@@ -17,14 +17,13 @@ from views.core.theme import Shade
 
 TEXT = "phone, phones, phoned"
 MOST, CHIPS, QUOTED = 60, 40, 24  # characters of a text, chips of one line, pieces in a sentence
-NAMES = {
-    "word": "Word",
-    "char": "Character",
-    "byte": "Byte",
-    "bpe": "BPE",
-    "wordpiece": "WordPiece",
-    "unigram": "Unigram",
-}
+
+
+def kind_names() -> dict[str, str]:
+    return {
+        "word": _("Word"), "char": _("Character"), "byte": _("Byte"), "bpe": _("BPE"), "wordpiece": _("WordPiece"),
+        "unigram": _("Unigram"),
+    }  # fmt: skip
 
 
 def experiment() -> bool:
@@ -86,7 +85,7 @@ def draw_pieces(text: str) -> None:
                 count = _("id {id}: characters {start} to {end}").format(
                     id=encoding.ids[at], start=start + 1, end=end
                 )  # fmt: skip
-            about.markdown(f"**{NAMES[kind]}**  \n:small[{count}]")
+            about.markdown(f"**{kind_names()[kind]}**  \n:small[{count}]")
     said = _("Unknown tokens, marked: {count}. What stood there is lost. Click a token for its id.")
     if not lost:
         said = _("No token is unknown. Click a token for its id.")
@@ -97,7 +96,7 @@ def draw_pieces(text: str) -> None:
 
 def draw_sizes(text: str) -> None:
     rows = pd.DataFrame(lengths(text), columns=["kind", "size", "tokens"])
-    rows["kind"] = rows["kind"].map(NAMES)
+    rows["kind"] = rows["kind"].map(kind_names())
     NamedChart(size_chart, (), {"rows": rows}).show("tokens chart")
     st.caption(_("Each point is one vocabulary. Lines: the same method with more entries. A model pays for both axes."))
     show_code(lengths, key="tokens code lengths", text=text)
@@ -105,7 +104,7 @@ def draw_sizes(text: str) -> None:
 
 def size_chart(_shade: Shade) -> AltairChart:
     """`rows`: kind, size, tokens."""
-    kinds = list(NAMES.values())
+    kinds = list(kind_names().values())
     base = alt.Chart(alt.NamedData("rows"), height=280).encode(
         x=alt.X("size:Q", title="entries of the vocabulary", scale=alt.Scale(type="log", nice=False, padding=20)),
         y=alt.Y("tokens:Q", title="tokens of the text", scale=alt.Scale(domainMin=0)),
@@ -122,7 +121,7 @@ def draw_special(text: str) -> None:
         unknown = sum(are_unknown(kind, cut(kind, text)))
         names = ", ".join(f"{name} {id}" for name, id in tokenizer_of(kind).special_tokens.items())
         back = _("yes") if comes_back(kind, text) else _("no")
-        table.append({"": NAMES[kind], _("unknown"): unknown, _("text comes back"): back, _("special, id"): names})
+        table.append({"": kind_names()[kind], _("unknown"): unknown, _("text comes back"): back, _("special, id"): names})
     st.dataframe(table, hide_index=True, height="content", key="tokens table")
     whole = tokenizer_of("wordpiece").encode(text)
     st.caption(_("What BERT reads: WordPiece puts its special tokens, marked, around the text."))
