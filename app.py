@@ -6,6 +6,7 @@ from typing import Literal
 import streamlit as st
 
 from pages.controls.first_message import run_whole_at_first
+from pages.controls.learn.glossary import draw_terms
 from pages.controls.menu import entries
 from pages.controls.whole_callbacks import keep_callbacks_whole
 from views.core.component import begin
@@ -52,3 +53,4 @@ st.html(PRESENT % (group, group, page.title))
 begin(page.url_path)  # by which a page knows that it has just been turned to
 with turns.take():
     page.run()
+draw_terms(page.url_path)

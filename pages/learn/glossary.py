@@ -12,12 +12,12 @@ known = terms()
 st.markdown(f"## {_('Glossary')}")
 chosen = st.selectbox(
     _("term"), list(known), index=list(known).index(asked) if asked in known else None, key="glossary term",
-    placeholder=_("search"), width=320,
+    placeholder=_("search"), width=320, format_func=lambda term: known[term].name,
 )  # fmt: skip
 if chosen:
     st.query_params["term"] = chosen
     with st.container(border=True):
-        st.markdown(f"**{chosen}**\n\n{link_terms(known[chosen])}")
-for term, meaning in known.items():
+        st.markdown(f"**{known[chosen].name}**\n\n{link_terms(known[chosen].meaning)}")
+for term, (name, meaning) in known.items():
     if term != chosen:
-        st.markdown(f"**{term}**  \n{link_terms(meaning)}")
+        st.markdown(f"**{name}**  \n{link_terms(meaning)}")

@@ -20,7 +20,7 @@ def opened(page: str = ATTENTION, **address: str) -> AppTest:
     app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
     for name, value in address.items():
         app.query_params[name] = value
-    return (app if page == WALKTHROUGH else app.switch_page(page)).run()
+    return app.switch_page(page).run()
 
 
 def view(app: AppTest, name: str = "attention") -> tuple[dict, dict[str, Named]]:

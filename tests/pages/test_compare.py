@@ -133,7 +133,7 @@ def test_another_model_reads_the_same_text_where_it_can() -> None:
 
 
 def test_a_comparison_begins_with_what_was_looked_at_and_stays_as_it_was_left() -> None:
-    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60).run()
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60).switch_page(WALKTHROUGH).run()
     app.text_input(key="text").set_value("a text of one’s own").run()
     app.switch_page(COMPARE).run()
     assert texts(app) == ["a text of one’s own"] * 2

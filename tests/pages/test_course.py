@@ -110,8 +110,11 @@ def test_a_lesson_is_short_and_what_it_points_at_is_there(name: str) -> None:
 def test_lessons_have_places_of_their_own_and_the_glossary_points_at_itself() -> None:
     places = [lesson.place for lesson in course.lessons()]
     assert len(set(places)) == len(places)
-    for meaning in terms().values():
+    for _name, meaning in terms().values():
         assert as_title(link_terms(meaning))
+    pages, _ = words.read_text("glossary.md")
+    assert {entry.address for entry in entries()} - set(pages["pages"]) == {"home", "course", "glossary"}
+    assert {term for named in pages["pages"].values() for term in named} <= set(terms())
 
 
 def test_the_map_counts_what_is_done_and_a_wrong_name_is_said() -> None:

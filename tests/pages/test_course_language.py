@@ -41,10 +41,9 @@ def pseudo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def bracket_text(said: str) -> str:
     """A text of the catalogue whose title and paragraphs stand in brackets."""
     said = re.sub(r'^title = "(.*)"', rf'title = "{LEFT}\1{RIGHT}"', said, flags=re.MULTILINE)
-    if not said.startswith(words.FENCE):
-        return said
     _, head, body = said.split(words.FENCE, 2)
-    body = re.sub(r"^## (.*)$", rf"## {LEFT}\1{RIGHT}\n", body.strip(), flags=re.MULTILINE)
+    heading = rf"## \1 | {LEFT}\1{RIGHT}\n" if "[pages]" in head else rf"## {LEFT}\1{RIGHT}\n"
+    body = re.sub(r"^## (.*)$", heading, body.strip(), flags=re.MULTILINE)
     parts = [one if one.startswith("## ") else LEFT + one + RIGHT for one in re.split(r"\n\n+", body)]
     return words.FENCE + head + words.FENCE + "\n\n".join(parts)
 

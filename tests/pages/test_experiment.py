@@ -59,7 +59,7 @@ def opened(page: str = WALKTHROUGH, address: dict[str, str] | None = None, **sta
         app.query_params[name] = value
     for name, value in state.items():
         app.session_state[name] = value
-    return (app if page == WALKTHROUGH else app.switch_page(page)).run()
+    return app.switch_page(page).run()
 
 
 def sent(app: AppTest, name: str) -> tuple[dict, dict[str, Named]]:

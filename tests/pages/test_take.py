@@ -26,7 +26,7 @@ def opened(page: str = "attention", **address: str) -> AppTest:
     app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
     for name, value in address.items():
         app.query_params[name] = value
-    return (app if page == "walkthrough" else app.switch_page(PAGES[page])).run()
+    return app.switch_page(PAGES[page]).run()
 
 
 def view(app: AppTest, name: str) -> tuple[dict, dict[str, Named]]:

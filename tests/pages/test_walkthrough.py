@@ -17,7 +17,7 @@ APP = str(Path(__file__).parents[2] / "app.py")
 
 
 def opened(**state: object) -> AppTest:
-    app = AppTest.from_file(APP, default_timeout=60)
+    app = AppTest.from_file(APP, default_timeout=60).switch_page("pages/explore/walkthrough.py")
     for name, value in state.items():
         app.session_state[name] = value
     return app.run()
@@ -105,7 +105,7 @@ def test_another_model_opens_on_its_own_example_and_a_written_text_stays() -> No
 
 
 def test_a_link_to_a_model_opens_on_that_models_example() -> None:
-    app = AppTest.from_file(APP, default_timeout=60)
+    app = AppTest.from_file(APP, default_timeout=60).switch_page("pages/explore/walkthrough.py")
     app.query_params["model"] = "induction"
     header, _ = picture(app.run())
     assert header["model"]["name"] == "induction"
@@ -119,7 +119,7 @@ def test_a_model_with_words_of_its_own_opens_on_some_of_them(tmp_path: Path, mon
     words = {"token2id": {word: i for i, word in enumerate("mill turn drill grind saw weld bend cut".split())}}
     (folder / "token_mappings.json").write_text(json.dumps(words))
     monkeypatch.setattr(library, "MODELS_FOLDER", str(tmp_path))
-    app = AppTest.from_file(APP, default_timeout=60)
+    app = AppTest.from_file(APP, default_timeout=60).switch_page("pages/explore/walkthrough.py")
     app.query_params["model"] = "planner"
     header, _ = picture(app.run())
     assert header["lanes"][""]["pieces"] == ["mill", "turn", "drill", "grind", "saw", "weld"]

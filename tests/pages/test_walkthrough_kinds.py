@@ -36,7 +36,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 def opened(model: str, **query: str) -> AppTest:
-    app = AppTest.from_file(APP, default_timeout=60)
+    app = AppTest.from_file(APP, default_timeout=60).switch_page("pages/explore/walkthrough.py")
     app.query_params["model"] = model
     for name, value in query.items():
         app.session_state[name] = value
@@ -58,7 +58,7 @@ def told(app: AppTest) -> str:
 def test_every_kind_opens_on_a_finished_picture_that_holds_every_hook_of_the_engines_run(
     name: str, models: Path
 ) -> None:
-    app = AppTest.from_file(APP, default_timeout=60)
+    app = AppTest.from_file(APP, default_timeout=60).switch_page("pages/explore/walkthrough.py")
     for part, value in {"model": name, **zoo.GIVEN[name]}.items():
         app.query_params[part] = value
     header, arrays = picture(app.run())
@@ -234,7 +234,7 @@ def test_a_picture_is_judged_whole_or_not_at_all(models: Path) -> None:
 
 
 def test_a_picture_number_that_is_not_there_opens_the_page_all_the_same() -> None:
-    app = AppTest.from_file(APP, default_timeout=60)
+    app = AppTest.from_file(APP, default_timeout=60).switch_page("pages/explore/walkthrough.py")
     app.query_params["model"] = "vit"
     app.query_params["picture"] = "99999"
     header, _ = picture(app.run())

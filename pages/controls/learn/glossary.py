@@ -4,18 +4,42 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from typing import NamedTuple
+
+import streamlit as st
 
 from pages.controls.learn.words import read_text
+from pages.controls.learn.words import translate as _
 
 PAGE = "/glossary"
 LINK = re.compile(r"\[\[([^\]|]+)(?:\|([^\]]+))?\]\]")  # [[term]] or [[term|as it reads]]
 
 
-def terms() -> Mapping[str, str]:
-    """Term -> its meaning, in Markdown, in the order of the alphabet."""
-    _, text = read_text("glossary.md")
-    entries = [part.partition("\n") for part in re.split(r"^## ", text, flags=re.MULTILINE)[1:]]
-    return {name.strip(): body.strip() for name, _, body in sorted(entries, key=lambda one: one[0].lower())}
+class Term(NamedTuple):
+    """`name` is what it is called in the reader's language, `meaning` Markdown."""
+
+    name: str
+    meaning: str
+
+
+def terms() -> Mapping[str, Term]:
+    """Terms by what links call them, in the order of the alphabet. An entry begins with `## term`, or, where a language
+    calls it otherwise, with `## term | its name`."""
+    _about, text = read_text("glossary.md")
+    found = {}
+    for part in re.split(r"^## ", text, flags=re.MULTILINE)[1:]:
+        heading, _line, meaning = part.partition("\n")
+        term, _bar, name = heading.partition(" | ")
+        found[term.strip()] = Term(name.strip() or term.strip(), meaning.strip())
+    return dict(sorted(found.items(), key=lambda entry: entry[1].name.lower()))
+
+
+def draw_terms(page: str) -> None:
+    """The terms that stand undefined on a page, each with its meaning under the pointer and a link to its entry."""
+    about, _text = read_text("glossary.md")
+    if named := about["pages"].get(page):
+        linked = " · ".join(f"[[{term}]]" for term in named)
+        st.markdown(f":small[{link_terms(_('Terms on this page: {terms}').format(terms=linked))}]")
 
 
 def link_terms(text: str) -> str:
@@ -23,8 +47,8 @@ def link_terms(text: str) -> str:
     known = terms()
 
     def link(found: re.Match[str]) -> str:
-        term, shown = found[1], found[2] or found[1]
-        meaning = as_title(known[term])
+        term = found[1]
+        shown, meaning = found[2] or known[term].name, as_title(known[term].meaning)
         return f'[{shown}]({PAGE}?term={term.replace(" ", "%20")} "{meaning}")'
 
     return LINK.sub(link, text)

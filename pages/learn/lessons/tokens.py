@@ -67,7 +67,8 @@ def draw_examples() -> None:
 def draw_pieces(text: str) -> None:
     lost = 0
     with st.container(gap="xsmall"):
-        for kind in KINDS:
+        named = kind_names()
+    for kind in KINDS:
             encoding = cut(kind, text)
             unknown = are_unknown(kind, encoding)
             lost += sum(unknown)
@@ -85,7 +86,7 @@ def draw_pieces(text: str) -> None:
                 count = _("id {id}: characters {start} to {end}").format(
                     id=encoding.ids[at], start=start + 1, end=end
                 )  # fmt: skip
-            about.markdown(f"**{kind_names()[kind]}**  \n:small[{count}]")
+            about.markdown(f"**{named[kind]}**  \n:small[{count}]")
     said = _("Unknown tokens, marked: {count}. What stood there is lost. Click a token for its id.")
     if not lost:
         said = _("No token is unknown. Click a token for its id.")
@@ -117,11 +118,12 @@ def size_chart(_shade: Shade) -> AltairChart:
 
 def draw_special(text: str) -> None:
     table = []
+    named = kind_names()
     for kind in KINDS:
         unknown = sum(are_unknown(kind, cut(kind, text)))
         names = ", ".join(f"{name} {id}" for name, id in tokenizer_of(kind).special_tokens.items())
         back = _("yes") if comes_back(kind, text) else _("no")
-        table.append({"": kind_names()[kind], _("unknown"): unknown, _("text comes back"): back, _("special, id"): names})
+        table.append({"": named[kind], _("unknown"): unknown, _("text comes back"): back, _("special, id"): names})
     st.dataframe(table, hide_index=True, height="content", key="tokens table")
     whole = tokenizer_of("wordpiece").encode(text)
     st.caption(_("What BERT reads: WordPiece puts its special tokens, marked, around the text."))
