@@ -11,7 +11,7 @@ from pages.controls.run_page import run_page
 from pages.controls.share.export import Export
 from views.attention.attention import attention
 from views.attention.charts import CHARTS
-from views.attention.questions import ATTENTION
+from views.attention.long_questions import ATTENTION
 from views.core.component import plotly_address, view
 from views.core.lanes import Lane, measure_heads
 from views.core.questions import Query

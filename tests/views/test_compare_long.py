@@ -21,13 +21,13 @@ from engine.runtime.run import run
 from engine.tokenizers.encoding import Encoding
 from tests.engine import tiny
 from tests.views.test_attention_long import GPT2, LENGTH, SMALL, TWO, ids
-from views.attention.long import ACROSS, LARGEST_TILE, TILE, long_context
+from views.attention.long import ACROSS, LARGEST_TILE, TILE, long_context, spans
 from views.compare.compare import compare
-from views.compare.long_pair import CELLS, ROWS
+from views.compare.differences import CELLS, ROWS
 from views.compare.pair import Compared, Shown, match_attentions
 from views.compare.questions import Comparison
 from views.compare.tables import Looked, difference, matrix, pattern
-from views.compare.tiles import about_pair, carry_long, cut
+from views.compare.tiles import about_pair, carry_long
 from views.core.lanes import lanes
 from views.core.payload import Named, unpack
 from views.core.questions import Page
@@ -117,7 +117,7 @@ def test_one_difference_among_a_million_is_seen_at_rest(monkeypatch: pytest.Monk
     planted[777, 33] = -0.5
     monkeypatch.setattr("views.compare.questions.head_difference", lambda *_: planted)
     side = unpack(compare([pair], {}))[0]["pairs"]["B"]["attentions"][0]["tiles"][2]
-    tiles = cut(1000, side, True, side * ACROSS // TILE)
+    tiles = spans(1000, side, side * ACROSS // TILE)
     assert len(tiles) == 2
     found = []
     for rows, columns in product(tiles, tiles):

@@ -26,6 +26,7 @@ class Numbers:
     digest: str = "numbers"
     model_name: str = "none"
     attributes = {"values": "numbers"}
+    no_script = ""
 
     def choices(self, axis: str, query: Any) -> range:
         return range({"layer": 3, "head": 4}[axis])

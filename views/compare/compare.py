@@ -14,7 +14,7 @@ from engine.edits import SilenceHeads
 from engine.runtime.trace import Trace
 from views.attention.attention import attention_arrays, edited_cells, edited_heads, in_bytes
 from views.attention.long import TILE
-from views.compare.long_pair import CELLS
+from views.compare.differences import CELLS
 from views.compare.pair import Compared, Shown, digest_of, shown_in, together
 from views.compare.tiles import cells_across, tile_sides
 from views.core.lanes import lane_header, model_header

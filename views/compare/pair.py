@@ -18,10 +18,10 @@ from engine.checkpoints import Checkpoint
 from engine.inputs.readers import Reading, kind
 from engine.runtime.trace import Trace
 from engine.tokenizers.encoding import Encoding
-from views.attention.long import Focus, HeadOfRun, LongContext
+from views.attention.long import LongContext
 from views.core.lanes import Lane, candidate_names, digest
 from views.core.questions import BareContext, Query
-from views.core.run_context import RunContext
+from views.core.run_context import HeadOfRun, Run, RunContext
 
 LISTED = 12  # candidates at every place
 NO_SCRIPT = "What two runs differ in has no script of its own; the page's own Python has both runs."
@@ -51,7 +51,7 @@ class Shown:
         return digest(self.name, self.trace)
 
     @property
-    def context(self) -> RunContext:
+    def context(self) -> Run:
         """The run as questions about one run see it."""
         return self.long or RunContext(self.name, self.checkpoint, self.trace, self.lanes, self.before)
 
@@ -76,7 +76,7 @@ class Attention:
         return f"{self.side}.{self.focus}" if self.side else self.focus
 
     @property
-    def focus(self) -> Focus:
+    def focus(self) -> str:
         return "cross_attn" if self.crosses else "attn"
 
     def head(self, layer: int, head: int) -> HeadOfRun:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from torch import Tensor
 
 from engine.analysis.alignment import Alignment, Group, shared
 from engine.analysis.weights.projection import How
-from views.attention.long import HeadOfRun
 from views.compare.pair import Compared
-from views.core.matrix_files import Matrix, matrix_of
+from views.core.matrix_files import Matrix
+from views.core.run_context import HeadOfRun
 
 LESS = "−"
 NOWHERE = "The picture looks at something that these runs do not have; reload the page."
@@ -104,7 +104,7 @@ def pattern(pair: Compared, looked: Looked, letter: str) -> Tensor:
     """Pattern of the selected head of one run, query key."""
     found = head_of(pair, looked, letter)
     shown = pair.first if letter == "A" else pair.second
-    return shown.trace[found.hook][0, found.head] if shown.long is None else shown.long.pattern(found)
+    return shown.context.pattern(found)
 
 
 def alignments(pair: Compared, looked: Looked) -> tuple[Alignment, Alignment]:
@@ -136,13 +136,7 @@ def matrix(pairs: Sequence[Compared], looked: Looked, name: str) -> Matrix:
     if less:
         return of_difference(pair, looked)
     shown = pair.first if letter == "A" else pair.second
-    hook, head = place(pair, looked, letter)
-    if shown.long is None:
-        return matrix_of(shown.trace, shown.lanes, shown.title, hook, head)
-    values = pattern(pair, looked, letter).detach().cpu().float().numpy()
-    attention = pair.attentions[looked.attention_index(pair)][letter != "A"]
-    tokens = {"query": shown.lane(attention.side).pieces, "key": shown.lane(attention.keys()).pieces}
-    return Matrix(hook, shown.title, values, ("query", "key"), tokens)
+    return replace(shown.context.matrix(*place(pair, looked, letter), None), model=shown.title)
 
 
 def of_difference(pair: Compared, looked: Looked) -> Matrix:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal, TypeVar
+
+from torch import Tensor
 
 from engine.analysis.averages import by_norm
 from engine.analysis.weights.circuit import locate_pattern
@@ -20,12 +23,35 @@ from views.core.matrix_files import Matrix, matrix_of
 from views.core.questions import Query, Registry
 
 RUN = Registry()
+T = TypeVar("T")
 Moved = Literal["length", "share"]  # what a map has in place of weights
 
 
 @dataclass(frozen=True)
-class RunContext:
-    """`before` is the run without the edits, where there is one; `fields` what stands in the page's fields."""
+class HeadOfRun:
+    """Name of one head: of which stack ("" where there is one), which of its attentions, layer and head from 0."""
+
+    side: str
+    focus: str  # "attn" or "cross_attn"
+    layer: int
+    head: int
+
+    @property
+    def hook(self) -> str:
+        return f"{self.side and self.side + '.'}blocks.{self.layer}.{self.focus}.pattern"
+
+    @property
+    def place(self) -> tuple[int, str, bool]:
+        """Layer, stack and whether it is cross-attention: a head's attention as the engine's functions take it."""
+        return self.layer, self.side, self.focus == "cross_attn"
+
+
+@dataclass(frozen=True)
+class Run(ABC):
+    """Run of a model, held whole or in pieces.
+
+    `before` is the run without the edits, where there is one; `fields` what stands in the page's fields.
+    """
 
     model_name: str
     checkpoint: Checkpoint
@@ -35,10 +61,40 @@ class RunContext:
     fields: Callable[[], Fields] | None = None
 
     attributes = {"trace": "trace", "model": "checkpoint.model", "checkpoint": "checkpoint"}
+    no_script = ""
+
+    @abstractmethod
+    def reduce(self, wanted: Mapping[str, Callable[[Tensor], Any]]) -> dict[str, Any]:
+        """What functions make of values, by hook; they must copy what they return of one."""
+
+    @abstractmethod
+    def cached(self, what: Hashable, make: Callable[[], T]) -> T:
+        """Values that were made of this run once."""
+
+    @abstractmethod
+    def logits_at(self, at: slice) -> Trace:
+        """A run that holds the logits of these positions."""
+
+    @abstractmethod
+    def pattern(self, head: HeadOfRun) -> Tensor:
+        """Weights of one head, pos key."""
+
+    @abstractmethod
+    def matrix(self, hook: str, head: int | None, moved: Moved | None) -> Matrix:
+        """Values of a hook, axes named; `moved` gives, in place of a head's weights, the length of what they move."""
+
+    @abstractmethod
+    def matrix_script(self, hook: str, head: int | None, moved: Moved | None, row: int, col: int) -> str:
+        """A script that binds `values` to the matrix and prints one element."""
 
     @property
     def digest(self) -> str:
         return digest(self.model_name, self.trace)
+
+    @property
+    def key(self) -> Hashable:
+        """What this run is cached by."""
+        return self.digest
 
     @property
     def model(self) -> Transformer:
@@ -51,6 +107,11 @@ class RunContext:
         """The stack of the queries and the stack of the keys."""
         own = self.lane(str(query.get("side", self.lanes[-1].side)))
         return own, self.lanes[0] if query.get("focus") == "cross_attn" else own
+
+    def size(self, head: HeadOfRun) -> tuple[int, int]:
+        """Rows and keys of a head's pattern."""
+        own, source = self.lanes_of({"side": head.side, "focus": head.focus})
+        return len(own.pieces), len(source.pieces)
 
     def encoding(self, side: str) -> Encoding | None:
         """Pieces at the positions of a stack, as far as it reads text."""
@@ -120,8 +181,24 @@ class RunContext:
             own[module] = own.get(module, set()) | names
         return "\n".join([*import_lines(own), "", *opening, "", *lines]) + "\n"
 
+
+@dataclass(frozen=True)
+class RunContext(Run):
+    """A run whose trace holds every value."""
+
+    def reduce(self, wanted: Mapping[str, Callable[[Tensor], Any]]) -> dict[str, Any]:
+        return {hook: function(self.trace[hook]) for hook, function in wanted.items()}
+
+    def cached(self, what: Hashable, make: Callable[[], T]) -> T:
+        return make()
+
+    def logits_at(self, at: slice) -> Trace:
+        return self.trace
+
+    def pattern(self, head: HeadOfRun) -> Tensor:
+        return self.trace[head.hook][0, head.head]
+
     def matrix(self, hook: str, head: int | None, moved: Moved | None) -> Matrix:
-        """Values of a hook, axes named; `moved` gives, in place of a head's weights, the length of what they move."""
         found = matrix_of(self.trace, self.lanes, self.model_name, hook, head)
         if moved is None or head is None:
             return found
@@ -130,7 +207,6 @@ class RunContext:
         return Matrix(moved_name(hook, moved), found.model, values.numpy(), found.dims, found.tokens)
 
     def matrix_script(self, hook: str, head: int | None, moved: Moved | None, row: int, col: int) -> str:
-        """A script that binds `values` to the matrix and prints one element."""
         index, axes = hook_index(self.trace, hook, head)
         imports: Imports = {}
         if moved is not None and head is not None:
@@ -151,16 +227,16 @@ def moved_name(hook: str, moved: Moved | None) -> str:
     return hook if moved is None else f"{hook} times v W_O.{moved}"
 
 
-def matrix_table(run: RunContext, hook: str, head: int | None, moved: Moved | None) -> Matrix:
+def matrix_table(run: Run, hook: str, head: int | None, moved: Moved | None) -> Matrix:
     return run.matrix(hook, head, moved)
 
 
-def matrix_script(run: RunContext, hook: str, head: int | None, moved: Moved | None, row: int, col: int) -> str:
+def matrix_script(run: Run, hook: str, head: int | None, moved: Moved | None, row: int, col: int) -> str:
     return run.matrix_script(hook, head, moved, row, col)
 
 
 @RUN.question("matrix", make_table=matrix_table, make_script=matrix_script)
 def ask_matrix(
-    run: RunContext, hook: str, head: int | None = None, moved: Moved | None = None
+    run: Run, hook: str, head: int | None = None, moved: Moved | None = None
 ) -> None:
     """Declares the matrix that is shown: to download and as Python; the browser has its numbers already."""

@@ -11,12 +11,11 @@ from torch import Tensor
 
 from engine.analysis.effects_long import pattern_change_long
 from engine.inputs.readers import Reading
-from engine.runtime.run import run
-from engine.runtime.trace import Trace
-from views.attention.long import Focus, HeadOfRun, LongContext
+from views.attention.long import LongContext
 from views.core.decision import Decision, decision_of
 from views.core.lanes import candidate_names
 from views.core.payload import pack
+from views.core.run_context import HeadOfRun
 from views.what_if.continuation import writes
 from views.what_if.effects import focuses, in_stream, lane_header, most_changed, position_of_question, shifts
 
@@ -72,13 +71,7 @@ def shift_rows(before: LongContext, after: LongContext, decision: Decision, rows
     """The change of what is said at these positions, which are not all computed: as `views.what_if.effects.shifts`."""
     whole = decision.reads in ("class", "answer")
     at = slice(None) if whole else slice(rows[0], rows[-1] + 1)
-    return shifts(logits_at(before, at), logits_at(after, at), rows, decision)
-
-
-def logits_at(long: LongContext, at: slice) -> Trace:
-    """The run's logits at these positions, from where its blocks end."""
-    made = long.made
-    return run(made.model, made.read, "logits", made.edits, long.trace, target=made.target, logits_at=at)
+    return shifts(before.logits_at(at), after.logits_at(at), rows, decision)
 
 
 def moved_heads(before: LongContext, after: LongContext, name: str, layer: int) -> bytes:
@@ -89,10 +82,10 @@ def moved_heads(before: LongContext, after: LongContext, name: str, layer: int) 
     return pack({}, {"moved": found[0].float()})
 
 
-def attentions(long: LongContext) -> dict[str, tuple[str, Focus]]:
+def attentions(long: LongContext) -> dict[str, tuple[str, str]]:
     """Stack and kind of every attention, by name."""
     return {
-        f"{lane.prefix}{focus}": (lane.side, "cross_attn" if focus == "cross_attn" else "attn")
+        f"{lane.prefix}{focus}": (lane.side, focus)
         for lane in long.lanes
         for focus in focuses(lane)
     }

@@ -11,8 +11,9 @@ from torch import Tensor
 
 from engine.analysis.summarised_run import rerun_reduced
 from engine.runtime.trace import Trace
-from views.attention.long import HeadOfRun, LongContext
+from views.attention.long import LongContext
 from views.core.payload import pack
+from views.core.run_context import HeadOfRun
 
 NO_HEAD = "This run has no such head; choose another block or head."
 MOST_ROWS = 128  # of a long text at once

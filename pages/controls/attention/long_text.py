@@ -27,7 +27,7 @@ from pages.controls.what_if.experiment import (
     write_on,
 )
 from views.attention.long import LongContext, attention_long, long_context
-from views.attention.long_questions import LONG, carry_long
+from views.attention.long_questions import ATTENTION, carry_long
 from views.core.component import plotly_address
 from views.core.lanes import Lane
 from views.core.payload import pack
@@ -62,7 +62,7 @@ def long_text(subject: Subject, lanes: Sequence[Lane], controls: Sequence[Edit])
     about = {"notice": notice(subject), "take": export.header, "plotly": plotly_address()}
     drawn = attention_long(long, name=subject.name, look=look(), notes=about)
     edits = LongEdits(subject, lanes, controls, before, after)
-    return drawn, export.answers(drawn, (RUN, long), (LONG, long), (WHAT_IF, edits)), export
+    return drawn, export.answers(drawn, (RUN, long), (ATTENTION, long), (WHAT_IF, edits)), export
 
 
 @dataclass(frozen=True)
