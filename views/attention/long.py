@@ -51,6 +51,7 @@ class LongContext(Run):
     shown: HeadOfRun
     overviews: Mapping[str, Tensor]
 
+    whole = False
     no_script = "Of a long text there are lines of Python for the weights of one head; choose a cell of the map."
 
     @property

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeVar
+from typing import Any, ClassVar, Literal, TypeVar
 
 from torch import Tensor
 
@@ -60,6 +60,7 @@ class Run(ABC):
     before: Trace | None = None
     fields: Callable[[], Fields] | None = None
 
+    whole: ClassVar[bool] = True  # False of a run in pieces, whose trace holds no pattern
     attributes = {"trace": "trace", "model": "checkpoint.model", "checkpoint": "checkpoint"}
     no_script = ""
 

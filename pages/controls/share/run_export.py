@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from engine.checkpoints import Checkpoint
@@ -11,8 +11,7 @@ from pages.controls.model_input.model_input import FIELDS, Subject, field_value,
 from pages.controls.share.export import Export
 from pages.controls.share.links import NAMED, address_of
 from views.core.codegen import Fields
-from views.core.lanes import Lane
-from views.core.run_context import Run, RunContext
+from views.core.run_context import Run
 from views.what_if.edit_words import Terms, in_words
 from views.what_if.experiment import spell
 
@@ -37,11 +36,6 @@ def edits_in_words(subject: Subject, run: Run) -> str:
     said = [in_words(edit, terms) for edit in made[:NAMED]]
     said += [f"{len(made) - NAMED} more"] if len(made) > NAMED else []
     return f"edited: {'; '.join(said)}" if said else ""
-
-
-def run_context(subject: Subject, trace: Any, lanes: Sequence[Lane], before: Any = None) -> RunContext:
-    """The run of a page as its questions see it."""
-    return RunContext(subject.name, subject.checkpoint, trace, lanes, before, lambda: fields_of(subject))
 
 
 def fields_of(subject: Subject) -> Fields:
