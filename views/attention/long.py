@@ -18,7 +18,7 @@ from engine.analysis.averages import value_norms
 from engine.analysis.edit_extent import STAGES, edits_of_layer, touched_head, touched_heads
 from engine.analysis.heads import SCORES
 from engine.analysis.overview_cache import LongRun, glances
-from engine.analysis.summarised_run import mean_head, rerun_reduced
+from engine.analysis.summarised_run import mean_head, rerun_reduced, with_values
 from engine.analysis.tiles import Tile, peaks, tile, top_keys
 from engine.analysis.tiles import Window as Span
 from engine.analysis.weights.circuit import attention_of
@@ -64,6 +64,12 @@ class LongContext(Run):
 
     def cached(self, what: Hashable, make: Callable[[], T]) -> T:
         return glances.cached(self.made, what, make)
+
+    def vectors(self, layer: int, side: str, focus: str) -> Trace:
+        block = HeadOfRun(side, focus, layer, 0).hook.removesuffix("pattern")
+        hooks = [f"{block}{letter}{part}" for letter in "qk" for part in ("", "_norm.out", "_rotated")]
+        held = [hook for hook in hooks if hook in self.model.hooks and hook not in self.model.requested]
+        return with_values(self.trace, self.reduce(dict.fromkeys(held, first_text)))
 
     def logits_at(self, at: slice) -> Trace:
         """From where the blocks end."""
@@ -160,6 +166,11 @@ def heads_of(lane: Lane) -> Iterator[HeadOfRun]:
     """Every head of a stack: those of its self-attention, then those that read the other stack."""
     for focus, layer, head in product(kinds_of(lane), range(lane.config.layers), range(lane.config.attention.heads)):
         yield HeadOfRun(lane.side, focus, layer, head)
+
+
+def first_text(value: Tensor) -> Tensor:
+    """batch of 1 ...; a copy."""
+    return value[:1].clone()
 
 
 def row_sums(norms: Tensor) -> Tensor:

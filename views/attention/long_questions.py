@@ -15,14 +15,11 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
-from engine.analysis.averages import Averaged, over_texts
 from engine.analysis.flow import crossed_flow_from, flow_from
 from engine.analysis.heads import scores
-from engine.analysis.points import HeadPoints
 from engine.analysis.positional import PositionalSteps
 from engine.analysis.rollout import roll_out, rolled_both
 from engine.analysis.tiles import overview
-from engine.inputs.samples import sample_runs
 from engine.runtime import library
 from views.attention.long import (
     LARGEST_TILE,
@@ -32,26 +29,19 @@ from views.attention.long import (
     Span,
     at_rest,
     cut_tile,
+    first_text,
     heads_of,
     heaviest,
     key_lengths,
     row_sums,
     spans,
 )
-from views.attention.long_window import SEVERAL, column_of, points_of, window_of
+from views.attention.long_window import SEVERAL, column_of, window_of
 from views.attention.questions import (
     ATTENTION,
     CROSSES,
-    FEWEST,
-    LONGEST,
-    PAIRS,
-    TEXTS,
-    How,
     cached_copying,
     describe_column,
-    describe_points,
-    table_points,
-    table_texts,
 )
 from views.core.questions import Answer, Axes, Focus, Head, Key, Layer, Pos, Query, Side
 from views.core.run_context import HeadOfRun, Run
@@ -138,17 +128,6 @@ def ask_window(
     return window_of(long, HeadOfRun(side, focus, layer, head), pos, key, others)
 
 
-@ATTENTION.question(
-    "points", returns={"queries": ("query", "xy"), "keys": ("key", "xy")}, describe=describe_points,
-    make_table=table_points,
-)  # fmt: skip
-def ask_long_points(
-    long: LongContext, layer: Layer, head: Head, side: Side, focus: Focus = "attn", how: How = "pca"
-) -> HeadPoints:
-    """Queries and keys of a head in the plane."""
-    return points_of(long, HeadOfRun(side, focus, layer, head), how)
-
-
 # --- scores ---
 
 
@@ -158,12 +137,9 @@ def ask_long_scores(long: LongContext, side: Side, layer: Layer) -> Answer:
     lane = long.lane(side)
     hooks = [f"{lane.prefix}blocks.{layer}.attn.{part}" for part in ("pattern", "mask")]
     seen = long.reduce(dict.fromkeys(hooks, first_text))
-    found = vars(scores(seen[hooks[0]].float(), torch.tensor(lane.ids) if lane.ids else None, seen[hooks[1]]))
+    pattern, mask = (seen[hook][0] for hook in hooks)
+    found = vars(scores(pattern.float(), torch.tensor(lane.ids) if lane.ids else None, mask))
     return Answer(found | {"copying": cached_copying(long.model, side)[layer]})
-
-
-def first_text(value: Tensor) -> Tensor:
-    return value[0].clone()
 
 
 @ATTENTION.question("positional", returns={"positional": ("layer", "head")})
@@ -221,20 +197,6 @@ class Layers:
         return self.long.cached((self.side, self.focus, self.head, *what), lambda: of_layers(self, *what))
 
 
-@ATTENTION.question("text_average", returns={"pattern": PAIRS, "count": ("query",)}, make_table=table_texts)
-def ask_long_text_average(
-    long: LongContext, side: Side, layer: Layer, head: Head, focus: Focus = "attn"
-) -> dict[str, Tensor]:
-    """Averages the pattern over other texts, and so as long as these are; all heads are kept: they come together."""
-
-    def average() -> Averaged:
-        traces = sample_runs(long.checkpoint, TEXTS, LONGEST, long.trace.edits, [f"*{focus}.pattern"])
-        return over_texts(traces, FEWEST, side, focus == CROSSES)
-
-    mean = long.cached(("sentences", side, focus), average)
-    return {"pattern": mean.pattern[layer, head], "count": mean.texts.int()}
-
-
 @ATTENTION.question("average", returns={"line": ("line",)})
 def ask_long_average(
     long: LongContext,
@@ -273,11 +235,6 @@ def ask_long_rollout(
 def ask_long_flow(long: LongContext, side: Side, pos: Pos, focus: Focus = "attn") -> Tensor:
     """Maximum flow from each input position to one output position (Abnar & Zuidema 2020, section 3)."""
     return Layers(long, side, focus).cached("flow", pos)
-
-
-@ATTENTION.question("flows")
-def ask_long_flows(long: LongContext, side: Side, focus: Focus = "attn") -> None:
-    """Nothing: a long text has too many rows for the flow to all of them."""
 
 
 def line_of(pattern: Tensor, pos: int | None, key: int | None) -> Tensor:

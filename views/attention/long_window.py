@@ -12,13 +12,10 @@ import torch
 from torch import Tensor
 
 from engine.analysis.overview_cache import glances
-from engine.analysis.points import HeadPoints, head_points
 from engine.analysis.sinks import Column, column
 from engine.analysis.summarised_run import with_values
 from engine.analysis.weights.circuit import attention_of, rows
-from engine.analysis.weights.projection import How
 from engine.model.transformer import Transformer
-from engine.runtime.trace import Trace
 from views.attention.attention import is_attention
 from views.attention.long import LongContext
 from views.core.questions import Answer
@@ -173,45 +170,21 @@ def hooks_by_part(model: Transformer, head: HeadOfRun) -> dict[str, str]:
     return {name.removeprefix(block): name for name in hooks if name not in model.requested}
 
 
-def points_of(long: LongContext, head: HeadOfRun, how: How) -> HeadPoints:
-    """All queries and keys of the head as points of one plane, as a short text has them."""
-    layer, side, crosses = head.place
-    return long.cached(
-        (head.hook, head.head, "points", how), lambda: head_points(vectors(long, head), layer, 0, side, crosses, how)
-    )
-
-
-def vectors(long: LongContext, head: HeadOfRun) -> Trace:
-    """A trace of what became of the head's queries and keys and of nothing else, as if it were the only head."""
-    attention = attention_of(long.made.model, *head.place)
-
-    def first_group(value: Tensor) -> Tensor:
-        value = value if value.dim() == 4 else value.unflatten(-1, (-1, attention.d_head))
-        return group_of(value, head, attention.heads)
-
-    parts = ("q", "q_norm.out", "q_rotated", "k", "k_norm.out", "k_rotated")
-    wanted = {name: first_group for part, name in hooks_by_part(long.made.model, head).items() if part in parts}
-    return with_values(long.trace, long.reduce(wanted))
-
-
-def group_of(value: Tensor, head: HeadOfRun, heads: int) -> Tensor:
-    """What one of `heads` has of batch pos kv_head d_head, the first text's; a copy."""
-    group = head.head * value.shape[2] // heads
-    return value[:1, :, group : group + 1].clone()
-
-
 def column_of(long: LongContext, head: HeadOfRun, key: int) -> Column:
     """Why a column is bright, or not.
 
     Computed from a trace that holds what of this head is needed; its layer is run again for that.
     """
     name, pattern, heads = head.hook.removesuffix("pattern"), long.pattern(head), len(long.overviews[head.hook])
-    seen = long.reduce(
-        {
-            f"{name}mask": lambda mask: mask[:1, head.head, None].clone(),
-            f"{name}v": lambda v: group_of(v, head, heads),
-        }
-    )
+
+    def masked(mask: Tensor) -> Tensor:
+        return mask[:1, head.head, None].clone()
+
+    def of_group(v: Tensor) -> Tensor:
+        group = head.head * v.shape[2] // heads
+        return v[:1, :, group : group + 1].clone()
+
+    seen = long.reduce({f"{name}mask": masked, f"{name}v": of_group})
     alone = with_values(long.trace, {**seen, head.hook: pattern[None, None]})
     crosses = head.focus == "cross_attn"
     read = long.encoding("encoder" if crosses else head.side)

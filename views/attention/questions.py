@@ -193,8 +193,10 @@ def ask_flow(run: RunContext, side: Side, pos: Pos, focus: Focus = "attn") -> Te
 
 
 @ATTENTION.question("flows", returns={"flow": PAIRS}, in_script={"seconds": HOUR})
-def ask_flows(run: RunContext, side: Side, focus: Focus = "attn", seconds: float = SECONDS) -> Tensor | None:
-    """Maximum flow to every output position; nothing where that takes longer than `seconds`."""
+def ask_flows(run: Run, side: Side, focus: Focus = "attn", seconds: float = SECONDS) -> Tensor | None:
+    """Maximum flow to every output position; nothing where that takes longer than `seconds`, as of a long text."""
+    if not run.whole:
+        return None
     return flows(crossed_network(run.trace) if focus == CROSSES else network(run.trace, side), seconds)
 
 
@@ -220,18 +222,17 @@ def ask_average(
 
 def table_texts(run: Run, side: str, layer: int, head: int, focus: str) -> Matrix:
     """Without tokens: each position held another one in every text."""
-    found = ATTENTION.of(run)["text_average"].function(run, side=side, layer=layer, head=head, focus=focus)
-    pattern = found["pattern"]
+    pattern = ask_text_average(run, side=side, layer=layer, head=head, focus=focus)["pattern"]
     return Matrix("mean of texts", run.model_name, pattern.detach().cpu().float().numpy(), PAIRS, {})
 
 
 @ATTENTION.question("text_average", returns={"pattern": PAIRS, "count": ("query",)}, make_table=table_texts)
 def ask_text_average(
-    run: RunContext, side: Side, layer: Layer, head: Head, focus: Focus = "attn"
+    run: Run, side: Side, layer: Layer, head: Head, focus: Focus = "attn"
 ) -> dict[str, Tensor]:
     """Mean pattern of a head over sample texts of the model, position by position, and how many texts reach each."""
     traces = sample_runs(run.checkpoint, TEXTS, LONGEST, run.trace.edits, [f"*{focus}.pattern"])
-    mean = over_texts(traces, FEWEST, side, focus == CROSSES)
+    mean = run.cached(("texts", side, focus), lambda: over_texts(traces, FEWEST, side, focus == CROSSES))
     return {"pattern": mean.pattern[layer, head], "count": mean.texts.int()}
 
 
@@ -249,7 +250,7 @@ def describe_points(run: Run, found: HeadPoints, **_: Any) -> Mapping[str, Any]:
 def table_points(run: Run, layer: int, head: int, side: str, focus: str, how: How) -> Table:
     """Queries, then keys."""
     query = {"side": side, "focus": focus}
-    found = ATTENTION.of(run)["points"].function(run, layer=layer, head=head, side=side, focus=focus, how=how)
+    found = ask_points(run, layer=layer, head=head, side=side, focus=focus, how=how)
     parts = [("query", found.queries, "query"), ("key", found.keys, "key")]
     labels = {axis: run.labels(axis, query) or () for axis in PAIRS}
     columns: dict[str, Any] = {
@@ -276,10 +277,13 @@ def stem(layer: int, side: str, focus: str) -> str:
     make_table=table_points, carry=each_plane,
 )  # fmt: skip
 def ask_points(
-    run: RunContext, layer: Layer, head: Head, side: Side, focus: Focus = "attn", how: How = "pca"
+    run: Run, layer: Layer, head: Head, side: Side, focus: Focus = "attn", how: How = "pca"
 ) -> HeadPoints:
     """Queries and keys of a head in the plane."""
-    return head_points(run.trace, layer, head, side, focus == CROSSES, how)
+    return run.cached(
+        ("points", layer, head, side, focus, how),
+        lambda: head_points(run.vectors(layer, side, focus), layer, head, side, focus == CROSSES, how),
+    )
 
 
 def distinct_ids(run: Run, side: str, focus: str, keys: bool = False) -> list[int]:

@@ -61,7 +61,9 @@ class Run(ABC):
     fields: Callable[[], Fields] | None = None
 
     whole: ClassVar[bool] = True  # False of a run in pieces, whose trace holds no pattern
-    attributes = {"trace": "trace", "model": "checkpoint.model", "checkpoint": "checkpoint"}
+    attributes = {
+        "trace": "trace", "vectors": "trace", "model": "checkpoint.model", "checkpoint": "checkpoint", "whole": "True"
+    }  # fmt: skip
     no_script = ""
 
     @abstractmethod
@@ -71,6 +73,10 @@ class Run(ABC):
     @abstractmethod
     def cached(self, what: Hashable, make: Callable[[], T]) -> T:
         """Values that were made of this run once."""
+
+    @abstractmethod
+    def vectors(self, layer: int, side: str, focus: str) -> Trace:
+        """A run that holds the queries and keys of an attention."""
 
     @abstractmethod
     def logits_at(self, at: slice) -> Trace:
@@ -192,6 +198,9 @@ class RunContext(Run):
 
     def cached(self, what: Hashable, make: Callable[[], T]) -> T:
         return make()
+
+    def vectors(self, layer: int, side: str, focus: str) -> Trace:
+        return self.trace
 
     def logits_at(self, at: slice) -> Trace:
         return self.trace
