@@ -32,7 +32,7 @@ ROWS = 64  # by which heads are compared, each with each
 
 def cache_pair(pair: Compared, what: tuple[Hashable, ...], make: Callable[[], T]) -> T:
     """Caches a value made of both runs with the first."""
-    return pair.first.context.cached((pair.second.context.key, *what), make)
+    return pair.first.run.cached((pair.second.run.key, *what), make)
 
 
 def says(pair: Compared, number: int) -> tuple[dict[str, str], dict[str, Tensor]]:
@@ -46,8 +46,8 @@ def says(pair: Compared, number: int) -> tuple[dict[str, str], dict[str, Tensor]
     rows = []
     for shown, end in zip((pair.first, pair.second), ends, strict=True):
         at = slice(None) if end is None else slice(end, end + 1)
-        rows.append(logits_of(shown.context.logits_at(at), end)[None])
-    found = predictions(rows[0], rows[1], [(0, 0)], LISTED, pair.first.checkpoint.model.config.link)
+        rows.append(logits_of(shown.run.logits_at(at), end)[None])
+    found = predictions(rows[0], rows[1], [(0, 0)], LISTED, pair.first.run.checkpoint.model.config.link)
     return candidates(pair, found.ids), prediction_arrays(found)
 
 
@@ -55,7 +55,7 @@ def head_difference(pair: Compared, number: int, first: HeadOfRun, second: HeadO
     """The second run's head less the first's, by the entries of both texts; NaN where one lacks the token."""
 
     def make() -> Tensor:
-        mine, theirs = pair.first.context.pattern(first), pair.second.context.pattern(second)
+        mine, theirs = pair.first.run.pattern(first), pair.second.run.pattern(second)
         return difference(mine.float(), theirs.float(), *align_sides(pair, number))
 
     return cache_pair(pair, ("difference", first, second), make)
@@ -73,7 +73,7 @@ def layer_change(pair: Compared, number: int, layer: int) -> dict[str, Tensor]:
     runs = tuple(zip((pair.first, pair.second), pair.attentions[number], strict=True))
     if not alike_in_shape(pair, *pair.attentions[number]):
         for shown, attention in runs:
-            if layer < shown.lane(attention.side).config.layers:
+            if layer < shown.run.lane(attention.side).config.layers:
                 some_rows(pair, number, shown, attention, layer)
         return {}
 
@@ -90,7 +90,7 @@ def layer_change(pair: Compared, number: int, layer: int) -> dict[str, Tensor]:
 def layer_of(shown: Shown, attention: Attention, layer: int) -> Tensor:
     """All heads of a layer, head pos key."""
     hook = attention.head(layer, 0).hook
-    return shown.context.reduce({hook: lambda pattern: pattern[0].clone()})[hook].float()
+    return shown.run.reduce({hook: lambda pattern: pattern[0].clone()})[hook].float()
 
 
 def compared_rows(pair: Compared, number: int) -> tuple[list[Group], int]:
@@ -119,7 +119,7 @@ def alike(pair: Compared, number: int) -> tuple[Tensor, int, int]:
     def make() -> Tensor:
         rows = []
         for shown, attention in zip((pair.first, pair.second), pair.attentions[number], strict=True):
-            layers = range(shown.lane(attention.side).config.layers)
+            layers = range(shown.run.lane(attention.side).config.layers)
             rows.append(torch.cat([some_rows(pair, number, shown, attention, layer) for layer in layers]))
         return similarity(rows[0], rows[1])
 

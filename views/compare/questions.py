@@ -135,7 +135,7 @@ class Comparison(BareContext):
     @property
     def parts(self) -> list[tuple[Any, ...]]:
         """The registries of the page, each with all that it is asked about."""
-        runs: list[Context] = [one.context for one in self.runs]
+        runs: list[Context] = [one.run for one in self.runs]
         return [(ATTENTION, *runs), (PAIR, *self.pairs), (COMPARISON, self)]
 
 
@@ -173,8 +173,8 @@ def carry(comparison: Comparison, of: Query) -> Iterator[Query]:
         yield from carry_long(comparison.pairs, looked_at(comparison.pairs, **looked))
         return
     for one in comparison.runs:
-        for lane in one.lanes:
+        for lane in one.run.lanes:
             for layer in range(lane.config.layers):
-                yield {"trace": one.digest, "ask": "layer", "layer": layer, "side": lane.side}
-    runs = Page((ATTENTION, *(one.context for one in comparison.runs)))
+                yield {"trace": one.run.digest, "ask": "layer", "layer": layer, "side": lane.side}
+    runs = Page((ATTENTION, *(one.run for one in comparison.runs)))
     yield from (query for query in runs.carried_queries() if query["ask"] in TABS)

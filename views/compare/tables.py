@@ -93,7 +93,7 @@ def head_of(pair: Compared, looked: Looked, letter: str) -> HeadOfRun:
 def head_at(pair: Compared, number: int, mine: bool, place: tuple[int, int]) -> HeadOfRun:
     """A head of the first run (`mine`) or of the second. Raises ValueError for one that the run does not have."""
     attention = pair.attentions[number][0 if mine else 1]
-    config = (pair.first if mine else pair.second).lane(attention.side).config
+    config = (pair.first if mine else pair.second).run.lane(attention.side).config
     layer, head = place
     if not (0 <= layer < config.layers and 0 <= head < config.attention.heads):
         raise ValueError(NOWHERE)
@@ -104,7 +104,7 @@ def pattern(pair: Compared, looked: Looked, letter: str) -> Tensor:
     """Pattern of the selected head of one run, query key."""
     found = head_of(pair, looked, letter)
     shown = pair.first if letter == "A" else pair.second
-    return shown.context.pattern(found)
+    return shown.run.pattern(found)
 
 
 def alignments(pair: Compared, looked: Looked) -> tuple[Alignment, Alignment]:
@@ -136,7 +136,7 @@ def matrix(pairs: Sequence[Compared], looked: Looked, name: str) -> Matrix:
     if less:
         return of_difference(pair, looked)
     shown = pair.first if letter == "A" else pair.second
-    return replace(shown.context.matrix(*place(pair, looked, letter), None), model=shown.title)
+    return replace(shown.run.matrix(*place(pair, looked, letter), None), model=shown.title)
 
 
 def of_difference(pair: Compared, looked: Looked) -> Matrix:
@@ -160,7 +160,7 @@ def labels(pair: Compared, alignment: Alignment, side: str, other: str) -> list[
     """The tokens of every group: once where both runs have the same."""
     found = []
     for group in alignment.groups:
-        mine = "".join(pair.first.lane(side).pieces[i] for i in group.first)
-        theirs = "".join(pair.second.lane(other).pieces[i] for i in group.second)
+        mine = "".join(pair.first.run.lane(side).pieces[i] for i in group.first)
+        theirs = "".join(pair.second.run.lane(other).pieces[i] for i in group.second)
         found.append(mine if mine == theirs or group.same else f"{mine} | {theirs}")
     return found

@@ -16,7 +16,7 @@ from views.compare.tables import Looked, head_of
 
 def cells_across(shown: Sequence[Shown]) -> int:
     """Cells of a map that is seen whole, along each side: fewer where there are more maps, or more to see in one."""
-    sparse = all(lane.config.attention.mask == "causal" for one in shown for lane in one.lanes)
+    sparse = all(lane.config.attention.mask == "causal" for one in shown for lane in one.run.lanes)
     return ACROSS if len(shown) == 2 and sparse else TILE
 
 
@@ -50,8 +50,8 @@ def own_tiles(pair: Compared, looked: Looked, whole: bool, across: int) -> Itera
     sides = tile_sides(pair, looked.attention_index(pair), across)
     for shown, side in zip((pair.first, pair.second), sides, strict=False):
         head = head_of(pair, looked, shown.letter)
-        down, over = (spans(size, side, side * across // TILE if whole else size) for size in shown.context.size(head))
-        yield from ask_tiles(shown.context, head, product(down, over), cells=side)
+        down, over = (spans(size, side, side * across // TILE if whole else size) for size in shown.run.size(head))
+        yield from ask_tiles(shown.run, head, product(down, over), cells=side)
 
 
 def differences(pair: Compared, looked: Looked, whole: bool, across: int) -> Iterator[dict[str, Any]]:
@@ -79,7 +79,7 @@ def of_all(pair: Compared, looked: Looked) -> Iterator[dict[str, Any]]:
     group = align_sides(pair, looked.attention_index(pair))[0].groups[met[0]]
     for shown, rows in ((pair.first, group.first), (pair.second, group.second)):
         for row in rows:
-            yield about_head(shown.context, head_of(pair, looked, shown.letter), ask="row", pos=row)
+            yield about_head(shown.run, head_of(pair, looked, shown.letter), ask="row", pos=row)
 
 
 def about_pair(pair: Compared, /, **query: Any) -> dict[str, Any]:

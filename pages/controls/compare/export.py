@@ -38,7 +38,7 @@ def comparison_export(sides: Sequence[Side], comparison: Comparison) -> Export:
         [*chain.from_iterable(controls(side) for side in sides), TOGETHER],
         {name: {"ask": "comparison", "matrix": name} for name in names(comparison.pairs)},
         "the matrix that is looked at, its axes named",
-        carry=lambda of, row: carry(comparison, of), room=MOST_BYTES if sides[0].long is None else ROOM,
+        carry=lambda of, row: carry(comparison, of), room=MOST_BYTES if sides[0].run.whole else ROOM,
     )  # fmt: skip
 
 
