@@ -26,11 +26,11 @@ from engine.checkpoints import Checkpoint
 from engine.runtime.run import run
 from engine.runtime.trace import Trace
 from views.attention.attention import kinds_of, run_header
-from views.core.bound_source import Imports
-from views.core.codegen import Fields, quote
+from views.core.codegen import Fields
 from views.core.lanes import Lane
 from views.core.matrix_files import Matrix
 from views.core.payload import pack
+from views.core.questions import Axes
 from views.core.run_context import HeadOfRun, Moved, Run, T, moved_name
 
 TILE = 128  # cells of a tile, along each side
@@ -118,26 +118,22 @@ class LongContext(Run):
         return Matrix(moved_name(hook, moved), self.model_name, values, ("query", "key"), tokens)
 
     def matrix_script(self, hook: str, head: int | None, moved: Moved | None, row: int, col: int) -> str:
-        """Writes the script of one matrix, with a run that keeps what the matrix needs and nothing else."""
-        shown = self.named_head(hook, head)
-        rows, columns = self.size(shown)
+        rows, columns = self.size(self.named_head(hook, head))
         if not (0 <= row < rows and 0 <= col < columns):
             raise ValueError(f"row and col must be in 0..{rows - 1} and 0..{columns - 1}, got {row} and {col}.")
-        element = f"print(values[{row}, {col}].item())"
-        if moved is None:
-            return self.script({}, [f'values = trace["{hook}"][0, {head}]  # query key', element], (hook,))
-        v, where = hook.replace("pattern", "v"), f"{shown.layer}, {quote(shown.side)}, {shown.focus == 'cross_attn'}"
-        imports: Imports = {
-            "engine.analysis.averages": {"value_norms"}, "engine.analysis.weights.circuit": {"attention_of"}
-        }  # fmt: skip
-        lines = [
-            f"attention = attention_of(checkpoint.model, {where})",
-            f"norm_by_key = value_norms(attention, trace[{quote(v)}][0])[{head}]",
-            f"values = trace[{quote(hook)}][0, {head}].abs() * norm_by_key  # query key",
-            *(["values = values / values.sum(-1, keepdim=True).clamp(min=1e-38)"] if moved == "share" else []),
-            element,
-        ]
-        return self.script(imports, lines, (hook, v))
+        return super().matrix_script(hook, head, moved, row, col)
+
+    def index_of(self, hook: str, head: int | None) -> tuple[str, Axes]:
+        return f"0, {head}", ("query", "key")
+
+    def layers(
+        self, side: str, focus: str, head: int | None = None, first: int = 0, last: int | None = None
+    ) -> Iterator[Tensor]:
+        """Patterns of an attention in the layers `first` to `last`, both included: the mean of the heads, or one `head`
+        of each, pos key."""
+        for layer in range(first, self.lane(side).config.layers if last is None else last + 1):
+            one = HeadOfRun(side, focus, layer, head or 0)
+            yield self.mean(one.hook) if head is None else self.pattern(one)
 
 
 def long_context(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict
 from itertools import product
 from typing import Any, Literal
 
@@ -170,33 +170,6 @@ def ask_positional(long: LongContext, side: Side, whole: bool = False) -> Answer
 # --- many heads at once, one row or one column at a time ---
 
 
-@dataclass(frozen=True)
-class Layers:
-    """Patterns of one attention of a long text, layer by layer: the mean of the heads, or one `head` of each."""
-
-    long: LongContext
-    side: str
-    focus: str
-    head: int | None = None
-
-    @property
-    def count(self) -> int:
-        return self.long.lane(self.side).config.layers
-
-    def layer(self, layer: int) -> Tensor:
-        """pos key."""
-        head = HeadOfRun(self.side, self.focus, layer, self.head or 0)
-        return self.long.mean(head.hook) if self.head is None else self.long.pattern(head)
-
-    def between(self, first: int = 0, last: int | None = None) -> Iterator[Tensor]:
-        """Patterns of the layers `first` to `last`, both included."""
-        return map(self.layer, range(first, self.count if last is None else last + 1))
-
-    def cached(self, *what: object) -> Tensor:
-        """What `of_layers` makes of them, once."""
-        return self.long.cached((self.side, self.focus, self.head, *what), lambda: of_layers(self, *what))
-
-
 @ATTENTION.question("average", returns={"line": ("line",)})
 def ask_long_average(
     long: LongContext,
@@ -210,8 +183,14 @@ def ask_long_average(
     key: Key | None = None,
 ) -> Tensor:
     """Mean of the heads of a layer, or of the layers: of all their heads, or of this head `alone`."""
-    layers = Layers(long, side, focus, head if alone and over == "layers" else None)
-    return line_of(layers.layer(layer) if over == "heads" else layers.cached("mean"), pos, key)
+    if over == "heads":
+        return line_of(next(long.layers(side, focus, None, layer)), pos, key)
+    own, count = head if alone else None, long.lane(side).config.layers
+
+    def mean() -> Tensor:
+        return sum((one / count for one in long.layers(side, focus, own)), torch.zeros(()))
+
+    return line_of(long.cached((side, focus, own, "mean"), mean), pos, key)
 
 
 @ATTENTION.question("rollout", returns={"line": ("line",)})
@@ -228,13 +207,29 @@ def ask_long_rollout(
     """Share of each input position in each output position (Abnar & Zuidema 2020, section 3)."""
     if first > last:
         raise ValueError(f"a rollout goes upward, got blocks {first + 1} to {last + 1}; exchange the two.")
-    return line_of(Layers(long, side, focus, head).cached("rollout", first, last), pos, key)
+
+    def product() -> Tensor:
+        layers = long.layers(side, focus, head, first, last)
+        if focus != CROSSES:
+            return last_of(roll_out(layers)).float()
+        encoded = last_of(roll_out(long.layers("encoder", "attn")))
+        both = zip(long.layers(side, "attn", head, first, last), layers, strict=True)
+        return last_of(rolled_both(encoded, both))[0].float()
+
+    return line_of(long.cached((side, focus, head, "rollout", first, last), product), pos, key)
 
 
 @ATTENTION.question("flow", returns={"flow": ("key",)})
 def ask_long_flow(long: LongContext, side: Side, pos: Pos, focus: Focus = "attn") -> Tensor:
     """Maximum flow from each input position to one output position (Abnar & Zuidema 2020, section 3)."""
-    return Layers(long, side, focus).cached("flow", pos)
+
+    def most() -> Tensor:
+        layers = list(long.layers(side, focus))
+        if focus != CROSSES:
+            return flow_from(layers, pos)
+        return crossed_flow_from(list(long.layers("encoder", "attn")), list(long.layers(side, "attn")), layers, pos)
+
+    return long.cached((side, focus, "flow", pos), most)
 
 
 def line_of(pattern: Tensor, pos: int | None, key: int | None) -> Tensor:
@@ -244,23 +239,6 @@ def line_of(pattern: Tensor, pos: int | None, key: int | None) -> Tensor:
     if key is None:
         raise ValueError("Unknown request: expected a row, pos, or a column, key. Reload and try again.")
     return pattern[:, key].contiguous()
-
-
-def of_layers(layers: Layers, what: object, *at: Any) -> Tensor:
-    """Mean of all layers or "rollout" from the first to the last of `at`, both included, pos key; or "flow" of a
-    position, key. Those of cross-attention are to the source's keys."""
-    if what == "mean":
-        return sum((layer / layers.count for layer in layers.between()), torch.zeros(()))
-    own, encoder = replace(layers, focus="attn"), Layers(layers.long, "encoder", "attn")
-    if what == "rollout" and layers.focus == CROSSES:
-        encoded = last_of(roll_out(encoder.between()))
-        both = zip(own.between(*at), layers.between(*at), strict=True)
-        return last_of(rolled_both(encoded, both))[0].float()
-    if what == "rollout":
-        return last_of(roll_out(layers.between(*at))).float()
-    if layers.focus == CROSSES:
-        return crossed_flow_from(list(encoder.between()), list(own.between()), list(layers.between()), *at)
-    return flow_from(list(layers.between()), *at)
 
 
 def last_of(products: Iterator[Any]) -> Any:

@@ -20,7 +20,7 @@ from views.core.codegen import Fields, hook_index, import_lines, run_lines
 from views.core.decision import output_names
 from views.core.lanes import Lane, digest
 from views.core.matrix_files import Matrix, matrix_of
-from views.core.questions import Query, Registry
+from views.core.questions import Axes, Query, Registry
 
 RUN = Registry()
 T = TypeVar("T")
@@ -90,9 +90,28 @@ class Run(ABC):
     def matrix(self, hook: str, head: int | None, moved: Moved | None) -> Matrix:
         """Values of a hook, axes named; `moved` gives, in place of a head's weights, the length of what they move."""
 
-    @abstractmethod
     def matrix_script(self, hook: str, head: int | None, moved: Moved | None, row: int, col: int) -> str:
-        """A script that binds `values` to the matrix and prints one element."""
+        """A script that binds `values` to the matrix and prints one element; of a long text it keeps nothing else."""
+        index, axes = self.index_of(hook, head)
+        imports: Imports = {}
+        only: tuple[str, ...] = (hook,)
+        if moved is not None and head is not None:
+            layer, side, crosses = locate_pattern(self.trace, hook)
+            only = (hook, hook.replace("pattern", "v"))
+            imports["engine.analysis.averages"] = {"by_norm"}
+            more = f"{', side=' + repr(side) if side else ''}{', crosses=True' if crosses else ''}"
+            more += ", share=True" if moved == "share" else ""
+            value = f"by_norm(checkpoint.model, trace, {layer}{more})[{head}]"
+        else:
+            flat = ".flatten(-2)" if head is None and "head" in axes else ""
+            value = f'trace["{hook}"]{f"[{index}]" if index else ""}{flat}'
+        element = f"values[{row}, {col}]" if len(axes) > 1 else f"values[{col}]"
+        lines = [f"values = {value}  # {' '.join(axes)}", f"print({element}.item())"]
+        return self.script(imports, lines, None if self.whole else only)
+
+    def index_of(self, hook: str, head: int | None) -> tuple[str, Axes]:
+        """As `hook_index`."""
+        return hook_index(self.trace, hook, head)
 
     @property
     def digest(self) -> str:
@@ -215,21 +234,6 @@ class RunContext(Run):
         values = by_norm(self.model, self.trace, *locate_pattern(self.trace, hook), moved == "share")[head]
         values = values.detach().cpu().float()
         return Matrix(moved_name(hook, moved), found.model, values.numpy(), found.dims, found.tokens)
-
-    def matrix_script(self, hook: str, head: int | None, moved: Moved | None, row: int, col: int) -> str:
-        index, axes = hook_index(self.trace, hook, head)
-        imports: Imports = {}
-        if moved is not None and head is not None:
-            layer, side, crosses = locate_pattern(self.trace, hook)
-            imports["engine.analysis.averages"] = {"by_norm"}
-            more = f"{', side=' + repr(side) if side else ''}{', crosses=True' if crosses else ''}"
-            more += ", share=True" if moved == "share" else ""
-            value = f"by_norm(checkpoint.model, trace, {layer}{more})[{head}]"
-        else:
-            flat = ".flatten(-2)" if head is None and "head" in axes else ""
-            value = f'trace["{hook}"]{f"[{index}]" if index else ""}{flat}'
-        element = f"values[{row}, {col}]" if len(axes) > 1 else f"values[{col}]"
-        return self.script(imports, [f"values = {value}  # {' '.join(axes)}", f"print({element}.item())"])
 
 
 def moved_name(hook: str, moved: Moved | None) -> str:
