@@ -73,11 +73,11 @@ def run_page(
     honour_link(RULES | CHOSEN)
     looked_at = subject(controls, LONG_TOKENS if long else MAX_TOKENS)
     whole = not long or not is_long(lanes(looked_at.checkpoint, looked_at.reading))
-    conducted = what_if(looked_at, temperature_edits(), whole)
-    run = context(looked_at, conducted.run)
+    drawn, edits = what_if(looked_at, temperature_edits(), whole)
+    run = context(looked_at, drawn)
     export = run_export(title, name, looked_at, run, tuple(linked), **exported(run))
     payload = draw(looked_at, run, export) if draw else b""
-    page = export.answers(payload, (RUN, run), (registry, run)).with_registry(WHAT_IF, conducted)
+    page = export.answers(payload, (RUN, run), (registry, run)).with_registry(WHAT_IF, edits)
     if mount:
         mount(payload)
     courier("courier", page.answer)

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -29,15 +29,13 @@ from pages.controls.what_if.experiment_link import clip, from_link, linkable, to
 from views.attention.long import LongContext, long_context
 from views.checkpoint.checkpoint import escape_markdown
 from views.core.component import view
-from views.core.decision import decision_of
 from views.core.lanes import lanes
 from views.core.payload import pack
-from views.core.run_context import HeadOfRun, Run, RunContext
+from views.core.run_context import Run, RunContext
 from views.what_if.continuation import continuations
 from views.what_if.edit_sources import to_form
-from views.what_if.effects import effects, moved_heads, shift_payload
+from views.what_if.effects import effects
 from views.what_if.experiment import Editable, editable, from_form, panel
-from views.what_if.paint_ground import painted_on
 from views.what_if.questions import EditsContext
 
 PANEL, EFFECTS = "what if", "what if effects"  # keys of the two views
@@ -61,47 +59,6 @@ experiment_panel = view("what_if/experiment", events=("change",))
 effects_view = view("what_if/effects", events=("reveal",))
 
 
-@dataclass(frozen=True)
-class WhatIf(EditsContext):
-    """`run` is that to draw: with the edits, or that `before` them while they are still guessed at."""
-
-    subject: Subject
-    run: Run
-    before: Run
-    after: Run
-    controls: Sequence[Edit] = ()
-
-    @property
-    def digest(self) -> str:
-        return self.after.digest
-
-    @property
-    def model_name(self) -> str:
-        return self.subject.name
-
-    def shift(self, row: int) -> bytes:
-        decision = decision_of(self.subject.checkpoint, self.subject.reading)
-        return shift_payload(self.before, self.after, decision, row)
-
-    def heads_moved(self, attention: str, layer: int) -> bytes:
-        return pack({}, {"moved": moved_heads(self.before, self.after, attention, layer)})
-
-    def continuation(self) -> bytes:
-        return write_on(self.subject, self.before.trace.edits, self.after.trace.edits)
-
-    def ground(
-        self, side: str, focus: str, layer: int, head: int, without: int | None, rows: tuple[int, int] | None
-    ) -> bytes:
-        return painted_on(self.without(without), HeadOfRun(side, focus, layer, head), rows)
-
-    def without(self, number: int | None) -> Run:
-        """The run that an edit is painted on: without that edit, where it is one of those that are made already."""
-        made = current()
-        if number is None or not 0 <= number < len(made.entries):
-            return self.after
-        return run_edits(self.subject, self.controls, made.switch(number, False), self.before)[0]
-
-
 def write_on(subject: Subject, before: Sequence[Edit], after: Sequence[Edit]) -> bytes:
     """Writes how the text goes on under both. Raises ValueError, with a sentence."""
     checkpoint, read = subject.checkpoint, subject.reading
@@ -112,9 +69,12 @@ def write_on(subject: Subject, before: Sequence[Edit], after: Sequence[Edit]) ->
         raise ValueError(made_itself if read.written else f"Nothing can be written: {sentence(error)}") from None
 
 
-def what_if(subject: Subject, controls: Sequence[Edit] = (), whole: bool = True) -> WhatIf:
+def what_if(subject: Subject, controls: Sequence[Edit] = (), whole: bool = True) -> tuple[Run, EditsContext]:
     """Runs the text, `whole` or in pieces, and draws what edits did. `controls` are the edits that the page's own
-    controls make: both runs that are compared have them."""
+    controls make: both runs that are compared have them.
+
+    Returns the run to draw: with the edits, or that before them while they are still guessed at; and both.
+    """
     made = current()
     adapters = known_adapters(subject.name, subject.checkpoint, made)
     before = run(subject, controls, whole)
@@ -125,7 +85,18 @@ def what_if(subject: Subject, controls: Sequence[Edit] = (), whole: bool = True)
     named = before.trace if whole else run_beginning(subject)
     model = editable(subject.checkpoint, named, before.lanes, shown_picture(), adapters)
     show(made, model, unfit, compared, after.digest)
-    return WhatIf(subject, before if hidden else after, before, after, controls)
+    return before if hidden else after, edits_context(subject, before, after, controls)
+
+
+def edits_context(subject: Subject, before: Run, after: Run, controls: Sequence[Edit] = ()) -> EditsContext:
+    def without(number: int | None) -> Run:
+        made = current()
+        if number is None or not 0 <= number < len(made.entries):
+            return after
+        return run_edits(subject, controls, made.switch(number, False), before)[0]
+
+    write = partial(write_on, subject, before.trace.edits, after.trace.edits)
+    return EditsContext(before, after, subject.reading, without, write)
 
 
 def run(subject: Subject, edits: Sequence[Edit], whole: bool = True, base: Run | None = None) -> Run:
