@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from torch import Tensor
 
@@ -32,6 +32,16 @@ class LongRun:
     @property
     def key(self) -> tuple[object, ...]:
         return library.run_key(self.model, self.read, self.edits, self.target)
+
+
+class Keyed(Protocol):
+    """Run of a model; its key names it, and no other of the same model."""
+
+    @property
+    def key(self) -> Hashable: ...
+
+    @property
+    def model(self) -> Transformer: ...
 
 
 class Glances:
@@ -64,20 +74,20 @@ class Glances:
             run, (hook, head), lambda: head_pattern(run.model, run.read, hook, head, base, run.edits, target=run.target)
         )
 
-    def cached(self, run: LongRun, what: Hashable, make: Callable[[], T]) -> T:
-        """Value that was made of that run once, in memory as its patterns are.
+    def cached(self, run: Keyed, what: Hashable, make: Callable[[], T]) -> T:
+        """Value that was made of a run once, in memory as patterns of long texts are.
 
         Stored with the model's hooks, as a trace has them: while these are held, no other model has their id.
         """
         kept: tuple[T] | None = self.find(run, what)
         if kept is None:
             made = make()
-            kept = self._shelf.keep((*run.key, what), (made, run.model.hooks), nbytes(made))
+            kept = self._shelf.keep((run.key, what), (made, run.model.hooks), nbytes(made))
         return kept[0]
 
-    def find(self, run: LongRun, what: Hashable) -> Any:
+    def find(self, run: Keyed, what: Hashable) -> Any:
         """Such a value, the first of a tuple; None where it is not kept."""
-        return self._shelf.find((*run.key, what))
+        return self._shelf.find((run.key, what))
 
 
 def nbytes(value: Any) -> int:

@@ -56,14 +56,11 @@ class LongContext(Run):
 
     @property
     def key(self) -> Hashable:
-        return self.digest, self.made.key
+        return self.made.key
 
     def reduce(self, wanted: Mapping[str, Callable[[Tensor], T]]) -> dict[str, T]:
         made = self.made
         return rerun_reduced(made.model, made.read, wanted, self.trace, made.edits, target=made.target)
-
-    def cached(self, what: Hashable, make: Callable[[], T]) -> T:
-        return glances.cached(self.made, what, make)
 
     def vectors(self, layer: int, side: str, focus: str) -> Trace:
         block = HeadOfRun(side, focus, layer, 0).hook.removesuffix("pattern")

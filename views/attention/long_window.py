@@ -145,7 +145,7 @@ def strip(long: LongContext, head: HeadOfRun, first: int) -> Parts:
 
 def pattern_rows(long: LongContext, head: HeadOfRun, first: int) -> Tensor:
     """Pattern rows of all heads of a layer from `first` on, head row key; cached without the rest of a strip."""
-    whole: tuple[Parts] | None = glances.find(long.made, (head.hook, first, "window"))
+    whole: tuple[Parts] | None = glances.find(long, (head.hook, first, "window"))
     if whole is not None:
         return whole[0]["pattern"]
     cut = {head.hook: partial(cut_to, part="pattern", first=first, width=0)}

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Literal, TypeVar
 from torch import Tensor
 
 from engine.analysis.averages import by_norm
+from engine.analysis.overview_cache import glances
 from engine.analysis.weights.circuit import locate_pattern
 from engine.checkpoints import Checkpoint
 from engine.model.transformer import Transformer
@@ -70,9 +71,9 @@ class Run(ABC):
     def reduce(self, wanted: Mapping[str, Callable[[Tensor], Any]]) -> dict[str, Any]:
         """What functions make of values, by hook; they must copy what they return of one."""
 
-    @abstractmethod
     def cached(self, what: Hashable, make: Callable[[], T]) -> T:
-        """Values that were made of this run once."""
+        """Value that was made of this run once."""
+        return glances.cached(self, what, make)
 
     @abstractmethod
     def vectors(self, layer: int, side: str, focus: str) -> Trace:
@@ -120,7 +121,7 @@ class Run(ABC):
     @property
     def key(self) -> Hashable:
         """What this run is cached by."""
-        return self.digest
+        return id(self.trace.hooks), self.digest
 
     @property
     def model(self) -> Transformer:
@@ -214,9 +215,6 @@ class RunContext(Run):
 
     def reduce(self, wanted: Mapping[str, Callable[[Tensor], Any]]) -> dict[str, Any]:
         return {hook: function(self.trace[hook]) for hook, function in wanted.items()}
-
-    def cached(self, what: Hashable, make: Callable[[], T]) -> T:
-        return make()
 
     def vectors(self, layer: int, side: str, focus: str) -> Trace:
         return self.trace
