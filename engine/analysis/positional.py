@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from threading import Lock
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -97,28 +96,39 @@ class PositionalSteps:
     def advance(self) -> None:
         with self._lock:
             if self.done < self.steps:
-                next(self._going)
+                try:
+                    next(self._going)
+                except BaseException:  # a reading that was broken off begins anew
+                    self.done, self._going = 0, self._score_layers()
+                    raise
                 self.done += 1
 
     def _score_layers(self) -> Iterator[None]:
         texts: list[Trace] = []  # as far as they were read
-        options: dict[str, Any] = {"target": self.target, "mask": self.trace.mask}
         for layer, block in enumerate(self.blocks):
-            hook, after, mean = f"{block}attn.pattern", stream(self.model, block), torch.zeros(())
+            mean = torch.zeros(())
             for number, (read, target) in enumerate(self.others):
                 if layer == 0:
                     texts.append(self._unread(read, target))
-                text = texts[number]
-                wanted: dict[str, Callable[[Tensor], Tensor]] = {
-                    hook: partial(add_share, mean, len(self.others)), after: Tensor.clone
-                }  # fmt: skip
-                found = rerun_reduced(self.model, read, wanted, text, text.edits, target=target, mask=text.mask)
-                mean, texts[number] = found[hook], with_values(text, self.memory | {after: found[after]})
+                mean, texts[number] = self._read_layer(block, texts[number], read, target, mean)
                 yield
-            share = {hook: partial(share_of, mean)}
-            found = rerun_reduced(self.model, self.read, share, self.trace, self.trace.edits, **options)
-            self.shares[layer] = found[hook]
+            hook = f"{block}attn.pattern"
+            self.shares[layer] = rerun_reduced(
+                self.model, self.read, {hook: partial(share_of, mean)}, self.trace, self.trace.edits,
+                target=self.target, mask=self.trace.mask,
+            )[hook]  # fmt: skip
             yield
+
+    def _read_layer(
+        self, block: str, text: Trace, read: Input, target: Input | None, mean: Tensor
+    ) -> tuple[Tensor, Trace]:
+        """`mean` with the layer's pattern of one more text, and that text as far as it is read then."""
+        hook, after = f"{block}attn.pattern", stream(self.model, block)
+        wanted: dict[str, Callable[[Tensor], Tensor]] = {
+            hook: partial(add_share, mean, len(self.others)), after: Tensor.clone
+        }  # fmt: skip
+        found = rerun_reduced(self.model, read, wanted, text, text.edits, target=target, mask=text.mask)
+        return found[hook], with_values(text, self.memory | {after: found[after]})
 
     def _unread(self, read: Input, target: Input | None) -> Trace:
         """A run of another text that holds what its decoder has of its encoder; its edits are resolved once."""
