@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+import torch
 from torch import Tensor
 
 from engine.tokenizers.encoding import Encoding
@@ -20,6 +21,11 @@ class Group:
     first: tuple[int, ...]
     second: tuple[int, ...]
     same: bool = True
+
+    @property
+    def counts_as_row(self) -> bool:
+        """Not with a text's first position, which in a causal model has no choice."""
+        return 0 not in self.first and 0 not in self.second
 
 
 @dataclass(frozen=True)
@@ -132,10 +138,23 @@ def shared(pattern: Tensor, queries: Sequence[tuple[int, ...]], keys: Sequence[t
     To a group it is the sum over its tokens, from a group their mean (Clark et al. 2019, "What Does BERT Look At?",
     section 4.1). Of single tokens it is the pattern's own elements.
     """
-    given = pattern.new_zeros(len(queries), pattern.shape[-2])
-    for row, positions in enumerate(queries):
-        given[row, list(positions)] = 1 / len(positions)
-    taken = pattern.new_zeros(pattern.shape[-1], len(keys))
-    for col, positions in enumerate(keys):
-        taken[list(positions), col] = 1
-    return given @ pattern @ taken
+    return gathered(mean_rows(pattern, queries), keys, -1)
+
+
+def mean_rows(pattern: Tensor, queries: Sequence[tuple[int, ...]]) -> Tensor:
+    """... query key: the mean row of each group."""
+    rows, sizes = gathered(pattern, queries, -2), torch.tensor([len(group) for group in queries])
+    return rows / sizes[:, None] if (sizes > 1).any() else rows
+
+
+def gathered(values: Tensor, groups: Sequence[tuple[int, ...]], axis: int) -> Tensor:
+    """The sum of the elements of each group along an axis, counted from the end: picked out, not multiplied out."""
+    found = values.index_select(axis, torch.tensor([i for group in groups for i in group], dtype=torch.long))
+    if all(len(group) == 1 for group in groups):
+        return found
+    if len(groups) == 1:
+        return found.sum(axis, keepdim=True)
+    owners = torch.tensor([number for number, group in enumerate(groups) for _ in group])
+    shape = [*found.shape]
+    shape[axis] = len(groups)
+    return found.new_zeros(shape).index_add_(axis, owners, found)

@@ -81,8 +81,10 @@ def by_norm(
     """
     side = side_of(trace, side)
     attention = attention_of(model, layer, side, crosses)
-    pattern = patterns(trace, side, crosses)[layer]
-    v = trace[recorded_hooks(trace, f"{'cross_attn' if crosses else 'attn'}.v", side)[layer]][0, : pattern.shape[-1]]
+    block = f"{f'{side}.' if side else ''}blocks.{layer}.{'cross_attn' if crosses else 'attn'}"
+    recorded = recorded_hooks(trace, f"{'cross_attn' if crosses else 'attn'}.pattern", side)
+    pattern = patterns(trace, side, crosses)[recorded.index(f"{block}.pattern")]
+    v = trace[f"{block}.v"][0, : pattern.shape[-1]]
     norms = pattern.abs() * value_norms(attention, v)[:, None]
     return norms / norms.sum(-1, keepdim=True).clamp(min=torch.finfo(norms.dtype).tiny) if share else norms
 

@@ -5,16 +5,24 @@ What follows from an edit elsewhere, in an earlier block or another head, is cha
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from functools import partial
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from engine.analysis.recorded_patterns import patterns, side_of
+from engine.analysis.summarised_run import Enough
 from engine.edits import Edit, Fetched
 from engine.model.config import ModelConfig, kv_heads
-from engine.model.hooks import Axes, match_hooks
+from engine.model.hooks import Axes, HookPoint, match_hooks
 from engine.model.layers.softmax import softmax
+from engine.model.transformer import Transformer
+from engine.runtime.batch import Input
+from engine.runtime.recording import Recording
+from engine.runtime.run import run
 from engine.runtime.trace import Trace
 
 WITHIN = 1e-5  # what rounding leaves between a weight and its softmax
@@ -48,30 +56,82 @@ def touched_cells(trace: Trace, before: Trace, layer: int, side: str = "", cross
     name = layer_name(trace, layer, side, crosses)
     acts = list(edits_of_layer(trace, layer, side, crosses))
     found = torch.zeros(patterns(trace, side, crosses)[layer].shape, dtype=torch.uint8)
+    _, queries, keys = found.shape
     for number, stage in reversed(list(enumerate(STAGES, 1))):
         edits = [edit for edit, part in acts if part == stage]
         if edits:
-            found[put(trace, before, name, stage, edits, found)] = number
+            after = part_of(trace, name + stage, queries, keys)
+            expected = after
+            if stage == "mask":
+                expected = part_of(before, name + stage, queries, keys)
+            elif stage == "masked_scores":
+                expected = masked_before_edits(trace, name, queries, keys)
+            elif stage == "pattern":
+                masked = part_of(trace, f"{name}masked_scores", queries, keys)
+                expected = softmax(masked, trace[f"{name}temperature"][:, None, None])
+            found[put(stage, expected, after, edits, trace.hooks[name + stage].axes)] = number
     return found
 
 
-def put(trace: Trace, before: Trace, name: str, stage: str, edits: list[Edit], like: Tensor) -> Tensor:
-    """Bool, of the shape of `like` (head pos key): what `edits` of one stage put there."""
-    _, queries, keys = like.shape
+class Watching(Recording):
+    """A recording that notes, stage by stage, which cells of one head its edits put there, and ends at the pattern."""
 
-    def part_of(run: Trace, part: str) -> Tensor:
-        return run[name + part][0, :, :queries, :keys]
+    def __init__(self, seen: dict[str, Tensor], name: str, head: int, model: Transformer, *given: Any) -> None:
+        kept, *rest = given
+        super().__init__(model, kept | {f"{name}pattern"}, *rest)
+        self.seen, self.name, self.heads = seen, name, slice(head, head + 1)
 
+    def visit(self, hook: HookPoint, value: Tensor) -> Tensor:
+        after = super().visit(hook, value)
+        stage = hook.name.removeprefix(self.name)
+        if stage in STAGES and hook.name in self.edits:
+            both = (value, after) if stage == "bias" else (value[0], after[0])
+            self.seen[stage] = put(stage, *both, self.edits[hook.name], hook.axes, self.heads)[0]
+        if hook.name == f"{self.name}pattern":
+            raise Enough
+        return after
+
+
+def touched_head(
+    model: Transformer, encoding: Input, hook: str, head: int, base: Trace, edits: Sequence[Edit], **options: Any
+) -> Tensor:
+    """`touched_cells` of one head, u8 pos key, whose pattern is called `hook`; that layer is computed again.
+
+    `base` is the edited run with its `streams` (engine/analysis/summarised_run.py), `edits` and `options` those it was
+    made with. An edit is looked at where it acts, so no run without it is needed.
+    """
+    seen: dict[str, Tensor] = {}
+    with suppress(Enough):
+        watching = partial(Watching, seen, hook.removesuffix("pattern"), head)
+        run(model, encoding, (), edits, base, recorder=watching, **options)
+    if not seen:
+        raise ValueError(f"no edit acts on the scores, mask or pattern of {hook}; ask for a head that one touches.")
+    found = torch.zeros(next(iter(seen.values())).shape, dtype=torch.uint8)
+    for number, stage in reversed(list(enumerate(STAGES, 1))):
+        if stage in seen:
+            found[seen[stage]] = number
+    return found
+
+
+def put(
+    stage: str, before: Tensor, after: Tensor, edits: Sequence[Edit], axes: Axes, heads: slice = slice(None)
+) -> Tensor:
+    """Bool head pos key, of some `heads`: what `edits` of one stage put there; `before` is what the stage before gives,
+    `after` what stands there (head pos key of all)."""
+    old, new = before[heads], after[heads]
     match stage:
         case "mask":
-            return part_of(trace, "mask") != part_of(before, "mask")
+            return old != new
         case "masked_scores":
-            masked = part_of(trace, "masked_scores")
-            return ~torch.isclose(masked, masked_before_edits(trace, name, queries, keys), rtol=WITHIN, atol=WITHIN)
+            return ~torch.isclose(new, old, rtol=WITHIN, atol=WITHIN)
         case "pattern":
-            weights = softmax(part_of(trace, "masked_scores"), trace[f"{name}temperature"][:, None, None])
-            return (part_of(trace, "pattern") - weights).abs() > WITHIN
-    return torch.stack([cells_of_edit(edit, trace.hooks[name + stage].axes, like) for edit in edits]).any(0)
+            return (new - old).abs() > WITHIN
+    return torch.stack([cells_of_edit(edit, axes, after)[heads] for edit in edits]).any(0)
+
+
+def part_of(trace: Trace, hook: str, queries: int, keys: int) -> Tensor:
+    """head pos key of the first text."""
+    return (trace[hook][0] if "batch" in trace.dims(hook) else trace[hook])[:, :queries, :keys]
 
 
 def edits_of_layer(trace: Trace, layer: int, side: str, crosses: bool) -> Iterator[tuple[Edit, str]]:
@@ -108,10 +168,10 @@ def of_heads(edit: Edit, axes: Axes, part: str, heads: int, shared: int) -> list
 
 def masked_before_edits(trace: Trace, name: str, queries: int, keys: int) -> Tensor:
     """head pos key: what the mask leaves of scores and bias, before any edit of the masked scores."""
-    scores = trace[f"{name}{'capped' if f'{name}capped' in trace else 'scores'}"][0, :, :queries, :keys]
+    scores = part_of(trace, f"{name}{'capped' if f'{name}capped' in trace else 'scores'}", queries, keys)
     if f"{name}bias" in trace:
-        scores = scores + trace[f"{name}bias"][:, :queries, :keys]
-    return torch.where(trace[f"{name}mask"][0, :, :queries, :keys], scores, float("-inf"))
+        scores = scores + part_of(trace, f"{name}bias", queries, keys)
+    return torch.where(part_of(trace, f"{name}mask", queries, keys), scores, float("-inf"))
 
 
 def cells_of_edit(edit: Edit, axes: Axes, cells: Tensor) -> Tensor:

@@ -6,14 +6,19 @@ Everything is of one text of the batch, `row`.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import torch
 from torch import Tensor
 from torch.nn.functional import logsigmoid
 
+from engine.analysis.summarised_run import patterns_from, rerun_reduced
 from engine.edits import Side
 from engine.model.config import Link
+from engine.model.layers.attention import Attention
+from engine.model.transformer import Transformer
+from engine.runtime.batch import Input
+from engine.runtime.run import first_edited
 from engine.runtime.trace import Trace
 
 Order = Literal["change", "before", "after", "either"]
@@ -128,6 +133,28 @@ def pattern_change(before: Trace, after: Trace, suffix: str = "attn.pattern", ro
     first = suffix.startswith("encoder.") or before.target is None
     real = before.padding if first else before.target_padding
     return rows.mean(-1) if real is None else rows[..., real[row]].mean(-1)
+
+
+def layer_pattern_change(
+    model: Transformer, encoding: Input, hook: str, before: Trace, after: Trace, **options: Any
+) -> Tensor:
+    """head: `pattern_change` of the first text in one layer, which is computed again unless it stands in front of the
+    first edit.
+
+    The traces are those of two glances at the text (engine/analysis/summarised_run.py), `options` those they were made
+    with.
+    """
+    if hook not in patterns_from(model, first_edited(before.edits, after.edits, model)):
+        attention = model.get_submodule(hook.removesuffix(".pattern"))
+        assert isinstance(attention, Attention)
+        return torch.zeros(attention.heads)
+    first = {hook: lambda pattern: pattern[0].clone()}
+    old = rerun_reduced(model, encoding, first, before, before.edits, **options)[hook]
+
+    def distance(pattern: Tensor) -> Tensor:
+        return (pattern[0] - old).abs().sum(-1).mean(-1) / 2
+
+    return rerun_reduced(model, encoding, {hook: distance}, after, after.edits, **options)[hook]
 
 
 @dataclass(frozen=True)

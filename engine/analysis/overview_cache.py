@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Any, Protocol, TypeVar
 
 from torch import Tensor
 
-from engine.analysis.edit_extent_long import touched_head
-from engine.analysis.summarised_run import Glance, glance, head_pattern, mean_head, rerun_reduced
+from engine.analysis.summarised_run import Glance, glance, head_pattern
 from engine.edits import Edit
 from engine.model.transformer import Transformer
 from engine.runtime import library
 from engine.runtime.lru_cache import Shelf
 from engine.tokenizers.encoding import Encoding
 
+T = TypeVar("T")
 LAST = slice(-1, None)  # where a glance makes logits: at all positions they cost as much as several layers
 
 
@@ -31,6 +32,16 @@ class LongRun:
     @property
     def key(self) -> tuple[object, ...]:
         return library.run_key(self.model, self.read, self.edits, self.target)
+
+
+class Keyed(Protocol):
+    """Run of a model; its key names it, and no other of the same model."""
+
+    @property
+    def key(self) -> Hashable: ...
+
+    @property
+    def model(self) -> Transformer: ...
 
 
 class Glances:
@@ -51,52 +62,40 @@ class Glances:
             read, edits, options = run.read, run.edits, {"target": run.target, "logits_at": LAST}
             before = None if base is None else self._shelf.find((*base.key, "glance", cells))
             found = glance(run.model, read, hook, head, cells, comparison_hooks(run.model), edits, before, **options)
-            self._keep(run, hook, head, found.pattern)
+            self.cached(run, (hook, head), partial(getattr, found, "pattern"))
             small = sum(one.nbytes for one in found.overviews.values())
             found = self._shelf.keep(key, found, found.trace.bytes + small)
         return found
 
     def head(self, run: LongRun, hook: str, head: int, cells: int) -> Tensor:
         """The pattern of one head of the first text, pos key, from the run with `cells` a side."""
-        base = self.overview(run, hook, head, cells)
-        kept: tuple[Tensor, object] | None = self._shelf.find((*run.key, hook, head))
-        if kept is not None:
-            return kept[0]
-        found = head_pattern(run.model, run.read, hook, head, base.trace, run.edits, target=run.target)
-        return self._keep(run, hook, head, found)
+        base = self.overview(run, hook, head, cells).trace
+        return self.cached(
+            run, (hook, head), lambda: head_pattern(run.model, run.read, hook, head, base, run.edits, target=run.target)
+        )
 
-    def edited_cells(self, run: LongRun, hook: str, head: int, cells: int) -> Tensor:
-        """Cells of such a head that edits put there, u8 pos key. Raises as `touched_head` does."""
+    def cached(self, run: Keyed, what: Hashable, make: Callable[[], T]) -> T:
+        """Value that was made of a run once, in memory as patterns of long texts are.
 
-        def make() -> tuple[Tensor]:
-            base = self.overview(run, hook, head, cells).trace
-            return (touched_head(run.model, run.read, hook, head, base, run.edits, target=run.target),)
+        Stored with the model's hooks, as a trace has them: while these are held, no other model has their id.
+        """
+        kept: tuple[T] | None = self.find(run, what)
+        if kept is None:
+            made = make()
+            kept = self._shelf.keep((run.key, what), (made, run.model.hooks), nbytes(made))
+        return kept[0]
 
-        return self.cached(run, (hook, head, "edited"), make)[0]
+    def find(self, run: Keyed, what: Hashable) -> Any:
+        """Such a value, the first of a tuple; None where it is not kept."""
+        return self._shelf.find((run.key, what))
 
-    def mean(self, run: LongRun, hook: str, cells: int) -> Tensor:
-        """The mean of all heads of one layer of the first text, pos key, from that run."""
 
-        def make() -> tuple[Tensor]:
-            base = self.overview(run, hook, 0, cells).trace
-            found = rerun_reduced(run.model, run.read, {hook: mean_head}, base, run.edits, target=run.target)
-            return (found[hook],)
-
-        return self.cached(run, (hook, "mean"), make)[0]
-
-    def cached(self, run: LongRun, what: Hashable, make: Callable[[], tuple[Tensor, ...]]) -> tuple[Tensor, ...]:
-        """Values once made of that run, in memory as its patterns are."""
-        key = (*run.key, what)
-        found: tuple[tuple[Tensor, ...], object] | None = self._shelf.find(key)
-        if found is None:
-            values = make()
-            found = self._shelf.keep(key, (values, run.model.hooks), sum(one.nbytes for one in values))
-        return found[0]
-
-    def _keep(self, run: LongRun, hook: str, head: int, pattern: Tensor) -> Tensor:
-        """Stores with the model's hooks, as a trace has them: while these are held, no other model has their id."""
-        found: Tensor = self._shelf.keep((*run.key, hook, head), (pattern, run.model.hooks), pattern.nbytes)[0]
-        return found
+def nbytes(value: Any) -> int:
+    """Bytes of the tensors in a value, its parts and fields."""
+    if isinstance(value, Tensor):
+        return value.nbytes
+    fields = value if isinstance(value, Mapping) else getattr(value, "__dict__", {})
+    return sum(map(nbytes, value if isinstance(value, tuple) else fields.values()))
 
 
 def comparison_hooks(model: Transformer) -> tuple[str, ...]:

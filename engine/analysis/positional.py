@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
+from threading import Lock
 
 import torch
 from torch import Tensor
@@ -12,9 +14,10 @@ from torch.nn.functional import pixel_shuffle, pixel_unshuffle
 
 from engine.analysis.heads import mean_where
 from engine.analysis.recorded_patterns import patterns, side_of, tokens
+from engine.analysis.summarised_run import rerun_reduced, with_values
 from engine.model.transformer import Transformer
-from engine.runtime.batch import Input
-from engine.runtime.run import run
+from engine.runtime.batch import Input, batch
+from engine.runtime.run import read_target, resolve_edits, run, stream
 from engine.runtime.trace import Trace
 from engine.tokenizers.encoding import Encoding
 
@@ -44,6 +47,107 @@ def positional(
         for mean, pattern in zip(means, patterns(again, side, crosses), strict=True):
             mean.add_(pattern, alpha=1 / texts)
     return torch.stack([agreement(one, mean, crosses) for one, mean in zip(mine, means, strict=True)])
+
+
+class PositionalSteps:
+    """`positional` a little at a time: `advance` until `done` is `steps`; `shares` is layer head, NaN of a layer that
+    is not scored yet, or has no share.
+
+    `trace` is a run of `model` on `read` (and `target`) under its edits that kept `streams`, as that of a `Glance`. A
+    step runs one of the other texts through one layer, or the text itself, and then scores the layer: no text is read
+    twice, and in memory is what leaves a layer of each, and the mean of one layer's patterns.
+    """
+
+    def __init__(
+        self,
+        model: Transformer,
+        read: Input,
+        trace: Trace,
+        target: Input | None = None,
+        side: str = "",
+        texts: int = 8,
+        seed: int = 0,
+    ) -> None:
+        side = side_of(trace, side)
+        stack = model.config.encoder if side == "encoder" and model.config.encoder else model.config
+        self.model, self.read, self.trace, self.target = model, read, trace, target
+        self.blocks = [f"{side and side + '.'}blocks.{layer}." for layer in range(stack.layers)]
+        self.others = other_texts(model, trace, side, False, texts, seed)
+        self.memory = {n: trace[n] for n in trace if n.startswith("encoder.")} if side == "decoder" else {}
+        self.shares = torch.full((stack.layers, stack.attention.heads), math.nan)
+        self.steps = len(self.blocks) * (len(self.others) + 1) if self.others else 0
+        self.done = 0
+        self._going = self._score_layers()
+        self._lock = Lock()  # several sessions may look at one text
+
+    @property
+    def scored_layers(self) -> int:
+        """Layers, from the first on."""
+        return self.done // (len(self.others) + 1) if self.others else len(self.blocks)
+
+    @property
+    def bytes(self) -> int:
+        """Most that is in memory between two steps."""
+        length, heads = self.trace[stream(self.model, self.blocks[0])].shape[1], self.shares.shape[1]
+        width = self.model.config.d_model
+        return 4 * (heads * length**2 + len(self.others) * length * width)
+
+    @torch.no_grad()
+    def advance(self) -> None:
+        with self._lock:
+            if self.done < self.steps:
+                try:
+                    next(self._going)
+                except BaseException:  # a reading that was broken off begins anew
+                    self.done, self._going = 0, self._score_layers()
+                    raise
+                self.done += 1
+
+    def _score_layers(self) -> Iterator[None]:
+        texts: list[Trace] = []  # as far as they were read
+        for layer, block in enumerate(self.blocks):
+            mean = torch.zeros(())
+            for number, (read, target) in enumerate(self.others):
+                if layer == 0:
+                    texts.append(self._unread(read, target))
+                mean, texts[number] = self._read_layer(block, texts[number], read, target, mean)
+                yield
+            hook = f"{block}attn.pattern"
+            self.shares[layer] = rerun_reduced(
+                self.model, self.read, {hook: partial(share_of, mean)}, self.trace, self.trace.edits,
+                target=self.target, mask=self.trace.mask,
+            )[hook]  # fmt: skip
+            yield
+
+    def _read_layer(
+        self, block: str, text: Trace, read: Input, target: Input | None, mean: Tensor
+    ) -> tuple[Tensor, Trace]:
+        """`mean` with the layer's pattern of one more text, and that text as far as it is read then."""
+        hook, after = f"{block}attn.pattern", stream(self.model, block)
+        wanted: dict[str, Callable[[Tensor], Tensor]] = {
+            hook: partial(add_share, mean, len(self.others)), after: Tensor.clone
+        }  # fmt: skip
+        found = rerun_reduced(self.model, read, wanted, text, text.edits, target=target, mask=text.mask)
+        return found[hook], with_values(text, self.memory | {after: found[after]})
+
+    def _unread(self, read: Input, target: Input | None) -> Trace:
+        """A run of another text that holds what its decoder has of its encoder; its edits are resolved once."""
+        edits = resolve_edits(self.model, self.trace.edits, read, target, mask=self.trace.mask)
+        ids, padding, encodings = batch(read, self.model.device)
+        written, target_padding, target_encodings = read_target(self.model, target, ids, padding)
+        return Trace(
+            dict(self.memory), self.model.hooks, ids, padding, encodings, edits, self.trace.mask, slice(None), 0,
+            written, target_encodings, target_padding,
+        )  # fmt: skip
+
+
+def add_share(mean: Tensor, texts: int, pattern: Tensor) -> Tensor:
+    """head pos key: the mean so far and one of so many `texts`, whose pattern is batch head pos key."""
+    return torch.add(mean, pattern[0].float(), alpha=1 / texts)
+
+
+def share_of(mean: Tensor, pattern: Tensor) -> Tensor:
+    return agreement(pattern[0].float(), mean)
 
 
 def agreement(pattern: Tensor, mean: Tensor, crosses: bool = False) -> Tensor:

@@ -5,15 +5,17 @@ Both are compared at the tokens that belong together (`engine.analysis.alignment
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from engine.analysis.alignment import Alignment, shared
+from engine.analysis.alignment import Alignment, Group, gathered, mean_rows
+from engine.analysis.tiles import Tile, Window, tile
 from engine.runtime.trace import Trace
 
+Groups = Sequence[tuple[int, ...]]
 ELEMENTS = 2**24  # of a difference that is held at a time
 
 
@@ -29,21 +31,28 @@ class Pair:
     def rows(self, counted: bool = True) -> tuple[Tensor, Tensor]:
         """Every head's rows in the groups of keys of both runs, layer-head query key.
 
-        What a row gives to tokens that the other run does not have stands at the end, each run's in a place of its
-        own. `counted` leaves out each run's first position, which in a causal model has no choice.
+        What a row gives to tokens that the other run does not have stands at the end, as `apart` has it. `counted`
+        leaves out the groups that count as no row.
         """
-        groups = [g for g in self.queries.groups if not counted or (0 not in g.first and 0 not in g.second)]
-        first = group_shares([g.first for g in groups], self.keys.first, self.first)
-        second = group_shares([g.second for g in groups], self.keys.second, self.second)
-        nothing, other = torch.zeros_like(first[..., :1]), torch.zeros_like(second[..., :1])
-        return torch.cat([first, nothing], -1), torch.cat([second[..., :-1], other, second[..., -1:]], -1)
+        groups = [group for group in self.queries.groups if not counted or group.counts_as_row]
+        first = torch.cat([group_shares(one, [g.first for g in groups], self.keys.first) for one in self.first])
+        second = torch.cat([group_shares(one, [g.second for g in groups], self.keys.second) for one in self.second])
+        return apart(first, second)
 
 
-def group_shares(queries: list[tuple[int, ...]], keys: tuple[tuple[int, ...], ...], patterns: list[Tensor]) -> Tensor:
-    """layer-head query key: what the groups of keys are given, and last what is given to none of them."""
+def group_shares(pattern: Tensor, queries: Groups, keys: Groups) -> Tensor:
+    """head query key+1, of a layer's pattern: what the groups of keys are given, last what is given to none of them."""
     taken = {i for group in keys for i in group}
-    left = tuple(i for i in range(patterns[0].shape[-1]) if i not in taken)
-    return torch.cat([shared(pattern, queries, [*keys, left]) for pattern in patterns])
+    left = tuple(i for i in range(pattern.shape[-1]) if i not in taken)
+    rows = mean_rows(pattern, queries)
+    return torch.cat([gathered(rows, keys, -1), gathered(rows, [left], -1)], -1)
+
+
+def apart(first: Tensor, second: Tensor) -> tuple[Tensor, Tensor]:
+    """The `group_shares` of two runs with what each gives to tokens that the other does not have in a place of its
+    own."""
+    nothing, other = torch.zeros_like(first[..., :1]), torch.zeros_like(second[..., :1])
+    return torch.cat([first, nothing], -1), torch.cat([second[..., :-1], other, second[..., -1:]], -1)
 
 
 @dataclass(frozen=True)
@@ -70,7 +79,23 @@ def head_similarity(texts: Iterable[Pair]) -> Similarity:
         count += first.shape[1]
     if total is None:
         raise ValueError("heads are compared on one text at least, got none.")
-    return Similarity(1 - total / count if count else torch.full_like(total, torch.nan), count)
+    return Similarity(similarity_of(total, count), count)
+
+
+def similarity(first: Tensor, second: Tensor) -> Tensor:
+    """head head, of the `group_shares` of some rows of two runs: `head_similarity` over these."""
+    return similarity_of(variations(*apart(first, second)), first.shape[1])
+
+
+def similarity_of(total: Tensor, rows: int) -> Tensor:
+    return 1 - total / rows if rows else torch.full_like(total, torch.nan)
+
+
+def spread_groups(queries: Alignment, most: int) -> tuple[list[Group], int]:
+    """Chooses at most so many of the groups whose rows count, evenly apart, the last among them; and how many count."""
+    groups = [group for group in queries.groups if group.counts_as_row]
+    step = max(1, -(-len(groups) // most))
+    return groups[::-1][::step][::-1], len(groups)
 
 
 def variations(first: Tensor, second: Tensor) -> Tensor:
@@ -95,6 +120,62 @@ def head_changes(pair: Pair) -> Tensor:
         raise ValueError(f"head by head, both runs must have the same heads in each layer, got {got}.")
     first, second = pair.rows()
     return ((first - second).abs().sum(-1) / 2).mean(-1).view(len(shapes[0]), -1)
+
+
+def layer_changes(
+    first: Tensor, second: Tensor, queries: Alignment, keys: Alignment, cells: int
+) -> tuple[Tensor, Tensor]:
+    """Change of one layer between both runs (head pos key): `head_changes`, head; and |difference| of each head by
+    `entries`, head row column, at most `cells` along each side, a cell the largest of its block, 0 where it has
+    none."""
+    counts = torch.tensor([group.counts_as_row for group in queries.groups], dtype=torch.bool)
+    changes, seen = [], []
+    for one, other in zip(first, second, strict=True):
+        moved = pattern_difference(one, other, queries, keys)
+        changes.append((moved.abs().sum(-1) / 2)[counts].mean())
+        whole = spread_to_tokens(moved[:, :-2], queries, keys)
+        rows, columns = ((0, length) for length in whole.shape)
+        seen.append(largest_differences(whole, rows, columns, cells).weight.abs().nan_to_num())
+    return torch.stack(changes), torch.stack(seen)
+
+
+def difference(first: Tensor, second: Tensor, queries: Alignment, keys: Alignment) -> Tensor:
+    """The second pattern (pos key) less the first, by `entries`; NaN where one of the texts has no such token."""
+    return spread_to_tokens(pattern_difference(first, second, queries, keys)[:, :-2], queries, keys)
+
+
+def pattern_difference(first: Tensor, second: Tensor, queries: Alignment, keys: Alignment) -> Tensor:
+    """query key+2, by the groups of both texts, last what either gives to tokens that the other lacks."""
+    before, after = Pair([first[None]], [second[None]], queries, keys).rows(counted=False)
+    return (after - before)[0]
+
+
+def spread_to_tokens(differences: Tensor, queries: Alignment, keys: Alignment) -> Tensor:
+    """Spreads differences over `entries`; NaN where one of the texts has no such token."""
+    (rows, down), (columns, across) = entries(queries), entries(keys)
+    found = differences.new_full((down, across), torch.nan)
+    found[rows[:, None], columns] = differences
+    return found
+
+
+def entries(alignment: Alignment) -> tuple[Tensor, int]:
+    """Both texts in one order, tokens that belong together as one entry: the entry of each group, and how many
+    entries there are. Between two groups the first text's tokens stand before the second's."""
+    places: list[int] = []
+    at = i = j = 0
+    for group in alignment.groups:
+        at += group.first[0] - i + group.second[0] - j
+        places.append(at)
+        at, i, j = at + 1, group.first[-1] + 1, group.second[-1] + 1
+    first, second = alignment.lengths
+    return torch.tensor(places, dtype=torch.long), at + first - i + second - j
+
+
+def largest_differences(difference: Tensor, rows: Window, columns: Window, side: int) -> Tile:
+    """A window of a difference in at most `side` cells along each: the element of each block that is furthest from
+    zero, with its sign; NaN where a block has none. Refuses what `tile` refuses."""
+    found = tile(difference.abs().nan_to_num(nan=-1.0), rows, columns, side)
+    return Tile(difference[found.pos, found.key], found.pos, found.key, found.block)
 
 
 @dataclass(frozen=True)

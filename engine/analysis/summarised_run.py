@@ -100,6 +100,14 @@ def rerun_reduced(
     return {name: found[name] if name in found else reduction(base[name]) for name, reduction in wanted.items()}
 
 
+def with_values(base: Trace, values: Mapping[str, Tensor]) -> Trace:
+    """A trace of the same run that holds `values` and nothing else."""
+    return Trace(
+        dict(values), base.hooks, base.ids, base.padding, base.encodings, base.edits, base.mask, base.logits_at,
+        base.past, base.target, base.target_encodings, base.target_padding,
+    )  # fmt: skip
+
+
 def reductions_by_hook(
     model: Transformer, reductions: Mapping[str, Callable[[Tensor], T]]
 ) -> dict[str, Callable[[Tensor], T]]:

@@ -18,12 +18,12 @@ from pages.controls.share.export import Export
 from pages.controls.share.links import RUN as RULES
 from pages.controls.share.links import Rule, as_text, honour_link, whole_number
 from pages.controls.share.question_chart import Chart, show_question
-from pages.controls.share.run_export import run_context, run_export
+from pages.controls.share.run_export import run_export
 from pages.controls.what_if.experiment import what_if
 from views.core.component import courier
-from views.core.lanes import Lane, is_long, lanes
-from views.core.questions import Axis, Page, Query, Question, Registry
-from views.core.run_context import RUN, RunContext
+from views.core.lanes import is_long, lanes
+from views.core.questions import Axis, Page, Question, Registry
+from views.core.run_context import RUN, Run
 from views.what_if.questions import WHAT_IF
 
 MOST_OPTIONS = 50  # in a list to choose from; of a larger vocabulary the likeliest, and what is typed
@@ -31,7 +31,6 @@ TITLES = {"row": "position", "side": "stack", "focus": "attention"}
 ATTENTIONS = {"attn": "self-attention", "cross_attn": "cross-attention"}
 CHOSEN: dict[str, Rule] = {"row": whole_number(), "candidate": whole_number()}
 Charts = Mapping[str, tuple[str, Chart]]
-Drawn = tuple[bytes, Page, Export]
 
 
 def attention_temperature() -> None:
@@ -56,37 +55,33 @@ def run_page(
     charts: Charts | None = None,
     controls: Callable[[], None] = attention_temperature,
     linked: Sequence[str] = ("attention", "what if"),
-    context: Callable[[Subject, RunContext], RunContext] = lambda _, run: run,
-    draw: Callable[[Subject, RunContext, Export], bytes] | None = None,
+    context: Callable[[Subject, Run], Run] = lambda _, run: run,
+    draw: Callable[[Subject, Run, Export], bytes] | None = None,
     mount: Callable[[bytes], Any] | None = None,
-    long: Callable[[Subject, Sequence[Lane], Sequence[Edit]], Drawn] | None = None,
-    tables: Callable[[Sequence[Lane]], Mapping[str, Query]] | None = None,
-    check: Callable[[RunContext], None] = lambda _: None,
+    long: bool = False,
+    exported: Callable[[Run], Mapping[str, Any]] = lambda _: {},
+    check: Callable[[Run], None] = lambda _: None,
 ) -> None:
     """Draws the page whose view and address are called `name`, with the questions of `registry`.
 
     `charts` are by their titles a question and its chart, with a control for each parameter of that question; below a
-    view they are drawn once somebody opens them. `draw` makes the payload that `mount` draws, of a text too long to be
-    drawn whole `long` makes all of it, and `tables` are what can be downloaded of a run. `controls` stand beside the
-    text, and `linked` are their keys. `context` adds to a run what the questions of the page are about besides. `check`
-    raises ValueError, with a sentence, for a run that the page cannot show.
+    view they are drawn once somebody opens them. `draw` makes the payload that `mount` draws, `exported` options of the
+    export. With `long`, a text too long to be drawn whole is run in pieces, and has no charts.
+    `controls` stand beside the text, and `linked` are their keys. `context` adds to a run what the questions of the
+    page are about besides. `check` raises ValueError, with a sentence, for a run that the page cannot show.
     """
     honour_link(RULES | CHOSEN)
     looked_at = subject(controls, LONG_TOKENS if long else MAX_TOKENS)
-    stacks, edits = lanes(looked_at.checkpoint, looked_at.reading), temperature_edits()
-    run = None
-    if long and is_long(stacks):
-        payload, page, export = long(looked_at, stacks, edits)
-    else:
-        conducted = what_if(looked_at, edits)
-        run = context(looked_at, run_context(looked_at, conducted.trace, stacks, conducted.before))
-        export = run_export(title, name, looked_at, run, tuple(linked), tables=tables(stacks) if tables else {})
-        payload = draw(looked_at, run, export) if draw else b""
-        page = export.answers(payload, (RUN, run), (registry, run)).with_registry(WHAT_IF, conducted)
+    whole = not long or not is_long(lanes(looked_at.checkpoint, looked_at.reading))
+    drawn, edits = what_if(looked_at, temperature_edits(), whole)
+    run = context(looked_at, drawn)
+    export = run_export(title, name, looked_at, run, tuple(linked), **exported(run))
+    payload = draw(looked_at, run, export) if draw else b""
+    page = export.answers(payload, (RUN, run), (registry, run)).with_registry(WHAT_IF, edits)
     if mount:
         mount(payload)
     courier("courier", page.answer)
-    if not charts or run is None:
+    if not charts or not whole:
         return
     try:
         check(run)
@@ -114,7 +109,7 @@ def offer_charts(charts: Charts, show: Callable[[str, str, Chart], None]) -> Non
 
 
 def show_chart(
-    name: str, page: Page, registry: Registry, run: RunContext, export: Export, heading: str, ask: str, chart: Chart
+    name: str, page: Page, registry: Registry, run: Run, export: Export, heading: str, ask: str, chart: Chart
 ) -> None:
     chosen = choose_arguments(registry.questions[ask], run)
     kept = {key: str(at) for key, at in chosen.items() if key in CHOSEN}
@@ -123,7 +118,7 @@ def show_chart(
     show_question(page, query, chart, title=heading, header=header, key=f"{name} {heading}")
 
 
-def choose_arguments(question: Question, run: RunContext) -> dict[str, Any]:
+def choose_arguments(question: Question, run: Run) -> dict[str, Any]:
     """A control for each parameter that counts along an axis with more than one place; what is chosen stands in the
     address. The last place is the first to be shown: the stack with the head, and what comes next."""
     chosen: dict[str, Any] = {}
@@ -145,7 +140,7 @@ def axis_of(annotation: Any) -> str | None:
     return next((one.name for one in getattr(annotation, "__metadata__", ()) if isinstance(one, Axis)), None)
 
 
-def choose_place(name: str, axis: str, run: RunContext, places: Sequence[Any], default: Any) -> Any:
+def choose_place(name: str, axis: str, run: Run, places: Sequence[Any], default: Any) -> Any:
     labels = run.labels(axis, {})
     named = {str(place): place for place in places}
     first = named.get(st.query_params.get(name, ""), run.first_row if axis == "row" else default)
@@ -164,7 +159,7 @@ def choose_place(name: str, axis: str, run: RunContext, places: Sequence[Any], d
     )
 
 
-def choose_candidate(name: str, run: RunContext, chosen: Mapping[str, Any]) -> int:
+def choose_candidate(name: str, run: Run, chosen: Mapping[str, Any]) -> int:
     """Chooses among the candidates that are likeliest in the end, at the row that is `chosen`; any other is typed."""
     count = len(run.choices("vocab", {}))
     ids = run.likeliest(chosen.get("row", 0), min(count, MOST_OPTIONS))
@@ -191,7 +186,7 @@ def choose_candidate(name: str, run: RunContext, chosen: Mapping[str, Any]) -> i
     return id
 
 
-def known_candidate(run: RunContext, said: int | str) -> int | None:
+def known_candidate(run: Run, said: int | str) -> int | None:
     """The candidate that is chosen or typed: by its name, else the first token of what is typed."""
     if isinstance(said, int):
         return said

@@ -3,19 +3,20 @@
 from collections.abc import Sequence
 from dataclasses import asdict
 from functools import partial
+from typing import Any
 
 from engine.analysis.heads import CROSS_SCORES, SCORES
-from pages.controls.attention.long_text import long_text
 from pages.controls.model_input.model_input import Subject, look, notice
 from pages.controls.run_page import run_page
-from pages.controls.share.export import Export
+from pages.controls.share.export import ROOM, Export
 from views.attention.attention import attention
 from views.attention.charts import CHARTS
-from views.attention.questions import ATTENTION
+from views.attention.long import LongContext, attention_long
+from views.attention.long_questions import ATTENTION, carry_long
 from views.core.component import plotly_address, view
 from views.core.lanes import Lane, measure_heads
 from views.core.questions import Query
-from views.core.run_context import RunContext
+from views.core.run_context import Run
 
 MENU = {"title": "Attention", "address": "attention", "place": 2, "opens": True}
 
@@ -36,20 +37,25 @@ def tables_of(stacks: Sequence[Lane]) -> dict[str, Query]:
     return found
 
 
-def draw(subject: Subject, run: RunContext, export: Export) -> bytes:
-    """The payload of a text that is drawn whole: every weight of every head."""
+def exported(run: Run) -> dict[str, Any]:
+    """What a file of the page carries and what can be downloaded."""
+    if isinstance(run, LongContext):
+        return {"carry": partial(carry_long, run), "room": ROOM}
+    return {"tables": tables_of(run.lanes)}
+
+
+def draw(subject: Subject, run: Run, export: Export) -> bytes:
+    """The payload: every weight of every head; of a long text all heads as overviews, one in tiles."""
+    about = {"notice": notice(subject), "take": export.header, "plotly": plotly_address()}
+    if isinstance(run, LongContext):
+        return attention_long(run, name=subject.name, look=look(), notes=about)
     return attention(
         run.trace,
         run.lanes,
         name=subject.name,
         scores={kind: vars(scores) for kind, scores in measure_heads(run.trace, run.lanes).items()},
         table=TABLE,
-        notes={
-            "notice": notice(subject),
-            "look": {"layer": 0, "head": 0, **look()},
-            "take": export.header,
-            "plotly": plotly_address(),
-        },
+        notes={**about, "look": {"layer": 0, "head": 0, **look()}},
         picture=subject.reading.picture,
         before=run.before,
     )
@@ -57,5 +63,5 @@ def draw(subject: Subject, run: RunContext, export: Export) -> bytes:
 
 run_page(
     "Attention", "attention", ATTENTION, charts=CHARTS, draw=draw, mount=partial(picture, key="attention view"),
-    long=long_text, tables=tables_of,
+    long=True, exported=exported,
 )  # fmt: skip

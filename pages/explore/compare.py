@@ -27,8 +27,7 @@ picture = view("compare", events=("silence",))
 def shown_side(side: Side) -> Shown:
     cut = notice(Subject(side.name, side.checkpoint, side.reading, side.limit))
     said = " ".join(text for text in (side.problem, cut) if text)
-    whose = (side.letter, side.title, side.name, side.checkpoint, side.reading)
-    return Shown(*whose, side.trace, side.lanes, said, side.before, side.long)
+    return Shown(side.letter, side.title, side.reading, side.run, said)
 
 
 def on_silence() -> None:

@@ -13,7 +13,7 @@ from pages.controls.share.export import Export
 from pages.controls.what_if.experiment import event_value
 from views.core.component import view
 from views.core.lanes import lanes, measure_heads
-from views.core.run_context import RunContext
+from views.core.run_context import Run
 from views.walkthrough.outcome import first_row, outcome_of
 from views.walkthrough.questions import WALKTHROUGH, WalkthroughContext
 from views.walkthrough.walkthrough import walkthrough
@@ -64,7 +64,7 @@ def temperatures() -> None:
     st.slider("top-p", 0.05, 1.0, 1.0, 0.05, key="top_p", bind="query-params", width=88)
 
 
-def with_outcome(subject: Subject, run: RunContext) -> WalkthroughContext:
+def with_outcome(subject: Subject, run: Run) -> WalkthroughContext:
     """The run with what its head gives under the temperatures and cuts that are set."""
     sampling = Sampling(*(st.session_state[key] for key in SAMPLING))
     text, second = field_value("text"), field_value("second")
@@ -72,7 +72,7 @@ def with_outcome(subject: Subject, run: RunContext) -> WalkthroughContext:
     return WalkthroughContext(**vars(run), outcome=said, sampling=sampling)
 
 
-def draw(subject: Subject, run: RunContext, export: Export) -> bytes:
+def draw(subject: Subject, run: Run, export: Export) -> bytes:
     assert isinstance(run, WalkthroughContext)
     shown = subject.reading
     return walkthrough(

@@ -36,9 +36,10 @@ from pages.controls.what_if.experiment_link import (
     unlinkable_sentence,
 )
 from tests.pages.mounted import mounted
-from views.core.lanes import digest
+from views.core.lanes import digest, lanes
 from views.core.payload import Named, unpack
 from views.core.questions import Page
+from views.core.run_context import RunContext
 from views.what_if.questions import WHAT_IF
 
 ROOT = Path(__file__).parents[2]
@@ -216,7 +217,9 @@ def test_what_cannot_be_written_under_edits_is_a_sentence() -> None:
     before = run(checkpoint.model, reading.read, target=reading.target)
     late = Scale("decoder.blocks.0.resid_post", 2.0, {"pos": 3})
     after = run(checkpoint.model, reading.read, target=reading.target, edits=[late])
-    conducted = what_if.WhatIf(Subject("translate-en-fr", checkpoint, reading, 24), after, before, after)
+    stacks = lanes(checkpoint, reading)
+    runs = [RunContext("translate-en-fr", checkpoint, trace, stacks) for trace in (before, after)]
+    conducted = what_if.edits_context(Subject("translate-en-fr", checkpoint, reading, 24), *runs)
     asked = {"ask": "edit_continuation", "trace": digest("translate-en-fr", after)}
     page = Page((WHAT_IF, conducted))
     with pytest.raises(ValueError, match="wrote itself"):
@@ -236,7 +239,9 @@ def test_an_edit_is_painted_on_the_run_without_it(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(what_if, "current", lambda: experiment)
     before = library.traces.trace("stories", reading.read, [])
     after = library.traces.trace("stories", reading.read, experiment.edits)
-    conducted = what_if.WhatIf(Subject("stories", checkpoint, reading, 24), after, before, after)
+    stacks = lanes(checkpoint, reading)
+    runs = [RunContext("stories", checkpoint, trace, stacks) for trace in (before, after)]
+    conducted = what_if.edits_context(Subject("stories", checkpoint, reading, 24), *runs)
     asked = {"ask": "edit_ground", "focus": "attn", "side": "", "layer": 1, "head": 0}
     asked["trace"] = digest("stories", after)
     for without, edits in ((1, [SilenceHeads(0, [1])]), (0, [painted]), (None, experiment.edits)):

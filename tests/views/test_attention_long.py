@@ -22,11 +22,12 @@ from engine.model.transformer import Transformer, initialise
 from engine.runtime.run import run
 from engine.tokenizers.encoding import Encoding
 from tests.engine import tiny
-from views.attention.long import ACROSS, OVERVIEWS, TILE, HeadOfRun, LongContext, at_rest, attention_long, long_context
-from views.attention.long_questions import LONG
+from views.attention.long import ACROSS, OVERVIEWS, TILE, LongContext, at_rest, attention_long, long_context
+from views.attention.long_questions import ATTENTION
 from views.core.lanes import lanes
 from views.core.payload import Named, unpack
 from views.core.questions import Page
+from views.core.run_context import HeadOfRun
 
 pytestmark = pytest.mark.long
 
@@ -56,13 +57,13 @@ def payload(long: LongContext) -> tuple[dict, dict[str, Named]]:
 def asked(long: LongContext, **query: object) -> tuple[dict, dict[str, Named]]:
     side = long.lanes[-1].side
     usual = {"side": side, "focus": "attn", "layer": 0, "head": 0}
-    known = LONG.questions.get(str(query.get("ask")))
+    known = ATTENTION.of(long).get(str(query.get("ask")))
     own = {name: value for name, value in usual.items() if known is None or name in known.parameters}
     return unpack(answer(long, {"trace": long.digest, **own, **query}))
 
 
 def answer(long: LongContext, query: dict[str, object]) -> bytes:
-    return Page((LONG, long)).answer(query)
+    return Page((ATTENTION, long)).answer(query)
 
 
 def cells(about: dict, weight: Named | None, at: Named | None) -> Iterator[tuple[int, int, float, slice, slice]]:

@@ -15,7 +15,8 @@ from engine.runtime.run import run
 from engine.tokenizers.encoding import Encoding
 from tests.engine import tiny
 from tests.views.test_attention_long import GPT2, LENGTH, SMALL, TWO, answer, asked, check_tile, ids, looked_at
-from views.attention.long import ACROSS, TILE, HeadOfRun, LongContext, at_rest, attention_long
+from views.attention.long import ACROSS, TILE, LongContext, at_rest, attention_long
+from views.core.run_context import HeadOfRun
 
 pytestmark = pytest.mark.long
 

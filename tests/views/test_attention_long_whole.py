@@ -6,7 +6,6 @@ from torch import Tensor
 
 from engine import load
 from engine.analysis import flow as flow_module
-from engine.analysis import overview_cache as glances
 from engine.analysis.averages import over_heads, over_texts
 from engine.analysis.flow import crossed_network, flow, network
 from engine.analysis.overview_cache import LongRun
@@ -18,6 +17,7 @@ from engine.runtime.run import run
 from engine.runtime.trace import Trace
 from tests.engine import tiny
 from tests.views.test_attention_long import LENGTH, SMALL, TWO, asked, ids, looked_at
+from views.attention import long as long_module
 from views.attention.long import LongContext, long_context
 from views.attention.questions import FEWEST, LONGEST, TEXTS
 from views.core.lanes import lanes
@@ -93,8 +93,10 @@ def test_means_and_rollouts_are_of_the_run_under_its_edits() -> None:
 
 def test_each_layer_is_computed_once_for_all_that_is_asked_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[str] = []
-    real = glances.rerun_reduced
-    monkeypatch.setattr(glances, "rerun_reduced", lambda *given, **more: calls.extend(given[2]) or real(*given, **more))
+    real = long_module.rerun_reduced
+    monkeypatch.setattr(
+        long_module, "rerun_reduced", lambda *given, **more: calls.extend(given[2]) or real(*given, **more)
+    )
     long = looked_at(MODEL, ids(LENGTH, 5))
     for _ in range(2):
         for pos in (3, 300):

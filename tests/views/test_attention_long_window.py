@@ -224,6 +224,6 @@ def test_a_window_into_gpt2_small_takes_little_and_another_head_of_the_layer_no_
     def again(*given: object, **options: object) -> None:
         raise AssertionError("the layer was computed again")
 
-    monkeypatch.setattr("views.attention.long_window.rerun_reduced", again)
+    monkeypatch.setattr("views.attention.long.rerun_reduced", again)
     for head in (1, 11):
         assert len(answer(long, where | {"ask": "window", "head": head})) <= sent

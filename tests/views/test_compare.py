@@ -20,6 +20,7 @@ from views.compare.texts import over_texts
 from views.core.lanes import digest, lanes
 from views.core.payload import Named, unpack
 from views.core.questions import Page
+from views.core.run_context import RunContext
 
 FIRST, SECOND = "Max gave the red ball to Anna.", "Max gave the blue ball to Lily."
 
@@ -40,7 +41,7 @@ def shown(letter: str, text: str = FIRST, model: str = "stories", edits: tuple[E
         picture = model == "digits-vit"
         read = read_picture(checkpoint, pictures()[0][int(text)]) if picture else read_text(checkpoint, text, 64)
     trace = run(checkpoint.model, read.read, edits=edits, target=read.target)
-    return Shown(letter, model, model, checkpoint, read, trace, lanes(checkpoint, read))
+    return Shown(letter, model, read, RunContext(model, checkpoint, trace, lanes(checkpoint, read)))
 
 
 def sent(*sides: Shown) -> tuple[dict, dict[str, Named]]:
@@ -61,7 +62,7 @@ def test_what_both_say_stands_beside_one_another_at_the_tokens_that_belong_toget
     assert len(groups) == len(arrays["B:says.ids"].data)
     for number, (here, there, _) in enumerate(groups):
         both = ((first, here), (second, there))
-        p, q = (one.trace["logits"][0, places[-1]].double().softmax(-1) for one, places in both)
+        p, q = (one.run.trace["logits"][0, places[-1]].double().softmax(-1) for one, places in both)
         ids = arrays["B:says.ids"].data[number].astype(int)
         np.testing.assert_allclose(arrays["B:says.first"].data[number], p[ids], rtol=1e-5)
         np.testing.assert_allclose(arrays["B:says.second"].data[number], q[ids], rtol=1e-5)
@@ -112,10 +113,11 @@ def test_long_texts_bring_one_byte_a_weight_and_a_layer_when_it_is_asked_for(mon
     assert arrays["A/patterns.attn"].data.dtype == np.uint8 and "A/blocks.0.attn.pattern" not in arrays
     assert "B:attn.similarity" not in arrays
     pair = match_attentions(first, second)
-    name = digest("stories", second.trace)
+    name = digest("stories", second.run.trace)
     assert header["sides"][1]["trace"] == name
     _, later = unpack(answered([pair], {"ask": "layer", "trace": name, "layer": 2, "side": ""}))
-    np.testing.assert_array_equal(later["blocks.2.attn.pattern"].data, second.trace["blocks.2.attn.pattern"][0].numpy())
+    expected = second.run.trace["blocks.2.attn.pattern"][0].numpy()
+    np.testing.assert_array_equal(later["blocks.2.attn.pattern"].data, expected)
     query = {"ask": "similarity", "trace": header["pairs"]["B"]["trace"], "attention": "attn", "over": "here"}
     _, later = unpack(answered([pair], query))
     assert later["similarity"].data.shape == (16, 16)
@@ -140,27 +142,27 @@ def test_what_is_not_there_is_a_sentence(query: dict) -> None:
     pair = match_attentions(shown("A"), shown("B", SECOND))
     named = {"trace": pair.digest} if query.get("trace") == "pair" else {}
     with pytest.raises(ValueError, match=r"[a-z]{3}.*\.$"):
-        answered([pair], {"trace": digest("stories", pair.first.trace), **query, **named})
+        answered([pair], {"trace": digest("stories", pair.first.run.trace), **query, **named})
 
 
 def test_what_the_views_of_one_head_ask_is_answered_for_the_run_that_is_named() -> None:
-    before = shown("B", SECOND).trace
+    before = shown("B", SECOND).run.trace
     allowed = torch.ones(before["blocks.2.attn.pattern"].shape[-2:]).tril().bool()
     allowed[1, 0] = False
     sides = [shown("A"), shown("B", SECOND, edits=(DrawMask(2, allowed.tolist(), [1]),))]
-    second = replace(sides[1], before=before)
+    second = replace(sides[1], run=replace(sides[1].run, before=before))
     pair = match_attentions(sides[0], second)
     header, arrays = sent(sides[0], second)
     assert header["sides"][1]["editedHeads"] == {"attn": [[2, 1]]}
     assert np.argwhere(arrays["B/blocks.2.attn.edited"].data).tolist() == [[1, 1, 0]]
-    where = {"trace": digest("stories", second.trace), "layer": 2, "side": ""}
+    where = {"trace": digest("stories", second.run.trace), "layer": 2, "side": ""}
     _, layer = unpack(answered([pair], {"ask": "layer", **where}))
     for part in ("q", "k", "scores", "mask", "masked_scores", "pattern"):
         found = layer[f"blocks.2.attn.{part}"].data
-        np.testing.assert_array_equal(found, second.trace[f"blocks.2.attn.{part}"][0].numpy(), err_msg=part)
+        np.testing.assert_array_equal(found, second.run.trace[f"blocks.2.attn.{part}"][0].numpy(), err_msg=part)
     assert np.argwhere(layer["blocks.2.attn.edited"].data).tolist() == [[1, 1, 0]]
     _, points = unpack(answered([pair], {"ask": "points", "focus": "attn", "head": 1, "how": "pca", **where}))
-    np.testing.assert_array_equal(points["queries"].data, head_points(second.trace, 2, 1).queries.numpy())
+    np.testing.assert_array_equal(points["queries"].data, head_points(second.run.trace, 2, 1).queries.numpy())
 
 
 @pytest.mark.parametrize("models", [("stories", "stories-bert"), ("translate-en-fr", "stories"), ("digits-vit",) * 2])
@@ -170,9 +172,9 @@ def test_all_that_is_asked_ahead_is_answered_for_every_run(models: tuple[str, st
     pair = match_attentions(one, other)
     queries = list(carry(Comparison([pair]), {}))
     for side in (one, other):
-        mine = [query for query in queries if query["trace"] == digest(side.name, side.trace)]
+        mine = [query for query in queries if query["trace"] == digest(side.run.model_name, side.run.trace)]
         asks = {query["ask"] for query in mine}
-        assert asks >= {"layer", "weighted", "points"} and ({"ov", "qk"} <= asks) == bool(side.lanes[0].ids)
+        assert asks >= {"layer", "weighted", "points"} and ({"ov", "qk"} <= asks) == bool(side.run.lanes[0].ids)
     for query in queries:
         try:
             assert unpack(answered([pair], query))[1]
@@ -183,7 +185,7 @@ def test_all_that_is_asked_ahead_is_answered_for_every_run(models: tuple[str, st
 def test_over_several_texts_heads_are_compared_as_on_one() -> None:
     pair = match_attentions(shown("A"), shown("B", edits=(SetPattern(0, "first", [1]),)))
     found = over_texts(pair, 0)
-    model, reads = pair.first.checkpoint.model, samples(pair.first.checkpoint, 24, 48)
+    model, reads = pair.first.run.checkpoint.model, samples(pair.first.run.checkpoint, 24, 48)
     to_first = torch.cat([run(model, one.read, ["*.pattern"])["blocks.0.attn.pattern"][0, 1, 1:, 0] for one in reads])
     same = found.heads.diagonal()
     assert found.rows == len(to_first) == 24 * 47  # every text has 48 tokens, of which the first does not count

@@ -21,16 +21,17 @@ from engine.runtime.run import run
 from engine.tokenizers.encoding import Encoding
 from tests.engine import tiny
 from tests.views.test_attention_long import GPT2, LENGTH, SMALL, TWO, ids
-from views.attention.long import ACROSS, LARGEST_TILE, TILE, long_context
+from views.attention.long import ACROSS, LARGEST_TILE, TILE, long_context, spans
 from views.compare.compare import compare
-from views.compare.long_pair import CELLS, ROWS
+from views.compare.differences import CELLS, ROWS
 from views.compare.pair import Compared, Shown, match_attentions
 from views.compare.questions import Comparison
 from views.compare.tables import Looked, difference, matrix, pattern
-from views.compare.tiles import about_pair, carry_long, cut
+from views.compare.tiles import about_pair, carry_long
 from views.core.lanes import lanes
 from views.core.payload import Named, unpack
 from views.core.questions import Page
+from views.core.run_context import RunContext
 
 pytestmark = pytest.mark.long
 
@@ -46,9 +47,11 @@ def shown(
 ) -> Shown:
     checkpoint, reading = Checkpoint(model), Reading(read, target=target)
     stacks = lanes(checkpoint, reading)
-    found = long_context("it", checkpoint, stacks, LongRun(model, read, edits, target), {}) if long else None
-    trace = run(model, read, target=target, edits=edits) if found is None else found.trace
-    return Shown(letter, "it", "it", checkpoint, reading, trace, stacks, long=found)
+    if long:
+        made = long_context("it", checkpoint, stacks, LongRun(model, read, edits, target), {})
+        return Shown(letter, "it", reading, made)
+    trace = run(model, read, target=target, edits=edits)
+    return Shown(letter, "it", reading, RunContext("it", checkpoint, trace, stacks))
 
 
 def pair_of(config: ModelConfig = SMALL, *edits: Edit, long: bool = True) -> Compared:
@@ -72,8 +75,8 @@ def of_attention(**query: object) -> dict:
 
 def by_entries(pair: Compared, layer: int, head: int, other: tuple[int, int]) -> Tensor:
     """The difference of two heads, with a row and a column of NaN for the token that one text has alone."""
-    mine = pair.first.trace[f"blocks.{layer}.attn.pattern"][0, head]
-    theirs = pair.second.trace[f"blocks.{other[0]}.attn.pattern"][0, other[1]]
+    mine = pair.first.run.trace[f"blocks.{layer}.attn.pattern"][0, head]
+    theirs = pair.second.run.trace[f"blocks.{other[0]}.attn.pattern"][0, other[1]]
     wide = torch.full_like(theirs, torch.nan)
     kept = [i for i in range(len(theirs)) if i != MIDDLE]
     wide[np.ix_(kept, kept)] = theirs[kept][:, kept] - mine
@@ -87,7 +90,7 @@ def test_what_is_sent_names_what_belongs_together_and_holds_no_weight() -> None:
     assert not arrays and found["keys"] is None and header["pairs"]["B"]["says"]["groups"] is None
     places = [b for _, (b,), _ in found["queries"]]
     assert places == [i for i in range(LENGTH + 1) if i != MIDDLE] and not header["pairs"]["B"]["same"]
-    assert [side["trace"] for side in header["sides"]] == [one.long.digest for one in (pair.first, pair.second)]
+    assert [side["trace"] for side in header["sides"]] == [one.run.digest for one in (pair.first, pair.second)]
 
 
 @pytest.mark.parametrize("window", [(0, 302, 0, 302), (100, 230, 0, 130), (140, 160, 140, 160), (17, 300, 3, 290)])
@@ -117,7 +120,7 @@ def test_one_difference_among_a_million_is_seen_at_rest(monkeypatch: pytest.Monk
     planted[777, 33] = -0.5
     monkeypatch.setattr("views.compare.questions.head_difference", lambda *_: planted)
     side = unpack(compare([pair], {}))[0]["pairs"]["B"]["attentions"][0]["tiles"][2]
-    tiles = cut(1000, side, True, side * ACROSS // TILE)
+    tiles = spans(1000, side, side * ACROSS // TILE)
     assert len(tiles) == 2
     found = []
     for rows, columns in product(tiles, tiles):
@@ -161,7 +164,7 @@ def test_both_runs_say_at_a_place_what_whole_runs_say_there() -> None:
     for number in (0, MIDDLE, LENGTH - 1):
         header, arrays = answer(pair, ask="says", group=number)
         places = [(number, number + (number >= MIDDLE))]
-        expected = predictions(whole.first.trace["logits"][0], whole.second.trace["logits"][0], places, 12)
+        expected = predictions(whole.first.run.trace["logits"][0], whole.second.run.trace["logits"][0], places, 12)
         for name in ("ids", "first", "second", "kl", "variation"):
             wanted = getattr(expected, name).numpy()
             np.testing.assert_allclose(arrays[name].data, wanted, atol=1e-6, rtol=1e-4, err_msg=name)
@@ -170,7 +173,7 @@ def test_both_runs_say_at_a_place_what_whole_runs_say_there() -> None:
 
 def test_residual_streams_are_as_far_apart_as_in_whole_runs() -> None:
     whole = pair_of(long=False)
-    expected = stream_distance(whole.first.trace, whole.second.trace, whole.alignment("", ""))
+    expected = stream_distance(whole.first.run.trace, whole.second.run.trace, whole.alignment("", ""))
     _, arrays = answer(pair_of(), ask="streams")
     for name in ("relative", "cosine"):
         np.testing.assert_allclose(arrays[name].data, getattr(expected, name).numpy(), atol=1e-5, rtol=1e-4)
@@ -179,10 +182,10 @@ def test_residual_streams_are_as_far_apart_as_in_whole_runs() -> None:
 def test_edits_of_one_run_are_in_its_tiles_and_in_the_difference() -> None:
     hot = AttentionTemperature(3.0)
     pair, whole = pair_of(SMALL, hot), pair_of(SMALL, hot, long=False)
-    trace = pair.second.long.digest
+    trace = pair.second.run.digest
     where = {"trace": trace, "side": "", "focus": "attn", "layer": 1, "head": 0}
     _, arrays = unpack(answered([pair], {**where, "ask": "row", "pos": 200}))
-    expected = whole.second.trace["blocks.1.attn.pattern"][0, 0, 200]
+    expected = whole.second.run.trace["blocks.1.attn.pattern"][0, 0, 200]
     torch.testing.assert_close(torch.tensor(arrays["weights"].data), expected, atol=1e-6, rtol=1e-5)
     _, arrays = answer(pair, ask="difference", heads=[[1, 0], [1, 0]], rows=[200, 264], columns=[0, 64])
     expected = by_entries(whole, 1, 0, (1, 0))[200:264, :64]
@@ -224,7 +227,7 @@ def test_what_is_taken_away_of_a_long_text_is_the_whole_heads() -> None:
     looked = Looked("attn", {"A": (1, 2), "B": (0, 3)}, "B", ("A", 5, 5))
     for letter, one in (("A", whole.first), ("B", whole.second)):
         layer, head = looked.heads[letter]
-        expected = one.trace[f"blocks.{layer}.attn.pattern"][0, head]
+        expected = one.run.trace[f"blocks.{layer}.attn.pattern"][0, head]
         torch.testing.assert_close(pattern(pair, looked, letter), expected, atol=1e-6, rtol=1e-5)
         assert matrix([pair], looked, letter).values.shape == expected.shape
     wanted = by_entries(whole, 1, 2, (0, 3))
@@ -295,7 +298,7 @@ def test_two_texts_of_1024_tokens_through_gpt2_small_are_compared_within_a_megab
     later = [len(answered([pair], about_pair(pair, ask="change", attention="attn", layer=3)))]
     later += [len(answered([pair], about_pair(pair, ask="streams", attention="attn")))]
     assert 12 * later[0] + later[1] <= 450_000
-    assert not any(value.dim() == 4 for one in (pair.first, pair.second) for value in one.trace.values())
+    assert not any(value.dim() == 4 for one in (pair.first, pair.second) for value in one.run.trace.values())
 
 
 @pytest.mark.parametrize("length", [9, 200, 301, 520, 700, 800, 1000, 1023, 1024])
@@ -311,7 +314,7 @@ def test_tiles_are_cut_as_the_picture_counts_their_blocks(length: int, sides: in
     for query in carry_long(pairs, looked):
         if query["ask"] not in ("tile", "difference"):
             continue
-        named = {one.digest: one.letter for one in shown_ones} | {pair.digest: pair.second.letter for pair in pairs}
+        named = {one.run.digest: one.letter for one in shown_ones} | {pair.digest: pair.second.letter for pair in pairs}
         letter = named[query["trace"]]
         side = tiles[max(letter, "B")][2 if query["ask"] == "difference" else 0 if letter == "A" else 1]
         about = unpack(answered(pairs, query))[0]

@@ -16,6 +16,7 @@ from engine.runtime.trace import Trace
 from views.core.decision import Decision, decision_of
 from views.core.lanes import lanes
 from views.core.payload import Named, unpack
+from views.core.run_context import RunContext
 from views.what_if.continuation import completion, continuation, continuations
 from views.what_if.effects import AT_ONCE, effects, position_of_question, shift_payload, shifts
 
@@ -44,9 +45,15 @@ def both(name: str, *edits: Edit) -> tuple[Checkpoint, Reading, Trace, Trace]:
     return checkpoint, reading, before, run(checkpoint.model, reading.read, target=reading.target, edits=edits)
 
 
+def contexts(name: str, before: Trace, after: Trace) -> tuple[RunContext, RunContext]:
+    checkpoint, reading = read_by(name)
+    stacks = lanes(checkpoint, reading)
+    return RunContext(name, checkpoint, before, stacks), RunContext(name, checkpoint, after, stacks, before)
+
+
 def sent(name: str, *edits: Edit) -> tuple[dict, dict[str, Named], Trace, Trace]:
     checkpoint, reading, before, after = both(name, *edits)
-    payload = effects(before, after, lanes(checkpoint, reading), checkpoint, reading, name=name)
+    payload = effects(*contexts(name, before, after), reading)
     return *unpack(payload), before, after
 
 
@@ -139,14 +146,14 @@ def test_a_long_text_over_a_large_vocabulary_brings_one_position_and_gives_the_o
     header, arrays, before, after = sent("stories", HOT)
     assert arrays["shift.row"].data.tolist() == [header["head"]["row"]]
     decision = decision_of(*read_by("stories"))
-    named, later = unpack(shift_payload(before, after, decision, 3))
+    named, later = unpack(shift_payload(*contexts("stories", before, after), decision, 3))
     expected = bits(before["logits"][0, 3], after["logits"][0, 3])
     assert later["shift.kl"].data[0] == pytest.approx(expected, rel=1e-4) and len(named["names"]) == 8
     for wrong in (10_000, -1):
         with pytest.raises(ValueError, match="must be in"):
-            shift_payload(before, after, decision, wrong)
+            shift_payload(*contexts("stories", before, after), decision, wrong)
     with pytest.raises(ValueError, match="has no head"):
-        shift_payload(before, after, None, 3)
+        shift_payload(*contexts("stories", before, after), None, 3)
 
 
 def test_the_guess_is_about_the_row_of_attention_that_changed_most() -> None:
@@ -216,6 +223,6 @@ def test_a_picture_is_completed_from_the_pixels_given_before_and_after() -> None
 def test_a_run_says_how_long_it_took_and_where_it_started() -> None:
     checkpoint, reading, before, _ = both("stories")
     after = run(checkpoint.model, reading.read, edits=[SilenceHeads(2, [0])], base=before)
-    payload = effects(before, after, lanes(checkpoint, reading), checkpoint, reading, name="stories")
+    payload = effects(*contexts("stories", before, after), reading)
     took = unpack(payload)[0]["took"]
     assert took["start"] == 2 and took["layers"] == 4 and 0 < took["seconds"] < 10

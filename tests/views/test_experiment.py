@@ -35,6 +35,7 @@ from engine.runtime.run import run
 from tests.views.test_effects import read_by
 from views.core.lanes import lanes
 from views.core.payload import unpack
+from views.core.run_context import HeadOfRun, RunContext
 from views.what_if.edit_sources import to_form
 from views.what_if.edit_words import Terms, in_words
 from views.what_if.experiment import Editable, EditableValue, editable, from_form, panel, spell
@@ -287,11 +288,12 @@ def test_two_texts_that_always_end_alike_are_told_apart_by_the_mean() -> None:
 def test_the_mask_to_paint_on_is_the_runs_own() -> None:
     checkpoint, reading = stories()
     trace = run(checkpoint.model, reading.read, edits=[PaintMask(cells=[[5, 9]], layer=1, heads=[2])])
-    _, arrays = unpack(painted_on(trace, "", "attn", 1, 2))
+    context = RunContext("stories", checkpoint, trace, lanes(checkpoint, reading))
+    _, arrays = unpack(painted_on(context, HeadOfRun("", "attn", 1, 2)))
     expected = torch.ones(14, 14).tril().bool()
     expected[5, 9] = True
     assert torch.equal(torch.tensor(arrays["mask"].data), expected)
     assert torch.equal(torch.tensor(arrays["pattern"].data), trace["blocks.1.attn.pattern"][0, 2])
     for place in (("", "attn", 9, 0), ("", "cross_attn", 0, 0), ("", "attn", 0, 4), ("", "attn", 0, -1)):
         with pytest.raises(ValueError, match="no such head"):
-            painted_on(trace, *place)
+            painted_on(context, HeadOfRun(*place))

@@ -26,6 +26,7 @@ class Numbers:
     digest: str = "numbers"
     model_name: str = "none"
     attributes = {"values": "numbers"}
+    no_script = ""
 
     def choices(self, axis: str, query: Any) -> range:
         return range({"layer": 3, "head": 4}[axis])
@@ -175,3 +176,65 @@ def test_a_registry_may_be_about_several_contexts_and_a_query_names_the_one_that
 def test_a_list_that_is_too_long_is_refused() -> None:
     with pytest.raises(ValueError, match="must be a list"):
         check(list[int], [0] * 100_001, "ids", Numbers(), {})
+
+
+@dataclass
+class Pieces(Numbers):
+    """The same, a layer at a time."""
+
+    digest: str = "pieces"
+    no_script = "ask for one"
+
+
+def test_a_name_is_answered_as_the_kind_of_context_says_and_one_declaration_serves_all_that_fit() -> None:
+    registry = Registry()
+
+    @registry.question("mean", returns={"mean": ("head",)})
+    def ask_mean(numbers: Numbers, layer: Layer) -> Tensor:
+        return numbers.values[layer].mean()[None]
+
+    @registry.question("sum", returns={"sum": ("head",)})
+    def ask_sum(numbers: Numbers) -> Tensor:
+        return numbers.values.sum(0)
+
+    @registry.question("sum", returns={"line": ("layer",)})
+    def ask_sum_in_pieces(pieces: Pieces, head: Head) -> Tensor:
+        return pieces.values[:, head]
+
+    page = Page((registry, Numbers(), Pieces()))
+    found = [unpack(page.answer({"ask": "mean", "trace": one, "layer": 1}))[1] for one in ("numbers", "pieces")]
+    assert [one["mean"].data.tolist() for one in found] == [[5.5], [5.5]]
+    assert unpack(page.answer({"ask": "sum", "trace": "numbers"}))[1]["sum"].data.tolist() == [12, 15, 18, 21]
+    assert unpack(page.answer({"ask": "sum", "trace": "pieces", "head": 1}))[1]["line"].data.tolist() == [1, 5, 9]
+    assert "sum: {} | { head: number };" in javascript_types(registry)
+    with pytest.raises(ValueError, match="ask for one"):
+        page.python({"ask": "mean", "trace": "pieces", "layer": 1})
+    with pytest.raises(ValueError, match="Unknown request"):
+        Page((Registry(), Pieces())).answer({"ask": "sum", "trace": "pieces"})
+    with pytest.raises(ValueError, match="got two"):
+        registry.question("mean")(ask_mean)
+
+
+@dataclass
+class Caching(Numbers):
+    """The same, which remembers what was made."""
+
+    attributes = {"values": "numbers", "part": "numbers"}
+
+    def cached(self, what: object, make: Any) -> Any:
+        return make()
+
+    def part(self, layer: int) -> Tensor:
+        return self.values
+
+
+def test_in_the_lines_of_python_what_is_cached_is_made_and_what_a_context_brings_is_there() -> None:
+    registry = Registry()
+
+    @registry.question("top", returns={"values": ("head",)})
+    def ask_top(caching: Caching, layer: Layer) -> Tensor:
+        found = caching.cached(("top", layer), lambda: torch.abs(caching.part(layer)[layer]))
+        return found * OFFSET
+
+    lines = registry.questions["top"].python(Caching(), {"layer": 2})
+    assert "found = torch.abs(numbers[2])" in lines and "values = found * 2" in lines

@@ -47,17 +47,23 @@ def attention(
     if picture is not None:
         arrays["picture"] = picture
     header = {
-        "trace": digest(name, trace),
-        "model": model_header(name, lanes[-1].config),
-        "lanes": {lane.side: lane_header(trace, lane) for lane in lanes},
+        **run_header(trace, lanes, name),
         "dtype": str(trace[every[0]].dtype).removeprefix("torch."),
-        "edited": sorted({hook for edit in trace.edits for hook in edit.touches()}),
-        "editedHeads": edited_heads(trace, lanes),
-        "reads": None,
         "scoreTable": list(table),
         **notes,
     }
     return pack(header, arrays, {hook: drawable_axes(trace.dims(hook)) for hook in every if hook in arrays})
+
+
+def run_header(trace: Trace, lanes: Sequence[Lane], name: str) -> dict[str, Any]:
+    return {
+        "trace": digest(name, trace),
+        "model": model_header(name, lanes[-1].config),
+        "lanes": {lane.side: lane_header(trace, lane) for lane in lanes},
+        "edited": sorted({hook for edit in trace.edits for hook in edit.touches()}),
+        "editedHeads": edited_heads(trace, lanes),
+        "reads": None,
+    }
 
 
 def attention_payload(trace: Trace, layer: int, side: str = "", before: Trace | None = None) -> bytes:

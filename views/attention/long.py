@@ -5,29 +5,33 @@ No pattern travels whole. What assets/views/attention/tiled_source.js asks for l
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import product
 from math import isqrt
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from engine.analysis.averages import value_norms
-from engine.analysis.edit_extent import STAGES, edits_of_layer, touched_heads
+from engine.analysis.edit_extent import STAGES, edits_of_layer, touched_head, touched_heads
 from engine.analysis.heads import SCORES
 from engine.analysis.overview_cache import LongRun, glances
-from engine.analysis.summarised_run import rerun_reduced
-from engine.analysis.tiles import peaks, tile, top_keys
+from engine.analysis.summarised_run import mean_head, rerun_reduced, with_values
+from engine.analysis.tiles import Tile, peaks, tile, top_keys
+from engine.analysis.tiles import Window as Span
 from engine.analysis.weights.circuit import attention_of
 from engine.checkpoints import Checkpoint
-from views.attention.attention import edited_heads
-from views.core.codegen import Fields, quote
-from views.core.lanes import Lane, lane_header, model_header
+from engine.runtime.run import run
+from engine.runtime.trace import Trace
+from views.attention.attention import kinds_of, run_header
+from views.core.codegen import Fields
+from views.core.lanes import Lane
 from views.core.matrix_files import Matrix
 from views.core.payload import pack
-from views.core.run_context import Moved, RunContext, moved_name
+from views.core.questions import Axes
+from views.core.run_context import HeadOfRun, Moved, Run, T, moved_name
 
 TILE = 128  # cells of a tile, along each side
 LARGEST_TILE = 144  # of them, where a view says how many
@@ -36,25 +40,10 @@ OVERVIEWS = 256 * 2**10  # bytes of all overviews together
 CELLS = (16, 64)  # a side of one, at least and at most
 LISTED = 20  # keys of a row
 TINY = torch.finfo(torch.float32).tiny
-Focus = Literal["attn", "cross_attn"]
-
-
-@dataclass(frozen=True)
-class HeadOfRun:
-    """Name of one head: of which stack ("" where there is one), which of its attentions, layer and head from 0."""
-
-    side: str
-    focus: Focus
-    layer: int
-    head: int
-
-    @property
-    def hook(self) -> str:
-        return f"{self.side + '.' if self.side else ''}blocks.{self.layer}.{self.focus}.pattern"
 
 
 @dataclass(frozen=True, kw_only=True)
-class LongContext(RunContext):
+class LongContext(Run):
     """A run on a long text: its trace holds no pattern, its overviews (u8 head row column) are by hook."""
 
     made: LongRun
@@ -62,17 +51,34 @@ class LongContext(RunContext):
     shown: HeadOfRun
     overviews: Mapping[str, Tensor]
 
-    def place(self, layer: int, head: int, side: str, focus: str) -> HeadOfRun:
-        return HeadOfRun(side, "cross_attn" if focus == "cross_attn" else "attn", layer, head)
+    whole = False
+    no_script = "Of a long text there are lines of Python for the weights of one head; choose a cell of the map."
 
-    def size(self, head: HeadOfRun) -> tuple[int, int]:
-        """Rows and keys of a head's pattern."""
-        own, source = self.lanes_of({"side": head.side, "focus": head.focus})
-        return len(own.pieces), len(source.pieces)
+    @property
+    def key(self) -> Hashable:
+        return self.made.key
+
+    def reduce(self, wanted: Mapping[str, Callable[[Tensor], T]]) -> dict[str, T]:
+        made = self.made
+        return rerun_reduced(made.model, made.read, wanted, self.trace, made.edits, target=made.target)
+
+    def vectors(self, layer: int, side: str, focus: str) -> Trace:
+        block = HeadOfRun(side, focus, layer, 0).hook.removesuffix("pattern")
+        hooks = [f"{block}{letter}{part}" for letter in "qk" for part in ("", "_norm.out", "_rotated")]
+        held = [hook for hook in hooks if hook in self.model.hooks and hook not in self.model.requested]
+        return with_values(self.trace, self.reduce(dict.fromkeys(held, first_text)))
+
+    def logits_at(self, at: slice) -> Trace:
+        """From where the blocks end."""
+        made = self.made
+        return run(made.model, made.read, "logits", made.edits, self.trace, target=made.target, logits_at=at)
 
     def pattern(self, head: HeadOfRun) -> Tensor:
-        """Weights of one head, pos key."""
         return glances.head(self.made, head.hook, head.head, self.cells)
+
+    def mean(self, hook: str) -> Tensor:
+        """The mean of all heads of one layer, pos key."""
+        return self.cached((hook, "mean"), lambda: self.reduce({hook: mean_head})[hook])
 
     def lengths(self, head: HeadOfRun, shows: Moved | None = "length") -> Tensor:
         """Lengths |pattern v W_O| of one head, pos key, or their shares of the row; None gives the weights."""
@@ -83,20 +89,22 @@ class LongContext(RunContext):
 
     def edited_cells(self, head: HeadOfRun) -> Tensor | None:
         """Cells of one head that edits put there, u8 pos key as `touched_cells` has it; None where no edit acts."""
-        crosses = head.focus == "cross_attn"
-        if not touched_heads(self.trace, self.lane(head.side).config, head.side, crosses)[head.layer, head.head]:
+        layer, side, crosses = head.place
+        acts = {part for _, part in edits_of_layer(self.trace, layer, side, crosses)} & {*STAGES}
+        if not acts or not touched_heads(self.trace, self.lane(side).config, side, crosses)[layer, head.head]:
             return None
-        acts = (part for _, part in edits_of_layer(self.trace, head.layer, head.side, crosses))
-        if not set(STAGES) & set(acts):
-            return None
-        return glances.edited_cells(self.made, head.hook, head.head, self.cells)
+        made, hook = self.made, head.hook
+        options = {"target": made.target}
+        return self.cached(
+            (hook, head.head, "edited"),
+            lambda: touched_head(made.model, made.read, hook, head.head, self.trace, made.edits, **options),
+        )
 
     def named_head(self, hook: str, head: int | None) -> HeadOfRun:
         """The head whose pattern a hook holds. Raises ValueError for what is no head's pattern of this run."""
-        for lane in self.lanes:
-            for found in heads_of(lane):
-                if found.hook == hook and found.head == head:
-                    return found
+        every = (one for lane in self.lanes for one in heads_of(lane))
+        if (found := next((one for one in every if (one.hook, one.head) == (hook, head)), None)) is not None:
+            return found
         raise ValueError(f"Expected the pattern of a head of this run, got {hook[:100]!r}; choose a head of the map.")
 
     def matrix(self, hook: str, head: int | None, moved: Moved | None) -> Matrix:
@@ -107,24 +115,22 @@ class LongContext(RunContext):
         return Matrix(moved_name(hook, moved), self.model_name, values, ("query", "key"), tokens)
 
     def matrix_script(self, hook: str, head: int | None, moved: Moved | None, row: int, col: int) -> str:
-        """Writes the script of one matrix, with a run that keeps what the matrix needs and nothing else."""
-        shown = self.named_head(hook, head)
-        rows, columns = self.size(shown)
+        rows, columns = self.size(self.named_head(hook, head))
         if not (0 <= row < rows and 0 <= col < columns):
             raise ValueError(f"row and col must be in 0..{rows - 1} and 0..{columns - 1}, got {row} and {col}.")
-        element = f"print(values[{row}, {col}].item())"
-        if moved is None:
-            return self.script({}, [f'values = trace["{hook}"][0, {head}]  # query key', element], (hook,))
-        v, where = hook.replace("pattern", "v"), f"{shown.layer}, {quote(shown.side)}, {shown.focus == 'cross_attn'}"
-        imports = {"engine.analysis.averages": {"value_norms"}, "engine.analysis.weights.circuit": {"attention_of"}}
-        lines = [
-            f"attention = attention_of(checkpoint.model, {where})",
-            f"norm_by_key = value_norms(attention, trace[{quote(v)}][0])[{head}]",
-            f"values = trace[{quote(hook)}][0, {head}].abs() * norm_by_key  # query key",
-            *(["values = values / values.sum(-1, keepdim=True).clamp(min=1e-38)"] if moved == "share" else []),
-            element,
-        ]
-        return self.script(imports, lines, (hook, v))
+        return super().matrix_script(hook, head, moved, row, col)
+
+    def index_of(self, hook: str, head: int | None) -> tuple[str, Axes]:
+        return f"0, {head}", ("query", "key")
+
+    def layers(
+        self, side: str, focus: str, head: int | None = None, first: int = 0, last: int | None = None
+    ) -> Iterator[Tensor]:
+        """Patterns of an attention in the layers `first` to `last`, both included: the mean of the heads, or one `head`
+        of each, pos key."""
+        for layer in range(first, self.lane(side).config.layers if last is None else last + 1):
+            one = HeadOfRun(side, focus, layer, head or 0)
+            yield self.mean(one.hook) if head is None else self.pattern(one)
 
 
 def long_context(
@@ -151,9 +157,13 @@ def long_context(
 
 def heads_of(lane: Lane) -> Iterator[HeadOfRun]:
     """Every head of a stack: those of its self-attention, then those that read the other stack."""
-    focuses: tuple[Focus, ...] = ("attn", "cross_attn") if lane.config.encoder is not None else ("attn",)
-    for focus, layer, head in product(focuses, range(lane.config.layers), range(lane.config.attention.heads)):
+    for focus, layer, head in product(kinds_of(lane), range(lane.config.layers), range(lane.config.attention.heads)):
         yield HeadOfRun(lane.side, focus, layer, head)
+
+
+def first_text(value: Tensor) -> Tensor:
+    """batch of 1 ...; a copy."""
+    return value[:1].clone()
 
 
 def row_sums(norms: Tensor) -> Tensor:
@@ -164,17 +174,9 @@ def row_sums(norms: Tensor) -> Tensor:
 @torch.no_grad()
 def key_lengths(long: LongContext, head: HeadOfRun) -> Tensor:
     """|v W_O| of each key, by which a weight is multiplied; those of all heads of a layer are kept."""
-    made, v = long.made, head.hook.replace("pattern", "v")
-    attention = attention_of(made.model, head.layer, head.side, head.focus == "cross_attn")
-
-    def make() -> tuple[Tensor]:
-        seen = rerun_reduced(made.model, made.read, {v: of_first}, long.trace, made.edits, target=made.target)
-        return (seen[v],)
-
-    def of_first(value: Tensor) -> Tensor:
-        return value_norms(attention, value[0])
-
-    return glances.cached(made, (v, "moved"), make)[0][head.head]
+    v, attention = head.hook.replace("pattern", "v"), attention_of(long.made.model, *head.place)
+    norms = long.cached((v, "moved"), lambda: long.reduce({v: lambda value: value_norms(attention, value[0])})[v])
+    return norms[head.head]
 
 
 def overview_side(lanes: Sequence[Lane]) -> int:
@@ -196,12 +198,7 @@ def attention_long(long: LongContext, *, name: str, look: Mapping[str, int], not
     listed, parts = heaviest(pattern, row)
     arrays |= {f"row.{part}": value for part, value in parts.items()}
     header = {
-        "trace": long.digest,
-        "model": model_header(name, lanes[-1].config),
-        "lanes": {lane.side: lane_header(trace, lane) for lane in lanes},
-        "edited": sorted({hook for edit in trace.edits for hook in edit.touches()}),
-        "editedHeads": edited_heads(trace, lanes),
-        "reads": None,
+        **run_header(trace, lanes, name),
         "scoreTable": [{**asdict(score), "focus": "attn"} for score in SCORES],
         "look": {"layer": long.shown.layer, "head": long.shown.head, "query": row},
         "first": {**asdict(long.shown), "pos": row, "row": listed, "tiles": tiles},
@@ -217,7 +214,7 @@ def overviews(long: LongContext) -> dict[str, Tensor]:
     """patterns.{stack}{attention}: u8 layer head row column, 255 = 1, each cell the largest of its block."""
     arrays: dict[str, Tensor] = {}
     for lane in long.lanes:
-        for focus in ("attn", *(["cross_attn"] if lane.config.encoder else [])):
+        for focus in kinds_of(lane):
             hooks = [f"{lane.prefix}blocks.{layer}.{focus}.pattern" for layer in range(lane.config.layers)]
             arrays[f"patterns.{lane.prefix}{focus}"] = torch.stack([long.overviews[hook] for hook in hooks])
     return arrays
@@ -230,42 +227,46 @@ def first_row(pattern: Tensor, lane: Lane, shown: HeadOfRun) -> int:
     return int(pattern.amax(-1).argmax())
 
 
-def at_rest(rows: int, columns: int) -> list[tuple[tuple[int, int], tuple[int, int]]]:
+def at_rest(rows: int, columns: int) -> list[tuple[Span, Span]]:
     """The windows of the tiles that show a whole pattern, row by row."""
     return [(down, across) for down in spans(rows) for across in spans(columns)]
 
 
-def spans(size: int) -> list[tuple[int, int]]:
-    """Divides one axis into spans of equal width: the last one overlaps the one before."""
-    width = TILE
-    while size * TILE > ACROSS * width:
+def spans(size: int, tile: int = TILE, across: int = ACROSS) -> list[Span]:
+    """Divides one axis into spans of equal width, so that tiles of `tile` cells each show it in at most `across`: the
+    last one overlaps the one before. With as many cells as there are places, a span has single weights."""
+    width = tile
+    while size * tile > across * width:
         width *= 2
     starts = [min(first, max(0, size - width)) for first in range(0, size, width)]
     return [(first, min(first + width, size)) for first in starts]
 
 
 def cut_tile(
-    pattern: Tensor, rows: tuple[int, int], columns: tuple[int, int], edited: Tensor | None = None, side: int = TILE
+    pattern: Tensor, rows: Span, columns: Span, edited: Tensor | None = None, side: int = TILE
 ) -> tuple[dict[str, Any], dict[str, Tensor]]:
-    """A window as at most `side` x `side` cells: `weight` row column, each the largest of its block and exact.
-
-    `at` says which of its block that is, counted row by row; it is left out where a block is one weight. A window in
-    which every weight is zero is "empty" and brings neither. Of `edited`, 0 where no edit put a weight, comes u8 where
-    any of a block is another, unless none of the window is.
+    """A window as at most `side` x `side` cells: `weight` row column, each the largest of its block and exact, as
+    `describe_tile` has it. Of `edited`, 0 where no edit put a weight, comes u8 where any of a block is another, unless
+    none of the window is.
     """
     found = tile(pattern, rows, columns, side)
-    high, wide = found.block
-    about = {"rows": list(rows), "columns": list(columns), "block": [high, wide], "empty": not bool(found.weight.any())}
-    arrays: dict[str, Tensor] = {}
+    about, arrays = describe_tile(found, rows, columns)
     if edited is not None:
+        high, wide = found.block
         put = peaks(peaks((edited[slice(*rows), slice(*columns)] > 0).to(torch.uint8), -2, high), -1, wide)
         arrays |= {"edited": put} if put.any() else {}
-    if about["empty"]:
-        return about, arrays
-    if high * wide == 1:
-        return about, arrays | {"weight": found.weight}
+    return about, arrays
+
+
+def describe_tile(found: Tile, rows: Span, columns: Span) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    """`weight`, and `at`, which says which of its block that is, counted row by row; it is left out where a block is
+    one weight. A window in which every weight is zero is "empty" and brings neither."""
+    high, wide = found.block
+    empty = not bool((found.weight != 0).any())  # NaN is another than 0
+    about = {"rows": list(rows), "columns": list(columns), "block": [high, wide], "empty": empty}
     at = (found.pos - rows[0]) % high * wide + (found.key - columns[0]) % wide
-    return about, arrays | {"weight": found.weight, "at": at.to(torch.uint8 if high * wide <= 256 else torch.int32)}
+    more = {} if high * wide == 1 else {"at": at.to(torch.uint8 if high * wide <= 256 else torch.int32)}
+    return about, {} if empty else {"weight": found.weight, **more}
 
 
 def heaviest(pattern: Tensor, row: int) -> tuple[dict[str, Any], dict[str, Tensor]]:

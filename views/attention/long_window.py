@@ -5,24 +5,21 @@ What a view of the window adds up over a row needs the keys that are left out to
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 
 import torch
 from torch import Tensor
 
 from engine.analysis.overview_cache import glances
-from engine.analysis.points import HeadPoints, head_points
 from engine.analysis.sinks import Column, column
-from engine.analysis.summarised_run import rerun_reduced
+from engine.analysis.summarised_run import with_values
 from engine.analysis.weights.circuit import attention_of, rows
-from engine.analysis.weights.projection import How
 from engine.model.transformer import Transformer
-from engine.runtime import library
-from engine.runtime.trace import Trace
 from views.attention.attention import is_attention
-from views.attention.long import HeadOfRun, LongContext
+from views.attention.long import LongContext
 from views.core.questions import Answer
+from views.core.run_context import HeadOfRun
 
 ROWS = 48
 KEYS = 64
@@ -45,8 +42,7 @@ def window_of(
     `outside.total`, what the keys that are not listed add to the sum of e^(s - top). Of the heads `beside` this one,
     counted from 0, there are `beside.0.pattern`, row key, and `beside.0.share`, the weight on the keys not listed.
     """
-    length = next(len(lane.pieces) for lane in long.lanes if lane.side == head.side)
-    first = max(0, min(first, length - ROWS))
+    first = max(0, min(first, long.size(head)[0] - ROWS))
     seen = one_head(strip(long, head, first), head.head)
     others = [pattern_rows(long, one, first)[one.head] for one in beside]
     keys = chosen(seen["pattern"], key, others)
@@ -102,7 +98,7 @@ def edited_cells(long: LongContext, head: HeadOfRun, first: int, keys: Tensor) -
 @torch.no_grad()
 def weight_by_value(long: LongContext, head: HeadOfRun, seen: Parts, keys: Tensor) -> Parts:
     """Value-weighted attention, as `engine.analysis.averages.by_norm` computes it, and its shares: head row key."""
-    attention = attention_of(long.made.model, *engine_place(head))
+    attention = attention_of(long.made.model, *head.place)
     moved = (seen["v"] @ rows(attention.out.weight.mT, attention)[head.head]).float().norm(dim=-1)
     norms = seen["pattern"].float().abs() * moved
     total = norms.sum(-1, keepdim=True).clamp(min=torch.finfo(norms.dtype).tiny)
@@ -136,35 +132,24 @@ def one_head(every: Parts, head: int) -> Parts:
 
 def strip(long: LongContext, head: HeadOfRun, first: int) -> Parts:
     """Parts of all heads of a layer, the rows from `first` on and every key; cached for as long as there is room."""
-    made, block, key = long.made, head.hook.removesuffix("pattern"), strip_key(long, head, first)
-    kept: tuple[Parts, object] | None = library.traces.shelf.find(key)
-    if kept is not None:
-        return kept[0]
-    names, width = hooks_by_part(made.model, block), attention_of(made.model, *engine_place(head)).d_head
+    names = hooks_by_part(long.made.model, head)
+    width = attention_of(long.made.model, *head.place).d_head
     cut = {name: partial(cut_to, part=part, first=first, width=width) for part, name in names.items()}
-    seen = rerun_reduced(made.model, made.read, cut, long.trace, made.edits, target=made.target)
-    found = {part: seen[name] for part, name in names.items()}
-    size = sum(value.nbytes for value in found.values())
-    answer: Parts = library.traces.shelf.keep(key, (found, made.model.hooks), size)[0]
-    return answer
 
+    def make() -> Parts:
+        seen = long.reduce(cut)
+        return {part: seen[name] for part, name in names.items()}
 
-def strip_key(long: LongContext, head: HeadOfRun, first: int) -> tuple[object, ...]:
-    return (*long.made.key, head.hook, first, "window")
+    return long.cached((head.hook, first, "window"), make)
 
 
 def pattern_rows(long: LongContext, head: HeadOfRun, first: int) -> Tensor:
     """Pattern rows of all heads of a layer from `first` on, head row key; cached without the rest of a strip."""
-    whole: tuple[Parts, object] | None = library.traces.shelf.find(strip_key(long, head, first))
+    whole: tuple[Parts] | None = glances.find(long, (head.hook, first, "window"))
     if whole is not None:
         return whole[0]["pattern"]
-    made, cut = long.made, partial(cut_to, part="pattern", first=first, width=0)
-
-    def make() -> tuple[Tensor]:
-        seen = rerun_reduced(made.model, made.read, {head.hook: cut}, long.trace, made.edits, target=made.target)
-        return (seen[head.hook],)
-
-    return glances.cached(made, (head.hook, first, "rows"), make)[0]
+    cut = {head.hook: partial(cut_to, part="pattern", first=first, width=0)}
+    return long.cached((head.hook, first, "rows"), lambda: long.reduce(cut)[head.hook])
 
 
 def cut_to(value: Tensor, part: str, first: int, width: int) -> Tensor:
@@ -178,42 +163,11 @@ def cut_to(value: Tensor, part: str, first: int, width: int) -> Tensor:
     return (value if part in OF_KEYS else value[first : first + ROWS]).clone()
 
 
-def hooks_by_part(model: Transformer, block: str) -> dict[str, str]:
+def hooks_by_part(model: Transformer, head: HeadOfRun) -> dict[str, str]:
     """The hooks within an attention by their last part; what is computed on request only is not among them."""
+    block = head.hook.removesuffix("pattern")
     hooks = [name for name in model.hook_names if name.startswith(block) and is_attention(name)]
     return {name.removeprefix(block): name for name in hooks if name not in model.requested}
-
-
-def points_of(long: LongContext, head: HeadOfRun, how: How) -> HeadPoints:
-    """All queries and keys of the head as points of one plane, as a short text has them."""
-    key = (*long.made.key, head.hook, head.head, "points", how)
-    kept: tuple[HeadPoints, object] | None = library.traces.shelf.find(key)
-    if kept is None:
-        found = head_points(vectors(long, head), head.layer, 0, head.side, head.focus == "cross_attn", how)
-        size = found.queries.nbytes + found.keys.nbytes
-        kept = library.traces.shelf.keep(key, (found, long.made.model.hooks), size)
-    return kept[0]
-
-
-def vectors(long: LongContext, head: HeadOfRun) -> Trace:
-    """A trace of what became of the head's queries and keys and of nothing else, as if it were the only head."""
-    made, base, block = long.made, long.trace, head.hook.removesuffix("pattern")
-    attention = attention_of(made.model, *engine_place(head))
-
-    def first_group(value: Tensor) -> Tensor:
-        value = value if value.dim() == 4 else value.unflatten(-1, (-1, attention.d_head))
-        group = head.head * value.shape[2] // attention.heads
-        return value[:1, :, group : group + 1].clone()
-
-    parts = ("q", "q_norm.out", "q_rotated", "k", "k_norm.out", "k_rotated")
-    wanted = {name: first_group for part, name in hooks_by_part(made.model, block).items() if part in parts}
-    seen = rerun_reduced(made.model, made.read, wanted, base, made.edits, target=made.target)
-    return trace_of(base, seen)
-
-
-def engine_place(head: HeadOfRun) -> tuple[int, str, bool]:
-    """Layer, stack and whether it is cross-attention: a head's attention as the engine's functions take it."""
-    return head.layer, head.side, head.focus == "cross_attn"
 
 
 def column_of(long: LongContext, head: HeadOfRun, key: int) -> Column:
@@ -221,28 +175,17 @@ def column_of(long: LongContext, head: HeadOfRun, key: int) -> Column:
 
     Computed from a trace that holds what of this head is needed; its layer is run again for that.
     """
-    crosses, name, pattern = head.focus == "cross_attn", head.hook.removesuffix("pattern"), long.pattern(head)
-    heads = len(long.overviews[head.hook])
+    name, pattern, heads = head.hook.removesuffix("pattern"), long.pattern(head), len(long.overviews[head.hook])
 
     def masked(mask: Tensor) -> Tensor:
         return mask[:1, head.head, None].clone()
 
-    def value_column(v: Tensor) -> Tensor:
+    def of_group(v: Tensor) -> Tensor:
         group = head.head * v.shape[2] // heads
         return v[:1, :, group : group + 1].clone()
 
-    made, base = long.made, long.trace
-    wanted = {f"{name}mask": masked, f"{name}v": value_column}
-    seen = rerun_reduced(made.model, made.read, wanted, base, made.edits, target=made.target)
-    values = {**seen, head.hook: pattern[None, None]}
-    alone = trace_of(base, values)
+    seen = long.reduce({f"{name}mask": masked, f"{name}v": of_group})
+    alone = with_values(long.trace, {**seen, head.hook: pattern[None, None]})
+    crosses = head.focus == "cross_attn"
     read = long.encoding("encoder" if crosses else head.side)
     return column(alone, 0, key, 0, head.side, crosses, read)  # of the one layer and the one head that are there
-
-
-def trace_of(base: Trace, values: Mapping[str, Tensor]) -> Trace:
-    """A trace of the same text that holds `values` and nothing else."""
-    return Trace(
-        dict(values), base.hooks, base.ids, base.padding, base.encodings, target=base.target,
-        target_encodings=base.target_encodings, target_padding=base.target_padding,
-    )  # fmt: skip

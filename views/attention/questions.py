@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import islice, product
 from typing import Any, Literal
@@ -31,7 +31,7 @@ from views.attention.attention import attention_payload
 from views.core.lanes import Lane, candidate_names
 from views.core.matrix_files import Matrix
 from views.core.questions import Answer, Axes, Focus, Head, Key, Layer, Pos, Registry, Side
-from views.core.run_context import RunContext
+from views.core.run_context import Run, RunContext
 from views.core.table_files import Table
 
 TEXTS = 24  # that a pattern is averaged over
@@ -63,7 +63,7 @@ def ask_layer(run: RunContext, side: Side, layer: Layer) -> bytes:
 # --- one column, one head ---
 
 
-def describe_column(run: RunContext, found: Column, side: str, key: int, focus: str, **_: Any) -> Mapping[str, str]:
+def describe_column(run: Run, found: Column, side: str, key: int, focus: str, **_: Any) -> Mapping[str, str]:
     """Describes in a sentence what was measured; of a picture the column is named by where it stands."""
     lane = run.lane("encoder" if focus == CROSSES else side)
     if lane.grid is None:
@@ -193,8 +193,10 @@ def ask_flow(run: RunContext, side: Side, pos: Pos, focus: Focus = "attn") -> Te
 
 
 @ATTENTION.question("flows", returns={"flow": PAIRS}, in_script={"seconds": HOUR})
-def ask_flows(run: RunContext, side: Side, focus: Focus = "attn", seconds: float = SECONDS) -> Tensor | None:
-    """Maximum flow to every output position; nothing where that takes longer than `seconds`."""
+def ask_flows(run: Run, side: Side, focus: Focus = "attn", seconds: float = SECONDS) -> Tensor | None:
+    """Maximum flow to every output position; nothing where that takes longer than `seconds`, as of a long text."""
+    if not run.whole:
+        return None
     return flows(crossed_network(run.trace) if focus == CROSSES else network(run.trace, side), seconds)
 
 
@@ -218,7 +220,7 @@ def ask_average(
     return over_heads(run.trace, layers, heads, side, focus == CROSSES)
 
 
-def table_texts(run: RunContext, side: str, layer: int, head: int, focus: str) -> Matrix:
+def table_texts(run: Run, side: str, layer: int, head: int, focus: str) -> Matrix:
     """Without tokens: each position held another one in every text."""
     pattern = ask_text_average(run, side=side, layer=layer, head=head, focus=focus)["pattern"]
     return Matrix("mean of texts", run.model_name, pattern.detach().cpu().float().numpy(), PAIRS, {})
@@ -226,18 +228,18 @@ def table_texts(run: RunContext, side: str, layer: int, head: int, focus: str) -
 
 @ATTENTION.question("text_average", returns={"pattern": PAIRS, "count": ("query",)}, make_table=table_texts)
 def ask_text_average(
-    run: RunContext, side: Side, layer: Layer, head: Head, focus: Focus = "attn"
+    run: Run, side: Side, layer: Layer, head: Head, focus: Focus = "attn"
 ) -> dict[str, Tensor]:
     """Mean pattern of a head over sample texts of the model, position by position, and how many texts reach each."""
     traces = sample_runs(run.checkpoint, TEXTS, LONGEST, run.trace.edits, [f"*{focus}.pattern"])
-    mean = over_texts(traces, FEWEST, side, focus == CROSSES)
+    mean = run.cached(("texts", side, focus), lambda: over_texts(traces, FEWEST, side, focus == CROSSES))
     return {"pattern": mean.pattern[layer, head], "count": mean.texts.int()}
 
 
 # --- what a head's weights say ---
 
 
-def describe_points(run: RunContext, found: HeadPoints, **_: Any) -> Mapping[str, Any]:
+def describe_points(run: Run, found: HeadPoints, **_: Any) -> Mapping[str, Any]:
     nearer = found.joint.correlation
     c = found.joint.scale
     note = f"Keys stand moved and scaled against queries as AttentionViz does, which changes no pattern (c = {c:.3g})"
@@ -245,18 +247,10 @@ def describe_points(run: RunContext, found: HeadPoints, **_: Any) -> Mapping[str
     return {"shares": None if found.explained is None else list(found.explained), "note": f"{note}."}
 
 
-def table_points(
-    run: RunContext,
-    layer: int,
-    head: int,
-    side: str,
-    focus: str,
-    how: How,
-    ask: Callable[..., HeadPoints] | None = None,
-) -> Table:
-    """Queries, then keys, as `ask` finds them."""
+def table_points(run: Run, layer: int, head: int, side: str, focus: str, how: How) -> Table:
+    """Queries, then keys."""
     query = {"side": side, "focus": focus}
-    found = (ask or ask_points)(run, layer=layer, head=head, side=side, focus=focus, how=how)
+    found = ask_points(run, layer=layer, head=head, side=side, focus=focus, how=how)
     parts = [("query", found.queries, "query"), ("key", found.keys, "key")]
     labels = {axis: run.labels(axis, query) or () for axis in PAIRS}
     columns: dict[str, Any] = {
@@ -269,7 +263,7 @@ def table_points(
     return Table(columns, about(run, layer, head, side, focus) | {"how": how})
 
 
-def about(run: RunContext, layer: int, head: int, side: str, focus: str) -> dict[str, str]:
+def about(run: Run, layer: int, head: int, side: str, focus: str) -> dict[str, str]:
     return {"model": run.model_name, "attention": stem(layer, side, focus), "head": str(head)}
 
 
@@ -283,24 +277,27 @@ def stem(layer: int, side: str, focus: str) -> str:
     make_table=table_points, carry=each_plane,
 )  # fmt: skip
 def ask_points(
-    run: RunContext, layer: Layer, head: Head, side: Side, focus: Focus = "attn", how: How = "pca"
+    run: Run, layer: Layer, head: Head, side: Side, focus: Focus = "attn", how: How = "pca"
 ) -> HeadPoints:
     """Queries and keys of a head in the plane."""
-    return head_points(run.trace, layer, head, side, focus == CROSSES, how)
+    return run.cached(
+        ("points", layer, head, side, focus, how),
+        lambda: head_points(run.vectors(layer, side, focus), layer, head, side, focus == CROSSES, how),
+    )
 
 
-def distinct_ids(run: RunContext, side: str, focus: str, keys: bool = False) -> list[int]:
+def distinct_ids(run: Run, side: str, focus: str, keys: bool = False) -> list[int]:
     """Tokens of the text of the queries (or `keys`), each once, in their order there."""
     own, source = run.lanes_of({"side": side, "focus": focus})
     return list(islice(dict.fromkeys((source if keys else own).ids), DISTINCT))
 
 
-def name_ids(run: RunContext, *ids: Tensor) -> dict[str, str]:
+def name_ids(run: Run, *ids: Tensor) -> dict[str, str]:
     tokenizer = run.checkpoint.tokenizer
     return candidate_names(cat([one.flatten().cpu() for one in ids]), tokenizer.pieces if tokenizer else None, ())
 
 
-def describe_promoted(run: RunContext, found: Answer, **_: Any) -> Mapping[str, Any]:
+def describe_promoted(run: Run, found: Answer, **_: Any) -> Mapping[str, Any]:
     note = (
         "Each token stands for its embedding alone, as this layer's norm gives it to the head; positions, biases and "
         "the last norm's division are left out, so values compare with one another and are no differences of logits."
@@ -308,7 +305,7 @@ def describe_promoted(run: RunContext, found: Answer, **_: Any) -> Mapping[str, 
     return {"names": name_ids(run, found.arrays["ids"], found.arrays["top"]), "note": note}
 
 
-def describe_scored(run: RunContext, found: Answer, **_: Any) -> Mapping[str, Any]:
+def describe_scored(run: Run, found: Answer, **_: Any) -> Mapping[str, Any]:
     note = (
         "q·k/√d_head between the tokens' embeddings alone, as at one position: what positions add, and what earlier "
         "layers would have written, is left out."
@@ -324,7 +321,7 @@ def each_word_head(run: RunContext) -> Iterator[dict[str, Any]]:
     "ov", returns={"ids": ("source",), "top": ("source", "rank"), "logits": ("source", "rank")},
     describe=describe_promoted, carry=each_word_head,
 )  # fmt: skip
-def ask_promoted(run: RunContext, layer: Layer, head: Head, side: Side, focus: Focus = "attn") -> Answer:
+def ask_promoted(run: Run, layer: Layer, head: Head, side: Side, focus: Focus = "attn") -> Answer:
     """Tokens whose logits the head raises most where it attends to each token of the text (Elhage et al. 2021)."""
     ids = distinct_ids(run, side, focus, keys=True)
     count = min(PROMOTED, run.model.config.outputs)
@@ -336,7 +333,7 @@ def ask_promoted(run: RunContext, layer: Layer, head: Head, side: Side, focus: F
     "qk", returns={"ids": ("query",), "keys": ("key",), "scores": PAIRS}, describe=describe_scored,
     carry=each_word_head,
 )  # fmt: skip
-def ask_scored(run: RunContext, layer: Layer, head: Head, side: Side, focus: Focus = "attn") -> Answer:
+def ask_scored(run: Run, layer: Layer, head: Head, side: Side, focus: Focus = "attn") -> Answer:
     """Scores between the tokens of the text, each for its embedding alone (Elhage et al. 2021)."""
     ids, keys = distinct_ids(run, side, focus), distinct_ids(run, side, focus, keys=True)
     found = qk(run.model, layer, head, ids, keys, side, focus == CROSSES)

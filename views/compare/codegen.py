@@ -48,11 +48,11 @@ class HeadSource:
     def trace(self) -> Trace:
         """Trace with every hook recorded; of a long text, whose run keeps none, the trace of its first token."""
         shown, read, target = self.shown, self.shown.reading.read, self.shown.reading.target
-        if shown.long is None:
-            return shown.trace
+        if shown.run.whole:
+            return shown.run.trace
         if isinstance(read, Encoding):
             read, target = read.first(1), target and target.first(1)
-        return library.traces.trace(shown.name, read, (), target)
+        return library.traces.trace(shown.run.model_name, read, (), target)
 
     def place_arguments(self) -> str:
         """The last arguments of the engine's functions about a head; none where they are the usual ones."""
@@ -105,7 +105,7 @@ def points(at: HeadSource, row: int, col: int, imports: Imports) -> Iterator[str
 
 def circuits(at: HeadSource, row: int, col: int, imports: Imports) -> Iterator[str]:
     """Yields the lines for what the key's token promotes, and for the score of the two tokens by content alone."""
-    ids = at.shown.lane(at.attention.side).ids, at.shown.lane(at.attention.keys()).ids
+    ids = at.shown.run.lane(at.attention.side).ids, at.shown.run.lane(at.attention.keys()).ids
     if not ids[0] or not ids[1]:
         return
     imports.setdefault("engine.analysis.circuits", set()).update({"top_outputs", "qk"})
@@ -130,7 +130,8 @@ def comparison_lines(pairs: Sequence[Compared], given: Mapping[str, Fields], loo
     for shown in (pairs[0].first, *(pair.second for pair in pairs)):
         name = shown.letter.lower()
         only = needed(pairs, looked, shown)
-        more, lines = run_lines(shown.name, shown.checkpoint, given[shown.letter], shown.trace, bound=name, only=only)
+        run = shown.run
+        more, lines = run_lines(run.model_name, run.checkpoint, given[shown.letter], run.trace, bound=name, only=only)
         opening += [f"# {shown.letter}", *lines]
         if looked.view == "circuits":
             opening.append(f"model_{name} = checkpoint.model")
@@ -149,7 +150,7 @@ def comparison_lines(pairs: Sequence[Compared], given: Mapping[str, Fields], loo
 
 def needed(pairs: Sequence[Compared], looked: Looked, shown: Shown) -> str | None:
     """The hooks that the lines look at, of a long text, of which not every value finds room; None is all."""
-    if shown.long is None:
+    if shown.run.whole:
         return None
     having = [pair for pair in pairs if looked.number(pair) is not None and shown in (pair.first, pair.second)]
     if not having:
@@ -160,7 +161,7 @@ def needed(pairs: Sequence[Compared], looked: Looked, shown: Shown) -> str | Non
 
 def pattern_line(shown: Shown, hook: str, head: int) -> str:
     alone = (f"0, {head}", ("query", "key"))  # of a pattern that the trace does not hold
-    index, axes = hook_index(shown.trace, hook, head) if shown.long is None else alone
+    index, axes = hook_index(shown.run.trace, hook, head) if shown.run.whole else alone
     name = shown.letter.lower()
     return f'pattern_{name} = {name}["{hook}"][{index}]  # {" ".join(("query", *axes[1:]))}'
 
@@ -199,7 +200,7 @@ def is_identity(alignment: Alignment) -> bool:
 def alignment_call(pair: Compared, side: str, other: str, alignment: Alignment) -> tuple[set[str], str]:
     """The call that pairs the tokens so, from what was read; where none does, the pairs themselves."""
     name = pair.second.letter.lower()
-    first, second = read_by(pair.first.trace, side), read_by(pair.second.trace, other)
+    first, second = read_by(pair.first.run.trace, side), read_by(pair.second.run.trace, other)
     if first and second:
         (mine, where), (theirs, there) = first, second
         if by_pieces(mine.pieces, theirs.pieces) == alignment:

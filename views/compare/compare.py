@@ -14,7 +14,7 @@ from engine.edits import SilenceHeads
 from engine.runtime.trace import Trace
 from views.attention.attention import attention_arrays, edited_cells, edited_heads, in_bytes
 from views.attention.long import TILE
-from views.compare.long_pair import CELLS
+from views.compare.differences import CELLS
 from views.compare.pair import Compared, Shown, digest_of, shown_in, together
 from views.compare.tiles import cells_across, tile_sides
 from views.core.lanes import lane_header, model_header
@@ -43,7 +43,7 @@ def compare(pairs: Sequence[Compared], notes: Mapping[str, Any]) -> bytes:
         return pack(header, arrays)
     whole = is_whole(pairs)
     for one in shown:
-        found = all_layers(one) if whole else in_bytes(one.trace, one.lanes)
+        found = all_layers(one) if whole else in_bytes(one.run.trace, one.run.lanes)
         arrays |= {f"{one.letter}/{name}": value for name, value in found.items()}
     return pack(header, arrays)
 
@@ -54,7 +54,7 @@ def recorded_patterns(trace: Trace) -> list[Tensor]:
 
 def all_layers(one: Shown) -> dict[str, Tensor]:
     found: dict[str, Tensor] = {}
-    for lane in one.lanes:
+    for lane in one.run.lanes:
         for layer in range(lane.config.layers):
             found.update(layer_arrays(one, layer, lane.side))
     return found
@@ -62,8 +62,9 @@ def all_layers(one: Shown) -> dict[str, Tensor]:
 
 def layer_arrays(one: Shown, layer: int, side: str) -> dict[str, Tensor]:
     """Patterns and masks of a layer, and which cells edits put there."""
-    found = {hook: value for hook, value in attention_arrays(one.trace, layer, side).items() if hook.endswith(PARTS)}
-    return found | (edited_cells(one.trace, one.before, layer, side) if found else {})
+    trace = one.run.trace
+    found = {hook: value for hook, value in attention_arrays(trace, layer, side).items() if hook.endswith(PARTS)}
+    return found | (edited_cells(trace, one.run.before, layer, side) if found else {})
 
 
 def side_header(one: Shown) -> dict[str, Any]:
@@ -71,18 +72,18 @@ def side_header(one: Shown) -> dict[str, Any]:
         "letter": one.letter,
         "title": one.title,
         "notice": one.notice,
-        "edits": len(one.trace.edits),
-        "silenced": [vars(edit) for edit in one.trace.edits if isinstance(edit, SilenceHeads)],
-        "trace": one.digest,
-        "model": model_header(one.title, one.lanes[-1].config),
-        "lanes": {lane.side: lane_header(one.trace, lane) for lane in one.lanes},
-        "dtype": str(one.trace["logits"].dtype).removeprefix("torch.") if "logits" in one.trace else "",
-        "edited": sorted({hook for edit in one.trace.edits for hook in edit.touches()}),
-        "editedHeads": edited_heads(one.trace, one.lanes),
+        "edits": len(one.run.trace.edits),
+        "silenced": [vars(edit) for edit in one.run.trace.edits if isinstance(edit, SilenceHeads)],
+        "trace": one.run.digest,
+        "model": model_header(one.title, one.run.lanes[-1].config),
+        "lanes": {lane.side: lane_header(one.run.trace, lane) for lane in one.run.lanes},
+        "dtype": str(one.run.trace["logits"].dtype).removeprefix("torch.") if "logits" in one.run.trace else "",
+        "edited": sorted({hook for edit in one.run.trace.edits for hook in edit.touches()}),
+        "editedHeads": edited_heads(one.run.trace, one.run.lanes),
         "reads": None,
     }
 
 
 def is_whole(pairs: Sequence[Compared]) -> bool:
     """Tells whether every weight is in the payload."""
-    return sum(value.numel() * 4 for one in shown_in(pairs) for value in recorded_patterns(one.trace)) <= WHOLE
+    return sum(value.numel() * 4 for one in shown_in(pairs) for value in recorded_patterns(one.run.trace)) <= WHOLE

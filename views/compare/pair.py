@@ -14,14 +14,11 @@ from engine.analysis.alignment import Alignment, by_characters, by_pieces
 from engine.analysis.predictions import Predictions, predictions
 from engine.analysis.recorded_patterns import patterns
 from engine.analysis.similarity import Pair, head_changes, head_similarity, stream_distance
-from engine.checkpoints import Checkpoint
 from engine.inputs.readers import Reading, kind
-from engine.runtime.trace import Trace
 from engine.tokenizers.encoding import Encoding
-from views.attention.long import Focus, HeadOfRun, LongContext
-from views.core.lanes import Lane, candidate_names, digest
+from views.core.lanes import Lane, candidate_names
 from views.core.questions import BareContext, Query
-from views.core.run_context import RunContext
+from views.core.run_context import HeadOfRun, Run
 
 LISTED = 12  # candidates at every place
 NO_SCRIPT = "What two runs differ in has no script of its own; the page's own Python has both runs."
@@ -30,38 +27,19 @@ AT_ONCE = 10**8  # differences of weights; more are computed when somebody looks
 
 @dataclass(frozen=True)
 class Shown:
-    """Run, one of those that are compared, by its letter; `title` is how its model is called.
-
-    Of a text too long to be drawn whole `trace` holds no pattern, and `long` has them.
-    """
+    """Run, one of those that are compared, by its letter; `title` is how its model is called."""
 
     letter: str
     title: str
-    name: str
-    checkpoint: Checkpoint
     reading: Reading
-    trace: Trace
-    lanes: list[Lane]
+    run: Run
     notice: str = ""
-    before: Trace | None = None
-    long: LongContext | None = None
-
-    @property
-    def digest(self) -> str:
-        return digest(self.name, self.trace)
-
-    @property
-    def context(self) -> RunContext:
-        """The run as questions about one run see it."""
-        return self.long or RunContext(self.name, self.checkpoint, self.trace, self.lanes, self.before)
-
-    def lane(self, side: str) -> Lane:
-        return next(lane for lane in self.lanes if lane.side == side)
 
     def encoding(self, side: str) -> Encoding | None:
         """The text that a stack reads, where it is one."""
-        read = self.reading.target if side == "decoder" and len(self.lanes) > 1 else self.reading.read
-        return read if isinstance(read, Encoding) and read.text and len(read) == len(self.lane(side).pieces) else None
+        read = self.reading.target if side == "decoder" and len(self.run.lanes) > 1 else self.reading.read
+        length = len(self.run.lane(side).pieces)
+        return read if isinstance(read, Encoding) and read.text and len(read) == length else None
 
 
 @dataclass(frozen=True)
@@ -76,7 +54,7 @@ class Attention:
         return f"{self.side}.{self.focus}" if self.side else self.focus
 
     @property
-    def focus(self) -> Focus:
+    def focus(self) -> str:
         return "cross_attn" if self.crosses else "attn"
 
     def head(self, layer: int, head: int) -> HeadOfRun:
@@ -109,14 +87,12 @@ class Compared(BareContext):
     @property
     def is_long(self) -> bool:
         """Tells whether the runs hold no pattern; either both do or none."""
-        return self.first.long is not None
+        return not self.first.run.whole
 
     @property
     def is_same(self) -> bool:
         """Tells whether both are one run."""
-        if self.first.long and self.second.long:
-            return self.first.long.made == self.second.long.made
-        return self.first.trace is self.second.trace
+        return self.first.run.key == self.second.run.key
 
     def number(self, key: str) -> int | None:
         """Finds which attention has that name in the first run, None where the two share none of it."""
@@ -125,7 +101,7 @@ class Compared(BareContext):
     def depth(self, number: int) -> int:
         """Layers of the deeper one of the two."""
         one, other = self.attentions[number]
-        return max(self.first.lane(one.side).config.layers, self.second.lane(other.side).config.layers)
+        return max(self.first.run.lane(one.side).config.layers, self.second.run.lane(other.side).config.layers)
 
     def choices(self, axis: str, query: Query) -> range | Collection[str]:
         number = self.number(str(query.get("attention")))
@@ -142,8 +118,8 @@ class Compared(BareContext):
     def patterns(self, number: int) -> Pair:
         one, other = self.attentions[number]
         return Pair(
-            patterns(self.first.trace, one.side, one.crosses),
-            patterns(self.second.trace, other.side, other.crosses),
+            patterns(self.first.run.trace, one.side, one.crosses),
+            patterns(self.second.run.trace, other.side, other.crosses),
             self.alignment(one.side, other.side),
             self.alignment(one.keys(), other.keys()),
         )
@@ -151,7 +127,7 @@ class Compared(BareContext):
 
 def digest_of(shown: Sequence[Shown]) -> str:
     """A name for runs together, the same for the same ones in this order."""
-    return hashlib.sha256(" ".join(one.digest for one in shown).encode()).hexdigest()[:16]
+    return hashlib.sha256(" ".join(one.run.digest for one in shown).encode()).hexdigest()[:16]
 
 
 def shown_in(pairs: Sequence[Compared]) -> list[Shown]:
@@ -161,9 +137,9 @@ def shown_in(pairs: Sequence[Compared]) -> list[Shown]:
 
 def match_attentions(first: Shown, second: Shown) -> Compared:
     """Attentions of the same name; of models that share none, those of the stacks that speak."""
-    mine, theirs = attentions(first.lanes), attentions(second.lanes)
+    mine, theirs = attentions(first.run.lanes), attentions(second.run.lanes)
     both = [(one, one) for one in mine if one in theirs]
-    return Compared(first, second, both or [(Attention(first.lanes[-1].side), Attention(second.lanes[-1].side))])
+    return Compared(first, second, both or [(Attention(mine[-1].side), Attention(theirs[-1].side))])
 
 
 def attentions(lanes: Sequence[Lane]) -> list[Attention]:
@@ -173,7 +149,7 @@ def attentions(lanes: Sequence[Lane]) -> list[Attention]:
 
 def align_stacks(first: Shown, second: Shown, side: str, other: str) -> Alignment:
     """The tokens of two stacks that belong together: none, where the rows are other parts of a picture."""
-    mine, theirs = first.lane(side), second.lane(other)
+    mine, theirs = first.run.lane(side), second.run.lane(other)
     grids = [lane.grid["side"] if lane.grid else 0 for lane in (mine, theirs)]
     if grids[0] != grids[1]:
         return Alignment((), (len(mine.pieces), len(theirs.pieces)))
@@ -196,7 +172,7 @@ def by_spans(first: Encoding, second: Encoding) -> Alignment:
 
 
 def vocabulary(shown: Shown) -> tuple[str, ...]:
-    return () if shown.checkpoint.tokenizer is None else shown.checkpoint.tokenizer.pieces
+    return () if shown.run.checkpoint.tokenizer is None else shown.run.checkpoint.tokenizer.pieces
 
 
 def together(pair: Compared) -> tuple[dict[str, Any], dict[str, Tensor]]:
@@ -236,17 +212,17 @@ def attention_pair(pair: Compared, number: int, arrays: dict[str, Tensor]) -> di
 
 def alike_in_shape(pair: Compared, one: Attention, other: Attention) -> bool:
     """Tells whether each head has one in its place."""
-    mine, theirs = pair.first.lane(one.side).config, pair.second.lane(other.side).config
+    mine, theirs = pair.first.run.lane(one.side).config, pair.second.run.lane(other.side).config
     return (mine.layers, mine.attention.heads) == (theirs.layers, theirs.attention.heads)
 
 
 def far(pair: Compared, one: Attention, other: Attention) -> str:
     """Why the residual streams of the two cannot be compared, or nothing."""
-    mine, theirs = pair.first.lane(one.side).config, pair.second.lane(other.side).config
+    mine, theirs = pair.first.run.lane(one.side).config, pair.second.run.lane(other.side).config
     if (mine.layers, mine.d_model) == (theirs.layers, theirs.d_model):
         return ""
     try:
-        stream_distance(pair.first.trace, pair.second.trace, Alignment((), (0, 0)), (one.side, other.side))
+        stream_distance(pair.first.run.trace, pair.second.run.trace, Alignment((), (0, 0)), (one.side, other.side))
     except ValueError as error:
         return str(error)
     return ""
@@ -256,7 +232,7 @@ def streams(pair: Compared, number: int) -> dict[str, Tensor]:
     """Layer group, as `stream_distance` has them."""
     one, other = pair.attentions[number]
     aligned = pair.alignment(one.side, other.side)
-    found = stream_distance(pair.first.trace, pair.second.trace, aligned, (one.side, other.side))
+    found = stream_distance(pair.first.run.trace, pair.second.run.trace, aligned, (one.side, other.side))
     return {"relative": found.relative.float(), "cosine": found.cosine.float()}
 
 
@@ -289,8 +265,8 @@ def prediction_header(pair: Compared, arrays: dict[str, Tensor]) -> dict[str, An
         return header
     once = header["once"]
     places = [(0, 0)] if once else [(group[0][-1], group[1][-1]) for group in header["groups"]]
-    logits = [one.trace["logits"] if once else one.trace["logits"][0] for one in (pair.first, pair.second)]
-    found = predictions(logits[0], logits[1], places, LISTED, pair.first.checkpoint.model.config.link)
+    logits = [one.run.trace["logits"] if once else one.run.trace["logits"][0] for one in (pair.first, pair.second)]
+    found = predictions(logits[0], logits[1], places, LISTED, pair.first.run.checkpoint.model.config.link)
     arrays |= {f"says.{name}": value for name, value in prediction_arrays(found).items()}
     return header | {"names": candidates(pair, found.ids)}
 
@@ -298,23 +274,23 @@ def prediction_header(pair: Compared, arrays: dict[str, Tensor]) -> dict[str, An
 def prediction_places(pair: Compared) -> dict[str, Any]:
     """Places at which both runs predict something, or a sentence where their choices differ."""
     first, second = pair.first, pair.second
-    if not all("logits" in one.trace for one in (first, second)):
+    if not all("logits" in one.run.trace for one in (first, second)):
         return {"sentence": "One of the two says nothing about its text: it has no head."}
-    kinds = [one.checkpoint.model.config.head.kind for one in (first, second)]
+    kinds = [one.run.checkpoint.model.config.head.kind for one in (first, second)]
     if kinds[0] != kinds[1] or choices(first) != choices(second):
         return {"sentence": "The two choose among other things, so that their probabilities are not set side by side."}
     if kinds[0] == "span":
         return {"sentence": "Where an answer starts and ends is looked at on the page Walkthrough."}
-    links = {one.checkpoint.model.config.link for one in (first, second)}
+    links = {one.run.checkpoint.model.config.link for one in (first, second)}
     if len(links) > 1:
         return {"sentence": "The two make probabilities of their logits in different ways, so those are not compared."}
     if links == {"identity"} and len(choices(first)) > 1:
         return {"sentence": "The two give scores and no probabilities: read them on the page Walkthrough."}
-    once = "pos" not in first.trace.dims("logits")
+    once = "pos" not in first.run.trace.dims("logits")
     return {
-        "groups": group_header(pair.alignment(first.lanes[-1].side, second.lanes[-1].side)),
+        "groups": group_header(pair.alignment(first.run.lanes[-1].side, second.run.lanes[-1].side)),
         "once": once,
-        "reads": "next" if first.checkpoint.model.config.generates else "class" if once else "here",
+        "reads": "next" if first.run.checkpoint.model.config.generates else "class" if once else "here",
         "sentence": "",
     }
 
@@ -325,15 +301,15 @@ def prediction_arrays(found: Predictions) -> dict[str, Tensor]:
 
 def candidates(pair: Compared, ids: Tensor) -> dict[str, str]:
     """Names of what is chosen among, by id."""
-    classes = pair.first.checkpoint.model.config.head.kind in ("sequence", "token")
-    return candidate_names(ids, (pair.first.checkpoint.labels if classes else choices(pair.first)) or None, ())
+    classes = pair.first.run.checkpoint.model.config.head.kind in ("sequence", "token")
+    return candidate_names(ids, (pair.first.run.checkpoint.labels if classes else choices(pair.first)) or None, ())
 
 
 def choices(shown: Shown) -> tuple[str, ...]:
     """The names of what a head chooses among."""
-    config = shown.checkpoint.model.config
+    config = shown.run.checkpoint.model.config
     if config.head.over_classes:
-        return shown.checkpoint.labels or tuple(f"#{i}" for i in range(config.outputs))
-    if kind(shown.checkpoint) == "pixels" or not vocabulary(shown):
+        return shown.run.checkpoint.labels or tuple(f"#{i}" for i in range(config.outputs))
+    if kind(shown.run.checkpoint) == "pixels" or not vocabulary(shown):
         return tuple(map(str, range(config.outputs)))
     return vocabulary(shown)

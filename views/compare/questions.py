@@ -1,6 +1,6 @@
 """Questions of the page Compare once it is drawn: about one of its runs, about two of them, and about all.
 
-Questions about one run are ATTENTION's, of a long text LONG's; `Page` finds the run, or the pair, by its digest.
+Questions about one run are ATTENTION's; `Page` finds the run, or the pair, by its digest.
 """
 
 from __future__ import annotations
@@ -11,18 +11,17 @@ from typing import Annotated, Any, Literal
 
 from torch import Tensor
 
-from engine.analysis.similarity import head_similarity
+from engine.analysis.similarity import head_similarity, largest_differences
 from engine.analysis.weights.projection import How
-from views.attention.long import LARGEST_TILE, TILE
-from views.attention.long_questions import LONG, Span
-from views.attention.questions import ATTENTION
+from views.attention.long import LARGEST_TILE, TILE, Span, describe_tile
+from views.attention.long_questions import ATTENTION
 from views.compare import tables
 from views.compare.codegen import comparison_lines
-from views.compare.long_pair import alike, head_difference, layer_change, says
+from views.compare.differences import alike, head_difference, layer_change, says
 from views.compare.pair import Compared, Shown, digest_of, shown_in, streams
 from views.compare.tables import head_at, looked_at
 from views.compare.texts import over_texts
-from views.compare.tiles import carry_long, tile_of
+from views.compare.tiles import carry_long
 from views.core.codegen import Fields
 from views.core.matrix_files import Matrix
 from views.core.questions import UNKNOWN, Answer, Axes, Axis, BareContext, Context, Layer, Page, Query, Registry
@@ -33,7 +32,7 @@ CELLS: Axes = ("row", "column")
 PLACES: Axes = ("place",)
 RANKED: Axes = ("place", "rank")
 
-PAIR, LONG_PAIR, COMPARISON = Registry(), Registry(), Registry()
+PAIR, COMPARISON = Registry(), Registry()
 Attention = Annotated[str, Axis("attention")]  # by its name in the first run
 Letter = Annotated[str, Axis("letter")]
 Second = Annotated[str, Axis("second")]  # the letter of another run than the first
@@ -61,10 +60,7 @@ def ask_similarity(pair: Compared, attention: Attention, over: Literal["here", "
     return Answer({"similarity": found.heads}, {"rows": found.rows})
 
 
-LONG_PAIR.questions["similarity"] = PAIR.questions["similarity"]
-
-
-@LONG_PAIR.question("streams", returns={"relative": ("layer", "group"), "cosine": ("layer", "group")})
+@PAIR.question("streams", returns={"relative": ("layer", "group"), "cosine": ("layer", "group")})
 def ask_streams(pair: Compared, attention: Attention) -> dict[str, Tensor]:
     """Distances of the residual streams."""
     number = number_of(pair, attention)
@@ -73,13 +69,13 @@ def ask_streams(pair: Compared, attention: Attention) -> dict[str, Tensor]:
     return streams(pair, number)
 
 
-@LONG_PAIR.question("change", returns={"change": ("head",), "seen": ("head", *CELLS)})
+@PAIR.question("change", returns={"change": ("head",), "seen": ("head", *CELLS)})
 def ask_change(pair: Compared, attention: Attention, layer: Layer) -> Answer:
     """Difference of each head of a layer; nothing where heads have no counterpart by place."""
     return Answer(layer_change(pair, number_of(pair, attention), layer), {"layer": layer})
 
 
-@LONG_PAIR.question(
+@PAIR.question(
     "says", returns=dict.fromkeys(("ids", "first", "second"), RANKED) | dict.fromkeys(("kl", "variation"), PLACES)
 )
 def ask_says(pair: Compared, group: int) -> Answer:
@@ -88,17 +84,20 @@ def ask_says(pair: Compared, group: int) -> Answer:
     return Answer(arrays, {"names": called})
 
 
-@LONG_PAIR.question("difference", returns={"weight": CELLS, "at": CELLS})
+@PAIR.question("difference", returns={"weight": CELLS, "at": CELLS})
 def ask_difference(
     pair: Compared, attention: Attention, heads: tuple[Place, Place], rows: Span, columns: Span, cells: int = TILE
 ) -> Answer:
-    """A window of the difference of two heads as at most `cells` x `cells` cells."""
+    """A window of the difference of two heads as at most `cells` x `cells` cells: `weight` row column, signed, each the
+    element of its block that is furthest from zero, NaN where a block has no tokens that belong together. `max` is the
+    largest |difference| of the whole."""
     if not 0 < cells <= LARGEST_TILE:
         raise ValueError(f"a tile has 1 to {LARGEST_TILE} cells along each side, got {cells}.")
     number = number_of(pair, attention)
     first, second = (head_at(pair, number, mine, place) for mine, place in zip((True, False), heads, strict=True))
-    header, arrays = tile_of(head_difference(pair, number, first, second), rows, columns, cells)
-    return Answer(arrays, header)
+    whole = head_difference(pair, number, first, second)
+    header, arrays = describe_tile(largest_differences(whole, rows, columns, cells), rows, columns)
+    return Answer(arrays, header | {"max": float(whole.abs().nan_to_num().max()) if whole.numel() else 0.0})
 
 
 # --- all runs ---
@@ -136,9 +135,8 @@ class Comparison(BareContext):
     @property
     def parts(self) -> list[tuple[Any, ...]]:
         """The registries of the page, each with all that it is asked about."""
-        runs: list[Context] = [one.context for one in self.runs]
-        long = self.pairs[0].is_long
-        return [(LONG if long else ATTENTION, *runs), (LONG_PAIR if long else PAIR, *self.pairs), (COMPARISON, self)]
+        runs: list[Context] = [one.run for one in self.runs]
+        return [(ATTENTION, *runs), (PAIR, *self.pairs), (COMPARISON, self)]
 
 
 def table_map(comparison: Comparison, matrix: str, **looked: Any) -> Matrix:
@@ -175,8 +173,8 @@ def carry(comparison: Comparison, of: Query) -> Iterator[Query]:
         yield from carry_long(comparison.pairs, looked_at(comparison.pairs, **looked))
         return
     for one in comparison.runs:
-        for lane in one.lanes:
+        for lane in one.run.lanes:
             for layer in range(lane.config.layers):
-                yield {"trace": one.digest, "ask": "layer", "layer": layer, "side": lane.side}
-    runs = Page((ATTENTION, *(one.context for one in comparison.runs)))
+                yield {"trace": one.run.digest, "ask": "layer", "layer": layer, "side": lane.side}
+    runs = Page((ATTENTION, *(one.run for one in comparison.runs)))
     yield from (query for query in runs.carried_queries() if query["ask"] in TABS)

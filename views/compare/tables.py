@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from torch import Tensor
 
 from engine.analysis.alignment import Alignment, Group, shared
 from engine.analysis.weights.projection import How
-from views.attention.long import HeadOfRun
 from views.compare.pair import Compared
-from views.core.matrix_files import Matrix, matrix_of
+from views.core.matrix_files import Matrix
+from views.core.run_context import HeadOfRun
 
 LESS = "−"
 NOWHERE = "The picture looks at something that these runs do not have; reload the page."
@@ -93,7 +93,7 @@ def head_of(pair: Compared, looked: Looked, letter: str) -> HeadOfRun:
 def head_at(pair: Compared, number: int, mine: bool, place: tuple[int, int]) -> HeadOfRun:
     """A head of the first run (`mine`) or of the second. Raises ValueError for one that the run does not have."""
     attention = pair.attentions[number][0 if mine else 1]
-    config = (pair.first if mine else pair.second).lane(attention.side).config
+    config = (pair.first if mine else pair.second).run.lane(attention.side).config
     layer, head = place
     if not (0 <= layer < config.layers and 0 <= head < config.attention.heads):
         raise ValueError(NOWHERE)
@@ -104,7 +104,7 @@ def pattern(pair: Compared, looked: Looked, letter: str) -> Tensor:
     """Pattern of the selected head of one run, query key."""
     found = head_of(pair, looked, letter)
     shown = pair.first if letter == "A" else pair.second
-    return shown.trace[found.hook][0, found.head] if shown.long is None else shown.long.pattern(found)
+    return shown.run.pattern(found)
 
 
 def alignments(pair: Compared, looked: Looked) -> tuple[Alignment, Alignment]:
@@ -136,13 +136,7 @@ def matrix(pairs: Sequence[Compared], looked: Looked, name: str) -> Matrix:
     if less:
         return of_difference(pair, looked)
     shown = pair.first if letter == "A" else pair.second
-    hook, head = place(pair, looked, letter)
-    if shown.long is None:
-        return matrix_of(shown.trace, shown.lanes, shown.title, hook, head)
-    values = pattern(pair, looked, letter).detach().cpu().float().numpy()
-    attention = pair.attentions[looked.attention_index(pair)][letter != "A"]
-    tokens = {"query": shown.lane(attention.side).pieces, "key": shown.lane(attention.keys()).pieces}
-    return Matrix(hook, shown.title, values, ("query", "key"), tokens)
+    return replace(shown.run.matrix(*place(pair, looked, letter), None), model=shown.title)
 
 
 def of_difference(pair: Compared, looked: Looked) -> Matrix:
@@ -166,7 +160,7 @@ def labels(pair: Compared, alignment: Alignment, side: str, other: str) -> list[
     """The tokens of every group: once where both runs have the same."""
     found = []
     for group in alignment.groups:
-        mine = "".join(pair.first.lane(side).pieces[i] for i in group.first)
-        theirs = "".join(pair.second.lane(other).pieces[i] for i in group.second)
+        mine = "".join(pair.first.run.lane(side).pieces[i] for i in group.first)
+        theirs = "".join(pair.second.run.lane(other).pieces[i] for i in group.second)
         found.append(mine if mine == theirs or group.same else f"{mine} | {theirs}")
     return found

@@ -24,25 +24,27 @@ def over_texts(pair: Compared, number: int) -> Similarity:
 
 
 def pairs(pair: Compared, number: int) -> Iterator[Pair]:
-    for mine in samples(pair.first.checkpoint, TEXTS, LONGEST):
+    for mine in samples(pair.first.run.checkpoint, TEXTS, LONGEST):
         theirs = same_for(pair.first, pair.second, mine)
         yield match_attentions(again(pair.first, mine), again(pair.second, theirs)).patterns(number)
 
 
 def same_for(first: Shown, second: Shown, given: Reading) -> Reading:
     """Gives the second model what the first one reads."""
-    kinds = [kind(one.checkpoint) for one in (first, second)]
+    kinds = [kind(one.run.checkpoint) for one in (first, second)]
     if kinds[0] == kinds[1] and vocabulary(first) == vocabulary(second):
         return given
     if isinstance(given.read, Encoding) and given.read.text and all(one in PLAIN for one in kinds):
-        return read_text(second.checkpoint, given.read.text, LONGEST)
+        return read_text(second.run.checkpoint, given.read.text, LONGEST)
     raise ValueError("The two read different things, so that no other texts suit both.")
 
 
 def again(shown: Shown, given: Reading) -> Shown:
     """The same model with the same edits on another text."""
     try:
-        trace = run(shown.checkpoint.model, given.read, ["*attn.pattern"], shown.trace.edits, target=given.target)
+        model, edits = shown.run.checkpoint.model, shown.run.trace.edits
+        trace = run(model, given.read, ["*attn.pattern"], edits, target=given.target)
     except (KeyError, IndexError, RuntimeError) as error:
         raise ValueError(f"The edits of {shown.letter} were made for its own text: {error}") from None
-    return replace(shown, reading=given, trace=trace, lanes=lanes(shown.checkpoint, given))
+    context = replace(shown.run, trace=trace, lanes=lanes(shown.run.checkpoint, given))
+    return replace(shown, reading=given, run=context)

@@ -24,11 +24,15 @@ def bind_source(
 
     The function's first parameter is a context: `attributes` gives, for those of its attributes that the body reads,
     the expression that stands for it. Arguments become literals, branches that they decide are taken, and constants of
-    the function's module are written out. Raises TypeError for a body that uses anything else outside the engine.
+    the function's module are written out. An attribute may be a method, whose arguments are left out, and what is
+    `cached` of a context is made anew. Raises TypeError for a body that uses anything else outside the engine.
     """
     tree = _definition(function)
     context = tree.args.args[0].arg
-    binder = _Binder(context, attributes, arguments, inspect.getclosurevars(function).globals)
+    own = inspect.unwrap(function)
+    local = {*own.__code__.co_varnames, *own.__code__.co_cellvars}
+    outside = {name: value for name, value in own.__globals__.items() if name not in local}
+    binder = _Binder(context, attributes, arguments, outside)
     lines: list[str] = []
     for statement in _without_docstring(tree.body):
         for bound in binder.bind(statement):
@@ -94,6 +98,13 @@ class _Binder(ast.NodeTransformer):
                 known = sorted(self.attributes)
                 raise TypeError(f"expected an attribute of the context among {known}, got {node.attr!r}")
             return ast.parse(self.attributes[node.attr], mode="eval").body
+        return self.generic_visit(node)
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        called = node.func
+        if isinstance(called, ast.Attribute) and isinstance(called.value, ast.Name) and called.value.id == self.context:
+            made = node.args[-1] if called.attr == "cached" else called
+            return self.visit(made.body if isinstance(made, ast.Lambda) else made)
         return self.generic_visit(node)
 
     def visit_Name(self, node: ast.Name) -> ast.AST:

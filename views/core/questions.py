@@ -85,6 +85,10 @@ class Context(Protocol):
     def labels(self, axis: str, query: Query) -> Sequence[str] | None:
         """Tokens on an axis of an answer; None where it has none."""
 
+    @property
+    def no_script(self) -> str:
+        """Why there are no lines of Python for what is asked of it; "" where there are."""
+
     def script(self, imports: Imports, lines: Sequence[str]) -> str:
         """A whole script: what the context is made of, then `lines`."""
 
@@ -93,7 +97,7 @@ class BareContext:
     """Base of contexts without axes, tokens and a script of their own."""
 
     attributes: ClassVar[Mapping[str, str]] = {}
-    no_script: ClassVar[str] = UNKNOWN
+    no_script: ClassVar[str] = ""
 
     def choices(self, axis: str, query: Query) -> range | Collection[str]:
         return range(0)
@@ -102,7 +106,7 @@ class BareContext:
         return None
 
     def script(self, imports: Imports, lines: Sequence[str]) -> str:
-        raise ValueError(self.no_script)
+        raise ValueError(UNKNOWN)
 
 
 @dataclass(frozen=True)
@@ -125,6 +129,7 @@ class Question:
 
     name: str
     function: Callable[..., Any]
+    about: type  # of the contexts that can be asked: the annotation of the function's first parameter
     returns: Mapping[str, Axes]
     parameters: Mapping[str, Any]  # name -> annotation
     defaults: Mapping[str, Any]
@@ -204,6 +209,8 @@ class Question:
         arguments = self.bind(context, query)
         if self.make_script is not None:
             return self.make_script(context, row=row, col=col, **arguments)
+        if context.no_script:
+            raise ValueError(context.no_script)
         self.ask(context, query)  # which refuses what a script would fail at
         lines, imports = bind_source(self.function, {**arguments, **self.in_script}, context.attributes)
         names = list(self.returns)
@@ -218,10 +225,19 @@ class Question:
 
 
 class Registry:
-    """Questions and commands by name, about one kind of context."""
+    """Questions and commands by name. One name may be declared once for each kind of context that answers it otherwise;
+    of a context that several fit, the last counts."""
 
     def __init__(self) -> None:
-        self.questions: dict[str, Question] = {}
+        self.declared: list[Question] = []
+
+    @property
+    def questions(self) -> dict[str, Question]:
+        return {one.name: one for one in reversed(self.declared)}
+
+    def of(self, context: Context) -> dict[str, Question]:
+        """What can be asked of a context."""
+        return {one.name: one for one in self.declared if isinstance(context, one.about)}
 
     def question(
         self, name: str, *, returns: Mapping[str, Axes] = types.MappingProxyType({}), **options: Any
@@ -229,15 +245,16 @@ class Registry:
         """Declares a question: `returns` names the arrays of its answer and their axes; `options` are a Question's."""
 
         def declare(function: Callable[..., Any]) -> Callable[..., Any]:
-            if name in self.questions:
-                raise ValueError(f"expected one question named {name!r}, got two; rename one")
             hints = get_type_hints(function, include_extras=True)
-            own = list(inspect.signature(function).parameters.values())[1:]
+            first, *own = inspect.signature(function).parameters.values()
+            about = hints[first.name]
+            if any((one.name, one.about) == (name, about) for one in self.declared):
+                raise ValueError(f"expected one question named {name!r}, got two; rename one")
             defaults = {one.name: one.default for one in own if one.default is not inspect.Parameter.empty}
             parameters = {one.name: hints[one.name] for one in own}
             if reserved := [one for one in parameters if one in RESERVED]:
                 raise ValueError(f"expected parameters other than {RESERVED}, got {reserved[0]!r}; rename it")
-            self.questions[name] = Question(name, function, dict(returns), parameters, defaults, **options)
+            self.declared.append(Question(name, function, about, dict(returns), parameters, defaults, **options))
             return function
 
         return declare
@@ -250,7 +267,7 @@ class Registry:
         """Adds the questions of another registry about the same kind of context."""
         if both := self.questions.keys() & other.questions.keys():
             raise ValueError(f"expected one question named {sorted(both)[0]!r}, got two; rename one")
-        self.questions |= other.questions
+        self.declared += other.declared
 
 
 class Page:
@@ -260,12 +277,13 @@ class Page:
     """
 
     def __init__(self, *parts: tuple[Registry, *tuple[Context, ...]]) -> None:
-        self.home: dict[str, tuple[Question, Sequence[Context]]] = {}
+        self.home: dict[str, list[tuple[Question, Context]]] = {}
         for registry, *contexts in parts:
-            for name, question in registry.questions.items():
-                if name in self.home:
-                    raise ValueError(f"expected one question named {name!r} on a page, got two; rename one")
-                self.home[name] = question, contexts
+            if both := self.home.keys() & registry.questions.keys():
+                raise ValueError(f"expected one question named {sorted(both)[0]!r} on a page, got two; rename one")
+            for context in contexts:
+                for name, question in registry.of(context).items():
+                    self.home.setdefault(name, []).append((question, context))
 
     def with_registry(self, registry: Registry, context: Context) -> Page:
         """This page with further questions, which its exported file leaves out."""
@@ -280,8 +298,7 @@ class Page:
         name = query.get("ask") if isinstance(query, Mapping) else None
         if not isinstance(name, str) or name not in self.home:
             raise ValueError(UNKNOWN)
-        question, contexts = self.home[name]
-        for context in contexts:
+        for question, context in self.home[name]:
             if question.command or query.get("trace") == context.digest:
                 return question, context
         raise ValueError(STALE)
@@ -308,12 +325,12 @@ class Page:
     def carried_queries(self) -> Iterator[dict[str, Any]]:
         """Queries that an exported file answers, whether they were asked or not: the more useful first, and the same of
         every context before the next of any."""
-        for question, contexts in self.home.values():
-            listed = [question.carry(context) for context in contexts] if question.carry else []
+        for name, asked in self.home.items():
+            listed = [question.carry(context) if question.carry else () for question, context in asked]
             for row in zip_longest(*listed):
-                for context, arguments in zip(contexts, row, strict=True):
+                for (_, context), arguments in zip(asked, row, strict=True):
                     if arguments is not None:
-                        yield {"trace": context.digest, "ask": question.name, **arguments}
+                        yield {"trace": context.digest, "ask": name, **arguments}
 
 
 def check(annotation: Any, value: Any, name: str, context: Context, query: Query) -> Any:
@@ -405,7 +422,7 @@ def javascript_types(*registries: Registry) -> str:
     """
     queries: dict[str, dict[str, None]] = {}
     answers: dict[str, dict[str, None]] = {}
-    for question in (one for registry in registries for one in registry.questions.values()):
+    for question in (one for registry in registries for one in registry.declared):
         fields = [
             f"{name}{'?' if name in question.defaults else ''}: {javascript_type(kind)}"
             for name, kind in question.parameters.items()

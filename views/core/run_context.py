@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, ClassVar, Literal, TypeVar
+
+from torch import Tensor
 
 from engine.analysis.averages import by_norm
+from engine.analysis.overview_cache import glances
 from engine.analysis.weights.circuit import locate_pattern
 from engine.checkpoints import Checkpoint
 from engine.model.transformer import Transformer
@@ -17,15 +21,38 @@ from views.core.codegen import Fields, hook_index, import_lines, run_lines
 from views.core.decision import output_names
 from views.core.lanes import Lane, digest
 from views.core.matrix_files import Matrix, matrix_of
-from views.core.questions import Query, Registry
+from views.core.questions import Axes, Query, Registry
 
 RUN = Registry()
+T = TypeVar("T")
 Moved = Literal["length", "share"]  # what a map has in place of weights
 
 
 @dataclass(frozen=True)
-class RunContext:
-    """`before` is the run without the edits, where there is one; `fields` what stands in the page's fields."""
+class HeadOfRun:
+    """Name of one head: of which stack ("" where there is one), which of its attentions, layer and head from 0."""
+
+    side: str
+    focus: str  # "attn" or "cross_attn"
+    layer: int
+    head: int
+
+    @property
+    def hook(self) -> str:
+        return f"{self.side and self.side + '.'}blocks.{self.layer}.{self.focus}.pattern"
+
+    @property
+    def place(self) -> tuple[int, str, bool]:
+        """Layer, stack and whether it is cross-attention: a head's attention as the engine's functions take it."""
+        return self.layer, self.side, self.focus == "cross_attn"
+
+
+@dataclass(frozen=True)
+class Run(ABC):
+    """Run of a model, held whole or in pieces.
+
+    `before` is the run without the edits, where there is one; `fields` what stands in the page's fields.
+    """
 
     model_name: str
     checkpoint: Checkpoint
@@ -34,11 +61,67 @@ class RunContext:
     before: Trace | None = None
     fields: Callable[[], Fields] | None = None
 
-    attributes = {"trace": "trace", "model": "checkpoint.model", "checkpoint": "checkpoint"}
+    whole: ClassVar[bool] = True  # False of a run in pieces, whose trace holds no pattern
+    attributes = {
+        "trace": "trace", "vectors": "trace", "model": "checkpoint.model", "checkpoint": "checkpoint", "whole": "True"
+    }  # fmt: skip
+    no_script = ""
+
+    @abstractmethod
+    def reduce(self, wanted: Mapping[str, Callable[[Tensor], Any]]) -> dict[str, Any]:
+        """What functions make of values, by hook; they must copy what they return of one."""
+
+    def cached(self, what: Hashable, make: Callable[[], T]) -> T:
+        """Value that was made of this run once."""
+        return glances.cached(self, what, make)
+
+    @abstractmethod
+    def vectors(self, layer: int, side: str, focus: str) -> Trace:
+        """A run that holds the queries and keys of an attention."""
+
+    @abstractmethod
+    def logits_at(self, at: slice) -> Trace:
+        """A run that holds the logits of these positions."""
+
+    @abstractmethod
+    def pattern(self, head: HeadOfRun) -> Tensor:
+        """Weights of one head, pos key."""
+
+    @abstractmethod
+    def matrix(self, hook: str, head: int | None, moved: Moved | None) -> Matrix:
+        """Values of a hook, axes named; `moved` gives, in place of a head's weights, the length of what they move."""
+
+    def matrix_script(self, hook: str, head: int | None, moved: Moved | None, row: int, col: int) -> str:
+        """A script that binds `values` to the matrix and prints one element; of a long text it keeps nothing else."""
+        index, axes = self.index_of(hook, head)
+        imports: Imports = {}
+        only: tuple[str, ...] = (hook,)
+        if moved is not None and head is not None:
+            layer, side, crosses = locate_pattern(self.trace, hook)
+            only = (hook, hook.replace("pattern", "v"))
+            imports["engine.analysis.averages"] = {"by_norm"}
+            more = f"{', side=' + repr(side) if side else ''}{', crosses=True' if crosses else ''}"
+            more += ", share=True" if moved == "share" else ""
+            value = f"by_norm(checkpoint.model, trace, {layer}{more})[{head}]"
+        else:
+            flat = ".flatten(-2)" if head is None and "head" in axes else ""
+            value = f'trace["{hook}"]{f"[{index}]" if index else ""}{flat}'
+        element = f"values[{row}, {col}]" if len(axes) > 1 else f"values[{col}]"
+        lines = [f"values = {value}  # {' '.join(axes)}", f"print({element}.item())"]
+        return self.script(imports, lines, None if self.whole else only)
+
+    def index_of(self, hook: str, head: int | None) -> tuple[str, Axes]:
+        """As `hook_index`."""
+        return hook_index(self.trace, hook, head)
 
     @property
     def digest(self) -> str:
         return digest(self.model_name, self.trace)
+
+    @property
+    def key(self) -> Hashable:
+        """What this run is cached by."""
+        return id(self.trace.hooks), self.digest
 
     @property
     def model(self) -> Transformer:
@@ -51,6 +134,11 @@ class RunContext:
         """The stack of the queries and the stack of the keys."""
         own = self.lane(str(query.get("side", self.lanes[-1].side)))
         return own, self.lanes[0] if query.get("focus") == "cross_attn" else own
+
+    def size(self, head: HeadOfRun) -> tuple[int, int]:
+        """Rows and keys of a head's pattern."""
+        own, source = self.lanes_of({"side": head.side, "focus": head.focus})
+        return len(own.pieces), len(source.pieces)
 
     def encoding(self, side: str) -> Encoding | None:
         """Pieces at the positions of a stack, as far as it reads text."""
@@ -120,8 +208,24 @@ class RunContext:
             own[module] = own.get(module, set()) | names
         return "\n".join([*import_lines(own), "", *opening, "", *lines]) + "\n"
 
+
+@dataclass(frozen=True)
+class RunContext(Run):
+    """A run whose trace holds every value."""
+
+    def reduce(self, wanted: Mapping[str, Callable[[Tensor], Any]]) -> dict[str, Any]:
+        return {hook: function(self.trace[hook]) for hook, function in wanted.items()}
+
+    def vectors(self, layer: int, side: str, focus: str) -> Trace:
+        return self.trace
+
+    def logits_at(self, at: slice) -> Trace:
+        return self.trace
+
+    def pattern(self, head: HeadOfRun) -> Tensor:
+        return self.trace[head.hook][0, head.head]
+
     def matrix(self, hook: str, head: int | None, moved: Moved | None) -> Matrix:
-        """Values of a hook, axes named; `moved` gives, in place of a head's weights, the length of what they move."""
         found = matrix_of(self.trace, self.lanes, self.model_name, hook, head)
         if moved is None or head is None:
             return found
@@ -129,38 +233,22 @@ class RunContext:
         values = values.detach().cpu().float()
         return Matrix(moved_name(hook, moved), found.model, values.numpy(), found.dims, found.tokens)
 
-    def matrix_script(self, hook: str, head: int | None, moved: Moved | None, row: int, col: int) -> str:
-        """A script that binds `values` to the matrix and prints one element."""
-        index, axes = hook_index(self.trace, hook, head)
-        imports: Imports = {}
-        if moved is not None and head is not None:
-            layer, side, crosses = locate_pattern(self.trace, hook)
-            imports["engine.analysis.averages"] = {"by_norm"}
-            more = f"{', side=' + repr(side) if side else ''}{', crosses=True' if crosses else ''}"
-            more += ", share=True" if moved == "share" else ""
-            value = f"by_norm(checkpoint.model, trace, {layer}{more})[{head}]"
-        else:
-            flat = ".flatten(-2)" if head is None and "head" in axes else ""
-            value = f'trace["{hook}"]{f"[{index}]" if index else ""}{flat}'
-        element = f"values[{row}, {col}]" if len(axes) > 1 else f"values[{col}]"
-        return self.script(imports, [f"values = {value}  # {' '.join(axes)}", f"print({element}.item())"])
-
 
 def moved_name(hook: str, moved: Moved | None) -> str:
     """Name of a matrix of weights, or of what they move."""
     return hook if moved is None else f"{hook} times v W_O.{moved}"
 
 
-def matrix_table(run: RunContext, hook: str, head: int | None, moved: Moved | None) -> Matrix:
+def matrix_table(run: Run, hook: str, head: int | None, moved: Moved | None) -> Matrix:
     return run.matrix(hook, head, moved)
 
 
-def matrix_script(run: RunContext, hook: str, head: int | None, moved: Moved | None, row: int, col: int) -> str:
+def matrix_script(run: Run, hook: str, head: int | None, moved: Moved | None, row: int, col: int) -> str:
     return run.matrix_script(hook, head, moved, row, col)
 
 
 @RUN.question("matrix", make_table=matrix_table, make_script=matrix_script)
 def ask_matrix(
-    run: RunContext, hook: str, head: int | None = None, moved: Moved | None = None
+    run: Run, hook: str, head: int | None = None, moved: Moved | None = None
 ) -> None:
     """Declares the matrix that is shown: to download and as Python; the browser has its numbers already."""

@@ -132,6 +132,8 @@ class Writing:
     live: Live = field(default_factory=Live)
     measured: Measured = field(default_factory=Measured)
 
+    no_script = ""
+
     @property
     def digest(self) -> str:
         content = (self.name, self.prompt.ids, self.prompt.source)

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from engine.analysis.logit_lens import Depth, Lens, candidate_depth, logit_lens
-from engine.runtime import library
 from views.core.questions import Registry, Row, Vocab
 from views.core.run_context import RunContext
 from views.core.table_files import Table
@@ -31,14 +30,8 @@ def lens_table(run: RunContext) -> Table:
 
 
 def cached_lens(run: RunContext) -> Lens:
-    """Both charts draw it, and each run of the page again. The hooks are kept with it: no other model has their id."""
-    shelf, hooks = library.traces.shelf, run.trace.hooks
-    key = (id(hooks), run.digest, "logit lens")
-    found: tuple[Lens, object] | None = shelf.find(key)
-    if found is None:
-        lens = ask_lens(run)
-        found = shelf.keep(key, (lens, hooks), sum(part.nbytes for part in vars(lens).values()))
-    return found[0]
+    """Both charts draw it, and each run of the page again."""
+    return run.cached("lens", lambda: ask_lens(run))
 
 
 @LENS.question("lens", make_table=lens_table)

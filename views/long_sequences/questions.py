@@ -31,6 +31,7 @@ class PatternContext:
     pieces: Sequence[str]
 
     attributes = {"model_name": "model", "setup": "setup", "positions": "positions"}
+    no_script = ""
 
     @property
     def digest(self) -> str:

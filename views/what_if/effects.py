@@ -3,54 +3,58 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from engine.analysis.effects import Shift, pattern_change, shift, shift_at, stream_distance
+from engine.analysis.effects import Shift, layer_pattern_change, pattern_change, shift, shift_at, stream_distance
 from engine.checkpoints import Checkpoint
 from engine.inputs.readers import Reading, kind
 from engine.runtime.trace import Trace
 from engine.tokenizers.encoding import Encoding
+from views.attention.attention import kinds_of
+from views.attention.long import LongContext
 from views.core.decision import Decision, decision_of
-from views.core.lanes import Lane, candidate_names, digest
+from views.core.lanes import Lane, candidate_names
 from views.core.payload import pack
+from views.core.run_context import HeadOfRun, Run
 from views.what_if.continuation import writes
 
 LISTED = 8  # candidates, by the greater of their two probabilities
+OFFERED = 12  # keys of a row of a run in pieces, before and after
 AT_ONCE = 1_000_000  # logits whose change is sent with the picture; beyond, that of one position
 
 
-def effects(
-    before: Trace,
-    after: Trace,
-    lanes: Sequence[Lane],
-    checkpoint: Checkpoint,
-    reading: Reading,
-    *,
-    name: str,
-    hidden: bool = False,
-) -> bytes:
-    """The payload. `hidden`: a guess is to come before anything is shown."""
-    decision = decision_of(checkpoint, reading)
-    arrays = {**in_attention(before, after, lanes), **in_stream(before, after, lanes)}
+def effects(before: Run, after: Run, reading: Reading, *, hidden: bool = False) -> bytes:
+    """The payload, of runs in pieces without their patterns, which are asked for. `hidden`: a guess is to come before
+    anything is shown."""
+    checkpoint, lanes, whole = after.checkpoint, after.lanes, after.whole
+    decision, writing = decision_of(checkpoint, reading), writes(checkpoint)
+    arrays = in_attention(before.trace, after.trace, lanes) if whole else {}
+    arrays |= in_stream(before.trace, after.trace, lanes)
     header: dict[str, Any] = {
-        "trace": digest(name, after),
+        "trace": after.digest,
         "hidden": hidden,
-        "took": {"start": after.start, "layers": sum(lane.config.layers for lane in lanes), "seconds": after.seconds},
+        "took": {
+            "start": after.trace.start,
+            "layers": sum(lane.config.layers for lane in lanes),
+            "seconds": after.trace.seconds,
+        },
         "lanes": [lane_header(lane) for lane in lanes],
         "head": None,
         "guess": None,
-        "writes": writes(checkpoint),
+        "writes": writing if whole or writing == "never" else "asked",
+        **({} if whole else {"later": list(attentions(lanes))}),
     }
     if decision is not None:
-        changed, row = shown_shifts(before, after, decision, checkpoint, reading)
+        changed, row = shown_shifts(before, after, decision, reading)
         arrays |= changed
         listed = candidate_names(changed["shift.id"], decision.names, extra=())
         header["head"] = {"reads": decision.reads, "link": decision.link, "names": listed, "row": row}
-    asked = question(arrays, before, after)
+    asked = question(before, after, arrays) if hidden or whole else None
     if asked is not None:
         header["guess"], rows = asked
         arrays |= rows
@@ -65,14 +69,26 @@ def lane_header(lane: Lane) -> dict[str, Any]:
     return {"side": lane.side, "pieces": list(lane.pieces), "grid": lane.grid, **sizes}
 
 
-def focuses(lane: Lane) -> list[str]:
-    return ["attn", *(["cross_attn"] if lane.config.encoder is not None else [])]
+def attentions(lanes: Sequence[Lane]) -> dict[str, tuple[str, str]]:
+    """Stack and kind of every attention, by name."""
+    return {f"{lane.prefix}{kind}": (lane.side, kind) for lane in lanes for kind in kinds_of(lane)}
 
 
 def in_attention(before: Trace, after: Trace, lanes: Sequence[Lane]) -> dict[str, Tensor]:
     """pattern.{stack}{attention}: layer head, how much of a row's weight went elsewhere."""
-    names = [f"{lane.prefix}{focus}" for lane in lanes for focus in focuses(lane)]
-    return {f"pattern.{name}": pattern_change(before, after, f"{name}.pattern").float() for name in names}
+    changes = {name: pattern_change(before, after, f"{name}.pattern") for name in attentions(lanes)}
+    return {f"pattern.{name}": change.float() for name, change in changes.items()}
+
+
+def moved_heads(before: Run, after: Run, name: str, layer: int) -> Tensor:
+    """Of one layer of an attention what `in_attention` says, head."""
+    places = attentions(after.lanes)
+    if name not in places or layer not in after.choices("layer", {"side": places[name][0]}):
+        raise ValueError("The picture asked for something this page does not know; reload the page.")
+    if not isinstance(after, LongContext):
+        return pattern_change(before.trace, after.trace, f"{name}.pattern")[layer].float()
+    made, hook = after.made, HeadOfRun(*places[name], layer, 0).hook
+    return layer_pattern_change(made.model, made.read, hook, before.trace, after.trace, target=made.target).float()
 
 
 def in_stream(before: Trace, after: Trace, lanes: Sequence[Lane]) -> dict[str, Tensor]:
@@ -85,16 +101,14 @@ def in_stream(before: Trace, after: Trace, lanes: Sequence[Lane]) -> dict[str, T
     return arrays
 
 
-def shown_shifts(
-    before: Trace, after: Trace, decision: Decision, checkpoint: Checkpoint, reading: Reading
-) -> tuple[dict[str, Tensor], int]:
+def shown_shifts(before: Run, after: Run, decision: Decision, reading: Reading) -> tuple[dict[str, Tensor], int]:
     """The changes of the distributions, of as many positions as are cheap to send, and the one to look at first."""
-    logits = before["logits"][0]
     if decision.reads in ("class", "answer"):
-        return shifts(before, after, [0, 1] if decision.reads == "answer" else [0], decision), 0
-    first = position_of_question(checkpoint, reading)
-    rows = range(len(logits)) if logits.numel() <= AT_ONCE else [len(logits) - 1 if first is None else first]
-    arrays = shifts(before, after, list(rows), decision)
+        return shift_rows(before, after, decision, [0, 1] if decision.reads == "answer" else [0]), 0
+    first, count = position_of_question(after.checkpoint, reading), len(after.lanes[-1].pieces)
+    every = after.whole and count * after.model.config.outputs <= AT_ONCE
+    rows = range(count) if every else [count - 1 if first is None else first]
+    arrays = shift_rows(before, after, decision, rows)
     if first is None:
         first = rows[int(arrays["shift.kl"].nan_to_num(-1.0).argmax())]
     return arrays, first
@@ -113,6 +127,12 @@ def position_of_question(checkpoint: Checkpoint, reading: Reading) -> int | None
     if kind(checkpoint) == "pixels":
         return min(reading.given, len(read) - 1)
     return read.ids.index(mark) if mark is not None and mark in read.ids else None
+
+
+def shift_rows(before: Run, after: Run, decision: Decision, rows: Sequence[int]) -> dict[str, Tensor]:
+    """`shifts` at these positions, which are not all computed."""
+    at = slice(None) if decision.reads in ("class", "answer") else slice(rows[0], rows[-1] + 1)
+    return shifts(before.logits_at(at), after.logits_at(at), rows, decision)
 
 
 def shifts(before: Trace, after: Trace, rows: Sequence[int], decision: Decision) -> dict[str, Tensor]:
@@ -138,24 +158,37 @@ def shift_of(before: Trace, after: Trace, row: int, decision: Decision) -> Shift
 
 
 def question(
-    arrays: dict[str, Tensor], before: Trace, after: Trace
+    before: Run, after: Run, arrays: Mapping[str, Tensor]
 ) -> tuple[dict[str, Any], dict[str, Tensor]] | None:
     """The row of attention that changed most, to be guessed at; None where no pattern changed.
 
-    What may be guessed is what the row may see in the changed run, and what it looks at beside that.
+    Of runs in pieces it is one of the head that is on screen, or of that number in the last block. What may be guessed
+    is what the row may see in the changed run, and what it looks at beside that; of a run in pieces what it looks at
+    most, before or after.
     """
-    best = max((name for name in arrays if name.startswith("pattern.")), key=lambda name: float(arrays[name].max()))
-    if not float(arrays[best].max()) > 0:
-        return None
-    layer, which = divmod(int(arrays[best].argmax()), arrays[best].shape[1])
-    name = best.removeprefix("pattern.")
-    side, _, focus = name.rpartition(".")
-    block = f"{side + '.' if side else ''}blocks.{layer}.{focus}"
-    old, new = before[f"{block}.pattern"][0, which], after[f"{block}.pattern"][0, which]
-    row, rows = most_changed(old, new)
-    offered = (after[f"{block}.mask"][0, which, row].bool() | (new[row] != 0)).nonzero().flatten().tolist()
-    place = {"side": side, "focus": focus, "layer": layer, "head": which, "row": row}
-    return {**place, "offered": offered}, rows
+    for head in guessable(after, arrays):
+        old, new = before.pattern(head), after.pattern(head)
+        if torch.equal(old, new):
+            continue
+        row, rows = most_changed(old, new)
+        if after.whole:
+            mask = after.trace[head.hook.replace("pattern", "mask")][0, head.head, row].bool()
+            offered = (mask | (new[row] != 0)).nonzero().flatten().tolist()
+        else:
+            few = min(OFFERED, old.shape[-1])
+            offered = sorted({int(key) for weights in rows.values() for key in weights.topk(few).indices})
+        return {**asdict(head), "row": row, "offered": offered}, rows
+    return None
+
+
+def guessable(after: Run, arrays: Mapping[str, Tensor]) -> list[HeadOfRun]:
+    """Heads of which a row is guessed at, the first of which changed."""
+    if isinstance(after, LongContext):
+        return [after.shown, replace(after.shown, layer=after.lanes[-1].config.layers - 1)]
+    places = attentions(after.lanes)
+    name = max(places, key=lambda name: float(arrays[f"pattern.{name}"].max()))
+    changed = arrays[f"pattern.{name}"]
+    return [HeadOfRun(*places[name], *divmod(int(changed.argmax()), changed.shape[1]))]
 
 
 def most_changed(old: Tensor, new: Tensor) -> tuple[int, dict[str, Tensor]]:
@@ -164,12 +197,13 @@ def most_changed(old: Tensor, new: Tensor) -> tuple[int, dict[str, Tensor]]:
     return row, {"guess.before": old[row].float(), "guess.after": new[row].float()}
 
 
-def shift_payload(before: Trace, after: Trace, decision: Decision | None, row: int) -> bytes:
+def shift_payload(before: Run, after: Run, decision: Decision | None, row: int) -> bytes:
     """The change at one more position. Raises ValueError where the model has no head, or no such position."""
     if decision is None:
         raise ValueError("this model has no head, so nothing is predicted.")
-    positions = 2 if decision.reads == "answer" else 1 if decision.reads == "class" else len(before["logits"][0])
+    once = {"answer": 2, "class": 1}
+    positions = once.get(decision.reads, len(after.lanes[-1].pieces))
     if not 0 <= row < positions:
         raise ValueError(f"a position must be in 0..{positions - 1}, got {row}.")
-    changed = shifts(before, after, [row], decision)
+    changed = shift_rows(before, after, decision, [row])
     return pack({"names": candidate_names(changed["shift.id"], decision.names, extra=())}, changed)

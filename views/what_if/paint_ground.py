@@ -2,57 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from dataclasses import asdict
 
 import numpy as np
 import torch
-from torch import Tensor
 
-from engine.analysis.summarised_run import rerun_reduced
-from engine.runtime.trace import Trace
-from views.attention.long import HeadOfRun, LongContext
 from views.core.payload import pack
+from views.core.run_context import HeadOfRun, Run
 
 NO_HEAD = "This run has no such head; choose another block or head."
 MOST_ROWS = 128  # of a long text at once
 
 
-def painted_on(trace: Trace, side: str, focus: str, layer: int, head: int) -> bytes:
+def painted_on(run: Run, head: HeadOfRun, rows: tuple[int, int] | None = None) -> bytes:
     """Reads of one head, query key, who may see whom, and the weights. Raises ValueError for a head the run does not
-    have."""
-    place = f"{side + '.' if side else ''}blocks.{layer}.{focus}"
-    if f"{place}.mask" not in trace or not 0 <= head < trace[f"{place}.mask"].shape[1]:
+    have.
+
+    Of a run in pieces the mask comes as bits, row by row, the lowest first; or for `rows` (first, end) their weights.
+    """
+    place = asdict(head)
+    if any(at not in run.choices(axis, place) for axis, at in place.items()):
         raise ValueError(NO_HEAD)
-    mask, pattern = (trace[f"{place}.{part}"][0, head] for part in ("mask", "pattern"))
-    return pack({}, {"mask": mask.to(torch.bool), "pattern": pattern.float()})
-
-
-def painted_on_long(long: LongContext, query: Mapping[str, Any]) -> bytes:
-    """The mask as bits, row by row, the lowest first; or where the query names `rows` (first, end) their weights."""
-    head = head_asked(long, query)
-    match query:
-        case {"rows": [int(first), int(end)]}:
-            pattern = long.pattern(head)
-            if not 0 <= first < end <= min(len(pattern), first + MOST_ROWS):
-                raise ValueError(f"Expected rows from 0 to {len(pattern)}, at most {MOST_ROWS}; ask for fewer.")
-            return pack({}, {"pattern": pattern[first:end].float()})
-    mask = mask_of(long, head)
-    bits = np.packbits(mask.numpy(), bitorder="little")
-    return pack({"shape": list(mask.shape)}, {"bits": bits})
-
-
-def head_asked(long: LongContext, query: Mapping[str, Any]) -> HeadOfRun:
-    match query:
-        case {"painted": "attn" | "cross_attn" as focus, "side": str(side), "layer": int(layer), "head": int(head)}:
-            found = HeadOfRun(side, focus, layer, head)
-            if found.hook in long.overviews and 0 <= head < len(long.overviews[found.hook]):
-                return found
-    raise ValueError(NO_HEAD)
-
-
-def mask_of(long: LongContext, head: HeadOfRun) -> Tensor:
-    """Tells who may see whom, pos key."""
-    made, hook = long.made, f"{head.hook.removesuffix('pattern')}mask"
-    wanted = {hook: lambda mask: mask[0, head.head].clone()}
-    return rerun_reduced(made.model, made.read, wanted, long.trace, made.edits, target=made.target)[hook]
+    if rows is not None and not run.whole:
+        pattern, (first, end) = run.pattern(head), rows
+        if not 0 <= first < end <= min(len(pattern), first + MOST_ROWS):
+            raise ValueError(f"Expected rows from 0 to {len(pattern)}, at most {MOST_ROWS}; ask for fewer.")
+        return pack({}, {"pattern": pattern[first:end].float()})
+    hook = head.hook.replace("pattern", "mask")
+    mask = run.reduce({hook: lambda mask: mask[0, head.head].clone()})[hook]
+    if run.whole:
+        return pack({}, {"mask": mask.to(torch.bool), "pattern": run.pattern(head).float()})
+    return pack({"shape": list(mask.shape)}, {"bits": np.packbits(mask.numpy(), bitorder="little")})

@@ -71,7 +71,7 @@ def by_head(model: Transformer, name: str) -> Tensor:
 def locate_pattern(trace: Trace, hook: str) -> tuple[int, str, bool]:
     """Layer, side and whether it crosses, of the hook of a pattern. Raises ValueError for any other hook."""
     found = PATTERN.fullmatch(hook)
-    if found is None or hook not in trace:
+    if found is None or hook not in trace.hooks:
         raise ValueError(f"this run has no pattern {hook[:100]!r} whose weights could be multiplied by what they move.")
     return int(found[2]), found[1] or "", found[3] == "cross_attn"
 

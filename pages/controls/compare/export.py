@@ -9,13 +9,12 @@ from itertools import chain
 import streamlit as st
 
 from engine.inputs.readers import kind
-from pages.controls.attention.long_text import ROOM
 from pages.controls.compare.defaults import PICTURE, RUN, key
 from pages.controls.compare.picture import picture_value
 from pages.controls.compare.run import LIMIT, Side
 from pages.controls.compare.runs import in_address
 from pages.controls.model_input.model_input import FIELDS
-from pages.controls.share.export import MOST_BYTES, Export
+from pages.controls.share.export import MOST_BYTES, ROOM, Export
 from pages.controls.share.run_export import fields_said
 from views.compare.pair import Compared
 from views.compare.questions import Comparison, carry
@@ -39,7 +38,7 @@ def comparison_export(sides: Sequence[Side], comparison: Comparison) -> Export:
         [*chain.from_iterable(controls(side) for side in sides), TOGETHER],
         {name: {"ask": "comparison", "matrix": name} for name in names(comparison.pairs)},
         "the matrix that is looked at, its axes named",
-        carry=lambda of, row: carry(comparison, of), room=MOST_BYTES if sides[0].long is None else ROOM,
+        carry=lambda of, row: carry(comparison, of), room=MOST_BYTES if sides[0].run.whole else ROOM,
     )  # fmt: skip
 
 

@@ -16,15 +16,15 @@ from engine.edits.experiment import Experiment
 from engine.inputs.readers import Reading
 from engine.runtime import library
 from engine.runtime.limits import LONG_TOKENS, MAX_TOKENS
-from engine.runtime.trace import Trace
 from engine.training.snapshots import snapshot, snapshots
 from pages.controls.compare.defaults import RUN, key
 from pages.controls.compare.picture import picture_value
 from pages.controls.model_input.model_input import reading
 from pages.controls.what_if.experiment import MISFITS, sentence
 from pages.controls.what_if.experiment_link import from_link
-from views.attention.long import LongContext, long_context
+from views.attention.long import long_context
 from views.core.lanes import Lane, is_long, lanes
+from views.core.run_context import Run, RunContext
 
 LIMIT = max(LONG_TOKENS, MAX_TOKENS)  # tokens of a text
 
@@ -45,12 +45,9 @@ class Said:
 
 @dataclass(frozen=True)
 class Side(Said):
-    """`trace` is the run with the edits that fit, `before` the one without any; `problem` says as well which edits were
-    left out. Of a text too long to be drawn whole `trace` holds no pattern, and `long` has them."""
+    """`run` is that with the edits that fit; `problem` says as well which were left out."""
 
-    trace: Trace
-    before: Trace | None
-    long: LongContext | None = None
+    run: Run
 
     @property
     def limit(self) -> int:
@@ -92,12 +89,12 @@ def read_side(letter: str) -> Said | None:
 def run(sides: Sequence[Said], tell: Callable[[str], Any]) -> list[Side]:
     """All in the same way, so that they can be set side by side: in parts as soon as one text is too long. That takes
     its time, in which `tell` is given a sentence on each."""
-    if not any(is_long(side.lanes) for side in sides):
-        return [run_whole(side) for side in sides]
+    whole = not any(is_long(side.lanes) for side in sides)
     found = list[Side]()
     for number, side in enumerate(sides, 1):
-        tell(f"Running {side.letter}, {number} of {len(sides)}: {effort(side)}.")
-        found.append(in_parts(side))
+        if not whole:
+            tell(f"Running {side.letter}, {number} of {len(sides)}: {effort(side)}.")
+        found.append(run_side(side, run_whole if whole else run_in_pieces))
     return found
 
 
@@ -107,44 +104,35 @@ def effort(said: Said) -> str:
     return f"{said.title} reads {tokens:,} tokens in {layers} layers of {config.attention.heads} heads"
 
 
-def run_whole(said: Said) -> Side:
-    read, name = said.reading.read, said.name
-    before = trace = library.traces.trace(name, read, (), said.reading.target)
-    fits, refused = list[Edit](), list[str]()
-    for edit in said.edits:
-        try:
-            trace = library.traces.trace(name, read, [*fits, edit], said.reading.target)
-            fits.append(edit)
-        except MISFITS as error:
-            refused.append(misfit(error))
-    return Side(**vars(with_problems(said, refused)), trace=trace, before=before)
-
-
-def in_parts(said: Said) -> Side:
-    """Runs with all edits at once: each further run takes its time."""
+def run_side(said: Said, make: Callable[[Said, Sequence[Edit]], Run]) -> Side:
+    """Runs with all edits at once, since each further run takes its time."""
     fits, refused = list[Edit](), list[str]()
     try:
-        long = glance(said, said.edits)
+        found = make(said, said.edits)
     except MISFITS:  # one after the other, to know which
-        long = glance(said, ())
+        found = make(said, ())
         for edit in said.edits:
             try:
-                long = glance(said, [*fits, edit])
+                found = make(said, [*fits, edit])
                 fits.append(edit)
             except MISFITS as error:
                 refused.append(misfit(error))
-    return Side(**vars(with_problems(said, refused)), trace=long.trace, before=None, long=long)
+    problem = " ".join(filter(None, [said.problem, *refused]))
+    return Side(**vars(replace(said, problem=problem)), run=found)
 
 
-def glance(said: Said, edits: Sequence[Edit]) -> LongContext:
+def run_whole(said: Said, edits: Sequence[Edit]) -> Run:
+    name, read, target = said.name, said.reading.read, said.reading.target
+    before = library.traces.trace(name, read, (), target)
+    trace = library.traces.trace(name, read, edits, target)
+    return RunContext(name, said.checkpoint, trace, said.lanes, before)
+
+
+def run_in_pieces(said: Said, edits: Sequence[Edit]) -> Run:
     """Runs from the run without edits, where that is kept."""
     model, read, target = said.checkpoint.model, said.reading.read, said.reading.target
     made, plain = LongRun(model, read, tuple(edits), target), LongRun(model, read, (), target)
     return long_context(said.name, said.checkpoint, said.lanes, made, {}, plain if edits else None)
-
-
-def with_problems(said: Said, refused: Sequence[str]) -> Said:
-    return replace(said, problem=" ".join(filter(None, [said.problem, *refused])))
 
 
 def misfit(error: Exception) -> str:

@@ -24,6 +24,7 @@ EXPORT = Registry()
 UNLINKED = "The text is too long for a link; paste it into Loupe to see this there."
 MOST_ANSWERS = 1000  # of what a view asks, in one file
 MOST_BYTES = 3_000_000  # of those answers, as they stand in the file
+ROOM = 3_600_000  # the same, of a file that holds little else
 LEAST = 300  # bytes of one of them
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from engine.checkpoints import Checkpoint
@@ -11,14 +11,13 @@ from pages.controls.model_input.model_input import FIELDS, Subject, field_value,
 from pages.controls.share.export import Export
 from pages.controls.share.links import NAMED, address_of
 from views.core.codegen import Fields
-from views.core.lanes import Lane
-from views.core.run_context import RunContext
+from views.core.run_context import Run
 from views.what_if.edit_words import Terms, in_words
 from views.what_if.experiment import spell
 
 
 def run_export(
-    title: str, view: str, subject: Subject, run: RunContext, controls: tuple[str, ...] = (), **options: Any
+    title: str, view: str, subject: Subject, run: Run, controls: tuple[str, ...] = (), **options: Any
 ) -> Export:
     """`controls` are keys of what stands above the picture; `options` are an Export's."""
     fields = FIELDS[kind(subject.checkpoint)]
@@ -30,18 +29,13 @@ def run_export(
     return Export(title, view, run, read, link, shown, model=subject.name, edits=edits, **options)
 
 
-def edits_in_words(subject: Subject, run: RunContext) -> str:
+def edits_in_words(subject: Subject, run: Run) -> str:
     """Says what the run was changed by; "" where by nothing."""
     terms = Terms(run.lanes, subject.checkpoint.model.hook_names, lambda ids: spell(subject.checkpoint, ids))
     made = run.trace.edits
     said = [in_words(edit, terms) for edit in made[:NAMED]]
     said += [f"{len(made) - NAMED} more"] if len(made) > NAMED else []
     return f"edited: {'; '.join(said)}" if said else ""
-
-
-def run_context(subject: Subject, trace: Any, lanes: Sequence[Lane], before: Any = None) -> RunContext:
-    """The run of a page as its questions see it."""
-    return RunContext(subject.name, subject.checkpoint, trace, lanes, before, lambda: fields_of(subject))
 
 
 def fields_of(subject: Subject) -> Fields:

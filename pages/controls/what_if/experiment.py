@@ -5,33 +5,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
 
 import streamlit as st
 
+from engine.analysis.overview_cache import LongRun
 from engine.edits import ApplyAdapter, Edit
 from engine.edits.experiment import Experiment
 from engine.inputs.readers import kind
 from engine.runtime import library
 from engine.runtime.trace import Trace
+from engine.tokenizers.encoding import Encoding
 from pages.controls.model_input.browser_history import went_back
 from pages.controls.model_input.model_input import Subject, look, reading
+from pages.controls.share.run_export import fields_of
 from pages.controls.what_if.adapters import known_adapters
 from pages.controls.what_if.edit_form import Draft, Form
 from pages.controls.what_if.edit_kinds import KINDS, Kind, kind_of, place_of
 from pages.controls.what_if.experiment_link import clip, from_link, linkable, to_link, unlinkable_sentence
+from views.attention.long import LongContext, long_context
 from views.checkpoint.checkpoint import escape_markdown
 from views.core.component import view
-from views.core.decision import decision_of
-from views.core.lanes import Lane, digest, lanes
+from views.core.lanes import lanes
 from views.core.payload import pack
+from views.core.run_context import Run, RunContext
 from views.what_if.continuation import continuations
 from views.what_if.edit_sources import to_form
-from views.what_if.effects import effects, shift_payload
+from views.what_if.effects import effects
 from views.what_if.experiment import Editable, editable, from_form, panel
-from views.what_if.paint_ground import painted_on
 from views.what_if.questions import EditsContext
 
 PANEL, EFFECTS = "what if", "what if effects"  # keys of the two views
@@ -51,50 +55,8 @@ UNDRAWN = (
     "give more pixels, and it draws on behind those."
 )
 
-T = TypeVar("T")
-
 experiment_panel = view("what_if/experiment", events=("change",))
 effects_view = view("what_if/effects", events=("reveal",))
-
-
-@dataclass(frozen=True)
-class WhatIf(EditsContext):
-    """`trace` is the run to draw: that with the edits, or that `before` them while they are still guessed at."""
-
-    subject: Subject
-    trace: Trace
-    before: Trace
-    after: Trace
-    controls: Sequence[Edit] = ()
-
-    @property
-    def digest(self) -> str:
-        return digest(self.subject.name, self.after)
-
-    @property
-    def model_name(self) -> str:
-        return self.subject.name
-
-    def shift(self, row: int) -> bytes:
-        return shift_payload(self.before, self.after, decision_of(self.subject.checkpoint, self.subject.reading), row)
-
-    def heads_moved(self, attention: str, layer: int) -> bytes:
-        raise ValueError("The heads of this run came with the page; reload it.")
-
-    def continuation(self) -> bytes:
-        return write_on(self.subject, self.before.edits, self.after.edits)
-
-    def ground(
-        self, side: str, focus: str, layer: int, head: int, without: int | None, rows: tuple[int, int] | None
-    ) -> bytes:
-        return painted_on(self.without(without), side, focus, layer, head)
-
-    def without(self, number: int | None) -> Trace:
-        """The run that an edit is painted on: without that edit, where it is one of those that are made already."""
-        made = current()
-        if number is None or not 0 <= number < len(made.entries):
-            return self.after
-        return run_edits(self.subject, self.controls, made.switch(number, False), self.before)[0]
 
 
 def write_on(subject: Subject, before: Sequence[Edit], after: Sequence[Edit]) -> bytes:
@@ -107,18 +69,55 @@ def write_on(subject: Subject, before: Sequence[Edit], after: Sequence[Edit]) ->
         raise ValueError(made_itself if read.written else f"Nothing can be written: {sentence(error)}") from None
 
 
-def what_if(subject: Subject, controls: Sequence[Edit] = ()) -> WhatIf:
-    """`controls` are the edits that the page's own controls make: both runs that are compared have them."""
-    made, read = current(), subject.reading
+def what_if(subject: Subject, controls: Sequence[Edit] = (), whole: bool = True) -> tuple[Run, EditsContext]:
+    """Runs the text, `whole` or in pieces, and draws what edits did. `controls` are the edits that the page's own
+    controls make: both runs that are compared have them.
+
+    Returns the run to draw: with the edits, or that before them while they are still guessed at; and both.
+    """
+    made = current()
     adapters = known_adapters(subject.name, subject.checkpoint, made)
-    before = library.traces.trace(subject.name, read.read, controls, read.target)
+    before = run(subject, controls, whole)
     after, unfit = run_edits(subject, controls, made, before)
-    stacks = lanes(subject.checkpoint, read)
-    name = digest(subject.name, after)
-    hidden = after is not before and guessed_at(name)
-    model = editable(subject.checkpoint, before, stacks, shown_picture(), adapters)
-    show(made, model, unfit, compare(subject, before, after, stacks, hidden), name)
-    return WhatIf(subject, before if hidden else after, before, after, controls)
+    changed = after is not before
+    hidden = changed and guessed_at(after.digest)
+    compared = effects(before, after, subject.reading, hidden=hidden) if changed else pack({"trace": None}, {})
+    named = before.trace if whole else run_beginning(subject)
+    model = editable(subject.checkpoint, named, before.lanes, shown_picture(), adapters)
+    show(made, model, unfit, compared, after.digest)
+    return before if hidden else after, edits_context(subject, before, after, controls)
+
+
+def edits_context(subject: Subject, before: Run, after: Run, controls: Sequence[Edit] = ()) -> EditsContext:
+    def without(number: int | None) -> Run:
+        made = current()
+        if number is None or not 0 <= number < len(made.entries):
+            return after
+        return run_edits(subject, controls, made.switch(number, False), before)[0]
+
+    write = partial(write_on, subject, before.trace.edits, after.trace.edits)
+    return EditsContext(before, after, subject.reading, without, write)
+
+
+def run(subject: Subject, edits: Sequence[Edit], whole: bool = True, base: Run | None = None) -> Run:
+    """Runs the model; from a `base`, only what the difference in edits can change is computed again."""
+    name, checkpoint, read = subject.name, subject.checkpoint, subject.reading
+    stacks, fields = lanes(checkpoint, read), partial(fields_of, subject)
+    if whole:
+        before = base.trace if base else None
+        trace = library.traces.trace(name, read.read, edits, read.target, before)
+        return RunContext(name, checkpoint, trace, stacks, before or trace, fields)
+    made = LongRun(checkpoint.model, read.read, tuple(edits), read.target)
+    start = base.made if isinstance(base, LongContext) else None
+    return long_context(name, checkpoint, stacks, made, look(), start, fields)
+
+
+def run_beginning(subject: Subject) -> Trace:
+    """A run on the first token, in which every value has its name; of a picture, which has no first part, on all."""
+    read, target = subject.reading.read, subject.reading.target
+    if isinstance(read, Encoding):
+        read, target = read.first(1), target and target.first(1)
+    return library.traces.trace(subject.name, read, (), target)
 
 
 def show(made: Experiment, model: Editable, unfit: Mapping[int, str], compared: bytes, trace: str) -> None:
@@ -238,12 +237,6 @@ def shown_picture() -> str:
     return f"picture {state.get('picture', 0)}{' as it is completed' if drawn else ''}"
 
 
-def compare(subject: Subject, before: Trace, after: Trace, stacks: Sequence[Lane], hidden: bool) -> bytes:
-    if after is before:
-        return pack({"trace": None}, {})
-    return effects(before, after, stacks, subject.checkpoint, subject.reading, name=subject.name, hidden=hidden)
-
-
 def current() -> Experiment:
     """Returns the experiment of the session, or of the address that it was opened with, or that a link of another page
     led to; the address follows it."""
@@ -264,47 +257,34 @@ def current() -> Experiment:
 
 
 def run_edits(
-    subject: Subject, controls: Sequence[Edit], made: Experiment, before: Trace
-) -> tuple[Trace, dict[int, str]]:
-    """The run under the edits that are on and fit, and by its number why another does not."""
-    read = subject.reading
-
-    def run(edits: Sequence[Edit]) -> Trace:
-        return finite(library.traces.trace(subject.name, read.read, edits, read.target, before))
-
-    return run_fitting(made, controls, run, lambda: before)
-
-
-def run_fitting(
-    made: Experiment, controls: Sequence[Edit], run: Callable[[Sequence[Edit]], T], unedited: Callable[[], T]
-) -> tuple[T, dict[int, str]]:
-    """Runs `run` under the edits that are on and fit, and by its number why another does not.
-
-    `unedited` is the run with none of them, under the page's own `controls` alone.
-    """
+    subject: Subject, controls: Sequence[Edit], made: Experiment, before: Run
+) -> tuple[Run, dict[int, str]]:
+    """The run under the edits that are on and fit, and by its number why another does not; `before` is that with none
+    of them, under the page's own `controls` alone."""
     on = {number: entry.edit for number, entry in enumerate(made.entries) if entry.on}
     refused, fits = dict[int, str](), list(controls)
     if not on:
-        return unedited(), refused
+        return before, refused
     try:
-        return run([*controls, *on.values()]), refused
+        return finite(run(subject, [*controls, *on.values()], before.whole, before)), refused
     except MISFITS:
-        found = unedited()
+        found = before
     for number, edit in on.items():  # one after the other, to know which
         try:
-            found = run([*fits, edit])
+            found = finite(run(subject, [*fits, edit], before.whole, before))
             fits.append(edit)
         except MISFITS as error:
             refused[number] = f"It does not fit here and is off: {sentence(error)}"
     return found, refused
 
 
-def finite(trace: Trace) -> Trace:
+def finite(made: Run) -> Run:
     """The run itself. Raises ValueError where its residual stream or its logits are no numbers any more."""
+    trace = made.trace
     for hook in trace:
         if hook.endswith(("resid_pre", "resid_post", "logits")) and not bool(trace[hook].isfinite().all()):
             raise ValueError(f"the run no longer holds numbers at {hook}: they grow too large; choose a smaller one.")
-    return trace
+    return made
 
 
 def sentence(error: Exception) -> str:

@@ -7,16 +7,18 @@ import torch
 from torch import Tensor
 
 from engine.analysis.alignment import Alignment, Group, by_pieces
-from engine.analysis.compare_long import (
+from engine.analysis.similarity import (
+    Pair,
     difference,
     entries,
+    group_shares,
+    head_changes,
+    head_similarity,
     largest_differences,
     layer_changes,
-    sample_rows,
     similarity,
     spread_groups,
 )
-from engine.analysis.similarity import Pair, head_changes, head_similarity
 
 pytestmark = pytest.mark.long
 
@@ -116,8 +118,8 @@ def test_heads_are_as_alike_over_all_rows_as_whole_patterns_say(alignment: Align
     first, second = patterns(3, 9, 0), patterns(2, 12, 1)
     groups, count = spread_groups(alignment, 100)
     assert len(groups) == count == sum(0 not in one.first and 0 not in one.second for one in alignment.groups)
-    mine = sample_rows(first, [one.first for one in groups], alignment.first)
-    theirs = sample_rows(second, [one.second for one in groups], alignment.second)
+    mine = group_shares(first, [one.first for one in groups], alignment.first)
+    theirs = group_shares(second, [one.second for one in groups], alignment.second)
     expected = head_similarity([Pair([first], [second], alignment, alignment)]).heads
     torch.testing.assert_close(similarity(mine, theirs), expected, atol=1e-6, rtol=1e-5)
 
@@ -132,5 +134,5 @@ def test_some_of_many_rows_stand_evenly_apart_and_end_with_the_last() -> None:
 
 def test_texts_without_a_row_that_counts_are_alike_in_nothing() -> None:
     alone = Alignment((Group((0,), (0,)),), (2, 2))
-    rows = sample_rows(patterns(2, 2, 0), [], alone.first)
+    rows = group_shares(patterns(2, 2, 0), [], alone.first)
     assert similarity(rows, rows).isnan().all()

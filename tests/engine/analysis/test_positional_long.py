@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 import torch
 
-from engine.analysis.positional import positional
-from engine.analysis.positional_long import PositionalSteps
+from engine.analysis.positional import PositionalSteps, positional
 from engine.analysis.summarised_run import run_reduced, streams
 from engine.edits import AttentionTemperature, ChangeToken, Edit, Patch, SilenceHeads
 from engine.model.config import MLP, Attention, Embedding, Encoder, ModelConfig, Norm, OutputHead, Patches

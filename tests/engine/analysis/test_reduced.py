@@ -8,8 +8,7 @@ import torch
 from torch import Tensor
 
 import engine.model.layers.attention
-from engine.analysis.effects import pattern_change
-from engine.analysis.effects_long import pattern_change_long
+from engine.analysis.effects import layer_pattern_change, pattern_change
 from engine.analysis.heads import scores
 from engine.analysis.summarised_run import glance, head_pattern, rerun_reduced, run_reduced, streams
 from engine.analysis.tiles import overview, top_keys
@@ -210,7 +209,7 @@ def test_what_edits_did_to_the_patterns_of_a_long_text_is_what_they_did_to_the_w
     for name in attentions:
         side, _, focus = name.rpartition(".")
         mine = [one for one in patterns(model) if one.startswith(side) and one.endswith(f".{focus}.pattern")]
-        found = pattern_change_long(model, ids, mine, before, after, **options)
+        found = torch.stack([layer_pattern_change(model, ids, one, before, after, **options) for one in mine])
         expected = pattern_change(*whole, f"{name}.pattern")
         torch.testing.assert_close(found, expected, atol=1e-6, rtol=1e-5)
         assert side == "encoder" or bool(found[1:].any())

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from engine.analysis.edit_extent import touched_cells
-from engine.analysis.edit_extent_long import touched_head
+from engine.analysis.edit_extent import touched_cells, touched_head
 from engine.analysis.summarised_run import glance
 from engine.edits import (
     AttentionTemperature,
