@@ -1,5 +1,8 @@
 """What the course computes, against numbers worked by hand and against torch and the models."""
 
+import json
+from pathlib import Path
+
 import pytest
 import torch
 from torch.nn.functional import scaled_dot_product_attention
@@ -13,6 +16,7 @@ from engine.course.averaging import (
     triangular_weights,
     weighted_average,
 )
+from engine.course.circuits import direct_effects, head_scores
 from engine.course.embeddings import (
     analogy,
     context_similarity,
@@ -25,6 +29,7 @@ from engine.course.embeddings import (
 from engine.course.heads import fit_difference, merge_heads, split_heads, training_examples
 from engine.course.lookup import look_up
 from engine.course.masks import KINDS, mask_of, pattern_under
+from engine.course.norms import averaged_over, batch_norm_at_inference, mlp_alone, normalise
 from engine.course.positions import (
     NOTICED,
     POSITION_KINDS,
@@ -35,6 +40,7 @@ from engine.course.positions import (
     sinusoidal_table,
     wavelengths,
 )
+from engine.course.residual import branch_gradients, deep_stack, repeating_batch, train_stack
 from engine.course.scaling import attend, random_scores, score_variance, softmax_gradient
 
 WORKED = torch.tensor([[1.0, 3.0], [2.0, 1.0], [0.0, 1.0]])
@@ -143,3 +149,76 @@ def test_one_word_in_two_contexts_begins_alike_and_ends_apart() -> None:
     assert abs(found[0] - 1) < 1e-6 and found[-1] < 0.95
     with pytest.raises(ValueError, match="one token of the text"):
         context_similarity(load("everyday"), texts, "house")
+
+
+def test_an_addition_hands_the_same_gradient_to_both_branches_and_depth_without_it_starves_the_first_block() -> None:
+    assert branch_gradients(3.0, 0.5) == (1.0, 0.5)
+    torch.manual_seed(1)
+    with_, without = (train_stack(8, residual, 2) for residual in (True, False))
+    model = deep_stack(8, True, 0)
+    generator = torch.Generator().manual_seed(0)
+    ids = repeating_batch(generator)
+    assert torch.equal(ids[:, :4], ids[:, 4:8])
+    loss = torch.nn.functional.cross_entropy(model(ids)[:, 3:-1].flatten(0, 1), ids[:, 4:].flatten())
+    assert abs(loss.item() - with_.losses[0]) < 1e-5
+    first = with_.gradients[0]
+    assert first.max() / first.min() < 5 and without.gradients[0].argmin() == 0
+
+
+def test_the_recorded_stack_is_what_the_function_makes() -> None:
+    found = json.loads(Path("assets/learn/recorded/stack.json").read_text(encoding="utf-8"))
+    again = train_stack(found["layers"], False, 11, found["seed"])
+    kept = torch.tensor(found["without"]["gradients"][:2])
+    torch.testing.assert_close(again.gradients[[0, 10]], kept, rtol=1e-2, atol=1e-6)
+    assert found["with"]["losses"][-1] < 0.01 and found["without"]["losses"][-1] > 2.5
+    assert found["without"]["gradients"][-1][0] < 1e-6 < found["without"]["gradients"][-1][-1]
+
+
+def test_norms_are_torchs_and_their_means_run_over_a_row_or_a_column() -> None:
+    x = torch.randn(5, 6)
+    torch.testing.assert_close(normalise(x, "layer"), torch.nn.functional.layer_norm(x, (6,)))
+    torch.testing.assert_close(normalise(x, "rms"), torch.nn.functional.rms_norm(x, (6,), eps=1e-5))
+    torch.testing.assert_close(normalise(x, "batch"), torch.nn.functional.batch_norm(x, None, None, training=True))
+    mean, variance = torch.randn(6), torch.rand(6)
+    expected = torch.nn.functional.batch_norm(x, mean, variance)
+    torch.testing.assert_close(batch_norm_at_inference(x, mean, variance), expected)
+    assert not normalise(x[:1], "batch").any()
+    for kind in ("layer", "rms", "batch"):
+        over = averaged_over((5, 6), kind, 2, 3)
+        changed = x + torch.where(over, 0.0, 1.0)  # what is not averaged does not matter
+        torch.testing.assert_close(normalise(changed, kind)[2, 3], normalise(x, kind)[2, 3])
+
+
+def test_an_mlp_gives_a_token_the_same_alone() -> None:
+    checkpoint = load("stories")
+    assert mlp_alone(checkpoint, checkpoint.tokenizer.encode("Max gave the red ball"), 1).max() < 1e-5
+
+
+def test_heads_of_shipped_models_do_what_the_lesson_says() -> None:
+    induction = load("induction")
+    found = head_scores(induction, induction.tokenizer.encode("b7Kx2qmTb7Kx2qm"))
+    assert found.previous[0].max() > 0.9 and found.induction[1].max() > 0.9 and found.induction[0].max() < 0.1
+    stories = load("stories")
+    encoding = stories.tokenizer.encode('Max gave the red ball to Anna. "Thank you," said')
+    trace = run(stories.model, encoding)
+    anna = int(trace["logits"][0, -1].argmax())
+    effects = direct_effects(stories, encoding, anna)
+    layer, head = divmod(int(effects.argmax()), effects.shape[1])
+    looked = encoding.pieces[int(trace[f"blocks.{layer}.attn.pattern"][0, head, -1].argmax())]
+    assert stories.tokenizer.decode([anna]).strip() == "Anna" and "Anna" in looked and effects.max() > 5
+
+
+def test_effects_of_heads_are_their_part_of_the_logit() -> None:
+    stories = load("stories")
+    encoding = stories.tokenizer.encode("Max gave the red ball")
+    trace = run(stories.model, encoding, keep="*")
+    written = run(stories.model, encoding, keep=["*head_out"])
+    heads = torch.stack([written[f"blocks.{at}.attn.head_out"] for at in range(4)])
+    rest = trace["blocks.3.resid_post"][0, -1] - heads[:, 0, -1].sum((0, 1))
+    scale, gamma = trace["final_norm.scale"][0, -1], stories.model.get_parameter("final_norm.weight")
+    table = stories.model.get_parameter("embed.tokens.weight")
+    bias = stories.model.get_parameter("final_norm.bias") @ table.T
+    other = (rest - rest.mean()) / scale * gamma @ table.T + bias
+    logits = trace["logits"][0, -1]
+    parts = direct_effects(stories, encoding, 7).sum() + (other[7] - other.mean())
+    torch.testing.assert_close(parts, logits[7] - logits.mean(), atol=1e-3, rtol=1e-3)

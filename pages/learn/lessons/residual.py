@@ -1,0 +1,145 @@
+"""The residual stream: what an addition does to a gradient, and a deep stack with and without it."""
+
+import json
+from functools import cache, lru_cache
+from pathlib import Path
+from typing import Any
+
+import altair as alt
+import pandas as pd
+import streamlit as st
+
+from engine.course.residual import StackTraining, branch_gradients, train_stack
+from pages.controls.learn.words import translate as _
+from pages.controls.predict import choose, show_code
+from views.charts.show import show_altair
+from views.charts.template import colors
+from views.core.theme import Shade
+
+RECORDED = Path(__file__).resolve().parents[3] / "assets" / "learn" / "recorded" / "stack.json"
+STEPS = 40  # of a training that is made while the reader waits
+
+train = lru_cache(maxsize=16)(train_stack)
+
+
+def experiment() -> bool:
+    left, right = st.columns([3, 1], vertical_alignment="bottom")
+    layers = left.slider(_("blocks"), 2, 8, 6, key="residual-layers", persist_state="session")
+    seed = int(right.number_input(_("seed"), 0, 99, 0, key="residual-seed", persist_state="session"))
+    first = train(layers, False, 1, seed).gradients[0]
+    names = [_("block {number}").format(number=number + 1) for number in range(layers)]
+    listed = ", ".join(f"{value:.2g}" for value in first.tolist())
+    reason = _("The gradient comes from the end and is multiplied by every block on its way: {values}.")
+    question = _("{layers} blocks with random weights and no residual connections: which gets the least gradient?")
+    if not choose(
+        question.format(layers=layers), names, int(first.argmin()), key="residual question",
+        why=lambda _said: reason.format(values=listed),
+    ):  # fmt: skip
+        return False
+    views = {"live": _("trained now"), "recorded": _("16 blocks, recorded"), "addition": _("an addition")}
+    view = st.segmented_control(
+        _("show"), list(views), default="live", key="residual-view", required=True, format_func=views.__getitem__,
+        label_visibility="collapsed", persist_state="session",
+    )  # fmt: skip
+    if view == "live":
+        runs = with_and_without(*(train(layers, residual, STEPS, seed) for residual in (True, False)))
+        draw_training(runs, STEPS - 1, "live")
+        show_code(train_stack, key="residual code", layers=layers, residual=True, steps=STEPS, seed=seed)
+    elif view == "recorded":
+        draw_recorded()
+    else:
+        draw_addition()
+    return True
+
+
+Runs = dict[str, dict[str, Any]]  # "with", "without" -> losses (step), gradients (step layer)
+
+
+def with_and_without(one: StackTraining, other: StackTraining) -> Runs:
+    return {
+        name: {"losses": found.losses, "gradients": found.gradients.tolist()}
+        for name, found in (("with", one), ("without", other))
+    }
+
+
+@cache
+def recorded() -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(RECORDED.read_text(encoding="utf-8"))
+    return found
+
+
+def draw_recorded() -> None:
+    found = recorded()
+    every = found["every"]
+    step = st.slider(_("step"), 0, found["steps"] - 1, 0, every, key="residual-step", persist_state="session")
+    draw_training(found, step // every, "recorded", every)
+
+
+def draw_training(runs: Runs, at: int, key: str, every: int = 1) -> None:
+    named = {"with": _("with residuals"), "without": _("without")}
+    depth = pd.DataFrame(
+        [
+            (named[name], layer + 1, value)
+            for name in named
+            for layer, value in enumerate(runs[name]["gradients"][at])
+        ],
+        columns=["run", "block", "gradient"],
+    )  # fmt: skip
+    losses = pd.DataFrame(
+        [
+            (named[name], step * every, value)
+            for name in named
+            for step, value in enumerate(runs[name]["losses"][: at + 1])
+        ],
+        columns=["run", "step", "loss"],
+    )  # fmt: skip
+    last = every * (len(runs["with"]["losses"]) - 1)
+
+    def color(shade: Shade) -> alt.Color:
+        ink = colors(shade)
+        inks = alt.Scale(domain=list(named.values()), range=[ink["residual"], ink["key"]])
+        return alt.Color("run:N", title=None, scale=inks)
+
+    def draw_depth(shade: Shade) -> alt.Chart:
+        scale = alt.Scale(type="log", domain=[1e-10, 1e3])
+        gradient = alt.Y("gradient:Q", title=_("gradient of its weights"), scale=scale, axis=alt.Axis(format=".0e"))
+        return (
+            alt.Chart(depth)
+            .mark_line(point=True)
+            .encode(alt.X("block:O", title=_("block")), gradient, color(shade))
+            .properties(height=230)
+        )
+
+    def draw_loss(shade: Shade) -> alt.Chart:
+        return (
+            alt.Chart(losses)
+            .mark_line()
+            .encode(
+                alt.X("step:Q", title=_("step"), scale=alt.Scale(domain=[0, last])),
+                alt.Y("loss:Q", title=_("loss, nats")),
+                color(shade),
+            )
+            .properties(height=230)
+        )
+
+    left, right = st.columns(2)
+    with left:
+        show_altair(draw_depth, key=f"residual depth {key}")
+    with right:
+        show_altair(draw_loss, key=f"residual loss {key}")
+    ends = {name: runs[name]["losses"][at] for name in named}
+    sentence = _("Loss at step {step}: {with_:.3g} with residual connections, {without:.3g} without.")
+    st.caption(sentence.format(step=at * every, with_=ends["with"], without=ends["without"]))
+
+
+def draw_addition() -> None:
+    named = _("weight of the branch, f(x) = w x")
+    weight = st.slider(named, -2.0, 2.0, 0.1, 0.1, key="residual-w", persist_state="session")
+    skip, branch = branch_gradients(1.0, weight)
+    sentence = _("y = x + f(x). Of a gradient of 1 at y, **{skip:g}** goes back past f and **{branch:g}** through it.")
+    st.markdown(sentence.format(skip=skip, branch=branch))
+    count = 16
+    products = {"with_": (skip + branch) ** count, "without": branch**count}
+    sentence = _("Through {count} blocks: (1 + w)^{count} = {with_:.3g}; without additions w^{count} = {without:.3g}.")
+    st.markdown(sentence.format(count=count, **products))
+    show_code(branch_gradients, key="residual code addition", x=1.0, weight=weight)
