@@ -191,7 +191,7 @@ function attention(at, model, has, kind) {
 function mlp(model, has) {
   return stage("mlp", "MLP", `via ${model.d_mlp}`, "mlp", [strip(`${BLOCK}mlp.out`, "mlp", { weight: 1.15 })], {
     open: [
-      wide(strip(`${BLOCK}mlp.pre`, "mlp"), "before the activation"),
+      wide(strip(`${BLOCK}mlp.pre`, "mlp"), "before activation"),
       has("mlp.up") && wide(strip(`${BLOCK}mlp.up`, "mlp"), "gate’s other side"),
       wide(strip(`${BLOCK}mlp.post`, "mlp"), `after ${model.activation}`),
       wide(strip(`${BLOCK}mlp.out`, "mlp"), "MLP out"),

@@ -133,29 +133,27 @@ def draw_formed() -> None:
         columns=["step", "what", "value"],
     )
 
-    def chart(shade: Shade) -> alt.VConcatChart:
-        ink = colors(shade)
+    def panel(names: list[str], inks: list[str], title: str, shade: Shade) -> alt.LayerChart:
+        shown, ink = [series[name] for name in names], colors(shade)
         here = alt.Chart(pd.DataFrame({"step": [step]})).mark_rule(color=ink["soft"]).encode(alt.X("step:Q"))
-        across = alt.X("step:Q", title=_("step"))
-
-        def panel(names: list[str], inks: list[str], title: str) -> alt.LayerChart:
-            shown = [series[name] for name in names]
-            lines = (
-                alt.Chart(table[table["what"].isin(shown)])
-                .mark_line()
-                .encode(
-                    across,
-                    alt.Y("value:Q", title=title),
-                    alt.Color("what:N", title=None, scale=alt.Scale(domain=shown, range=inks)),
-                )
+        scale = alt.Scale(domain=shown, range=[ink[one] for one in inks])
+        lines = (
+            alt.Chart(table[table["what"].isin(shown)])
+            .mark_line()
+            .encode(
+                alt.X("step:Q", title=_("step")),
+                alt.Y("value:Q", title=title),
+                alt.Color("what:N", title=None, scale=scale),
             )
-            return (lines + here).properties(height=110)
+        )
+        return (lines + here).properties(height=150)
 
-        top = panel(["loss"], [ink["probability"]], series["loss"])
-        below = panel(["previous", "induction"], [ink["key"], ink["attention"]], _("share"))
-        return alt.vconcat(top, below).resolve_scale(color="independent")
-
-    show_altair(chart, key="heads formed")
+    left, right = st.columns(2)
+    with left:
+        show_altair(lambda shade: panel(["loss"], ["probability"], series["loss"], shade), key="heads loss")
+    with right:
+        both = ["previous", "induction"]
+        show_altair(lambda shade: panel(both, ["key", "attention"], _("share"), shade), key="heads formed")
     heads = [_("head {number}").format(number=number + 1) for number in range(4)]
     blocks = [_("block {number}").format(number=number + 1) for number in range(2)]
     for place, name in zip(st.columns(2), ("previous", "induction"), strict=True):

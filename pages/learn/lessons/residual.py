@@ -17,7 +17,7 @@ from views.charts.template import colors
 from views.core.theme import Shade
 
 RECORDED = Path(__file__).resolve().parents[3] / "assets" / "learn" / "recorded" / "stack.json"
-STEPS = 40  # of a training that is made while the reader waits
+STEPS = 20  # of a training that is made while the reader waits
 
 train = lru_cache(maxsize=16)(train_stack)
 
@@ -26,13 +26,14 @@ def experiment() -> bool:
     left, right = st.columns([3, 1], vertical_alignment="bottom")
     layers = left.slider(_("blocks"), 2, 8, 6, key="residual-layers", persist_state="session")
     seed = int(right.number_input(_("seed"), 0, 99, 0, key="residual-seed", persist_state="session"))
-    first = train(layers, False, 1, seed).gradients[0]
+    bare = train(layers, False, STEPS, seed)
+    first = bare.gradients[-1]
     names = [_("block {number}").format(number=number + 1) for number in range(layers)]
     listed = ", ".join(f"{value:.2g}" for value in first.tolist())
     reason = _("The gradient comes from the end and is multiplied by every block on its way: {values}.")
-    question = _("{layers} blocks with random weights and no residual connections: which gets the least gradient?")
+    question = _("{layers} blocks without residual connections, after {steps} steps: which gets the least gradient?")
     if not choose(
-        question.format(layers=layers), names, int(first.argmin()), key="residual question",
+        question.format(layers=layers, steps=STEPS), names, int(first.argmin()), key="residual question",
         why=lambda _said: reason.format(values=listed),
     ):  # fmt: skip
         return False
@@ -42,8 +43,7 @@ def experiment() -> bool:
         label_visibility="collapsed", persist_state="session",
     )  # fmt: skip
     if view == "live":
-        runs = with_and_without(*(train(layers, residual, STEPS, seed) for residual in (True, False)))
-        draw_training(runs, STEPS - 1, "live")
+        draw_training(with_and_without(train(layers, True, STEPS, seed), bare), STEPS - 1, "live")
         show_code(train_stack, key="residual code", layers=layers, residual=True, steps=STEPS, seed=seed)
     elif view == "recorded":
         draw_recorded()
@@ -71,7 +71,8 @@ def recorded() -> dict[str, Any]:
 def draw_recorded() -> None:
     found = recorded()
     every = found["every"]
-    step = st.slider(_("step"), 0, found["steps"] - 1, 0, every, key="residual-step", persist_state="session")
+    last = found["steps"] - 1
+    step = st.slider(_("step"), 0, last, last, every, key="residual-step", persist_state="session")
     draw_training(found, step // every, "recorded", every)
 
 
