@@ -20,6 +20,7 @@ from pages.controls.share.links import as_text
 from views.core.function_code import call_lines, source_of
 
 Place = tuple[int, ...]
+OPEN = "questions hide nothing"  # in the session state, while a page shows what its question would hide
 Why = Callable[[Any], str]
 
 
@@ -76,6 +77,11 @@ def point(
     return reveal(question, ask, lambda said: said in answers, name, shown, key, why)
 
 
+def is_answered(key: str) -> bool:
+    """Tells whether the question `key` has been answered, which may be open to see without that."""
+    return f"{key} revealed" in st.session_state
+
+
 def reveal(
     question: str,
     ask: Callable[[], Any],
@@ -105,7 +111,7 @@ def reveal(
                     _("Show me"), key=f"{key} show", type="tertiary", on_click=state.__setitem__,
                     args=(kept, (about, None)),
                 )  # fmt: skip
-            return False
+            return bool(state.get(OPEN))
         said = state[kept][1]
         if said is None:
             st.info(_("It is {answer}.").format(answer=as_text(answer)))

@@ -19,6 +19,7 @@ from pages.controls.learn.glossary import link_terms
 from pages.controls.learn.words import language, read_text
 from pages.controls.learn.words import translate as _
 from pages.controls.menu import entries
+from pages.controls.predict import OPEN
 from pages.controls.share.links import as_text
 from views.core.component import view
 
@@ -121,8 +122,10 @@ def draw_lesson(lesson: Lesson, course: Sequence[Lesson]) -> None:
     with reading:
         st.markdown(link_terms(lesson.text))
         draw_links(lesson)
+    st.session_state[OPEN] = lesson.name in done()  # who has answered once may change the input and look on
     with trying, st.container(key="experiment"):
         answered = lesson.experiment()
+    del st.session_state[OPEN]
     if answered and lesson.name not in done():
         remember([lesson.name])
         st.rerun()  # the line above shows it

@@ -15,7 +15,7 @@ from engine.tokenizers.encoding import Encoding
 from pages.controls.figures import matrix, picked_place
 from pages.controls.learn.fields import read_field, read_short_text
 from pages.controls.learn.words import translate as _
-from pages.controls.predict import point, show_code
+from pages.controls.predict import is_answered, point, show_code
 from views.charts.show import show_altair
 from views.charts.template import colors
 from views.core.theme import Shade
@@ -64,7 +64,7 @@ def ask(checkpoint: Checkpoint, encoding: Encoding, pieces: list[str]) -> bool:
         name=lambda at: f"{pieces[at[0]]} → {pieces[at[1]]}",
         why=lambda _at: reason.format(row=row + 1, count=length, hidden=len(hidden)),
     )
-    if not answered:
+    if not is_answered(key):
         with above:
             caption = _("Weights of block 1, head 1 of {model} without a mask: rows look at columns.")
             st.caption(caption.format(model=MODEL))

@@ -12,7 +12,7 @@ from engine.runtime import library
 from pages.controls.figures import matrix, picked_place
 from pages.controls.learn.fields import read_field, read_matrix, read_short_text
 from pages.controls.learn.words import translate as _
-from pages.controls.predict import point, show_code
+from pages.controls.predict import is_answered, point, show_code
 
 BATCH = "[[1, 2, 3, 6], [2, 2, 8, 4], [0, 5, 1, 2], [4, 3, 3, 2]]"
 MODEL, TEXT, LAYER = "stories", "Max gave the red ball", 1
@@ -63,7 +63,7 @@ def ask(x: Tensor, rows: list[str], features: list[str]) -> bool:
         name=lambda at: f"{rows[at[0]]}, {features[at[1]]}",
         why=lambda _at: reason,
     )
-    if not answered:
+    if not is_answered(key):
         with above:
             named = _("the batch")
             matrix(x, rows=rows, columns=features, digits=2, role="residual", key=f"{key} picture", label=named)

@@ -17,14 +17,14 @@ from views.charts.template import colors
 from views.core.theme import Shade
 
 RECORDED = Path(__file__).resolve().parents[3] / "assets" / "learn" / "recorded" / "stack.json"
-STEPS = 20  # of a training that is made while the reader waits
+STEPS = 15  # of a training that is made while the reader waits
 
 train = lru_cache(maxsize=16)(train_stack)
 
 
 def experiment() -> bool:
     left, right = st.columns([3, 1], vertical_alignment="bottom")
-    layers = left.slider(_("blocks"), 2, 8, 6, key="residual-layers", persist_state="session")
+    layers = left.slider(_("blocks"), 2, 8, 5, key="residual-layers", persist_state="session")
     seed = int(right.number_input(_("seed"), 0, 99, 0, key="residual-seed", persist_state="session"))
     bare = train(layers, False, STEPS, seed)
     first = bare.gradients[-1]
