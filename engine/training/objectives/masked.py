@@ -9,6 +9,8 @@ import torch
 from torch import Tensor
 
 from engine.scoring.examples import UNASKED, Examples
+from engine.tokenizers import Tokenizer
+from engine.training.base import mark_id
 from engine.training.objectives.padding import pad_rows, real
 
 CHOSEN = 0.15  # of the tokens of a text, to be guessed
@@ -25,6 +27,13 @@ class Marks:
     mask: int
     pad: int
     ordinary: Tensor
+
+
+def marks_of(tokenizer: Tokenizer) -> Marks:
+    special = set(tokenizer.special_tokens.values())
+    ordinary = torch.tensor([id for id in range(tokenizer.vocab_size) if id not in special])
+    cls, sep, mask, pad = (mark_id(tokenizer, mark) or 0 for mark in ("[CLS]", "[SEP]", "[MASK]", "[PAD]"))
+    return Marks(cls, sep, mask, pad, ordinary)
 
 
 def masked_pairs(

@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-import torch
-
 from engine.data.seeds import seed_for
 from engine.data.sentences import pair
 from engine.scoring.examples import Examples
-from engine.training.base import mark_id
 from engine.training.corpus import Document, Documents, open_corpus
-from engine.training.objectives.masked import Marks, masked_pairs
+from engine.training.objectives.masked import marks_of, masked_pairs
 from engine.training.recipe import Recipe
 from engine.training.sources.shelf import shelf
 from engine.training.sources.source import Part, Source, chance
@@ -29,11 +26,8 @@ class PairsOfPassages(Source):
         ours, theirs = seed_for(seed, "sentence pairs"), seed_for(seed, "held-out sentence pairs")
         documents = Documents(lambda: passages(ours, told.documents), lambda: passages(theirs, told.held_out))
         self.corpus = open_corpus(documents, recipe.data, seed, folder, recipe.base)
-        self.tokenizer = tokenizer = self.corpus.tokenizer
-        special = set(tokenizer.special_tokens.values())
-        ordinary = torch.tensor([id for id in range(tokenizer.vocab_size) if id not in special])
-        cls, sep, mask, pad = (mark_id(tokenizer, mark) or 0 for mark in ("[CLS]", "[SEP]", "[MASK]", "[PAD]"))
-        self.marks = Marks(cls, sep, mask, pad, ordinary)
+        self.tokenizer = self.corpus.tokenizer
+        self.marks = marks_of(self.tokenizer)
         self.shelves = {
             part: shelf(tokens, tokens.lengths.sum(1) + ADDED, recipe.batch.context)
             for part, tokens in (("train", self.corpus.train), ("held_out", self.corpus.held_out))

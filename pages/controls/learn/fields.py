@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 import streamlit as st
@@ -63,6 +63,13 @@ def read_short_text(checkpoint: Checkpoint, said: str, most: int) -> Encoding:
         sentence = _("Expected 2 to {most} tokens, and this text has {count}; change it.")
         raise ValueError(sentence.format(most=most, count=len(encoding.ids)))
     return encoding
+
+
+def name_apart(pieces: Sequence[str]) -> list[str]:
+    """The tokens as options: a space is seen, and one that comes again has a number."""
+    shown = [piece.replace(" ", "·") or "∅" for piece in pieces]
+    counts = [shown[: at + 1].count(piece) for at, piece in enumerate(shown)]
+    return [piece if count == 1 else f"{piece} ({count})" for piece, count in zip(shown, counts, strict=True)]
 
 
 def read_matrix(said: str, columns: int | None = None) -> Tensor:

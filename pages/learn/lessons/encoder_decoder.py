@@ -1,0 +1,240 @@
+"""Encoder, decoder, both: one sentence through three models, attention across, and a target given or written."""
+
+import pandas as pd
+import streamlit as st
+
+from engine.checkpoints import Checkpoint
+from engine.course.encoder_decoder import (
+    LONGEST,
+    attend_across,
+    gap_to_forced,
+    guess_each,
+    mean_pattern,
+    shifted_right,
+    teacher_forced,
+    write_words,
+)
+from engine.inputs.readers import given_target, read_translation, tokens
+from engine.runtime import library
+from engine.tokenizers.encoding import Encoding
+from pages.controls.figures import matrix
+from pages.controls.learn.fields import name_apart, read_field, read_short_text, read_words
+from pages.controls.learn.words import translate as _
+from pages.controls.predict import choose, show_code
+from pages.controls.share.links import as_text
+
+ENCODER, DECODER, BOTH = "stories-bert", "stories", "translate-en-fr"
+TEXT, TARGET = "The girl sees a red ball.", "La fille regarde un chat rouge."
+MOST, CHARACTERS = 12, 60  # of the text
+TALL = 250  # pixels of a table
+
+
+def experiment() -> bool:
+    checkpoint = library.checkpoint(BOTH)
+    label = _("an English sentence of simple words")
+    text = read_field("encoder_decoder-text", label, TEXT, lambda said: read_source(checkpoint, said))
+    reading = read_translation(checkpoint, text, "", LONGEST)
+    source, target = reading.read, reading.target
+    assert isinstance(source, Encoding) and target is not None
+    if "<unk>" in source.pieces:
+        st.caption(
+            _("{model} knows {count} words. What it does not know it reads as {unknown}, and guesses.").format(
+                model=BOTH, count=checkpoint.config.vocab_size, unknown=as_text("<unk>")
+            )
+        )
+    layer, head = aligning_head(checkpoint)
+    look = attend_across(BOTH, source.ids, target.ids, layer, head).pattern
+    if not ask(source, target, look.argmax(-1).tolist(), look.amax(-1).tolist()):
+        return False
+    views = {
+        "three": _("three models"), "across": _("cross-attention"), "shifted": _("shifted right"),
+        "written": _("given or written"),
+    }  # fmt: skip
+    view = st.segmented_control(
+        _("show"), list(views), default="three", key="encoder_decoder-view", required=True,
+        format_func=views.__getitem__, label_visibility="collapsed", persist_state="session",
+    )  # fmt: skip
+    if view == "three":
+        draw_three(text, source, target)
+    elif view == "across":
+        draw_across(checkpoint, source, target)
+    elif view == "shifted":
+        draw_shifted(checkpoint, source, target)
+    else:
+        draw_written(checkpoint, source)
+    return True
+
+
+def read_source(checkpoint: Checkpoint, said: str) -> str:
+    read_short_text(checkpoint, read_words(CHARACTERS)(said), MOST)
+    return said.strip()
+
+
+def aligning_head(checkpoint: Checkpoint) -> tuple[int, int]:
+    """Layer and head that look from a word at the one it translates, as its makers measured."""
+    found = checkpoint.card["measured"]["alignment"]
+    return found["layer"], found["head"]
+
+
+def written_pieces(checkpoint: Checkpoint, target: Encoding) -> list[str]:
+    """The word that is written at each place of the decoder."""
+    assert checkpoint.tokenizer is not None
+    return [*target.pieces[1:], checkpoint.tokenizer.piece(checkpoint.end_ids[0])]
+
+
+def ask(source: Encoding, target: Encoding, looked: list[int], shares: list[float]) -> bool:
+    """Asks about the word that looks farthest from its own place."""
+    words = target.pieces[1:] or ("",)
+    at = max(range(len(words)), key=lambda pos: (abs(looked[pos] - pos), pos))
+    options = name_apart(source.pieces)
+    st.caption(_("{model} writes: {words}").format(model=BOTH, words=as_text(" ".join(words))))
+    question = _("Where does the decoder look in the English sentence as it writes word {place}, “{word}”?")
+    reason = _("Its cross-attention puts {share:.0%} on “{word}”: it looks for the meaning, not for the same place.")
+    why = reason.format(share=shares[at], word=as_text(options[looked[at]]))
+    asked = question.format(place=at + 1, word=words[at])
+    return choose(asked, options, looked[at], key="encoder_decoder question", why=lambda _said: why)
+
+
+# --- one sentence through each ---
+
+
+def draw_three(text: str, source: Encoding, target: Encoding) -> None:
+    places = st.columns(3)
+    for name, place in ((ENCODER, places[0]), (DECODER, places[1])):
+        with place:
+            draw_one(name, text)
+    with places[2]:
+        st.markdown(_("**both**: {model}").format(model=BOTH))
+        trace = library.traces.trace(BOTH, source, target=target)
+        checkpoint = library.checkpoint(BOTH)
+        pattern = mean_pattern(trace[f"decoder.blocks.{checkpoint.config.layers - 1}.cross_attn.pattern"])
+        matrix(
+            pattern, rows=written_pieces(checkpoint, target), columns=source.pieces, key="encoder_decoder both",
+            label=_("attention across, pos key"),
+        )  # fmt: skip
+        st.caption(
+            _("Reads both ways, then writes another text and looks back at the first: {text}").format(
+                text=as_text(" ".join(target.pieces[1:]))
+            )
+        )
+    st.caption(_("Attention of the last layer, mean over heads: rows look at columns."))
+
+
+def draw_one(name: str, text: str) -> None:
+    checkpoint = library.checkpoint(name)
+    encoding = tokens(checkpoint, text).truncate(LONGEST)
+    both_ways = name == ENCODER
+    title = _("**encoder**: {model}") if both_ways else _("**decoder**: {model}")
+    st.markdown(title.format(model=name))
+    trace = library.traces.trace(name, encoding)
+    last = f"blocks.{checkpoint.config.layers - 1}.attn.pattern"
+    matrix(
+        mean_pattern(trace[last]), rows=encoding.pieces, columns=encoding.pieces, key=f"encoder_decoder {name}",
+        label=_("attention, pos key"),
+    )  # fmt: skip
+    try:
+        guessed = guess_each(checkpoint, encoding)
+    except ValueError:  # special tokens alone
+        st.caption(_("Nothing in this text can be guessed."))
+        return
+    right, count = int((guessed.ranks == 1).sum()), len(guessed.ids)
+    if both_ways:
+        sentence = _("Sees both sides. Hide each token in turn: {right} of {count} guessed. It writes nothing.")
+    else:
+        sentence = _(
+            "Sees what is before. The next token each time: {right} of {count} guessed. So it can go on writing."
+        )
+    st.caption(sentence.format(right=right, count=count))
+
+
+# --- cross-attention ---
+
+
+def draw_across(checkpoint: Checkpoint, source: Encoding, target: Encoding) -> None:
+    config = checkpoint.config
+    best, (left, right) = aligning_head(checkpoint), st.columns([2, 5])
+    with left:
+        layer, head = (
+            st.selectbox(label, range(count), at, key=f"encoder_decoder-{name}", persist_state="session")
+            for name, label, count, at in (
+                ("layer", _("layer"), config.layers, best[0]),
+                ("head", _("head"), config.attention.heads, best[1]),
+            )
+        )
+    found = attend_across(BOTH, source.ids, target.ids, layer, head)
+    kept = library.traces.trace(BOTH, source, target=target)[f"decoder.blocks.{layer}.cross_attn.pattern"][0, head]
+    with left:
+        for name, value, said in (
+            ("q", found.q, _("decoder: a row a word it reads")),
+            ("k", found.k, _("encoder: a row a word of the source")),
+            ("v", found.v, _("encoder: as many")),
+        ):
+            st.caption(f"**{name}** {as_text(str(list(value.shape)))}  \n{said}")
+    with right:
+        matrix(
+            found.pattern, rows=written_pieces(checkpoint, target), columns=source.pieces, digits=2,
+            key=f"encoder_decoder across {layer} {head}", label=_("attention across, pos key"),
+        )  # fmt: skip
+        gap = float((found.pattern - kept).abs().max())
+        st.caption(
+            _("A row is the word that is written there. Largest difference from the model: {gap:.0e}.").format(gap=gap)
+        )
+        show_code(
+            attend_across, key="encoder_decoder code across", name=BOTH, source=list(source.ids),
+            target=list(target.ids), layer=layer, head=head,
+        )  # fmt: skip
+
+
+# --- the target ---
+
+
+def draw_shifted(checkpoint: Checkpoint, source: Encoding, target: Encoding) -> None:
+    read, asked = shifted_right(checkpoint, source, target)
+    table = {
+        _("place"): list(range(len(read))),
+        _("the decoder reads"): pieces_of(checkpoint, read),
+        _("it is asked for"): pieces_of(checkpoint, asked),
+    }
+    st.dataframe(pd.DataFrame(table), hide_index=True, width="stretch", height=TALL)
+    sentence = _(
+        "The same words, one place apart: a start token in front, an end token behind. A place sees itself and what is "
+        "before it, so without the shift it would read the very word it is asked for."
+    )
+    st.caption(sentence)
+
+
+def draw_written(checkpoint: Checkpoint, source: Encoding) -> None:
+    label = _("a French sentence that a teacher gives as the right one")
+    target = read_field("encoder_decoder-target", label, TARGET, lambda said: read_target(checkpoint, said))
+    forced, written = teacher_forced(checkpoint, source, target), write_words(checkpoint, source)
+    rows = {
+        _("reads, given"): pieces_of(checkpoint, forced.read),
+        _("asked"): pieces_of(checkpoint, forced.asked),
+        _("says"): pieces_of(checkpoint, forced.says),
+        _("p of asked"): [f"{share:.3f}" for share in forced.shares.tolist()],
+        _("reads, its own"): pieces_of(checkpoint, written.read),
+        _("writes"): pieces_of(checkpoint, written.ids),
+    }
+    table = pd.DataFrame({name: pd.Series(column, dtype="object") for name, column in rows.items()}).fillna("")
+    st.dataframe(table, hide_index=True, width="stretch", height=TALL)
+    wrong = sum(says != asked for says, asked in zip(forced.says, forced.asked, strict=True))
+    sentence = _(
+        "Given: 1 pass for {count} words; {wrong} of them it would have said otherwise, and it reads the given one "
+        "even so. Written: {passes} passes, each reads the word before; a mistake would be read too. Given its own "
+        "words, one pass gives the same logits, to {gap:.0e}."
+    )
+    gap = gap_to_forced(checkpoint, source, written)
+    st.caption(sentence.format(count=len(forced.asked), wrong=wrong, passes=len(written.ids), gap=gap))
+
+
+def read_target(checkpoint: Checkpoint, said: str) -> Encoding:
+    read = given_target(checkpoint, read_words(CHARACTERS)(said))
+    if not 2 <= len(read) < LONGEST:
+        sentence = _("Expected 1 to {most} words, and this text has {count}; change it.")
+        raise ValueError(sentence.format(most=LONGEST - 2, count=len(read) - 1))
+    return read
+
+
+def pieces_of(checkpoint: Checkpoint, ids: list[int]) -> list[str]:
+    assert checkpoint.tokenizer is not None
+    return [checkpoint.tokenizer.piece(id) for id in ids]

@@ -1,0 +1,243 @@
+"""From vector to word: the last vector against a table, a softmax with a temperature, sampling, and beams."""
+
+from functools import lru_cache
+
+import pandas as pd
+import streamlit as st
+from torch import Tensor
+
+from engine.course.vector_to_word import (
+    Path,
+    at_temperature,
+    list_candidates,
+    measure_path,
+    next_logits,
+    sample_text,
+    search_beams,
+    softmax_terms,
+    unembed,
+)
+from engine.generation.beam import Hypothesis
+from engine.runtime import library
+from engine.tokenizers.encoding import Encoding
+from pages.controls.figures import bars, strip, tokens
+from pages.controls.learn.fields import name_apart, read_field, read_matrix, read_short_text
+from pages.controls.learn.words import translate as _
+from pages.controls.predict import estimate, show_code
+from pages.controls.share.links import as_text
+
+MODEL, TEXT, LOGITS = "bilingual", "The red book is", "[2, 4, 5]"
+MOST, MOST_LOGITS, LARGEST = 16, 8, 1000  # tokens of the text; typed logits, and the size of one
+TOLERANCE = 0.05
+SHOWN, VECTORS = 6, 3  # entries of the vocabulary; rows of the table that are drawn
+WRITTEN, SEARCHED = 30, 10  # tokens at most
+
+sample = lru_cache(maxsize=64)(sample_text)
+search = lru_cache(maxsize=64)(search_beams)
+
+
+def experiment() -> bool:
+    checkpoint = library.checkpoint(MODEL)
+    left, right = st.columns(2)
+    with left:
+        logits = read_field("vector_to_word-logits", _("logits"), LOGITS, read_logits)
+    with right:
+        label = _("a text to go on from")
+        encoding = read_field("vector_to_word-text", label, TEXT, lambda said: read_short_text(checkpoint, said, MOST))
+    if not ask(logits):
+        return False
+    views = {
+        "temperature": _("temperature"), "table": _("unembedding"), "sample": _("sampling"), "beams": _("beam search")
+    }  # fmt: skip
+    view = st.segmented_control(
+        _("show"), list(views), default="temperature", key="vector_to_word-view", required=True,
+        format_func=views.__getitem__, label_visibility="collapsed", persist_state="session",
+    )  # fmt: skip
+    if view == "temperature":
+        draw_temperature(logits, encoding)
+    elif view == "table":
+        draw_table(encoding)
+    elif view == "sample":
+        draw_sample(encoding)
+    else:
+        draw_beams(encoding)
+    return True
+
+
+def read_logits(said: str) -> Tensor:
+    text = said.strip()
+    rows = read_matrix(f"[{text}]" if text.startswith("[") and not text.startswith("[[") else text)
+    if len(rows) != 1 or not 2 <= rows.shape[1] <= MOST_LOGITS or bool(rows.abs().max() > LARGEST):
+        sentence = _("Expected one row of 2 to {most} numbers from -{largest} to {largest}, as {example}; correct it.")
+        raise ValueError(sentence.format(most=MOST_LOGITS, largest=LARGEST, example=LOGITS))
+    return rows[0]
+
+
+def pieces_of(ids: list[int]) -> list[str]:
+    tokenizer = library.checkpoint(MODEL).tokenizer
+    assert tokenizer is not None
+    return [tokenizer.piece(id) for id in ids]
+
+
+def write_row(values: Tensor, digits: int = 4) -> str:
+    return f"[{', '.join(f'{value:.{digits}f}' for value in values.tolist())}]"
+
+
+def ask(logits: Tensor) -> bool:
+    terms, total = softmax_terms(logits)
+    reason = _("e to each logit less the largest: {terms}, together {total:.4f}. The largest gets 1 / {total:.4f}.")
+    why = reason.format(terms=", ".join(f"{one:.4f}" for one in terms), total=total)
+    question = _("A softmax makes probabilities of these {count} logits. Which does the largest logit get?")
+    answer = float(at_temperature(logits, 1).max())
+    return estimate(
+        question.format(count=len(logits)), answer, TOLERANCE, key="vector_to_word question", why=lambda _said: why
+    )
+
+
+# --- temperature ---
+
+
+def draw_temperature(logits: Tensor, encoding: Encoding) -> None:
+    temperature = st.slider(
+        _("temperature"), 0.0, 3.0, 1.0, 0.05, key="vector_to_word-temperature", persist_state="session"
+    )  # fmt: skip
+    left, right = st.columns(2)
+    found = at_temperature(logits, temperature)
+    with left:
+        st.caption(_("your logits"))
+        bars(found, [f"{value:g}" for value in logits.tolist()], key="vector_to_word own", label=_("probabilities"))
+        st.markdown(f"`{write_row(found)}`")
+    with right:
+        st.caption(_("what {model} puts next").format(model=MODEL))
+        model = at_temperature(next_logits(MODEL, encoding.ids), temperature)
+        top = model.topk(SHOWN)
+        bars(top.values, pieces_of(top.indices.tolist()), key="vector_to_word model", label=_("probabilities"))
+        st.caption(_("{rest:.1%} for the other {count} words").format(
+            rest=1 - float(top.values.sum()), count=len(model) - SHOWN
+        ))  # fmt: skip
+    st.caption(
+        _("Logits are divided by it before the softmax: below 1 the largest gains, above 1 the rest does, 0 is greedy.")
+    )
+    show_code(at_temperature, key="vector_to_word code", logits=logits, temperature=temperature)
+
+
+# --- unembedding ---
+
+
+def draw_table(encoding: Encoding) -> None:
+    found = unembed(MODEL, encoding.ids)
+    top = found.logits.topk(SHOWN)
+    names = name_apart(pieces_of(top.indices.tolist()))
+    st.caption(
+        _("x, the last vector, and the rows of the {count} likeliest words: a logit is their dot product.").format(
+            count=VECTORS
+        )
+    )
+    rows = [found.x, *(found.table[id] for id in top.indices.tolist()[:VECTORS])]
+    for at, (row, name) in enumerate(zip(rows, ["x", *names], strict=False)):
+        strip(row[None], rows=[name], key=f"vector_to_word vector {at}", label=_("vector, d_model"))
+    model = next_logits(MODEL, encoding.ids)
+    table = {
+        _("word"): names,
+        _("x · its row"): [f"{value:.4f}" for value in top.values.tolist()],
+        _("logit of the model"): [f"{value:.4f}" for value in model[top.indices].tolist()],
+    }
+    st.dataframe(pd.DataFrame(table), hide_index=True, width="stretch")
+    if found.tied:
+        sentence = _(
+            "Tied: this table of {rows} × {width} is the embedding too, so {saved:,} numbers are not stored again. "
+            "It is transposed, not inverted."
+        )
+        st.caption(sentence.format(rows=len(found.table), width=len(found.x), saved=found.saved))
+    show_code(unembed, key="vector_to_word code table", name=MODEL, ids=list(encoding.ids))
+
+
+# --- sampling ---
+
+
+def draw_sample(encoding: Encoding) -> None:
+    places = st.columns([3, 3, 2, 3], vertical_alignment="center")
+    with places[0]:
+        temperature = st.slider(
+            _("temperature"), 0.0, 3.0, 1.0, 0.05, key="vector_to_word-temperature", persist_state="session"
+        )  # fmt: skip
+    with places[1]:
+        most = st.slider(_("maximum length"), 1, WRITTEN, 16, key="vector_to_word-most", persist_state="session")
+    with places[2]:
+        seed = st.number_input(_("seed"), 0, 999, 0, key="vector_to_word-seed", persist_state="session")
+    with places[3]:
+        ends = st.toggle(_("end token ends it"), value=True, key="vector_to_word-ends", persist_state="session")
+    settings = {"temperature": float(temperature), "most": int(most), "seed": int(seed), "stop_at_end": ends}
+    steps = sample(MODEL, encoding.text, **settings)
+    st.markdown(as_text(steps[-1].text))
+    shares = [at_temperature(step.logits, float(temperature)) for step in steps]
+    drawn = [float(share[step.id]) for share, step in zip(shares, steps, strict=True)]
+    tokens(
+        [step.piece for step in steps], shares[0].new_tensor(drawn), key="vector_to_word written",
+        label=_("tokens written"), role="probability",
+    )  # fmt: skip
+    stopped = steps[-1].stopped
+    st.caption(_("Each token is drawn, then read: a pass for every one, marked by the probability it was drawn with."))
+    if stopped is not None and stopped.kind == "end":
+        sentence = _("The end token {piece} was drawn as token {count}, like any other, and ends the text.")
+        st.markdown(sentence.format(piece=as_text(stopped.text), count=len(steps)))
+    else:
+        st.markdown(_("No end: the maximum length of {count} tokens cuts it off.").format(count=len(steps)))
+    show_code(sample_text, key="vector_to_word code sample", name=MODEL, text=encoding.text, **settings)
+
+
+# --- beam search ---
+
+
+def draw_beams(encoding: Encoding) -> None:
+    left, middle, right = st.columns([2, 2, 3], vertical_alignment="center")
+    with left:
+        beams = st.slider(_("beams"), 1, 5, 3, key="vector_to_word-beams", persist_state="session")
+    steps = search(MODEL, encoding.text, int(beams), SEARCHED)
+    with right:
+        more = st.toggle(_("add 10 to every logit"), key="vector_to_word-added", persist_state="session")
+    with middle:
+        if len(steps) > 1:
+            at = st.slider(_("step"), 1, len(steps), 1, key=f"vector_to_word-step {len(steps)}") - 1
+        else:
+            at = 0
+    fates = {"kept": _("goes on"), "ended": _("has ended"), "dropped": _("given up")}
+    rows = [
+        (as_line(one.text), f"{one.before:.3f}", f"{one.added:.3f}", f"{one.total:.3f}", fates[one.fate])
+        for one in list_candidates(steps, at)
+    ]
+    columns = [_("candidates"), _("ln p so far"), _("+ ln p of the last"), _("= sum"), ""]
+    st.dataframe(pd.DataFrame(rows, columns=columns), hide_index=True, width="stretch", height=180)
+    (greedy, *_others) = search(MODEL, encoding.text, 1, SEARCHED)[-1].best
+    named = [(_("beam {place}").format(place=at + 1), one) for at, one in enumerate(steps[-1].best[:2])]
+    compared = [(_("greedy"), greedy), *named]
+    paths = [(name, one, measure(encoding, one, 10.0 if more else 0.0)) for name, one in compared]
+    draw_paths(paths)
+    show_code(
+        search_beams, key="vector_to_word code beams", name=MODEL, text=encoding.text, beams=int(beams), tokens=SEARCHED
+    )  # fmt: skip
+
+
+def as_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def measure(encoding: Encoding, one: Hypothesis, added: float) -> Path:
+    return measure_path(MODEL, list(one.prompt.ids), list(one.ids), added)
+
+
+def draw_paths(paths: list[tuple[str, Hypothesis, Path]]) -> None:
+    table = {
+        "": [name for name, _one, _path in paths],
+        _("text"): [as_line(one.text) for _name, one, _path in paths],
+        _("sum of ln p"): [f"{path.total:.3f}" for _name, _one, path in paths],
+        _("p of the text"): [f"{path.probability:.2g}" for _name, _one, path in paths],
+        _("logits multiplied"): [f"{path.product:.3g}" for _name, _one, path in paths],
+    }
+    st.dataframe(pd.DataFrame(table), hide_index=True, width="stretch")
+    st.caption(
+        _(
+            "Adding ln p multiplies probabilities. Multiplied logits are no measure: add 10 to every logit, and no "
+            "probability changes, but the products do."
+        )
+    )

@@ -1,0 +1,77 @@
+"""Encoder, decoder, both: attention across as the model makes it, the shift, and a target given or written."""
+
+import pytest
+import torch
+
+from engine.course.encoder_decoder import (
+    attend_across,
+    gap_to_forced,
+    guess_each,
+    shifted_right,
+    teacher_forced,
+    write_words,
+)
+from engine.inputs.readers import read_translation
+from engine.runtime import library
+
+BOTH, TEXT = "translate-en-fr", "The girl sees a red ball."
+HALF = ("La", "fille", "voit", "un", "ballon", "rouge", ".")
+
+
+def pieces(ids: list[int]) -> list[str]:
+    tokenizer = library.checkpoint(BOTH).tokenizer
+    assert tokenizer is not None
+    return [tokenizer.piece(id) for id in ids]
+
+
+def read(text: str = TEXT):  # type: ignore[no-untyped-def]
+    found = read_translation(library.checkpoint(BOTH), text, "", 24)
+    return found.read, found.target
+
+
+def test_queries_come_from_the_decoder_and_the_rest_from_the_encoder() -> None:
+    source, target = read()
+    trace = library.traces.trace(BOTH, source, target=target)
+    for layer in range(2):
+        for head in range(4):
+            found = attend_across(BOTH, source.ids, target.ids, layer, head)
+            assert len(found.q) == len(target) == 8 and len(found.k) == len(found.v) == len(source) == 7
+            for name in ("pattern", "z"):
+                kept = trace[f"decoder.blocks.{layer}.cross_attn.{name}"][0]
+                kept = kept[head] if name == "pattern" else kept[:, head]
+                assert torch.allclose(getattr(found, name), kept, atol=1e-5)
+
+
+def test_the_aligning_head_looks_at_the_word_that_is_translated() -> None:
+    source, target = read()
+    measured = library.checkpoint(BOTH).card["measured"]["alignment"]
+    found = attend_across(BOTH, source.ids, target.ids, measured["layer"], measured["head"])
+    looked = [source.pieces[at] for at in found.pattern.argmax(-1).tolist()]
+    assert looked[:7] == ["The", "girl", "sees", "a", "ball", "red", "."]  # ball and red are crossed
+
+
+def test_what_is_read_is_what_is_asked_shifted_right() -> None:
+    source, target = read()
+    given, asked = shifted_right(library.checkpoint(BOTH), source, target)
+    assert pieces(given) == ["<s>", *HALF] and pieces(asked) == [*HALF, "</s>"]
+    assert given[1:] == asked[:-1]
+
+
+def test_given_words_are_read_whatever_it_says_and_its_own_give_the_same_logits() -> None:
+    checkpoint = library.checkpoint(BOTH)
+    source, _ = read()
+    written = write_words(checkpoint, source)
+    assert pieces(written.ids) == [*HALF, "</s>"] and pieces(written.read) == ["<s>", *HALF]
+    forced = teacher_forced(checkpoint, source, checkpoint.target("La fille regarde un chat rouge."))
+    assert pieces(forced.says)[2] == "voit" and pieces(forced.read)[3] == "regarde"
+    assert forced.shares[2] < 0.01 < forced.shares[3]
+    for text in (TEXT, "🦉 猫", "x", "The dog is big and the cat is small.", "the the the the the the the the the the"):
+        source, _ = read(text)
+        assert gap_to_forced(checkpoint, source, write_words(checkpoint, source)) < 1e-3
+
+
+@pytest.mark.parametrize(("name", "count"), [("stories-bert", 8), ("stories", 7)])
+def test_an_encoder_guesses_each_token_and_a_decoder_each_next_one(name: str, count: int) -> None:
+    checkpoint = library.checkpoint(name)
+    assert checkpoint.tokenizer is not None
+    assert len(guess_each(checkpoint, checkpoint.tokenizer.encode(TEXT)).ids) == count
