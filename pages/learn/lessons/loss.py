@@ -248,7 +248,7 @@ def draw_pairs() -> None:
     encoding = tokens(checkpoint, *said)
     shares = follows(ENCODER, encoding)
     names = {FOLLOWS: _("it follows"), ANOTHER: _("it comes from elsewhere")}
-    st.caption(as_text(" ".join(encoding.pieces)))
+    st.code(" ".join(encoding.pieces), language=None, wrap_lines=True)
     bars(shares, [names[at] for at in sorted(names)], key="loss pairs", label=_("probabilities"))
     table = {
         _("if the truth is"): [names[at] for at in sorted(names)],

@@ -169,7 +169,7 @@ def draw_sample(encoding: Encoding) -> None:
         ends = st.toggle(_("end token ends it"), value=True, key="vector_to_word-ends", persist_state="session")
     settings = {"temperature": float(temperature), "most": int(most), "seed": int(seed), "stop_at_end": ends}
     steps = sample(MODEL, encoding.text, **settings)
-    st.markdown(as_text(steps[-1].text))
+    st.code(steps[-1].text, language=None, wrap_lines=True)
     shares = [at_temperature(step.logits, float(temperature)) for step in steps]
     drawn = [float(share[step.id]) for share, step in zip(shares, steps, strict=True)]
     tokens(
