@@ -56,6 +56,8 @@ def test_enter_answers_and_the_projector_shows_the_lesson_alone(page: "Page", se
     page.locator(TITLE).click()
     page.keyboard.press("Enter")
     page.get_by_text("Right: 1.667").wait_for()
+    page.get_by_role("radio", name="a matrix").click()
+    expect(page.locator(".numbers span")).to_have_text(["1", "0", "0", "0.5", "0.5", "0", *["0.33"] * 3])
     assert not page.get_by_test_id("stHeader").is_visible()
     page.locator(".st-key-projector label").click()
     expect(page.get_by_test_id("stHeader")).to_be_visible()

@@ -149,3 +149,15 @@ def test_a_language_is_a_folder_and_what_it_lacks_is_english(tmp_path: Path, mon
     app = opened(lesson="averaging", lang="xx")
     assert [one.label for one in app.button if one.key and one.key.endswith(" check")] == ["Prüfe"]
     assert any("Show me" == one.label for one in app.button)
+
+
+@pytest.mark.parametrize("name", LESSONS)
+def test_no_input_breaks_a_lesson(name: str) -> None:
+    app = opened(lesson=name)
+    app.button(key=f"{question_of(app)} show").click().run()
+    for key in [one.key for one in app.text_input]:
+        usual = app.text_input(key=key).value
+        for bad in ("", "a", "x " * 3000, "你好 🙂 a\u0301\u202e", "[[1, a]]", "[[1]]", "<b>*x*</b> $y$", usual):
+            app.text_input(key=key).set_value(bad).run()
+            assert not app.exception, (key, bad[:20], app.exception)
+            assert bad != "" or [one for one in app.caption if "Expected" in one.value], (key, "nothing was said")
