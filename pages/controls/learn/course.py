@@ -64,7 +64,7 @@ def names() -> list[str]:
 
 def read_lesson(name: str) -> Lesson:
     about, body = read_text(f"{name}.md")
-    text, _, deeper = body.partition(DEEPER)
+    text, _heading, deeper = body.partition(DEEPER)
     terms = tuple(about.get("terms", ()))
     inside = about.get("inside", {})
     return Lesson(name, about["place"], about["title"], about["minutes"], terms, text.strip(), deeper.strip(), inside)
@@ -123,14 +123,16 @@ def draw_lesson(lesson: Lesson, course: Sequence[Lesson]) -> None:
         st.markdown(link_terms(lesson.text))
         draw_links(lesson)
     st.session_state[OPEN] = lesson.name in done()  # who has answered once may change the input and look on
-    with trying, st.container(key="experiment"):
-        answered = lesson.experiment()
-    del st.session_state[OPEN]
+    try:
+        with trying, st.container(key="experiment"):
+            answered = lesson.experiment()
+    finally:
+        del st.session_state[OPEN]
     if answered and lesson.name not in done():
         remember([lesson.name])
         st.rerun()  # the line above shows it
     if lesson.deeper:
-        title, _, text = lesson.deeper.partition("\n")
+        title, _line, text = lesson.deeper.partition("\n")
         with st.expander(title, icon=":material/south:"):
             st.markdown(link_terms(text.strip()))
     write_address(lesson.name)
@@ -140,9 +142,7 @@ def draw_lesson(lesson: Lesson, course: Sequence[Lesson]) -> None:
 def draw_head(lesson: Lesson, course: Sequence[Lesson], before: Lesson | None, after: Lesson | None) -> None:
     finished = lesson.name in done()
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="lesson-head"):
-        st.page_link(
-            COURSE, label=_("Course"), icon=":material/map:", query_params=address("")
-        )  # fmt: skip
+        st.page_link(COURSE, label=_("Course"), icon=":material/map:", query_params=address(""))
         sign = " :green[:material/check_circle:]" if finished else ""
         number = _("Lesson {place} of {count}").format(place=course.index(lesson) + 1, count=len(course))
         st.markdown(f"### {lesson.title}{sign}", width="stretch")

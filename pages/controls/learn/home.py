@@ -10,7 +10,7 @@ from engine.generation.sampling import Sampling
 from engine.inputs.readers import Reading, read_text
 from engine.runtime import library
 from engine.runtime.limits import FIRST_MODEL
-from pages.controls.learn.course import COURSE, address, done, lessons
+from pages.controls.learn.course import COURSE, address, done, lessons, use_keys
 from pages.controls.learn.fields import read_field, read_words
 from pages.controls.learn.words import language
 from pages.controls.learn.words import translate as _
@@ -48,6 +48,7 @@ def draw_home() -> None:
             draw_run(text)
     with doors:
         draw_doors(text)
+    use_keys(None, None)  # the browser knows how far the reader is
 
 
 def draw_run(text: str) -> None:
