@@ -1,0 +1,301 @@
+"""The family: one block with switches, where the parameters are, and tasks as heads and as sentences."""
+
+import re
+from collections.abc import Callable, Sequence
+
+import altair as alt
+import pandas as pd
+import streamlit as st
+
+from engine.analysis.sizes import count, envelope
+from engine.analysis.switches import SWITCHES, differing_switches, option_label
+from engine.course.family import (
+    FAMILY,
+    calibrate,
+    count_by_group,
+    head_parameters,
+    rank_continuations,
+    relatives,
+    resize,
+)
+from engine.inputs.readers import tokens
+from engine.model.config import ModelConfig
+from engine.model.presets import NAMED
+from engine.runtime import library
+from pages.controls.learn.fields import LONGEST, read_field, read_words
+from pages.controls.learn.words import translate as _
+from pages.controls.predict import choose, show_code
+from pages.controls.share.links import as_text
+from views.charts.show import show_altair
+from views.charts.template import colors
+from views.core.theme import Shade
+
+READER = "everyday"  # the model that goes on with sentences
+SHOWN = ("stacks", "input", "mask", "positions", "norm", "place", "activation", "biases", "head")
+OPTIONS, MOST_ANSWERS = 4, 8
+MOST_TEXT, MOST_SENTENCE, MOST_ANSWER = 100, 40, 40  # tokens
+DEEPEST, WIDEST = 200, 20_000
+
+
+def titles() -> dict[str, str]:
+    """The members in the reader's words; their names are their own."""
+    return {
+        "bert-base": "BERT base", "gpt": "GPT", "gpt2": "GPT-2", "gpt3-175b": "GPT-3 175B", "t5-base": "T5 base",
+        "glm-large": "GLM large", "vit-b-16": "ViT-B/16", "imagegpt-s": "ImageGPT S",
+    }  # fmt: skip
+
+
+def part_names() -> dict[str, str]:
+    return {
+        "estimate": _("estimate"), "W_O": "W_O", "widths of the heads": _("widths of the heads"),
+        "cross-attention": _("cross-attention"), "width of the MLP": _("width of the MLP"),
+        "patches and [CLS]": _("patches and [CLS]"), "map of the tokens": _("map of the tokens"),
+        "positions": _("positions"), "relative positions": _("relative positions"), "segments": _("segments"),
+        "biases": _("biases"), "norms": _("norms"), "pooler": _("pooler"), "next sentence": _("next sentence"),
+        "head": _("head"), "input": _("tokens, positions, segments"), "MLP": _("MLP"),
+        "queries, keys, values": _("queries, keys, values"), "pooler and head": _("pooler and head"),
+    }  # fmt: skip
+
+
+def experiment() -> bool:
+    name, config = choose_model()
+    if not ask(name, config):
+        return False
+    views = {"parts": _("parts"), "estimate": _("estimate"), "switches": _("switches"), "tasks": _("tasks")}
+    view = st.segmented_control(
+        _("show"), list(views), default="parts", key="family-view", required=True, format_func=views.__getitem__,
+        label_visibility="collapsed", persist_state="session",
+    )  # fmt: skip
+    if view == "parts":
+        draw_parts(config)
+    elif view == "estimate":
+        draw_estimate(config)
+    elif view == "switches":
+        draw_switches(name)
+    else:
+        draw_tasks(name, config)
+    return True
+
+
+def choose_model() -> tuple[str, ModelConfig]:
+    """A member of the family, as deep and as wide as the reader wants it."""
+    said = titles()
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        name = st.selectbox(
+            _("model"), FAMILY, key="family-model", format_func=said.__getitem__, width=160, persist_state="session"
+        )  # fmt: skip
+        own = NAMED[name].config
+        layers = st.number_input(_("layers"), 1, DEEPEST, own.layers, key=f"family-layers {name}", width=130)
+        width = st.number_input(_("width, d"), 1, WIDEST, own.d_model, key=f"family-width {name}", width=150)
+    kept = f"family width read last {name}"
+    try:
+        config = resize(own, int(layers), int(width))
+    except ValueError:
+        heads = own.attention.heads
+        sentence = _("Expected a width that {heads} heads divide, got {width}; try {near}.")
+        near = max(1, round(width / heads)) * heads
+        st.caption(f":red[:material/error:] {sentence.format(heads=heads, width=width, near=near)}")
+        return name, resize(own, int(layers), st.session_state.get(kept, own.d_model))
+    st.session_state[kept] = int(width)
+    return name, config
+
+
+def ask(name: str, config: ModelConfig) -> bool:
+    names, (estimate, *rest) = part_names(), envelope(config)
+    steps = sorted(rest, key=lambda step: step.count, reverse=True)[:OPTIONS]
+    options = sorted(step.name for step in steps)
+    said = _("{part} {count}")
+    counts = ", ".join(said.format(part=names[step.name], count=f"{step.count:,}") for step in steps)
+    reason = _("What it leaves out: {counts}.").format(counts=counts)
+    question = _(
+        "{model} has {total} parameters. Queries, keys, values, an MLP of width 4d and the table of tokens are about "
+        "{estimate} of them. Which part is the largest of the rest?"
+    ).format(model=titles()[name], total=f"{count(config):,}", estimate=millions(estimate.count))
+    answer = options.index(steps[0].name)
+    shown = [names[option] for option in options]
+    return choose(question, shown, answer, key="family question", why=lambda _said: reason)
+
+
+def millions(number: int) -> str:
+    return _("{count} million").format(count=f"{number / 1e6:,.0f}")
+
+
+# --- parameters ---
+
+
+def draw_parts(config: ModelConfig) -> None:
+    names, groups = part_names(), count_by_group(config)
+    whole = count(config)
+    rows = [
+        (names[group], formula.text, formula.text_numbers, f"{formula.value:,}", f"{formula.value / whole:.1%}")
+        for group, formula in groups.items()
+    ]
+    draw_table(rows, (_("part"), _("formula"), _("in numbers"), _("parameters"), _("share")))
+    st.markdown(_("Together exactly **{total}**.").format(total=f"{whole:,}"))
+    show_code(count_by_group, key="family code parts", config=config)
+
+
+def draw_estimate(config: ModelConfig) -> None:
+    names, running, rows = part_names(), 0, []
+    for step in envelope(config):
+        running += step.count
+        rows.append((names[step.name], step.formula.text, f"{step.count:+,}", f"{running:,}"))
+    draw_table(rows, (_("part"), _("formula"), _("parameters"), _("so far")))
+    missing = 1 - envelope(config)[0].count / count(config)
+    st.caption(_("The estimate misses {share:.1%} of the model.").format(share=missing))
+    show_code(envelope, key="family code estimate", config=config)
+
+
+def draw_table(rows: Sequence[tuple[str, ...]], columns: tuple[str, ...]) -> None:
+    st.dataframe(pd.DataFrame(rows, columns=list(columns)), hide_index=True, width="stretch")
+
+
+# --- switches ---
+
+
+def switch_titles() -> dict[str, str]:
+    return {
+        "stacks": _("stacks"), "input": _("reads"), "mask": _("mask"), "positions": _("positions"), "norm": _("norm"),
+        "place": _("norm stands"), "activation": _("activation"), "biases": _("biases"), "head": _("head"),
+    }  # fmt: skip
+
+
+def draw_switches(name: str) -> None:
+    named, said = switch_titles(), titles()
+    shown = [switch for switch in SWITCHES if switch.name in SHOWN]
+    order = [name, *(other for _count, other in relatives(name))]
+    rows = [{named[one.name]: option_label(one.get(NAMED[other].config)) for one in shown} for other in order]
+    st.dataframe(pd.DataFrame(rows, index=[said[other] for other in order]), width="stretch", height=320)
+    apart, nearest = relatives(name)[0]
+    sentence = _("Nearest to {model}: {other}. Of {all} switches {apart} stand differently.")
+    st.markdown(sentence.format(model=said[name], other=said[nearest], apart=apart, all=len(SWITCHES)))
+    if not apart:
+        st.caption(_("The two differ in their sizes alone."))
+    show_code(
+        differing_switches, key="family code switches", one=NAMED[name].config, other=NAMED[nearest].config
+    )  # fmt: skip
+
+
+# --- tasks ---
+
+
+def draw_tasks(name: str, config: ModelConfig) -> None:
+    tasks = {"answer": _("question answering"), "short": _("summarization"), "zero": _("zero-shot")}
+    task = str(
+        st.segmented_control(
+            _("task"), list(tasks), default="answer", key="family-task", required=True, format_func=tasks.__getitem__,
+            label_visibility="collapsed", persist_state="session",
+        )
+    )  # fmt: skip
+    st.caption(say_head(task, name, config))
+    texts = {
+        "answer": "Max gave the red ball to Anna.",
+        "short": "Tom lost his dog in the park. He looked for it all day. At night the dog came home.",
+        "zero": "Mia won the race and got a cake.",
+    }
+    sentences = {"answer": "Now the ball is with", "short": "In short:", "zero": "She felt very"}
+    left, right = st.columns([3, 2])
+    with left:
+        text = read_field(f"family-text {task}", _("text"), texts[task], read_most(MOST_TEXT))
+    with right:
+        sentence = read_field(
+            f"family-sentence {task}", _("sentence to go on with"), sentences[task], read_most(MOST_SENTENCE)
+        )
+    if task == "short":
+        candidates = split_sentences(text)
+        if len(candidates) < 2:
+            st.caption(_("A text of one sentence is its own summary; add another."))
+            return
+    else:
+        usual = "Max, Anna" if task == "answer" else "happy, sad"
+        candidates = read_field(f"family-answers {task}", _("answers, with commas"), usual, read_answers)
+    draw_choice(text, sentence, candidates)
+
+
+def say_head(task: str, name: str, config: ModelConfig) -> str:
+    """How the chosen model would do a task with a head, and with a prompt."""
+    model = titles()[name]
+    if task == "short":
+        if config.attention.mask == "full":
+            return _("{model} writes nothing: a summary needs a decoder, as T5 has, or a causal mask.").format(
+                model=model
+            )
+        return _("{model} can write: what is behind the text and “In short:” is its summary.").format(model=model)
+    added = head_parameters(config, 2)
+    if task == "answer":
+        sentence = _(
+            "As a head on {model}: at each token, does the answer start or end here? 2 (d + 1) = {added} parameters "
+            "more, trained. As a prompt: a sentence to go on with, nothing trained."
+        )
+    else:
+        sentence = _(
+            "As a head on {model}: 2 classes are 2 (d + 1) = {added} parameters more, trained. As a prompt: a sentence "
+            "to go on with, nothing trained."
+        )
+    return sentence.format(model=model, added=f"{added:,}")
+
+
+def read_most(most: int) -> Callable[[str], str]:
+    """A text of 1 to `most` tokens of the reader's model."""
+
+    def read(said: str) -> str:
+        text = read_words(LONGEST)(said)
+        count = len(tokens(library.checkpoint(READER), text).ids)
+        if count > most:
+            raise ValueError(
+                _("Expected at most {most} tokens, and this text has {count}; change it.").format(
+                    most=most, count=count
+                )
+            )
+        return text
+
+    return read
+
+
+def read_answers(said: str) -> tuple[str, ...]:
+    found = tuple(dict.fromkeys(part.strip() for part in said.split(",") if part.strip()))
+    if not 2 <= len(found) <= MOST_ANSWERS:
+        raise ValueError(_("Expected 2 to {most} answers, with commas between them.").format(most=MOST_ANSWERS))
+    return tuple(map(read_most(MOST_ANSWER), found))
+
+
+def split_sentences(text: str) -> tuple[str, ...]:
+    found = dict.fromkeys(part.strip() for part in re.split(r"(?<=[.!?。])\s*", text) if part.strip())
+    return tuple(one for one in found if len(one) < LONGEST)[:MOST_ANSWERS]
+
+
+def draw_choice(text: str, sentence: str, candidates: tuple[str, ...]) -> None:
+    checkpoint = library.checkpoint(READER)
+    with_text = rank_continuations(checkpoint, f"{text} {sentence}", candidates)
+    without = rank_continuations(checkpoint, sentence, candidates)
+    added = calibrate(with_text, without)
+    named = {_("behind the text"): with_text, _("sentence alone"): without, _("what the text adds"): added}
+    table = pd.concat(
+        pd.DataFrame({"answer": candidates, "share": shares.tolist(), "of": label}) for label, shares in named.items()
+    )
+
+    def chart(shade: Shade) -> alt.Chart:
+        ink = colors(shade)
+        return (
+            alt.Chart(table)
+            .mark_bar()
+            .encode(
+                alt.X("share:Q", title=_("share"), scale=alt.Scale(domain=[0, 1])),
+                alt.Y("answer:N", title=None, sort=None),
+                alt.YOffset("of:N", sort=list(named)),
+                alt.Color(
+                    "of:N", title=None, sort=list(named), legend=alt.Legend(orient="top"),
+                    scale=alt.Scale(range=[ink["probability"], ink["residual"], ink["attention"]]),
+                ),
+            )
+            .properties(height=max(110, 40 * len(candidates)))
+        )  # fmt: skip
+
+    show_altair(chart, key="family choice")
+    best, raw = candidates[int(added.argmax())], candidates[int(with_text.argmax())]
+    sentence_said = _("{model} chooses “{raw}”; with what it would say anyway taken out, “{best}”.")
+    st.markdown(sentence_said.format(model=READER, raw=as_text(raw), best=as_text(best)))
+    show_code(
+        rank_continuations, key="family code tasks", checkpoint=checkpoint, prompt=f"{text} {sentence}",
+        candidates=candidates,
+    )  # fmt: skip

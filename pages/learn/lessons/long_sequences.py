@@ -1,0 +1,443 @@
+"""Long sequences: the square measured here, windows and blocks, k nearest states, and product quantization opened."""
+
+from functools import lru_cache, partial
+
+import altair as alt
+import pandas as pd
+import streamlit as st
+import torch
+
+from engine.attention_variants import shared
+from engine.attention_variants.blocks import allowed_2d
+from engine.attention_variants.material import Material
+from engine.attention_variants.measure import index_of, sampled_queries
+from engine.attention_variants.nearest import exact, fold
+from engine.attention_variants.quantize import Index, Settings
+from engine.course.long_sequences import (
+    Crossed,
+    Measured,
+    cross,
+    keep_window,
+    measure_lengths,
+    open_state,
+    pattern_bytes,
+    read_long,
+    recall_curve,
+    states_behind,
+)
+from engine.runtime import library
+from pages.controls.figures import matrix, picked_place, strip, tokens
+from pages.controls.learn.fields import LONGEST, read_field, read_short_text, read_words
+from pages.controls.learn.words import translate as _
+from pages.controls.predict import choose, show_code
+from pages.controls.share.links import as_text
+from views.charts.show import show_altair
+from views.charts.template import colors
+from views.core.theme import Shade
+
+MODEL, TRANSLATOR = "stories", "translate-en-fr"
+SHORTEST, LONGER, TIMES = 32, 256, 4  # tokens to begin with, and how many times as many at most
+TEXT = "Max gave the red ball to Anna. She was very happy."
+SOURCE = "the old man eats an apple in the garden and my sister reads a book at school and the birds are small"
+MOST, MOST_SOURCE = 20, 60  # tokens
+WINDOW = 32  # of what is measured
+SIDE = 8  # pixels of the image
+BEFORE = 500  # tokens of stories in front of the reader's text, whose states are searched
+ASKED = 64  # queries of which the recall is measured
+MIB = 2**20
+
+
+def experiment() -> bool:
+    length, times = ask_lengths()
+    if not ask(length, times):
+        return False
+    views = {
+        "cost": _("cost"), "local": _("windows and blocks"), "nearest": _("k nearest"), "codes": _("quantization")
+    }  # fmt: skip
+    view = st.segmented_control(
+        _("show"), list(views), default="cost", key="long_sequences-view", required=True, format_func=views.__getitem__,
+        label_visibility="collapsed", persist_state="session",
+    )  # fmt: skip
+    if view == "cost":
+        draw_cost(length, times)
+    elif view == "local":
+        draw_local()
+    elif view == "nearest":
+        draw_nearest()
+    else:
+        draw_codes()
+    return True
+
+
+def ask_lengths() -> tuple[int, int]:
+    with st.container(horizontal=True):
+        length = st.number_input(
+            _("tokens of a text"), SHORTEST, LONGER, 128, key="long_sequences-length", width=150,
+            persist_state="session",
+        )  # fmt: skip
+        times = st.number_input(
+            _("times as long"), 2, TIMES, 4, key="long_sequences-times", width=150, persist_state="session"
+        )  # fmt: skip
+    return int(length), int(times)
+
+
+def ask(length: int, times: int) -> bool:
+    heads = library.checkpoint(MODEL).config.attention.heads
+    options = sorted({times, times + 1, times**2, times**3})
+    short, long = pattern_bytes(length, heads), pattern_bytes(length * times, heads)
+    reason = _(
+        "Every token meets every token: {short} × {short} weights become {long} × {long}, and {small} MiB become "
+        "{large} MiB."
+    ).format(short=length, long=length * times, small=f"{short / MIB:.3g}", large=f"{long / MIB:.3g}")
+    question = _("A text grows from {short} to {long} tokens. How many times the memory do scores and pattern take?")
+    return choose(
+        question.format(short=length, long=length * times), [f"{option}×" for option in options],
+        options.index(times**2), key="long_sequences question", why=lambda _said: reason,
+    )  # fmt: skip
+
+
+# --- what it costs here ---
+
+
+@lru_cache(maxsize=64)
+def measured(length: int, times: int, turn: int) -> list[Measured]:
+    """`turn` makes it measure again."""
+    lengths = [length * factor for factor in range(1, times + 1)]
+    material = shared.states(MODEL, LONGER * TIMES).first(lengths[-1])
+    return measure_lengths(material, lengths, ("explicit", "window"), WINDOW)
+
+
+def draw_cost(length: int, times: int) -> None:
+    turns = "long_sequences turn"
+    turn = st.session_state.setdefault(turns, 0)
+    found = measured(length, times, turn)
+    names = {"explicit": _("every token with every token"), "window": _("a window of {n} tokens").format(n=WINDOW)}
+    table = pd.DataFrame(
+        {
+            "tokens": [one.length for one in found],
+            "kind": [names[one.kind] for one in found],
+            "MiB": [one.bytes / MIB for one in found],
+            "ms": [one.seconds * 1000 for one in found],
+        }
+    )
+    for place, column in zip(st.columns(2), ("MiB", "ms"), strict=True):
+        with place:
+            show_altair(partial(draw_growth, table, column, list(names.values())), key=f"long {column}")
+    full = [one for one in found if one.kind == "explicit"]
+    near = [one for one in found if one.kind == "window"]
+    sentence = _(
+        "Measured here, {times} times as long: {bytes:.1f}× the bytes and {time:.1f}× the time; in a window "
+        "{near:.1f}× the bytes."
+    )
+    st.markdown(
+        sentence.format(
+            times=times, bytes=full[-1].bytes / full[0].bytes, time=full[-1].seconds / full[0].seconds,
+            near=near[-1].bytes / near[0].bytes,
+        )
+    )  # fmt: skip
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.button(
+            _("Measure again"), key="long_sequences-again", on_click=st.session_state.__setitem__,
+            args=(turns, turn + 1),
+        )  # fmt: skip
+        about = _("All heads of a layer of {model}; the least of several times, which other work disturbs.")
+        st.caption(about.format(model=MODEL))
+    show_code(
+        measure_lengths, key="long code cost", material=shared.states(MODEL, LONGER * TIMES), lengths=[length],
+        kinds=["explicit"], window=WINDOW,
+    )  # fmt: skip
+
+
+def draw_growth(table: pd.DataFrame, column: str, kinds: list[str], shade: Shade) -> alt.Chart:
+    ink = colors(shade)
+    return (
+        alt.Chart(table)
+        .mark_line(point=True)
+        .encode(
+            alt.X("tokens:Q", title=_("tokens")),
+            alt.Y(f"{column}:Q", title=column),
+            alt.Color(
+                "kind:N", title=None, sort=kinds, legend=alt.Legend(orient="top", direction="vertical"),
+                scale=alt.Scale(domain=kinds, range=[ink["attention"], ink["key"]]),
+            ),
+        )
+        .properties(height=230)
+    )  # fmt: skip
+
+
+# --- windows and blocks ---
+
+
+def draw_local() -> None:
+    kinds = {"window": _("a window in a text"), "block": _("a block in an image")}
+    kind = st.segmented_control(
+        _("kind"), list(kinds), default="window", key="long_sequences-local", required=True,
+        format_func=kinds.__getitem__, label_visibility="collapsed", persist_state="session",
+    )  # fmt: skip
+    if kind == "window":
+        draw_window()
+    else:
+        draw_block()
+
+
+def draw_window() -> None:
+    checkpoint = library.checkpoint(MODEL)
+    encoding = read_field("long_sequences-text", _("text"), TEXT, lambda said: read_short_text(checkpoint, said, MOST))
+    config = checkpoint.config
+    with st.container(horizontal=True):
+        window = st.number_input(_("window"), 1, MOST, 4, key="long_sequences-window", width=120)
+        layer = st.number_input(_("layer"), 1, config.layers, config.layers, key="long_sequences-layer", width=120)
+        head = st.number_input(_("head"), 1, config.attention.heads, 1, key="long_sequences-head", width=120)
+    pieces = [piece.replace(" ", "·") for piece in encoding.pieces]
+    kept = keep_window(checkpoint, encoding, int(layer) - 1, int(head) - 1, int(window))
+    left, right = st.columns([3, 2])
+    with left:
+        matrix(kept.pattern, rows=pieces, columns=pieces, key="long window", label=_("weights in the window"))
+    with right:
+        sentence = _(
+            "The window holds {cells:.0%} of the weights that full attention makes, and {mass:.0%} of what they add "
+            "up to."
+        )
+        st.markdown(sentence.format(cells=kept.cells, mass=kept.mass))
+        reach = _("{layers} layers of it reach {count} tokens back, each through the one below.")
+        st.caption(reach.format(layers=config.layers, count=config.layers * (int(window) - 1)))
+    show_code(
+        keep_window, key="long code window", checkpoint=checkpoint, encoding=encoding, layer=int(layer) - 1,
+        head=int(head) - 1, window=int(window),
+    )  # fmt: skip
+
+
+def draw_block() -> None:
+    with st.container(horizontal=True):
+        block = int(st.number_input(_("side of a block"), 1, SIDE, 4, key="long_sequences-block", width=150))
+        margin = int(st.number_input(_("margin"), 0, SIDE, 1, key="long_sequences-margin", width=150))
+    allowed = allowed_2d((SIDE, SIDE), (block, block), (margin, margin))
+    row, column = picked_place("long block", (SIDE, SIDE)) or (SIDE // 2 - 1, SIDE // 2 - 1)
+    seen = allowed[row * SIDE + column].view(SIDE, SIDE).float()
+    seen[row, column] = 2
+    left, right = st.columns(2)
+    with left:
+        matrix(seen, key="long block", label=_("pixels that the chosen one sees"), role="key")
+    with right:
+        count = int(allowed[row * SIDE + column].sum())
+        sentence = _(
+            "The pixel in row {row}, column {column} sees {count} of {all} pixels: its block and a margin around it."
+        )
+        st.markdown(sentence.format(row=row + 1, column=column + 1, count=count, all=SIDE**2))
+        st.caption(_("Click another. All pixels of one block see the same ones, so a block is one matrix product."))
+    st.caption(_("However large the image, a pixel sees no more: the cost grows as the image, not as its square."))
+    show_code(allowed_2d, key="long code block", grid=(SIDE, SIDE), block=(block, block), margin=(margin, margin))
+
+
+# --- k nearest states across ---
+
+
+@lru_cache(maxsize=64)
+def crossed(ids: tuple[int, ...], k: int, layer: int) -> Crossed:
+    return cross(library.checkpoint(TRANSLATOR), ids, k, layer)
+
+
+def read_source(said: str) -> tuple[int, ...]:
+    ids = tuple(read_long(library.checkpoint(TRANSLATOR), read_words(LONGEST)(said)))
+    if not 1 <= len(ids) <= MOST_SOURCE:
+        sentence = _("Expected 1 to {most} tokens, and this text has {count}; change it.")
+        raise ValueError(sentence.format(most=MOST_SOURCE, count=len(ids)))
+    return ids
+
+
+def draw_nearest() -> None:
+    checkpoint = library.checkpoint(TRANSLATOR)
+    tokenizer, config = checkpoint.tokenizer, checkpoint.config
+    assert tokenizer is not None
+    ids = read_field("long_sequences-source", _("English text"), SOURCE, read_source)
+    with st.container(horizontal=True):
+        wanted = st.number_input(_("k states"), 1, MOST_SOURCE, 4, key="long_sequences-k", width=120)
+        layer = st.number_input(_("layer"), 1, config.layers, config.layers, key="long_sequences-across", width=120)
+        heads = config.cross_attention.heads
+        head = st.number_input(_("head"), 1, heads, 1, key="long_sequences-cross-head", width=120)
+    k, layer, head = min(int(wanted), len(ids)), int(layer) - 1, int(head) - 1
+    found, whole = crossed(ids, k, layer), crossed(ids, len(ids), layer)
+    rows = [tokenizer.piece(id) for id in found.written]
+    columns = [tokenizer.piece(id) for id in ids]
+    matrix(
+        found.nearest.dense(len(ids))[head], rows=rows, columns=columns, key="long across",
+        label=_("weights of the states found"),
+    )  # fmt: skip
+    written = [tokenizer.decode(list(one.written)[1:], special=False).strip() for one in (found, whole)]
+    says = _("With k = {k}: “{near}”. With all {count}: “{full}”.")
+    st.markdown(
+        says.format(k=k, count=len(ids), near=as_text(written[0]), full=as_text(written[1]))
+    )  # fmt: skip
+    sentence = _("{k} of {count} states hold {share:.0%} of this head's attention.")
+    st.markdown(sentence.format(k=k, count=len(ids), share=float(found.kept[head])))
+    if len(ids) > config.context:
+        note = _("The model reads {context} tokens at once, so the text was encoded in chunks that overlap by half.")
+        st.caption(note.format(context=config.context))
+    if len(ids) > 12:
+        st.caption(_("It learned from short sentences, so a long one goes wrong with all states too."))
+    show_code(cross, key="long code nearest", checkpoint=checkpoint, ids=list(ids), k=k, layer=layer)
+
+
+# --- product quantization ---
+
+
+@lru_cache(maxsize=8)
+def searched(ids: tuple[int, ...]) -> Material:
+    return states_behind(library.checkpoint(MODEL), ids, BEFORE)
+
+
+@lru_cache(maxsize=32)
+def built(ids: tuple[int, ...], settings: Settings) -> Index:
+    return index_of(searched(ids), settings)
+
+
+@lru_cache(maxsize=64)
+def recalled(ids: tuple[int, ...], settings: Settings) -> tuple[list[int], list[float]]:
+    index = built(ids, settings)
+    queries = sampled_queries(searched(ids), seed=1, count=ASKED)
+    ks = [k for k in (1, 2, 4, 8, 16, 32, 64, 128, 256) if k < len(index.states)] + [len(index.states)]
+    return ks, recall_curve(index, queries, ks)
+
+
+def draw_codes() -> None:
+    checkpoint = library.checkpoint(MODEL)
+    assert checkpoint.tokenizer is not None
+    steps = {"pieces": _("pieces and codes"), "lists": _("lists"), "tables": _("tables"), "recall": _("recall")}
+    step = st.segmented_control(
+        _("step"), list(steps), default="pieces", key="long_sequences-step", required=True,
+        format_func=steps.__getitem__, label_visibility="collapsed", persist_state="session",
+    )  # fmt: skip
+    encoding = read_field(
+        "long_sequences-query", _("text, whose last token asks"), TEXT,
+        lambda said: read_short_text(checkpoint, said, MOST),
+    )  # fmt: skip
+    with st.container(horizontal=True):
+        pieces = st.selectbox(_("pieces m"), (4, 8, 16, 32), 1, key="long_sequences-pieces", width=110)
+        codes = st.selectbox(_("codes k*"), (4, 8, 16, 64), 2, key="long_sequences-codes", width=110)
+        lists = st.selectbox(_("lists"), (4, 8, 16, 32), 2, key="long_sequences-lists", width=110)
+        visited = st.number_input(_("visited"), 1, 32, 4, key="long_sequences-visited", width=120)
+    settings = Settings(pieces, codes, lists, min(int(visited), lists), rerank=0)
+    ids = tuple(encoding.ids)
+    index, material = built(ids, settings), searched(ids)
+    query = fold(material.heads.queries(material.states[-1:]), material.heads.w_k)[0, 0]
+    nearest = int(exact(query[None], material.states, 1)[1])
+    if step == "pieces":
+        draw_pieces(index, query, nearest)
+    elif step == "lists":
+        draw_lists(index, query, nearest)
+    elif step == "tables":
+        draw_tables(index, query, nearest)
+    else:
+        draw_recall(ids, settings)
+
+
+def draw_pieces(index: Index, query: torch.Tensor, nearest: int) -> None:
+    found = open_state(index, query, nearest)
+    pieces, width = found.residual.shape
+    left, right = st.columns(2)
+    with left:
+        title = _("the state less its list's centroid, cut into m = {count} pieces of {width}")
+        st.caption(title.format(count=pieces, width=width))
+        strip(found.residual, key="long pieces", label=_("pieces of a state"))
+    with right:
+        st.caption(_("the {count} centroids of piece 1, learned from all states").format(count=len(index.codebooks[0])))
+        strip(index.codebooks[0], key="long centroids", label=_("centroids of piece 1"))
+    st.markdown(_("Kept is the number of the nearest centroid of each piece:"))
+    tokens([str(int(one)) for one in found.code], key="long code", label=_("code"))
+    size = index.states.shape[1]
+    sentence = _("{pieces} bytes in place of {size} numbers of 4 bytes: {times:.0f} times less.")
+    st.caption(sentence.format(pieces=pieces, size=size, times=4 * size / pieces))
+    show_code(open_state, key="long code pieces", index=index, query=query, state=nearest)
+
+
+def draw_lists(index: Index, query: torch.Tensor, nearest: int) -> None:
+    sizes = torch.tensor(index.starts).diff().tolist()
+    visited = index.nearest_lists(query[None] @ index.metric.to_query)[0][0].tolist()
+    holds = open_state(index, query, nearest).list
+    names = {True: _("visited"), False: _("left out")}
+    table = pd.DataFrame(
+        {"list": range(1, len(sizes) + 1), "states": sizes, "is": [names[at in visited] for at in range(len(sizes))]}
+    )
+
+    def chart(shade: Shade) -> alt.Chart:
+        ink = colors(shade)
+        return (
+            alt.Chart(table)
+            .mark_bar()
+            .encode(
+                alt.X("list:O", title=_("list")),
+                alt.Y("states:Q", title=_("states")),
+                alt.Color(
+                    "is:N", title=None, sort=list(names.values()), legend=alt.Legend(orient="top"),
+                    scale=alt.Scale(domain=list(names.values()), range=[ink["attention"], ink["residual"]]),
+                ),
+            )
+            .properties(height=220)
+        )  # fmt: skip
+
+    show_altair(chart, key="long lists")
+    met = sum(sizes[at] for at in visited)
+    sentence = _("The query visits {lists} of {all} lists and meets {met} of {count} states.")
+    st.markdown(sentence.format(lists=len(visited), all=len(sizes), met=met, count=sum(sizes)))
+    seen = _("The nearest state is in list {number}: visited.")
+    missed = _("The nearest state is in list {number}: missed.")
+    st.markdown((seen if holds in visited else missed).format(number=holds + 1))
+
+
+def draw_tables(index: Index, query: torch.Tensor, nearest: int) -> None:
+    distances = st.toggle(_("distances in place of products"), key="long_sequences-distances")
+    found = open_state(index, query, nearest, distances)
+    pieces, codes = found.tables.shape
+    st.caption(_("rows: pieces of the query; columns: centroids. The code picks one cell in each row."))
+    picked = torch.zeros_like(found.tables)
+    picked[torch.arange(pieces), found.code] = found.tables[torch.arange(pieces), found.code]
+    shown = {_("table"): found.tables, _("picked"): picked}
+    for place, (title, values) in zip(st.columns(2), shown.items(), strict=True):
+        with place:
+            st.caption(title)
+            matrix(
+                values, key=f"long tables {'all' if values is found.tables else 'picked'}", scale="signed",
+                role="residual", label=title, digits=0 if codes <= 8 else None,
+            )  # fmt: skip
+    if distances:
+        sentence = _("{pieces} cells added up: squared distance {quantized:.1f}; exactly {exact:.1f}.")
+    else:
+        sentence = _(
+            "{pieces} cells added up, and {offset:.1f} for the list: product {quantized:.1f}; exactly {exact:.1f}."
+        )
+    st.markdown(
+        sentence.format(pieces=pieces, offset=found.offset, quantized=found.quantized, exact=found.exact)
+    )  # fmt: skip
+    show_code(open_state, key="long code tables", index=index, query=query, state=nearest, distances=distances)
+    made = _("The table is made once a query: {cells} small products. Each further state costs {pieces} look-ups.")
+    st.caption(made.format(cells=pieces * codes, pieces=pieces))
+
+
+def draw_recall(ids: tuple[int, ...], settings: Settings) -> None:
+    ks, shares = recalled(ids, settings)
+    table = pd.DataFrame({"k": ks, "recall": shares})
+
+    def chart(shade: Shade) -> alt.Chart:
+        ink = colors(shade)["key"]
+        return (
+            alt.Chart(table)
+            .mark_line(point={"color": ink}, color=ink)
+            .encode(
+                alt.X("k:Q", title="k", scale=alt.Scale(type="log")),
+                alt.Y("recall:Q", title=_("recall@k"), scale=alt.Scale(domain=[0, 1])),
+            )
+            .properties(height=220)
+        )
+
+    show_altair(chart, key="long recall")
+    sentence = _("Of the {k} nearest states {share:.0%} are among the {k} found; at k = all {count} keys, {last:.0%}.")
+    at = min(3, len(ks) - 1)
+    st.markdown(sentence.format(k=ks[at], share=shares[at], count=ks[-1], last=shares[-1]))
+    if settings.probes < settings.lists:
+        st.caption(_("What is in a list that is not visited is never found. Visit all, and recall is 1 at all keys."))
+    else:
+        st.caption(_("All lists are visited: what is missed is missed as codes are rough, and at all keys nothing is."))
+    show_code(
+        recall_curve, key="long code recall", index=built(ids, settings),
+        queries=sampled_queries(searched(ids), seed=1, count=ASKED), ks=ks,
+    )  # fmt: skip
