@@ -6,7 +6,7 @@ import copy
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -38,16 +38,17 @@ TINY = 1e-6  # of the largest singular value: below it is rounding
 
 @dataclass(frozen=True)
 class Opened:
-    """One matrix `w` (out in) and its change (alpha/r) B A: `a` is rank in, `b` is out rank, `delta` out in.
-
-    `singular` are the singular values of the change, the largest first; those beyond its rank are rounding.
-    """
+    """One matrix `w` (out in) and its change (alpha/r) B A: `a` is rank in, `b` is out rank, `delta` out in."""
 
     w: Tensor
     a: Tensor
     b: Tensor
     scale: float
-    singular: Tensor
+
+    @cached_property
+    def singular(self) -> Tensor:
+        """Singular values of the change, the largest first; those beyond its rank are rounding."""
+        return torch.linalg.svdvals(self.scale * (self.b.double() @ self.a.double()))
 
     @property
     def delta(self) -> Tensor:
@@ -73,9 +74,7 @@ class Opened:
 def open_lora(checkpoint: Checkpoint, adapter: Adapter, name: str) -> Opened:
     """A matrix and its change (Hu et al. 2022, LoRA, section 4.1). Raises KeyError for a matrix without one."""
     a, b = adapter.matrices[name]
-    scale = adapter.scale_of(name)
-    singular = torch.linalg.svdvals(scale * (b.double() @ a.double()))
-    return Opened(list_linears(checkpoint.model)[name].weight.detach(), a, b, scale, singular)
+    return Opened(list_linears(checkpoint.model)[name].weight.detach(), a, b, adapter.scale_of(name))
 
 
 class Counted(NamedTuple):
