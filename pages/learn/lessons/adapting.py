@@ -1,0 +1,348 @@
+"""Adapting: LoRA opened up, L2 + lambda L1, a separator, and a reward that is optimised too far."""
+
+from functools import lru_cache, partial
+
+import altair as alt
+import pandas as pd
+import streamlit as st
+
+from engine.course.adapting import (
+    Answered,
+    Losses,
+    answer_prompt,
+    continue_text,
+    count_lora,
+    fine_tune,
+    merge_gap,
+    open_lora,
+    recorded_answers,
+    recorded_reward,
+)
+from engine.generation.few_shot import instructions
+from engine.inputs.readers import tokens as read_tokens
+from engine.model.layers.lora import Adapter
+from engine.runtime import library
+from engine.training.preferences.rules import happy_words
+from pages.controls.figures import strip, tokens
+from pages.controls.learn.fields import LONGEST, read_field, read_short_text, read_words
+from pages.controls.learn.words import translate as _
+from pages.controls.predict import choose, show_code
+from pages.controls.share.links import as_text
+from views.charts.show import show_altair
+from views.charts.template import colors
+from views.core.theme import Shade
+
+MODEL, CLASSIFIED, INSTRUCTED = "everyday", "stories", "instruct"
+ADAPT = "pages/train/adapt.py"
+PROMPT = "Once upon a time"
+STORY = "Finn loved his kite very much. A dog ran off with the kite. The dog chewed the kite to pieces."
+WATCHED = "Max gave the red ball to Anna. She was very happy."
+SENTENCE = "Le chat dort."
+ENDING = "Anna was happy. They hugged and laughed."
+MOST, MOST_STORY, MOST_SENTENCE, WRITTEN = 60, 60, 22, 24  # tokens
+STEPS = 5
+RUNS = ("ppo-free", "ppo")
+
+
+def experiment() -> bool:
+    adapter, name = choose_matrix()
+    if not ask(adapter, name):
+        return False
+    views = {
+        "matrices": _("two thin matrices"), "text": _("before and after"), "loss": _("L2 + λ L1"),
+        "separator": _("separators"), "reward": _("a reward"),
+    }  # fmt: skip
+    view = st.segmented_control(
+        _("show"), list(views), default="matrices", key="adapting-view", required=True, format_func=views.__getitem__,
+        label_visibility="collapsed", persist_state="session",
+    )  # fmt: skip
+    if view == "matrices":
+        draw_matrices(adapter, name)
+    elif view == "text":
+        draw_text(adapter)
+    elif view == "loss":
+        draw_loss()
+    elif view == "separator":
+        draw_separator()
+    else:
+        draw_reward()
+    return True
+
+
+def choose_matrix() -> tuple[Adapter, str]:
+    """An adapter that is shipped, and one of the matrices that it changes."""
+    adapters = {one.name: one for one in library.adapters_for(MODEL) if one.name.startswith("style-")}
+    usual = "style-pirate"
+    with st.container(horizontal=True):
+        called = st.selectbox(
+            _("adapter of {model}").format(model=MODEL), list(adapters), list(adapters).index(usual),
+            key="adapting-adapter", width=180, persist_state="session",
+        )  # fmt: skip
+        adapter = adapters[called]
+        changed = changed_matrices(adapter.key, called)
+        name = st.selectbox(
+            _("matrix"), changed, changed.index("blocks.0.mlp.pre"), key="adapting-matrix", width=200,
+            persist_state="session",
+        )  # fmt: skip
+    return adapter, name
+
+
+@lru_cache(maxsize=16)
+def changed_matrices(_key: str, called: str) -> list[str]:
+    checkpoint = library.checkpoint(MODEL)
+    adapter = next(one for one in library.adapters_for(MODEL) if one.name == called)
+    return [name for name in adapter.matrices if open_lora(checkpoint, adapter, name).used]
+
+
+def ask(adapter: Adapter, name: str) -> bool:
+    found = open_lora(library.checkpoint(MODEL), adapter, name)
+    (out, into), rank = found.w.shape, found.used
+    answer = rank * (out + into)
+    options = sorted({answer, out * into, rank * into, rank * rank, out + into})
+    reason = _("A is {r} × {into} and B is {out} × {r}: {first} + {second} numbers, in place of {whole}.").format(
+        r=rank, into=into, out=out, first=f"{rank * into:,}", second=f"{out * rank:,}", whole=f"{out * into:,}"
+    )
+    question = _("W is {out} × {into}. LoRA of rank {r} leaves W as it is. How many numbers does it train for it?")
+    return choose(
+        question.format(out=out, into=into, r=rank), [f"{one:,}" for one in options], options.index(answer),
+        key="adapting question", why=lambda _said: reason,
+    )  # fmt: skip
+
+
+def link(label: str, **address: str) -> None:
+    st.page_link(ADAPT, label=label, icon=":material/tune:", query_params=address)
+
+
+# --- LoRA ---
+
+
+def draw_matrices(adapter: Adapter, name: str) -> None:
+    checkpoint = library.checkpoint(MODEL)
+    found = open_lora(checkpoint, adapter, name)
+    a, b = found.thin
+    strip(a, key="adapting a", role="key", label="A")
+    st.caption(_("A, {r} × {into}: a row is what it looks for in the input").format(r=len(a), into=a.shape[1]))
+    strip(b.T, key="adapting b", role="value", label="B")
+    st.caption(_("B, {out} × {r}, drawn lying: a row is what it adds to the output").format(out=len(b), r=len(a)))
+    counted = count_lora(checkpoint, adapter)
+    sentence = _(
+        "W + {scale:g} · B A. The product has {size} numbers and rank {rank}; A and B have {few}, {share:.1%} of them."
+    )
+    few = len(a) * sum(found.w.shape)
+    st.markdown(
+        sentence.format(
+            scale=found.scale, size=f"{found.w.numel():,}", rank=found.rank, few=f"{few:,}",
+            share=few / found.w.numel(),
+        )
+    )  # fmt: skip
+    whole = _("The whole adapter: {few} numbers for {matrices} in the matrices it changes, of {all} in the model.")
+    st.caption(
+        whole.format(few=f"{counted.adapter:,}", matrices=f"{counted.matrices:,}", all=f"{counted.model:,}")
+    )  # fmt: skip
+    values = ", ".join(f"{value:.2g}" for value in found.singular[: len(found.a) + 1].tolist())
+    st.caption(_("Singular values of the product: {values}. Those near 0 are rounding.").format(values=values))
+    with st.container(horizontal=True, vertical_alignment="center"):
+        link(_("Train a LoRA adapter"), adapt=adapter.name)
+        show_code(open_lora, key="adapting code matrices", checkpoint=checkpoint, adapter=adapter, name=name)
+
+
+@lru_cache(maxsize=256)
+def written(key: str, called: str, prompt: str, strength: float) -> str:
+    """`key` is that of the adapter, of which `called` is the name."""
+    adapter = next(one for one in library.adapters_for(MODEL) if one.name == called and one.key == key)
+    return continue_text(library.checkpoint(MODEL), prompt, adapter, strength, WRITTEN)
+
+
+@lru_cache(maxsize=64)
+def gap(key: str, called: str, prompt: str, strength: float) -> float:
+    adapter = next(one for one in library.adapters_for(MODEL) if one.name == called and one.key == key)
+    checkpoint = library.checkpoint(MODEL)
+    return merge_gap(checkpoint, read_tokens(checkpoint, prompt), adapter, strength)
+
+
+def draw_text(adapter: Adapter) -> None:
+    checkpoint = library.checkpoint(MODEL)
+    encoding = read_field(
+        "adapting-prompt", _("beginning of a text"), PROMPT, lambda said: read_short_text(checkpoint, said, MOST)
+    )  # fmt: skip
+    prompt = encoding.text
+    strength = st.slider(_("strength"), 0.0, 2.0, 1.0, 0.1, key="adapting-strength", persist_state="session")
+    told = {_("before"): 0.0, _("with {name}").format(name=as_text(adapter.name)): float(strength)}
+    for place, (title, value) in zip(st.columns(2), told.items(), strict=True):
+        with place:
+            st.caption(title)
+            st.text(written(adapter.key, adapter.name, prompt, value))
+    off = gap(adapter.key, adapter.name, prompt, float(strength))
+    sentence = _("Added beside W or merged into it, W + {strength:g} (α/r) B A: logits differ by at most {gap:.0e}.")
+    st.caption(sentence.format(strength=strength, gap=off))
+    with st.container(horizontal=True, vertical_alignment="center"):
+        link(_("Train a LoRA adapter"), adapt=adapter.name)
+        show_code(
+            continue_text, key="adapting code text", checkpoint=checkpoint, prompt=prompt, adapter=adapter,
+            strength=float(strength), most=WRITTEN,
+        )  # fmt: skip
+
+
+# --- L2 + lambda L1 ---
+
+
+@lru_cache(maxsize=64)
+def tuned(ids: tuple[int, ...], label: int, weight: float) -> list[tuple[Losses, float]]:
+    watched = read_tokens(library.checkpoint(CLASSIFIED), WATCHED).ids
+    return fine_tune(CLASSIFIED, ids, label, weight, STEPS, watched)
+
+
+def draw_loss() -> None:
+    checkpoint = library.checkpoint(CLASSIFIED)
+    encoding = read_field(
+        "adapting-story", _("text"), STORY, lambda said: read_short_text(checkpoint, said, MOST_STORY)
+    )  # fmt: skip
+    labels = {0: _("ends badly"), 1: _("ends well")}
+    left, right = st.columns(2)
+    with left:
+        label = st.segmented_control(
+            _("label"), list(labels), default=0, key="adapting-label", required=True, format_func=labels.__getitem__,
+            persist_state="session",
+        )  # fmt: skip
+    with right:
+        weight = st.slider("λ", 0.0, 2.0, 0.5, 0.1, key="adapting-weight", persist_state="session")
+    found = tuned(tuple(encoding.ids), int(label), float(weight))
+    names = {
+        "label": _("L2: the label"),
+        "text": _("L1: the text’s next tokens"),
+        "apart": _("next tokens of another text"),
+    }
+    rows = [
+        (step, names[which], value)
+        for step, (losses, apart) in enumerate(found)
+        for which, value in (("label", losses.label), ("text", losses.language), ("apart", apart))
+    ]
+    table = pd.DataFrame(rows, columns=["step", "of", "loss"])
+    show_altair(partial(draw_losses, table, list(names.values())), key="adapting losses")
+    (before, apart), (after, later) = found[0], found[-1]
+    sentence = _(
+        "After {steps} steps: L2 {l2:.2f} → {l2_after:.2f}, L1 {l1:.2f} → {l1_after:.2f}, L2 + λ L1 {sum:.2f} → "
+        "{sum_after:.2f}; another text {other:.2f} → {other_after:.2f}."
+    )
+    st.markdown(
+        sentence.format(
+            steps=STEPS, l2=before.label, l2_after=after.label, l1=before.language, l1_after=after.language,
+            sum=before.total, sum_after=after.total, other=apart, other_after=later,
+        )
+    )  # fmt: skip
+    with st.container(horizontal=True, vertical_alignment="center"):
+        link(_("Fine-tune a model"), adapt="supervised", way="Fine-tune")
+        show_code(
+            fine_tune, key="adapting code loss", name=CLASSIFIED, ids=list(encoding.ids), label=int(label),
+            weight=float(weight), steps=STEPS, watched=list(read_tokens(checkpoint, WATCHED).ids),
+        )  # fmt: skip
+
+
+def draw_losses(table: pd.DataFrame, names: list[str], shade: Shade) -> alt.Chart:
+    ink = colors(shade)
+    return (
+        alt.Chart(table)
+        .mark_line(point=True)
+        .encode(
+            alt.X("step:O", title=_("step")),
+            alt.Y("loss:Q", title=_("nats")),
+            alt.Color(
+                "of:N", title=None, sort=names, legend=alt.Legend(orient="top", columns=1),
+                scale=alt.Scale(domain=names, range=[ink["probability"], ink["attention"], ink["residual"]]),
+            ),
+        )
+        .properties(height=210)
+    )  # fmt: skip
+
+
+# --- separators ---
+
+
+@lru_cache(maxsize=128)
+def answered(text: str, separator: str) -> Answered:
+    return answer_prompt(library.checkpoint(INSTRUCTED), text, separator)
+
+
+def read_sentence(said: str) -> str:
+    text = read_words(LONGEST)(said)
+    count = len(read_tokens(library.checkpoint(INSTRUCTED), text).ids)
+    if count > MOST_SENTENCE:
+        sentence = _("Expected at most {most} tokens, and this text has {count}; change it.")
+        raise ValueError(sentence.format(most=MOST_SENTENCE, count=count))
+    return text
+
+
+def draw_separator() -> None:
+    checkpoint = library.checkpoint(INSTRUCTED)
+    text = read_field("adapting-sentence", _("sentence, English or French"), SENTENCE, read_sentence)
+    for separator in (*instructions(checkpoint), ""):
+        found = answered(text, separator)
+        title = _("{separator}, token {id}").format(separator=separator, id=found.separator)
+        st.caption(f"`{title}`" if separator else _("without a separator"))
+        tokens([piece.replace(" ", "·") for piece in found.pieces], key=f"adapting prompt {separator}")
+        nothing = _("(it writes nothing)")
+        st.text(f"→ {found.written or nothing}")
+    sentence = _(
+        "All that tells the tasks apart is one token, a row of {width} numbers in the embedding, learned with the rest."
+    )
+    st.caption(sentence.format(width=checkpoint.config.d_model))
+    with st.container(horizontal=True, vertical_alignment="center"):
+        link(_("Fine-tune a model"), way="Fine-tune")
+        show_code(
+            answer_prompt, key="adapting code separator", checkpoint=checkpoint, text=text,
+            separator=instructions(checkpoint)[0],
+        )  # fmt: skip
+
+
+# --- a reward ---
+
+
+def draw_reward() -> None:
+    names = {"ppo-free": _("no price"), "ppo": _("KL has a price")}
+    ending = read_field("adapting-ending", _("an ending of yours"), ENDING, read_words(LONGEST))
+    score = int(happy_words("", ending))
+    st.caption(_("The reward counts happy words, and gives yours {score}. That is all it knows.").format(score=score))
+    rows = [
+        (one.step, names[run], one.reward, one.distinct) for run in RUNS for one in recorded_reward(run)
+    ]  # fmt: skip
+    table = pd.DataFrame(rows, columns=["step", "run", "reward", "distinct"])
+    titles = {"reward": _("reward"), "distinct": _("share of distinct word pairs")}
+    for place, (column, title) in zip(st.columns(2), titles.items(), strict=True):
+        with place:
+            show_altair(
+                partial(draw_curve, table, column, title, list(names.values())), key=f"adapting {column}"
+            )  # fmt: skip
+    free = recorded_reward("ppo-free")
+    sentence = _(
+        "Without a price the reward goes from {first:.1f} to {last:.1f}, and pairs of words that differ from "
+        "{many:.0%} to {few:.0%}; KL ends at {kl:.0f} nats an answer."
+    )
+    first, last = free[0], free[-1]
+    st.markdown(
+        sentence.format(first=first.reward, last=last.reward, many=first.distinct, few=last.distinct, kl=last.kl)
+    )  # fmt: skip
+    answers = recorded_answers("ppo-free")
+    step = st.select_slider(_("step"), list(answers), max(answers), key="adapting-step", persist_state="session")
+    one = max(answers[step], key=lambda answer: float(str(answer["reward"])))
+    told = _("Its best answer there, {reward:g} by the reward: “{answer}”")
+    st.markdown(told.format(reward=float(str(one["reward"])), answer=as_text(str(one["answer"]).strip())))
+    with st.container(horizontal=True, vertical_alignment="center"):
+        link(_("Learn from preferences"), way="Preferences", stage="Policy", learner="ppo-free")
+        show_code(happy_words, key="adapting code reward", prompt="", answer=ending)
+
+
+def draw_curve(table: pd.DataFrame, column: str, title: str, runs: list[str], shade: Shade) -> alt.Chart:
+    ink = colors(shade)
+    return (
+        alt.Chart(table)
+        .mark_line()
+        .encode(
+            alt.X("step:Q", title=_("step")),
+            alt.Y(f"{column}:Q", title=title),
+            alt.Color(
+                "run:N", title=None, sort=runs, legend=alt.Legend(orient="top"),
+                scale=alt.Scale(domain=runs, range=[ink["attention"], ink["key"]]),
+            ),
+        )
+        .properties(height=150)
+    )  # fmt: skip
