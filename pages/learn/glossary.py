@@ -9,7 +9,7 @@ MENU = {"title": "Glossary", "address": "glossary", "place": 3}
 
 asked = st.query_params.get("term", "")
 known = terms()
-st.markdown(f"## {_('Glossary')}")
+st.markdown("## " + _("Glossary"))
 chosen = st.selectbox(
     _("term"), list(known), index=list(known).index(asked) if asked in known else None, key="glossary term",
     placeholder=_("search"), width=320, format_func=lambda term: known[term].name,

@@ -1,8 +1,13 @@
-"""A language that nobody speaks: every sentence of it stands in brackets, and no English is left outside of them."""
+"""Languages of the course: what each has to say as English does, and one that nobody speaks.
 
+Every sentence of the latter stands in brackets, and no English is left outside of them.
+"""
+
+import ast
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from string import Formatter
 
 import pytest
 from babel.messages.catalog import Catalog
@@ -11,9 +16,12 @@ from babel.messages.pofile import write_po
 from streamlit.testing.v1 import AppTest
 
 from pages.controls.learn import course, words
-from tests.pages.test_course import APP, LESSONS, question_of
+from pages.controls.learn.glossary import LINK
+from tests.pages.test_course import APP, LESSONS, MOST_WORDS, opened, question_of
 
 ROOT = Path(APP).parent
+LANGUAGES = [lang for lang in words.languages(words.CATALOGUE) if lang != words.ENGLISH]
+SPACED = re.compile(r"[^\W\d_]")  # a word has a letter; French sets a space before its colon
 LEFT, RIGHT = "⟦", "⟧"
 SPOKEN = re.compile(r"[A-Za-z]{3,}")
 # Names, which no language translates: of models, methods, formulas and materials of Streamlit.
@@ -30,12 +38,17 @@ def pseudo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for path in (words.CATALOGUE / "en").glob("*.md"):
         (tmp_path / "xx" / path.name).write_text(bracket_text(path.read_text(encoding="utf-8")), encoding="utf-8")
     catalogue = Catalog()
-    for _, _, message, _, _ in extract_from_dir(ROOT / "pages", keywords={"_": None}):
-        text = message if isinstance(message, str) else message[0]
+    for text in extracted():
         catalogue.add(text, LEFT + text + RIGHT)
     with (tmp_path / "xx" / "messages.po").open("wb") as file:
         write_po(file, catalogue)
     monkeypatch.setattr(words, "CATALOGUE", tmp_path)
+
+
+def extracted() -> set[str]:
+    """What pybabel finds in the code for somebody who translates it."""
+    found = extract_from_dir(ROOT / "pages", keywords={"_": None})
+    return {message if isinstance(message, str) else message[0] for _, _, message, _, _ in found}
 
 
 def bracket_text(said: str) -> str:
@@ -81,3 +94,75 @@ def without_brackets(said: str) -> str:
     while (rest := re.sub(f"{LEFT}[^{LEFT}{RIGHT}]*{RIGHT}", "", said)) != said:
         said = rest
     return said
+
+
+# --- languages that are there ---
+
+
+def texts(lang: str) -> dict[str, tuple[dict, str]]:
+    folder = words.CATALOGUE / lang
+    return {path.name: words.parse_text(words.CATALOGUE, lang, path.name) for path in sorted(folder.glob("*.md"))}
+
+
+def place_of(about: dict) -> dict:
+    """What a text says of itself, but for what is to be read."""
+    inside = {key: said for key, said in about.get("inside", {}).items() if key != "title"}
+    return {key: said for key, said in about.items() if key != "title"} | {"inside": inside}
+
+
+def terms_of(text: str) -> list[str]:
+    return sorted(re.findall(r"^## ([^|\n]*[^|\s])", text, flags=re.MULTILINE))
+
+
+@pytest.mark.parametrize("lang", LANGUAGES)
+def test_a_language_has_every_text_of_english_at_its_place(lang: str) -> None:
+    english, other = texts(words.ENGLISH), texts(lang)
+    assert list(other) == list(english)
+    for name, (about, text) in other.items():
+        assert place_of(about) == place_of(english[name][0]), name
+        if name == "glossary.md":
+            assert terms_of(text) == terms_of(english[name][1])
+        else:
+            spoken = re.sub(r"\$[^$]+\$", "", LINK.sub(r"\2", text.partition(course.DEEPER)[0]).replace("$$", "$"))
+            assert len([one for one in spoken.split() if SPACED.search(one)]) <= MOST_WORDS, name
+            assert about["title"] != english[name][0]["title"] and course.DEEPER in text, name
+        linked = {found[1] for found in LINK.finditer(text)}
+        assert linked == {found[1] for found in LINK.finditer(english[name][1])}, name
+
+
+@pytest.mark.parametrize("lang", LANGUAGES)
+def test_a_sentence_keeps_the_placeholders_of_its_english_one(lang: str) -> None:
+    said = words.messages(words.CATALOGUE, lang)
+    assert said
+    assert {one: other for one, other in said.items() if placeholders(one) != placeholders(other)} == {}
+
+
+def placeholders(sentence: str) -> list[tuple[str, str | None, str | None]]:
+    found = Formatter().parse(sentence) if "{" in sentence else ()
+    return sorted({(name, spec, as_what) for _, name, spec, as_what in found if name is not None}, key=str)
+
+
+def test_pybabel_finds_every_sentence_of_the_code() -> None:
+    """It reads no f-string: a sentence in one stays English in every language."""
+    found = extracted()
+    for path in sorted((ROOT / "pages").rglob("*.py")):
+        for call in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "_":
+                assert ast.literal_eval(call.args[0]) in found, f"{path.name}:{call.lineno}"
+
+
+def test_a_lesson_speaks_french_and_the_map_offers_it() -> None:
+    app = opened()
+    choice = app.button_group(key="language choice")
+    assert (choice.options, choice.value) == (["English", "Français"], "en")
+    choice.set_value("fr").run()
+    assert not app.exception and app.query_params["lang"] == "fr"
+    assert any("Le cours" in one.value for one in app.markdown)
+
+    app = opened(lesson="scaling", lang="fr")
+    app.button(key=f"{question_of(app)} show").click().run()
+    assert not app.exception
+    assert app.info[0].value.startswith("Réponse\xa0: ")
+    said = " ".join(sentences(app)).replace("\xa0", " ")
+    assert "Un [score](/glossary?term=score" in said
+    assert "Pour d = 64 :" in said and "deux entraînements" in said

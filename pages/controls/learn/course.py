@@ -16,7 +16,7 @@ from typing import Any
 import streamlit as st
 
 from pages.controls.learn.glossary import link_terms
-from pages.controls.learn.words import language, read_text
+from pages.controls.learn.words import language, own_names, read_text, set_language
 from pages.controls.learn.words import translate as _
 from pages.controls.menu import entries
 from pages.controls.predict import OPEN
@@ -193,10 +193,23 @@ def use_keys(before: Lesson | None, after: Lesson | None) -> None:
 # --- the map ---
 
 
+def choose_language() -> None:
+    """The languages by what they call themselves, where there is a choice."""
+    key, named = "language choice", own_names()
+    if len(named) > 1:
+        st.session_state[key] = language()
+        st.segmented_control(
+            _("Language"), list(named), format_func=named.__getitem__, key=key, required=True, width="content",
+            label_visibility="collapsed", on_change=lambda: set_language(st.session_state[key]),
+        )  # fmt: skip
+
+
 def draw_map(course: Sequence[Lesson]) -> None:
     finished = done()
     total = sum(lesson.minutes for lesson in course)
-    st.markdown(f"## {_('The course')}")
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown("## " + _("The course"), width="stretch")
+        choose_language()
     st.markdown(
         _(
             "Each lesson is one idea and one experiment on your own text: predict, then see what the model computes. "

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from typing import NamedTuple
+from unicodedata import normalize
 
 import streamlit as st
 
@@ -31,7 +32,7 @@ def terms() -> Mapping[str, Term]:
         heading, _line, meaning = part.partition("\n")
         term, _bar, name = heading.partition(" | ")
         found[term.strip()] = Term(name.strip() or term.strip(), meaning.strip())
-    return dict(sorted(found.items(), key=lambda entry: entry[1].name.lower()))
+    return dict(sorted(found.items(), key=lambda entry: normalize("NFD", entry[1].name.lower())))
 
 
 def draw_terms(page: str) -> None:
@@ -39,7 +40,8 @@ def draw_terms(page: str) -> None:
     about, _text = read_text("glossary.md")
     if named := about["pages"].get(page):
         linked = " · ".join(f"[[{term}]]" for term in named)
-        st.markdown(f":small[{link_terms(_('Terms on this page: {terms}').format(terms=linked))}]")
+        named_terms = _("Terms on this page: {terms}").format(terms=linked)
+        st.markdown(f":small[{link_terms(named_terms)}]")
 
 
 def link_terms(text: str) -> str:

@@ -37,7 +37,9 @@ def draw_home() -> None:
     language()
     with st.container(horizontal=True, vertical_alignment="bottom", gap="large"):
         st.markdown(
-            f"## {_('Look inside a transformer')}\n"
+            "## "
+            + _("Look inside a transformer")
+            + "\n"
             + _("Type a few words: every number below is computed from them, by a real model, now."),
             width="stretch",
         )
@@ -86,7 +88,7 @@ def draw_doors(text: str) -> None:
     following = next((lesson for lesson in course if lesson.name not in finished), course[0])
     with st.container(border=True):
         st.page_link(
-            COURSE, label=f"**{_('Learn')}**", icon=":material/school:", width="stretch",
+            COURSE, label=bold(_("Learn")), icon=":material/school:", width="stretch",
             query_params=address(following.name),
         )  # fmt: skip
         st.caption(
@@ -96,10 +98,14 @@ def draw_doors(text: str) -> None:
         )
     with st.container(border=True):
         st.page_link(
-            EXPLORE, label=f"**{_('Explore')}**", icon=":material/search:", width="stretch",
+            EXPLORE, label=bold(_("Explore")), icon=":material/search:", width="stretch",
             query_params={"model": FIRST_MODEL, "text": text},
         )  # fmt: skip
         st.caption(_("This text in full: change the mask, a head, a position, and see what follows."))
     with st.container(border=True):
-        st.page_link(OPEN, label=f"**{_('Open your model')}**", icon=":material/folder_open:", width="stretch")
+        st.page_link(OPEN, label=bold(_("Open your model")), icon=":material/folder_open:", width="stretch")
         st.caption(_("GPT-2, BERT, T5, LLaMA and others: a folder, an upload or the hub, every weight accounted for."))
+
+
+def bold(label: str) -> str:
+    return f"**{label}**"

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import streamlit as st
+from babel import Locale
 from babel.messages.pofile import read_po
 
 CATALOGUE = Path(__file__).resolve().parents[3] / "assets" / "learn"
@@ -31,7 +32,17 @@ def language() -> str:
 
 @cache
 def languages(catalogue: Path) -> tuple[str, ...]:
-    return tuple(sorted(path.name for path in catalogue.iterdir() if path.is_dir()))
+    """Names of the folders that hold texts."""
+    return tuple(sorted({path.parent.name for ending in ("md", "po") for path in catalogue.glob(f"*/*.{ending}")}))
+
+
+def own_names() -> dict[str, str]:
+    """What each language calls itself."""
+    return {lang: (Locale.parse(lang).get_display_name(lang) or lang).title() for lang in languages(CATALOGUE)}
+
+
+def set_language(lang: str) -> None:
+    st.query_params["lang"] = st.session_state[CHOSEN] = lang
 
 
 def translate(sentence: str) -> str:
