@@ -115,9 +115,9 @@ def terms_of(text: str) -> list[str]:
 
 
 @pytest.mark.parametrize("lang", LANGUAGES)
-def test_a_language_has_every_text_of_english_at_its_place(lang: str) -> None:
+def test_what_a_language_has_stands_at_the_place_of_english(lang: str) -> None:
     english, other = texts(words.ENGLISH), texts(lang)
-    assert list(other) == list(english)
+    assert set(other) <= set(english)  # what it lacks is English
     for name, (about, text) in other.items():
         assert place_of(about) == place_of(english[name][0]), name
         if name == "glossary.md":
