@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
 import streamlit as st
@@ -37,6 +37,15 @@ def read_field(
         return read(st.session_state.get(kept, default))
     st.session_state[kept] = said
     return value
+
+
+def choose_view(key: str, views: Mapping[str, str]) -> str:
+    """One of the views of an experiment, by its name; the first is shown to begin with."""
+    first, *_others = views
+    return st.segmented_control(
+        _("show"), list(views), default=first, key=key, required=True, format_func=views.__getitem__,
+        label_visibility="collapsed", persist_state="session",
+    )  # fmt: skip
 
 
 def read_words(most: int, least: int = 1) -> Callable[[str], str]:

@@ -24,7 +24,7 @@ from engine.model.layers.lora import Adapter
 from engine.runtime import library
 from engine.training.preferences.rules import happy_words
 from pages.controls.figures import strip, tokens
-from pages.controls.learn.fields import LONGEST, read_field, read_short_text, read_words
+from pages.controls.learn.fields import LONGEST, choose_view, read_field, read_short_text, read_words
 from pages.controls.learn.words import translate as _
 from pages.controls.predict import choose, show_code
 from pages.controls.share.links import as_text
@@ -52,10 +52,7 @@ def experiment() -> bool:
         "matrices": _("two thin matrices"), "text": _("before and after"), "loss": _("L2 + λ L1"),
         "separator": _("separators"), "reward": _("a reward"),
     }  # fmt: skip
-    view = st.segmented_control(
-        _("show"), list(views), default="matrices", key="adapting-view", required=True, format_func=views.__getitem__,
-        label_visibility="collapsed", persist_state="session",
-    )  # fmt: skip
+    view = choose_view("adapting-view", views)
     if view == "matrices":
         draw_matrices(adapter, name)
     elif view == "text":

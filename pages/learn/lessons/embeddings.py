@@ -21,7 +21,7 @@ from engine.course.embeddings import (
 )
 from engine.runtime import library
 from pages.controls.figures import strip
-from pages.controls.learn.fields import read_field, read_words
+from pages.controls.learn.fields import choose_view, read_field, read_words
 from pages.controls.learn.words import translate as _
 from pages.controls.predict import choose, show_code
 from views.charts.show import show_altair, show_plotly
@@ -60,10 +60,7 @@ def experiment() -> bool:
         "row": _("a row"), "near": _("neighbours"), "analogy": _("analogies"), "map": _("map"),
         "context": _("in context"),
     }  # fmt: skip
-    view = st.segmented_control(
-        _("show"), list(views), default="row", key="embeddings-view", required=True, format_func=views.__getitem__,
-        label_visibility="collapsed", persist_state="session",
-    )  # fmt: skip
+    view = choose_view("embeddings-view", views)
     if view == "row":
         draw_row(table, words, word)
     elif view == "near":

@@ -22,7 +22,7 @@ from engine.inputs.readers import tokens
 from engine.model.config import ModelConfig
 from engine.model.presets import NAMED
 from engine.runtime import library
-from pages.controls.learn.fields import LONGEST, read_field, read_words
+from pages.controls.learn.fields import LONGEST, choose_view, read_field, read_words
 from pages.controls.learn.words import translate as _
 from pages.controls.predict import choose, show_code
 from pages.controls.share.links import as_text
@@ -62,10 +62,7 @@ def experiment() -> bool:
     if not ask(name, config):
         return False
     views = {"parts": _("parts"), "estimate": _("estimate"), "switches": _("switches"), "tasks": _("tasks")}
-    view = st.segmented_control(
-        _("show"), list(views), default="parts", key="family-view", required=True, format_func=views.__getitem__,
-        label_visibility="collapsed", persist_state="session",
-    )  # fmt: skip
+    view = choose_view("family-view", views)
     if view == "parts":
         draw_parts(config)
     elif view == "estimate":

@@ -14,7 +14,7 @@ from engine.course.circuits import direct_effects, head_scores
 from engine.runtime import library
 from engine.tokenizers.encoding import Encoding
 from pages.controls.figures import matrix
-from pages.controls.learn.fields import read_field, read_short_text
+from pages.controls.learn.fields import choose_view, read_field, read_short_text
 from pages.controls.learn.words import translate as _
 from pages.controls.predict import choose, show_code
 from views.charts.show import show_altair
@@ -48,10 +48,7 @@ def experiment() -> bool:
     ):  # fmt: skip
         return False
     views = {"induction": _("two heads together"), "names": _("a name mover"), "formed": _("the step it formed")}
-    view = st.segmented_control(
-        _("show"), list(views), default="induction", key="heads-view", required=True, format_func=views.__getitem__,
-        label_visibility="collapsed", persist_state="session",
-    )  # fmt: skip
+    view = choose_view("heads-view", views)
     if view == "induction":
         draw_induction(encoding, pieces)
     elif view == "names":

@@ -27,7 +27,7 @@ from engine.course.long_sequences import (
 )
 from engine.runtime import library
 from pages.controls.figures import matrix, picked_place, strip, tokens
-from pages.controls.learn.fields import LONGEST, read_field, read_short_text, read_words
+from pages.controls.learn.fields import LONGEST, choose_view, read_field, read_short_text, read_words
 from pages.controls.learn.words import translate as _
 from pages.controls.predict import choose, show_code
 from pages.controls.share.links import as_text
@@ -54,10 +54,7 @@ def experiment() -> bool:
     views = {
         "cost": _("cost"), "local": _("windows and blocks"), "nearest": _("k nearest"), "codes": _("quantization")
     }  # fmt: skip
-    view = st.segmented_control(
-        _("show"), list(views), default="cost", key="long_sequences-view", required=True, format_func=views.__getitem__,
-        label_visibility="collapsed", persist_state="session",
-    )  # fmt: skip
+    view = choose_view("long_sequences-view", views)
     if view == "cost":
         draw_cost(length, times)
     elif view == "local":

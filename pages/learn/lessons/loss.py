@@ -26,7 +26,7 @@ from engine.training.objectives.masked import (
     masked_windows,
 )
 from pages.controls.figures import bars, matrix
-from pages.controls.learn.fields import name_apart, read_field, read_short_text, read_words
+from pages.controls.learn.fields import choose_view, name_apart, read_field, read_short_text, read_words
 from pages.controls.learn.words import translate as _
 from pages.controls.predict import choose, show_code
 from pages.controls.share.links import as_text
@@ -51,10 +51,7 @@ def experiment() -> bool:
     views = {
         "places": _("by position"), "gradient": _("gradient"), "masked": _("masked words"), "pairs": _("next sentence")
     }  # fmt: skip
-    view = st.segmented_control(
-        _("show"), list(views), default="places", key="loss-view", required=True, format_func=views.__getitem__,
-        label_visibility="collapsed", persist_state="session",
-    )  # fmt: skip
+    view = choose_view("loss-view", views)
     if view == "places":
         draw_places(names, measured)
     elif view == "gradient":

@@ -13,7 +13,7 @@ from engine.course.masks import KINDS, mask_of, pattern_under
 from engine.runtime import library
 from engine.tokenizers.encoding import Encoding
 from pages.controls.figures import matrix, picked_place
-from pages.controls.learn.fields import read_field, read_short_text
+from pages.controls.learn.fields import choose_view, read_field, read_short_text
 from pages.controls.learn.words import translate as _
 from pages.controls.predict import is_answered, point, show_code
 from views.charts.show import show_altair
@@ -34,10 +34,7 @@ def experiment() -> bool:
     if not ask(checkpoint, encoding, pieces):
         return False
     views = {"mask": _("masks"), "examples": _("examples"), "shapes": _("shapes"), "two": _("one head or two")}
-    view = st.segmented_control(
-        _("show"), list(views), default="mask", key="masks-view", required=True, format_func=views.__getitem__,
-        label_visibility="collapsed", persist_state="session",
-    )  # fmt: skip
+    view = choose_view("masks-view", views)
     if view == "mask":
         draw_masks(checkpoint, encoding, pieces)
     elif view == "examples":

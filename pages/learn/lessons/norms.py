@@ -10,7 +10,7 @@ from torch import Tensor
 from engine.course.norms import NormName, averaged_over, batch_norm_at_inference, mlp_alone, normalise
 from engine.runtime import library
 from pages.controls.figures import matrix, picked_place
-from pages.controls.learn.fields import read_field, read_matrix, read_short_text
+from pages.controls.learn.fields import choose_view, read_field, read_matrix, read_short_text
 from pages.controls.learn.words import translate as _
 from pages.controls.predict import is_answered, point, show_code
 
@@ -26,10 +26,7 @@ def experiment() -> bool:
     if not ask(x, rows, features):
         return False
     views = {"norms": _("three norms"), "inference": _("a batch of one"), "mlp": _("the MLP")}
-    view = st.segmented_control(
-        _("show"), list(views), default="norms", key="norms-view", required=True, format_func=views.__getitem__,
-        label_visibility="collapsed", persist_state="session",
-    )  # fmt: skip
+    view = choose_view("norms-view", views)
     if view == "norms":
         draw_norms(x, rows, features)
     elif view == "inference":

@@ -21,7 +21,7 @@ from engine.course.positions import (
 )
 from engine.runtime import library
 from pages.controls.figures import matrix, strip
-from pages.controls.learn.fields import read_field, read_short_text
+from pages.controls.learn.fields import choose_view, read_field, read_short_text
 from pages.controls.learn.words import translate as _
 from pages.controls.predict import estimate, show_code
 from views.charts.show import show_altair
@@ -49,10 +49,7 @@ def experiment() -> bool:
         "sinusoidal": _("sinusoidal"), "learned": _("learned"), "rotary": _("RoPE"), "alibi": _("ALiBi"),
         "relative": _("relative"), "shuffle": _("shuffle the words"),
     }  # fmt: skip
-    way = st.segmented_control(
-        _("show"), list(ways), default="sinusoidal", key="positions-way", required=True, format_func=ways.__getitem__,
-        label_visibility="collapsed", persist_state="session",
-    )  # fmt: skip
+    way = choose_view("positions-way", ways)
     if way == "sinusoidal":
         draw_sinusoidal(table, d)
     elif way == "learned":

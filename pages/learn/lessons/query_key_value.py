@@ -12,7 +12,7 @@ from engine.course.lookup import Lookup, look_up
 from engine.runtime import library
 from engine.runtime.trace import Trace
 from pages.controls.figures import matrix, strip
-from pages.controls.learn.fields import read_field, read_matrix, read_short_text
+from pages.controls.learn.fields import choose_view, read_field, read_matrix, read_short_text
 from pages.controls.learn.words import translate as _
 from pages.controls.predict import choose, show_code
 from views.core.component import view
@@ -48,14 +48,11 @@ def experiment() -> bool:
     if not choose(question, names, answer, key="query_key_value question", why=lambda _said: reason):
         return False
     views = {"plane": _("drag a query"), "real": _("a trained head"), "graph": _("as a graph")}
-    shown = st.segmented_control(
-        _("show"), list(views), default="plane", key="qkv-view", required=True, format_func=views.__getitem__,
-        label_visibility="collapsed", persist_state="session",
-    )  # fmt: skip
+    shown = choose_view("qkv-view", views)
     if shown == "plane":
         draw_plane(keys, values, names)
     else:
-        draw_head(str(shown))
+        draw_head(shown)
     return True
 
 

@@ -10,6 +10,7 @@ import pandas as pd
 import streamlit as st
 
 from engine.course.residual import StackTraining, branch_gradients, train_stack
+from pages.controls.learn.fields import choose_view
 from pages.controls.learn.words import translate as _
 from pages.controls.predict import choose, show_code
 from views.charts.show import show_altair
@@ -38,10 +39,7 @@ def experiment() -> bool:
     ):  # fmt: skip
         return False
     views = {"live": _("trained now"), "recorded": _("16 blocks, recorded"), "addition": _("an addition")}
-    view = st.segmented_control(
-        _("show"), list(views), default="live", key="residual-view", required=True, format_func=views.__getitem__,
-        label_visibility="collapsed", persist_state="session",
-    )  # fmt: skip
+    view = choose_view("residual-view", views)
     if view == "live":
         draw_training(with_and_without(train(layers, True, STEPS, seed), bare), STEPS - 1, "live")
         show_code(train_stack, key="residual code", layers=layers, residual=True, steps=STEPS, seed=seed)

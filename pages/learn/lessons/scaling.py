@@ -10,6 +10,7 @@ import streamlit as st
 
 from engine.course.scaling import attend, random_scores, score_variance, softmax_gradient
 from pages.controls.figures import bars
+from pages.controls.learn.fields import choose_view
 from pages.controls.learn.words import translate as _
 from pages.controls.predict import estimate, show_code
 from views.charts.show import show_altair
@@ -34,10 +35,7 @@ def experiment() -> bool:
     if not estimate(question, variance.plain, max(1.0, 0.1 * d), key="scaling question", why=lambda _said: reason):
         return False
     views = {"variance": _("variance"), "softmax": _("softmax"), "training": _("two trainings")}
-    view = st.segmented_control(
-        _("show"), list(views), default="variance", key="scaling-view", required=True, format_func=views.__getitem__,
-        label_visibility="collapsed", persist_state="session",
-    )  # fmt: skip
+    view = choose_view("scaling-view", views)
     if view == "variance":
         show_altair(lambda shade: draw_variance(d, int(seed), shade), key="scaling variance")
         sentence = _("At d = {d}: {plain:.4g} as it is, {divided:.3f} after the division.")

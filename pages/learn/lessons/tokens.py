@@ -7,7 +7,7 @@ import streamlit as st
 
 from engine.course.tokens import KINDS, are_unknown, comes_back, cut, lengths, tokenizer_of
 from pages.controls import figures
-from pages.controls.learn.fields import read_field, read_words
+from pages.controls.learn.fields import choose_view, read_field, read_words
 from pages.controls.learn.words import translate as _
 from pages.controls.predict import estimate, show_code
 from pages.controls.share.links import as_text
@@ -40,10 +40,7 @@ def experiment() -> bool:
     ):
         return False
     views = {"pieces": _("pieces"), "sizes": _("vocabulary and length"), "special": _("unknown and special")}
-    shown = st.segmented_control(
-        _("show"), list(views), default="pieces", key="tokens-view", required=True, format_func=views.__getitem__,
-        label_visibility="collapsed", persist_state="session",
-    )  # fmt: skip
+    shown = choose_view("tokens-view", views)
     {"pieces": draw_pieces, "sizes": draw_sizes, "special": draw_special}[str(shown)](text)
     return True
 
