@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import NamedTuple
 from unicodedata import normalize
 
@@ -26,7 +27,11 @@ class Term(NamedTuple):
 def terms() -> Mapping[str, Term]:
     """Terms by what links call them, in the order of the alphabet. An entry begins with `## term`, or, where a language
     calls it otherwise, with `## term | its name`."""
-    _about, text = read_text("glossary.md")
+    return parse_terms(read_text("glossary.md")[1])
+
+
+@lru_cache(maxsize=8)  # one a language: every page has terms, at every rerun
+def parse_terms(text: str) -> Mapping[str, Term]:
     found = {}
     for part in re.split(r"^## ", text, flags=re.MULTILINE)[1:]:
         heading, _line, meaning = part.partition("\n")

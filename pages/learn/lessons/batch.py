@@ -4,7 +4,7 @@ import streamlit as st
 
 from engine.course.batch import Compared, compare_row, fill, read_rows, tokenizer_of
 from pages.controls.figures import matrix, tokens
-from pages.controls.learn.fields import read_field, read_words, write_matrix
+from pages.controls.learn.fields import choose_view, read_field, read_words, write_matrix
 from pages.controls.learn.words import translate as _
 from pages.controls.predict import choose, show_code
 from pages.controls.share.links import as_text
@@ -36,10 +36,7 @@ def experiment() -> bool:
     shorter = min(range(len(rows)), key=lambda at: len(rows[at]))
     views = {"ids": _("ids and mask"), "outputs": _("outputs"), "attention": _("attention")}
     with st.container(horizontal=True, vertical_alignment="center"):
-        view = st.segmented_control(
-            _("show"), list(views), default="ids", key="batch-view", required=True, format_func=views.__getitem__,
-            label_visibility="collapsed", persist_state="session",
-        )  # fmt: skip
+        view = choose_view("batch-view", views)
         masked = st.toggle(_("padding mask"), value=True, key="batch-mask", persist_state="session")
     if view == "ids":
         draw_ids(rows, masked)

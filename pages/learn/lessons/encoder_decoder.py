@@ -18,7 +18,7 @@ from engine.inputs.readers import given_target, read_translation, tokens
 from engine.runtime import library
 from engine.tokenizers.encoding import Encoding
 from pages.controls.figures import matrix
-from pages.controls.learn.fields import name_apart, read_field, read_short_text, read_words
+from pages.controls.learn.fields import choose_view, name_apart, read_field, read_short_text, read_words
 from pages.controls.learn.words import translate as _
 from pages.controls.predict import choose, show_code
 from pages.controls.share.links import as_text
@@ -50,10 +50,7 @@ def experiment() -> bool:
         "three": _("three models"), "across": _("cross-attention"), "shifted": _("shifted right"),
         "written": _("given or written"),
     }  # fmt: skip
-    view = st.segmented_control(
-        _("show"), list(views), default="three", key="encoder_decoder-view", required=True,
-        format_func=views.__getitem__, label_visibility="collapsed", persist_state="session",
-    )  # fmt: skip
+    view = choose_view("encoder_decoder-view", views)
     if view == "three":
         draw_three(text, source, target)
     elif view == "across":

@@ -21,7 +21,7 @@ from engine.generation.beam import Hypothesis
 from engine.runtime import library
 from engine.tokenizers.encoding import Encoding
 from pages.controls.figures import bars, strip, tokens
-from pages.controls.learn.fields import name_apart, read_field, read_matrix, read_short_text
+from pages.controls.learn.fields import choose_view, name_apart, read_field, read_matrix, read_short_text
 from pages.controls.learn.words import translate as _
 from pages.controls.predict import estimate, show_code
 from pages.controls.share.links import as_text
@@ -49,10 +49,7 @@ def experiment() -> bool:
     views = {
         "temperature": _("temperature"), "table": _("unembedding"), "sample": _("sampling"), "beams": _("beam search")
     }  # fmt: skip
-    view = st.segmented_control(
-        _("show"), list(views), default="temperature", key="vector_to_word-view", required=True,
-        format_func=views.__getitem__, label_visibility="collapsed", persist_state="session",
-    )  # fmt: skip
+    view = choose_view("vector_to_word-view", views)
     if view == "temperature":
         draw_temperature(logits, encoding)
     elif view == "table":
