@@ -15,4 +15,9 @@ def attention_entropy(trace: Trace, side: str = "", crosses: bool = False) -> Te
 
     0 for one key, log2 n for n keys alike (Clark et al. 2019, "What Does BERT Look At?", section 3.3).
     """
-    return torch.stack([bits(pattern).mean(0) for pattern in patterns(trace, side, crosses)])
+    return torch.stack([mean_entropy(pattern) for pattern in patterns(trace, side, crosses)])
+
+
+def mean_entropy(pattern: Tensor) -> Tensor:
+    """That of one layer's pattern, head pos key: pos."""
+    return bits(pattern).mean(0)

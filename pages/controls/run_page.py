@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -14,13 +14,13 @@ import streamlit as st
 from engine.edits import AttentionTemperature, Edit
 from engine.runtime.limits import LONG_TOKENS, MAX_TOKENS
 from pages.controls.model_input.model_input import Subject, subject
-from pages.controls.share.export import Export
+from pages.controls.share.export import Export, draw_page
 from pages.controls.share.links import RUN as RULES
 from pages.controls.share.links import Rule, as_text, honour_link, whole_number
+from pages.controls.share.measure import measurement
 from pages.controls.share.question_chart import Chart, show_question
 from pages.controls.share.run_export import run_export
 from pages.controls.what_if.experiment import what_if
-from views.core.component import courier
 from views.core.lanes import is_long, lanes
 from views.core.questions import Axis, Page, Question, Registry
 from views.core.run_context import RUN, Run
@@ -66,7 +66,7 @@ def run_page(
 
     `charts` are by their titles a question and its chart, with a control for each parameter of that question; below a
     view they are drawn once somebody opens them. `draw` makes the payload that `mount` draws, `exported` options of the
-    export. With `long`, a text too long to be drawn whole is run in pieces, and has no charts.
+    export. With `long`, a text too long to be drawn whole is run in pieces, and has the charts of questions with steps.
     `controls` stand beside the text, and `linked` are their keys. `context` adds to a run what the questions of the
     page are about besides. `check` raises ValueError, with a sentence, for a run that the page cannot show.
     """
@@ -77,11 +77,10 @@ def run_page(
     run = context(looked_at, drawn)
     export = run_export(title, name, looked_at, run, tuple(linked), **exported(run))
     payload = draw(looked_at, run, export) if draw else b""
-    page = export.answers(payload, (RUN, run), (registry, run)).with_registry(WHAT_IF, edits)
-    if mount:
-        mount(payload)
-    courier("courier", page.answer)
-    if not charts or not whole:
+    page = draw_page(export, payload, mount, (RUN, run), (registry, run), unsaved=[(WHAT_IF, edits)])
+    asked = registry.of(run)
+    charts = {heading: one for heading, one in (charts or {}).items() if whole or asked[one[0]].steps}
+    if not charts:
         return
     try:
         check(run)
@@ -111,11 +110,32 @@ def offer_charts(charts: Charts, show: Callable[[str, str, Chart], None]) -> Non
 def show_chart(
     name: str, page: Page, registry: Registry, run: Run, export: Export, heading: str, ask: str, chart: Chart
 ) -> None:
-    chosen = choose_arguments(registry.questions[ask], run)
+    question = registry.of(run)[ask]
+    chosen = choose_arguments(question, run)
+    query = {"ask": ask, "trace": run.digest, **chosen}
+    if question.steps and not run.whole:
+        measure_steps(f"{name} {heading}", tuple(query.items()), question.steps(run, **question.bind(run, query)))
     kept = {key: str(at) for key, at in chosen.items() if key in CHOSEN}
     header = {**export.header, "link": {**export.header["link"], **kept}}
-    query = {"ask": ask, "trace": run.digest, **chosen}
     show_question(page, query, chart, title=heading, header=header, key=f"{name} {heading}")
+
+
+def measure_steps(name: str, subject: Hashable, steps: Sequence[Callable[[], Any]]) -> None:
+    """Draws how far the steps are, until all are done; what is below is not drawn before. Those that are done once the
+    run keeps, so that it goes on where it was stopped."""
+    measuring = measurement(name, subject, is_active=True)
+    if len(measuring.found) == len(steps):
+        return
+    place = st.empty()
+    st.button("Stop" if measuring.is_active else "Go on", key=f"measure {name}", on_click=measuring.toggle)
+
+    def draw() -> None:
+        done = len(measuring.found)
+        place.progress(done / len(steps), f"{done} of {len(steps)} layers measured")
+
+    draw()
+    measuring.go_on((step() for step in steps), draw)
+    st.stop()
 
 
 def choose_arguments(question: Question, run: Run) -> dict[str, Any]:

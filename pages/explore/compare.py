@@ -1,5 +1,7 @@
 """Compare: two runs or more side by side, of any models, texts, training steps or edits."""
 
+from functools import partial
+
 import streamlit as st
 
 from engine.training.snapshots import snapshots
@@ -9,11 +11,12 @@ from pages.controls.compare.run import Side
 from pages.controls.compare.runs import sides, silence
 from pages.controls.model_input.model_input import EXAMPLES, Subject, notice
 from pages.controls.share.bar import bar
+from pages.controls.share.export import draw_page
 from pages.controls.share.links import Rule, honour_link, one_of, whole_number
 from pages.controls.what_if.experiment import event_value
 from views.compare.compare import compare
 from views.compare.pair import Shown, match_attentions
-from views.core.component import courier, plotly_address, view
+from views.core.component import plotly_address, view
 
 MENU = {
     "title": "Compare", "address": "compare", "place": 5,
@@ -55,5 +58,4 @@ bar(" and ".join(dict.fromkeys([first.title, *(other.title for other in others)]
 notes = {"look": look, "take": export.header, "plotly": plotly_address()}
 drawn = compare(pairs, notes)
 waiting.empty()
-picture(drawn, key=PICTURE, on={"silence": on_silence})
-courier("courier", export.answers(drawn, *comparison.parts).answer)
+draw_page(export, drawn, partial(picture, key=PICTURE, on={"silence": on_silence}), *comparison.parts)

@@ -1,6 +1,9 @@
 """Generate: from the distribution of the next token to a text, step by step."""
 
+from functools import partial
+
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from pages.controls.generate.beam import draw_beam
 from pages.controls.generate.cache import draw_cache
@@ -11,10 +14,12 @@ from pages.controls.generate.settings import RULES, settings
 from pages.controls.generate.surprise import draw_surprise
 from pages.controls.generate.tabs import LOOKED, PICTURE, Shown, branch_of, events, open_tab
 from pages.controls.generate.temperature import draw_temperature
+from pages.controls.share.export import draw_page
 from pages.controls.share.links import honour_link
-from views.core.component import courier, view
+from views.core.component import view
 from views.generate.availability import two_readings
 from views.generate.generate import page_payload
+from views.generate.questions import GENERATE
 from views.generate.session import Writing
 from views.generate.streaming import Live
 from views.generate.surprise_cache import Measured
@@ -31,6 +36,12 @@ MENU = {
 ABOVE = {"beam": draw_beam, "temperature": draw_temperature, "prompting": draw_prompting, "surprise": draw_surprise}
 BELOW = {"cache": draw_cache}
 picture = view("generate", events=("interrupt", "link", "branch", "look", "open", "measured"))
+
+
+def mount(writing: Writing, place: DeltaGenerator, payload: bytes) -> None:
+    with place:
+        picture(payload, key=PICTURE, on=events(writing))
+
 
 honour_link(RULES)
 name, checkpoint, prompt, call = prompt_controls()
@@ -50,15 +61,15 @@ with above:
 with below:
     if tab in BELOW:
         shown = BELOW[tab](writing)
-export = writing_export(writing, tab, shown)
+export, in_file = writing_export(writing, tab, shown)
 ids, at = branch_of(writing)
 notes = {**tab_notes(writing, tab, shown), "branch": {"ids": ids, "at": at}, "looked": st.session_state.get(LOOKED)}
 if shown.python is None:  # else the panel of the charts has it all
     notes["take"] = export.header
-with middle:
-    picture(page_payload(writing, notes), key=PICTURE, on=events(writing))
+draw_page(
+    export, page_payload(writing, notes), partial(mount, writing, middle), (GENERATE, writing), in_file=in_file
+)
 with above if shown.python else below:  # below what the component offers of itself
     if shown.charts:
         share_charts(writing, tab, shown)
-courier("courier", export.page.answer, export.page.parts)
 shown.work()

@@ -20,7 +20,7 @@ from engine.model.presets import NAMED, blueprint
 from engine.runtime import library
 from pages.controls.model_input.model_input import look_at, looked_at, open_on_looked_at
 from pages.controls.share.bar import bar
-from pages.controls.share.export import Export
+from pages.controls.share.export import Export, draw_page
 from pages.controls.share.links import Rule, address_now, honour_link, one_of, whole_number
 from pages.controls.share.panel import share_panel
 from pages.controls.share.visitor import recent
@@ -36,7 +36,7 @@ from views.architecture.charts import (
 from views.architecture.codegen import cost_lines, envelope_lines, part_table, size_lines
 from views.charts.show import charts_wait, release_charts, show_plotly
 from views.charts.standalone import chart_file
-from views.core.component import courier, view
+from views.core.component import view
 from views.core.shown_tables import TABLES, ShownTables
 
 MENU = {
@@ -232,8 +232,8 @@ with left:
     different = [] if other is None else differing_switches(config, other)
     notes = {"take": export.header, "reports": charts_wait()}
     payload = drawn.architecture(shown, differing=different, source=source(name), notes=notes)
-    picture(payload, key="architecture view", on={"drawn": release_charts})
-    courier("courier", export.answers(payload, (TABLES, tables)).answer)
+    mount = partial(picture, key="architecture view", on={"drawn": release_charts})
+    draw_page(export, payload, mount, (TABLES, tables))
 if charts_wait():
     st.stop()
 by_part, envelope_side = st.columns([1.12, 1], gap="medium")

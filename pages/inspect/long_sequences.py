@@ -1,6 +1,7 @@
 """Long context: what attention costs as the length grows, measured here, and what cheaper kinds of it keep."""
 
 from collections.abc import Collection
+from functools import partial
 
 import streamlit as st
 
@@ -13,12 +14,13 @@ from engine.runtime import library
 from pages.controls.long_sequences.export import CONTROLS, cost_tables, pattern_export
 from pages.controls.model_input.model_input import look_at, looked_at, open_on_looked_at
 from pages.controls.share.bar import bar
+from pages.controls.share.export import draw_page
 from pages.controls.share.links import Rule, address_now, honour_link, one_of
 from pages.controls.share.panel import share_panel
 from pages.controls.share.visitor import recent
 from views.charts.show import NamedChart
 from views.charts.standalone import chart_file
-from views.core.component import courier, view
+from views.core.component import view
 from views.long_sequences.charts import TITLES, draw_costs, formula_rows, measured_rows, search_table
 from views.long_sequences.codegen import cost_lines
 from views.long_sequences.patterns import kept_patterns
@@ -223,8 +225,7 @@ payload = kept_patterns(
     shared.kept_patterns(model, drawn, *first, setup), heads=heads, shown=first, pieces=pieces, grid=grid(drawn),
     notes={"trace": context.digest, "take": export.header},
 )  # fmt: skip
-picture(payload, key="long sequences view")
-courier("courier", export.answers(payload, (QUESTIONS, context)).answer)
+draw_page(export, payload, partial(picture, key="long sequences view"), (QUESTIONS, context))
 st.markdown(f"##### What a search finds among {reached:,} states")
 st.dataframe(searches, hide_index=True, column_config=SEARCH_COLUMNS)
 st.caption(

@@ -6,6 +6,7 @@ import pytest
 import torch
 from streamlit.testing.v1 import AppTest
 
+from engine.analysis.entropy import attention_entropy
 from engine.checkpoints import Checkpoint
 from engine.edits import ApplyAdapter, Scale, SilenceHeads
 from engine.edits.experiment import Experiment
@@ -14,10 +15,12 @@ from engine.model.transformer import Transformer, initialise
 from engine.runtime import library
 from engine.runtime.limits import LONG_TOKENS, MAX_TOKENS
 from engine.runtime.run import run
+from pages.controls.share.measure import Measurement
 from pages.controls.what_if.experiment_link import to_link
 from tests.engine.model.layers.test_lora import random_adapter
 from tests.pages.mounted import field
 from tests.pages.test_attention import opened, view
+from tests.pages.test_generate import charts
 
 pytestmark = pytest.mark.long
 
@@ -127,3 +130,22 @@ def test_while_guesses_are_asked_a_long_text_is_the_run_before_the_edits() -> No
     app.session_state["revealed"] = header["trace"]
     app.run()
     assert not view(app, "effects")[0]["hidden"] and view(app, "attention")[0]["edited"] == list(silent.touches())
+
+
+def test_the_chart_of_all_layers_is_measured_layer_by_layer_until_it_is_stopped_and_goes_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    stopped = long_page(300)
+    with monkeypatch.context() as patched:
+        patched.setattr(Measurement, "go_on", lambda *_: None)  # as if it were broken off at once
+        stopped.session_state["charts"] = True
+        stopped.run()
+        assert [one.value for one in stopped.get("progress")] == [0] and not charts(stopped)
+        next(button for button in stopped.button if button.label == "Stop").click().run()
+    button = next(button for button in stopped.button if button.label == "Go on")
+    app = button.click().run()
+    ids = view(app, "attention")[0]["lanes"][""]["ids"]
+    whole = attention_entropy(run(library.checkpoint("mine").model, ids))
+    ((_, data),) = charts(app)
+    (frame,) = data.values()
+    torch.testing.assert_close(torch.tensor(frame["entropy"]).float(), whole.flatten(), atol=1e-5, rtol=1e-4)

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from itertools import islice, product
 from typing import Any, Literal
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from torch import Tensor, cat, tensor
+from torch import Tensor, cat, stack, tensor
 
 from engine.analysis.averages import by_norm, over_heads, over_texts
 from engine.analysis.circuits import lacks, qk, top_outputs
 from engine.analysis.copying import copying_scores
 from engine.analysis.edges import Edges, edges
-from engine.analysis.entropy import attention_entropy
+from engine.analysis.entropy import attention_entropy, mean_entropy
 from engine.analysis.flow import crossed_network, flow, flows, network
 from engine.analysis.heads import CROSS_SCORES, SCORES, cross_scores, head_scores
 from engine.analysis.points import HeadPoints, head_points, shared_key_head, vectors
@@ -180,9 +181,25 @@ def ask_rollout(
     return rollout(run.trace, side, first, last + 1, heads)[-1]
 
 
-@ATTENTION.question("entropy", returns={"entropy": ("layer", "pos")})
-def ask_entropy(run: RunContext, side: Side, focus: Focus = "attn") -> Tensor:
+def entropy_steps(run: Run, side: str, focus: str) -> list[Callable[[], Tensor]]:
+    """The entropy of one layer after the other."""
+
+    def measure(hook: str) -> Tensor:
+        return run.cached((hook, "entropy"), lambda: run.reduce({hook: first_entropy})[hook])
+
+    return [partial(measure, f"{stem(layer, side, focus)}.pattern") for layer in range(run.lane(side).config.layers)]
+
+
+def first_entropy(pattern: Tensor) -> Tensor:
+    """batch of 1 head pos key -> pos."""
+    return mean_entropy(pattern[0])
+
+
+@ATTENTION.question("entropy", returns={"entropy": ("layer", "pos")}, steps=entropy_steps)
+def ask_entropy(run: Run, side: Side, focus: Focus = "attn") -> Tensor:
     """Entropy of each row of attention in bits, mean over the heads (Clark et al. 2019, section 3.3)."""
+    if not run.whole:
+        return stack([step() for step in entropy_steps(run, side, focus)])
     return attention_entropy(run.trace, side, focus == CROSSES)
 
 

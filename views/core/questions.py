@@ -124,7 +124,8 @@ class Question:
     `describe(context, result, **arguments)` adds to the header of an answer. `carry(context)` lists arguments with
     which an exported file answers the question, asked or not. `make_table` and `make_script` stand in for the derived
     ones where an answer has no common axes; the latter takes `row` and `col` too. `in_script` are arguments that a
-    script runs with, and that no browser may send.
+    script runs with, and that no browser may send. `steps(context, **arguments)` are, where an answer takes its time,
+    the parts of its work, each of which the context keeps: a page shows how far they are, and stops between two.
     """
 
     name: str
@@ -140,6 +141,7 @@ class Question:
     make_script: Callable[..., str] | None = None
     in_script: Mapping[str, Any] = field(default_factory=dict)
     title: Callable[..., str] | None = None
+    steps: Callable[..., Sequence[Callable[[], Any]]] | None = None
 
     def bind(self, context: Context, query: Query) -> dict[str, Any]:
         """Arguments of the function, checked. Raises ValueError, with a sentence."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from functools import partial
 from math import isnan
 from pathlib import Path
 
@@ -29,12 +30,12 @@ from engine.runtime import library
 from engine.runtime.limits import MAX_TOKENS
 from pages.controls.checkpoint.load_errors import warn
 from pages.controls.checkpoint.tensors import tensor_table
-from pages.controls.share.export import Export
+from pages.controls.share.export import Export, draw_page
 from pages.controls.share.links import address_now
 from views.architecture.codegen import part_table, size_lines
 from views.charts.show import charts_wait, release_charts
 from views.checkpoint import checkpoint as drawn
-from views.core.component import courier, view
+from views.core.component import view
 from views.core.shown_tables import TABLES, ShownTables
 
 TEXTS = tomllib.loads((Path(__file__).parents[3] / "assets/texts/examples.toml").read_text())
@@ -56,8 +57,7 @@ def card_section(name: str, checkpoint: Checkpoint) -> None:
     export = Export("Open a model", "checkpoint", tables, "", address_now(model=name), CONTROLS, tables.queries)
     payload = drawn.card(name, checkpoint, {"take": export.header, "reports": charts_wait()})
     with right:
-        architecture(payload, key="card", on={"drawn": release_charts})
-    courier("courier", export.answers(payload, (TABLES, tables)).answer)
+        draw_page(export, payload, partial(architecture, key="card", on={"drawn": release_charts}), (TABLES, tables))
 
 
 def facts_column(name: str, checkpoint: Checkpoint) -> None:

@@ -8,8 +8,8 @@ import pandas as pd
 import streamlit as st
 
 from engine.analysis.caching import TokenTime
-from pages.controls.generate.measure import measure_button, measurement
 from pages.controls.generate.tabs import Shown, branch_of
+from pages.controls.share.measure import measure_button, measurement
 from views.charts.show import NamedChart
 from views.generate.charts import cost_chart, cost_frame, time_frame
 from views.generate.kv_cache import Cached, costs, dtype_of, measure_token, time_table

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -18,13 +18,13 @@ from views.core.questions import UNKNOWN, Query
 from views.generate.availability import missing_tabs
 from views.generate.beam_search import Wanted
 from views.generate.generate import grid, page_payload
-from views.generate.questions import GENERATE, TABLES, carry_queries
+from views.generate.questions import TABLES, carry_queries
 from views.generate.session import Writing
 
 
-def writing_export(writing: Writing, tab: str, shown: Shown) -> Export:
-    """Export of the component of an open tab; for a file, `of` is {kept: the tree of what was written, branch: the ids
-    of the one that is shown}."""
+def writing_export(writing: Writing, tab: str, shown: Shown) -> tuple[Export, Callable[[Query], bytes]]:
+    """Export of the component of an open tab, and what its file draws; for a file, `of` is {kept: the tree of what was
+    written, branch: the ids of the one that is shown}."""
     fields = FIELDS[kind(writing.checkpoint)]
     texts = [str(field_value(name)) for name in fields if name not in ("picture", "given") and field_value(name)]
     without = missing_tabs(writing.prompt)
@@ -51,8 +51,7 @@ def writing_export(writing: Writing, tab: str, shown: Shown) -> Export:
         {title: {"ask": ask} for title, ask in TABLES.items() if title.split(":")[0].lower() not in without},
         "a table of a tab", carry=carry,
     )  # fmt: skip
-    export.answers(payload, (GENERATE, writing))
-    return export
+    return export, payload
 
 
 def tree_of(of: Query) -> tuple[dict[str, Any], list[int]]:

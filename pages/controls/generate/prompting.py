@@ -13,9 +13,9 @@ from engine.generation import few_shot as prompting
 from engine.generation.few_shot import PromptTable
 from engine.generation.instructions import held_out_pairs
 from engine.runtime import library
-from pages.controls.generate.measure import Measurement, measure_button, measurement
 from pages.controls.generate.tabs import CONTROLS, Shown, choose, choose_among, current, keep, restore
 from pages.controls.share.links import as_text
+from pages.controls.share.measure import Measurement, measure_button, measurement
 from views.charts.show import NamedChart, current_shade
 from views.charts.template import colors
 from views.generate.charts import accuracy_chart, named_apart, next_token_bars

@@ -9,9 +9,9 @@ from typing import Any
 import streamlit as st
 
 from engine.generation.prompt import Prompt
-from pages.controls.generate.measure import stop_measuring
 from pages.controls.model_input.browser_history import complete
 from pages.controls.share.links import Rule, number, one_of, whole_number
+from pages.controls.share.measure import stop_measuring
 from views.charts.show import NamedChart
 from views.core.table_files import Table
 from views.generate.availability import missing_tabs

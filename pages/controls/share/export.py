@@ -1,4 +1,5 @@
-"""Share & export of a page's component: the self-contained file, and Python and numbers of the question in view.
+"""A page's component, the answers to what is asked on it, and its Share & export: the self-contained file, and Python
+and numbers of the question in view.
 
 The link and the pictures are made in the browser; all else is made when it is asked for.
 """
@@ -16,6 +17,7 @@ import numpy as np
 
 from pages.controls.share.links import VERSION, VERSIONED, fit_address, hideable_controls
 from pages.controls.share.panel import data_file
+from views.core.component import courier
 from views.core.export import Answered, pack_text, self_contained
 from views.core.questions import Answer, BareContext, Context, Page, Query, Registry
 from views.core.table_files import Format
@@ -88,6 +90,26 @@ class Export(BareContext):
         self.payload = payload
         self.page = Page(*parts, (EXPORT, self))
         return self.page
+
+
+def draw_page(
+    export: Export,
+    payload: bytes,
+    mount: Callable[[bytes], Any] | None,
+    *parts: tuple[Registry, *tuple[Context, ...]],
+    unsaved: Sequence[tuple[Registry, Context]] = (),
+    in_file: Callable[[Query], bytes] | None = None,
+) -> Page:
+    """Draws `payload` by `mount`, and answers what is asked on the page: by `parts` (see `Page`), which its file holds
+    too, and by those that are `unsaved`. The file draws the payload too, or what `in_file` makes of what is looked at.
+    Returns the answers, for the charts below."""
+    page = export.answers(in_file or payload, *parts)
+    for registry, context in unsaved:
+        page = page.with_registry(registry, context)
+    if mount:
+        mount(payload)
+    courier("courier", page.answer, page.parts)
+    return page
 
 
 @EXPORT.question("export_python")

@@ -43,10 +43,11 @@ class Measurement(Generic[T]):
         st.rerun()
 
 
-def measurement(name: str, subject: Hashable) -> Measurement[Any]:
+def measurement(name: str, subject: Hashable, is_active: bool = False) -> Measurement[Any]:
+    """Those of a subject; `is_active` tells whether they begin by themselves."""
     kept: dict[str, Measurement[Any]] = st.session_state.setdefault(MEASURED, {})
     if name not in kept or kept[name].subject != subject:
-        kept[name] = Measurement(subject)
+        kept[name] = Measurement(subject, is_active=is_active)
     return kept[name]
 
 
