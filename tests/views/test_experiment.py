@@ -32,12 +32,13 @@ from engine.edits.experiment import Experiment
 from engine.inputs.readers import Reading, pictures, read_infill, read_picture, read_text, read_translation
 from engine.runtime import library
 from engine.runtime.run import run
+from pages.controls.what_if.edit_kinds import in_words
 from tests.views.test_effects import read_by
 from views.core.lanes import lanes
 from views.core.payload import unpack
 from views.core.run_context import HeadOfRun, RunContext
 from views.what_if.edit_sources import to_form
-from views.what_if.edit_words import Terms, in_words
+from views.what_if.edit_words import Terms
 from views.what_if.experiment import Editable, EditableValue, editable, from_form, panel, spell
 from views.what_if.paint_ground import painted_on
 
@@ -107,7 +108,8 @@ def form_of(edit: Edit, checkpoint: Checkpoint, reading: Reading) -> dict:
     ],
 )  # fmt: skip
 def test_an_edit_is_told_in_words_with_the_tokens_it_names(edit: Edit, words: str) -> None:
-    (entry,) = unpack(panel(Experiment().add(edit), offered(*stories()), unfit={}, notes={}))[0]["entries"]
+    said = in_words(edit, offered(*stories()).terms)
+    (entry,) = unpack(panel(Experiment().add(edit), [said], {}, {}))[0]["entries"]
     assert entry == {"words": words, "on": True, "sentence": ""}
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict
-from typing import Any
+from dataclasses import asdict, fields
+from typing import Any, get_args, get_type_hints
 
 import numpy as np
 from torch import Tensor
@@ -15,14 +15,19 @@ from engine.inputs.processors import ImageProcessor, PalettePixels
 from engine.inputs.readers import SPAN, Reading, kind, pictures, require_known_ids, shift_target, tokens
 from views.what_if.edit_words import Terms
 
-SOURCES = ("source", "toward", "away")  # fields of an edit that are another run
 OWN_PICTURE = "the picture that was shown"
+
+
+def source_fields(kind: type[Edit]) -> list[str]:
+    """Fields of a kind of edit that are another run."""
+    hints = get_type_hints(kind)
+    return [each.name for each in fields(kind) if Source in (hints[each.name], *get_args(hints[each.name]))]  # type: ignore[arg-type]
 
 
 def to_form(edit: Edit, terms: Terms) -> dict[str, Any]:
     """An edit as a form shows it: other runs and tokens by their text as well, pictures by their name alone."""
     data = edit.to_dict()
-    for field in SOURCES:
+    for field in source_fields(type(edit)):
         if isinstance(data.get(field), dict):
             data[field]["text"] = terms.read(data[field]["ids"]).strip()
             if data[field].pop("pixels") is not None:  # too many to travel with every answer

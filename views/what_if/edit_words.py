@@ -1,4 +1,4 @@
-"""What an edit does, in a few words and with the tokens that it names."""
+"""Words for what edits are about: tokens, heads, values of hooks, other texts."""
 
 from __future__ import annotations
 
@@ -6,37 +6,9 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from engine.edits import (
-    ApplyAdapter,
-    AttentionTemperature,
-    ChangeToken,
-    DrawMask,
-    DrawPattern,
-    DropPositions,
-    Edit,
-    PaintMask,
-    PaintPattern,
-    Patch,
-    PresetMask,
-    Replace,
-    Scale,
-    SetPattern,
-    ShiftPositions,
-    SilenceHeads,
-    Source,
-    Steer,
-    SwapPositions,
-    parts,
-)
+from engine.edits import Source, parts
 from views.core.lanes import Lane
 
-QUIET = {"zero": "silenced", "mean": "replaced by their mean over the text", "uniform": "attend evenly"}
-SEEN = {
-    "uniform": "evenly to all they may see",
-    "previous": "to the previous token alone",
-    "first": "to the first token alone",
-    "itself": "to the token itself alone",
-}
 FEW = 4  # tokens that are listed by name
 LONGEST = 60  # characters of another text
 
@@ -68,6 +40,10 @@ class Terms:
         named = [self.token(one, stack) for one in listed[:FEW]]
         return join_words([*named, f"{len(listed) - FEW} more"] if len(listed) > FEW else named)
 
+    def read_by(self, edit: Any) -> str | None:
+        """The stack whose tokens an edited attention reads."""
+        return "encoder" if edit.cross else edit.stack
+
     def place(self, hook: str) -> str:
         """Says where a hook stands: "block 2, MLP", or its own name outside of blocks."""
         stack, dot, rest = hook.partition("blocks.")
@@ -77,104 +53,6 @@ class Terms:
         side = stack.removesuffix(".")
         known = {found: name for name, found in parts(self.hooks, int(layer), side or None).items()}  # type: ignore[arg-type]
         return f"{side + ' ' if side else ''}block {int(layer) + 1}, {known.get(hook, part)}"
-
-
-def in_words(edit: Edit, terms: Terms) -> str:
-    for family in (of_masks, of_heads, of_positions, of_values, of_runs, of_weights):
-        found = family(edit, terms)
-        if found:
-            return found
-    return type(edit).__name__
-
-
-def of_masks(edit: Edit, terms: Terms) -> str | None:
-    match edit:
-        case PresetMask(kind=kind, size=size):
-            of = {"prefix": f" of {count_words(size or 0, 'token')}"}.get(kind, f" of {size}") if size else ""
-            return f"{kind} mask{of}, {attention_words(edit)}"
-        case PaintMask(cells=cells, rows=rows, columns=columns, to=to):
-            named = [f"the row of {terms.tokens(rows, edit.stack)}"] if rows else []
-            read = "encoder" if edit.cross else edit.stack
-            named += [f"the column of {terms.tokens(columns, read)}"] if columns else []
-            named += [count_words(len(cells), "cell")] if cells else []
-            done = {"flip": "mask painted", "allow": "allow", "forbid": "block"}[to]
-            return f"{done}: {join_words(named)}, {attention_words(edit)}"
-        case DrawMask():
-            return f"a drawn mask, {attention_words(edit)}"
-    return None
-
-
-def of_heads(edit: Edit, terms: Terms) -> str | None:
-    match edit:
-        case SetPattern(to="position", position=int(position)):
-            read = "encoder" if edit.cross else edit.stack
-            return f"{attention_words(edit)}: attend to {terms.token(position, read)} alone"
-        case PaintPattern(cells=[[query, key]], weights=[weight]):
-            read = "encoder" if edit.cross else edit.stack
-            pair = f"{terms.token(query, edit.stack)} looks at {terms.token(key, read)}"
-            return f"{attention_words(edit)}: {pair} with {100 * weight:g} %"
-        case PaintPattern(cells=cells):
-            rows = sorted({row for row, _ in cells})
-            painted = f"{count_words(len(cells), 'weight')} painted, {'row' if len(rows) == 1 else 'rows'} of"
-            return f"{attention_words(edit)}: {painted} {terms.tokens(rows, edit.stack)}"
-        case AttentionTemperature(value=value):
-            return f"attention temperature {value:g}, {attention_words(edit)}"
-        case SilenceHeads(how=how):
-            return f"{attention_words(edit)}: {QUIET[how]}"
-        case SetPattern(to=to):
-            return f"{attention_words(edit)}: attend {SEEN[to]}"
-        case DrawPattern():
-            return f"a drawn pattern, {attention_words(edit)}"
-    return None
-
-
-def of_positions(edit: Edit, terms: Terms) -> str | None:
-    if not isinstance(edit, SwapPositions | DropPositions | ShiftPositions):
-        return None
-    place = "" if edit.layer is None and edit.stack is None else f", {attention_words(edit)}"
-    match edit:
-        case SwapPositions(first=first, second=second):
-            return f"{terms.token(first, edit.stack)} and {terms.token(second, edit.stack)} swap positions{place}"
-        case DropPositions(positions=positions):
-            return f"{terms.tokens(positions, edit.stack)} without position{place}"
-        case ShiftPositions(by=by, positions=positions):
-            way = "on" if by >= 0 else "back"
-            far = count_words(abs(by), "position")
-            return f"{terms.tokens(positions, edit.stack)} stands {far} further {way}{place}"
-
-
-def of_values(edit: Edit, terms: Terms) -> str | None:
-    match edit:
-        case Scale(hook=hook, factor=factor):
-            done = "taken out" if factor == 0 else f"× {factor:g}"
-            return f"{terms.place(hook)}: {done}{chosen(edit.at, hook, terms)}"
-        case Replace(hook=hook, value=value):
-            put = f"{value:g}" if isinstance(value, float | int) else "given numbers"
-            return f"{terms.place(hook)}: replaced by {put}{chosen(edit.at, hook, terms)}"
-    return None
-
-
-def of_runs(edit: Edit, terms: Terms) -> str | None:
-    match edit:
-        case ChangeToken(position=position, token=token, share=share):
-            old, new = terms.token(position, edit.stack), f"“{terms.read([token]).strip()}”"
-            return f"{old} becomes {new}" if share == 1 else f"{old} becomes {100 * share:g} % {new}"
-        case Patch(source=None, source_hook=str(other)) if other.endswith(".pattern"):
-            there = head_words(other, edit.source_at or {}, terms)
-            return f"{head_words(edit.hook, edit.at, terms)}: as {there} attends"
-        case Patch(hook=hook, source=source, source_hook=other):
-            taken = f"{terms.place(other)} in " if other and other != hook else "in "
-            return f"{terms.place(hook)}{chosen(edit.at, hook, terms)}: as {taken}{source_words(source, terms)}"
-        case Steer(hook=hook, factor=factor):
-            apart = f"{source_words(edit.toward, terms)} − {source_words(edit.away, terms)}"
-            return f"{terms.place(hook)}: + {factor:g} × ({apart}){chosen(edit.at, hook, terms)}"
-    return None
-
-
-def of_weights(edit: Edit, terms: Terms) -> str | None:
-    if isinstance(edit, ApplyAdapter):
-        return f"adapter “{edit.adapter.partition('~')[0]}” at {edit.strength:g}"
-    return None
 
 
 def attention_words(edit: Any) -> str:

@@ -15,8 +15,8 @@ from engine.model.layers.lora import Adapter, check_fits
 from engine.runtime.trace import Trace
 from views.core.lanes import Lane
 from views.core.payload import pack
-from views.what_if.edit_sources import SOURCES, source, token
-from views.what_if.edit_words import Terms, in_words
+from views.what_if.edit_sources import source, source_fields, token
+from views.what_if.edit_words import Terms
 
 
 @dataclass(frozen=True)
@@ -85,10 +85,10 @@ class Editable:
         return held, stacks, [(each.label, each.layers, each.heads) for each in self.attentions], list(self.adapters)
 
 
-def panel(experiment: Experiment, model: Editable, *, unfit: Mapping[int, str], notes: Mapping[str, Any]) -> bytes:
-    """The edits in words. `unfit` says why edits, by number, cannot be made here."""
+def panel(experiment: Experiment, words: Sequence[str], unfit: Mapping[int, str], notes: Mapping[str, Any]) -> bytes:
+    """The edits, in `words`. `unfit` says why edits, by number, cannot be made here."""
     entries = [
-        {"words": in_words(entry.edit, model.terms), "on": entry.on, "sentence": unfit.get(number, "")}
+        {"words": words[number], "on": entry.on, "sentence": unfit.get(number, "")}
         | ({"strength": entry.edit.strength} if isinstance(entry.edit, ApplyAdapter) else {})
         for number, entry in enumerate(experiment.entries)
     ]
@@ -208,7 +208,7 @@ def from_form(data: Mapping[str, Any], checkpoint: Checkpoint, reading: Reading,
     `was` is the edit that the form was opened on. Raises ValueError, with a sentence.
     """
     made = dict(data)
-    for field in SOURCES:
+    for field in source_fields(Edit.kinds[made["edit"]]) if made.get("edit") in Edit.kinds else ():
         if isinstance(made.get(field), Mapping):
             made[field] = source(made[field], checkpoint, reading, getattr(was, field, None))
     if isinstance(made.get("token"), Mapping):

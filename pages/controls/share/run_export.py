@@ -10,9 +10,10 @@ from engine.inputs.readers import kind
 from pages.controls.model_input.model_input import FIELDS, Subject, field_value, seed
 from pages.controls.share.export import Export
 from pages.controls.share.links import NAMED, address_of
+from pages.controls.what_if.edit_kinds import in_words
 from views.core.codegen import Fields
 from views.core.run_context import Run
-from views.what_if.edit_words import Terms, in_words
+from views.what_if.edit_words import Terms
 from views.what_if.experiment import spell
 
 

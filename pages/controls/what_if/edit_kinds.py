@@ -1,87 +1,134 @@
-"""The kinds of edits that a person can make: what each is called, where it begins, and the fields of its form.
+"""The kinds of edits that a person can make, each declared once: what it is called, the fields of its form, its words.
 
-A form's values are what engine/edits reads from JSON, but that texts stand where it has ids, as
-views/what_if/edit_sources.py turns them.
+Where an edit of several engine classes has one form, its `way` says which of them.
 """
 
 from __future__ import annotations
 
-import json
-import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar, NamedTuple
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
+from engine.edits import (
+    ApplyAdapter,
+    AttentionTemperature,
+    ChangeToken,
+    DrawMask,
+    DrawPattern,
+    DropPositions,
+    Edit,
+    PaintMask,
+    PaintPattern,
+    Patch,
+    PresetMask,
+    Replace,
+    Scale,
+    SetPattern,
+    ShiftPositions,
+    SilenceHeads,
+    Steer,
+    SwapPositions,
+)
 from engine.edits.adapters import STRONGEST
-from pages.controls.what_if.edit_form import Form, ranges, read_numbers, read_ranges
-from views.what_if.experiment import Editable, EditableAttention, EditableStack, EditableValue
+from pages.controls.what_if.edit_fields import (
+    PLACE,
+    SAME,
+    AtField,
+    AttentionField,
+    BlockField,
+    ChoiceField,
+    Field,
+    HeadsField,
+    HookField,
+    KeyField,
+    NumberField,
+    NumbersField,
+    PaintField,
+    PartField,
+    Place,
+    SourceField,
+    StackField,
+    TokenField,
+    TokensField,
+    TypedTokenField,
+    Values,
+    WholeNumberField,
+    attention_of,
+    blank_source,
+    blocks,
+    drawable,
+    find_hook,
+    own_stack,
+    parse_hook,
+    read_source,
+    what_others,
+)
+from pages.controls.what_if.edit_form import Form
+from views.what_if.edit_words import (
+    Terms,
+    attention_words,
+    chosen,
+    count_words,
+    head_words,
+    join_words,
+    source_words,
+)
+from views.what_if.experiment import Editable, EditableValue
 
-ALL, OUTSIDE, SAME = "every block", "outside of the blocks", "the same"
-PLACE = ("layer", "heads", "stack", "cross")  # fields that say where in the model
-WHOLE = 64  # tokens up to which a whole matrix is drawn, as every cell of it stands in the address
-NUMBERED = re.compile(r"picture (\d+)")  # as views/what_if/edit_sources.py names a shipped one
-INSIDE = re.compile(r"(?:(\w+)\.)?blocks\.(\d+|\*)\.(.+)")
-OF_A_STACK = re.compile(r"(?:(encoder|decoder)\.)?(.+)")
-
-Values = dict[str, Any]
-
-
-class Place(NamedTuple):
-    """Attention, block, head and reading token that the page looks at."""
-
-    attention: EditableAttention
-    layer: int
-    head: int
-    row: int
-
-    @property
-    def values(self) -> Values:
-        return {"layer": self.layer, "heads": None, "stack": self.attention.stack, "cross": self.attention.cross}
-
-
-def place_of(model: Editable, address: Mapping[str, Any]) -> Place:
-    """The place that an address names, which a person may have written, as far as the model has it."""
-    last = model.stacks[-1]
-    side = address.get("side", last.stack)
-    crosses = address.get("focus") == "cross_attn"
-    found = (one for one in model.attentions if one.stack == side and one.cross == crosses)
-    own = next(found, model.attentions[-2 if len(model.stacks) > 1 else -1])
-    layer, head, row = (index(address.get(name)) for name in ("layer", "head", "query"))
-    rows = len(own.rows)
-    return Place(
-        own,
-        min(layer or 0, own.layers - 1),
-        min(head or 0, own.heads - 1),
-        row if row is not None and row < rows else rows - 1,
-    )
-
-
-def index(value: Any) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+ATTENTION = (AttentionField(), BlockField(), HeadsField())
 
 
 class Kind(ABC):
-    """A kind of edit. `lacking` says why a model that it does not fit cannot be edited so."""
+    """A kind of edit. `edits` are the classes of the engine that its form makes, the first of which it begins with.
+    `lacking` says why a model that it does not fit cannot be edited so."""
 
     name: ClassVar[str]
     title: ClassVar[str]
     about: ClassVar[str]
+    edits: ClassVar[Sequence[type[Edit]]]
+    fields: ClassVar[Sequence[Field]]
     lacking: ClassVar[str] = ""
+    ways_label: ClassVar[str] = "do"
+    ways: ClassVar[Mapping[str, str]] = {}
+    kept: ClassVar[Sequence[str]] = ()
 
     def fits(self, model: Editable) -> bool:
         return True
 
-    @abstractmethod
     def shows(self, edit: Mapping[str, Any], model: Editable) -> bool:
         """Tells whether the form shows this edit whole."""
+        known = any(edit["edit"] == one.__name__ for one in self.edits)
+        return known and ("hook" not in edit or find_hook(edit["hook"], model) is not None)
 
-    @abstractmethod
     def blank(self, model: Editable, place: Place) -> Values:
         """Returns the values that the form begins with."""
+        made: Values = {"edit": self.edits[0].__name__}
+        for field in self.fields:
+            made |= field.blank(model, place)
+        return made
 
-    @abstractmethod
+    def way(self, values: Values) -> str:
+        """Which of the `ways` the values go."""
+        return str(values["edit"])
+
+    def begin(self, way: str, form: Form) -> Values:
+        """The values of another way, beside those that are `kept`."""
+        return {"edit": way}
+
+    def offered(self, form: Form) -> Mapping[str, str]:
+        return self.ways
+
     def draw(self, form: Form) -> None:
         """Draws the fields, which write into the form's values."""
+        if self.ways:
+            now = self.way(form.values)
+            way = form.select(self.ways_label, self.offered(form), now)
+            if way != now:
+                form.replace(self.begin(way, form) | {name: form.values[name] for name in self.kept})
+        for field in self.fields:
+            if field.when(form):
+                field.draw(form)
 
     def read(self, edit: Values) -> Values:
         """The form's values of an edit that it `shows`."""
@@ -91,310 +138,168 @@ class Kind(ABC):
         """The edit that the form's values say."""
         return values
 
-
-# --- Fields that several kinds ask for ---
-
-
-def attention_of(values: Mapping[str, Any], model: Editable) -> EditableAttention:
-    found = (one for one in model.attentions if (one.stack, one.cross) == (values["stack"], values["cross"]))
-    return next(found, model.attentions[-1])
+    @abstractmethod
+    def words(self, edit: Any, terms: Terms) -> str:
+        """What one of `edits` does, in a few words and with the tokens that it names."""
 
 
-def stack_of(name: str | None, model: Editable) -> EditableStack:
-    return next((one for one in model.stacks if one.stack == name), model.stacks[-1])
-
-
-def choose_attention(form: Form) -> EditableAttention:
-    """The attention; of another one nothing is painted yet."""
-    values, model = form.values, form.model
-    own = attention_of(values, model)
-    if len(model.attentions) < 2:
-        return own
-    now = model.attentions.index(own)
-    chosen = form.select("attention", {i: one.label for i, one in enumerate(model.attentions)}, now)
-    if chosen != now:
-        own = model.attentions[chosen]
-        layer = values["layer"]
-        values |= {"stack": own.stack, "cross": own.cross, "heads": None}
-        values["layer"] = None if layer is None else min(layer, own.layers - 1)
-        values |= {name: [] for name in ("cells", "rows", "columns", "weights") if name in values}
-        values |= {name: None for name in ("allowed", "drawn") if name in values}
-    return own
-
-
-def choose_stack(form: Form) -> EditableStack:
-    own = stack_of(form.values["stack"], form.model)
-    if len(form.model.stacks) > 1:
-        named = {one.stack: str(one.stack) for one in form.model.stacks}
-        own = stack_of(form.select("stack", named, own.stack), form.model)
-        form.values["stack"] = own.stack
-    return own
-
-
-def blocks(layers: int) -> dict[Any, str]:
-    return {layer: f"block {layer + 1} of {layers}" for layer in range(layers)}
-
-
-def choose_block(form: Form, layers: int, every: bool = True) -> None:
-    options = {ALL: ALL, **blocks(layers)} if every else blocks(layers)
-    now = form.values["layer"]
-    chosen = form.select("block", options, ALL if now is None else now, form.values["stack"])
-    form.values["layer"] = None if chosen == ALL else chosen
-
-
-ALL_HEADS = "heads (all if none is chosen)"
-
-
-def choose_heads(form: Form, own: EditableAttention) -> None:
-    form.values["heads"] = form.heads(ALL_HEADS, own.heads, form.values["heads"] or [], own.label) or None
-
-
-def shown_head(values: Mapping[str, Any]) -> str:
-    """", shown for block 1 head 1": whose matrix is painted on where the edit is of several."""
-    if values["layer"] is not None and len(values["heads"] or ()) == 1:
-        return ""
-    head = (values["heads"] or [0])[0]
-    return f", shown for block {(values['layer'] or 0) + 1} head {head + 1}"
-
-
-# --- Values of a hook ---
-
-
-class HookName(NamedTuple):
-    """A hook's name. `layer` is "*" for every block's and None for no block's."""
-
-    stack: str | None
-    layer: int | str | None
-    part: str
-
-
-def parse_hook(hook: str) -> HookName:
-    if inside := INSIDE.fullmatch(hook):
-        return HookName(inside[1], "*" if inside[2] == "*" else int(inside[2]), inside[3])
-    named = OF_A_STACK.fullmatch(hook)
-    return HookName(named[1], None, named[2]) if named else HookName(None, None, hook)
-
-
-def find_hook(name: str, model: Editable) -> tuple[EditableStack, EditableValue, HookName] | None:
-    """A hook of this model by its name, None where it has none."""
-    where = parse_hook(name)
-    own = stack_of(where.stack, model)
-    if where.layer is None:
-        found = next((one for one in own.outer if one.hook == name), None)
-    elif own.stack == where.stack and (where.layer == "*" or int(where.layer) < own.layers):
-        found = next((one for one in own.inner if one.part == where.part), None)
-    else:
-        found = None
-    return (own, found, where) if found else None
-
-
-def choose_hook(form: Form, label: str, suits: Callable[[EditableValue], bool] = lambda value: True) -> None:
-    """Fields that choose a hook among those that suit."""
-    values, model = form.values, form.model
-    where = parse_hook(values["hook"])
-    own = stack_of(where.stack, model)
-    if len(model.stacks) > 1:
-        own = stack_of(form.select("stack", {one.stack: str(one.stack) for one in model.stacks}, own.stack), model)
-    inner, outer = ([one for one in some if suits(one)] for some in (own.inner, own.outer))
-    places = {"*": ALL, **blocks(own.layers), **({OUTSIDE: OUTSIDE} if outer else {})}
-    place = form.select("block", places, OUTSIDE if where.layer is None else where.layer, own.stack)
-    layer = None if place == OUTSIDE else place
-    options = outer if layer is None else inner
-    parts = {one.part: one.part for one in options}
-    part = where.part if where.part in parts else options[0 if layer is None else -1].part
-    part = form.select(label, parts, part, own.stack)
-    held = next(one for one in options if one.part == part)
-    values["hook"] = held.hook if layer is None else f"{own.prefix}blocks.{layer}.{part}"
-
-
-def choose_part(form: Form, verb: str) -> None:
-    """Draws a field for each axis of a hook: heads and tokens to press, the others as numbers.
-
-    What was chosen stays chosen at another hook, as far as that has the same axes: it may have been pressed before the
-    form had heard of that hook.
-    """
-    values, model = form.values, form.model
-    found = find_hook(values["hook"], model)
-    if not found:
-        return
-    own, held, where = found
-    at: Values = {axis: i for axis, i in values["at"].items() if axis in dict(held.axes)}
-    keys = model.stacks[0].pieces if where.part.startswith("cross_attn") else own.pieces
-    pieces = {"pos": own.pieces, "key": keys}
-    for axis, size in held.axes:
-        now = sorted(i + size if i < 0 else i for i in as_list(at.get(axis)))
-        if axis == "head":
-            chosen: list[int] | None = form.heads(ALL_HEADS, size, now)
-        elif len(pieces.get(axis, ())) == size:
-            label = verb if axis == "pos" else "of what is viewed at"
-            chosen = form.tokens(label, pieces[axis], now)
-        else:
-            reads = lambda text, size=size: read_ranges(text, size)  # noqa: E731
-            chosen = form.parsed_text(axis, ranges(now), f"all {size}", reads, size)
-        if chosen is not None and sorted(chosen) != now:
-            at.pop(axis, None)
-            at |= {axis: sorted(chosen)} if chosen else {}
-    values["at"] = at
-
-
-def as_list(indices: Any) -> list[int]:
-    return indices if isinstance(indices, list) else [] if indices is None else [indices]
-
-
-# --- Other runs ---
-
-
-def what_others(model: Editable) -> str:
-    return "picture" if model.pictures else "text"
-
-
-def blank_source(model: Editable) -> Values:
-    return {"picture": min(1, model.pictures - 1)} if model.pictures else {"text": ""}
-
-
-def read_source(source: Any) -> Any:
-    """A picture that has a number is chosen by it; any other stays what it is."""
-    found = NUMBERED.fullmatch(str(source.get("name", ""))) if isinstance(source, Mapping) else None
-    return {"picture": int(found[1])} if found else source
-
-
-def choose_source(form: Form, name: str, label: str, hint: str) -> None:
-    """Fields for the text or the picture of another run, which the form's values have by `name`."""
-    values, model = form.values, form.model
-    source = values[name]
-    if not model.pictures:
-        text = form.text(label, str(source.get("text", "")), hint, name)
-        if text != source.get("text", ""):
-            values[name] = {"text": text}  # one that was not touched keeps its ids
-        return
-    numbered = isinstance(source.get("picture"), int)
-    now = "number" if numbered else "shown" if "picture" in source else "kept"
-    ways = {"number": "a picture by its number", "shown": f"the one shown now: {model.shown}"}
-    if now == "kept":
-        ways["kept"] = str(source.get("name") or "a picture that the link brought")
-    way = form.select(label, ways, now, name)
-    if way != now:
-        source = {"number": blank_source(model), "shown": {"picture": None, "name": model.shown}}.get(way, source)
-    if way == "number":
-        number = form.whole_number(f"number, 0 to {model.pictures - 1}", source["picture"], 0, model.pictures - 1, name)
-        source = {"picture": number or 0}
-    values[name] = source
-
-
-# --- The kinds ---
+def goes(*ways: str) -> Any:
+    """Tells of a form whether it goes one of these ways."""
+    return lambda form: KINDS[form.draft.kind].way(form.values) in ways
 
 
 class MaskKind(Kind):
     name, title, about = "mask", "Mask", "who may see whom"
-    presets: ClassVar[dict[str, str]] = {
+    edits = (PaintMask, DrawMask, PresetMask)
+    ways_label, kept = "mask", PLACE
+    ways: ClassVar[dict[str, str]] = {
+        "paint": "painted by hand",
+        "draw": "drawn whole, in place of its own",
         "causal": "causal: what came before",
         "full": "full: everything",
         "window": "window: what is near",
         "causal window": "window of what came before",
         "prefix": "prefix: its first tokens for all",
     }
-    paints: ClassVar[dict[str, str]] = {"flip": "allow / block", "allow": "allow", "forbid": "block"}
-
-    def shows(self, edit: Mapping[str, Any], model: Editable) -> bool:
-        return edit["edit"] in ("PresetMask", "PaintMask", "DrawMask")
+    windows = ("window", "causal window")
+    fields = (
+        ChoiceField(
+            "to", "what is painted", {"flip": "allow / block", "allow": "allow", "forbid": "block"}, when=goes("paint")
+        ),
+        WholeNumberField("size", "tokens", 1, when=goes("prefix")),
+        WholeNumberField("size", "reach", 1, when=goes(*windows)),
+        *ATTENTION,
+        PaintField("mask", "who (row) may see whom (column)", when=goes("paint", "draw")),
+    )
 
     def blank(self, model: Editable, place: Place) -> Values:
-        return self.begin("paint") | place.values
+        return self.start("paint") | place.values
 
-    def begin(self, way: str) -> Values:
+    def way(self, values: Values) -> str:
+        return {"PaintMask": "paint", "DrawMask": "draw"}.get(values["edit"]) or str(values.get("kind"))
+
+    def begin(self, way: str, form: Form) -> Values:
+        return self.start(way)
+
+    def start(self, way: str) -> Values:
         if way == "paint":
             return {"edit": "PaintMask", "cells": [], "rows": [], "columns": [], "to": "flip"}
         if way == "draw":
             return {"edit": "DrawMask", "allowed": None}
-        return {"edit": "PresetMask", "kind": way, "size": 3 if self.has_size(way) else None}
+        return {"edit": "PresetMask", "kind": way, "size": 3 if way in (*self.windows, "prefix") else None}
 
-    @staticmethod
-    def has_size(way: str) -> bool:
-        return way in ("window", "causal window", "prefix")
+    def offered(self, form: Form) -> Mapping[str, str]:
+        whole = drawable(attention_of(form.values, form.model)) or self.way(form.values) == "draw"
+        return {way: words for way, words in self.ways.items() if way != "draw" or whole}
 
-    def draw(self, form: Form) -> None:
-        values = form.values
-        own = attention_of(values, form.model)
-        now = {"PaintMask": "paint", "DrawMask": "draw"}.get(values["edit"]) or str(values.get("kind"))
-        whole = {"draw": "drawn whole, in place of its own"} if drawable(own) or now == "draw" else {}
-        way = form.select("mask", {"paint": "painted by hand", **whole, **self.presets}, now)
-        if way != now:
-            form.replace(self.begin(way) | {name: values[name] for name in PLACE})
-        if way == "paint":
-            values["to"] = form.select("what is painted", self.paints, values["to"])
-        if self.has_size(way):
-            label = "tokens" if way == "prefix" else "reach"
-            values["size"] = form.whole_number(label, values["size"], 1, 2**31, way)
-        own = choose_attention(form)
-        choose_block(form, own.layers)
-        choose_heads(form, own)
-        if way in ("paint", "draw"):
-            form.paint("mask", f"who (row) may see whom (column){shown_head(values)}", own)
-
-
-def drawable(own: EditableAttention) -> bool:
-    return max(len(own.rows), len(own.keys)) <= WHOLE
+    def words(self, edit: Any, terms: Terms) -> str:
+        place = attention_words(edit)
+        match edit:
+            case PresetMask(kind=kind, size=size):
+                of = {"prefix": f" of {count_words(size or 0, 'token')}"}.get(kind, f" of {size}") if size else ""
+                return f"{kind} mask{of}, {place}"
+            case PaintMask(cells=cells, rows=rows, columns=columns, to=to):
+                named = [f"the row of {terms.tokens(rows, edit.stack)}"] if rows else []
+                named += [f"the column of {terms.tokens(columns, terms.read_by(edit))}"] if columns else []
+                named += [count_words(len(cells), "cell")] if cells else []
+                done = {"flip": "mask painted", "allow": "allow", "forbid": "block"}[to]
+                return f"{done}: {join_words(named)}, {place}"
+        return f"a drawn mask, {place}"
 
 
 class TemperatureKind(Kind):
     name, title, about = "temperature", "Attention temperature", "sharper or flatter"
+    edits = (AttentionTemperature,)
+    fields = (NumberField("value", "temperature", 2.0, least=0.0), *ATTENTION)
 
-    def shows(self, edit: Mapping[str, Any], model: Editable) -> bool:
-        return edit["edit"] == "AttentionTemperature"
-
-    def blank(self, model: Editable, place: Place) -> Values:
-        return {"edit": "AttentionTemperature", "value": 2.0, **place.values}
-
-    def draw(self, form: Form) -> None:
-        form.values["value"] = form.number("temperature", form.values["value"], least=0.0)
-        own = choose_attention(form)
-        choose_block(form, own.layers)
-        choose_heads(form, own)
+    def words(self, edit: Any, terms: Terms) -> str:
+        return f"attention temperature {edit.value:g}, {attention_words(edit)}"
 
 
 class SilenceKind(Kind):
     name, title, about = "silence", "Silence heads", "zero, mean, uniform"
-    ways: ClassVar[dict[str, str]] = {
-        "zero": "their output is 0",
-        "mean": "their mean over the text",
-        "uniform": "they attend evenly",
-    }
+    edits = (SilenceHeads,)
+    fields = (
+        AttentionField(),
+        BlockField(every=False),
+        HeadsField("silence"),
+        ChoiceField(
+            "how", "how",
+            {"zero": "their output is 0", "mean": "their mean over the text", "uniform": "they attend evenly"}, "zero",
+        ),
+    )  # fmt: skip
 
-    def shows(self, edit: Mapping[str, Any], model: Editable) -> bool:
-        return edit["edit"] == "SilenceHeads"
+    def words(self, edit: Any, terms: Terms) -> str:
+        done = {"zero": "silenced", "mean": "replaced by their mean over the text", "uniform": "attend evenly"}
+        return f"{attention_words(edit)}: {done[edit.how]}"
 
-    def blank(self, model: Editable, place: Place) -> Values:
-        return {"edit": "SilenceHeads", "how": "zero", **place.values, "heads": [place.head]}
+
+@dataclass(frozen=True)
+class OtherHeadField(Field):
+    """Which head attends as another one does, and which one that is."""
 
     def draw(self, form: Form) -> None:
-        values = form.values
-        own = choose_attention(form)
-        values["heads"] = [0] if values["heads"] is None else values["heads"]
-        choose_block(form, own.layers, every=False)
-        values["heads"] = form.heads("heads", own.heads, values["heads"], own.label)
-        if not values["heads"]:
-            form.faults.append("Expected one head or more to silence, got none; choose those to silence.")
-        values["how"] = form.select("how", self.ways, values["how"])
+        values, own = form.values, attention_of(form.values, form.model)
+        values["heads"] = [form.head("head", own.heads, (values["heads"] or [0])[0], own.label)]
+        layer = form.select("as in block", blocks(own.layers), values["from"]["layer"], own.label)
+        values["from"] = {"layer": layer, "head": form.head("its head", own.heads, values["from"]["head"], own.label)}
+
+
+@dataclass(frozen=True)
+class BrushField(Field):
+    """The weight to paint; of rows that sum to 1, from 0 to 1."""
+
+    def draw(self, form: Form) -> None:
+        bounds: Values = {} if form.values["free"] else {"least": 0.0, "most": 1.0}
+        form.values["brush"] = form.number("weight to paint", form.values["brush"], **bounds)
 
 
 class PatternKind(Kind):
     """Pattern of attention. The form's `to` is its shape, `from` the other head, `brush` the weight to paint."""
 
     name, title, about = "pattern", "Pattern", "say what heads attend to"
-    shapes: ClassVar[dict[str, str]] = {
-        "uniform": "evenly to all they may see",
-        "previous": "to the previous token",
-        "first": "to the first token",
-        "itself": "to the token itself",
-        "position": "to one token",
-        "other": "as another head does",
-        "painted": "weights painted by hand",
-        "drawn": "weights drawn whole, in place of its own",
-    }
-    sums: ClassVar[dict[bool, str]] = {False: "go on summing to 1", True: "as painted, whatever their sum"}
+    edits = (SetPattern, PaintPattern, DrawPattern)
+
+    @staticmethod
+    def shapes(form: Form) -> dict[str, str]:
+        own = attention_of(form.values, form.model)
+        offered = {
+            "uniform": "evenly to all they may see",
+            "previous": "to the previous token",
+            "first": "to the first token",
+            "itself": "to the token itself",
+            "position": "to one token",
+            "other": "as another head does",
+            "painted": "weights painted by hand",
+            "drawn": "weights drawn whole, in place of its own",
+        }
+        if own.cross:  # which reads another text
+            del offered["previous"], offered["itself"]
+        if not form.values["drawn"] and not drawable(own):
+            del offered["drawn"]
+        return offered
+
+    fields = (
+        ChoiceField("to", "attend", shapes),
+        AttentionField(),
+        BlockField(when=lambda form: form.values["to"] != "other"),
+        BlockField(every=False, when=goes("other")),
+        OtherHeadField(when=goes("other")),
+        HeadsField(when=lambda form: form.values["to"] != "other"),
+        KeyField("position", "to", when=goes("position")),
+        BrushField(when=goes("painted", "drawn")),
+        ChoiceField(
+            "free", "rows", {False: "go on summing to 1", True: "as painted, whatever their sum"},
+            when=goes("painted", "drawn"),
+        ),
+        PaintField("pattern", "how much each token (row) looks at each (column)", when=goes("painted", "drawn")),
+    )  # fmt: skip
+
+    def way(self, values: Values) -> str:
+        return str(values["to"])
 
     def shows(self, edit: Mapping[str, Any], model: Editable) -> bool:
-        return edit["edit"] in ("SetPattern", "PaintPattern", "DrawPattern") or self.is_other_head(edit)
+        return super().shows(edit, model) or self.is_other_head(edit)
 
     @staticmethod
     def is_other_head(edit: Mapping[str, Any]) -> bool:
@@ -407,10 +312,10 @@ class PatternKind(Kind):
         )
 
     def blank(self, model: Editable, place: Place) -> Values:
-        return self.begin(place.values | {"heads": [place.head]})
+        return self.start(place.values | {"heads": [place.head]})
 
     @staticmethod
-    def begin(place: Values) -> Values:
+    def start(place: Values) -> Values:
         made: Values = {"to": "previous", "position": 0, "from": {"layer": 0, "head": 0}}
         return made | {"cells": [], "weights": [], "drawn": None, "brush": 1.0, "free": False} | place
 
@@ -418,9 +323,9 @@ class PatternKind(Kind):
         if self.is_other_head(edit):
             here, there = parse_hook(edit["hook"]), parse_hook(edit["source_hook"])
             place = {"layer": here.layer, "heads": [edit["at"]["head"]], "stack": here.stack}
-            made = self.begin(place | {"cross": here.part.startswith("cross_attn")})
+            made = self.start(place | {"cross": here.part.startswith("cross_attn")})
             return made | {"to": "other", "from": {"layer": there.layer, "head": edit["source_at"]["head"]}}
-        made = self.begin({name: edit[name] for name in PLACE})
+        made = self.start({name: edit[name] for name in PLACE})
         if edit["edit"] == "SetPattern":
             return made | {"to": edit["to"], "position": edit["position"] or 0}
         made["free"] = edit["free"]
@@ -444,104 +349,87 @@ class PatternKind(Kind):
         source = {"source": None, "source_hook": there, "source_at": {"head": values["from"]["head"]}}
         return {"edit": "Patch", "hook": here, **source, "at": {"head": values["heads"][0]}}
 
-    def draw(self, form: Form) -> None:
-        values = form.values
-        own = attention_of(values, form.model)
-        shapes = dict(self.shapes)
-        if own.cross:  # which reads another text
-            del shapes["previous"], shapes["itself"]
-        if not values["drawn"] and not drawable(own):
-            del shapes["drawn"]
-        values["to"] = to = form.select("attend", shapes, values["to"])
-        own = choose_attention(form)
-        other = to == "other"
-        choose_block(form, own.layers, every=not other)
-        if other:
-            self.choose_other(form, own)
-        else:
-            choose_heads(form, own)
-        if to == "position":
-            values["position"] = form.token("to", own.keys, values["position"], own.label)
-        if to in ("painted", "drawn"):
-            bounds: Values = {} if values["free"] else {"least": 0.0, "most": 1.0}
-            values["brush"] = form.number("weight to paint", values["brush"], **bounds)
-            values["free"] = form.select("rows", self.sums, values["free"], form.draft.freed)
-            form.paint("pattern", f"how much each token (row) looks at each (column){shown_head(values)}", own)
+    def words(self, edit: Any, terms: Terms) -> str:
+        heads = attention_words(edit)
+        match edit:
+            case SetPattern(to="position", position=int(position)):
+                return f"{heads}: attend to {terms.token(position, terms.read_by(edit))} alone"
+            case SetPattern(to=to):
+                shapes = {"uniform": "evenly to all they may see", "itself": "to the token itself alone"}
+                return f"{heads}: attend {shapes.get(to, f'to the {to} token alone')}"
+            case PaintPattern(cells=[[query, key]], weights=[weight]):
+                pair = f"{terms.token(query, edit.stack)} looks at {terms.token(key, terms.read_by(edit))}"
+                return f"{heads}: {pair} with {100 * weight:g} %"
+            case PaintPattern(cells=cells):
+                rows = sorted({row for row, _ in cells})
+                painted = f"{count_words(len(cells), 'weight')} painted, {'row' if len(rows) == 1 else 'rows'} of"
+                return f"{heads}: {painted} {terms.tokens(rows, edit.stack)}"
+        return f"a drawn pattern, {heads}"
 
-    @staticmethod
-    def choose_other(form: Form, own: EditableAttention) -> None:
-        values = form.values
-        values["heads"] = [form.head("head", own.heads, (values["heads"] or [0])[0], own.label)]
-        layer = form.select("as in block", blocks(own.layers), values["from"]["layer"], own.label)
-        values["from"] = {"layer": layer, "head": form.head("its head", own.heads, values["from"]["head"], own.label)}
+
+def scale_words(edit: Scale, terms: Terms) -> str:
+    done = "taken out" if edit.factor == 0 else f"× {edit.factor:g}"
+    return f"{terms.place(edit.hook)}: {done}{chosen(edit.at, edit.hook, terms)}"
 
 
 class PartKind(Kind):
     name, title, about = "parts", "Sublayer, residual, norm", "take out or scale"
+    edits = (Scale,)
+    fields = (PartField(), NumberField("factor", "multiply by (0 removes)", 0.0))
 
     def shows(self, edit: Mapping[str, Any], model: Editable) -> bool:
         hooks = {hook for own in model.stacks for block in own.parts for hook in block.values()}
         return edit["edit"] == "Scale" and not edit["at"] and edit["hook"] in hooks
 
-    def blank(self, model: Editable, place: Place) -> Values:
-        own = model.stacks[-1].parts[min(place.layer, model.stacks[-1].layers - 1)]
-        return {"edit": "Scale", "hook": own.get("MLP") or next(iter(own.values())), "factor": 0.0, "at": {}}
-
-    def draw(self, form: Form) -> None:
-        values, model = form.values, form.model
-        where = parse_hook(values["hook"])
-        own = stack_of(where.stack, model)
-        layer = where.layer if isinstance(where.layer, int) else 0
-        now = next((name for name, hook in own.parts[layer].items() if hook == values["hook"]), None)
-        if len(model.stacks) > 1:
-            own = stack_of(form.select("stack", {one.stack: str(one.stack) for one in model.stacks}, own.stack), model)
-        parts = own.parts[form.select("block", blocks(own.layers), min(layer, own.layers - 1), own.stack)]
-        values["hook"] = parts[form.select("part", {name: name for name in parts}, now)]
-        values["factor"] = form.number("multiply by (0 removes)", values["factor"])
+    def words(self, edit: Any, terms: Terms) -> str:
+        return scale_words(edit, terms)
 
 
 class PositionKind(Kind):
     name, title, about = "positions", "Positions", "swap, drop, shift"
     lacking = "this model has none to change; it tells its tokens apart by their order under the mask alone."
+    edits = (SwapPositions, DropPositions, ShiftPositions)
+    kept = ("layer", "stack")
     ways: ClassVar[dict[str, str]] = {
         "SwapPositions": "swap two tokens' positions",
         "DropPositions": "remove positions",
         "ShiftPositions": "shift positions",
     }
+    fields = (
+        StackField(),
+        BlockField(when=lambda form: own_stack(form).turned),
+        WholeNumberField("by", "by", when=goes("ShiftPositions")),
+        TokenField("first", "one", when=goes("SwapPositions")),
+        TokenField("second", "other", when=goes("SwapPositions")),
+        TokensField("positions", "tokens", when=goes("DropPositions", "ShiftPositions")),
+    )
 
     def fits(self, model: Editable) -> bool:
         return any(own.positions for own in model.stacks)
 
-    def shows(self, edit: Mapping[str, Any], model: Editable) -> bool:
-        return edit["edit"] in self.ways
-
     def blank(self, model: Editable, place: Place) -> Values:
         own = model.stacks[-1]
         way = "SwapPositions" if len(own.pieces) > 1 else "DropPositions"
-        return self.begin(way, own) | {"layer": None, "stack": own.stack}
+        return self.start(way, len(own.pieces)) | {"layer": None, "stack": own.stack}
+
+    def begin(self, way: str, form: Form) -> Values:
+        return self.start(way, len(own_stack(form).pieces))
 
     @staticmethod
-    def begin(way: str, own: EditableStack) -> Values:
+    def start(way: str, count: int) -> Values:
         if way == "SwapPositions":
-            return {"edit": way, "first": 0, "second": min(1, len(own.pieces) - 1)}
+            return {"edit": way, "first": 0, "second": min(1, count - 1)}
         return {"edit": way, "positions": None} | ({"by": 1} if way == "ShiftPositions" else {})
 
-    def draw(self, form: Form) -> None:
-        values = form.values
-        now = values["edit"]
-        way = form.select("do", self.ways, now)
-        own = choose_stack(form)
-        if way != now:
-            form.replace(self.begin(way, own) | {"layer": values["layer"], "stack": values["stack"]})
-        if own.turned:
-            choose_block(form, own.layers)
-        if way == "ShiftPositions":
-            values["by"] = form.whole_number("by", values["by"])
-        if way == "SwapPositions":
-            values["first"] = form.token("one", own.pieces, values["first"])
-            values["second"] = form.token("other", own.pieces, values["second"])
-        else:
-            values["positions"] = form.tokens("tokens", own.pieces, values["positions"] or [], way) or None
+    def words(self, edit: Any, terms: Terms) -> str:
+        place = "" if edit.layer is None and edit.stack is None else f", {attention_words(edit)}"
+        match edit:
+            case SwapPositions(first=first, second=second):
+                return f"{terms.token(first, edit.stack)} and {terms.token(second, edit.stack)} swap positions{place}"
+            case ShiftPositions(by=by, positions=positions):
+                far, way = count_words(abs(by), "position"), "on" if by >= 0 else "back"
+                return f"{terms.tokens(positions, edit.stack)} stands {far} further {way}{place}"
+        return f"{terms.tokens(edit.positions, edit.stack)} without position{place}"
 
 
 class TokenKind(Kind):
@@ -550,33 +438,84 @@ class TokenKind(Kind):
         "this model reads patches and has no tokens to exchange; Patch puts another picture’s patch there: "
         "its value embed.patches, outside of the blocks."
     )
+    edits = (ChangeToken,)
+    fields = (
+        StackField(),
+        TypedTokenField("token", "becomes"),
+        NumberField("share", "mix (1 = replace)", 1.0),
+        TokenField("position", "token"),
+    )
 
     def fits(self, model: Editable) -> bool:
         return any(own.tokens for own in model.stacks)
 
-    def shows(self, edit: Mapping[str, Any], model: Editable) -> bool:
-        return edit["edit"] == "ChangeToken"
+    def words(self, edit: Any, terms: Terms) -> str:
+        old, new = terms.token(edit.position, edit.stack), f"“{terms.read([edit.token]).strip()}”"
+        return f"{old} becomes {new}" if edit.share == 1 else f"{old} becomes {100 * edit.share:g} % {new}"
 
-    def blank(self, model: Editable, place: Place) -> Values:
-        token = {"text": ""}
-        return {"edit": "ChangeToken", "position": 0, "token": token, "share": 1.0, "stack": model.stacks[-1].stack}
+
+@dataclass(frozen=True)
+class TakenFromField(Field):
+    """Whether a value comes from another text, or from this one without edits."""
 
     def draw(self, form: Form) -> None:
-        values = form.values
-        own = choose_stack(form)
-        text = form.text("becomes", values["token"]["text"], "one token")
-        if text != values["token"]["text"]:
-            values["token"] = {"text": text}
-        values["share"] = form.number("mix (1 = replace)", values["share"])
-        values["position"] = form.token("token", own.pieces, values["position"])
+        values, what = form.values, what_others(form.model)
+        other = values["source"] is not None
+        chosen = form.select("taken from", {True: f"another {what}", False: f"this {what}, without edits"}, other)
+        if chosen != other:
+            values["source"] = blank_source(form.model) if chosen else None
+
+
+@dataclass(frozen=True)
+class OtherValueField(Field):
+    """The value of the other run: the same, or one of its shape."""
+
+    def draw(self, form: Form) -> None:
+        found = find_hook(form.values["hook"], form.model)
+        if found is None or found[2].layer is None:
+            form.values["source_hook"] = None
+            return
+        own, held, where = found
+        options = {SAME: SAME}
+        for block in range(own.layers):
+            for one in (one for one in own.inner if one.axes == held.axes):
+                name = f"{own.prefix}blocks.{block}.{one.part}"
+                if name != form.values["hook"] or where.layer == "*":
+                    options[name] = f"block {block + 1}, {one.part}"
+        chosen = form.select("its value", options, form.values.get("source_hook") or SAME)
+        form.values["source_hook"] = None if chosen == SAME else chosen
+
+
+@dataclass(frozen=True)
+class OtherTokenField(Field):
+    """The number of the other run's token, of a value by token; none stands for the same."""
+
+    def draw(self, form: Form) -> None:
+        values, found = form.values, find_hook(form.values["hook"], form.model)
+        now, values["source_at"] = (values["source_at"] or {}).get("pos"), None
+        if found and found[1].axes[:1] and found[1].axes[0][0] == "pos" and values["at"].get("pos"):
+            there = form.whole_number("its token number", now, 0, 2**31, hint="same")
+            values["source_at"] = None if there is None else {"pos": there}
 
 
 class PatchKind(Kind):
     name, title, about = "patch", "Patch", "a value from another run"
+    edits = (Patch,)
+    fields = (
+        HookField("resid_post"),
+        TakenFromField(),
+        SourceField(
+            "source", "the other {what}", "the same text with another word in it",
+            when=lambda form: form.values["source"] is not None,
+        ),
+        OtherValueField(),
+        AtField(),
+        OtherTokenField(),
+    )  # fmt: skip
 
     def shows(self, edit: Mapping[str, Any], model: Editable) -> bool:
         """Asks whether the source is the same place but for its token, which is all that the form asks of it."""
-        if edit["edit"] != "Patch" or find_hook(edit["hook"], model) is None:
+        if not super().shows(edit, model):
             return False
         there = edit.get("source_at")
         rest, own = ({axis: i for axis, i in (at or {}).items() if axis != "pos"} for at in (there, edit["at"]))
@@ -585,12 +524,8 @@ class PatchKind(Kind):
         return alike and (not hook or isinstance(parse_hook(hook).layer, int))
 
     def blank(self, model: Editable, place: Place) -> Values:
-        own = model.stacks[-1]
-        hook = f"{own.prefix}blocks.{min(place.layer, own.layers - 1)}.resid_post"
-        at = {"pos": [min(place.row, len(own.pieces) - 1)]}
-        return {"edit": "Patch", "hook": hook, "source": blank_source(model), "at": at, "source_hook": None} | {
-            "source_at": None
-        }
+        at = {"pos": [min(place.row, len(model.stacks[-1].pieces) - 1)]}
+        return super().blank(model, place) | {"at": at, "source_hook": None, "source_at": None}
 
     def read(self, edit: Values) -> Values:
         return edit | {"source": read_source(edit["source"])}
@@ -600,110 +535,95 @@ class PatchKind(Kind):
         there = values["source_at"]
         return values | {"source_at": values["at"] | there} if there else values
 
-    def draw(self, form: Form) -> None:
-        values, model, what = form.values, form.model, what_others(form.model)
-        choose_hook(form, "value")
-        other = values["source"] is not None
-        chosen = form.select("taken from", {True: f"another {what}", False: f"this {what}, without edits"}, other)
-        if chosen != other:
-            values["source"] = blank_source(model) if chosen else None
-        if chosen:
-            choose_source(form, "source", f"the other {what}", "the same text with another word in it")
-        found = find_hook(values["hook"], model)
-        if found is None:
-            return
-        own, held, where = found
-        if where.layer is None:
-            values["source_hook"] = None
-        else:
-            self.choose_other_value(form, own, held, where)
-        choose_part(form, "at")
-        now, values["source_at"] = (values["source_at"] or {}).get("pos"), None
-        if held.axes[:1] and held.axes[0][0] == "pos" and values["at"].get("pos"):
-            there = form.whole_number("its token number", now, 0, 2**31, hint="same")
-            values["source_at"] = None if there is None else {"pos": there}
+    def words(self, edit: Any, terms: Terms) -> str:
+        hook, source, other = edit.hook, edit.source, edit.source_hook
+        if source is None and str(other).endswith(".pattern"):
+            there = head_words(other, edit.source_at or {}, terms)
+            return f"{head_words(hook, edit.at, terms)}: as {there} attends"
+        taken = f"{terms.place(other)} in " if other and other != hook else "in "
+        return f"{terms.place(hook)}{chosen(edit.at, hook, terms)}: as {taken}{source_words(source, terms)}"
 
-    @staticmethod
-    def choose_other_value(form: Form, own: EditableStack, held: EditableValue, where: HookName) -> None:
-        """Draws the field of the other run's value: the same, or one of its shape."""
-        alike = [one for one in own.inner if one.axes == held.axes]
-        options = {SAME: SAME}
-        for block in range(own.layers):
-            for one in alike:
-                name = f"{own.prefix}blocks.{block}.{one.part}"
-                if name != form.values["hook"] or where.layer == "*":
-                    options[name] = f"block {block + 1}, {one.part}"
-        chosen = form.select("its value", options, form.values.get("source_hook") or SAME)
-        form.values["source_hook"] = None if chosen == SAME else chosen
+
+def by_token(value: EditableValue) -> bool:
+    """Tells whether a value has one vector for each token."""
+    axes = [axis for axis, _ in value.axes]
+    return axes[:1] == ["pos"] and "key" not in axes
+
+
+def read_at(form: Form) -> dict[str, str]:
+    last, mean = ("place", "places") if form.model.pictures else ("token", "tokens")
+    return {"last": f"at the last {last}", "mean": f"as the mean over all {mean}"}
 
 
 class SteerKind(Kind):
     name, title, about = "steer", "Steering vector", "the difference of two runs"
-
-    def shows(self, edit: Mapping[str, Any], model: Editable) -> bool:
-        return edit["edit"] == "Steer" and find_hook(edit["hook"], model) is not None
+    edits = (Steer,)
+    fields = (
+        HookField("resid_pre", by_token),
+        SourceField("toward", "toward", "a text such as: Love"),
+        SourceField("away", "away from", "a text such as: Hate"),
+        NumberField("factor", "times", 4.0),
+        ChoiceField("read", "read", read_at, "last"),
+        AtField("added at"),
+    )
 
     def blank(self, model: Editable, place: Place) -> Values:
-        own = model.stacks[-1]
-        hook = f"{own.prefix}blocks.{min(place.layer, own.layers - 1)}.resid_pre"
-        toward, away = (blank_source(model), {"picture": 0}) if model.pictures else ({"text": ""}, {"text": ""})
-        factor, read = (1.0 if model.pictures else 4.0), ("mean" if model.pictures or model.closed else "last")
-        return {"edit": "Steer", "hook": hook, "toward": toward, "away": away, "factor": factor, "read": read, "at": {}}
+        made = super().blank(model, place)
+        if model.pictures:
+            made |= {"away": {"picture": 0}, "factor": 1.0}
+        return made | ({"read": "mean"} if model.pictures or model.closed else {})
 
     def read(self, edit: Values) -> Values:
         return edit | {name: read_source(edit[name]) for name in ("toward", "away")}
 
-    def draw(self, form: Form) -> None:
-        values, model = form.values, form.model
-
-        def suits(value: EditableValue) -> bool:
-            axes = [axis for axis, _ in value.axes]
-            return axes[:1] == ["pos"] and "key" not in axes
-
-        choose_hook(form, "value", suits)
-        choose_source(form, "toward", "toward", "a text such as: Love")
-        choose_source(form, "away", "away from", "a text such as: Hate")
-        values["factor"] = form.number("times", values["factor"])
-        last, mean = ("place", "places") if model.pictures else ("token", "tokens")
-        reads = {"last": f"at the last {last}", "mean": f"as the mean over all {mean}"}
-        values["read"] = form.select("read", reads, values["read"])
-        choose_part(form, "added at")
+    def words(self, edit: Any, terms: Terms) -> str:
+        apart = f"{source_words(edit.toward, terms)} − {source_words(edit.away, terms)}"
+        return f"{terms.place(edit.hook)}: + {edit.factor:g} × ({apart}){chosen(edit.at, edit.hook, terms)}"
 
 
 class ValueKind(Kind):
     name, title, about = "value", "Any value", "set or scale what a hook holds"
+    edits = (Replace, Scale)
+    kept = ("hook", "at")
     ways: ClassVar[dict[str, str]] = {"number": "set to", "numbers": "set to several numbers", "scale": "multiply"}
-
-    def shows(self, edit: Mapping[str, Any], model: Editable) -> bool:
-        return edit["edit"] in ("Scale", "Replace") and find_hook(edit["hook"], model) is not None
+    fields = (
+        HookField("resid_post"),
+        NumberField("factor", "multiply by (0 removes)", 0.0, when=goes("scale")),
+        NumberField("value", "number", 0.0, when=goes("number")),
+        NumbersField(when=goes("numbers")),
+        AtField(),
+    )
 
     def blank(self, model: Editable, place: Place) -> Values:
-        own = model.stacks[-1]
-        hook = f"{own.prefix}blocks.{min(place.layer, own.layers - 1)}.resid_post"
-        return {"edit": "Replace", "hook": hook, "value": 0.0, "at": {}}
+        hook, at = (field.blank(model, place) for field in (self.fields[0], self.fields[-1]))
+        return self.start("number") | hook | at
+
+    def way(self, values: Values) -> str:
+        return "scale" if values["edit"] == "Scale" else "numbers" if isinstance(values["value"], list) else "number"
+
+    def begin(self, way: str, form: Form) -> Values:
+        return self.start(way)
+
+    @staticmethod
+    def start(way: str) -> Values:
+        if way == "scale":
+            return {"edit": "Scale", "factor": 0.0}
+        return {"edit": "Replace", "value": 0.0 if way == "number" else [0, 0]}
+
+    def words(self, edit: Any, terms: Terms) -> str:
+        if isinstance(edit, Scale):
+            return scale_words(edit, terms)
+        put = f"{edit.value:g}" if isinstance(edit.value, float | int) else "given numbers"
+        return f"{terms.place(edit.hook)}: replaced by {put}{chosen(edit.at, edit.hook, terms)}"
+
+
+@dataclass(frozen=True)
+class StrengthField(Field):
+    def blank(self, model: Editable, place: Place) -> Values:
+        return {"strength": 1.0}
 
     def draw(self, form: Form) -> None:
-        values = form.values
-        now = "scale" if values["edit"] == "Scale" else "numbers" if isinstance(values["value"], list) else "number"
-        way = form.select("do", self.ways, now)
-        if way != now:
-            place = {"hook": values["hook"], "at": values["at"]}
-            scale: Values = {"edit": "Scale", "factor": 0.0}
-            form.replace((scale if way == "scale" else {"edit": "Replace", "value": 0.0}) | place)
-            if way == "numbers":
-                values["value"] = [0, 0]
-        choose_hook(form, "value")
-        if way == "scale":
-            values["factor"] = form.number("multiply by (0 removes)", values["factor"])
-        elif way == "number":
-            values["value"] = form.number("number", values["value"])
-        else:
-            found = find_hook(values["hook"], form.model)
-            free = [each for each in (found[1].axes if found else ()) if not isinstance(values["at"].get(each[0]), int)]
-            along = f", along {free[-1][0]} ({free[-1][1]})" if free else ""
-            numbers = form.parsed_text(f"numbers{along}", write_numbers(values["value"]), "0, 0.5, 1", read_numbers)
-            values["value"] = values["value"] if numbers is None else numbers
-        choose_part(form, "at")
+        form.values["strength"] = form.slider("strength", form.values["strength"], 0.0, STRONGEST, 0.05)
 
 
 class AdapterKind(Kind):
@@ -712,26 +632,17 @@ class AdapterKind(Kind):
         "none that fits this model is here; open a folder with an adapter_config.json on Open a model, "
         "or train one on Adapt."
     )
+    edits = (ApplyAdapter,)
+    fields = (ChoiceField("adapter", "adapter", lambda form: form.model.adapters), StrengthField())
 
     def fits(self, model: Editable) -> bool:
         return bool(model.adapters)
 
     def shows(self, edit: Mapping[str, Any], model: Editable) -> bool:
-        return edit["edit"] == "ApplyAdapter" and edit["adapter"] in model.adapters
+        return super().shows(edit, model) and edit["adapter"] in model.adapters
 
-    def blank(self, model: Editable, place: Place) -> Values:
-        return {"edit": "ApplyAdapter", "adapter": next(iter(model.adapters)), "strength": 1.0}
-
-    def draw(self, form: Form) -> None:
-        values = form.values
-        values["adapter"] = form.select("adapter", form.model.adapters, values["adapter"])
-        values["strength"] = form.slider("strength", values["strength"], 0.0, STRONGEST, 0.05)
-
-
-def write_numbers(value: Sequence[Any]) -> str:
-    """Numbers as `read_numbers` reads them; a plain list without its brackets."""
-    text = json.dumps(value)
-    return text[1:-1] if "[" not in text[1:] else text
+    def words(self, edit: Any, terms: Terms) -> str:
+        return f"adapter “{edit.adapter.partition('~')[0]}” at {edit.strength:g}"
 
 
 KINDS: Mapping[str, Kind] = {
@@ -755,3 +666,7 @@ KINDS: Mapping[str, Kind] = {
 def kind_of(edit: Mapping[str, Any], model: Editable) -> Kind | None:
     """The kind whose form shows an edit, None where none does."""
     return next((kind for kind in KINDS.values() if kind.fits(model) and kind.shows(edit, model)), None)
+
+
+def in_words(edit: Edit, terms: Terms) -> str:
+    return next(kind.words(edit, terms) for kind in KINDS.values() if isinstance(edit, tuple(kind.edits)))

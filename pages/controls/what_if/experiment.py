@@ -23,8 +23,9 @@ from pages.controls.model_input.browser_history import went_back
 from pages.controls.model_input.model_input import Subject, look, reading
 from pages.controls.share.run_export import fields_of
 from pages.controls.what_if.adapters import known_adapters
+from pages.controls.what_if.edit_fields import place_of
 from pages.controls.what_if.edit_form import Draft, Form
-from pages.controls.what_if.edit_kinds import KINDS, Kind, kind_of, place_of
+from pages.controls.what_if.edit_kinds import KINDS, Kind, in_words, kind_of
 from pages.controls.what_if.experiment_link import clip, from_link, linkable, to_link, unlinkable_sentence
 from views.attention.long import LongContext, long_context
 from views.checkpoint.checkpoint import escape_markdown
@@ -123,7 +124,8 @@ def run_beginning(subject: Subject) -> Trace:
 def show(made: Experiment, model: Editable, unfit: Mapping[int, str], compared: bytes, trace: str) -> None:
     """Draws the edits, the form that is open, and what the edits did; `trace` is the name of the run that is drawn."""
     st.session_state.pop(CHANGED, None)
-    drawn = panel(made, model, unfit=unfit, notes=notes(made, model))
+    words = [in_words(entry.edit, model.terms) for entry in made.entries]
+    drawn = panel(made, words, unfit, notes(made, model))
     with st.container(key="experiment panel", gap=None):
         edit_panel(drawn, model, trace)
         effects_view(compared, key=EFFECTS, on={"reveal": reveal})
