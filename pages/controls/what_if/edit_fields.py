@@ -1,5 +1,4 @@
-"""Fields that the form of an edit is made of. A field begins with a value, and draws itself as widgets that write what
-is chosen into the form's values.
+"""Fields of the form of an edit: widgets that write what is chosen into the form's values.
 
 Those values are what engine/edits reads from JSON, but that texts stand where it has ids, as
 views/what_if/edit_sources.py turns them.
@@ -9,9 +8,8 @@ from __future__ import annotations
 
 import json
 import re
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from pages.controls.what_if.edit_form import Form, ranges, read_numbers, read_ranges
@@ -64,80 +62,56 @@ def index(value: Any) -> int | None:
 
 
 @dataclass(frozen=True)
-class Field(ABC):
-    """`when` tells of a form whether it has the field."""
+class Field:
+    """`draw` draws a field, which begins with the values `begin`; `when` tells of a form whether it has the field."""
 
-    _: KW_ONLY
+    draw: Callable[[Form], object]
     when: Callable[[Form], bool] = lambda _: True
-
-    def blank(self, model: Editable, place: Place) -> Values:
-        """What of the form's values the field begins with."""
-        return {}
-
-    @abstractmethod
-    def draw(self, form: Form) -> None: ...
+    begin: Callable[[Editable, Place], Values] = lambda model, place: {}
 
 
-@dataclass(frozen=True)
-class NumberField(Field):
-    name: str
-    label: str
-    begin: float
-    least: float | None = None
+def number_field(name: str, label: str, begin: float, least: float | None = None, **options: Any) -> Field:
+    def draw(form: Form) -> None:
+        form.values[name] = form.number(label, form.values[name], least=least)
 
-    def blank(self, model: Editable, place: Place) -> Values:
-        return {self.name: self.begin}
-
-    def draw(self, form: Form) -> None:
-        form.values[self.name] = form.number(self.label, form.values[self.name], least=self.least)
+    return Field(draw, begin=lambda model, place: {name: begin}, **options)
 
 
-@dataclass(frozen=True)
-class WholeNumberField(Field):
-    name: str
-    label: str
-    least: int | None = None
+def whole_number_field(name: str, label: str, *least: int, **options: Any) -> Field:
+    def draw(form: Form) -> None:
+        bounds = (*least, 2**31) if least else ()
+        form.values[name] = form.whole_number(label, form.values[name], *bounds)
 
-    def draw(self, form: Form) -> None:
-        bounds = () if self.least is None else (self.least, 2**31)
-        form.values[self.name] = form.whole_number(self.label, form.values[self.name], *bounds)
+    return Field(draw, **options)
 
 
-@dataclass(frozen=True)
-class NumbersField(Field):
+def choice_field(
+    name: str, label: str, options: Options | Callable[[Form], Options], begin: Any = None, **more: Any
+) -> Field:
+    """One of several options, which may depend on the form."""
+
+    def draw(form: Form) -> None:
+        offered = options(form) if callable(options) else options
+        about = (form.draft.freed,) if name == "free" else ()  # which the painter says as well
+        form.values[name] = form.select(label, offered, form.values[name], *about)
+
+    return Field(draw, begin=lambda model, place: {name: begin}, **more)
+
+
+def choose_numbers(form: Form) -> None:
     """Several numbers, along the last axis of a hook that is not limited to one place."""
-
-    def draw(self, form: Form) -> None:
-        values = form.values
-        found = find_hook(values["hook"], form.model)
-        free = [each for each in (found[1].axes if found else ()) if not isinstance(values["at"].get(each[0]), int)]
-        along = f", along {free[-1][0]} ({free[-1][1]})" if free else ""
-        numbers = form.parsed_text(f"numbers{along}", write_numbers(values["value"]), "0, 0.5, 1", read_numbers)
-        values["value"] = values["value"] if numbers is None else numbers
+    values = form.values
+    found = find_hook(values["hook"], form.model)
+    free = [each for each in (found[1].axes if found else ()) if not isinstance(values["at"].get(each[0]), int)]
+    along = f", along {free[-1][0]} ({free[-1][1]})" if free else ""
+    numbers = form.parsed_text(f"numbers{along}", write_numbers(values["value"]), "0, 0.5, 1", read_numbers)
+    values["value"] = values["value"] if numbers is None else numbers
 
 
 def write_numbers(value: Sequence[Any]) -> str:
     """Numbers as `read_numbers` reads them; a plain list without its brackets."""
     text = json.dumps(value)
     return text[1:-1] if "[" not in text[1:] else text
-
-
-@dataclass(frozen=True)
-class ChoiceField(Field):
-    """One of several options, which may depend on the form."""
-
-    name: str
-    label: str
-    options: Options | Callable[[Form], Options]
-    begin: Any = None
-
-    def blank(self, model: Editable, place: Place) -> Values:
-        return {self.name: self.begin}
-
-    def draw(self, form: Form) -> None:
-        options = self.options(form) if callable(self.options) else self.options
-        about = (form.draft.freed,) if self.name == "free" else ()  # which the painter says as well
-        form.values[self.name] = form.select(self.label, options, form.values[self.name], *about)
 
 
 # --- Where in the model ---
@@ -165,82 +139,57 @@ def blocks(layers: int) -> dict[Any, str]:
     return {layer: f"block {layer + 1} of {layers}" for layer in range(layers)}
 
 
-@dataclass(frozen=True)
-class AttentionField(Field):
+def choose_attention(form: Form) -> None:
     """The attention; of another one nothing is painted yet."""
-
-    def blank(self, model: Editable, place: Place) -> Values:
-        return {"stack": place.attention.stack, "cross": place.attention.cross}
-
-    def draw(self, form: Form) -> None:
-        values, model = form.values, form.model
-        if len(model.attentions) < 2:
-            return
-        now = model.attentions.index(attention_of(values, model))
-        chosen = form.select("attention", {i: one.label for i, one in enumerate(model.attentions)}, now)
-        if chosen != now:
-            own = model.attentions[chosen]
-            layer = values["layer"]
-            values |= {"stack": own.stack, "cross": own.cross, "heads": None}
-            values["layer"] = None if layer is None else min(layer, own.layers - 1)
-            values |= {name: [] for name in ("cells", "rows", "columns", "weights") if name in values}
-            values |= {name: None for name in ("allowed", "drawn") if name in values}
+    values, model = form.values, form.model
+    if len(model.attentions) < 2:
+        return
+    now = model.attentions.index(attention_of(values, model))
+    chosen = form.select("attention", {i: one.label for i, one in enumerate(model.attentions)}, now)
+    if chosen != now:
+        own = model.attentions[chosen]
+        layer = values["layer"]
+        values |= {"stack": own.stack, "cross": own.cross, "heads": None}
+        values["layer"] = None if layer is None else min(layer, own.layers - 1)
+        values |= {name: [] for name in ("cells", "rows", "columns", "weights") if name in values}
+        values |= {name: None for name in ("allowed", "drawn") if name in values}
 
 
-@dataclass(frozen=True)
-class StackField(Field):
-    def blank(self, model: Editable, place: Place) -> Values:
-        return {"stack": model.stacks[-1].stack}
-
-    def draw(self, form: Form) -> None:
-        if len(form.model.stacks) > 1:
-            form.values["stack"] = select_stack(form, own_stack(form)).stack
+def choose_stack(form: Form) -> None:
+    if len(form.model.stacks) > 1:
+        form.values["stack"] = select_stack(form, own_stack(form)).stack
 
 
-@dataclass(frozen=True)
-class BlockField(Field):
-    every: bool = True
-
-    def blank(self, model: Editable, place: Place) -> Values:
-        return {"layer": place.layer}
-
-    def draw(self, form: Form) -> None:
-        layers = own_stack(form).layers
-        options = {ALL: ALL, **blocks(layers)} if self.every else blocks(layers)
-        now = form.values["layer"]
-        chosen = form.select("block", options, ALL if now is None else now, form.values["stack"])
-        form.values["layer"] = None if chosen == ALL else chosen
+def choose_block(form: Form, every: bool = True) -> None:
+    layers = own_stack(form).layers
+    options = {ALL: ALL, **blocks(layers)} if every else blocks(layers)
+    now = form.values["layer"]
+    chosen = form.select("block", options, ALL if now is None else now, form.values["stack"])
+    form.values["layer"] = None if chosen == ALL else chosen
 
 
-@dataclass(frozen=True)
-class HeadsField(Field):
-    """Heads of the attention. With a verb, such as "silence", there must be one or more; else none stand for all."""
-
-    verb: str = ""
-
-    def blank(self, model: Editable, place: Place) -> Values:
-        return {"heads": [place.head] if self.verb else None}
-
-    def draw(self, form: Form) -> None:
-        values = form.values
-        own = attention_of(values, form.model)
-        if not self.verb:
-            values["heads"] = form.heads(ALL_HEADS, own.heads, values["heads"] or [], own.label) or None
-            return
-        values["heads"] = form.heads("heads", own.heads, [0] if values["heads"] is None else values["heads"], own.label)
-        if not values["heads"]:
-            form.faults.append(f"Expected one head or more to {self.verb}, got none; choose those to {self.verb}.")
+def choose_one_block(form: Form) -> None:
+    choose_block(form, every=False)
 
 
-@dataclass(frozen=True)
-class PaintField(Field):
+def choose_heads(form: Form) -> None:
+    own = attention_of(form.values, form.model)
+    form.values["heads"] = form.heads(ALL_HEADS, own.heads, form.values["heads"] or [], own.label) or None
+
+
+ATTENTION = (
+    Field(choose_attention, begin=lambda model, place: place.values), Field(choose_block), Field(choose_heads),
+)  # fmt: skip
+STACK = Field(choose_stack, begin=lambda model, place: {"stack": model.stacks[-1].stack})
+
+
+def paint_field(mode: str, label: str, **options: Any) -> Field:
     """The matrix of an attention, painted by hand."""
 
-    mode: str
-    label: str
+    def draw(form: Form) -> None:
+        form.paint(mode, f"{label}{shown_head(form.values)}", attention_of(form.values, form.model))
 
-    def draw(self, form: Form) -> None:
-        form.paint(self.mode, f"{self.label}{shown_head(form.values)}", attention_of(form.values, form.model))
+    return Field(draw, **options)
 
 
 def shown_head(values: Mapping[str, Any]) -> str:
@@ -258,56 +207,33 @@ def drawable(own: EditableAttention) -> bool:
 # --- Tokens ---
 
 
-@dataclass(frozen=True)
-class TokenField(Field):
+def token_field(name: str, label: str, **options: Any) -> Field:
     """The position of one token."""
 
-    name: str
-    label: str
+    def draw(form: Form) -> None:
+        form.values[name] = form.token(label, own_stack(form).pieces, form.values[name])
 
-    def blank(self, model: Editable, place: Place) -> Values:
-        return {self.name: 0}
-
-    def draw(self, form: Form) -> None:
-        form.values[self.name] = form.token(self.label, own_stack(form).pieces, form.values[self.name])
+    return Field(draw, begin=lambda model, place: {name: 0}, **options)
 
 
-@dataclass(frozen=True)
-class KeyField(TokenField):
-    """The position of one token that an attention reads."""
-
-    def draw(self, form: Form) -> None:
-        own = attention_of(form.values, form.model)
-        form.values[self.name] = form.token(self.label, own.keys, form.values[self.name], own.label)
+def choose_key(form: Form) -> None:
+    """The position of the one token that an attention reads."""
+    own = attention_of(form.values, form.model)
+    form.values["position"] = form.token("to", own.keys, form.values["position"], own.label)
 
 
-@dataclass(frozen=True)
-class TokensField(Field):
+def choose_tokens(form: Form) -> None:
     """The positions of several tokens; none stand for all."""
-
-    name: str
-    label: str
-
-    def draw(self, form: Form) -> None:
-        chosen = form.values[self.name] or []
-        form.values[self.name] = form.tokens(self.label, own_stack(form).pieces, chosen, form.values["edit"]) or None
+    values, own = form.values, own_stack(form)
+    values["positions"] = form.tokens("tokens", own.pieces, values["positions"] or [], values["edit"]) or None
 
 
-@dataclass(frozen=True)
-class TypedTokenField(Field):
+def type_token(form: Form) -> None:
     """One token of the vocabulary, by its text; one that was not touched keeps its id."""
-
-    name: str
-    label: str
-
-    def blank(self, model: Editable, place: Place) -> Values:
-        return {self.name: {"text": ""}}
-
-    def draw(self, form: Form) -> None:
-        now = form.values[self.name]["text"]
-        text = form.text(self.label, now, "one token")
-        if text != now:
-            form.values[self.name] = {"text": text}
+    now = form.values["token"]["text"]
+    text = form.text("becomes", now, "one token")
+    if text != now:
+        form.values["token"] = {"text": text}
 
 
 # --- Values of a hook ---
@@ -341,68 +267,58 @@ def find_hook(name: str, model: Editable) -> tuple[EditableStack, EditableValue,
     return (own, found, where) if found else None
 
 
-@dataclass(frozen=True)
-class HookField(Field):
+def hook_field(part: str, suits: Callable[[EditableValue], bool] = lambda _: True) -> Field:
     """A hook among those that suit; it begins with `part` of the block that is looked at."""
 
-    part: str
-    suits: Callable[[EditableValue], bool] = lambda _: True
-
-    def blank(self, model: Editable, place: Place) -> Values:
+    def begin(model: Editable, place: Place) -> Values:
         own = model.stacks[-1]
-        return {"hook": f"{own.prefix}blocks.{min(place.layer, own.layers - 1)}.{self.part}"}
+        return {"hook": f"{own.prefix}blocks.{min(place.layer, own.layers - 1)}.{part}"}
 
-    def draw(self, form: Form) -> None:
+    def draw(form: Form) -> None:
         where = parse_hook(form.values["hook"])
         own = stack_of(where.stack, form.model)
         if len(form.model.stacks) > 1:
             own = select_stack(form, own)
-        inner, outer = ([one for one in some if self.suits(one)] for some in (own.inner, own.outer))
+        inner, outer = ([one for one in some if suits(one)] for some in (own.inner, own.outer))
         places = {"*": ALL, **blocks(own.layers), **({OUTSIDE: OUTSIDE} if outer else {})}
         place = form.select("block", places, OUTSIDE if where.layer is None else where.layer, own.stack)
         layer = None if place == OUTSIDE else place
         options = outer if layer is None else inner
         parts = {one.part: one.part for one in options}
-        part = where.part if where.part in parts else options[0 if layer is None else -1].part
-        part = form.select("value", parts, part, own.stack)
-        held = next(one for one in options if one.part == part)
-        form.values["hook"] = held.hook if layer is None else f"{own.prefix}blocks.{layer}.{part}"
+        now = where.part if where.part in parts else options[0 if layer is None else -1].part
+        chosen = form.select("value", parts, now, own.stack)
+        held = next(one for one in options if one.part == chosen)
+        form.values["hook"] = held.hook if layer is None else f"{own.prefix}blocks.{layer}.{chosen}"
+
+    return Field(draw, begin=begin)
 
 
-@dataclass(frozen=True)
-class PartField(Field):
+def first_part(model: Editable, place: Place) -> Values:
+    own = model.stacks[-1].parts[min(place.layer, model.stacks[-1].layers - 1)]
+    return {"hook": own.get("MLP") or next(iter(own.values())), "at": {}}
+
+
+def choose_part(form: Form) -> None:
     """A sublayer, residual stream or norm of a block, by its own name."""
-
-    def blank(self, model: Editable, place: Place) -> Values:
-        own = model.stacks[-1].parts[min(place.layer, model.stacks[-1].layers - 1)]
-        return {"hook": own.get("MLP") or next(iter(own.values())), "at": {}}
-
-    def draw(self, form: Form) -> None:
-        hook = form.values["hook"]
-        where = parse_hook(hook)
-        own = stack_of(where.stack, form.model)
-        layer = where.layer if isinstance(where.layer, int) else 0
-        now = next((name for name, other in own.parts[layer].items() if other == hook), None)
-        if len(form.model.stacks) > 1:
-            own = select_stack(form, own)
-        parts = own.parts[form.select("block", blocks(own.layers), min(layer, own.layers - 1), own.stack)]
-        form.values["hook"] = parts[form.select("part", {name: name for name in parts}, now)]
+    hook = form.values["hook"]
+    where = parse_hook(hook)
+    own = stack_of(where.stack, form.model)
+    layer = where.layer if isinstance(where.layer, int) else 0
+    now = next((name for name, other in own.parts[layer].items() if other == hook), None)
+    if len(form.model.stacks) > 1:
+        own = select_stack(form, own)
+    parts = own.parts[form.select("block", blocks(own.layers), min(layer, own.layers - 1), own.stack)]
+    form.values["hook"] = parts[form.select("part", {name: name for name in parts}, now)]
 
 
-@dataclass(frozen=True)
-class AtField(Field):
+def at_field(verb: str = "at") -> Field:
     """Part of a hook: heads and tokens to press, places on its other axes as numbers.
 
     What was chosen stays chosen at another hook, as far as that has the same axes: it may have been pressed before the
     form had heard of that hook.
     """
 
-    verb: str = "at"
-
-    def blank(self, model: Editable, place: Place) -> Values:
-        return {"at": {}}
-
-    def draw(self, form: Form) -> None:
+    def draw(form: Form) -> None:
         values, model = form.values, form.model
         found = find_hook(values["hook"], model)
         if not found:
@@ -416,7 +332,7 @@ class AtField(Field):
             if axis == "head":
                 chosen: list[int] | None = form.heads(ALL_HEADS, size, now)
             elif len(pieces.get(axis, ())) == size:
-                label = self.verb if axis == "pos" else "of what is viewed at"
+                label = verb if axis == "pos" else "of what is viewed at"
                 chosen = form.tokens(label, pieces[axis], now)
             else:
                 reads = lambda text, size=size: read_ranges(text, size)  # noqa: E731
@@ -425,6 +341,8 @@ class AtField(Field):
                 at.pop(axis, None)
                 at |= {axis: sorted(chosen)} if chosen else {}
         values["at"] = at
+
+    return Field(draw, begin=lambda model, place: {"at": {}})
 
 
 def as_list(indices: Any) -> list[int]:
@@ -448,22 +366,14 @@ def read_source(source: Any) -> Any:
     return {"picture": int(found[1])} if found else source
 
 
-@dataclass(frozen=True)
-class SourceField(Field):
+def source_field(name: str, label: str, hint: str, **options: Any) -> Field:
     """The text or the picture of another run; {what} in a label is which of both."""
 
-    name: str
-    label: str
-    hint: str
-
-    def blank(self, model: Editable, place: Place) -> Values:
-        return {self.name: blank_source(model)}
-
-    def draw(self, form: Form) -> None:
-        values, model, name = form.values, form.model, self.name
-        label, source = self.label.format(what=what_others(model)), values[name]
+    def draw(form: Form) -> None:
+        values, model = form.values, form.model
+        titled, source = label.format(what=what_others(model)), values[name]
         if not model.pictures:
-            text = form.text(label, str(source.get("text", "")), self.hint, name)
+            text = form.text(titled, str(source.get("text", "")), hint, name)
             if text != source.get("text", ""):
                 values[name] = {"text": text}  # one that was not touched keeps its ids
             return
@@ -472,10 +382,12 @@ class SourceField(Field):
         ways = {"number": "a picture by its number", "shown": f"the one shown now: {model.shown}"}
         if now == "kept":
             ways["kept"] = str(source.get("name") or "a picture that the link brought")
-        way = form.select(label, ways, now, name)
+        way = form.select(titled, ways, now, name)
         if way != now:
             source = {"number": blank_source(model), "shown": {"picture": None, "name": model.shown}}.get(way, source)
         if way == "number":
             most = model.pictures - 1
             source = {"picture": form.whole_number(f"number, 0 to {most}", source["picture"], 0, most, name) or 0}
         values[name] = source
+
+    return Field(draw, begin=lambda model, place: {name: blank_source(model)}, **options)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from engine.edits import (
@@ -32,37 +31,40 @@ from engine.edits import (
 )
 from engine.edits.adapters import STRONGEST
 from pages.controls.what_if.edit_fields import (
+    ATTENTION,
     PLACE,
     SAME,
-    AtField,
-    AttentionField,
-    BlockField,
-    ChoiceField,
+    STACK,
     Field,
-    HeadsField,
-    HookField,
-    KeyField,
-    NumberField,
-    NumbersField,
-    PaintField,
-    PartField,
     Place,
-    SourceField,
-    StackField,
-    TokenField,
-    TokensField,
-    TypedTokenField,
     Values,
-    WholeNumberField,
+    at_field,
     attention_of,
     blank_source,
     blocks,
+    choice_field,
+    choose_attention,
+    choose_block,
+    choose_heads,
+    choose_key,
+    choose_numbers,
+    choose_one_block,
+    choose_part,
+    choose_tokens,
     drawable,
     find_hook,
+    first_part,
+    hook_field,
+    number_field,
     own_stack,
+    paint_field,
     parse_hook,
     read_source,
+    source_field,
+    token_field,
+    type_token,
     what_others,
+    whole_number_field,
 )
 from pages.controls.what_if.edit_form import Form
 from views.what_if.edit_words import (
@@ -75,8 +77,6 @@ from views.what_if.edit_words import (
     source_words,
 )
 from views.what_if.experiment import Editable, EditableValue
-
-ATTENTION = (AttentionField(), BlockField(), HeadsField())
 
 
 class Kind(ABC):
@@ -105,7 +105,7 @@ class Kind(ABC):
         """Returns the values that the form begins with."""
         made: Values = {"edit": self.edits[0].__name__}
         for field in self.fields:
-            made |= field.blank(model, place)
+            made |= field.begin(model, place)
         return made
 
     def way(self, values: Values) -> str:
@@ -163,13 +163,13 @@ class MaskKind(Kind):
     }
     windows = ("window", "causal window")
     fields = (
-        ChoiceField(
+        choice_field(
             "to", "what is painted", {"flip": "allow / block", "allow": "allow", "forbid": "block"}, when=goes("paint")
         ),
-        WholeNumberField("size", "tokens", 1, when=goes("prefix")),
-        WholeNumberField("size", "reach", 1, when=goes(*windows)),
+        whole_number_field("size", "tokens", 1, when=goes("prefix")),
+        whole_number_field("size", "reach", 1, when=goes(*windows)),
         *ATTENTION,
-        PaintField("mask", "who (row) may see whom (column)", when=goes("paint", "draw")),
+        paint_field("mask", "who (row) may see whom (column)", when=goes("paint", "draw")),
     )
 
     def blank(self, model: Editable, place: Place) -> Values:
@@ -210,20 +210,27 @@ class MaskKind(Kind):
 class TemperatureKind(Kind):
     name, title, about = "temperature", "Attention temperature", "sharper or flatter"
     edits = (AttentionTemperature,)
-    fields = (NumberField("value", "temperature", 2.0, least=0.0), *ATTENTION)
+    fields = (number_field("value", "temperature", 2.0, least=0.0), *ATTENTION)
 
     def words(self, edit: Any, terms: Terms) -> str:
         return f"attention temperature {edit.value:g}, {attention_words(edit)}"
+
+
+def choose_silenced(form: Form) -> None:
+    values, own = form.values, attention_of(form.values, form.model)
+    values["heads"] = form.heads("heads", own.heads, [0] if values["heads"] is None else values["heads"], own.label)
+    if not values["heads"]:
+        form.faults.append("Expected one head or more to silence, got none; choose those to silence.")
 
 
 class SilenceKind(Kind):
     name, title, about = "silence", "Silence heads", "zero, mean, uniform"
     edits = (SilenceHeads,)
     fields = (
-        AttentionField(),
-        BlockField(every=False),
-        HeadsField("silence"),
-        ChoiceField(
+        Field(choose_attention, begin=lambda model, place: place.values | {"heads": [place.head]}),
+        Field(choose_one_block),
+        Field(choose_silenced),
+        choice_field(
             "how", "how",
             {"zero": "their output is 0", "mean": "their mean over the text", "uniform": "they attend evenly"}, "zero",
         ),
@@ -234,24 +241,18 @@ class SilenceKind(Kind):
         return f"{attention_words(edit)}: {done[edit.how]}"
 
 
-@dataclass(frozen=True)
-class OtherHeadField(Field):
+def choose_other_head(form: Form) -> None:
     """Which head attends as another one does, and which one that is."""
-
-    def draw(self, form: Form) -> None:
-        values, own = form.values, attention_of(form.values, form.model)
-        values["heads"] = [form.head("head", own.heads, (values["heads"] or [0])[0], own.label)]
-        layer = form.select("as in block", blocks(own.layers), values["from"]["layer"], own.label)
-        values["from"] = {"layer": layer, "head": form.head("its head", own.heads, values["from"]["head"], own.label)}
+    values, own = form.values, attention_of(form.values, form.model)
+    values["heads"] = [form.head("head", own.heads, (values["heads"] or [0])[0], own.label)]
+    layer = form.select("as in block", blocks(own.layers), values["from"]["layer"], own.label)
+    values["from"] = {"layer": layer, "head": form.head("its head", own.heads, values["from"]["head"], own.label)}
 
 
-@dataclass(frozen=True)
-class BrushField(Field):
+def choose_brush(form: Form) -> None:
     """The weight to paint; of rows that sum to 1, from 0 to 1."""
-
-    def draw(self, form: Form) -> None:
-        bounds: Values = {} if form.values["free"] else {"least": 0.0, "most": 1.0}
-        form.values["brush"] = form.number("weight to paint", form.values["brush"], **bounds)
+    bounds: Values = {} if form.values["free"] else {"least": 0.0, "most": 1.0}
+    form.values["brush"] = form.number("weight to paint", form.values["brush"], **bounds)
 
 
 class PatternKind(Kind):
@@ -280,19 +281,19 @@ class PatternKind(Kind):
         return offered
 
     fields = (
-        ChoiceField("to", "attend", shapes),
-        AttentionField(),
-        BlockField(when=lambda form: form.values["to"] != "other"),
-        BlockField(every=False, when=goes("other")),
-        OtherHeadField(when=goes("other")),
-        HeadsField(when=lambda form: form.values["to"] != "other"),
-        KeyField("position", "to", when=goes("position")),
-        BrushField(when=goes("painted", "drawn")),
-        ChoiceField(
+        choice_field("to", "attend", shapes),
+        Field(choose_attention),
+        Field(choose_block, when=lambda form: form.values["to"] != "other"),
+        Field(choose_one_block, when=goes("other")),
+        Field(choose_other_head, when=goes("other")),
+        Field(choose_heads, when=lambda form: form.values["to"] != "other"),
+        Field(choose_key, when=goes("position")),
+        Field(choose_brush, when=goes("painted", "drawn")),
+        choice_field(
             "free", "rows", {False: "go on summing to 1", True: "as painted, whatever their sum"},
             when=goes("painted", "drawn"),
         ),
-        PaintField("pattern", "how much each token (row) looks at each (column)", when=goes("painted", "drawn")),
+        paint_field("pattern", "how much each token (row) looks at each (column)", when=goes("painted", "drawn")),
     )  # fmt: skip
 
     def way(self, values: Values) -> str:
@@ -375,7 +376,7 @@ def scale_words(edit: Scale, terms: Terms) -> str:
 class PartKind(Kind):
     name, title, about = "parts", "Sublayer, residual, norm", "take out or scale"
     edits = (Scale,)
-    fields = (PartField(), NumberField("factor", "multiply by (0 removes)", 0.0))
+    fields = (Field(choose_part, begin=first_part), number_field("factor", "multiply by (0 removes)", 0.0))
 
     def shows(self, edit: Mapping[str, Any], model: Editable) -> bool:
         hooks = {hook for own in model.stacks for block in own.parts for hook in block.values()}
@@ -396,12 +397,12 @@ class PositionKind(Kind):
         "ShiftPositions": "shift positions",
     }
     fields = (
-        StackField(),
-        BlockField(when=lambda form: own_stack(form).turned),
-        WholeNumberField("by", "by", when=goes("ShiftPositions")),
-        TokenField("first", "one", when=goes("SwapPositions")),
-        TokenField("second", "other", when=goes("SwapPositions")),
-        TokensField("positions", "tokens", when=goes("DropPositions", "ShiftPositions")),
+        STACK,
+        Field(choose_block, when=lambda form: own_stack(form).turned),
+        whole_number_field("by", "by", when=goes("ShiftPositions")),
+        token_field("first", "one", when=goes("SwapPositions")),
+        token_field("second", "other", when=goes("SwapPositions")),
+        Field(choose_tokens, when=goes("DropPositions", "ShiftPositions")),
     )
 
     def fits(self, model: Editable) -> bool:
@@ -440,10 +441,10 @@ class TokenKind(Kind):
     )
     edits = (ChangeToken,)
     fields = (
-        StackField(),
-        TypedTokenField("token", "becomes"),
-        NumberField("share", "mix (1 = replace)", 1.0),
-        TokenField("position", "token"),
+        STACK,
+        Field(type_token, begin=lambda model, place: {"token": {"text": ""}}),
+        number_field("share", "mix (1 = replace)", 1.0),
+        token_field("position", "token"),
     )
 
     def fits(self, model: Editable) -> bool:
@@ -454,63 +455,54 @@ class TokenKind(Kind):
         return f"{old} becomes {new}" if edit.share == 1 else f"{old} becomes {100 * edit.share:g} % {new}"
 
 
-@dataclass(frozen=True)
-class TakenFromField(Field):
+def choose_origin(form: Form) -> None:
     """Whether a value comes from another text, or from this one without edits."""
-
-    def draw(self, form: Form) -> None:
-        values, what = form.values, what_others(form.model)
-        other = values["source"] is not None
-        chosen = form.select("taken from", {True: f"another {what}", False: f"this {what}, without edits"}, other)
-        if chosen != other:
-            values["source"] = blank_source(form.model) if chosen else None
+    values, what = form.values, what_others(form.model)
+    other = values["source"] is not None
+    chosen = form.select("taken from", {True: f"another {what}", False: f"this {what}, without edits"}, other)
+    if chosen != other:
+        values["source"] = blank_source(form.model) if chosen else None
 
 
-@dataclass(frozen=True)
-class OtherValueField(Field):
+def choose_other_value(form: Form) -> None:
     """The value of the other run: the same, or one of its shape."""
-
-    def draw(self, form: Form) -> None:
-        found = find_hook(form.values["hook"], form.model)
-        if found is None or found[2].layer is None:
-            form.values["source_hook"] = None
-            return
-        own, held, where = found
-        options = {SAME: SAME}
-        for block in range(own.layers):
-            for one in (one for one in own.inner if one.axes == held.axes):
-                name = f"{own.prefix}blocks.{block}.{one.part}"
-                if name != form.values["hook"] or where.layer == "*":
-                    options[name] = f"block {block + 1}, {one.part}"
-        chosen = form.select("its value", options, form.values.get("source_hook") or SAME)
-        form.values["source_hook"] = None if chosen == SAME else chosen
+    found = find_hook(form.values["hook"], form.model)
+    if found is None or found[2].layer is None:
+        form.values["source_hook"] = None
+        return
+    own, held, where = found
+    options = {SAME: SAME}
+    for block in range(own.layers):
+        for one in (one for one in own.inner if one.axes == held.axes):
+            name = f"{own.prefix}blocks.{block}.{one.part}"
+            if name != form.values["hook"] or where.layer == "*":
+                options[name] = f"block {block + 1}, {one.part}"
+    chosen = form.select("its value", options, form.values.get("source_hook") or SAME)
+    form.values["source_hook"] = None if chosen == SAME else chosen
 
 
-@dataclass(frozen=True)
-class OtherTokenField(Field):
+def choose_other_token(form: Form) -> None:
     """The number of the other run's token, of a value by token; none stands for the same."""
-
-    def draw(self, form: Form) -> None:
-        values, found = form.values, find_hook(form.values["hook"], form.model)
-        now, values["source_at"] = (values["source_at"] or {}).get("pos"), None
-        if found and found[1].axes[:1] and found[1].axes[0][0] == "pos" and values["at"].get("pos"):
-            there = form.whole_number("its token number", now, 0, 2**31, hint="same")
-            values["source_at"] = None if there is None else {"pos": there}
+    values, found = form.values, find_hook(form.values["hook"], form.model)
+    now, values["source_at"] = (values["source_at"] or {}).get("pos"), None
+    if found and found[1].axes[:1] and found[1].axes[0][0] == "pos" and values["at"].get("pos"):
+        there = form.whole_number("its token number", now, 0, 2**31, hint="same")
+        values["source_at"] = None if there is None else {"pos": there}
 
 
 class PatchKind(Kind):
     name, title, about = "patch", "Patch", "a value from another run"
     edits = (Patch,)
     fields = (
-        HookField("resid_post"),
-        TakenFromField(),
-        SourceField(
+        hook_field("resid_post"),
+        Field(choose_origin),
+        source_field(
             "source", "the other {what}", "the same text with another word in it",
             when=lambda form: form.values["source"] is not None,
         ),
-        OtherValueField(),
-        AtField(),
-        OtherTokenField(),
+        Field(choose_other_value),
+        at_field(),
+        Field(choose_other_token),
     )  # fmt: skip
 
     def shows(self, edit: Mapping[str, Any], model: Editable) -> bool:
@@ -559,12 +551,12 @@ class SteerKind(Kind):
     name, title, about = "steer", "Steering vector", "the difference of two runs"
     edits = (Steer,)
     fields = (
-        HookField("resid_pre", by_token),
-        SourceField("toward", "toward", "a text such as: Love"),
-        SourceField("away", "away from", "a text such as: Hate"),
-        NumberField("factor", "times", 4.0),
-        ChoiceField("read", "read", read_at, "last"),
-        AtField("added at"),
+        hook_field("resid_pre", by_token),
+        source_field("toward", "toward", "a text such as: Love"),
+        source_field("away", "away from", "a text such as: Hate"),
+        number_field("factor", "times", 4.0),
+        choice_field("read", "read", read_at, "last"),
+        at_field("added at"),
     )
 
     def blank(self, model: Editable, place: Place) -> Values:
@@ -587,15 +579,15 @@ class ValueKind(Kind):
     kept = ("hook", "at")
     ways: ClassVar[dict[str, str]] = {"number": "set to", "numbers": "set to several numbers", "scale": "multiply"}
     fields = (
-        HookField("resid_post"),
-        NumberField("factor", "multiply by (0 removes)", 0.0, when=goes("scale")),
-        NumberField("value", "number", 0.0, when=goes("number")),
-        NumbersField(when=goes("numbers")),
-        AtField(),
+        hook_field("resid_post"),
+        number_field("factor", "multiply by (0 removes)", 0.0, when=goes("scale")),
+        number_field("value", "number", 0.0, when=goes("number")),
+        Field(choose_numbers, when=goes("numbers")),
+        at_field(),
     )
 
     def blank(self, model: Editable, place: Place) -> Values:
-        hook, at = (field.blank(model, place) for field in (self.fields[0], self.fields[-1]))
+        hook, at = (field.begin(model, place) for field in (self.fields[0], self.fields[-1]))
         return self.start("number") | hook | at
 
     def way(self, values: Values) -> str:
@@ -617,13 +609,8 @@ class ValueKind(Kind):
         return f"{terms.place(edit.hook)}: replaced by {put}{chosen(edit.at, edit.hook, terms)}"
 
 
-@dataclass(frozen=True)
-class StrengthField(Field):
-    def blank(self, model: Editable, place: Place) -> Values:
-        return {"strength": 1.0}
-
-    def draw(self, form: Form) -> None:
-        form.values["strength"] = form.slider("strength", form.values["strength"], 0.0, STRONGEST, 0.05)
+def choose_strength(form: Form) -> None:
+    form.values["strength"] = form.slider("strength", form.values["strength"], 0.0, STRONGEST, 0.05)
 
 
 class AdapterKind(Kind):
@@ -633,7 +620,10 @@ class AdapterKind(Kind):
         "or train one on Adapt."
     )
     edits = (ApplyAdapter,)
-    fields = (ChoiceField("adapter", "adapter", lambda form: form.model.adapters), StrengthField())
+    fields = (
+        choice_field("adapter", "adapter", lambda form: form.model.adapters),
+        Field(choose_strength, begin=lambda model, place: {"strength": 1.0}),
+    )
 
     def fits(self, model: Editable) -> bool:
         return bool(model.adapters)
