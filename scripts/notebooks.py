@@ -19,11 +19,11 @@ from torch import Tensor
 
 from pages.controls import figures, predict
 from pages.controls.learn import course, fields, words
+from pages.controls.learn.notebooks import FOLDER
 from pages.controls.learn.words import CATALOGUE, languages
 from pages.controls.learn.words import translate as _
 from views.core.function_code import written_call
 
-FOLDER = CATALOGUE.parent / "notebooks"
 MOST_CALLS = 4  # exercises of a notebook, beside its question
 TERM = re.compile(r"\[\[([^\]|]+)(?:\|([^\]]+))?\]\]")  # a link to the glossary, as it stands in a lesson
 UNDRAWN = (figures.strip, figures.tokens, figures.bars, figures.heads, figures.picked_place, predict.is_answered)
@@ -94,7 +94,8 @@ class Recorder:
             asked = _("Call `{name}` as the lesson does, and name what it returns `{result}`.")
             given = call.removeprefix(function.__name__)
             text = f"{asked.format(name=function.__name__, result=name)}\n\n{done}\n\n```python\n{given}\n```"
-            test = "\n".join(f">>> {line}" for line in [*imports, *AGREE, f"agree({name}, {call})"]) + "\nTrue"
+            tried = [*filter(None, imports), *AGREE, f"agree({name}, {call})"]
+            test = "\n".join(f">>> {line}" for line in tried) + "\nTrue"
             self.calls[call] = Exercise(text, f"{name} = {call}\n{name}", f"{name} = ...", test, imports)
 
 
@@ -111,7 +112,8 @@ def record(name: str) -> list[Exercise]:
     recorder = Recorder()
     stand_ins: dict[Any, Any] = {original: lambda *_values, **_more: None for original in UNDRAWN}
     stand_ins |= {original: getattr(recorder, original.__name__) for original in RECORDED}
-    taken = {at: stand_ins[own] for at, own in vars(module).items() if isinstance(own, FunctionType) and own in stand_ins}
+    functions = {at: own for at, own in vars(module).items() if isinstance(own, FunctionType)}
+    taken = {at: stand_ins[own] for at, own in functions.items() if own in stand_ins}
     with patch.multiple(module, **taken):
         while recorder.view < recorder.views:
             module.experiment()

@@ -26,7 +26,8 @@ def agree(one: Any, other: Any) -> bool:
         alike = type(one) is type(other)
         return alike and all(agree(getattr(one, f.name), getattr(other, f.name)) for f in fields(other) if f.compare)
     if isinstance(other, Mapping):
-        return isinstance(one, Mapping) and one.keys() == other.keys() and all(agree(one[key], other[key]) for key in other)
+        alike = isinstance(one, Mapping) and one.keys() == other.keys()
+        return alike and all(agree(one[key], other[key]) for key in other)
     if isinstance(other, list | tuple):
         alike = isinstance(one, list | tuple) and len(one) == len(other)
         return alike and all(agree(*pair) for pair in zip(one, other, strict=True))
