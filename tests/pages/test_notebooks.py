@@ -2,6 +2,7 @@
 
 import doctest
 import json
+import re
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,8 +12,10 @@ import pytest
 
 from pages.controls.learn import course
 from pages.controls.learn.notebooks import FOLDER, for_students
+from pages.controls.learn.notes import print_notes, read_note
 from pages.controls.learn.words import CATALOGUE, languages
 from scripts.notebooks import notebook, write_json
+from tests.pages.test_course import opened
 
 EVERYDAY = "norms"
 ALL = [pytest.param(name, marks=() if name == EVERYDAY else pytest.mark.long) for name in course.names()]
@@ -48,6 +51,20 @@ def test_a_notebook_asks_what_its_lesson_asks_and_its_answers_are_right(
     assert write_json(notebook(name, "en")) == kept(name)
     assert all(grade(kept(name), monkeypatch).values())
     assert not any(grade(for_students(kept(name)), monkeypatch).values())
+
+
+def test_every_lesson_has_a_note_of_five_parts_in_every_language_which_is_drawn_and_printed() -> None:
+    for lang in languages(CATALOGUE):
+        for name in course.names():
+            note = (CATALOGUE / lang / "teacher" / f"{name}.md").read_text(encoding="utf-8")
+            assert len(re.findall(r"^## ", note, re.M)) == 5 and note.count("\n**") == 2, (lang, name)
+            assert sum(map(int, re.findall(r"\((\d+) min\)", note))) == 10, (lang, name)
+    app = opened(lesson="norms", lang="fr")
+    shown = " ".join(one.value for one in app.markdown)
+    assert "##### Idée fausse" in shown and "La moyenne de LayerNorm porte sur les jetons." in shown
+    printed = print_notes([("11. Norms", read_note("norms")), ("12 <b>", "## Goal\n\nx & y")], "en")
+    assert printed.count("<article>") == 2 and "12 &lt;b&gt;" in printed
+    assert "<h2>Goal</h2>\n<p>x &amp; y</p>" in printed
 
 
 def test_every_language_has_every_notebook_with_the_same_tests() -> None:

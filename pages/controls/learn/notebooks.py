@@ -6,14 +6,15 @@ import json
 from pathlib import Path
 from typing import Any
 
-from pages.controls.learn.words import CATALOGUE, language
+from pages.controls.learn.words import CATALOGUE, ENGLISH, language
 
 FOLDER = CATALOGUE.parent / "notebooks"
 
 
 def notebook_path(name: str) -> Path:
-    """The file with the answers, in the reader's language."""
-    return FOLDER / language() / f"{name}.ipynb"
+    """The file with the answers, in the reader's language, or in English."""
+    paths = (FOLDER / lang / f"{name}.ipynb" for lang in (language(), ENGLISH))
+    return next(path for path in paths if path.is_file())
 
 
 def for_students(text: str) -> str:
