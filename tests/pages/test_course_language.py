@@ -37,6 +37,10 @@ def pseudo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "en").symlink_to(words.CATALOGUE / "en")
     for path in (words.CATALOGUE / "en").glob("*.md"):
         (tmp_path / "xx" / path.name).write_text(bracket_text(path.read_text(encoding="utf-8")), encoding="utf-8")
+    (tmp_path / "xx" / "teacher").mkdir()
+    for path in (words.CATALOGUE / "en" / "teacher").glob("*.md"):
+        note = re.sub("^## (.*)$", rf"## {LEFT}\1{RIGHT}", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
+        (tmp_path / "xx" / "teacher" / path.name).write_text(bracket_paragraphs(note), encoding="utf-8")
     catalogue = Catalog()
     for text in extracted():
         catalogue.add(text, LEFT + text + RIGHT)
@@ -57,8 +61,12 @@ def bracket_text(said: str) -> str:
     _, head, body = said.split(words.FENCE, 2)
     heading = rf"## \1 | {LEFT}\1{RIGHT}\n" if "[pages]" in head else rf"## {LEFT}\1{RIGHT}\n"
     body = re.sub(r"^## (.*)$", heading, body.strip(), flags=re.MULTILINE)
-    parts = [one if one.startswith("## ") else LEFT + one + RIGHT for one in re.split(r"\n\n+", body)]
-    return words.FENCE + head + words.FENCE + "\n\n".join(parts)
+    return words.FENCE + head + words.FENCE + bracket_paragraphs(body)
+
+
+def bracket_paragraphs(said: str) -> str:
+    parts = re.split(r"\n\n+", said.strip())
+    return "\n\n".join(one if one.startswith("## ") else LEFT + one + RIGHT for one in parts)
 
 
 def sentences(app: AppTest) -> Iterator[str]:
