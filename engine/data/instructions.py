@@ -2,7 +2,7 @@
 "the cat sleeps [toFrench] le chat dort" and "add 3 to total [toCode] total += 3" (Raffel et al. 2020, section 2.4,
 write such instructions as words).
 
-A meaning has three forms: English, French and one line of Python. It is a command of `corpora/commands.toml`, or a
+A meaning has three forms: English, French and one line of Python. It is a command of `corpora/commands`, or a
 sentence of `engine.data.translation` of at most `longest` words, whose Python prints the English one. Each form of each
 meaning is met with each of the tokens, so that a text alone does not say what is wanted: behind that of its own form it
 is written again. Sentences in which two English words would be one in French are left out ("her" and "his", "that" and
@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from itertools import product
+from itertools import count, islice, product
 from typing import ClassVar, NamedTuple
 
 from engine.data.bounds import at_least
@@ -32,8 +32,7 @@ FORMS = ENGLISH, FRENCH, CODE = "English", "French", "Python"
 SHORTEST = 4  # words that a limit must allow
 COMMANDS = 0.4  # share of the meanings
 LARGEST = 50  # number in a command
-# What is asked in turn, as (form, form): each once, and what is harder once more.
-ASKED = (*product(range(3), repeat=2), (0, 1), (1, 0), (1, 2), (2, 1))
+CELLS = tuple(product(range(3), repeat=2))  # forms that are given and asked for
 
 
 class Meaning(NamedTuple):
@@ -46,19 +45,19 @@ class Meaning(NamedTuple):
 class AskedPair(Pair):
     """`form` is one of FORMS, that of the source."""
 
-    form: str = ""
+    form: str
 
 
 @dataclass(frozen=True)
 class Instructions(PairTask):
-    """Every meaning is asked for in one form, by one of its forms, in turn as in ASKED. A share `plain` of the sentences
-    has neither capital nor full stop.
+    """Each form of every meaning is asked for in each form, one after the other. A share `plain` of the sentences has
+    neither capital nor full stop.
 
     No meaning that is held out is trained on, in any form.
     """
 
-    documents: int = 60_000
-    held_out: int = 2_000
+    documents: int = 270_000
+    held_out: int = 1_800
     longest: int = 10
     plain: float = 0.5
 
@@ -72,11 +71,13 @@ class Instructions(PairTask):
         check_options("data.instructions", self.longest, self.plain)
 
     def pairs(self, part: Part, seed: int) -> Iterator[Pair]:
-        for index in range(self.documents if part == "train" else self.held_out):
-            yield ask(draw_meaning(self, part, seed, index), *ASKED[index % len(ASKED)])
+        meanings = (draw_meaning(self, part, seed, index) for index in count())
+        asked = (ask(meaning, *cell) for meaning in meanings for cell in CELLS)
+        return islice(asked, self.documents if part == "train" else self.held_out)
 
     def group(self, pair: Pair) -> str:
-        return f"{pair.form} {instruction_of(pair)}" if isinstance(pair, AskedPair) else instruction_of(pair)
+        assert isinstance(pair, AskedPair)
+        return f"{pair.form} {pair.source.rpartition(' ')[2]}"
 
 
 @dataclass(frozen=True)
@@ -111,10 +112,6 @@ def ask(meaning: Meaning, given: int, wanted: int) -> AskedPair:
     return AskedPair(f"{meaning[given]} {INSTRUCTIONS[wanted]}", f" {meaning[wanted]}", FORMS[given])
 
 
-def instruction_of(pair: Pair) -> str:
-    return pair.source.rpartition(" ")[2]
-
-
 def draw_meaning(options: Instructions | Bilingual, part: Part, seed: int, index: int) -> Meaning:
     """Meaning `index` of a part; the same for the same seed."""
 
@@ -127,7 +124,7 @@ def draw_meaning(options: Instructions | Bilingual, part: Part, seed: int, index
 
 
 def draw_command(chance: Chance) -> Meaning:
-    corpus = read_corpus("commands")
+    corpus = read_corpus("commands/commands")
     names = list(corpus["numbers"])
     one = names.pop(number(chance, 0, len(names) - 1))
     several, entry = choice(chance, corpus["lists"])
