@@ -190,7 +190,7 @@ def draw_links(lesson: Lesson) -> None:
 def draw_teaching(lesson: Lesson) -> None:
     """For a teacher: a note, on the page and to print, and the notebook that a program grades."""
     note, notebook = read_note(lesson.name), notebook_path(lesson.name).read_text(encoding="utf-8")
-    with st.expander(_("For teachers"), icon=":material/school:"):
+    with st.expander(_("For teachers"), key=f"teachers-{lesson.name}", icon=":material/school:"):
         st.markdown(note.replace("## ", "##### "))
         with st.container(horizontal=True, gap="small"):
             offer_print([lesson], f"{lesson.name}-note.html")
