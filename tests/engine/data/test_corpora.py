@@ -92,7 +92,7 @@ DIGESTS = {
     "prompts": ("8549406a0f599b5f", "a5e0f2c59d1ba146"),
     "names": ("52a3aa51bdc42c6a", "10c1ba83888d7d90"),
     "sentiment": ("94dceb1194e45d51", "3fe951be1f033774"),
-    "instructions": ("696065587ea520e8", "619b79fa4734c18d"),
+    "instructions": ("86dca49b8f7aba48", "0828ba3bdd3282ef"),
     "bilingual": ("c326c49b068bcdee", "dfca52da9db13c9a"),
     "translation task": ("2a703bbcc76406d8", "e2c57943ef7f45dc"),
     "rewriting": ("a5dbac09115a3e7a", "7d0802875ba4c44c"),
