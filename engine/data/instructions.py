@@ -1,40 +1,63 @@
-"""Two tasks for one decoder, told apart by a token: "le chat dort [toEnglish] the cat sleeps" and
-"the cat sleeps [toFrench] le chat dort" (Raffel et al. 2020, section 2.4, write such instructions as words).
+"""Three tasks for one decoder, told apart by a token: "le chat dort [toEnglish] the cat sleeps",
+"the cat sleeps [toFrench] le chat dort" and "add 3 to total [toCode] total += 3" (Raffel et al. 2020, section 2.4,
+write such instructions as words).
 
-The sentences are those of `engine.data.translation`, of at most `longest` words. Those in which two English words would
-be one in French are left out ("her" and "his", "that" and "this", "delighted" beside "very happy"), so that a French
-sentence has one translation, too.
+A meaning has three forms: English, French and one line of Python. It is a command of `corpora/commands`, or a
+sentence of `engine.data.translation` of at most `longest` words, whose Python prints the English one. Each form of each
+meaning is met with each of the tokens, so that a text alone does not say what is wanted: behind that of its own form it
+is written again. Sentences in which two English words would be one in French are left out ("her" and "his", "that" and
+"this", "delighted" beside "very happy"), so that a French sentence has one translation, too.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache, lru_cache
-from itertools import count, islice
-from random import Random
-from typing import ClassVar
+from functools import cache
+from itertools import count, islice, product
+from typing import ClassVar, NamedTuple
 
 from engine.data.bounds import at_least
-from engine.data.drawing import Part
+from engine.data.corpora import read_corpus
+from engine.data.drawing import Chance, Part, choice, draw_indexed, number
 from engine.data.seeds import seed_for
 from engine.data.task import Pair, PairTask
-from engine.data.translation import pair, words
+from engine.data.translation import words
+from engine.data.translation.drawing import draw
 from engine.data.translation.lexicon import LEXICON
+from engine.data.translation.pair import write
 
-INSTRUCTIONS = TO_ENGLISH, TO_FRENCH = "[toEnglish]", "[toFrench]"
+INSTRUCTIONS = TO_ENGLISH, TO_FRENCH, TO_CODE = "[toEnglish]", "[toFrench]", "[toCode]"
+FORMS = ENGLISH, FRENCH, CODE = "English", "French", "Python"
 SHORTEST = 4  # words that a limit must allow
+COMMANDS = 0.4  # share of the meanings
+LARGEST = 50  # number in a command
+CELLS = tuple(product(range(3), repeat=2))  # forms that are given and asked for
+
+
+class Meaning(NamedTuple):
+    english: str
+    french: str
+    code: str
+
+
+@dataclass(frozen=True)
+class AskedPair(Pair):
+    """`form` is one of FORMS, that of the source."""
+
+    form: str
 
 
 @dataclass(frozen=True)
 class Instructions(PairTask):
-    """Every second pair is asked for in English. A share `plain` of the sentences has neither capital nor full stop.
+    """Each form of every meaning is asked for in each form, one after the other. A share `plain` of the sentences has
+    neither capital nor full stop.
 
-    No sentence that is held out is trained on, in either language.
+    No meaning that is held out is trained on, in any form.
     """
 
-    documents: int = 40_000
-    held_out: int = 2_000
+    documents: int = 270_000
+    held_out: int = 1_800
     longest: int = 10
     plain: float = 0.5
 
@@ -48,21 +71,20 @@ class Instructions(PairTask):
         check_options("data.instructions", self.longest, self.plain)
 
     def pairs(self, part: Part, seed: int) -> Iterator[Pair]:
-        ours, theirs = seed_for(seed, "instructions"), seed_for(seed, "held-out instructions")
-        if part == "train":
-            return (pair_with_instruction(self, ours, index) for index in range(self.documents))
-        seen = training_sentences(self, ours)
-        unseen = (index for index in count() if key(self, theirs, index) not in seen)
-        return (pair_with_instruction(self, theirs, index) for index in islice(unseen, self.held_out))
+        meanings = (draw_meaning(self, part, seed, index) for index in count())
+        asked = (ask(meaning, *cell) for meaning in meanings for cell in CELLS)
+        return islice(asked, self.documents if part == "train" else self.held_out)
 
     def group(self, pair: Pair) -> str:
-        return instruction_of(pair)
+        assert isinstance(pair, AskedPair)
+        return f"{pair.form} {pair.source.rpartition(' ')[2]}"
 
 
 @dataclass(frozen=True)
 class Bilingual:
-    """English sentences and French ones, in turn, none of which is the translation of the other: what a model learns
-    both languages from before it is taught to translate. `longest` and `plain` as in `Instructions`."""
+    """English, French and Python in turn, none of which says what another does: what a model learns all three from
+    before it is taught to translate. `longest` and `plain` as in `Instructions`, and what is held out there by the same
+    seed is here, too."""
 
     documents: int = 60_000
     held_out: int = 1_000
@@ -75,9 +97,8 @@ class Bilingual:
         check_options("data.bilingual", self.longest, self.plain)
 
     def texts(self, part: Part, seed: int) -> Iterator[str]:
-        stream = seed_for(seed, "bilingual" if part == "train" else "held-out bilingual")
         for index in range(self.documents if part == "train" else self.held_out):
-            yield write_sentence(self, stream, index)[index % 2]
+            yield draw_meaning(self, part, seed, index)[index % 3]
 
 
 def check_options(table: str, longest: int, plain: float) -> None:
@@ -86,29 +107,41 @@ def check_options(table: str, longest: int, plain: float) -> None:
         raise ValueError(f"{table}.plain must be a share in [0, 1], got {plain}.")
 
 
-def pair_with_instruction(options: Instructions, stream: int, index: int) -> Pair:
-    english, french = write_sentence(options, stream, index)
-    if index % 2:
-        return Pair(f"{english} {TO_FRENCH}", f" {french}")
-    return Pair(f"{french} {TO_ENGLISH}", f" {english}")
+def ask(meaning: Meaning, given: int, wanted: int) -> AskedPair:
+    """The form `given`, what is `wanted`, and the answer."""
+    return AskedPair(f"{meaning[given]} {INSTRUCTIONS[wanted]}", f" {meaning[wanted]}", FORMS[given])
 
 
-def instruction_of(pair: Pair) -> str:
-    return pair.source.rpartition(" ")[2]
+def draw_meaning(options: Instructions | Bilingual, part: Part, seed: int, index: int) -> Meaning:
+    """Meaning `index` of a part; the same for the same seed."""
+
+    def drawn(chance: Chance) -> Meaning:
+        if chance() < COMMANDS:
+            return draw_command(chance)
+        return draw_sentence(chance, options.longest, chance() < options.plain)
+
+    return draw_indexed(drawn, lambda meaning: lower_first(meaning.english), part, seed_for(seed, "meanings"), index)
 
 
-def write_sentence(options: Instructions | Bilingual, stream: int, index: int) -> tuple[str, str]:
-    """Sentence `index` of a stream in both languages, as it is typed."""
-    english, french = draw_sentence(stream, index, options.longest)
-    if Random(f"{stream}:{index}:plain").random() >= options.plain:
-        return english, french
-    return lower_first(english), lower_first(french)
+def draw_command(chance: Chance) -> Meaning:
+    corpus = read_corpus("commands/commands")
+    names = list(corpus["numbers"])
+    one = names.pop(number(chance, 0, len(names) - 1))
+    several, entry = choice(chance, corpus["lists"])
+    fields = {"v": one, "w": choice(chance, names), "l": several, "i": entry}
+    fields |= {name: str(number(chance, 1, LARGEST)) for name in "nm"}
+    english, french, code = choice(chance, corpus["forms"])
+    return Meaning(*(form.format(**fields) for form in (english, french, code)))
 
 
-def draw_sentence(stream: int, index: int, longest: int) -> tuple[str, str]:
-    """The first one of a stream of its own that is short enough and has no word that is left out."""
-    drawn = (pair(seed_for(stream, index), number) for number in count())
-    return next((one.english, one.french) for one in drawn if fits(words(one.english), words(one.french), longest))
+def draw_sentence(chance: Chance, longest: int, is_plain: bool) -> Meaning:
+    """The first sentence drawn that is short enough and has no word that is left out."""
+    while True:
+        one = write(draw(chance))
+        if fits(words(one.english), words(one.french), longest):
+            break
+    english, french = (lower_first(text) if is_plain else text for text in (one.english, one.french))
+    return Meaning(english, french, f'print("{english}")')
 
 
 @cache
@@ -123,13 +156,3 @@ def fits(english: Sequence[str], french: Sequence[str], longest: int) -> bool:
 
 def lower_first(text: str) -> str:
     return f"{text[0].lower()}{text[1:]}".removesuffix(".")
-
-
-def key(options: Instructions, stream: int, index: int) -> str:
-    """Key that two writings of one sentence have in common."""
-    return lower_first(draw_sentence(stream, index, options.longest)[0])
-
-
-@lru_cache(maxsize=1)
-def training_sentences(options: Instructions, stream: int) -> frozenset[str]:
-    return frozenset(key(options, stream, index) for index in range(options.documents))

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 import torch
 
-from engine.data.instructions import Instructions, key
-from engine.data.instructions import lower_first as as_typed
+from engine.data.drawing import is_held_out
+from engine.data.instructions import INSTRUCTIONS, TO_ENGLISH, lower_first
 from engine.data.seeds import seed_for
 from engine.generation import few_shot as prompting
 from engine.generation.generate import generate
@@ -80,12 +80,10 @@ def test_a_text_is_continued_under_each_instruction_as_the_model_does() -> None:
 
 
 def test_the_sentences_to_ask_about_are_none_that_the_model_learnt_from() -> None:
-    stream = seed_for(0, "instructions")  # a tenth of it is looked at, which is quicker
-    learnt = {key(Instructions(), stream, index) for index in range(0, Instructions().documents, 10)}
-    for pair in held_out_pairs():
-        english = pair.expected if pair.instruction == "[toEnglish]" else pair.text
-        assert as_typed(english) not in learnt
-    assert {pair.instruction for pair in held_out_pairs()} == {"[toEnglish]", "[toFrench]"}
+    said = {pair.text: pair.expected for pair in held_out_pairs() if pair.instruction == TO_ENGLISH}
+    assert {pair.text for pair in held_out_pairs()} == set(said)  # each under each instruction
+    assert {pair.instruction for pair in held_out_pairs()} == set(INSTRUCTIONS)
+    assert all(is_held_out(lower_first(english), seed_for(0, "meanings")) for english in said.values())
 
 
 def test_sentences_are_right_word_for_word() -> None:

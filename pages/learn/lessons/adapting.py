@@ -272,7 +272,8 @@ def read_sentence(said: str) -> str:
 
 def draw_separator() -> None:
     checkpoint = library.checkpoint(INSTRUCTED)
-    text = read_field("adapting-sentence", _("sentence, English or French"), SENTENCE, read_sentence)
+    label = _("a sentence, English or French, or a line of Python")
+    text = read_field("adapting-sentence", label, SENTENCE, read_sentence)
     for separator in (*instructions(checkpoint), ""):
         found = answered(text, separator)
         title = _("{separator}, token {id}").format(separator=separator, id=found.separator)

@@ -196,13 +196,16 @@ def test_without_an_example_nobody_knows_what_is_asked_and_with_eight_it_is_plai
         ("the black cat sleeps", "[toFrench]", "le chat noir dort"),
         ("La reine mange une pomme.", "[toEnglish]", "The queen eats an apple."),
         ("The queen eats an apple.", "[toFrench]", "La reine mange une pomme."),
+        ("La reine mange une pomme.", "[toCode]", 'print("The queen eats an apple.")'),
+        ("add 3 to total", "[toCode]", "total += 3"),
+        ("total += 3", "[toFrench]", "ajoute 3 à total"),
     ],
 )
 def test_the_instruction_says_what_becomes_of_a_sentence(text: str, instruction: str, expected: str) -> None:
     from engine import generate
 
     checkpoint = load("instruct")
-    assert instructions(checkpoint) == ("[toEnglish]", "[toFrench]") and instructions(load("stories")) == ()
+    assert instructions(checkpoint) == ("[toEnglish]", "[toFrench]", "[toCode]") and instructions(load("stories")) == ()
     prompt = add_instruction(text, instruction)
     (*_, last) = generate(checkpoint, prompt, greedy=True)
     assert last.text == f"{prompt} {expected}<|endoftext|>"

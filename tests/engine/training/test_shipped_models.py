@@ -14,7 +14,7 @@ from engine.data import sentences, translation
 from engine.data.corpora import read_corpus
 from engine.data.digits import split
 from engine.data.everyday import unseen_facts
-from engine.data.instructions import Bilingual, Instructions, pair_with_instruction
+from engine.data.instructions import Bilingual, Instructions, ask, draw_meaning
 from engine.generation.generate import generate
 from engine.inputs.processors import ImageProcessor, PalettePixels
 from engine.runtime.run import run
@@ -22,7 +22,7 @@ from engine.training.measures import everyday
 
 UNSEEN = 987_654  # a seed that no recipe uses
 MEGABYTES = {"digits-vit": 1, "digits-imagegpt": 3, "translate-en-fr": 8, "stories-bert": 8, "infill": 8}
-MEGABYTES |= {"instruct": 3, "in-context": 2, "everyday": 10}
+MEGABYTES |= {"instruct": 4, "in-context": 2, "everyday": 10}
 
 
 def opened(name: str) -> tuple[Checkpoint, Mapping[str, Any]]:
@@ -88,16 +88,20 @@ def test_sentences_never_seen_are_translated_exactly() -> None:
     assert written(checkpoint, "The delighted dog sleeps.") == "Le chien très heureux dort."
 
 
-def test_sentences_never_seen_are_translated_as_the_token_behind_them_says() -> None:
+def test_another_separator_behind_a_text_never_seen_gives_another_answer() -> None:
     checkpoint, measured = opened("instruct")
-    assert measured["exact_match"] > 0.9 and measured["examples"] == 2_000
-    assert min(measured["by_instruction"].values()) > 0.9 and len(measured["by_instruction"]) == 2
-    asked = [pair_with_instruction(Instructions(), UNSEEN, index) for index in range(40)]
-    right = 0
-    for pair in asked:
-        (*_, last) = generate(checkpoint, pair.source, greedy=True)
-        right += last.text == f"{pair.source}{pair.target}<|endoftext|>"
-    assert right >= 34
+    assert measured["examples"] == 1_800 and len(measured["by_instruction"]) == 9
+    assert min(measured["by_instruction"].values()) >= 0.95
+    right = asked = 0
+    for index in range(16):
+        meaning = draw_meaning(Instructions(), "held_out", 0, 5_000 + index)  # behind those of the card
+        for given in range(3):
+            for wanted in range(3):
+                pair = ask(meaning, given, wanted)
+                (*_, last) = generate(checkpoint, pair.source, greedy=True)
+                right += last.text == f"{pair.source}{pair.target}<|endoftext|>"
+                asked += 1
+    assert right / asked >= 0.9
 
 
 def test_the_head_that_the_page_opens_on_looks_at_the_word_to_be_translated_next() -> None:
@@ -106,7 +110,7 @@ def test_the_head_that_the_page_opens_on_looks_at_the_word_to_be_translated_next
     assert checkpoint.tokenizer is not None
     encoding = checkpoint.tokenizer.encode("le chat noir dort [toEnglish] the black")
     assert encoding.pieces == ("le", "chat", "noir", "dort", "·", "[toEnglish]", "·", "the", "black")
-    pattern = run(checkpoint.model, encoding)["blocks.3.attn.pattern"][0, 1]
+    pattern = run(checkpoint.model, encoding)["blocks.3.attn.pattern"][0, 2]
     assert pattern[7].argmax() == 2 and pattern[8].argmax() == 1 and pattern[7:].amax(-1).min() > 0.8
 
 
@@ -117,15 +121,15 @@ def test_the_base_of_instruct_writes_both_languages_and_translates_neither() -> 
         *_, last = generate(checkpoint, text, greedy=True)
         written = last.text.removeprefix(text).removesuffix("<|endoftext|>").removesuffix(".").lower().split()
         assert written and set(written) <= words[language]
-    asked = [pair_with_instruction(Instructions(), UNSEEN, index) for index in range(10)]
-    for pair in asked:
+    for index in range(10):
+        pair = ask(draw_meaning(Instructions(), "held_out", 0, 5_000 + index), index % 2, 1 - index % 2)
         *_, last = generate(checkpoint, pair.source, greedy=True)
         assert pair.target.strip() not in last.text
 
 
 def both_languages() -> dict[str, list[str]]:
     texts = list(Bilingual(documents=4_000, plain=1.0).texts("train", UNSEEN))
-    return {"english": texts[::2], "french": texts[1::2]}
+    return {"english": texts[::3], "french": texts[1::3]}
 
 
 def test_a_row_of_a_prompt_is_answered_the_better_the_more_stand_above_it() -> None:
