@@ -64,9 +64,9 @@ def draw_examples() -> None:
 
 def draw_pieces(text: str) -> None:
     lost = 0
+    named = kind_names()
     with st.container(gap="xsmall"):
-        named = kind_names()
-    for kind in KINDS:
+        for kind in KINDS:
             encoding = cut(kind, text)
             unknown = are_unknown(kind, encoding)
             lost += sum(unknown)
