@@ -29,10 +29,12 @@ TokenizerKind = Literal["char", "word", "byte", "bpe", "bpe-characters", "wordpi
 
 @dataclass(frozen=True)
 class Stories:
-    """The generated stories of `engine.data.stories`; `held_out` of them come from another stream of the same seed."""
+    """The generated stories of `engine.data.stories`, or of `engine.data.long_stories`; `held_out` of them come from
+    another stream of the same seed."""
 
     documents: int = 20_000
     held_out: int = 500
+    long: bool = False
 
     def __post_init__(self) -> None:
         at_least("data.stories.documents", self.documents, 1)

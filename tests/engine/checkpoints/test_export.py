@@ -25,10 +25,10 @@ from tests.engine import tiny
 from tests.engine.checkpoints.against import equal, equal_patterns
 
 EXPRESSED = {"bilingual", "digits-imagegpt", "digits-vit", "everyday", "in-context", "instruct", "stories"}
-EXPRESSED |= {"stories-bert"}
+EXPRESSED |= {"stories-bert", "long-stories"}
 TEXTS = {"stories": "The little dog was sad.", "stories-bert": "The [MASK] dog was sad.", "induction": "a b c a b"}
 TEXTS |= {"bilingual": "le chat noir dort", "instruct": "the black cat sleeps [toFrench] le chat"}
-TEXTS |= {"everyday": "Cats eat fish."}
+TEXTS |= {"everyday": "Cats eat fish.", "long-stories": "Tim lived in the red house."}
 TEXTS |= {"in-context": "cow: zog\npie: kex\nhorse:"}
 TEXTS |= {"translate-en-fr": "the cat sees the dog", "infill": "The [gMASK] was happy.[sop]dog"}
 

@@ -20,6 +20,7 @@ from engine.data.brackets import Brackets
 from engine.data.dates import Dates
 from engine.data.in_context import rows
 from engine.data.instructions import Bilingual, Instructions
+from engine.data.long_stories import long_story
 from engine.data.modular import Modular
 from engine.data.names import Names
 from engine.data.rewriting import Rewriting
@@ -67,8 +68,13 @@ def documents(seed: int) -> Iterator[object]:
     return (everyday.document(seed, index) for index in range(300))
 
 
+def evenings(seed: int) -> Iterator[object]:
+    return (long_story(seed, index) for index in range(300))
+
+
 CORPORA: dict[str, Callable[[int], Iterator[object]]] = {
     "stories": stories,
+    "long stories": evenings,
     "everyday": documents,
     "translations": translations,
     "passages": passages,
@@ -86,6 +92,7 @@ CORPORA: dict[str, Callable[[int], Iterator[object]]] = {
 }
 DIGESTS = {
     "stories": ("a83cb7ae4fd63905", "4ec703cc457eb466"),
+    "long stories": ("e0ca593ee7eb2d6f", "6386718fa212d415"),
     "everyday": ("2d9f105e0aa088cd", "cd827ba564b9a35f"),
     "translations": ("545eb233d269886a", "31e786dabfae56bb"),
     "passages": ("a58ff1bbef911174", "bf04a33449cb998a"),

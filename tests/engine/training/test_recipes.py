@@ -52,6 +52,7 @@ LITTLE: dict[str, dict[str, Any]] = {
     "bilingual": {"bilingual": Bilingual(40, 10)},
     "instruct": {"instructions": Instructions(40, 10)},
     "in-context": {},
+    "long-stories": {"stories": Stories(40, 10, long=True), "tokenizer": TokenizerRecipe("bpe", 300)},
 }
 FEW: dict[str, dict[str, Any]] = {  # of the laboratory
     "reverse": {"rewriting": Rewriting("reverse", documents=40, held_out=10)},
@@ -94,6 +95,7 @@ MEASURED = {
     "digits-imagegpt": {"bits_per_pixel", "pictures", "completion"},
     "instruct": WRITTEN | {"by_instruction"},
     "everyday": {"whole_words", "facts", "bits_per_byte", "unseen"},
+    "long-stories": {"texts", "loss_by_position", "end_by_tokens_read"},
     "in-context": {"accuracy_by_examples", "prompts", "decoding", "unseen"},
 }
 

@@ -15,6 +15,7 @@ from engine.data.corpora import read_corpus
 from engine.data.digits import split
 from engine.data.everyday import unseen_facts
 from engine.data.instructions import Bilingual, Instructions, pair_with_instruction
+from engine.data.long_stories import tell_evening
 from engine.generation.generate import generate
 from engine.inputs.processors import ImageProcessor, PalettePixels
 from engine.runtime.run import run
@@ -22,7 +23,7 @@ from engine.training.measures import everyday
 
 UNSEEN = 987_654  # a seed that no recipe uses
 MEGABYTES = {"digits-vit": 1, "digits-imagegpt": 3, "translate-en-fr": 8, "stories-bert": 8, "infill": 8}
-MEGABYTES |= {"instruct": 3, "in-context": 2, "everyday": 10}
+MEGABYTES |= {"instruct": 3, "in-context": 2, "everyday": 10, "long-stories": 5}
 
 
 def opened(name: str) -> tuple[Checkpoint, Mapping[str, Any]]:
@@ -132,6 +133,25 @@ def test_a_row_of_a_prompt_is_answered_the_better_the_more_stand_above_it() -> N
     _, measured = opened("in-context")
     shares = [measured["accuracy_by_examples"][str(k)] for k in (0, 1, 2, 4, 8)]
     assert shares == sorted(shares) and shares[0] < 0.15 and shares[-1] > max(0.65, shares[1] + 0.15)
+
+
+def test_what_stands_hundreds_of_tokens_back_helps_and_is_taken_from_there() -> None:
+    checkpoint, measured = opened("long-stories")
+    end, by_position = measured["end_by_tokens_read"], list(measured["loss_by_position"].values())
+    assert end["1024"] < 0.8 * end["256"] < 0.8 * end["64"] and by_position[-1] < by_position[0]
+    assert checkpoint.tokenizer is not None
+    right = asked = 0
+    for index in range(8):
+        evening = tell_evening(UNSEEN, index)
+        ids = checkpoint.tokenizer.encode(evening.text)
+        chosen = run(checkpoint.model, ids, keep="logits")["logits"][0].argmax(-1)
+        last = evening.text.rindex("\n")
+        for friend in evening.friends:  # the one word that says whose house it is, at the end of the text
+            place = evening.text.index(f" {friend.house}", last)
+            at = next(i for i, (start, _) in enumerate(ids.spans) if start >= place)
+            right += int(chosen[at - 1]) == ids.ids[at]
+            asked += 1
+    assert right / asked > 0.6 > 3 / 12  # of twelve colours, of which three or four are in the text
 
 
 def test_adjectives_and_nouns_cross_in_the_head_that_the_card_names() -> None:
