@@ -98,7 +98,7 @@ def plateaus(metrics: Sequence[Line]) -> Iterator[Mark]:
             step,
             "plateau",
             f"The loss stood at {change.before:.3f} and from step {step:,} on fell to {change.after:.3f} by step "
-            f"{end:,}, {sure:.0f} times its noise.",
+            f"{end:,}, {sure:.0f} times as far as it varies from step to step.",
             change.before,
             change.after,
         )

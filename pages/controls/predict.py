@@ -15,6 +15,7 @@ from typing import Any
 
 import streamlit as st
 
+from pages.controls.learn.words import numeral
 from pages.controls.learn.words import translate as _
 from pages.controls.share.links import as_text
 from views.core.function_code import call_lines, source_of
@@ -51,7 +52,7 @@ def estimate(
         )  # fmt: skip
 
     def name(value: float) -> str:
-        return f"{value:.4g}{f' {unit}' if unit else ''}"
+        return f"{numeral(value, '.4g')}{f' {unit}' if unit else ''}"
 
     shown = _("{value} (anything within {tolerance:g} counts)").format(value=name(answer), tolerance=tolerance)
     return reveal(question, ask, lambda said: abs(said - answer) <= tolerance, name, shown, key, why)

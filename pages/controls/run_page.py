@@ -195,11 +195,11 @@ def choose_candidate(name: str, run: Run, chosen: Mapping[str, Any]) -> int:
 
     said = st.selectbox(
         name, options, options.index(first), key=key, width=220, on_change=keep, accept_new_options=True,
-        format_func=lambda id: names.get(id, id), help="The likeliest in the end come first; type any other.",
+        format_func=lambda id: names.get(id, id), help="The most likely in the end come first; type any other.",
     )  # fmt: skip
     id = known_candidate(run, said)
     if id is None:
-        st.caption(f"“{as_text(str(said))}” is not among what this model chooses from; the likeliest is drawn.")
+        st.caption(f"“{as_text(str(said))}” is not among what this model chooses from; the most likely is drawn.")
         return ids[0]
     if (drawn := run.name_candidates([id])[0]) != names.get(said, said):
         st.caption(f"Drawn is its first token, “{as_text(drawn)}”.")

@@ -147,12 +147,12 @@ def test_the_most_alike_head_is_named_and_shown(look: Callable[..., "Page"]) -> 
 
 def test_a_head_is_silenced_in_one_run_and_heard_again(look: Callable[..., "Page"]) -> None:
     page = look("#layer=3&head=3", b_text=FIRST)
-    page.locator(".belongs", has_text="the very run that A is").wait_for()
-    page.get_by_role("button", name="silence block 4, head 4 in B: its z is 0").click()
+    page.locator(".belongs", has_text="is the same run as A").wait_for()
+    page.get_by_role("button", name="silence this head: block 4, head 4 in B: its z is 0").click()
     page.locator(".map-of .head-of", has_text="1 edit").wait_for()
     assert page.locator(".predictions-of .apart b").first.inner_text() != "0 bits"
-    page.get_by_role("button", name="hear block 4, head 4 in B: its z is 0").click()
-    page.locator(".belongs", has_text="the very run that A is").wait_for()
+    page.get_by_role("button", name="hear this head again: block 4, head 4 in B: its z is 0").click()
+    page.locator(".belongs", has_text="is the same run as A").wait_for()
 
 
 def test_the_address_restores_runs_and_what_is_looked_at(look: Callable[..., "Page"]) -> None:

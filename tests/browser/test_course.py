@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pages.controls.learn import course
+from pages.controls.learn.words import CATALOGUE, messages, parse_text
 from tests.browser.harness import comes_to, expect, settle
 from tests.browser.test_access import AXE, FIND
 
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Page
 
 TITLE = ".st-key-lesson-head h3"
+MOST_TABS = 150
 SIZE = {"width": 1280, "height": 720}
 
 
@@ -44,6 +46,42 @@ def test_the_course_is_walked_by_its_keys_and_every_lesson_fits_a_laptop_and_a_p
     expect(page.locator(TITLE)).to_contain_text(lessons[-2].title)
     page.goto(f"{server}/course")  # the browser knows what is done
     page.get_by_text(f"{len(lessons)} done").wait_for()
+
+
+@pytest.mark.long
+def test_the_whole_course_is_walked_by_keyboard_in_french(page: "Page", server: str) -> None:
+    page.set_viewport_size(SIZE)
+    names = course.names()
+    lessons = sorted(
+        (parse_text(CATALOGUE, "fr", f"{name}.md")[0] | {"name": name} for name in names), key=lambda one: one["place"]
+    )
+    said = messages(CATALOGUE, "fr")
+    page.goto(f"{server}/course?lang=fr&lesson={lessons[0]['name']}")
+    for at, lesson in enumerate(lessons):
+        expect(page.locator(TITLE)).to_contain_text(lesson["title"])
+        settle(page)
+        focus_by_tab(page, str(said["Show me"]))
+        page.keyboard.press("Enter")
+        expect(page.locator(TITLE)).to_contain_text("check_circle")
+        settle(page)
+        assert page.get_by_test_id("stException").count() == 0
+        focus_by_tab(page, str(said["For teachers"]))
+        page.keyboard.press("Enter")
+        expect(page.get_by_text("Idée fausse")).to_be_visible()
+        if at + 1 < len(lessons):
+            page.evaluate("document.activeElement.blur()")  # as Escape leaves a field
+            page.keyboard.press("ArrowRight")
+            page.wait_for_url(f"**lesson={lessons[at + 1]['name']}*")
+    assert page.url.count("lang=fr") == 1
+
+
+def focus_by_tab(page: "Page", name: str) -> None:
+    """Goes on by the key Tab until it is on what is called so."""
+    for _ in range(MOST_TABS):
+        page.keyboard.press("Tab")
+        if page.evaluate("() => document.activeElement?.innerText ?? ''").strip().endswith(name):
+            return
+    raise AssertionError(f"no {name} within {MOST_TABS} tabs")
 
 
 def test_enter_answers_and_the_projector_shows_the_lesson_alone(page: "Page", server: str) -> None:

@@ -277,7 +277,7 @@ def test_a_guess_comes_before_what_an_edit_did_and_is_judged(shown: "Callable[..
     page.get_by_role("button", name="Reveal", exact=True).click()
     page.locator(".effects .verdict").wait_for()
     stays = int(traced()["logits"][0, -1].argmax()) == int(traced(SilenceHeads(2, [1]))["logits"][0, -1].argmax())
-    assert ("Right" if stays else "Not so") in page.locator(".effects .verdict").inner_text()
+    assert ("Right" if stays else "Wrong") in page.locator(".effects .verdict").inner_text()
     assert f"{int(stays)} of 1 guesses right" in page.locator(".effects .tally").inner_text()
 
 

@@ -242,7 +242,7 @@ def test_a_text_that_no_address_can_hold_is_said_once_and_stays_until_the_reload
 
 def test_no_control_stands_in_a_picture_and_what_is_chosen_does(look: Look, tmp_path: Path) -> None:
     page = look(hash="#view=lines&layer=0&head=1&heads=[[0,1],[2,3]]")
-    hidden = {"+ compare", "‹", "›", "×", " ×", "Map", "Steps", "only the shown one"}
+    hidden = {"+ compare heads", "‹", "›", "×", " ×", "Map", "Steps", "only the shown one"}
 
     def texts() -> set[str]:
         picture = ElementTree.parse(saved(page, "SVG", tmp_path)).getroot()
@@ -255,7 +255,7 @@ def test_no_control_stands_in_a_picture_and_what_is_chosen_does(look: Look, tmp_
         found = texts()
         assert there in found and not found & hidden
         assert not found & {"raw scores", "value-weighted", "t-SNE"}
-    assert page.get_by_role("button", name="+ compare").is_visible()
+    assert page.get_by_role("button", name="+ compare heads").is_visible()
     page = look("walkthrough")
     assert page.get_by_role("button", name="append").is_visible()
     assert page.locator(".hint").is_visible()

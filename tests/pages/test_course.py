@@ -3,6 +3,7 @@
 import re
 import sys
 from pathlib import Path
+from shutil import copytree
 from typing import Any
 
 import pytest
@@ -142,9 +143,7 @@ def test_what_does_not_read_is_said_and_the_last_good_picture_stays() -> None:
 def test_a_language_is_a_folder_and_what_it_lacks_is_english(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "xx").mkdir()
     (tmp_path / "xx" / "messages.po").write_text('msgid "Check"\nmsgstr "Prüfe"\n')
-    for path in (words.CATALOGUE / "en").iterdir():
-        (tmp_path / "en").mkdir(exist_ok=True)
-        (tmp_path / "en" / path.name).write_text(path.read_text())
+    copytree(words.CATALOGUE / "en", tmp_path / "en")
     monkeypatch.setattr(words, "CATALOGUE", tmp_path)
     app = opened(lesson="averaging", lang="xx")
     assert [one.label for one in app.button if one.key and one.key.endswith(" check")] == ["Prüfe"]

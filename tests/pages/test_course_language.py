@@ -37,18 +37,23 @@ def pseudo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "en").symlink_to(words.CATALOGUE / "en")
     for path in (words.CATALOGUE / "en").glob("*.md"):
         (tmp_path / "xx" / path.name).write_text(bracket_text(path.read_text(encoding="utf-8")), encoding="utf-8")
+    (tmp_path / "xx" / "teacher").mkdir()
+    for path in (words.CATALOGUE / "en" / "teacher").glob("*.md"):
+        note = re.sub("^## (.*)$", rf"## {LEFT}\1{RIGHT}", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
+        (tmp_path / "xx" / "teacher" / path.name).write_text(bracket_paragraphs(note), encoding="utf-8")
     catalogue = Catalog()
     for text in extracted():
-        catalogue.add(text, LEFT + text + RIGHT)
+        one, *many = [text] if isinstance(text, str) else text
+        catalogue.add(text, tuple(LEFT + each + RIGHT for each in text) if many else LEFT + one + RIGHT)
     with (tmp_path / "xx" / "messages.po").open("wb") as file:
         write_po(file, catalogue)
     monkeypatch.setattr(words, "CATALOGUE", tmp_path)
 
 
-def extracted() -> set[str]:
-    """What pybabel finds in the code for somebody who translates it."""
-    found = extract_from_dir(ROOT / "pages", keywords={"_": None})
-    return {message if isinstance(message, str) else message[0] for _, _, message, _, _ in found}
+def extracted() -> set[str | tuple[str, str]]:
+    """What pybabel finds in the code for somebody who translates it: sentences, and those of one and of many."""
+    found = extract_from_dir(ROOT / "pages", keywords={"_": None, "_n": (1, 2)})
+    return {message if isinstance(message, str) else (message[0], message[1]) for _, _, message, _, _ in found}
 
 
 def bracket_text(said: str) -> str:
@@ -57,8 +62,12 @@ def bracket_text(said: str) -> str:
     _, head, body = said.split(words.FENCE, 2)
     heading = rf"## \1 | {LEFT}\1{RIGHT}\n" if "[pages]" in head else rf"## {LEFT}\1{RIGHT}\n"
     body = re.sub(r"^## (.*)$", heading, body.strip(), flags=re.MULTILINE)
-    parts = [one if one.startswith("## ") else LEFT + one + RIGHT for one in re.split(r"\n\n+", body)]
-    return words.FENCE + head + words.FENCE + "\n\n".join(parts)
+    return words.FENCE + head + words.FENCE + bracket_paragraphs(body)
+
+
+def bracket_paragraphs(said: str) -> str:
+    parts = re.split(r"\n\n+", said.strip())
+    return "\n\n".join(one if one.startswith("## ") else LEFT + one + RIGHT for one in parts)
 
 
 def sentences(app: AppTest) -> Iterator[str]:
@@ -134,7 +143,8 @@ def test_what_a_language_has_stands_at_the_place_of_english(lang: str) -> None:
 def test_a_sentence_keeps_the_placeholders_of_its_english_one(lang: str) -> None:
     said = words.messages(words.CATALOGUE, lang)
     assert said
-    assert {one: other for one, other in said.items() if placeholders(one) != placeholders(other)} == {}
+    every = [(one, form) for one, other in said.items() for form in ([other] if isinstance(other, str) else other)]
+    assert [pair for pair in every if placeholders(pair[0]) != placeholders(pair[1])] == []
 
 
 def placeholders(sentence: str) -> list[tuple[str, str | None, str | None]]:
@@ -147,8 +157,29 @@ def test_pybabel_finds_every_sentence_of_the_code() -> None:
     found = extracted()
     for path in sorted((ROOT / "pages").rglob("*.py")):
         for call in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "_":
-                assert ast.literal_eval(call.args[0]) in found, f"{path.name}:{call.lineno}"
+            if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id in ("_", "_n"):
+                said = tuple(map(ast.literal_eval, call.args[: len(call.func.id)]))  # of one, and with _n of many
+                assert (said if call.func.id == "_n" else said[0]) in found, f"{path.name}:{call.lineno}"
+
+
+def test_numbers_and_plurals_are_those_of_the_language(monkeypatch: pytest.MonkeyPatch) -> None:
+    def written(lang: str) -> list[str]:
+        monkeypatch.setattr(words, "language", lambda: lang)
+        many = [
+            words.translate_count("{count} token of {size}", "{count} tokens of {size}", count) for count in (0, 1, 2)
+        ]
+        return [
+            words.translate("mean {mean:.3g}").format(mean=-1234.5), words.numeral(1234567.25, ",.1f"),
+            words.numerals([0.5, 2], ".1f"), words.numeral(0.256, ".1%"),
+            *(one.format(count=2, size="7.0") for one in many),
+        ]  # fmt: skip
+
+    english = ["mean -1.23e+03", "1,234,567.2", "0.5, 2.0", "25.6%"]
+    assert written("en") == [*english, "2 tokens of 7.0", "2 token of 7.0", "2 tokens of 7.0"]
+    assert written("fr")[1:] == [
+        "1\u202f234\u202f567,2", "0,5 ; 2,0", "25,6\xa0%", "2 jeton sur 7.0", "2 jeton sur 7.0", "2 jetons sur 7.0"
+    ]  # fmt: skip
+    assert written("fr")[0].endswith("-1,23e+03")
 
 
 def test_a_lesson_speaks_french_and_the_map_offers_it() -> None:

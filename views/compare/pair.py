@@ -278,7 +278,7 @@ def prediction_places(pair: Compared) -> dict[str, Any]:
         return {"sentence": "One of the two says nothing about its text: it has no head."}
     kinds = [one.run.checkpoint.model.config.head.kind for one in (first, second)]
     if kinds[0] != kinds[1] or choices(first) != choices(second):
-        return {"sentence": "The two choose among other things, so that their probabilities are not set side by side."}
+        return {"sentence": "Their vocabularies differ, so that their probabilities are not set side by side."}
     if kinds[0] == "span":
         return {"sentence": "Where an answer starts and ends is looked at on the page Walkthrough."}
     links = {one.run.checkpoint.model.config.link for one in (first, second)}

@@ -9,6 +9,10 @@ from typing import Any
 
 from torch import Tensor
 
+from engine.checkpoints import Checkpoint
+from engine.checkpoints.locate import shipped_names
+from engine.runtime import library
+from engine.tokenizers.encoding import Encoding
 from views.core.bound_source import CONSTANTS
 
 MOST_ELEMENTS = 64  # of a tensor that is written out
@@ -25,21 +29,35 @@ def call_lines(function: Callable[..., Any], arguments: Mapping[str, Any]) -> st
 
     Raises ValueError for a function that is not of the engine, and for an argument that cannot be written out.
     """
+    imports, call = written_call(function, arguments)
+    return "\n".join([*imports, "", f"values = {call}", "print(values)"])
+
+
+def written_call(function: Callable[..., Any], arguments: Mapping[str, Any]) -> tuple[list[str], str]:
+    """What a call imports, and the call. Raises ValueError as `call_lines` does."""
     check_engine(function)
     inspect.signature(function).bind(**arguments)
-    written = {name: literal(name, value) for name, value in arguments.items()}
-    imports = ["import torch", ""] if any("torch." in one for one in written.values()) else []
-    given = ", ".join(f"{name}={value}" for name, value in written.items())
-    name = function.__name__
-    lines = [f"from {function.__module__} import {name}", "", f"values = {name}({given})", "print(values)"]
-    return "\n".join([*imports, *lines])
+    reader = next((one for one in arguments.values() if isinstance(one, Checkpoint)), None)
+    if reader is None and arguments.get("name") in shipped_names():
+        reader = library.checkpoint(str(arguments["name"]))
+    written = {name: literal(name, value, reader) for name, value in arguments.items()}
+    given, name = ", ".join(f"{name}={value}" for name, value in written.items()), function.__name__
+    imports = ["import torch", ""] if "torch." in given else []
+    imports += ["from engine import load"] if "load(" in given else []
+    return [*imports, f"from {function.__module__} import {name}"], f"{name}({given})"
 
 
-def literal(name: str, value: Any) -> str:
+def literal(name: str, value: Any, reader: Checkpoint | None = None) -> str:
+    """`reader` is the model that reads the texts among the arguments."""
+    if isinstance(value, Checkpoint) and value.name in shipped_names():
+        return f"load({value.name!r})"
+    if isinstance(value, Encoding) and reader and reader.tokenizer and reader.name in shipped_names():
+        if reader.tokenizer.encode(value.text).ids == value.ids:
+            return f"load({reader.name!r}).tokenizer.encode({value.text!r})"
     if isinstance(value, CONSTANTS):
         return repr(value) if not isinstance(value, float) or value == value else 'float("nan")'
     if isinstance(value, list | tuple):
-        inner = ", ".join(literal(name, one) for one in value)
+        inner = ", ".join(literal(name, one, reader) for one in value)
         return f"[{inner}]" if isinstance(value, list) else f"({inner}{',' if len(value) == 1 else ''})"
     if isinstance(value, Tensor) and value.numel() <= MOST_ELEMENTS:
         return f"torch.tensor({value.tolist()}, dtype={value.dtype})".replace("inf", 'float("inf")')

@@ -52,7 +52,7 @@ def heat_map(table: pd.DataFrame, shade: Shade, value: str, title: str, role: st
     scale = alt.Scale(type="pow", exponent=power, range=ramp(shade, role), domain=[0, top])
     colour = alt.Color(f"{value}:Q", title=title, scale=scale)
     told = [alt.Tooltip("behind", title="after"), alt.Tooltip("position"), tooltip]
-    told.append(alt.Tooltip("listed", title="likeliest"))
+    told.append(alt.Tooltip("listed", title="most likely"))
     height = ROW * shown["layer"].nunique() + AROUND
     base = alt.Chart(shown, height=height).encode(x=x, y=y, tooltip=told)
     fits = shown["candidate"].str.len() <= LETTERS
@@ -87,7 +87,7 @@ def contrast(first: float, second: float) -> float:
 def draw_candidates(table: pd.DataFrame, shade: Shade) -> AltairChart:
     """Heat map of the first candidate of `layer` and `row`, coloured by its `probability`."""
     told = alt.Tooltip("probability", format=".4f")
-    return heat_map(table, shade, "probability", "probability of the likeliest", "probability", told)
+    return heat_map(table, shade, "probability", "probability of the most likely", "probability", told)
 
 
 def draw_distance(table: pd.DataFrame, shade: Shade) -> AltairChart:

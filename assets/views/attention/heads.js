@@ -69,7 +69,7 @@ function build(root, page) {
   const measure = measureControls(page);
   const colours = make("div", "heads-legend");
   const chips = make("div", "compared");
-  const add = make("button", "control", "+ compare");
+  const add = make("button", "control", "+ compare heads");
   add.title = "then a click adds a head to the lines; so does a click with shift or ctrl, or shift with an arrow key";
   root.append(title, measure.element, grid, chips, colours);
   const sign = editedSign("head");

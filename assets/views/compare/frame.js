@@ -133,8 +133,7 @@ function showAttentions(chips, lab) {
 
 /** How many tokens of a run belong to tokens of A, in a sentence. */
 function counted(lab, letter) {
-  if (lab.data.pairs[letter].same)
-    return `${letter} is the very run that A is: change its text, its model or its edits.`;
+  if (lab.data.pairs[letter].same) return `${letter} is the same run as A: change its text, its model or its edits.`;
   const pair = lab.pair(letter);
   if (!pair) return `${letter} has no such attention as the one that is shown.`;
   const { entries } = pair.queries;

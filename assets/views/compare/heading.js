@@ -21,7 +21,7 @@ export function headingOf(lab, letter) {
 
 /** Takes the shown head out of a run, or puts it back. */
 function silencing(lab, letter, layer, head) {
-  const button = make("button", "quiet", "silence");
+  const button = make("button", "quiet");
   const { side, focus } = lab.attention(letter);
   const silent = lab
     .side(letter)
@@ -32,8 +32,9 @@ function silencing(lab, letter, layer, head) {
         one.cross === (focus === "cross_attn") &&
         (one.stack ?? "") === (side ?? ""),
     );
-  button.setAttribute("aria-pressed", String(silent));
-  button.title = `${silent ? "hear" : "silence"} block ${layer + 1}, head ${head + 1} in ${letter}: its z is 0`;
+  button.classList.toggle("silenced", silent);
+  button.textContent = silent ? "hear this head again" : "silence this head";
+  button.title = `${button.textContent}: block ${layer + 1}, head ${head + 1} in ${letter}: its z is 0`;
   button.setAttribute("aria-label", button.title);
   button.addEventListener("click", () => lab.emit("silence", { letter, layer, head, side, focus }));
   return button;

@@ -49,7 +49,7 @@ export function mount(root, lab) {
     const apart = lab.related(beside)
       ? ""
       : " Of models that were trained apart a place says nothing; below stands which heads are alike.";
-    return `Head by head in its place: how much of a row’s attention goes elsewhere, half the sum of |difference|, the mean over the rows but the first.${blocks}${apart}`;
+    return `Head by head in its place: how much of a row’s attention differs, half the sum of |difference|, the mean over the rows but the first.${blocks}${apart}`;
   }
 
   function missing(beside) {

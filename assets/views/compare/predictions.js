@@ -44,7 +44,7 @@ export function mount(root, lab) {
         "the expected surprise, in bits, of who believes the other run where A is right",
       ),
       item(
-        "goes elsewhere",
+        "differs",
         percent(variation.data[0]),
         "half the sum of all |differences|: the share of the probability that is given to other candidates",
       ),

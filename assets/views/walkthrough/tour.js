@@ -14,7 +14,7 @@ const STEPS = [
   { ids: ["next"], ask: "Click one of the candidates, which is where it all leads." },
 ];
 const INTRODUCTION =
-  "This is one run of a trained model: a text enters at the left, the likeliest next token leaves at the right, and every " +
+  "This is one run of a trained model: a text enters at the left, the most likely next token leaves at the right, and every " +
   "number between them is drawn.";
 const SEEN = "loupe.tour"; // in the browser: somebody has been here, who needs no introduction
 const CLOSED = "That was the whole way. Click any cell to see how its number was computed.";

@@ -277,7 +277,7 @@ export class Guess {
     element.setAttribute("role", "status");
     for (const [right, sentence] of this.judged) {
       const line = make("p", right ? "right" : "wrong");
-      line.append(make("strong", "", right ? "✓ Right. " : "✗ Not so. "), make("bdi", "", sentence));
+      line.append(make("strong", "", right ? "✓ Right. " : "✗ Wrong. "), make("bdi", "", sentence));
       element.append(line);
     }
     element.append(this.score());
@@ -306,10 +306,13 @@ function changes(data, shifts) {
   const [old, now] = [0, 1].map((run) => shifts.likeliest(row, run));
   const judge = (answer) => {
     const numbers = `${shifts.name(old)} ${percent(old.p[0])} → ${shifts.name(now)} ${percent(now.p[1])}`;
-    return [(old.id !== now.id) === answer, `The likeliest ${old.id === now.id ? "stays" : "changes"}: ${numbers}.`];
+    return [
+      (old.id !== now.id) === answer,
+      `The most likely one ${old.id === now.id ? "stays" : "changes"}: ${numbers}.`,
+    ];
   };
   const said = [
-    data.head.reads === "class" ? "The likeliest class is " : `${asked({ data }, row)}, the likeliest is `,
+    data.head.reads === "class" ? "The most likely class is " : `${asked({ data }, row)}, the most likely is `,
     strong(shifts.name(old)),
     ` with ${percent(old.p[0])}. Will that change?`,
   ];
@@ -386,7 +389,7 @@ function moves({ arrays, lanes }) {
   const at = last.indexOf(most);
   const judge = (answer) => [
     last[answer] === most,
-    `The stream moved most at ${nameOf(lane, at)}: by ${number(most)} of its length.`,
+    `The stream moved most at ${nameOf(lane, at)}: by ${number(most)} times its norm.`,
   ];
   return {
     id: "moves",

@@ -172,7 +172,7 @@ function largest(values) {
 }
 
 function distance(x) {
-  return x === 0 ? "as before" : `moved by ${number(x)} of its length`;
+  return x === 0 ? "as before" : `moved by ${number(x)} times its norm`;
 }
 
 /** How much of the weight of every head's rows went elsewhere: one grid an attention. */

@@ -16,6 +16,8 @@ from typing import Any
 import streamlit as st
 
 from pages.controls.learn.glossary import link_terms
+from pages.controls.learn.notebooks import for_students, notebook_path
+from pages.controls.learn.notes import print_notes, read_note
 from pages.controls.learn.words import language, own_names, read_text, set_language
 from pages.controls.learn.words import translate as _
 from pages.controls.menu import entries
@@ -135,6 +137,7 @@ def draw_lesson(lesson: Lesson, course: Sequence[Lesson]) -> None:
         title, _line, text = lesson.deeper.partition("\n")
         with st.expander(title, icon=":material/south:"):
             st.markdown(link_terms(text.strip()))
+    draw_teaching(lesson)
     write_address(lesson.name)
     use_keys(before, after)
 
@@ -184,6 +187,28 @@ def draw_links(lesson: Lesson) -> None:
         st.page_link(path, label=title, icon=":material/search:", query_params=at)
 
 
+def draw_teaching(lesson: Lesson) -> None:
+    """For a teacher: a note, on the page and to print, and the notebook that a program grades."""
+    note, notebook = read_note(lesson.name), notebook_path(lesson.name).read_text(encoding="utf-8")
+    with st.expander(_("For teachers"), key=f"teachers-{lesson.name}", icon=":material/school:"):
+        st.markdown(note.replace("## ", "##### "))
+        with st.container(horizontal=True, gap="small"):
+            offer_print([lesson], f"{lesson.name}-note.html")
+            offered = {_("Notebook for students"): for_students(notebook), _("Notebook with answers"): notebook}
+            for label, content in offered.items():
+                st.download_button(
+                    label, content, f"{lesson.name}.ipynb", "application/x-ipynb+json", on_click="ignore"
+                )
+        st.caption(_("A notebook runs in Loupe’s folder, without a network, and is graded by Otter."))
+
+
+def offer_print(course: Sequence[Lesson], file: str) -> None:
+    notes = [(f"{lesson.place}. {lesson.title}", read_note(lesson.name)) for lesson in course]
+    label = _("Note to print") if len(course) == 1 else _("Notes for teachers, to print")
+    page = print_notes(notes, language())
+    st.download_button(label, page, file, "text/html", icon=":material/print:", on_click="ignore")
+
+
 def use_keys(before: Lesson | None, after: Lesson | None) -> None:
     """Arrows turn the page, Enter answers; the browser remembers how far the reader is."""
     found = {"done": done(), "previous": before is not None, "next": after is not None}
@@ -230,6 +255,7 @@ def draw_map(course: Sequence[Lesson]) -> None:
             linked = ", ".join(f"[[{term}]]" for term in lesson.terms)
             st.markdown(f":small[{link_terms(linked)}]", width="content")
             st.caption(_("{minutes} min").format(minutes=lesson.minutes), width="content")
+    offer_print(course, "loupe-notes.html")
     use_keys(None, following)
 
 

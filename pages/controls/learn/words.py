@@ -7,13 +7,16 @@ language lacks is English.
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
+from gettext import c2py
 from pathlib import Path
+from string import Formatter
 from typing import Any
 
 import streamlit as st
-from babel import Locale
+from babel import Locale, UnknownLocaleError
+from babel.messages.catalog import Catalog
 from babel.messages.pofile import read_po
 
 CATALOGUE = Path(__file__).resolve().parents[3] / "assets" / "learn"
@@ -45,19 +48,85 @@ def set_language(lang: str) -> None:
     st.query_params["lang"] = st.session_state[CHOSEN] = lang
 
 
+class Sentence(str):
+    """A sentence whose `format` writes numbers as a language does."""
+
+    lang = ENGLISH
+
+    def format(self, *args: object, **values: object) -> str:
+        return LocalNumbers(self.lang).vformat(self, args, values)
+
+
+class LocalNumbers(Formatter):
+    def __init__(self, lang: str) -> None:
+        self.lang = lang
+
+    def format_field(self, value: Any, spec: str) -> str:
+        written = str(super().format_field(value, spec))
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        return write_number(written, self.lang) if is_number else written
+
+
 def translate(sentence: str) -> str:
     """The sentence in the reader's language; `{names}` in it stay for `format`."""
-    return messages(CATALOGUE, language()).get(sentence) or sentence
+    return in_language(messages(CATALOGUE, language()).get(sentence), sentence)
+
+
+def translate_count(one: str, many: str, count: int) -> str:
+    """The sentence about so many things, in the form that the reader's language has for that number."""
+    forms = messages(CATALOGUE, language()).get(one)
+    if not isinstance(forms, tuple):
+        return in_language(None, one if count == 1 else many)
+    return in_language(forms[c2py(read_catalogue(CATALOGUE, language()).plural_expr)(count)], many)
+
+
+def in_language(found: str | tuple[str, ...] | None, english: str) -> Sentence:
+    sentence = Sentence(found if isinstance(found, str) and found else english)
+    sentence.lang = language()
+    return sentence
+
+
+def numeral(value: float, spec: str = "") -> str:
+    """A number as the reader's language writes it; `spec` as in `format`."""
+    return write_number(format(value, spec), language())
+
+
+def numerals(values: Iterable[float], spec: str = "") -> str:
+    """Numbers in a row, with a semicolon between them where the comma is within them."""
+    between = " ; " if read_locale(language()).number_symbols["latn"]["decimal"] == "," else ", "
+    return between.join(numeral(value, spec) for value in values)
+
+
+def write_number(written: str, lang: str) -> str:
+    """Exchanges the English marks in a number for those of a language, as Babel knows them."""
+    locale = read_locale(lang)
+    symbols, percent = locale.number_symbols["latn"], locale.percent_formats[None].suffix[0]
+    return written.translate({ord(","): symbols["group"], ord("."): symbols["decimal"], ord("%"): percent})
 
 
 @cache
-def messages(catalogue: Path, lang: str) -> Mapping[str, str]:
+def read_locale(lang: str) -> Locale:
+    """English stands in for what is no language that Babel knows."""
+    try:
+        return Locale.parse(lang)
+    except (UnknownLocaleError, ValueError):
+        return Locale.parse(ENGLISH)
+
+
+@cache
+def messages(catalogue: Path, lang: str) -> Mapping[str, str | tuple[str, ...]]:
+    """Sentences by the English ones; of one about so many things, all its forms by the English one of one."""
+    said = {one.id if isinstance(one.id, str) else one.id[0]: one.string for one in read_catalogue(catalogue, lang)}
+    return {id: string if isinstance(string, str) else tuple(string or ()) for id, string in said.items() if id}
+
+
+@cache
+def read_catalogue(catalogue: Path, lang: str) -> Catalog:
     path = catalogue / lang / "messages.po"
     if not path.is_file():
-        return {}
+        return Catalog()
     with path.open("rb") as file:
-        found = read_po(file, abort_invalid=True)
-    return {str(one.id): str(one.string) for one in found if one.id}
+        return read_po(file, abort_invalid=True)
 
 
 def read_text(name: str) -> tuple[dict[str, Any], str]:

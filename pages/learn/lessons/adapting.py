@@ -25,6 +25,7 @@ from engine.runtime import library
 from engine.training.preferences.rules import happy_words
 from pages.controls.figures import strip, tokens
 from pages.controls.learn.fields import LONGEST, choose_view, read_field, read_short_text, read_words
+from pages.controls.learn.words import numeral, numerals
 from pages.controls.learn.words import translate as _
 from pages.controls.predict import choose, show_code
 from pages.controls.share.links import as_text
@@ -97,11 +98,12 @@ def ask(adapter: Adapter, name: str) -> bool:
     answer = rank * (out + into)
     options = sorted({answer, out * into, rank * into, rank * rank, out + into})
     reason = _("A is {r} × {into} and B is {out} × {r}: {first} + {second} numbers, in place of {whole}.").format(
-        r=rank, into=into, out=out, first=f"{rank * into:,}", second=f"{out * rank:,}", whole=f"{out * into:,}"
+        r=rank, into=into, out=out, first=numeral(rank * into, ","), second=numeral(out * rank, ","),
+        whole=numeral(out * into, ","),
     )
     question = _("W is {out} × {into}. LoRA of rank {r} leaves W as it is. How many numbers does it train for it?")
     return choose(
-        question.format(out=out, into=into, r=rank), [f"{one:,}" for one in options], options.index(answer),
+        question.format(out=out, into=into, r=rank), [numeral(one, ",") for one in options], options.index(answer),
         key="adapting question", why=lambda _said: reason,
     )  # fmt: skip
 
@@ -128,15 +130,14 @@ def draw_matrices(adapter: Adapter, name: str) -> None:
     few = len(a) * sum(found.w.shape)
     st.markdown(
         sentence.format(
-            scale=found.scale, size=f"{found.w.numel():,}", rank=found.rank, few=f"{few:,}",
+            scale=found.scale, size=numeral(found.w.numel(), ","), rank=found.rank, few=numeral(few, ","),
             share=few / found.w.numel(),
         )
     )  # fmt: skip
     whole = _("The whole adapter: {few} numbers for {matrices} in the matrices it changes, of {all} in the model.")
-    st.caption(
-        whole.format(few=f"{counted.adapter:,}", matrices=f"{counted.matrices:,}", all=f"{counted.model:,}")
-    )  # fmt: skip
-    values = ", ".join(f"{value:.2g}" for value in found.singular[: len(found.a) + 1].tolist())
+    own, matrices, all_of_it = (numeral(one, ",") for one in (counted.adapter, counted.matrices, counted.model))
+    st.caption(whole.format(few=own, matrices=matrices, all=all_of_it))
+    values = numerals(found.singular[: len(found.a) + 1].tolist(), ".2g")
     st.caption(_("Singular values of the product: {values}. Those near 0 are rounding.").format(values=values))
     with st.container(horizontal=True, vertical_alignment="center"):
         link(_("Train a LoRA adapter"), adapt=adapter.name)

@@ -5,6 +5,7 @@ import streamlit as st
 from engine.course.batch import Compared, compare_row, fill, read_rows, tokenizer_of
 from pages.controls.figures import matrix, tokens
 from pages.controls.learn.fields import choose_view, read_field, read_words, write_matrix
+from pages.controls.learn.words import numeral
 from pages.controls.learn.words import translate as _
 from pages.controls.predict import choose, show_code
 from pages.controls.share.links import as_text
@@ -134,7 +135,8 @@ def draw_attention(found: Compared, name: str, rows: list[list[int]], row: int) 
 def draw_verdict(found: Compared, name: str, rows: list[list[int]], row: int, masked: bool) -> None:
     """What the batch changed, over all logits of the row and not only those that are drawn."""
     changed, count = found.changed(DIGITS), found.alone.numel()
-    said = {"changed": f"{changed:,}", "count": f"{count:,}", "digits": DIGITS, "gap": f"{found.gap:.1e}"}
+    said = {"changed": numeral(changed, ","), "count": numeral(count, ","), "digits": DIGITS}
+    said["gap"] = numeral(found.gap, ".1e")
     sentence = _("With {digits} decimals {changed} of all {count} logits of the row differ; the largest gap is {gap}.")
     st.markdown(sentence.format(**said))
     if not masked and len(rows[row]) < max(map(len, rows)):

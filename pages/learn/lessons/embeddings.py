@@ -22,6 +22,7 @@ from engine.course.embeddings import (
 from engine.runtime import library
 from pages.controls.figures import strip
 from pages.controls.learn.fields import choose_view, read_field, read_words
+from pages.controls.learn.words import numeral
 from pages.controls.learn.words import translate as _
 from pages.controls.predict import choose, show_code
 from views.charts.show import show_altair, show_plotly
@@ -50,7 +51,7 @@ def experiment() -> bool:
     word = read_field("embeddings-word", _("a word"), WORD, lambda said: read_word(words, said))
     near = rank(table[words[word]], table, words, (word,))
     options = sorted(near.words[at] for at in PLACES)
-    cosines = ", ".join(f"{one} {near.cosines[near.words.index(one)]:.2f}" for one in options)
+    cosines = "; ".join(f"{one} {numeral(near.cosines[near.words.index(one)], '.2f')}" for one in options)
     reason = _("The cosines are {cosines}.").format(cosines=cosines)
     question = _("Which word stands nearest to “{word}” in the table of {model}?").format(word=word, model=MODEL)
     answer = options.index(near.words[0])

@@ -23,6 +23,7 @@ from engine.model.config import ModelConfig
 from engine.model.presets import NAMED
 from engine.runtime import library
 from pages.controls.learn.fields import LONGEST, choose_view, read_field, read_words
+from pages.controls.learn.words import numeral
 from pages.controls.learn.words import translate as _
 from pages.controls.predict import choose, show_code
 from pages.controls.share.links import as_text
@@ -102,12 +103,12 @@ def ask(name: str, config: ModelConfig) -> bool:
     steps = sorted(rest, key=lambda step: step.count, reverse=True)[:OPTIONS]
     options = sorted(step.name for step in steps)
     said = _("{part} {count}")
-    counts = ", ".join(said.format(part=names[step.name], count=f"{step.count:,}") for step in steps)
+    counts = ", ".join(said.format(part=names[step.name], count=numeral(step.count, ",")) for step in steps)
     reason = _("What it leaves out: {counts}.").format(counts=counts)
     question = _(
         "{model} has {total} parameters. Queries, keys, values, an MLP of width 4d and the table of tokens are about "
         "{estimate} of them. Which part is the largest of the rest?"
-    ).format(model=titles()[name], total=f"{count(config):,}", estimate=millions(estimate.count))
+    ).format(model=titles()[name], total=numeral(count(config), ","), estimate=millions(estimate.count))
     answer = options.index(steps[0].name)
     shown = [names[option] for option in options]
     return choose(question, shown, answer, key="family question", why=lambda _said: reason)
@@ -124,7 +125,10 @@ def draw_parts(config: ModelConfig) -> None:
     names, groups = part_names(), count_by_group(config)
     whole = count(config)
     rows = [
-        (names[group], formula.text, formula.text_numbers, f"{formula.value:,}", f"{formula.value / whole:.1%}")
+        (
+            names[group], formula.text, formula.text_numbers,
+            numeral(formula.value, ","), numeral(formula.value / whole, ".1%"),
+        )
         for group, formula in groups.items()
     ]
     draw_table(rows, (_("part"), _("formula"), _("in numbers"), _("parameters"), _("share")))
@@ -136,7 +140,7 @@ def draw_estimate(config: ModelConfig) -> None:
     names, running, rows = part_names(), 0, []
     for step in envelope(config):
         running += step.count
-        rows.append((names[step.name], step.formula.text, f"{step.count:+,}", f"{running:,}"))
+        rows.append((names[step.name], step.formula.text, numeral(step.count, "+,"), numeral(running, ",")))
     draw_table(rows, (_("part"), _("formula"), _("parameters"), _("so far")))
     missing = 1 - envelope(config)[0].count / count(config)
     st.caption(_("The estimate misses {share:.1%} of the model.").format(share=missing))
@@ -229,7 +233,7 @@ def say_head(task: str, name: str, config: ModelConfig) -> str:
             "As a head on {model}: 2 classes are 2 (d + 1) = {added} parameters more, trained. As a prompt: a sentence "
             "to go on with, nothing trained."
         )
-    return sentence.format(model=model, added=f"{added:,}")
+    return sentence.format(model=model, added=numeral(added, ","))
 
 
 def read_most(most: int) -> Callable[[str], str]:

@@ -28,7 +28,9 @@ from engine.course.long_sequences import (
 from engine.runtime import library
 from pages.controls.figures import matrix, picked_place, strip, tokens
 from pages.controls.learn.fields import LONGEST, choose_view, read_field, read_short_text, read_words
+from pages.controls.learn.words import numeral
 from pages.controls.learn.words import translate as _
+from pages.controls.learn.words import translate_count as _n
 from pages.controls.predict import choose, show_code
 from pages.controls.share.links import as_text
 from views.charts.show import show_altair
@@ -85,7 +87,7 @@ def ask(length: int, times: int) -> bool:
     reason = _(
         "Every token meets every token: {short} × {short} weights become {long} × {long}, and {small} MiB become "
         "{large} MiB."
-    ).format(short=length, long=length * times, small=f"{short / MIB:.3g}", large=f"{long / MIB:.3g}")
+    ).format(short=length, long=length * times, small=numeral(short / MIB, ".3g"), large=numeral(long / MIB, ".3g"))
     question = _("A text grows from {short} to {long} tokens. How many times the memory do scores and pattern take?")
     return choose(
         question.format(short=length, long=length * times), [f"{option}×" for option in options],
@@ -265,7 +267,11 @@ def draw_nearest() -> None:
     st.markdown(
         says.format(k=k, count=len(ids), near=as_text(written[0]), full=as_text(written[1]))
     )  # fmt: skip
-    sentence = _("{k} of {count} states hold {share:.0%} of this head's attention.")
+    sentence = _n(
+        "{k} of {count} states holds {share:.0%} of this head's attention.",
+        "{k} of {count} states hold {share:.0%} of this head's attention.",
+        k,
+    )
     st.markdown(sentence.format(k=k, count=len(ids), share=float(found.kept[head])))
     if len(ids) > config.context:
         note = _("The model reads {context} tokens at once, so the text was encoded in chunks that overlap by half.")

@@ -27,6 +27,7 @@ from engine.training.objectives.masked import (
 )
 from pages.controls.figures import bars, matrix
 from pages.controls.learn.fields import choose_view, name_apart, read_field, read_short_text, read_words
+from pages.controls.learn.words import numeral
 from pages.controls.learn.words import translate as _
 from pages.controls.predict import choose, show_code
 from pages.controls.share.links import as_text
@@ -204,7 +205,10 @@ def draw_counts(counts: Hidden) -> None:
         (_("shown as a random token"), REPLACED, counts.replaced),
         (_("shown as it is"), 1 - MASKED - REPLACED, counts.kept),
     )
-    rows = [(name, f"{rule:.0%}", f"{count:,}", f"{count / max(counts.chosen, 1):.1%}") for name, rule, count in rules]
+    chosen = max(counts.chosen, 1)
+    rows = [
+        (name, numeral(rule, ".0%"), numeral(count, ","), numeral(count / chosen, ".1%")) for name, rule, count in rules
+    ]
     table = pd.DataFrame(rows, columns=[_("a chosen token is"), _("rule"), _("counted"), _("share")])
     st.dataframe(table, hide_index=True, width="stretch")
 
@@ -217,7 +221,7 @@ def draw_drawing(drawn: Examples) -> None:
     shares, loss = masked_loss(ENCODER, read, targets)
     asked = [id != UNASKED for id in targets[0].tolist()]
     rows = [
-        (tokenizer.piece(shown), tokenizer.piece(id) if wanted else "", f"{share:.3f}" if wanted else "")
+        (tokenizer.piece(shown), tokenizer.piece(id) if wanted else "", numeral(share, ".3f") if wanted else "")
         for shown, id, share, wanted in zip(
             read[0].tolist(), targets[0].tolist(), shares.tolist(), asked, strict=True
         )

@@ -11,6 +11,7 @@ from engine.course.norms import NormName, averaged_over, batch_norm_at_inference
 from engine.runtime import library
 from pages.controls.figures import matrix, picked_place
 from pages.controls.learn.fields import choose_view, read_field, read_matrix, read_short_text
+from pages.controls.learn.words import numeral
 from pages.controls.learn.words import translate as _
 from pages.controls.predict import is_answered, point, show_code
 
@@ -98,7 +99,8 @@ def draw_inference(x: Tensor, features: list[str]) -> None:
         _("BatchNorm at training, a batch of one"): normalise(one, "batch"),
         _("BatchNorm at inference, with what it kept"): batch_norm_at_inference(one, mean, variance),
     }
-    table = pd.DataFrame([[f"{value:.3f}" for value in found[0].tolist()] for found in ways.values()], columns=features)
+    written = [[numeral(value, ".3f") for value in found[0].tolist()] for found in ways.values()]
+    table = pd.DataFrame(written, columns=features)
     table.insert(0, _("the first token"), list(ways))
     st.dataframe(table, hide_index=True, width="stretch")
     st.caption(_("A batch of one is its own mean, so nothing is left of it. LayerNorm never looks at others."))
@@ -113,7 +115,7 @@ def draw_mlp() -> None:
     width = config.mlp.d_mlp if config.mlp else 0
     sentence = _("The MLP of block {layer}: from {d_model} numbers to {d_mlp} and back, for each token by itself.")
     st.markdown(sentence.format(layer=LAYER + 1, d_model=config.d_model, d_mlp=width))
-    differences = [f"{gap:.1e}" for gap in gaps.tolist()]
+    differences = [numeral(gap, ".1e") for gap in gaps.tolist()]
     table = pd.DataFrame({_("token"): list(encoding.pieces), _("alone or in the text, difference"): differences})
     st.dataframe(table, hide_index=True, width="stretch")
     st.caption(_("Nothing but rounding: only attention carries something from one token to another."))

@@ -13,6 +13,7 @@ from engine.runtime import library
 from engine.runtime.trace import Trace
 from pages.controls.figures import matrix, strip
 from pages.controls.learn.fields import choose_view, read_field, read_matrix, read_short_text
+from pages.controls.learn.words import numeral, numerals
 from pages.controls.learn.words import translate as _
 from pages.controls.predict import choose, show_code
 from views.core.component import view
@@ -41,7 +42,7 @@ def experiment() -> bool:
     query = torch.tensor(ASKED)
     found = look_up(query, keys, values)
     names = [_("key {number}").format(number=number + 1) for number in range(len(keys))]
-    scores = ", ".join(f"{score:.2f}" for score in found.scores.tolist())
+    scores = numerals(found.scores.tolist(), ".2f")
     reason = _("The scores q·k / √2 are {scores}: the largest gets the most weight.").format(scores=scores)
     question = _("The query is ({x:g}, {y:g}). Which key gets the most weight?").format(x=ASKED[0], y=ASKED[1])
     answer = int(found.weights.argmax())
@@ -76,7 +77,7 @@ def draw_plane(keys: Tensor, values: Tensor, names: Sequence[str]) -> None:
         st.caption(_("Drag the query, or use the arrow keys; a dot grows with its weight."))
     with right:
         st.dataframe(cabinet(names, keys, values, found), hide_index=True, width="stretch")
-        out = ", ".join(f"{value:.3f}" for value in found.out.tolist())
+        out = numerals(found.out.tolist(), ".3f")
         st.markdown(_("out = Σ weight · value = **({out})**").format(out=out))
         show_code(look_up, key="qkv code", query=query, keys=keys, values=values)
 
@@ -91,7 +92,10 @@ def read_place(said: object) -> tuple[float, float] | None:
 def cabinet(names: Sequence[str], keys: Tensor, values: Tensor, found: Lookup) -> pd.DataFrame:
     """The filing cabinet: what stands on each drawer, how well it fits, and what lies in it."""
     rows = zip(names, keys.tolist(), found.scores.tolist(), found.weights.tolist(), values.tolist(), strict=True)
-    table = [(name, write(key), f"{s:.3f}", f"{weight:.3f}", write(value)) for name, key, s, weight, value in rows]
+    table = [
+        (name, write(key), numeral(score, ".3f"), numeral(weight, ".3f"), write(value))
+        for name, key, score, weight, value in rows
+    ]
     return pd.DataFrame(table, columns=[_("drawer"), _("label (key)"), _("score"), _("weight"), _("content (value)")])
 
 

@@ -11,6 +11,7 @@ import streamlit as st
 
 from engine.course.residual import StackTraining, branch_gradients, train_stack
 from pages.controls.learn.fields import choose_view
+from pages.controls.learn.words import numerals
 from pages.controls.learn.words import translate as _
 from pages.controls.predict import choose, show_code
 from views.charts.show import show_altair
@@ -30,7 +31,7 @@ def experiment() -> bool:
     bare = train(layers, False, STEPS, seed)
     first = bare.gradients[-1]
     names = [_("block {number}").format(number=number + 1) for number in range(layers)]
-    listed = ", ".join(f"{value:.2g}" for value in first.tolist())
+    listed = numerals(first.tolist(), ".2g")
     reason = _("The gradient comes from the end and is multiplied by every block on its way: {values}.")
     question = _("{layers} blocks without residual connections, after {steps} steps: which gets the least gradient?")
     if not choose(

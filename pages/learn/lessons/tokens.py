@@ -9,6 +9,7 @@ from engine.course.tokens import KINDS, are_unknown, comes_back, cut, lengths, t
 from pages.controls import figures
 from pages.controls.learn.fields import choose_view, read_field, read_words
 from pages.controls.learn.words import translate as _
+from pages.controls.learn.words import translate_count as _n
 from pages.controls.predict import estimate, show_code
 from pages.controls.share.links import as_text
 from views.charts.show import NamedChart
@@ -69,7 +70,8 @@ def draw_pieces(text: str) -> None:
             encoding = cut(kind, text)
             unknown = are_unknown(kind, encoding)
             lost += sum(unknown)
-            count = _("{count} tokens of {size}").format(count=len(encoding), size=tokenizer_of(kind).vocab_size)
+            said = _n("{count} token of {size}", "{count} tokens of {size}", len(encoding))
+            count = said.format(count=len(encoding), size=tokenizer_of(kind).vocab_size)
             about, chips = st.columns([2, 7], vertical_alignment="center")
             with chips:
                 rest = len(encoding) - CHIPS

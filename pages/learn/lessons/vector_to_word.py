@@ -22,7 +22,9 @@ from engine.runtime import library
 from engine.tokenizers.encoding import Encoding
 from pages.controls.figures import bars, strip, tokens
 from pages.controls.learn.fields import choose_view, name_apart, read_field, read_matrix, read_short_text
+from pages.controls.learn.words import numeral, numerals
 from pages.controls.learn.words import translate as _
+from pages.controls.learn.words import translate_count as _n
 from pages.controls.predict import estimate, show_code
 from pages.controls.share.links import as_text
 
@@ -83,7 +85,7 @@ def write_row(values: Tensor, digits: int = 4) -> str:
 def ask(logits: Tensor) -> bool:
     terms, total = softmax_terms(logits)
     reason = _("e to each logit less the largest: {terms}, together {total:.4f}. The largest gets 1 / {total:.4f}.")
-    why = reason.format(terms=", ".join(f"{one:.4f}" for one in terms), total=total)
+    why = reason.format(terms=numerals(terms, ".4f"), total=total)
     question = _("A softmax makes probabilities of these {count} logits. Which does the largest logit get?")
     answer = float(at_temperature(logits, 1).max())
     return estimate(
@@ -179,7 +181,12 @@ def draw_sample(encoding: Encoding) -> None:
         sentence = _("The end token {piece} was drawn as token {count}, like any other, and ends the text.")
         st.markdown(sentence.format(piece=as_text(stopped.text), count=len(steps)))
     else:
-        st.markdown(_("No end: the maximum length of {count} tokens cuts it off.").format(count=len(steps)))
+        sentence = _n(
+            "No end: the maximum length of {count} token cuts it off.",
+            "No end: the maximum length of {count} tokens cuts it off.",
+            len(steps),
+        )
+        st.markdown(sentence.format(count=len(steps)))
     show_code(sample_text, key="vector_to_word code sample", name=MODEL, text=encoding.text, **settings)
 
 
@@ -200,7 +207,7 @@ def draw_beams(encoding: Encoding) -> None:
             at = 0
     fates = {"kept": _("goes on"), "ended": _("has ended"), "dropped": _("given up")}
     rows = [
-        (as_line(one.text), f"{one.before:.3f}", f"{one.added:.3f}", f"{one.total:.3f}", fates[one.fate])
+        (as_line(one.text), *(numeral(x, ".3f") for x in (one.before, one.added, one.total)), fates[one.fate])
         for one in list_candidates(steps, at)
     ]
     columns = [_("candidates"), _("ln p so far"), _("+ ln p of the last"), _("= sum"), ""]

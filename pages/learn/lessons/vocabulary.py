@@ -14,7 +14,9 @@ from engine.course.vocabulary import (
 from engine.tokenizers import draw_piece
 from pages.controls import figures
 from pages.controls.learn.fields import read_field, read_words
+from pages.controls.learn.words import numeral
 from pages.controls.learn.words import translate as _
+from pages.controls.learn.words import translate_count as _n
 from pages.controls.predict import choose, show_code
 from pages.controls.share.links import as_text
 
@@ -86,7 +88,12 @@ def draw_merges(text: str, way: str) -> None:
     best = step.pairs[0]
     said = {"step": at, "count": count, "first": shown_as(best.first), "second": shown_as(best.second)}
     said |= {"entry": shown_as(best.entry), "times": best.count}
-    st.markdown(_("Step {step} of {count}: **{first}** + **{second}** → **{entry}**, {times} times.").format(**said))
+    sentence = _n(
+        "Step {step} of {count}: **{first}** + **{second}** → **{entry}**, {times} time.",
+        "Step {step} of {count}: **{first}** + **{second}** → **{entry}**, {times} times.",
+        best.count,
+    )
+    st.markdown(sentence.format(**said))
     decided, words = st.columns([5, 4])
     with decided:
         rows = [row_of(pair_at, step, way) for pair_at in range(min(ROWS, len(step.pairs)))]
@@ -151,8 +158,8 @@ def draw_unigram(text: str) -> None:
     at = choose_step("unigram", count)
     step = learned.steps[at - 1]
     gone = step.pieces[0]
-    said = {"step": at, "count": count, "entry": shown_as(gone.entry), "loss": f"{gone.loss:.3f}"}
-    said["total"] = f"{step.likelihood:.2f}"
+    said = {"step": at, "count": count, "entry": shown_as(gone.entry), "loss": numeral(gone.loss, ".3f")}
+    said["total"] = numeral(step.likelihood, ".2f")
     st.markdown(
         _("Step {step} of {count} removes **{entry}**: without it log L, {total}, falls by {loss}.").format(**said)
     )

@@ -1,0 +1,180 @@
+"""`python -m scripts.notebooks` writes assets/notebooks/: a notebook for each lesson in each language, graded by Otter.
+
+A lesson is asked what it asks a reader, and what it calls: its question becomes one of the notebook, and each call of
+the engine whose code it shows an exercise. The cells hold the answers, for teachers; what students get is without.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import FunctionType, ModuleType
+from typing import Any
+from unittest.mock import patch
+
+from torch import Tensor
+
+from pages.controls import figures, predict
+from pages.controls.learn import course, fields, words
+from pages.controls.learn.notebooks import FOLDER
+from pages.controls.learn.words import CATALOGUE, languages
+from pages.controls.learn.words import translate as _
+from views.core.function_code import written_call
+
+MOST_CALLS = 4  # exercises of a notebook, beside its question
+TERM = re.compile(r"\[\[([^\]|]+)(?:\|([^\]]+))?\]\]")  # a link to the glossary, as it stands in a lesson
+UNDRAWN = (figures.strip, figures.tokens, figures.bars, figures.heads, figures.picked_place, predict.is_answered)
+RECORDED = (predict.choose, predict.estimate, predict.point, predict.show_code, figures.matrix, fields.choose_view)
+
+
+@dataclass(frozen=True)
+class Exercise:
+    """What is asked, in Markdown; the line that answers it; and a test of the name that is bound by that line."""
+
+    text: str
+    solution: str
+    blank: str
+    test: str
+    imports: Sequence[str] = ()
+
+
+@dataclass
+class Recorder:
+    """Stands in for what a lesson asks by and draws with; every view is opened in turn."""
+
+    view: int = 0
+    views: int = 1
+    pictures: list[str] = field(default_factory=list)
+    question: Exercise | None = None
+    calls: dict[str, Exercise] = field(default_factory=dict)
+
+    def choose(self, question: str, options: Sequence[str], answer: int, **_more: Any) -> bool:
+        listed = "\n".join(f"{at}. {one}" for at, one in enumerate(options))
+        text = f"{question}\n\n{listed}\n\n{_('Answer with the number of an option.')}"
+        return self.ask(text, str(answer), f">>> answer_1 == {answer}\nTrue")
+
+    def estimate(self, question: str, answer: float, tolerance: float, *, unit: str = "", **_more: Any) -> bool:
+        note = _("Answer with a number; anything within {tolerance:g} counts.").format(tolerance=tolerance)
+        test = f">>> abs(answer_1 - {answer!r}) <= {tolerance!r}\nTrue"
+        return self.ask(f"{question}\n\n{note}{f' ({unit})' if unit else ''}", repr(answer), test)
+
+    def point(self, question: str, _picked: Any, answers: Collection[Any], **_more: Any) -> bool:
+        places = sorted(answers)
+        note = _("Answer with a place, (row, column), counted from 0.")
+        shown = "\n\n".join([*self.pictures, question, note])
+        return self.ask(shown, repr(places[0]), f">>> tuple(answer_1) in {places!r}\nTrue")
+
+    def ask(self, text: str, answer: str, test: str) -> bool:
+        self.question = Exercise(text, f"answer_1 = {answer}", "answer_1 = ...", test)
+        return True
+
+    def matrix(self, values: Tensor, *, rows: Sequence[str] = (), columns: Sequence[str] = (), **_more: Any) -> None:
+        if self.question is None:
+            head = ["", *(f"{at}: {name}" for at, name in enumerate(columns))]
+            body = [
+                [f"{at}: {rows[at]}", *(f"{value:.2f}" for value in row)] for at, row in enumerate(values.tolist())
+            ]
+            self.pictures = [markdown_table([head, ["---"] * len(head), *body])]
+
+    def choose_view(self, _key: str, views: Mapping[str, str]) -> str:
+        self.views = len(views)
+        return list(views)[self.view]
+
+    def show_code(self, function: Callable[..., Any], *, key: str, **arguments: Any) -> None:
+        try:
+            imports, call = written_call(function, arguments)
+        except ValueError:
+            return  # it has an argument that cannot be written out, as the page says there
+        if call not in self.calls and len(self.calls) < MOST_CALLS:
+            name = f"result_{len(self.calls) + 2}"
+            done = " ".join((function.__doc__ or "").split())
+            asked = _("Call `{name}` as the lesson does, and name what it returns `{result}`.")
+            given = call.removeprefix(function.__name__)
+            text = f"{asked.format(name=function.__name__, result=name)}\n\n{done}\n\n```python\n{given}\n```"
+            tried = [*filter(None, imports), *AGREE, f"agree({name}, {call})"]
+            test = "\n".join(f">>> {line}" for line in tried) + "\nTrue"
+            self.calls[call] = Exercise(text, f"{name} = {call}\n{name}", f"{name} = ...", test, imports)
+
+
+AGREE = ("from engine.course.grading import agree",)
+
+
+def markdown_table(rows: Sequence[Sequence[str]]) -> str:
+    return "\n".join(f"| {' | '.join(cell.replace('|', '/') for cell in row)} |" for row in rows)
+
+
+def record(name: str) -> list[Exercise]:
+    """The exercises of a lesson, in the language that is set."""
+    module: ModuleType = importlib.import_module(f"pages.learn.lessons.{name}")
+    recorder = Recorder()
+    stand_ins: dict[Any, Any] = {original: lambda *_values, **_more: None for original in UNDRAWN}
+    stand_ins |= {original: getattr(recorder, original.__name__) for original in RECORDED}
+    functions = {at: own for at, own in vars(module).items() if isinstance(own, FunctionType)}
+    taken = {at: stand_ins[own] for at, own in functions.items() if own in stand_ins}
+    with patch.multiple(module, **taken):
+        while recorder.view < recorder.views:
+            module.experiment()
+            recorder.view += 1
+    assert recorder.question is not None
+    return [recorder.question, *recorder.calls.values()]
+
+
+def notebook(name: str, lang: str) -> dict[str, Any]:
+    """A notebook as nbformat 4.5 has it, with its answers."""
+    with patch.object(words, "language", lambda: lang):
+        lesson = course.read_lesson(name)
+        exercises = record(name)
+        cells = list(cells_of(lesson, exercises))
+    tests = {f"q{at}": test_of(f"q{at}", exercise.test) for at, exercise in enumerate(exercises, 1)}
+    language = {"name": "python", "display_name": "Python 3", "language": "python"}
+    return {
+        "cells": [{**cell, "id": f"{name}-{at}".replace("_", "-")} for at, cell in enumerate(cells)],
+        "metadata": {"kernelspec": language, "otter": {"OK_FORMAT": True, "assignment_name": name, "tests": tests}},
+        "nbformat": 4,
+        "nbformat_minor": 5,
+    }
+
+
+def cells_of(lesson: course.Lesson, exercises: Sequence[Exercise]) -> Iterator[dict[str, Any]]:
+    text = TERM.sub(lambda found: found[2] or found[1], lesson.text)
+    yield markdown(f"# {lesson.place}. {lesson.title}\n\n{text}")
+    setting_up = _("Run this in Loupe’s folder, with its packages and `otter-grader` installed; no network is needed.")
+    yield markdown(setting_up)
+    yield code(f'import otter\n\ngrader = otter.Notebook("{lesson.name}.ipynb")')
+    for at, exercise in enumerate(exercises, 1):
+        heading = _("Question {number}").format(number=at)
+        yield markdown(f"## {heading}\n\n{exercise.text}")
+        if exercise.imports:
+            yield code("\n".join(exercise.imports))
+        yield {**code(exercise.solution), "metadata": {"tags": ["solution"], "blank": exercise.blank}}
+        yield code(f'grader.check("q{at}")')
+
+
+def markdown(text: str) -> dict[str, Any]:
+    return {"cell_type": "markdown", "metadata": {}, "source": text.splitlines(keepends=True)}
+
+
+def code(text: str) -> dict[str, Any]:
+    lines = text.splitlines(keepends=True)
+    return {"cell_type": "code", "metadata": {}, "source": lines, "outputs": [], "execution_count": None}
+
+
+def test_of(name: str, lines: str) -> dict[str, Any]:
+    """A test as Otter keeps it in a notebook's metadata."""
+    case = {"code": lines, "hidden": False, "locked": False}
+    suite = {"cases": [case], "scored": True, "setup": "", "teardown": "", "type": "doctest"}
+    return {"name": name, "points": 1, "suites": [suite]}
+
+
+def write_json(content: Mapping[str, Any]) -> str:
+    return json.dumps(content, ensure_ascii=False, indent=1) + "\n"
+
+
+if __name__ == "__main__":
+    for lang in languages(CATALOGUE):
+        (FOLDER / lang).mkdir(parents=True, exist_ok=True)
+        for name in course.names():
+            (FOLDER / lang / f"{name}.ipynb").write_text(write_json(notebook(name, lang)), encoding="utf-8")

@@ -1,0 +1,75 @@
+"""The notebooks of the course: as their lessons ask today, graded right with their answers and wrong without them."""
+
+import doctest
+import json
+import re
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from pages.controls.learn import course
+from pages.controls.learn.notebooks import FOLDER, for_students
+from pages.controls.learn.notes import print_notes, read_note
+from pages.controls.learn.words import CATALOGUE, languages
+from scripts.notebooks import notebook, write_json
+from tests.pages.test_course import opened
+
+EVERYDAY = "norms"
+ALL = [pytest.param(name, marks=() if name == EVERYDAY else pytest.mark.long) for name in course.names()]
+
+
+def grade(text: str, monkeypatch: pytest.MonkeyPatch) -> dict[str, bool]:
+    """Runs a notebook from its first cell to its last, with Otter's grader played by doctest, which it uses, too."""
+    read = json.loads(text)
+    tests, scope, graded = read["metadata"]["otter"]["tests"], dict[str, Any](), dict[str, bool]()
+
+    def check(name: str) -> None:
+        (suite,) = tests[name]["suites"]
+        (case,) = suite["cases"]
+        test = doctest.DocTestParser().get_doctest(case["code"], dict(scope), name, None, 0)
+        graded[name] = doctest.DocTestRunner(verbose=False).run(test, out=lambda _line: None).failed == 0
+
+    monkeypatch.setitem(sys.modules, "otter", SimpleNamespace(Notebook=lambda _path: SimpleNamespace(check=check)))
+    for cell in read["cells"]:
+        if cell["cell_type"] == "code":
+            exec("".join(cell["source"]), scope)
+    assert graded.keys() == tests.keys()
+    return graded
+
+
+def kept(name: str, lang: str = "en") -> str:
+    return Path(FOLDER / lang / f"{name}.ipynb").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_a_notebook_asks_what_its_lesson_asks_and_its_answers_are_right(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert write_json(notebook(name, "en")) == kept(name)
+    assert all(grade(kept(name), monkeypatch).values())
+    assert not any(grade(for_students(kept(name)), monkeypatch).values())
+
+
+def test_every_lesson_has_a_note_of_five_parts_in_every_language_which_is_drawn_and_printed() -> None:
+    for lang in languages(CATALOGUE):
+        for name in course.names():
+            note = (CATALOGUE / lang / "teacher" / f"{name}.md").read_text(encoding="utf-8")
+            assert len(re.findall(r"^## ", note, re.M)) == 5 and note.count("\n**") == 2, (lang, name)
+            assert sum(map(int, re.findall(r"\((\d+) min\)", note))) == 10, (lang, name)
+    app = opened(lesson="norms", lang="fr")
+    shown = " ".join(one.value for one in app.markdown)
+    assert "##### Idée fausse" in shown and "La moyenne de LayerNorm porte sur les jetons." in shown
+    printed = print_notes([("11. Norms", read_note("norms")), ("12 <b>", "## Goal\n\nx & y")], "en")
+    assert printed.count("<article>") == 2 and "12 &lt;b&gt;" in printed
+    assert "<h2>Goal</h2>\n<p>x &amp; y</p>" in printed
+
+
+def test_every_language_has_every_notebook_with_the_same_tests() -> None:
+    for lang in languages(CATALOGUE):
+        for name in course.names():
+            ours, english = (json.loads(kept(name, one)) for one in (lang, "en"))
+            assert ours["metadata"] == english["metadata"]
+            assert [cell["cell_type"] for cell in ours["cells"]] == [cell["cell_type"] for cell in english["cells"]]
