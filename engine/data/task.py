@@ -63,7 +63,8 @@ class PairTask(ABC):
 
     @property
     def alphabet(self) -> str:
-        """Characters that the tokenizer must know, whether or not the examples it learns from have it."""
+        """Characters, or words where those are tokens, that the tokenizer must know, whether or not the examples it
+        learns from have them."""
         return ""
 
     @abstractmethod

@@ -6,6 +6,7 @@ exactly. Chinese, Japanese and Thai put no spaces between words; there each char
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
@@ -41,7 +42,9 @@ JOIN = decoders.Sequence(
 def train(texts: Iterable[str], vocab_size: int | None = None, special_tokens: Sequence[str] = (END,)) -> FastTokenizer:
     """Train on the `vocab_size` most frequent words, marks and blanks, or all of them; any other becomes <unk>."""
     names = unique_names([UNKNOWN, *special_tokens])
-    counts = Counter(word for text in check_corpus(texts) for word, _ in SPLIT.pre_tokenize_str(text))
+    special = re.compile("|".join(map(re.escape, names)))  # found whole, so that none of its parts is a word
+    pieces = (piece for text in check_corpus(texts) for piece in special.split(text) if piece)
+    counts = Counter(word for piece in pieces for word, _ in SPLIT.pre_tokenize_str(piece))
     fast = Tokenizer(models.WordLevel(rank_by_frequency(counts, names, vocab_size), unk_token=UNKNOWN))
     fast.pre_tokenizer = SPLIT
     fast.decoder = JOIN

@@ -21,7 +21,9 @@ from engine.data.names import Names
 from engine.data.own import Columns, Rows
 from engine.data.rewriting import Rewriting
 from engine.data.sentiment import Sentiment
+from engine.data.spans import Spans
 from engine.data.task import LabelTask, PairTask, TagTask
+from engine.data.text_to_text import TextToText
 from engine.data.translation.task import Translation
 
 TokenizerKind = Literal["char", "word", "byte", "bpe", "bpe-characters", "wordpiece", "unigram"]
@@ -29,10 +31,12 @@ TokenizerKind = Literal["char", "word", "byte", "bpe", "bpe-characters", "wordpi
 
 @dataclass(frozen=True)
 class Stories:
-    """The generated stories of `engine.data.stories`; `held_out` of them come from another stream of the same seed."""
+    """The generated stories of `engine.data.stories`, or of `engine.data.long_stories`; `held_out` of them come from
+    another stream of the same seed."""
 
     documents: int = 20_000
     held_out: int = 500
+    long: bool = False
 
     def __post_init__(self) -> None:
         at_least("data.stories.documents", self.documents, 1)
@@ -205,6 +209,8 @@ class Data:
     translation: Translation | None = None
     bilingual: Bilingual | None = None
     instructions: Instructions | None = None
+    spans: Spans | None = None
+    text_to_text: TextToText | None = None
     in_context: InContext | None = None
     brackets: Brackets | None = None
     sentiment: Sentiment | None = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from engine.generation.generate import generate
-from engine.training.measures import everyday, in_context
+from engine.training.measures import distance, everyday, in_context
 from engine.training.trainer import Trainer
 
 PROMPT = "Once upon a time"
@@ -17,6 +17,8 @@ def measure_text(trainer: Trainer) -> dict[str, Any]:
     data = trainer.recipe.data
     if data.in_context is not None:
         return in_context.measure_in_context(trainer)
+    if data.stories is not None and data.stories.long:
+        return distance.measure_distance(trainer)
     return everyday.measure_everyday(trainer) if data.everyday is not None else {}
 
 

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from engine.data import everyday
 from engine.data.instructions import Bilingual
+from engine.data.long_stories import long_story
 from engine.data.own import Columns
 from engine.data.own_tasks import OwnTexts
 from engine.data.seeds import seed_for
@@ -70,6 +71,8 @@ class Windows(Source):
 
 def documents(data: Data, seed: int) -> Documents:
     if data.stories is not None:
+        if data.stories.long:
+            return _streams(long_story, "long stories", data.stories, seed)
         return _streams(story, "stories", data.stories, seed)
     if data.everyday is not None:
         style = data.everyday.style

@@ -20,12 +20,15 @@ from engine.data.brackets import Brackets
 from engine.data.dates import Dates
 from engine.data.in_context import rows
 from engine.data.instructions import Bilingual, Instructions
+from engine.data.long_stories import long_story
 from engine.data.modular import Modular
 from engine.data.names import Names
 from engine.data.rewriting import Rewriting
 from engine.data.sentiment import Sentiment
+from engine.data.spans import Spans
 from engine.data.stories import tell
 from engine.data.task import Labelled
+from engine.data.text_to_text import TextToText
 from engine.data.translation import pair
 from engine.data.translation.task import Translation
 
@@ -67,8 +70,13 @@ def documents(seed: int) -> Iterator[object]:
     return (everyday.document(seed, index) for index in range(300))
 
 
+def evenings(seed: int) -> Iterator[object]:
+    return (long_story(seed, index) for index in range(300))
+
+
 CORPORA: dict[str, Callable[[int], Iterator[object]]] = {
     "stories": stories,
+    "long stories": evenings,
     "everyday": documents,
     "translations": translations,
     "passages": passages,
@@ -78,6 +86,8 @@ CORPORA: dict[str, Callable[[int], Iterator[object]]] = {
     "instructions": examples(Instructions(documents=300), "pairs"),
     "bilingual": examples(Bilingual(), "texts"),
     "translation task": examples(Translation(documents=300), "pairs"),
+    "spans": examples(Spans(), "pairs", 500),
+    "text to text": examples(TextToText(), "pairs", 500),
     "rewriting": examples(Rewriting(), "pairs"),
     "dates": examples(Dates(), "pairs", 1_000),
     "addition": examples(Addition(), "pairs"),
@@ -86,6 +96,7 @@ CORPORA: dict[str, Callable[[int], Iterator[object]]] = {
 }
 DIGESTS = {
     "stories": ("a83cb7ae4fd63905", "4ec703cc457eb466"),
+    "long stories": ("e0ca593ee7eb2d6f", "6386718fa212d415"),
     "everyday": ("2d9f105e0aa088cd", "cd827ba564b9a35f"),
     "translations": ("545eb233d269886a", "31e786dabfae56bb"),
     "passages": ("a58ff1bbef911174", "bf04a33449cb998a"),
@@ -95,6 +106,8 @@ DIGESTS = {
     "instructions": ("86dca49b8f7aba48", "0828ba3bdd3282ef"),
     "bilingual": ("c326c49b068bcdee", "dfca52da9db13c9a"),
     "translation task": ("2a703bbcc76406d8", "e2c57943ef7f45dc"),
+    "spans": ("38625ccadc6231b5", "d708fd1a2f61b585"),
+    "text to text": ("e123f4e2f305fd6c", "2c60d3e274ecd9c8"),
     "rewriting": ("a5dbac09115a3e7a", "7d0802875ba4c44c"),
     "dates": ("54f17ac03db59868", "9612b4397bc54348"),
     "addition": ("f78e3059f026b9d9", "d694b65737a9030b"),

@@ -19,7 +19,9 @@ from engine.data.modular import Modular
 from engine.data.names import Names
 from engine.data.rewriting import Rewriting
 from engine.data.sentiment import Sentiment
+from engine.data.spans import Spans
 from engine.data.task import LabelTask, PairTask, TagTask
+from engine.data.text_to_text import TextToText
 from engine.data.translation.task import Translation
 from engine.training.data_recipe import LABELLED, PAIRS, TAGGED
 
@@ -30,6 +32,8 @@ SMALL: dict[str, PairTask | LabelTask | TagTask] = {
     "dates": Dates(1990, 1999, documents=2_000, held_out=300),
     "translation": Translation(documents=200, held_out=50),
     "instructions": Instructions(documents=200, held_out=50),
+    "spans": Spans(documents=200, held_out=50),
+    "text_to_text": TextToText(documents=300, held_out=60),
     "brackets": Brackets(shortest=2, longest=8, documents=2_000, held_out=300),
     "sentiment": Sentiment(documents=1_000, held_out=300),
     "names": Names(documents=600, held_out=200),
@@ -69,8 +73,9 @@ def test_a_task_tells_as_many_as_it_is_asked_for_and_fewer_are_the_first_of_them
 @pytest.mark.parametrize("name", SMALL)
 def test_the_alphabet_has_all_that_is_written(name: str) -> None:
     task = SMALL[name]
-    if isinstance(task, TagTask) or not task.alphabet:
-        assert name in ("translation", "instructions", "sentiment", "names")  # their words are those of the examples
+    if isinstance(task, TagTask | Spans) or not task.alphabet:
+        words = ("translation", "instructions", "spans", "text_to_text", "sentiment", "names")
+        assert name in words  # theirs are those of the examples
         return
     written = {character for text, answer in told(task, "held_out", 1) for character in f"{text}{answer}"}
     written -= set("01") if isinstance(task, LabelTask) else set()  # the labels are no text
