@@ -235,4 +235,4 @@ def test_a_fork_of_a_policy_has_the_same_reference_and_the_same_past(tmp_path: P
     learner = trainer(read_recipe(child.recipe), child.path).learner
     assert isinstance(learner, PreferenceLearner)
     ids = torch.tensor([load("stories").tokenizer.encode("One day, Anna smiled.").ids])
-    torch.testing.assert_close(learner.reference(ids), load("stories").model(ids))
+    torch.testing.assert_close(learner.reference(ids), load("stories").model(ids), atol=1e-4, rtol=1e-4)
