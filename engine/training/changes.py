@@ -14,6 +14,7 @@ Curve = NDArray[np.float64]
 
 EARLIER, LATER = 5, 4  # points that must stand on either side of a change
 SURE = 6.0  # times the noise, for a change to be one
+FEW = 30  # points of which the noise may look a third as large as it is: one curve of noise in 300,000 then has a turn
 BUCKETS = 60  # that a long curve is cut into
 FLAT = 0.2  # of the fall behind a plateau: so much may the curve fall on it, with what noise may hide
 
@@ -77,8 +78,8 @@ def plateau_ends(values: Curve, least: float = 0.08) -> list[Change]:
 
 
 def turn(values: Curve, least: float = 0.03) -> Change | None:
-    """The lowest point, if the curve has risen since by the share `least` of it and `SURE` times the noise, and stays
-    above: of its last third nothing is near the lowest point."""
+    """The lowest point, if the curve has risen since by the share `least` of it and `SURE` times the noise, more where
+    it has few points, and stays above: of its last third nothing is near the lowest point."""
     if len(values) < EARLIER + LATER:
         return None
     at = int(values.argmin())
@@ -88,7 +89,8 @@ def turn(values: Curve, least: float = 0.03) -> Change | None:
     last = behind[-max(LATER - 1, len(behind) // 3) :]
     low, up, spread = float(values[at]), float(np.median(last)), noise(values)
     stays = last.min() > low + (up - low) / 3
-    return Change(at, low, up, spread) if stays and up - low > max(least * abs(low), SURE * spread) else None
+    sure = SURE * spread * (1 + FEW / len(values))
+    return Change(at, low, up, spread) if stays and up - low > max(least * abs(low), sure) else None
 
 
 def spikes(values: Curve, times: float = 5.0, window: int = 30, most: int = 5) -> list[Change]:

@@ -157,4 +157,4 @@ def test_a_poll_without_news_is_cheap_after_a_long_run(run: RunFolder) -> None:
         began = time.thread_time()
         live.since(cursor)
         took.append(time.thread_time() - began)
-    assert min(took) < 0.005  # whatever else the machine does adds to it
+    assert sorted(took)[10] < 0.005
