@@ -247,7 +247,8 @@ def initialise(model: Transformer, seed: int) -> Transformer:
     """N(0, 1 / sqrt(d_model)), divided by sqrt(2 layers) for what writes to the residual stream.
 
     The division is GPT-2's (Radford et al. 2019, section 2.3). Its fixed 0.02 is left out: it suits a d_model near a
-    thousand, while a small model that starts with it attends evenly everywhere and learns later.
+    thousand, while a small model that starts with it attends evenly everywhere and learns later. Queries make up for
+    a scale of the scores that is not the usual one, as in T5's code, where it is 1.
     """
     for name, drawn in draw_weights(model, seed):
         model.get_parameter(name).copy_(drawn)
@@ -264,5 +265,16 @@ def draw_weights(model: Transformer, seed: int) -> Iterator[tuple[str, Tensor]]:
         elif "norm" in name:
             yield name, torch.ones(parameter.shape)
         else:
-            shrink = (2 * max(model.config.layers, 1)) ** -0.5 if name.endswith(WRITERS) else 1.0
-            yield name, torch.empty(parameter.shape).normal_(0.0, spread * shrink, generator=generator)
+            factor = spread_factor(model.config, name)
+            yield name, torch.empty(parameter.shape).normal_(0.0, spread * factor, generator=generator)
+
+
+def spread_factor(config: ModelConfig, name: str) -> float:
+    """Factor of the spread 1 / sqrt(d_model) with which a matrix begins."""
+    if name.endswith(WRITERS):
+        return (2 * max(config.layers, 1)) ** -0.5
+    if name.endswith("attn.q.weight"):
+        attention = config.encoder.attention if config.encoder and name.startswith("encoder.") else config.attention
+        usual = (attention.d_head or config.d_model // attention.heads) ** -0.5
+        return usual / (attention.scale or usual)
+    return 1.0

@@ -1,9 +1,11 @@
 import math
+from dataclasses import replace
 
 import pytest
 import torch
 from torch import nn
 
+from engine.model.config import Attention, Encoder, Norm
 from engine.model.transformer import Transformer, initialise
 from engine.runtime.run import run
 from tests.engine import tiny
@@ -59,6 +61,22 @@ def test_weights_start_as_wide_as_the_model_says_and_the_same_for_the_same_seed(
             assert not torch.equal(parameter, other.get_parameter(name)), name
             shrink = math.sqrt(2 * 2) if name.endswith(("attn.out.weight", "mlp.out.weight")) else 1
             assert parameter.std().item() == pytest.approx(256**-0.5 / shrink, rel=0.05), name
+
+
+def test_a_t5_starts_as_wide_as_in_its_own_code() -> None:
+    """As `T5PreTrainedModel._init_weights` of transformers has it: scores begin as those of others do."""
+    attention = Attention(4, bias=False, out_bias=False, scale=1.0)
+    config = replace(
+        tiny.config("relative", d_model=256, vocab_size=500, norm=Norm("rms")),
+        attention=attention,
+        encoder=Encoder(2, replace(attention, mask="full"), tiny.MLP(512)),
+    )
+    model = initialise(Transformer(config), 0)
+    for name, parameter in model.named_parameters():
+        if name.endswith("attn.q.weight"):
+            assert parameter.std().item() == pytest.approx((256 * 64) ** -0.5, rel=0.05), name
+        if name.endswith(("attn.k.weight", "attn.v.weight")):
+            assert parameter.std().item() == pytest.approx(256**-0.5, rel=0.05), name
 
 
 def test_half_precision_keeps_exact_positions() -> None:
