@@ -237,6 +237,6 @@ def test_a_fork_of_a_policy_has_the_same_reference_and_the_same_past(tmp_path: P
     assert isinstance(learner, PreferenceLearner)
     base = load("stories")
     ids = torch.tensor([base.tokenizer.encode("One day, Anna smiled.").ids])
-    same = Transformer(base.config).eval()  # a file's matrices may lie transposed, and products of those round otherwise
+    same = Transformer(base.config).eval()  # as matrices of a file may lie transposed, and round otherwise
     same.load_state_dict(base.model.state_dict())
     assert torch.equal(learner.reference(ids), same(ids))
