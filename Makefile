@@ -39,7 +39,7 @@ bench: .venv/installed-dev
 
 checkpoints: .venv/installed
 	for recipe in assets/recipes/*.toml; do name=$$(basename $$recipe .toml); \
-		$(BIN)/python -m engine train $$recipe --out runs/$$name --publish assets/checkpoints/$$name || exit 1; done
+		$(BIN)/python -m engine train $$recipe --out runs/$$name --publish assets/checkpoints/$$name --licence MIT || exit 1; done
 
 adapters: .venv/installed
 	for recipe in assets/adapt/style-*.toml; do name=$$(basename $$recipe .toml); \

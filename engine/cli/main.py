@@ -23,6 +23,7 @@ from engine.cli import generate as cli_generate
 from engine.model.presets import NAMED
 from engine.runtime.limits import RUNS_FOLDER
 from engine.training import Recipe, RunFolder, Step, TrainingFailed, read_recipe, read_status, stop, train
+from engine.training.atomic import read_json, write_json
 from engine.training.base import read_transfer
 from engine.training.fork import fork
 from engine.training.latest import Progress, read_progress
@@ -56,6 +57,7 @@ def parser() -> argparse.ArgumentParser:
     training.add_argument("--device", choices=["auto", "cpu", "cuda"], help="instead of the recipe's")
     training.add_argument("--threads", type=int, help="CPU threads; 0 for all cores, or a share in the background")
     training.add_argument("--publish", type=Path, metavar="FOLDER", help="copy the finished checkpoint there")
+    training.add_argument("--licence", help="under which it is published, such as MIT; its card says so")
     training.add_argument("--quiet", action="store_true", help="no progress bar")
     training.add_argument("--wait", action="store_true", help="wait for a turn, as trainings of the app do")
     training.add_argument("--background", action="store_true", help="let other programs have the cores first")
@@ -124,10 +126,17 @@ def run_training(options: argparse.Namespace) -> int:
         print(f"Stopped. The same command continues it from {run.latest}.", file=sys.stderr)
         return 130
     if options.publish:
-        copytree(run.checkpoint, options.publish, dirs_exist_ok=True)
-        copyfile(run.recipe, options.publish / "recipe.toml")
+        publish(run, options.publish, options.licence)
     print(f"Finished: {options.publish or run.checkpoint}", file=sys.stderr)
     return 0
+
+
+def publish(run: RunFolder, folder: Path, licence: str | None) -> None:
+    copytree(run.checkpoint, folder, dirs_exist_ok=True)
+    copyfile(run.recipe, folder / "recipe.toml")
+    if licence:
+        card = folder / "card.json"
+        write_json(card, {**read_json(card), "licence": licence})
 
 
 def wait(run: RunFolder, recipe: Recipe, options: argparse.Namespace) -> None:
@@ -136,7 +145,7 @@ def wait(run: RunFolder, recipe: Recipe, options: argparse.Namespace) -> None:
         raise ValueError("--wait is for one process; under torchrun leave it out.")
     recipe_file, out = options.recipe.resolve(), run.path.resolve()
     command = [sys.executable, "-m", "engine", "train", str(recipe_file), "--out", str(out)]
-    for name in ("steps", "device", "threads", "publish", "seconds"):
+    for name in ("steps", "device", "threads", "publish", "licence", "seconds"):
         if (value := getattr(options, name)) is not None:
             command += [f"--{name}", str(value)]
     command += [f"--{name}" for name in ("quiet", "background") if getattr(options, name)]

@@ -14,6 +14,8 @@ import torch
 from safetensors.torch import load_file
 
 from engine.checkpoints import load
+from engine.checkpoints.facts import read_facts
+from engine.checkpoints.locate import locate
 from engine.training import Recipe, RunFolder, Step, export, loop, read_recipe, read_status, train
 from engine.training.atomic import replace_atomically
 from engine.training.latest import read_progress
@@ -170,11 +172,12 @@ def test_an_interrupt_leaves_a_run_that_the_same_command_finishes(
     assert status is not None and status.state == "stopped" and 3 <= status.step < 12
     published = tmp_path / "published"
     finished = subprocess.run(
-        [sys.executable, "-m", "engine", *arguments, "--publish", str(published)],
+        [sys.executable, "-m", "engine", *arguments, "--publish", str(published), "--licence", "MIT"],
         cwd=ROOT, check=True, capture_output=True, text=True,
     )  # fmt: skip
     assert "12/12" in finished.stderr and "held-out=" in finished.stderr
     assert same(unbroken, run)
+    assert read_facts(locate(published), load(published).card).licence == "MIT"
     assert torch.equal(load(published).model.embed.tokens.weight, weights(unbroken)["embed.tokens.weight"])
 
 
