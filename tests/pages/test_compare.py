@@ -56,6 +56,17 @@ def test_it_opens_on_one_model_and_two_texts_and_both_runs_are_the_engines() -> 
     assert sorted(first.split()) != sorted(second.split()) or first != second
 
 
+def test_a_side_whose_text_is_emptied_keeps_its_picture() -> None:
+    app = opened(a_model="stories", b_model="stories", a_text="the dog", b_text="the cat sat")
+    before = view(app)[0]
+    app.text_input(key="b_text").set_value("").run()
+    assert [one.value for one in app.info] == ["B has no text: drawn is the text before."]
+    after = view(app)[0]
+    assert after["sides"] == before["sides"] and after["take"]["link"]["b_text"] == "the cat sat"
+    app.text_input(key="b_text").set_value("a dog").run()
+    assert not app.info and view(app)[0]["sides"] != before["sides"]
+
+
 def test_a_sides_text_may_have_several_lines_and_the_browser_is_told_of_them() -> None:
     app = opened(a_model="stories", b_model="stories", a_text="the dog\nthe cat", b_text="the dog")
     (areas,) = mounted(app, "text_lines")

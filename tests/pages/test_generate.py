@@ -137,16 +137,21 @@ def test_a_model_that_neither_writes_nor_masks_is_refused_with_the_names_of_thos
     assert not [e for e in app.get("bidi_component") if e.proto.component_name.rsplit(".", 1)[0].endswith(".generate")]
 
 
-def test_an_empty_text_and_a_text_without_a_gap_are_refused_with_a_sentence() -> None:
-    for address, word in (
-        ({"text": ""}, "type a few words"),
-        ({"text": "no gap", "model": "infill"}, "[gMASK]"),
-    ):
-        app = opened(**address)
-        if not address["text"]:
-            app.text_input(key="text").set_value("").run()
-        (said,) = [one.value for one in app.warning]
-        assert word in said and said[0].isupper()
+def test_a_text_without_a_gap_is_refused_with_a_sentence() -> None:
+    (said,) = [one.value for one in opened(text="no gap", model="infill").warning]
+    assert "[gMASK]" in said and said[0].isupper()
+
+
+def test_an_emptied_text_keeps_what_was_continued() -> None:
+    app = opened(model="stories", text="The dog was")
+    before = view(app)[0]["prompt"]
+    app.text_input(key="text").set_value("").run()
+    assert "There is no text" in app.info[0].value and view(app)[0]["prompt"] == before
+    of = {"ask": "written", "ids": write(app, 2, method="greedy"), "begun": 0, "settings": {"method": "greedy"}}
+    assert '"The dog was"' in exported(app, "python", of)[0]["lines"]
+    app = opened(model="translate-en-fr")
+    app.text_input(key="text").set_value("").run()
+    assert app.info and len(view(app)[0]["prompt"]["ids"]) == 1  # of its source before
 
 
 def test_a_target_and_a_gap_that_are_begun_are_part_of_the_prompt() -> None:

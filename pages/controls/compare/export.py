@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from itertools import chain
 
 import streamlit as st
 
 from engine.inputs.readers import kind
-from pages.controls.compare.defaults import PICTURE, RUN, key
-from pages.controls.compare.picture import picture_value
+from pages.controls.compare.defaults import RUN, key
 from pages.controls.compare.run import LIMIT, Side
 from pages.controls.compare.runs import in_address
 from pages.controls.model_input.model_input import FIELDS
@@ -31,7 +29,7 @@ def comparison_of(sides: Sequence[Side], pairs: Sequence[Compared]) -> Compariso
 
 def comparison_export(sides: Sequence[Side], comparison: Comparison) -> Export:
     """Export of the page; a file of long texts has more room for answers."""
-    link = {name: text for side in sides for name, text in in_address(side.letter).items()}
+    link = {name: text for side in sides for name, text in in_address(side.letter, side.field).items()}
     read = " · ".join(f"{side.letter}: {read_by(side)}" for side in sides)
     return Export(
         "Compare", "compare", comparison, read, link,
@@ -52,12 +50,12 @@ def controls(side: Side) -> list[str]:
 def read_by(side: Side) -> str:
     """Text of a side, for a caption."""
     fields = [field for field in FIELDS[kind(side.checkpoint)] if field not in ("picture", "given")]
-    texts = [str(text) for field in fields if (text := picture_value(side.letter, field))]
+    texts = [str(text) for field in fields if (text := side.field(field))]
     if texts:
         return " / ".join(texts)
-    own = picture_value(side.letter, PICTURE)
-    return "a picture of one’s own" if own else f"picture {picture_value(side.letter, 'picture')}"
+    own = side.field("upload")
+    return "a picture of one’s own" if own else f"picture {side.field('picture')}"
 
 
 def fields_of(side: Side) -> Fields:
-    return fields_said(side.checkpoint, LIMIT, partial(picture_value, side.letter))
+    return fields_said(side.checkpoint, LIMIT, side.field)

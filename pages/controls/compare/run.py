@@ -19,7 +19,7 @@ from engine.runtime.limits import LONG_TOKENS, MAX_TOKENS
 from engine.training.snapshots import snapshot, snapshots
 from pages.controls.compare.defaults import RUN, key
 from pages.controls.compare.picture import picture_value
-from pages.controls.model_input.model_input import reading
+from pages.controls.model_input.model_input import EVERY_FIELD, reading
 from pages.controls.what_if.experiment import MISFITS, sentence
 from pages.controls.what_if.experiment_link import from_link
 from views.attention.long import long_context
@@ -27,11 +27,13 @@ from views.core.lanes import Lane, is_long, lanes
 from views.core.run_context import Run, RunContext
 
 LIMIT = max(LONG_TOKENS, MAX_TOKENS)  # tokens of a text
+READ = "sides read last"  # in the session state: by their letters, the fields of the last input that was not empty
 
 
 @dataclass(frozen=True)
 class Said:
-    """Values of the controls of a side; `problem` says which of its edits could not be read, or is empty."""
+    """Values of the controls of a side; `problem` says which of its edits could not be read, or is empty. `field` gives
+    what it reads: where its text was emptied, what it read before."""
 
     letter: str
     title: str
@@ -41,6 +43,7 @@ class Said:
     lanes: list[Lane]
     edits: tuple[Edit, ...]
     problem: str
+    field: Callable[[str], Any]
 
 
 @dataclass(frozen=True)
@@ -67,11 +70,18 @@ def library_name(letter: str) -> str:
 
 def read_side(letter: str) -> Said | None:
     """Reads the controls of a side; None, with a sentence on the page, where that cannot be run."""
-    state = st.session_state
+    state, field = st.session_state, partial(picture_value, letter)
+    kept: dict[str, dict[str, Any]] = state.setdefault(READ, {})
     try:
         name = library_name(letter)
         checkpoint = library.checkpoint(name)
-        read = reading(checkpoint, LIMIT, partial(picture_value, letter))
+        read = reading(checkpoint, LIMIT, field)
+        if len(read.read):
+            kept[letter] = {"model": name} | {each: field(each) for each in EVERY_FIELD}
+        elif kept.get(letter, {}).get("model") == name:
+            field = kept[letter].get
+            read = reading(checkpoint, LIMIT, field)
+            st.info(f"{letter} has no text: drawn is the text before.")
     except (ValueError, OSError) as error:
         st.warning(f"{letter}: {error}")
         return None
@@ -83,7 +93,7 @@ def read_side(letter: str) -> Said | None:
     named = state[key(letter, "model")].removeprefix(RUN)
     title = f"{named} · step {state[key(letter, 'step')]:,}" if state[key(letter, "model")].startswith(RUN) else named
     stacks = lanes(checkpoint, read)
-    return Said(letter, title, name, checkpoint, read, stacks, experiment.edits, " ".join(broken))
+    return Said(letter, title, name, checkpoint, read, stacks, experiment.edits, " ".join(broken), field)
 
 
 def run(sides: Sequence[Said], tell: Callable[[str], Any]) -> list[Side]:

@@ -5,6 +5,7 @@ Every control has the letter in front of its key (`a_model`, `b_text`), under wh
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any, Literal
 
@@ -83,16 +84,17 @@ def present() -> str:
     return "AB" + "".join(letter for letter in "CD" if key(letter, "model") in st.session_state)
 
 
-def in_address(letter: str) -> dict[str, str]:
-    """Fields of a side in the address: all that its model reads, so that a link opens the same again."""
+def in_address(letter: str, field: Callable[[str], Any] | None = None) -> dict[str, str]:
+    """Fields of a side in the address: all that its model reads, so that a link opens the same again. `field` gives
+    what they hold, unless it is what stands in the controls."""
     state, named = st.session_state, st.session_state[key(letter, "model")]
     found = {"model": named} | ({"step": state[key(letter, "step")]} if named.startswith(RUN) else {})
     wanted = FIELDS[reads(letter)[0]]
-    values = {field: state[key(letter, field)] for field in wanted}
-    found |= {field: value for field, value in values.items() if value != "" or field == wanted[0]}
+    values = {each: field(each) if field else state[key(letter, each)] for each in wanted}
+    found |= {each: value for each, value in values.items() if value != "" or each == wanted[0]}
     if state[key(letter, "edits")].strip():
         found["edits"] = state[key(letter, "edits")]
-    return {key(letter, field): str(value) for field, value in found.items()}
+    return {key(letter, each): str(value) for each, value in found.items()}
 
 
 def models() -> list[str]:

@@ -13,7 +13,16 @@ from engine.generation.prompt import Prompt, begin, check_generates
 from engine.inputs.processors import PalettePixels
 from engine.inputs.readers import GAP, SPAN, given_target, kind, require_known_ids, tokens
 from engine.runtime import library
-from pages.controls.model_input.model_input import LABELS, chosen_picture, controls, field_value, headline
+from pages.controls.model_input.model_input import (
+    LABELS,
+    NO_TEXT,
+    chosen_picture,
+    controls,
+    field_value,
+    headline,
+    keep_read,
+    read_before,
+)
 from views.core.codegen import Fields, picture_line, quote
 from views.generate.session import Call
 
@@ -27,12 +36,29 @@ def prompt_controls() -> tuple[str, Checkpoint, Prompt, Call]:
     try:
         checkpoint = library.checkpoint(name)
         check(checkpoint)
-        prompt = prompt_of(checkpoint)
+        prompt, said = prompt_said(name, checkpoint)
     except (ValueError, OSError) as error:
         st.warning(sentence(str(error)))
         st.stop()
     headline(checkpoint, wanted, heads=False)
-    return name, checkpoint, prompt, call_of(checkpoint)
+    return name, checkpoint, prompt, call_of(checkpoint, said)
+
+
+class NoText(ValueError):
+    """There is nothing to continue."""
+
+
+def prompt_said(name: str, checkpoint: Checkpoint) -> tuple[Prompt, Callable[[str], Any]]:
+    """The prompt, and what gives its fields: those above, or where they are empty those of the prompt before."""
+    try:
+        prompt = prompt_of(checkpoint)
+    except NoText:
+        said = read_before(name).get
+        prompt = prompt_of(checkpoint, said)
+        st.info(NO_TEXT)
+        return prompt, said
+    keep_read()
+    return prompt, field_value
 
 
 def check(checkpoint: Checkpoint) -> None:
@@ -94,7 +120,7 @@ def call_of(checkpoint: Checkpoint, said: Callable[[str], Any] = field_value) ->
 
 def require_tokens(read: Any) -> Any:
     if not len(read):
-        raise ValueError("There is nothing to continue yet: type a few words above.")
+        raise NoText("There is nothing to continue yet: type a few words above.")
     return read
 
 

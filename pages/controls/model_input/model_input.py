@@ -67,6 +67,7 @@ READS = "fields of the subject"  # there too: those of its model
 LEFT = "subjects"  # there too: what each page looked at last, for the browser's way back
 OPENED_LAST = "opened last"  # there too: the model that a page without a text has come to show since
 READ = "read last"  # in the session state: fields of the last input that was not empty
+NO_TEXT = "There is no text: the picture is that of the text before. Type a few words above."
 
 
 @dataclass(frozen=True)
@@ -95,11 +96,11 @@ def subject(more: Callable[[], None] = nothing_more, limit: int = MAX_TOKENS) ->
         st.stop()
     said: Callable[[str], Any] = field_value
     if len(shown.read):
-        st.session_state[READ] = {field: field_value(field) for field in ("model", *EVERY_FIELD)}
+        keep_read()
     else:
         said = read_before(st.session_state.model).get
         shown = reading(checkpoint, limit, said)
-        st.info("There is no text: the picture is that of the text before. Type a few words above.")
+        st.info(NO_TEXT)
     headline(checkpoint, wanted)
     return Subject(st.session_state.model, checkpoint, shown, min(limit, checkpoint.model.config.context), said)
 
@@ -258,6 +259,10 @@ def chosen_picture(said: Callable[[str], Any] = field_value) -> torch.Tensor | A
     if file:
         return open_picture(file)
     return pictures()[0][said("picture") % len(pictures()[0])]
+
+
+def keep_read() -> None:
+    st.session_state[READ] = {field: field_value(field) for field in ("model", *EVERY_FIELD)}
 
 
 def read_before(name: str) -> dict[str, Any]:
