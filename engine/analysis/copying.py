@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor
-from torch.nn.functional import layer_norm, rms_norm
+from torch.nn.functional import batch_norm, layer_norm, rms_norm
 
 from engine.analysis.token_circuits import W_U, embed_alone, lacks, norm_before, onward, stack_of
 from engine.analysis.weights.circuit import attention_of, rows
-from engine.model.layers.norm import LayerNorm, RMSNorm
+from engine.model.layers.norm import BatchNorm, LayerNorm, RMSNorm
 from engine.model.transformer import Transformer
 
 SLICE = 4096  # tokens of the vocabulary at a time
@@ -32,7 +32,7 @@ def copying_scores(model: Transformer, side: str = "", crosses: bool = False) ->
         W_O = onward(model, layer, side, crosses, rows(attention.out.weight.mT.float(), attention))
         W_V = rows(attention.v.weight.float(), attention)
         norm = norm_before(model, layer, side, crosses, query=False)
-        if isinstance(norm, LayerNorm | RMSNorm):
+        if isinstance(norm, LayerNorm | RMSNorm | BatchNorm):
             W_V = W_V * norm.weight
         for head in range(shape[1]):
             inner = W_O[head] @ gram @ W_V[head * attention.kv_heads // attention.heads].mT
@@ -51,6 +51,8 @@ def read_and_write(model: Transformer, side: str, crosses: bool) -> Tensor:
             read = layer_norm(read, read.shape[-1:], eps=norm.eps)
         elif isinstance(norm, RMSNorm):
             read = rms_norm(read, read.shape[-1:], eps=norm.eps)
+        elif isinstance(norm, BatchNorm):
+            read = batch_norm(read, norm.mean.float(), norm.variance.float(), eps=norm.eps)
         product = W_U(model)[ids].float().mT @ read
         total = product if total is None else total + product
     assert total is not None

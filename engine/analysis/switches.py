@@ -183,7 +183,7 @@ SWITCHES: tuple[Switch, ...] = (
     Switch(
         "norm",
         "norm",
-        "LayerNorm, RMSNorm or none.",
+        "LayerNorm, RMSNorm, BatchNorm or none.",
         lambda config: config.norm.kind,
         setting.set_norm,
         lambda config: get_args(NormKind),

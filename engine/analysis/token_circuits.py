@@ -13,7 +13,7 @@ from torch.nn.functional import linear
 
 from engine.analysis.weights.circuit import Which
 from engine.model.layers.head import LanguageHead
-from engine.model.layers.norm import LayerNorm, RMSNorm
+from engine.model.layers.norm import BatchNorm, LayerNorm, RMSNorm
 from engine.model.stack import Stack
 from engine.model.transformer import Transformer
 
@@ -92,7 +92,9 @@ def last_norm(block: nn.Module) -> nn.Module:
 
 
 def linear_part(norm: nn.Module, x: Tensor) -> Tensor:
-    """A norm without its division and bias."""
+    """A norm without its bias and the division that depends on the text."""
+    if isinstance(norm, BatchNorm):
+        return x * norm.weight.float() / (norm.variance.float() + norm.eps).sqrt()
     if isinstance(norm, LayerNorm):
         x = x - x.mean(-1, keepdim=True)
     return x * norm.weight.float() if isinstance(norm, LayerNorm | RMSNorm) else x

@@ -12,7 +12,7 @@ from engine.model.config_check import check_config
 from engine.model.from_dict import build
 
 PositionKind = Literal["learned", "sinusoidal", "rotary", "alibi", "relative", "none"]
-NormKind = Literal["layer", "rms", "none"]
+NormKind = Literal["layer", "rms", "batch", "none"]
 NormPlace = Literal["before", "after", "around"]
 MaskKind = Literal["causal", "full", "prefix"]
 Activation = Literal["relu", "gelu", "gelu_tanh", "quick_gelu", "silu", "tanh"]
@@ -77,7 +77,8 @@ class Positions:
 
 @dataclass(frozen=True)
 class Norm:
-    """`layer` (Ba et al. 2016) or `rms` (Zhang & Sennrich 2019), `before` or `after` each sublayer, or both (`around`).
+    """`layer` (Ba et al. 2016), `rms` (Zhang & Sennrich 2019) or `batch` (Ioffe & Szegedy 2015), `before` or `after`
+    each sublayer, or both (`around`).
 
     `final` puts one more behind the last block; None does where norms stand before.
     """

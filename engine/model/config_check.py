@@ -70,6 +70,10 @@ def check_attention(config: ModelConfig, attention: Attention, name: str) -> Non
         value = getattr(attention, key)
         if value is not None and not value > 0:
             raise ValueError(f"{name}.{key} must be above 0, got {value}.")
+    if attention.qk_norm and config.norm.kind == "batch":
+        raise ValueError(
+            f'{name}.qk_norm normalises each query and key by itself, and norm.kind "batch" does not; leave out one.'
+        )
     if attention.block is not None and config.embedding.patches is None:
         raise ValueError(f"{name}.block cuts a picture into squares, and this model reads no picture; use window.")
 

@@ -27,13 +27,17 @@ def config(positions: str = "learned", attention: dict[str, Any] | None = None, 
 
 
 def model(config: ModelConfig = CONFIG, seed: int = 0) -> Transformer:
-    """Every parameter random, biases and norms too, so that none of them can be forgotten unnoticed."""
+    """Every parameter and average random, biases and norms too, so that none of them can be forgotten unnoticed."""
     made = initialise(Transformer(config), seed)
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
         for name, parameter in made.named_parameters():
             drawn = torch.empty_like(parameter).normal_(0.0, 0.4, generator=generator)
             parameter.copy_(1 + drawn if "norm" in name and name.endswith("weight") else drawn)
+        for name, buffer in made.named_buffers():
+            if "norm" in name:  # the averages of a batch norm
+                drawn = torch.empty_like(buffer).normal_(0.0, 0.4, generator=generator)
+                buffer.copy_(drawn.exp() if name.endswith("variance") else drawn)
     return made.requires_grad_(False).eval()
 
 

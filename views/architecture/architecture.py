@@ -34,7 +34,7 @@ SHOWN_BY = {
     "tied": ("head",),
 }
 POSITIONS = {"rotary": "rotary positions", "alibi": "ALiBi", "relative": "relative positions"}
-NORMS = {"layer": "norm", "rms": "RMS norm", "none": ""}
+NORMS = {"layer": "norm", "rms": "RMS norm", "batch": "batch norm", "none": ""}
 ROLES = dict.fromkeys(("tokens", "patches", "positions", "relative", "segments"), "residual")
 ROLES |= {"attn": "attention", "cross_attn": "attention", "mlp": "mlp", "pooler": "probability"}
 ROLES |= {"head": "probability", "next_sentence": "probability"}  # the rest are norms

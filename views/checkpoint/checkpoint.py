@@ -22,7 +22,7 @@ from views.core.payload import pack
 
 LANGUAGES = {"bpe": "BPE", "wordpiece": "WordPiece", "unigram": "Unigram", "byte": "bytes", "char": "characters"}
 LANGUAGES |= {"word": "words"}
-NORMS = {"layer": "LayerNorm", "rms": "RMSNorm", "none": "none"}
+NORMS = {"layer": "LayerNorm", "rms": "RMSNorm", "batch": "BatchNorm", "none": "none"}
 PLACES = {"before": "before each sublayer", "after": "after each sublayer", "around": "before and after each sublayer"}
 REMARKABLE = ("missing", "unexpected", "dropped", "tied", "loaded")  # the order of the table
 

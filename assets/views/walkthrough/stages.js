@@ -245,7 +245,7 @@ function leaving(trace) {
 }
 
 function normFormula(model) {
-  return model.norm === "rms" ? "RMS(x)" : "LN(x)";
+  return { rms: "RMS(x)", batch: "BN(x)" }[model.norm] ?? "LN(x)";
 }
 
 /** The keys and values that cross-attention makes of the source: rows are the source's, so they stand beside its tokens. */
@@ -290,7 +290,10 @@ const added = (model, from) =>
     : `This model has no residual connections: what ${from} gives takes the place of the stream. What stood there is lost to later blocks.`;
 const normed = (model, use) => ({
   formula: model.norm === "rms" ? "x / √(mean(x²) + ε) · γ" : "(x − mean) / √(variance + ε) · γ + β",
-  text: `Every token’s vector is brought to one scale over its own features, never across tokens; learned weights γ then stretch each feature. ${use}`,
+  text:
+    model.norm === "batch"
+      ? `Each feature is brought to one scale by its mean and variance over all tokens of all texts: training keeps running averages of both, and here those are used; learned weights γ then stretch each feature. ${use}`
+      : `Every token’s vector is brought to one scale over its own features, never across tokens; learned weights γ then stretch each feature. ${use}`,
 });
 const scaled = (model) =>
   model.scale === null

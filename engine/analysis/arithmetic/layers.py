@@ -39,7 +39,7 @@ from engine.model.layers.block import Block
 from engine.model.layers.embed import Embed, PatchEmbed
 from engine.model.layers.head import AveragedHead, BareHead, ClassHead, LanguageHead, Pooler
 from engine.model.layers.mlp import ACTIVATIONS, MLP
-from engine.model.layers.norm import LayerNorm, RMSNorm
+from engine.model.layers.norm import BatchNorm, LayerNorm, RMSNorm
 from engine.model.stack import Stack
 from engine.model.transformer import Transformer
 from engine.runtime.trace import Trace
@@ -106,6 +106,8 @@ def steps_of(source: Source, pos: int, unit: int, head: int | None, column: str)
     match owner:
         case LayerNorm() | RMSNorm():
             return norm(source, owner, name, pos, unit, head)
+        case BatchNorm():
+            return batch_norm(source, owner, name, pos, unit, head)
         case Attention():
             return attention(source, owner, name, pos, unit, head or 0)
         case MLP():
@@ -325,6 +327,36 @@ def norm(source: Source, module: LayerNorm | RMSNorm, name: str, pos: int, unit:
         for label, tensor, part in parameters
     )
     return Steps("norm", value, tuple(lines), (strip, *operands))
+
+
+def batch_norm(source: Source, module: BatchNorm, name: str, pos: int, unit: int, head: int | None) -> Steps:
+    """One feature alone, by the averages that training has left."""
+    if name == "strength":
+        return Steps("scale of a norm", 1.0, (("how much of the norm is used: ", result(1.0)),))
+    hook = source.norm_input()
+    row = source.origin(hook, pos)
+    inner = head if "head" in source.axes(source.hook) else None
+    x = source.row(hook, row, inner)
+    mean, variance, weight, bias = (
+        float(one[unit]) for one in (module.mean, module.variance, module.weight, module.bias)
+    )
+    scale = math.sqrt(variance + module.eps)
+    value = (float(x[unit]) - mean) / scale * weight + bias
+    centred: Line = ("(", number(float(x[unit])), " − ", operand(mean), ")")
+    lines: tuple[Line, ...] = (
+        ("averages of training: mean μ = ", number(mean), ", variance σ² = ", number(variance)),
+        ("scale = √(σ² + ε) = √(", number(variance), f" + {module.eps}) = ", number(scale)),
+        ("weight γ = ", number(weight), ", bias β = ", number(bias)),
+        ("(x − μ) / scale × γ + β = ",),
+        (*centred, " / ", number(scale), " × ", operand(weight), " + ", operand(bias), " = ", result(value)),
+    )
+    index = () if hook.endswith(SUM) else source.index(hook, row, inner)
+    path = source.hook.rpartition(".")[0]
+    operands = tuple(
+        Operand(label, tensor[unit : unit + 1].detach().double(), f"{path}.{part}", (unit,), drawn=False)
+        for label, tensor, part in (("γ", module.weight, "weight"), ("β", module.bias, "bias"))
+    )
+    return Steps("norm", value, lines, (Operand("x", x, hook, index, "", "residual", unit), *operands))
 
 
 # --- embeddings ------------------------------------------------------------------------------------------------------

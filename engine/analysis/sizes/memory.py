@@ -96,7 +96,7 @@ class Tally:
         self.config, self.B, self.b = config, B, b
         self.kept: list[Memory] = []
         self.d = Symbol("d", config.d_model)
-        self.normed = {"layer": 1, "rms": 2, "none": 0}[config.norm.kind]  # RMS keeps x / scale too
+        self.normed = {"layer": 1, "rms": 2, "batch": 1, "none": 0}[config.norm.kind]  # RMS keeps x / scale too
 
     def keep(self, name: str, numbers: Formula, each: Formula | None = None, quadratic: bool = False) -> None:
         if numbers.value:
@@ -140,7 +140,12 @@ class Tally:
             return
         kept = inputs + (norms if self.normed == 2 else 0)
         self.keep(f"{name}: inputs", rows * layers * (kept * (width or self.d)))
-        self.statistics(f"{name}: scales", (3 - self.normed) * norms * rows * layers)  # a mean too, of layer norm
+        self.scales(name, norms * layers, rows, width or self.d)
+
+    def scales(self, name: str, norms: Formula, rows: Formula, width: Formula) -> None:
+        """What each norm divides by, with the mean too where it subtracts that: of every row, or of every feature."""
+        each = 2 * width if self.config.norm.kind == "batch" else (3 - self.normed) * rows
+        self.statistics(f"{name}: scales", norms * each)
 
     def attention(
         self, stack: Stack, attention: Attention, tokens: Symbol, read: Symbol, name: str, across: bool = False
@@ -221,7 +226,7 @@ class Tally:
             self.keep("head: dense", rows * total([d, KEPT_OF_ACTIVATION[head.activation] * read]))
             extra = norm_width(config) and 1
             self.keep("head: norm", rows * ((self.normed - 1) * extra * formula(read)))
-            self.statistics("head: scales", (3 - self.normed) * extra * rows)
+            self.scales("head", Whole(extra), rows, formula(read))
         if head.kind == "token" and head.dense:
             self.keep("head: dense", KEPT_OF_ACTIVATION[head.activation] * rows * read)
         if not pooled or config.narrows:

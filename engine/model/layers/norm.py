@@ -1,14 +1,17 @@
-"""Normalisation: LayerNorm, RMSNorm, or none.
+"""Normalisation: LayerNorm, RMSNorm, BatchNorm, or none.
 
 Each goes from x to its result by a `strength` that is 1 until an edit changes it: at 0 the norm is taken out.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor, nn
 
 from engine.model.config import Norm as NormConfig
+from engine.model.config import NormKind
 from engine.model.hooks import HookPoint
 from engine.model.layers.module import Module
 
@@ -59,6 +62,37 @@ class RMSNorm(Module):
         return self.hook_out(interpolate_norm(x, out, self.hook_strength) if self.hook_strength.is_active else out)
 
 
+class BatchNorm(Module):
+    """(x - mean) / sqrt(variance + eps) * weight + bias, mean and variance of each feature over all positions of all
+    texts, padding too (Ioffe & Szegedy 2015).
+
+    While it learns they are those of the batch, so that a position sees those after it and other texts; `mean` and
+    `variance`, the running averages of them, take their place in evaluation, and where its weights are frozen.
+    """
+
+    mean: Tensor
+    variance: Tensor
+
+    def __init__(self, width: int, eps: float, axes: str) -> None:
+        super().__init__()
+        self.eps = eps
+        self.weight = nn.Parameter(torch.ones(width))
+        self.bias = nn.Parameter(torch.zeros(width))
+        self.register_buffer("mean", torch.zeros(width))
+        self.register_buffer("variance", torch.ones(width))
+        self.hook_strength = HookPoint("strength", axes.rpartition(" ")[0], on_request=True)
+        self.hook_out = HookPoint("out", axes)
+
+    def forward(self, x: Tensor) -> Tensor:
+        learns = self.training and self.weight.requires_grad
+        rows = x.flatten(0, -2)
+        normal = nn.functional.batch_norm(
+            rows, self.mean, self.variance, self.weight, self.bias, training=learns, eps=self.eps
+        )
+        out = normal.view_as(x)
+        return self.hook_out(interpolate_norm(x, out, self.hook_strength) if self.hook_strength.is_active else out)
+
+
 class NoNorm(Module):
     def forward(self, x: Tensor) -> Tensor:
         return x
@@ -73,6 +107,7 @@ def interpolate_norm(x: Tensor, out: Tensor, hook: HookPoint) -> Tensor:
 
 def make_norm(config: NormConfig, width: int, axes: str = "batch pos d_model") -> nn.Module:
     """Over the last of `axes`, which has `width` elements."""
-    if config.kind == "layer":
-        return LayerNorm(width, config.eps, axes)
-    return RMSNorm(width, config.eps, axes) if config.kind == "rms" else NoNorm()
+    kinds: dict[NormKind, Callable[[int, float, str], nn.Module]] = {
+        "layer": LayerNorm, "rms": RMSNorm, "batch": BatchNorm,
+    }  # fmt: skip
+    return kinds[config.kind](width, config.eps, axes) if config.kind in kinds else NoNorm()

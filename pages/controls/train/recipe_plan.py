@@ -198,6 +198,7 @@ def ten_times(recipe: Recipe) -> Recipe:
 CHANGES: dict[str, Callable[[Recipe], Recipe]] = {
     "without residual connections": of_model(lambda model: replace(model, residual=False)),
     "without normalisation": of_model(lambda model: replace(model, norm=replace(model.norm, kind="none"))),
+    "batch normalisation": of_model(lambda model: replace(model, norm=replace(model.norm, kind="batch"))),
     "normalisation after each sublayer": of_model(norms_after),
     "scores not divided by sqrt d_head": of_model(without_scale),
     "without positions": with_positions("none"),

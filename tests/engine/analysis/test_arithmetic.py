@@ -73,6 +73,7 @@ VARIANTS = {
     "nearest keys": {"attention": {"nearest": 2}},
     "a window in some layers": {"attention": {"window": 3, "windowed": (1,)}},
     "no norm": {"norm": Norm("none")},
+    "batch norm": {"norm": Norm("batch")},
     "norms around": {"norm": Norm("rms", place="around")},
     "norms around, parallel": {"norm": Norm("rms", place="around"), "sublayers": "parallel"},
     "no MLP": {"mlp": None},

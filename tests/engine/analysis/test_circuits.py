@@ -12,6 +12,7 @@ from engine.analysis import circuits
 from engine.analysis.circuits import ov, qk, top_keys, top_outputs
 from engine.analysis.copying import copying_scores
 from engine.model.config import MLP, Attention, Embedding, Encoder, ModelConfig, Norm, OutputHead, Patches
+from engine.model.layers.norm import BatchNorm
 from engine.model.transformer import Transformer
 from engine.runtime.run import run
 from tests.engine import tiny
@@ -30,6 +31,7 @@ ONE_STACK = {
     "narrow tokens": tiny.config("none", embedding=Embedding(width=6, mapped="tokens"), head=OutputHead(scale=0.5)),
     "narrow after a norm": tiny.config("none", embedding=Embedding(width=6, norm=True)),
     "fewer outputs": tiny.config("none", tied=False, head=OutputHead(outputs=10, bias=True)),
+    "batch norm": tiny.config("none", norm=Norm("batch")),
     "no norm": tiny.config("none", norm=Norm("none", final=False)),
 }
 PAIRS = {
@@ -50,7 +52,9 @@ def quiet(model: Transformer, layer: int) -> Transformer:
 
 
 def without_scale(norm: Any, x: Tensor) -> Tensor:
-    """What a norm does, its division and bias left out."""
+    """What a norm does, its bias and the division by what the text decides left out."""
+    if isinstance(norm, BatchNorm):
+        return norm(x) - norm(torch.zeros_like(x))
     if type(norm).__name__ == "LayerNorm":
         x = x - x.mean(-1, keepdim=True)
     return x * norm.weight if hasattr(norm, "weight") else x

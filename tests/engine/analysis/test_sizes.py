@@ -50,6 +50,7 @@ KINDS: dict[str, ModelConfig] = {
         SMALL, attention=replace(HEADS, kv_heads=2, qk_norm="head", window=5), mlp=GATED, positions=ROTARY,
         norm=Norm("rms"),
     ),
+    "batch-norm": replace(SMALL, norm=Norm("batch", "around")),
     "olmo": replace(SMALL, attention=replace(HEADS, qk_norm="all"), positions=ROTARY),
     "t5": replace(
         SMALL, attention=PLAIN, mlp=MLP(128, "relu", bias=False), positions=Positions("relative"), norm=Norm("rms"),

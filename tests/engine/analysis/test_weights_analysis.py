@@ -22,6 +22,7 @@ MODELS = {
         mlp=MLP(20, "silu", gated=True, bias=False),
         norm=Norm("rms"),
     ),
+    "batch norm": tiny.config(norm=Norm("batch")),
     "norms around": tiny.config(norm=Norm("rms", "around")),
     "parallel": tiny.config("alibi", sublayers="parallel"),
     "bert": tiny.config(

@@ -27,7 +27,7 @@ configs = st.builds(
     ),
     mlp=st.none() | st.builds(MLP, size, st.sampled_from(["relu", "silu"]), st.booleans(), st.booleans()),
     positions=st.builds(Positions, st.sampled_from(tiny.POSITIONS), st.floats(1, 1e6)),
-    norm=st.builds(Norm, st.sampled_from(["layer", "rms", "none"]), st.sampled_from(["before", "after"])),
+    norm=st.builds(Norm, st.sampled_from(["layer", "rms", "batch", "none"]), st.sampled_from(["before", "after"])),
     tied=st.booleans(),
     dropout=st.floats(0, 0.9),
     residual=st.booleans(),

@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 import torch
 
+from engine.checkpoints import load
 from engine.data.seeds import seed_for
-from engine.model.config import Attention, Embedding, OutputHead
-from engine.training import Recipe, RunFolder
+from engine.model.config import Attention, Embedding, Norm, OutputHead
+from engine.training import Recipe, RunFolder, train
 from engine.training.data_recipe import Data, SentencePairs, TokenizerRecipe
 from engine.training.machine import Plan
 from engine.training.parallel import Peers
@@ -62,6 +63,22 @@ def test_a_clip_of_0_leaves_the_gradient_as_it_is(recipe: Recipe, tmp_path: Path
 
     before_steps(learner, look)
     assert [float(learner.advance().grad_norm)] == seen and seen[0] > 1
+
+
+def test_a_batch_norm_learns_its_averages_which_the_finished_model_and_a_resumed_run_have(
+    recipe: Recipe, tmp_path: Path
+) -> None:
+    normed = replace(recipe, model=replace(recipe.model, norm=Norm("batch")))
+    steps = list(train(normed, tmp_path))
+    made, snapshot = load(tmp_path / "checkpoint"), load(RunFolder(tmp_path).snapshot(steps[-1].step))
+    state = made.model.state_dict()
+    assert not torch.equal(state["final_norm.mean"], torch.zeros(recipe.model.d_model)) and made.report.ok
+    assert all(torch.equal(tensor, snapshot.model.state_dict()[name]) for name, tensor in state.items())
+    assert made.card["loss"]["held_out"] == pytest.approx(steps[-1].held_out_loss)
+    again = trainer(normed, tmp_path)  # as it was saved
+    assert all(torch.equal(tensor, again.model.state_dict()[name]) for name, tensor in state.items())
+    again.measure()
+    assert torch.equal(again.model.state_dict()["final_norm.mean"], state["final_norm.mean"])
 
 
 def test_norms_are_those_of_the_parts_of_a_model() -> None:

@@ -1,8 +1,9 @@
 import pytest
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from engine.edits import Replace
+from engine.model.layers.norm import make_norm
 from engine.runtime.run import run
 from tests.engine import tiny
 
@@ -54,3 +55,27 @@ def test_without_a_norm_the_sublayer_reads_the_stream_itself() -> None:
     block = model.blocks[0]
     torch.testing.assert_close(trace["blocks.0.mlp.pre"], block.mlp.pre(trace["blocks.0.resid_mid"]), atol=1e-5, rtol=0)
     assert not [name for name in trace if "norm" in name]
+
+
+def test_batch_norm_is_torchs_in_training_and_by_its_averages_afterwards() -> None:
+    ours, theirs = make_norm(tiny.Norm("batch"), 6), nn.BatchNorm1d(6)
+    for step in range(3):
+        x = (2 * tiny.normal(4, 5, 6, seed=step) + 1).requires_grad_()
+        out, expected = ours(x), theirs(x.flatten(0, 1)).view_as(x)
+        torch.testing.assert_close(out, expected)
+        grads = [
+            torch.autograd.grad(y.square().sum(), [x, norm.weight]) for y, norm in ((out, ours), (expected, theirs))
+        ]
+        torch.testing.assert_close(*grads)
+    ours.eval(), theirs.eval()
+    assert not torch.equal(ours.mean, torch.zeros(6))
+    torch.testing.assert_close(ours.mean, theirs.running_mean)
+    torch.testing.assert_close(ours(x[:1, :1]), theirs(x[0, :1])[None])  # a batch of one token
+
+
+def test_batch_norm_leaves_its_averages_when_it_is_looked_at_or_frozen() -> None:
+    model = tiny.model(tiny.config(norm=tiny.Norm("batch")))
+    before = {name: buffer.clone() for name, buffer in model.named_buffers()}
+    run(model, tiny.IDS)
+    model.train()(torch.tensor([tiny.IDS]))  # of which no weight learns
+    assert all(torch.equal(buffer, before[name]) for name, buffer in model.named_buffers())
