@@ -1,5 +1,6 @@
 """Architectures: a model as its blocks, the switches that tell it from its relatives, and what it costs."""
 
+from collections.abc import Callable
 from functools import partial
 
 import streamlit as st
@@ -112,8 +113,9 @@ def as_published() -> None:
         st.session_state.length = min(config.context, LENGTH)
 
 
-def throw_switches(config: ModelConfig, other: ModelConfig | None) -> dict[str, str]:
-    """A control for each switch; where the other model stands differently, its label says how."""
+def throw_switches(config: ModelConfig, other: ModelConfig | None, below: Callable[[str], None]) -> dict[str, str]:
+    """A control for each switch; where the other model stands differently, its label says how. `below` is called with
+    the name of each that is drawn."""
     chosen = {}
     for switch in SWITCHES:
         own, options = switch.get(config), list(switch.options(config))
@@ -124,16 +126,18 @@ def throw_switches(config: ModelConfig, other: ModelConfig | None) -> dict[str, 
             options, options.index(own), option_label, key=switch.name, bind="query-params", width=WIDE,
             help=switch.help if alike or other is None else None,
         )  # fmt: skip
+        below(switch.name)
     return chosen
 
 
-def choose_sizes(config: ModelConfig) -> dict[str, int]:
+def choose_sizes(config: ModelConfig, below: Callable[[str], None]) -> dict[str, int]:
     chosen = {}
     for size, present in sizes(config).items():
         least, key = 0 if size in MAY_BE_NONE else 1, KEYS[size]
         chosen[size] = int(
             st.number_input(SIZES[size], least, 2**20, present, key=key, bind="query-params", width=WIDE)
         )
+        below(size)
     return chosen
 
 
@@ -151,6 +155,13 @@ def last_possible(name: str, config: ModelConfig) -> tuple[dict[str, str], dict[
     if kept_for == name:
         return switches, numbers
     return {switch.name: switch.get(config) for switch in SWITCHES}, sizes(config)
+
+
+def changed_now(name: str, config: ModelConfig) -> str | None:
+    """The switch or size that stands otherwise than when the model was drawn last."""
+    switches, numbers = last_possible(name, config)
+    before, state = {**switches, **numbers}, st.session_state
+    return next((one for one, was in before.items() if state.get(KEYS.get(one, one), was) != was), None)
 
 
 def offer_changes(
@@ -201,14 +212,22 @@ except (ValueError, OSError) as error:
     st.stop()
 
 left, right = st.columns([3.1, 1], gap="medium")
-said = right.container(key="misfit")
+changed, places = changed_now(name, own), [right]
+
+
+def room_below(control: str) -> None:
+    """Below what was changed is room for a sentence about it."""
+    if control == changed:
+        places.append(st.container(key="misfit"))
+
+
 with right, st.container(horizontal=True, gap="small", key="switches"):
-    chosen = throw_switches(own, other)
-    numbers = choose_sizes(own)
+    chosen = throw_switches(own, other, room_below)
+    numbers = choose_sizes(own, room_below)
 try:
     config = with_sizes(thrown(own, chosen), **numbers)
 except ValueError as error:
-    with said:
+    with places[-1]:
         offer_changes(name, own, chosen, numbers, error)
     chosen, numbers = last_possible(name, own)
     config = with_sizes(thrown(own, chosen), **numbers)

@@ -55,7 +55,7 @@ function rowPart(page) {
     const focused = list.getRootNode().activeElement?.dataset?.key;
     const lines = Array.from(key, (i, n) => [i, weight[n]]).filter(([, share]) => share > 0);
     list.replaceChildren(...lines.map(([i, share]) => weightLine(page, { query, key: i }, "key", share, most, exact)));
-    if (found.others > 0) list.append(restLine(found));
+    if (found.others > 0) list.append(restLine(found.others, written(found.rest, exact)));
     if (focused) list.querySelector(`[data-key="${CSS.escape(focused)}"]`)?.focus({ preventScroll: true });
     note.hidden = lines.length > 0;
     note.textContent = note.hidden
@@ -111,14 +111,10 @@ function weightLine(page, { query, key }, as, weight, most, exact) {
   return button;
 }
 
-/** The sum of all others, without a bar: those above are drawn to the scale of single weights. */
-function restLine({ others, rest, exact }) {
+/** How many others there are, and of a row their sum, without a bar: those above are drawn to the scale of single weights. */
+function restLine(others, sum = "") {
   const line = make("div", "weight rest");
-  line.append(
-    make("span", "", `${others.toLocaleString("en")} more`),
-    make("span"),
-    make("span", "share", written(rest, exact)),
-  );
+  line.append(make("span", "", `${others.toLocaleString("en")} more`), make("span"), make("span", "share", sum));
   return line;
 }
 
@@ -186,6 +182,7 @@ function columnPart(page) {
     list.replaceChildren(
       ...found.best.map((row) => weightLine(page, { query: row, key }, "query", found.weights[row], most, found.exact)),
     );
+    if (found.count > found.best.length) list.append(restLine(found.count - found.best.length));
     button.textContent = source.tiled ? "say how much, and why" : "say more, for this head";
     if (next.run === shown.run && next.name === shown.name) return;
     const waits = source.tiled || (next.run === shown.run && next.where !== shown.where); // for the button

@@ -66,9 +66,10 @@ class HeadMap {
     this.notes(found);
     this.picture.update();
     this.mark();
-    const where = [page.edition, state.query, state.key].join();
-    if (this.size && where !== this.revealed) this.axes.reveal(state.query, state.key, this.size);
-    this.revealed = where;
+    const [opens, where] = [page.edition !== this.edition, [state.query, state.key].join()];
+    if (this.size && (opens ? state.pinned : where !== this.revealed))
+      this.axes.reveal(state.query, state.key, this.size); // a text opens at its start, unless a cell was picked
+    [this.edition, this.revealed] = [page.edition, where];
   }
 
   /** {block, max, exact} of what is shown, or null while it is on its way. */

@@ -2,6 +2,7 @@
 // tokens arrive while they are read, and hover, click and arrow keys go along them without a message.
 import { make } from "../core/dom.js";
 import { percent } from "../core/format.js";
+import { joinBytes } from "../core/token_kinds.js";
 
 const DEEPEST = 54; // percent of the hue, at a probability of 1
 
@@ -56,6 +57,7 @@ export class Text {
     for (const { span, lead } of this.spans.splice(alike)) for (const part of [lead, span]) part.remove();
     path.slice(alike).forEach((node, i) => this.put(node, alike + i));
     drawn.keys = keys;
+    joinBytes(path.map(({ piece }) => piece)).forEach((shown, i) => write(this.spans[i].span, shown));
     this.mark(path);
   }
 
@@ -89,7 +91,8 @@ export class Text {
     const part = make("div", "part");
     if (title) part.append(make("h3", "", title));
     const flow = make("div", "flow-of");
-    flow.append(...text.pieces.flatMap((piece, i) => given(piece, text.special[i], this.page.data.spaced)), ...more);
+    const pieces = joinBytes(text.pieces);
+    flow.append(...pieces.flatMap((piece, i) => given(piece, text.special[i], this.page.data.spaced)), ...more);
     part.append(flow);
     return part;
   }
@@ -98,10 +101,10 @@ export class Text {
   gapped() {
     const { prompt, gap, spaced } = this.page.data;
     const flow = make("div", "flow-of");
-    const from = prompt.ids.indexOf(gap.start);
+    const [from, pieces] = [prompt.ids.indexOf(gap.start), joinBytes(prompt.pieces)];
     const begun = prompt.ids.slice(from);
     prompt.ids.slice(0, from).forEach((id, i) => {
-      if (id !== gap.mask) return flow.append(...given(prompt.pieces[i], prompt.special[i], spaced));
+      if (id !== gap.mask) return flow.append(...given(pieces[i], prompt.special[i], spaced));
       const hole = make("span", "gap-of");
       this.gaps.push(hole);
       flow.append(hole);
@@ -110,7 +113,7 @@ export class Text {
     let filled = -1;
     begun.forEach((id, i) => {
       if (id === gap.start) filled++;
-      else this.hole(filled).append(...given(prompt.pieces[from + i], prompt.special[from + i], spaced));
+      else this.hole(filled).append(...given(pieces[from + i], prompt.special[from + i], spaced));
     });
     this.filled = filled;
     this.hole(filled).append(this.end);
@@ -189,10 +192,17 @@ export function token(piece, spaced) {
   const span = make("bdi", "tok");
   const lead =
     spaced && !piece.startsWith("##") ? document.createTextNode(" ") : make(piece.startsWith("·") ? "wbr" : "span");
-  if (piece.startsWith("·") && piece.length > 1) span.append(make("i", "", "·"), piece.slice(1));
+  write(span, piece);
+  return [lead, span];
+}
+
+/** What a token shows, where that is another text than it has. */
+function write(span, piece) {
+  if (span.dataset.shown === piece) return;
+  span.dataset.shown = piece;
+  if (piece.startsWith("·") && piece.length > 1) span.replaceChildren(make("i", "", "·"), piece.slice(1));
   else span.textContent = piece;
   if (piece.endsWith("\\n")) span.append(make("br")); // the sign of a line break, and one
-  return [lead, span];
 }
 
 const LARGEST = 340; // CSS pixels a side
