@@ -1,8 +1,9 @@
 """Long stories, in which names and what belongs to them come again hundreds of tokens later.
 
 Friends of one street are introduced, each with a house, a pet and a dish, which are drawn anew for every text. They
-tell each other stories (`engine.data.stories`, about others), and between two and at the end what was said of them
-comes again: who has not read the beginning cannot know it. Text `index` of `seed` is always the same.
+talk and tell each other stories (`engine.data.stories`, about others). In each talk, and at the end behind the last
+story, what was said of them comes again: who has not read what stands before the story cannot know it. Text `index` of
+`seed` is always the same.
 """
 
 from __future__ import annotations
@@ -13,12 +14,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from engine.data.corpora import read_corpus
-from engine.data.stories import Story, tell, typeset, words
+from engine.data.stories import Story, tell, typeset
 
-NTH = ("first", "second", "third", "fourth")
-FEWEST, MOST = 3, 4  # friends
-STORIES = 3  # told in one evening
-LONGEST = 620  # characters of a story that is told
+NTH = ("first", "second")
+FEWEST, MOST = 3, 5  # friends
+STORIES = 2  # told in one evening
+TALK = 11  # sentences before each story
+PARTS = ("beginnings", "ends")  # of a name
+LONGEST = 640  # characters of a story that is told
 
 
 @dataclass(frozen=True)
@@ -75,10 +78,9 @@ def tell_evening(seed: int, index: int) -> LongStory:
     parts = [[*said, draw.pick(corpus["evenings"])]]
     told = told_by_others(seed, index, names)
     for nth, teller in zip(NTH, draw.sample(friends, STORIES), strict=False):
+        parts.append([draw.pick(corpus["talk"]).format(**draw.pick(friends).fields) for _ in range(TALK)])
         parts.append([draw.pick(corpus["turns"]).format(name=teller.name, nth=nth)])
         parts.append([next(told).text])
-        others = draw.sample(friends, 2)
-        parts.append([draw.pick(corpus["between"]).format(**friend.fields) for friend in others])
     home = [draw.pick(corpus["homes"]).format(**friend.fields) for friend in draw.sample(friends, len(friends))]
     parts.append([draw.pick(corpus["endings"]), *home])
     return LongStory("\n".join(typeset(" ".join(part)) for part in parts), tuple(friends))
@@ -86,10 +88,14 @@ def tell_evening(seed: int, index: int) -> LongStory:
 
 def meet(draw: Draw, count: int) -> list[Friend]:
     """Friends of whom no two share anything."""
-    corpus, table = read_corpus("stories/evenings"), words()
-    people = [(name, "she") for name in table["girls"]] + [(name, "he") for name in table["boys"]]
-    drawn = (draw.sample(corpus[name], count) for name in ("houses", "pets", "called", "foods"))
-    return [Friend(*person, *own) for person, *own in zip(draw.sample(people, count), *drawn, strict=True)]
+    corpus = read_corpus("stories/evenings")
+    names, called = (
+        [first + last for first, last in zip(*(draw.sample(corpus[f"{what}_{part}"], count) for part in PARTS), strict=True)]
+        for what in ("name", "called")
+    )
+    houses, pets, foods = (draw.sample(corpus[name], count) for name in ("houses", "pets", "foods"))
+    rows = zip(names, houses, pets, called, foods, strict=True)
+    return [Friend(name, draw.pick(("she", "he")), *own) for name, *own in rows]
 
 
 def told_by_others(seed: int, index: int, names: Sequence[str]) -> Iterator[Story]:

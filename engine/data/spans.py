@@ -23,8 +23,9 @@ SENTINEL = "<extra_id_{}>"  # as T5's vocabulary calls them
 
 @dataclass(frozen=True)
 class Spans(PairTask):
-    """Some sentences of `TextToText`, `most` at most, all English or all French: none translates another. The share
-    `dropped` of their words and marks is dropped, in stretches of `mean` of them on average.
+    """Some sentences of `TextToText`, `most` at most, all English or all French: none translates another. Of the share
+    `again` of the texts the first sentence is also the last, so that what is dropped of one may stand in the other. The
+    share `dropped` of their words and marks is dropped, in stretches of `mean` of them on average.
 
     No sentence that is held out in `TextToText`, by the same seed, is trained on, in either language.
     """
@@ -32,7 +33,8 @@ class Spans(PairTask):
     documents: int = 60_000
     held_out: int = 1_000
     longest: int = 12
-    most: int = 4
+    most: int = 2
+    again: float = 0.9
     dropped: float = 0.15
     mean: float = 3.0
 
@@ -44,6 +46,7 @@ class Spans(PairTask):
         at_least("data.spans.held_out", self.held_out, 1)
         at_least("data.spans.longest", self.longest, SHORTEST)
         at_least("data.spans.most", self.most, 1)
+        a_share("data.spans.again", self.again)
         a_share("data.spans.dropped", self.dropped)
         at_least("data.spans.mean", self.mean, 1)
 
@@ -68,6 +71,7 @@ def draw_spans(options: Spans, part: Part, seed: int, index: int) -> Pair:
         draw_indexed(sentence, lambda drawn: drawn.english, part, seed, index * options.most + which)
         for which in range(number(chance, 1, options.most))
     ]
+    texts += texts[:1] if chance() < options.again else []
     tokens = TOKEN.findall("".join(f" {one.french if index % 2 else one.english}" for one in texts))
     return corrupt(tokens, draw_lengths(len(tokens), options.dropped, options.mean, chance))
 

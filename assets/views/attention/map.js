@@ -59,17 +59,22 @@ class HeadMap {
 
   update() {
     const { page } = this;
-    const { state } = page;
     this.switcher.show();
     const found = this.found();
     if (found) this.draw(found);
     this.notes(found);
     this.picture.update();
     this.mark();
-    const [opens, where] = [page.edition !== this.edition, [state.query, state.key].join()];
-    if (this.size && (opens ? state.pinned : where !== this.revealed))
-      this.axes.reveal(state.query, state.key, this.size); // a text opens at its start, unless a cell was picked
-    [this.edition, this.revealed] = [page.edition, where];
+    if (this.size) this.follow(page.edition !== this.edition);
+  }
+
+  /** Brings the chosen cell into view; but a map opens at its start, unless a cell was picked. */
+  follow(opens) {
+    const { query, key, pinned } = this.page.state;
+    const where = [query, key].join();
+    if (opens ? pinned : where !== this.revealed) this.axes.reveal(query, key, this.size);
+    this.edition = this.page.edition;
+    this.revealed = where;
   }
 
   /** {block, max, exact} of what is shown, or null while it is on its way. */

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import count, takewhile
 from typing import Any
 
 import torch
@@ -11,26 +12,32 @@ from engine.model.transformer import Transformer
 from engine.training.sources.windows import Windows
 from engine.training.trainer import Trainer
 
-TEXTS = 64  # held-out texts, each read from its beginning
-BINS = 8  # stretches of a text, whose losses are told apart
+TEXTS = 64  # held-out texts, each read from its beginning to its end, or as far as the model reads
+STRETCH = 128  # tokens of which the loss is told by itself
 READ = (64, 256)  # tokens to which a shortened reading is cut, beside the whole
 
 
 def measure_distance(trainer: Trainer) -> dict[str, Any]:
-    """`loss_by_position`: of held-out texts, in nats a token, by the last position of each of BINS stretches.
-    `end_by_tokens_read`: of their last stretch, by how many tokens at most are read before each of its tokens."""
+    """`loss_by_position`: of held-out texts, in nats a token, by the last position of each stretch that most of them
+    reach. `end_by_tokens_read`: of the last stretch of each text, by how many tokens at most are read before each of
+    its tokens; "all" are those from its beginning."""
     assert isinstance(trainer.source, Windows)
-    held, length = trainer.source.corpus.held_out, trainer.source.length
-    starts = [int(one) for one in held.starts[:, 0] if int(one) + length <= len(held.ids)][:TEXTS]
-    ids = torch.stack([held.ids[start : start + length].long() for start in starts])
-    whole = losses(trainer.result, ids)
-    width = whole.shape[1] // BINS
-    bins = whole[:, : width * BINS].unflatten(1, (BINS, width)).mean((0, 2)).tolist()
-    end = {read: float(end_loss(trainer.result, ids, width, read)) for read in READ if read < whole.shape[1] - width}
+    held, model = trainer.source.corpus.held_out, trainer.result
+    texts = [held.document(index)[0][: trainer.source.length] for index in range(min(TEXTS, len(held.starts)))]
+    long = [text.long()[None] for text in texts if len(text) > STRETCH + max(READ)]
+    if not long:  # the model reads too little
+        return {}
+    whole = [losses(model, ids)[0] for ids in long]
+    stretches = ([one[end - STRETCH : end] for one in whole if len(one) >= end] for end in count(STRETCH, STRETCH))
+    common = takewhile(lambda found: 2 * len(found) > len(long), stretches)
+    ends = {str(read): torch.cat([end_losses(model, ids, STRETCH, read) for ids in long]) for read in READ}
+    ends["all"] = torch.cat([one[-STRETCH:] for one in whole])
     return {
-        "texts": len(starts),
-        "loss_by_position": {str(width * (at + 1)): loss for at, loss in enumerate(bins)},
-        "end_by_tokens_read": {**{str(read): loss for read, loss in end.items()}, str(whole.shape[1]): bins[-1]},
+        "texts": len(long),
+        "loss_by_position": {
+            str(STRETCH * (at + 1)): float(torch.cat(found).mean()) for at, found in enumerate(common)
+        },
+        "end_by_tokens_read": {read: float(found.mean()) for read, found in ends.items()},
     }
 
 
@@ -44,9 +51,9 @@ def losses(model: Transformer, ids: Tensor) -> Tensor:
     return torch.cat(found)
 
 
-def end_loss(model: Transformer, ids: Tensor, width: int, read: int) -> Tensor:
-    """Mean loss of the last `width` tokens, of which each is predicted from at most `read` tokens before it: the text
-    is read in pieces, and of a piece the second half counts."""
+def end_losses(model: Transformer, ids: Tensor, width: int, read: int) -> Tensor:
+    """Losses of the last `width` tokens of one text (1 pos), of which each is predicted from at most `read` tokens
+    before it: the text is read in pieces, and of a piece the second half counts."""
     half, last = read // 2, ids.shape[1] - width
     pieces = [ids[:, at - half : at + half] for at in range(last, ids.shape[1] - half + 1, half)]
-    return torch.cat([losses(model, piece)[:, half - 1 :] for piece in pieces], 1).mean()
+    return losses(model, torch.cat(pieces))[:, half - 1 :].flatten()
