@@ -109,14 +109,16 @@ def show_tempered(found: Tempered, names: Sequence[str], with_rest: bool, key: s
 
 
 def place_of(writing: Writing) -> tuple[int, ...]:
-    """Draws which position of the text is looked at; the ids after the prompt and before it."""
+    """Draws which position of the text is looked at, of a finished one at most that of its end; the ids after the prompt
+    and before it."""
     ids, at = branch_of(writing)
-    count = len(ids) if at is None else min(at, len(ids))
+    most = len(ids) - (ids[-1:] != () and ids[-1] in writing.checkpoint.end_ids)
+    count = most if at is None else min(at, most)
     name = f"position {writing.digest} {ids} {at}"
     prompt = writing.prompt
     pieces = [writing.piece(id) for id in (*prompt.ids, *ids[:count])]
     if ids:
-        count = int(st.number_input("tokens written before it", 0, len(ids), count, key=name, width=200))
+        count = int(st.number_input("tokens written before it", 0, most, count, key=name, width=200))
         pieces = [writing.piece(id) for id in (*prompt.ids, *ids[:count])]
     shown = " ".join(f"`{piece.replace('`', chr(0x2019))}`" for piece in pieces[-CONTEXT:])
     reads = writing.checkpoint.config.context
