@@ -18,7 +18,7 @@ from engine.analysis.recorded_patterns import masks, patterns, recorded_hooks, s
 from engine.runtime.trace import Trace
 from engine.tokenizers.encoding import Encoding
 
-BRIGHT, DARK = 1.5, 1 / 1.5  # times an even spread
+BRIGHT = 1.5  # times an even spread
 SHORT, LONG = 0.8, 1.25  # times the other keys’ median
 SPACES = " ·▁Ġ"  # how a space is drawn in front of a token
 
@@ -112,7 +112,7 @@ def describe_sink(column: Column, called: str | None = None, same: str = "token"
     queries = "one query that may see" if column.queries == 1 else f"{column.queries} queries that may see"
     over = "" if column.heads == 1 else f" (the mean of {column.heads} heads)"
     gets = f"{subject} gets {percent(column.share)} of the attention of the {queries} it and others{over}"
-    spread = f"{level(column.times)} an even spread of {percent(column.even)} (× {column.times:.3g})"
+    spread = f"{column.times:.3g} times the {percent(column.even)} of an even spread"
     if math.isnan(column.median) or math.isnan(column.part):
         return f"{gets}, {spread}."
     against = f"{size(column)} ({column.value:.3g}, the other keys’ median is {column.median:.3g})"
@@ -137,10 +137,6 @@ def facts(column: Column, same: str) -> list[tuple[str, bool]]:
         ("punctuation", column.punctuation),
         (f"one of {column.others + 1} occurrences of this {same}", column.others > 0),
     ]
-
-
-def level(times: float) -> str:
-    return "well above" if times >= BRIGHT else "well below" if times <= DARK else "close to"
 
 
 def size(column: Column) -> str:

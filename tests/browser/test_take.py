@@ -212,7 +212,7 @@ def test_no_link_is_made_that_no_page_could_read(look: Look) -> None:
         }
         }"""
     )
-    sizes = "the address would have 540,005 characters behind the ?, and at most 524,288 are read"
+    sizes = "the address would have 540,005 characters after the ?, and at most 524,288 are read"
     assert said[0] > 500_000 and said[1].startswith(f"The text is too long for a link: {sizes}.")
 
 

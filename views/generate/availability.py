@@ -11,7 +11,7 @@ from engine.runtime.limits import SURPRISE_TOKENS
 WRITING = ("write", "beam", "cache")
 WINDOWS = "The tab Surprise reads it whole, in windows that overlap."
 BOTH = (
-    "This model reads every text in both directions and fills in what is masked, so it writes nothing behind one; "
+    "This model reads every text in both directions and fills in what is masked, so it writes nothing after one; "
     "choose a model that writes."
 )
 MASKS = "The tab Surprise masks each token in turn."
@@ -54,7 +54,7 @@ def beyond(prompt: Prompt) -> str:
         return f"{reads} of a target, its start among them, and this one has {ids:,}; shorten it."
     if config.infill is not None:
         return f"{reads}, of the text and of what fills its gap together, and here are {ids:,}; shorten it."
-    return f"{reads} at a time, and the text has {ids:,}, so nothing can be written behind it; shorten it."
+    return f"{reads} at a time, and the text has {ids:,}, so nothing can be written after it; shorten it."
 
 
 def two_readings(prompt: Prompt, most: int) -> str:

@@ -77,7 +77,7 @@ export function mount(root, lab) {
       about.textContent = known
         ? `1 − the total variation distance between two heads’ rows, the mean over the rows but the first: 100 % is the same attention. Attention to a token that the other text lacks counts as attention elsewhere.`
         : block
-          ? "No row counts: the texts share no token behind their first."
+          ? "No row counts: the texts share no token after their first."
           : !lab.described(beside)
             ? lab.absent(beside)
             : (answer?.sentence ?? "Every head is being compared with every other …");

@@ -335,7 +335,7 @@ function chain(page, line, shared, dear) {
   const row = make("div", "beam-chain");
   line.forEach((node, i) => {
     const one = make("span", `beam-link${i < shared ? " is-shared" : ""}${node === dear ? " is-dear" : ""}`);
-    if (node === dear) one.title = "the least probable token behind the fork";
+    if (node === dear) one.title = "the least probable token after the fork";
     one.append(face(page, node), make("span", "beam-own", nats(node.own)));
     row.append(one);
   });

@@ -497,11 +497,11 @@ function windowed({ windows }, length) {
   const [whole, count, reads, apart, low, high] = [length, windows.length, most, stride, least, most - 1].map((one) =>
     one.toLocaleString("en"),
   );
-  return `The text has ${whole} tokens, and the model reads ${reads} at a time: it is read in ${count} windows, each ${apart} tokens behind the one before. Behind the first, every token is predicted from the ${low === high ? low : `${low} to ${high}`} ${high === "1" ? "token" : "tokens"} before it.`;
+  return `The text has ${whole} tokens, and the model reads ${reads} at a time: it is read in ${count} windows, each ${apart} tokens after the one before. After the first, every token is predicted from the ${low === high ? low : `${low} to ${high}`} ${high === "1" ? "token" : "tokens"} before it.`;
 }
 
 function masked({ asked }) {
   const each =
     asked === 1 ? "its one token is masked" : `each of its ${asked.toLocaleString("en")} tokens is masked in turn`;
-  return `The model sees the text from both sides: ${each}, and predicted from all that stands before and behind it. That adds up to the pseudo-log-likelihood (Salazar et al. 2020), which compares with others of its kind and with no loss of a model that writes.`;
+  return `The model sees the text from both sides: ${each}, and predicted from all that stands before and after it. That adds up to the pseudo-log-likelihood (Salazar et al. 2020), which compares with others of its kind and with no loss of a model that writes.`;
 }

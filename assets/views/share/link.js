@@ -41,7 +41,7 @@ function tooLong(query) {
   const [is, they, it, stay] =
     names.length > 1 || names[0].endsWith("s") ? ["are", "They", "them", "stay"] : ["is", "It", "it", "stays"];
   const subject = names.join(" and ").replace(/^./, (letter) => letter.toUpperCase());
-  const sizes = `the address would have ${written(query.length)} characters behind the ?, and at most ${written(READABLE)} are read`;
+  const sizes = `the address would have ${written(query.length)} characters after the ?, and at most ${written(READABLE)} are read`;
   return `${subject} ${is} too long for a link: ${sizes}. ${they} ${stay} here until the page is reloaded or closed; paste ${it} again then.`;
 }
 
@@ -60,7 +60,7 @@ export function unread() {
   if (query.length <= READABLE && names <= MOST) return [];
   const [has, most, what] = query.length > READABLE ? [query.length, READABLE, "characters"] : [names, MOST, "entries"];
   return [
-    `the address had ${written(has)} ${what} behind the ? and at most ${written(most)} are read, so all that stood there (text, model, edits) is left out`,
+    `the address had ${written(has)} ${what} after the ? and at most ${written(most)} are read, so all that stood there (text, model, edits) is left out`,
   ];
 }
 

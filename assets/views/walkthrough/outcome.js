@@ -122,7 +122,7 @@ function drawn({ trace, state, emit }) {
   line.append(where, name, ` ${percent(probability)}`);
   const append = make("button", "action", "append");
   append.disabled = Boolean(trace.full);
-  append.title = trace.full ? "the text fills the model's context" : "put this token behind the text and run again";
+  append.title = trace.full ? "the text fills the model's context" : "append this token to the text and run again";
   append.addEventListener("click", () => emit("append", { id, length: trace.length }));
   const again = make("button", "action quiet", "draw again");
   again.addEventListener("click", () => emit("again", true));

@@ -18,7 +18,7 @@ from pages.controls.train.recipe_options import HELP, format_value, is_offered, 
 
 WIDE = 148  # CSS pixels of a control
 SHORT = 14  # letters that fit into it
-ITSELF = "by itself"  # what stands in a field that may be left out
+AUTOMATIC = "automatic"  # what stands in a field that may be left out
 TABS = ("Data", "Tokenizer", "Model", "Learning", "Keeping", "As text")
 LEARNING = ("objective", "optimiser", "schedule", "batch")
 KEEPING = ("log", "machine")
@@ -103,11 +103,11 @@ class Form:
             wide = WIDE if max(len(format_option(each)) for each in choices) <= SHORT else round(1.4 * WIDE)
             return st.selectbox(name, choices, choices.index(value), format_option, key=key, help=told, width=wide)
         if kind is int:
-            return st.number_input(name, value=value, step=1, placeholder=ITSELF, key=key, help=told, width=WIDE)
+            return st.number_input(name, value=value, step=1, placeholder=AUTOMATIC, key=key, help=told, width=WIDE)
         if kind is float:
             return st.number_input(
                 name, value=None if value is None else float(value), step=a_tenth(value), format="%g", key=key,
-                placeholder=ITSELF, help=told, width=WIDE,
+                placeholder=AUTOMATIC, help=told, width=WIDE,
             )  # fmt: skip
         if kind is str:
             said = st.text_input(name, value or "", key=key, help=told, width=2 * WIDE)
@@ -176,7 +176,7 @@ def as_recipe_value(value: Any) -> Any:
 
 def format_option(value: Any) -> str:
     if value is None:
-        return ITSELF
+        return AUTOMATIC
     return ("yes" if value else "no") if isinstance(value, bool) else format_value(value)
 
 

@@ -49,11 +49,11 @@ MISFITS = (ValueError, KeyError, IndexError, RuntimeError)  # of an edit that wa
 SILENT: dict[str, Any] = {"broken": [], "refused": ""}  # what the panel says where there is nothing to say
 UNWRITTEN = (
     "An edit names a token that the model wrote itself, and writing begins before it; "
-    "type what it wrote into its field, and it writes on behind that."
+    "type what it wrote into its field, and it goes on after that."
 )
 UNDRAWN = (
     "An edit names a pixel that the model drew itself, and drawing begins before it; "
-    "give more pixels, and it draws on behind those."
+    "give more pixels, and it goes on after those."
 )
 
 experiment_panel = view("what_if/experiment", events=("change",))

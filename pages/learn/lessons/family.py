@@ -221,7 +221,7 @@ def say_head(task: str, name: str, config: ModelConfig) -> str:
             return _("{model} writes nothing: a summary needs a decoder, as T5 has, or a causal mask.").format(
                 model=model
             )
-        return _("{model} can write: what is behind the text and “In short:” is its summary.").format(model=model)
+        return _("{model} can write: what is after the text and “In short:” is its summary.").format(model=model)
     added = head_parameters(config, 2)
     if task == "answer":
         sentence = _(
@@ -270,7 +270,7 @@ def draw_choice(text: str, sentence: str, candidates: tuple[str, ...]) -> None:
     with_text = rank_continuations(checkpoint, f"{text} {sentence}", candidates)
     without = rank_continuations(checkpoint, sentence, candidates)
     added = calibrate(with_text, without)
-    named = {_("behind the text"): with_text, _("sentence alone"): without, _("what the text adds"): added}
+    named = {_("after the text"): with_text, _("sentence alone"): without, _("what the text adds"): added}
     table = pd.concat(
         pd.DataFrame({"answer": candidates, "share": shares.tolist(), "of": label}) for label, shares in named.items()
     )

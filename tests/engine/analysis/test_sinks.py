@@ -124,7 +124,7 @@ SINK = Column(0, "The", 1, 11, 0.413, 0.182, 0.31, 1.24, 0.098, True, False, Fal
 def test_a_sink_is_called_one_by_its_numbers() -> None:
     assert describe_sink(SINK) == (
         "“The” (key 0), the first position and one of 2 occurrences of this token, gets 41.3 % of the attention of "
-        "the 11 queries that may see it and others, well above an even spread of 18.2 % (× 2.27); its value vector is "
+        "the 11 queries that may see it and others, 2.27 times the 18.2 % of an even spread; its value vector is "
         "short, as a sink’s is (0.31, the other keys’ median is 1.24), so it makes up 9.8 % of the rows’ pattern × |v|."
     )
 
@@ -132,12 +132,12 @@ def test_a_sink_is_called_one_by_its_numbers() -> None:
 @pytest.mark.parametrize(
     ("changed", "said", "unsaid"),
     [
-        ({"value": 1.2}, "well above an even spread", "sink"),
-        ({"share": 0.2}, "close to an even spread", "sink"),
-        ({"share": 0.01}, "well below an even spread", "sink"),
+        ({"value": 1.2}, "2.27 times the 18.2 % of an even spread", "sink"),
+        ({"share": 0.2}, "1.1 times the 18.2 % of an even spread", "sink"),
+        ({"share": 0.01}, "0.0549 times the 18.2 % of an even spread", "sink"),
         ({"value": 2.0}, "is long (2, ", "short"),
         ({"value": 1.3}, "is of ordinary length (1.3, ", "short"),
-        ({"heads": 12}, "see it and others (the mean of 12 heads), well", "one query"),
+        ({"heads": 12}, "see it and others (the mean of 12 heads), 2.27 times", "one query"),
         ({"queries": 1}, "the one query that may see it", "11"),
         ({"first": False, "others": 0, "special": True}, "“The” (key 0), a special token, gets", "first"),
     ],
