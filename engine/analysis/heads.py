@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -204,6 +205,22 @@ def cross_scores(trace: Trace) -> CrossScores:
             [mean_where(sum_over_keys(one, same), same.any(-1).expand(len(one), -1)) for one in found]
         ),
     )
+
+
+def most_telling_head(
+    trace: Trace, special: Sequence[bool] = (), side: str = "", crosses: bool = False
+) -> tuple[int, int]:
+    """The layer and the head whose rows give most to a single key, on average (Voita et al. 2019, section 4), keys left
+    out that a head looks at where it finds nothing: `special` ones, and of self-attention the first and a row's own."""
+    found = patterns(trace, side, crosses)
+    telling = torch.ones(found[0].shape[-2:], dtype=torch.bool, device=found[0].device)
+    telling[:, [at for at, one in enumerate(special) if one]] = False
+    if not crosses:
+        telling = telling.fill_diagonal_(False)
+        telling[:, 0] = False
+    strongest = torch.stack([(one * telling).amax(-1).mean(-1) for one in found])
+    layer, head = divmod(int(strongest.argmax()), strongest.shape[1])
+    return layer, head
 
 
 def bits(pattern: Tensor) -> Tensor:

@@ -5,7 +5,7 @@ from dataclasses import asdict
 from functools import partial
 from typing import Any
 
-from engine.analysis.heads import CROSS_SCORES, SCORES
+from engine.analysis.heads import CROSS_SCORES, SCORES, most_telling_head
 from pages.controls.model_input.model_input import Subject, look, notice
 from pages.controls.run_page import run_page
 from pages.controls.share.export import ROOM, Export
@@ -44,6 +44,16 @@ def exported(run: Run) -> dict[str, Any]:
     return {"tables": tables_of(run.lanes)}
 
 
+def look_at_first(run: Run) -> dict[str, int]:
+    """What the example is there for; of a person's own text the head that says most about it."""
+    if found := look():
+        return found
+    source, shown = run.lanes[0], run.lanes[-1]
+    crosses = source is not shown
+    layer, head = most_telling_head(run.trace, source.special, shown.side, crosses)
+    return {"layer": layer, "head": head}
+
+
 def draw(subject: Subject, run: Run, export: Export) -> bytes:
     """The payload: every weight of every head; of a long text all heads as overviews, one in tiles."""
     about = {"notice": notice(subject), "take": export.header, "plotly": plotly_address()}
@@ -55,7 +65,7 @@ def draw(subject: Subject, run: Run, export: Export) -> bytes:
         name=subject.name,
         scores={kind: vars(scores) for kind, scores in measure_heads(run.trace, run.lanes).items()},
         table=TABLE,
-        notes={**about, "look": {"layer": 0, "head": 0, **look()}},
+        notes={**about, "look": look_at_first(run)},
         picture=subject.reading.picture,
         before=run.before,
     )

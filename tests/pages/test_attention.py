@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from streamlit.testing.v1 import AppTest
@@ -101,6 +102,18 @@ def test_an_example_is_carried_as_well_and_what_the_address_names_comes_first() 
     assert app.text_input(key="text").value == "The delighted dog sees a small white cat."
     named = opened(model="induction", text="1 2 3 1 2")
     assert view(named)[0]["model"]["name"] == "induction" and named.text_input(key="text").value == "1 2 3 1 2"
+
+
+def test_a_text_of_ones_own_opens_on_its_most_telling_head() -> None:
+    assert view(opened(model="stories"))[0]["look"]["head"] == 3  # the example's
+    header, arrays = view(opened(model="stories", text="The cat saw the dog and the cat ran"))
+    layer, head = header["look"]["layer"], header["look"]["head"]
+    strongest = {
+        name: np.tril(one.data, -1)[..., 1:].max(-1).mean(-1)
+        for name, one in arrays.items()
+        if name.endswith("attn.pattern")
+    }
+    assert strongest[f"blocks.{layer}.attn.pattern"][head] == max(one.max() for one in strongest.values())
 
 
 def test_the_attention_temperature_changes_the_patterns_and_is_named() -> None:

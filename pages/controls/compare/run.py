@@ -70,7 +70,8 @@ def library_name(letter: str) -> str:
 
 def read_side(letter: str) -> Said | None:
     """Reads the controls of a side; None, with a sentence on the page, where that cannot be run."""
-    state, field = st.session_state, partial(picture_value, letter)
+    state = st.session_state
+    field: Callable[[str], Any] = partial(picture_value, letter)
     kept: dict[str, dict[str, Any]] = state.setdefault(READ, {})
     try:
         name = library_name(letter)

@@ -109,8 +109,8 @@ def show_tempered(found: Tempered, names: Sequence[str], with_rest: bool, key: s
 
 
 def place_of(writing: Writing) -> tuple[int, ...]:
-    """Draws which position of the text is looked at, of a finished one at most that of its end; the ids after the prompt
-    and before it."""
+    """Draws which position of the text is looked at, of a finished one at most that of its end; the ids after the
+    prompt and before it."""
     ids, at = branch_of(writing)
     most = len(ids) - (ids[-1:] != () and ids[-1] in writing.checkpoint.end_ids)
     count = most if at is None else min(at, most)

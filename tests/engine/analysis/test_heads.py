@@ -20,6 +20,7 @@ from engine.analysis.heads import (
     duplicate,
     head_scores,
     induction,
+    most_telling_head,
 )
 from engine.model.config import MLP, Attention, Embedding, Encoder, ModelConfig, OutputHead, Patches
 from engine.model.hooks import HookPoint
@@ -174,6 +175,22 @@ def test_cross_scores_are_those_of_their_definitions() -> None:
     assert found["last"] == pytest.approx(pattern[:, -1].mean().item())
     assert found["strongest"] == pytest.approx(pattern.max(-1).values.mean().item())
     assert found["entropy"] == pytest.approx(-(pattern * pattern.log2()).sum(-1).mean().item(), abs=1e-5)
+
+
+def test_the_most_telling_head_looks_at_one_key_and_not_where_heads_look_that_find_nothing() -> None:
+    trace = run(tiny.model(), [IDS])
+    special = [False, False, False, True, *[False] * (len(IDS) - 4)]
+    means = torch.zeros(3, 4)
+    for layer in range(3):
+        for head in range(4):
+            rows = trace[f"blocks.{layer}.attn.pattern"][0, head].tolist()
+            best = [max(w for key, w in enumerate(row) if key not in (0, 3, at)) for at, row in enumerate(rows)]
+            means[layer, head] = sum(best) / len(best)
+    layer, head = most_telling_head(trace, special)
+    assert means[layer, head] == means.max()
+    pair = run(tiny.model(PAIR), [IDS], target=[[2, 7, 5]])
+    strongest = cross_scores(pair).strongest
+    assert strongest[most_telling_head(pair, side="decoder", crosses=True)] == strongest.max()
 
 
 def test_a_picture_has_no_tokens_to_repeat() -> None:
