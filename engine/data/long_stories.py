@@ -11,6 +11,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from operator import add
 from typing import Any
 
 from engine.data.corpora import read_corpus
@@ -20,7 +21,6 @@ NTH = ("first", "second")
 FEWEST, MOST = 3, 5  # friends
 STORIES = 2  # told in one evening
 TALK = 11  # sentences before each story
-PARTS = ("beginnings", "ends")  # of a name
 LONGEST = 640  # characters of a story that is told
 
 
@@ -89,10 +89,10 @@ def tell_evening(seed: int, index: int) -> LongStory:
 def meet(draw: Draw, count: int) -> list[Friend]:
     """Friends of whom no two share anything."""
     corpus = read_corpus("stories/evenings")
-    names, called = (
-        [first + last for first, last in zip(*(draw.sample(corpus[f"{what}_{part}"], count) for part in PARTS), strict=True)]
-        for what in ("name", "called")
+    (first, last), (begun, ended) = (
+        [draw.sample(corpus[f"{what}_{part}"], count) for part in ("beginnings", "ends")] for what in ("name", "called")
     )
+    names, called = ([*map(add, first, last)], [*map(add, begun, ended)])
     houses, pets, foods = (draw.sample(corpus[name], count) for name in ("houses", "pets", "foods"))
     rows = zip(names, houses, pets, called, foods, strict=True)
     return [Friend(name, draw.pick(("she", "he")), *own) for name, *own in rows]

@@ -96,7 +96,7 @@ CORPORA: dict[str, Callable[[int], Iterator[object]]] = {
 }
 DIGESTS = {
     "stories": ("a83cb7ae4fd63905", "4ec703cc457eb466"),
-    "long stories": ("e0ca593ee7eb2d6f", "6386718fa212d415"),
+    "long stories": ("d1095fa16698fcc2", "8aeab54459299332"),
     "everyday": ("2d9f105e0aa088cd", "cd827ba564b9a35f"),
     "translations": ("545eb233d269886a", "31e786dabfae56bb"),
     "passages": ("a58ff1bbef911174", "bf04a33449cb998a"),
@@ -106,7 +106,7 @@ DIGESTS = {
     "instructions": ("86dca49b8f7aba48", "0828ba3bdd3282ef"),
     "bilingual": ("c326c49b068bcdee", "dfca52da9db13c9a"),
     "translation task": ("2a703bbcc76406d8", "e2c57943ef7f45dc"),
-    "spans": ("38625ccadc6231b5", "d708fd1a2f61b585"),
+    "spans": ("57c6219123bb41bf", "3a8b20f2bf7b1a8b"),
     "text to text": ("e123f4e2f305fd6c", "2c60d3e274ecd9c8"),
     "rewriting": ("a5dbac09115a3e7a", "7d0802875ba4c44c"),
     "dates": ("54f17ac03db59868", "9612b4397bc54348"),

@@ -86,7 +86,13 @@ def test_texts_are_english_and_french_in_turn() -> None:
     assert {"the", "is"} <= english and {"le", "est"} <= french and not {"the", "is"} & french
 
 
-@pytest.mark.parametrize("wrong", [{"longest": 3}, {"dropped": 1.0}, {"mean": 0.5}, {"most": 0}])
+def test_the_first_sentence_is_said_again_in_the_share_of_texts_that_is_asked_for() -> None:
+    told = [put_together(one) for one in Spans(documents=400, most=1, again=0.75).pairs("train", 0)]
+    twice = sum(text[: len(text) // 2] == text[len(text) // 2 + 1 :] for text in told)
+    assert 0.65 < twice / len(told) < 0.85
+
+
+@pytest.mark.parametrize("wrong", [{"longest": 3}, {"dropped": 1.0}, {"mean": 0.5}, {"most": 0}, {"again": 1.0}])
 def test_options_out_of_range_are_refused(wrong: dict[str, float]) -> None:
     with pytest.raises(ValueError, match=f"^data.spans.{next(iter(wrong))} must be "):
         Spans(**wrong)  # type: ignore[arg-type]
