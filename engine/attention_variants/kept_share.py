@@ -41,14 +41,17 @@ def keep(pattern: Tensor, allowed: Tensor) -> Kept:
     return Kept(left / mass.clamp(min=torch.finfo(mass.dtype).tiny), allowed, mass.mean().item(), share)
 
 
-def patterns(checkpoint: Checkpoint, positions: int, layer: int, head: int, setup: Setup) -> dict[str, Kept]:
-    """The head's pattern on the first tokens of the long text, whole and as every kind of `measure.KINDS` limits it.
+def patterns(
+    checkpoint: Checkpoint, positions: int, layer: int, head: int, setup: Setup, begun: str = ""
+) -> dict[str, Kept]:
+    """The head's pattern on the first tokens of the long text that is `begun` so, whole and as every kind of
+    `measure.KINDS` limits it.
 
     `window` counts back only, and 2-D blocks take the text for an image in raster order. The nearest are searched for
     among the states that a query may see.
     """
     read, attended = f"blocks.{layer}.norm1.out", f"blocks.{layer}.attn.pattern"
-    trace = run(checkpoint.model, long_text(checkpoint, positions)[None], keep=[read, attended])
+    trace = run(checkpoint.model, long_text(checkpoint, positions, begun)[None], keep=[read, attended])
     states, pattern = trace[read][0], trace[attended][0, head]
     model = checkpoint.model
     heads = Heads.from_layer(model.get_submodule(f"blocks.{layer}.attn"), model.config.attention.heads)

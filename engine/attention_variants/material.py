@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 
 import torch
 from torch import Tensor
@@ -54,18 +54,20 @@ def why_unsuited(checkpoint: Checkpoint) -> str:
     return ""
 
 
-def long_text(checkpoint: Checkpoint, length: int) -> Tensor:
-    """Token ids (pos) of the first `length` tokens of stories in a row, each closed by the end token."""
+def long_text(checkpoint: Checkpoint, length: int, begun: str = "") -> Tensor:
+    """Token ids (pos) of the first `length` tokens of a text `begun` by somebody and of stories in a row, each closed
+    by the end token."""
     tokenizer = checkpoint.tokenizer
     if tokenizer is None:
         raise ValueError("a long text is made of words, and this model has no tokenizer; choose another.")
     end = [] if tokenizer.end_id is None else [tokenizer.end_id]
-    tokens = (token for text in stories(SEED) for token in [*tokenizer.encode(text, special=False).ids, *end])
+    texts = chain([begun] if begun else [], stories(SEED))
+    tokens = (token for text in texts for token in [*tokenizer.encode(text, special=False).ids, *end])
     return torch.tensor(list(islice(tokens, length)))
 
 
 @torch.no_grad()
-def material(checkpoint: Checkpoint, length: int, layer: int = -1) -> Material:
+def material(checkpoint: Checkpoint, length: int, layer: int = -1, begun: str = "") -> Material:
     """`length` states of `layer` of a decoder with its norm before attention, as its W_Q, W_K and W_V see them."""
     model = checkpoint.model
     layer = range(model.config.layers)[layer]
@@ -74,7 +76,7 @@ def material(checkpoint: Checkpoint, length: int, layer: int = -1) -> Material:
     def encode(ids: Tensor) -> Tensor:
         return run(model, ids, keep=[read], logits_at=slice(-1, None))[read]
 
-    states = encode_in_chunks(encode, long_text(checkpoint, length), model.config.context)
+    states = encode_in_chunks(encode, long_text(checkpoint, length, begun), model.config.context)
     return Material(states, Heads.from_layer(model.get_submodule(f"blocks.{layer}.attn"), model.config.attention.heads))
 
 

@@ -38,8 +38,8 @@ def one_at_a_time(compute: Callable[P, R]) -> Callable[P, R]:
 
 @one_at_a_time
 @lru_cache(maxsize=2)
-def states(name: str, length: int) -> Material:
-    return material(library.checkpoint(name), length)
+def states(name: str, length: int, begun: str = "") -> Material:
+    return material(library.checkpoint(name), length, begun=begun)
 
 
 def formulas(name: str, setup: Setup) -> dict[str, list[Cost]]:
@@ -86,11 +86,13 @@ def expected_seconds(name: str, longest: int, setup: Setup) -> dict[tuple[str, i
 
 @one_at_a_time
 @lru_cache(maxsize=64)
-def compare_searches(name: str, length: int, setup: Setup) -> list[Searched]:
-    return searches(states(name, length), setup)
+def compare_searches(name: str, length: int, setup: Setup, begun: str = "") -> list[Searched]:
+    return searches(states(name, length, begun), setup)
 
 
 @one_at_a_time
 @lru_cache(maxsize=64)
-def kept_patterns(name: str, positions: int, layer: int, head: int, setup: Setup) -> dict[str, Kept]:
-    return patterns(library.checkpoint(name), positions, layer, head, setup)
+def kept_patterns(
+    name: str, positions: int, layer: int, head: int, setup: Setup, begun: str = ""
+) -> dict[str, Kept]:
+    return patterns(library.checkpoint(name), positions, layer, head, setup, begun)

@@ -30,7 +30,7 @@ MENU = {
     "title": "Long context", "address": "long_sequences", "place": 3, "opens": True,
     "hides": {
         "length": "length", "window": "window", "block": "block", "k": "k", "subspaces": "sub-spaces", "codes": "codes",
-        "lists": "lists", "probes": "probes", "rerank": "re-ranked", "measuring": "measuring",
+        "lists": "lists", "probes": "probes", "rerank": "re-ranked", "long_text": "text", "measuring": "measuring",
     },
 }  # fmt: skip
 
@@ -127,39 +127,45 @@ with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key
     model = st.selectbox("model", models, key="model", bind="query-params", width=130,
         help="Models opened on the page Open a model are offered too, except those with rotary positions."
     )  # fmt: skip
-    st.select_slider("length", CHOICES["length"], AUTOMATIC, key="length", bind="query-params", width=150,
+    st.select_slider("length", CHOICES["length"], AUTOMATIC, key="length", bind="query-params", width=260,
         help="The longest text to measure. What takes more than a moment a button starts."
     )  # fmt: skip
-    st.select_slider("window w", CHOICES["window"], 32, key="window", bind="query-params", width=110,
-        help="A query sees keys fewer than w positions away."
-    )  # fmt: skip
-    st.select_slider("block b", CHOICES["block"], 4, key="block", bind="query-params", width=100,
-        help="Pixels of a side of a query block; its memory block has half as many more on every side."
-    )  # fmt: skip
-    st.select_slider("k", CHOICES["k"], 16, key="k", bind="query-params", width=90,
+    st.select_slider("k", CHOICES["k"], 16, key="k", bind="query-params", width=180,
         help="States each query of each head attends to."
     )  # fmt: skip
-    st.select_slider("sub-spaces", CHOICES["subspaces"], 32, key="subspaces", bind="query-params", width=100,
-        help="m', the bytes that are kept of a state."
+    st.text_area("a text of your own", key="long_text", bind="query-params", height=68, width="stretch",
+        placeholder="Generated stories follow it, and are read alone where it is empty.",
     )  # fmt: skip
-    st.select_slider("codes", CHOICES["codes"], 64, key="codes", bind="query-params", width=100,
-        help="k*, codewords of a sub-space, at least 4 states for each."
-    )  # fmt: skip
-    st.select_slider("lists", CHOICES["lists"], 64, key="lists", bind="query-params", width=100,
-        help="k', lists of states, at least 8 states for each."
-    )  # fmt: skip
-    st.select_slider("probes", CHOICES["probes"], 8, key="probes", bind="query-params", width=100,
-        help="w', lists that a query visits."
-    )  # fmt: skip
-    st.select_slider("re-ranked", CHOICES["rerank"], 4, key="rerank", bind="query-params", width=92,
-        help="r: the best r·k by the codes are compared again exactly; 0 for none."
-    )  # fmt: skip
+    with st.popover("More", key="more settings"):
+        st.select_slider("window w", CHOICES["window"], 32, key="window", bind="query-params", width=260,
+            help="A query sees keys fewer than w positions away."
+        )  # fmt: skip
+        st.select_slider("block b", CHOICES["block"], 4, key="block", bind="query-params", width=260,
+            help="Pixels of a side of a query block; its memory block has half as many more on every side."
+        )  # fmt: skip
+        st.select_slider("sub-spaces", CHOICES["subspaces"], 32, key="subspaces", bind="query-params", width=260,
+            help="m', the bytes that are kept of a state."
+        )  # fmt: skip
+        st.select_slider("codes", CHOICES["codes"], 64, key="codes", bind="query-params", width=260,
+            help="k*, codewords of a sub-space, at least 4 states for each."
+        )  # fmt: skip
+        st.select_slider("lists", CHOICES["lists"], 64, key="lists", bind="query-params", width=260,
+            help="k', lists of states, at least 8 states for each."
+        )  # fmt: skip
+        st.select_slider("probes", CHOICES["probes"], 8, key="probes", bind="query-params", width=260,
+            help="w', lists that a query visits."
+        )  # fmt: skip
+        st.select_slider("re-ranked", CHOICES["rerank"], 4, key="rerank", bind="query-params", width=260,
+            help="r: the best r·k by the codes are compared again exactly; 0 for none."
+        )  # fmt: skip
 
 checkpoint = library.checkpoint(model)
 config = checkpoint.config
 if model != shared.FIRST:
     look_at(model)
-bar(model, looked_at()[1], "the heads of its last layer · states of generated stories")
+begun = state.long_text.strip()
+read = "your text and generated stories" if begun else "generated stories"
+bar(model, looked_at()[1], f"the heads of its last layer · states of {read}")
 at_once = AUTOMATIC if config.d_model <= NARROW else shared.LENGTHS[0]
 quantizer = Settings(state.subspaces, state.codes, state.lists, state.probes, state.rerank)
 setup = Setup(state.window, state.block, state.block // 2, state.k, quantizer)
@@ -191,7 +197,7 @@ heads = (config.layers, config.attention.heads)
 first = (config.layers - 1, max(0, config.attention.heads - 2))
 measurements = measured_rows(measured)
 by_formula = formula_rows(measured, shared.LENGTHS, shared.formulas(model, setup))
-searches = search_table(shared.compare_searches(model, reached, setup))
+searches = search_table(shared.compare_searches(model, reached, setup, begun))
 
 
 @st.fragment
@@ -218,11 +224,12 @@ st.caption(
 )
 with st.expander("All measurements", key="measurements"):
     st.dataframe(measurements, hide_index=True, column_config=MEASURED_COLUMNS)
-pieces = [checkpoint.tokenizer.piece(int(id)) for id in long_text(checkpoint, drawn)] if checkpoint.tokenizer else []
-context = PatternContext(model, setup, drawn, heads, pieces)
+tokenizer = checkpoint.tokenizer
+pieces = [tokenizer.piece(int(id)) for id in long_text(checkpoint, drawn, begun)] if tokenizer else []
+context = PatternContext(model, setup, drawn, heads, pieces, begun)
 export = pattern_export(context)
 payload = kept_patterns(
-    shared.kept_patterns(model, drawn, *first, setup), heads=heads, shown=first, pieces=pieces, grid=grid(drawn),
+    shared.kept_patterns(model, drawn, *first, setup, begun), heads=heads, shown=first, pieces=pieces, grid=grid(drawn),
     notes={"trace": context.digest, "take": export.header},
 )  # fmt: skip
 draw_page(export, payload, partial(picture, key="long sequences view"), (QUESTIONS, context))

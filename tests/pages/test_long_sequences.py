@@ -10,6 +10,7 @@ from streamlit.testing.v1 import AppTest
 from engine.attention_variants import measure, shared
 from engine.attention_variants.material import Material
 from engine.attention_variants.measure import KINDS, Point, Setup, cost
+from engine.runtime import library
 from tests.pages.test_take import view
 from views.core.payload import unpack
 from views.core.questions import STALE
@@ -154,3 +155,19 @@ def test_a_model_opened_elsewhere_is_measured_too_and_one_that_turns_its_queries
     box.set_value("induction").run()
     assert not app.exception
     assert len(asked) == 3 * len(KINDS)
+
+
+def test_a_text_of_ones_own_stands_before_the_stories_in_patterns_searches_and_the_script(
+    asked: list[tuple[str, int]],
+) -> None:
+    app = opened(long_text="Zelda the zebra danced on a zeppelin.")
+    header, arrays = view(app, "patterns")
+    tokenizer = library.checkpoint("stories").tokenizer
+    assert tokenizer is not None
+    own = tokenizer.encode("Zelda the zebra danced on a zeppelin.", special=False).pieces
+    assert tuple(header["pieces"][: len(own)]) == own and len(header["pieces"]) == 128
+    kept = shared.kept_patterns("stories", 128, 3, 2, Setup(), "Zelda the zebra danced on a zeppelin.")
+    shown = arrays["pattern.nearest"].data
+    np.testing.assert_array_equal(shown[kept["nearest"].allowed], kept["nearest"].pattern[kept["nearest"].allowed])
+    found = shared.compare_searches("stories", 1024, Setup(), "Zelda the zebra danced on a zeppelin.")
+    assert app.dataframe[1].value["recall@16"].tolist() == [row.recall[16] for row in found]

@@ -11,7 +11,7 @@ from torch import Tensor
 from engine.attention_variants.measure import Setup
 from engine.attention_variants.shared import kept_patterns
 from views.core.bound_source import Imports
-from views.core.codegen import import_lines
+from views.core.codegen import import_lines, quote
 from views.core.questions import Answer, Head, Layer, Query, Registry
 from views.long_sequences.codegen import opening_lines
 from views.long_sequences.patterns import TITLES, name_arrays, shares
@@ -22,20 +22,22 @@ Kind = Literal["full", "window", "blocks", "nearest", "quantized"]
 
 @dataclass(frozen=True)
 class PatternContext:
-    """The heads of a model, `heads` being how many layers and heads a layer there are, on its first tokens `pieces`."""
+    """The heads of a model, `heads` being how many layers and heads a layer there are, on the first tokens, `pieces`, of
+    a text that is `begun` so."""
 
     model_name: str
     setup: Setup
     positions: int
     heads: tuple[int, int]
     pieces: Sequence[str]
+    begun: str = ""
 
-    attributes = {"model_name": "model", "setup": "setup", "positions": "positions"}
+    attributes = {"model_name": "model", "setup": "setup", "positions": "positions", "begun": "begun"}
     no_script = ""
 
     @property
     def digest(self) -> str:
-        return f"{self.model_name} {self.setup} {self.positions}"
+        return f"{self.model_name} {self.setup} {self.positions} {self.begun}"
 
     def choices(self, axis: str, query: Query) -> range | Collection[str]:
         return range(self.heads[0 if axis == "layer" else 1])
@@ -45,6 +47,7 @@ class PatternContext:
 
     def script(self, imports: Imports, lines: Sequence[str]) -> str:
         opening = [*opening_lines(self.model_name, self.setup, imports), f"positions = {self.positions}"]
+        opening.append(f"begun = {quote(self.begun)}")
         return "\n".join([*import_lines(imports), "", *opening, *lines]) + "\n"
 
 
@@ -56,7 +59,7 @@ def list_heads(context: PatternContext) -> Iterator[dict[str, Any]]:
 @QUESTIONS.question("kept", returns={f"pattern.{kind}": ("query", "key") for kind in TITLES}, carry=list_heads)
 def ask_kept(context: PatternContext, layer: Layer, head: Head) -> Answer:
     """Every kind's pattern of a head, NaN where a query may not look, and the shares that it keeps."""
-    patterns = kept_patterns(context.model_name, context.positions, layer, head, context.setup)
+    patterns = kept_patterns(context.model_name, context.positions, layer, head, context.setup, context.begun)
     return Answer(name_arrays(patterns), {"kept": shares(patterns)})
 
 
@@ -67,4 +70,4 @@ def pattern_title(layer: int, head: int, kind: Kind) -> str:
 @QUESTIONS.question("pattern", returns={"values": ("query", "key")}, title=pattern_title)
 def ask_pattern(context: PatternContext, layer: Layer, head: Head, kind: Kind = "full") -> Tensor:
     """Computes what one kind keeps of a head's pattern, each row divided by its sum."""
-    return kept_patterns(context.model_name, context.positions, layer, head, context.setup)[kind].pattern
+    return kept_patterns(context.model_name, context.positions, layer, head, context.setup, context.begun)[kind].pattern

@@ -16,6 +16,7 @@ from views.long_sequences.questions import PatternContext
 
 CONTROLS = (
     "model",
+    "long_text",
     "length",
     "window",
     "block",
@@ -33,8 +34,8 @@ def pattern_export(context: PatternContext) -> Export:
     """Export of the patterns: any kind of any head as a matrix and as Python, all heads in a file."""
     kinds = {title: {"ask": "pattern", "kind": kind} for kind, title in TITLES.items()}
     return Export(
-        "What each keeps", "long_sequences/patterns", context, "", address_now(model=context.model_name), CONTROLS,
-        kinds, "a pattern with its axes named", page_name="long_sequences",
+        "What each keeps", "long_sequences/patterns", context, context.begun, address_now(model=context.model_name),
+        CONTROLS, kinds, "a pattern with its axes named", page_name="long_sequences",
     )  # fmt: skip
 
 
