@@ -22,8 +22,8 @@ Kind = Literal["full", "window", "blocks", "nearest", "quantized"]
 
 @dataclass(frozen=True)
 class PatternContext:
-    """The heads of a model, `heads` being how many layers and heads a layer there are, on the first tokens, `pieces`, of
-    a text that is `begun` so."""
+    """The heads of a model, `heads` being how many layers and heads a layer there are, on the first tokens (`pieces`)
+    of a text that is `begun` so."""
 
     model_name: str
     setup: Setup

@@ -27,7 +27,9 @@ from engine.training.data_recipe import (
     Everyday,
     Gaps,
     SentencePairs,
+    Spans,
     Stories,
+    TextToText,
     TokenizerRecipe,
     Translation,
 )
@@ -52,6 +54,9 @@ LITTLE: dict[str, dict[str, Any]] = {
     "bilingual": {"bilingual": Bilingual(40, 10)},
     "instruct": {"instructions": Instructions(40, 10)},
     "in-context": {},
+    "long-stories": {"stories": Stories(20, 5, long=True), "tokenizer": TokenizerRecipe("bpe", 300)},
+    "t5-spans": {"spans": Spans(40, 10)},
+    "t5-tasks": {"text_to_text": TextToText(42, 12)},
 }
 FEW: dict[str, dict[str, Any]] = {  # of the laboratory
     "reverse": {"rewriting": Rewriting("reverse", documents=40, held_out=10)},
@@ -93,6 +98,9 @@ MEASURED = {
     "digits-vit": {"test_accuracy", "pictures"},
     "digits-imagegpt": {"bits_per_pixel", "pictures", "completion"},
     "instruct": WRITTEN | {"by_instruction"},
+    "t5-spans": WRITTEN,
+    "t5-tasks": WRITTEN | {"by_task"},
+    "long-stories": {"texts", "loss_by_position", "end_by_tokens_read"},
     "everyday": {"whole_words", "facts", "bits_per_byte", "unseen"},
     "in-context": {"accuracy_by_examples", "prompts", "decoding", "unseen"},
 }

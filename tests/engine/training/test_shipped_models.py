@@ -22,7 +22,7 @@ from engine.training.measures import everyday
 
 UNSEEN = 987_654  # a seed that no recipe uses
 MEGABYTES = {"digits-vit": 1, "digits-imagegpt": 3, "translate-en-fr": 8, "stories-bert": 8, "infill": 8}
-MEGABYTES |= {"instruct": 4, "in-context": 2, "everyday": 10}
+MEGABYTES |= {"instruct": 4, "in-context": 2, "everyday": 10, "long-stories": 5, "t5-spans": 6, "t5-tasks": 6}
 
 
 def opened(name: str) -> tuple[Checkpoint, Mapping[str, Any]]:
