@@ -193,7 +193,7 @@ def tabulate(rows: drawn.Rows, total: int, unit: str, key: str) -> None:
 
 older_link()
 honour_link(rules(), names())
-st.html("<style>[class*=st-key-table-] { overflow-x: auto; }</style>")
+st.html("<style>[class*=st-key-table-] { overflow-x: auto; } :has(> .st-key-misfit) { flex: 1 0 100%; }</style>")
 with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="controls"):
     models = names()
     open_on_looked_at(models, FIRST)
