@@ -179,6 +179,8 @@ def begin_with(config: ModelConfig, name: str, seed: int) -> tuple[Transformer, 
     state = {key: theirs.pop(key).clone(memory_format=torch.contiguous_format) for key in taken}
     if new:
         state |= {key: drawn for key, drawn in draw_weights(model, seed) if key in new}
+        averages = (key for key in new if key.endswith((".mean", ".variance")))  # of a batch norm
+        state |= {key: torch.full(ours[key].shape, float(key.endswith(".variance"))) for key in averages}
     model.load_state_dict(state, assign=True)
     return model, Transfer(name, taken, new, left, family)
 

@@ -88,6 +88,11 @@ class Trainer:
                 f"batch.size must be at least {parts}, one row for each of {recipe.batch.accumulate} parts in each of "
                 f"{peers.count} processes, got {recipe.batch.size}."
             )
+        if parts > 1 and recipe.model.norm.kind == "batch":
+            raise ValueError(
+                f'norm.kind "batch" is by the statistics of a whole batch, and this one is read in {parts} parts; set '
+                "batch.accumulate to 1 and train in one process, or choose another norm."
+            )
         self.recipe, self.run, self.plan, self.peers = recipe, run, plan, peers
         plan.prepare()
         keep_freed_memory()
@@ -222,7 +227,7 @@ class Trainer:
 
     def check_weights(self) -> None:
         """Raises Diverged where a weight is no number: such weights must never replace good ones on the disk."""
-        greatest = float(get_total_norm([p.detach() for p in self.model.parameters()], math.inf))
+        greatest = float(get_total_norm(list(self.model.state_dict().values()), math.inf))
         if not math.isfinite(greatest):
             lr = float(next(self.optimiser.groups)["lr"])
             raise not_a_number("greatest weight", greatest, self.step, lr, self.recipe, self.plan)

@@ -84,8 +84,8 @@ class BatchNorm(Module):
         self.hook_out = HookPoint("out", axes)
 
     def forward(self, x: Tensor) -> Tensor:
-        learns = self.training and self.weight.requires_grad
         rows = x.flatten(0, -2)
+        learns = self.training and self.weight.requires_grad and len(rows) > 1  # one alone has no variance
         normal = nn.functional.batch_norm(
             rows, self.mean, self.variance, self.weight, self.bias, training=learns, eps=self.eps
         )

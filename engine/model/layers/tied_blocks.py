@@ -18,7 +18,7 @@ def share(blocks: nn.ModuleList, distinct: int) -> None:
     owners = {layer: layer - layer % run for layer in range(len(blocks)) if layer % run}
     for layer, owner in owners.items():
         for module, its in zip(blocks[layer].modules(), blocks[owner].modules(), strict=True):
-            module._parameters = its._parameters
+            module._parameters, module._buffers = its._parameters, its._buffers
     blocks.register_state_dict_post_hook(partial(without_copies, owners))
     blocks.register_load_state_dict_pre_hook(partial(with_copies, owners))
 

@@ -72,8 +72,8 @@ HELP = {
     "positions.theta": "The slowest pair turns once in about 2 pi theta positions.",
     "positions.turned": "Components of a head that turn. Empty: all.",
     "positions.buckets": "Distances that have a bias of their own, or share one where they are far.",
-    "norm.kind": "Layer norm subtracts the mean and divides by the spread; RMS norm only divides. "
-    "Batch norm has a mean and a spread of each feature, over the batch: in training a token then sees those after it.",
+    "norm.kind": "Layer norm subtracts the mean and divides by the spread; RMS norm only divides. Batch norm has both "
+    "of each feature, over the batch: in training a token then sees those after it, and other texts.",
     "norm.place": "Before each sublayer (GPT-2), after it (the first Transformer), or both.",
     "norm.final": "One more norm after the last block. Empty: where norms stand before sublayers.",
     "embedding.scale": "Token vectors are multiplied by it; the first Transformer takes sqrt(d_model).",

@@ -14,6 +14,7 @@ from tests.engine import tiny
 CONFIGS = {
     "before": tiny.CONFIG,
     "rms": tiny.config("rotary", norm=Norm("rms")),
+    "batch": tiny.config("rotary", norm=Norm("batch")),
     "after": tiny.config(norm=Norm(place="after")),
     "around": tiny.config(norm=Norm(place="around")),
     "parallel": tiny.config(sublayers="parallel"),
@@ -33,7 +34,7 @@ def same(a: Tensor, b: Tensor) -> None:
 
 
 @pytest.mark.parametrize("factor", [0.0, 0.5, 2.0])
-@pytest.mark.parametrize("name", ["before", "rms", "after", "around"])
+@pytest.mark.parametrize("name", ["before", "rms", "batch", "after", "around"])
 def test_the_residual_past_a_sublayer_is_weighed_and_the_sublayer_reads_all_of_it(name: str, factor: float) -> None:
     trace = edited(name, "blocks.1.skip1", factor)
     plain = run(tiny.model(CONFIGS[name]), tiny.IDS)
@@ -54,7 +55,7 @@ def test_side_by_side_sublayers_have_one_residual(name: str) -> None:
     same(trace["blocks.1.resid_post"], total)
 
 
-@pytest.mark.parametrize("name", ["before", "rms", "around"])
+@pytest.mark.parametrize("name", ["before", "rms", "batch", "around"])
 def test_a_norm_taken_out_passes_on_what_it_reads_and_half_of_one_half_of_it(name: str) -> None:
     plain = run(tiny.model(CONFIGS[name]), tiny.IDS)
     x, normed = plain["blocks.1.resid_pre"], plain["blocks.1.norm1.out"]
@@ -68,7 +69,7 @@ def test_a_norm_taken_out_passes_on_what_it_reads_and_half_of_one_half_of_it(nam
 
 def test_with_every_norm_taken_out_a_model_is_the_one_that_has_none() -> None:
     for place in ("before", "after", "around"):
-        for kind in ("layer", "rms"):
+        for kind in ("layer", "rms", "batch"):
             embedding = Embedding(norm=True)
             model = tiny.model(tiny.config(norm=Norm(kind, place), embedding=embedding))  # type: ignore[arg-type]
             bare = tiny.model(replace(model.config, norm=Norm("none", place)))  # type: ignore[arg-type]

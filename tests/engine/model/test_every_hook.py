@@ -55,6 +55,7 @@ CONFIGS: dict[str, ModelConfig] = {
     "attention only, no norm, no skip": replace(BASE, mlp=None, norm=Norm("none"), residual=False),
     "no blocks": replace(BASE, layers=0),
     "sinusoidal, norm after": replace(BASE, positions=Positions("sinusoidal"), norm=AFTER),
+    "batch norm, layers that share a block": replace(BASE, norm=Norm("batch"), distinct=1),
     "ALiBi": replace(BASE, positions=Positions("alibi")),
     "BERT, masked": replace(
         BASE,

@@ -68,7 +68,9 @@ def test_a_clip_of_0_leaves_the_gradient_as_it_is(recipe: Recipe, tmp_path: Path
 def test_a_batch_norm_learns_its_averages_which_the_finished_model_and_a_resumed_run_have(
     recipe: Recipe, tmp_path: Path
 ) -> None:
-    normed = replace(recipe, model=replace(recipe.model, norm=Norm("batch")))
+    normed = replace(recipe, model=replace(recipe.model, layers=2, distinct=1, norm=Norm("batch")))
+    with pytest.raises(ValueError, match="is read in 2 parts; set batch.accumulate to 1"):
+        trainer(replace(normed, batch=replace(recipe.batch, accumulate=2)), tmp_path / "parts")
     steps = list(train(normed, tmp_path))
     made, snapshot = load(tmp_path / "checkpoint"), load(RunFolder(tmp_path).snapshot(steps[-1].step))
     state = made.model.state_dict()
@@ -77,7 +79,8 @@ def test_a_batch_norm_learns_its_averages_which_the_finished_model_and_a_resumed
     assert made.card["loss"]["held_out"] == pytest.approx(steps[-1].held_out_loss)
     again = trainer(normed, tmp_path)  # as it was saved
     assert all(torch.equal(tensor, again.model.state_dict()[name]) for name, tensor in state.items())
-    again.measure()
+    held_out = again.measure()["loss"]
+    assert held_out == pytest.approx(steps[-1].held_out_loss, rel=1e-5)
     assert torch.equal(again.model.state_dict()["final_norm.mean"], state["final_norm.mean"])
 
 
