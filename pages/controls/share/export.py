@@ -15,7 +15,8 @@ from urllib.parse import urlencode
 
 import numpy as np
 
-from pages.controls.share.links import VERSION, VERSIONED, fit_address, hideable_controls
+from pages.controls.share.hiding import hideable_controls
+from pages.controls.share.links import VERSION, VERSIONED, fit_address
 from pages.controls.share.panel import data_file
 from views.core.component import courier
 from views.core.export import Answered, pack_text, self_contained

@@ -12,7 +12,8 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
-from pages.controls.share.links import HIDE, HIDEABLE, READABLE, fit_address
+from pages.controls.share.hiding import HIDE, HIDEABLE
+from pages.controls.share.links import INSTRUCTION, LONGEST_INSTRUCTION, READABLE, fit_address
 from views.core.matrix_files import Matrix, as_file
 from views.core.table_files import FORMATS, Format, Table, table_file
 
@@ -43,7 +44,7 @@ def share_panel(
     """Draws the button below a chart, and its panel once it is opened; a file is made when it is downloaded.
 
     `link` is the query of the link, or makes it when the panel is opened (`links.address_now`); `hideable` are keys of
-    `links.HIDEABLE` that a link for students can hide. `tables` are by the title to choose from; a text in place of
+    `hiding.HIDEABLE` that a link for a class can hide. `tables` are by the title to choose from; a text in place of
     one says why there is no file of it. `html` is the text of the file (`views.charts.standalone.chart_file`). Files
     are called by `title` and `names`: the model, what is chosen in it. What the callables need they must hold: they
     run outside of the page's script.
@@ -82,27 +83,36 @@ def heading(name: str, note: str = "") -> None:
 
 def offer_link(link: Mapping[str, str], hideable: Sequence[str], key: str) -> None:
     heading("Link")
+    if st.toggle("keep light or dark", key=f"{key} theme"):
+        link = {**link, THEME: "dark_theme" if st.context.theme.type == "dark" else "light_theme"}
+    show_link(link)
+    heading("For a class")
     known = [name for name in hideable if name in HIDEABLE]
-    hidden, theme = [], False
-    if known:
-        hidden = st.pills(
-            "For students: hide", known, selection_mode="multi", format_func=HIDEABLE.__getitem__,
-            key=f"{key} hide", help="A control that is hidden keeps what the link gives it.",
-        )  # fmt: skip
-    theme = st.toggle("keep light or dark", key=f"{key} theme")
-    shade = ("dark" if st.context.theme.type == "dark" else "light") if theme else ""
-    address, sentence = link_address(link, hidden, shade)
+    hidden = known and st.pills(
+        "hide", known, selection_mode="multi", format_func=HIDEABLE.__getitem__, key=f"{key} hide",
+        help="A control that is hidden keeps what the link gives it.",
+    )  # fmt: skip
+    instruction = st.text_area(
+        "question or instruction", key=f"{key} instruction", height=68, max_chars=LONGEST_INSTRUCTION,
+        help="It stands above the page.",
+    ).strip()  # fmt: skip
+    entries = {HIDE: ",".join(hidden), INSTRUCTION: instruction}
+    if more := {name: text for name, text in entries.items() if text}:
+        show_link({**link, **more})
+
+
+def show_link(link: Mapping[str, str]) -> None:
+    address, sentence = link_address(link)
     if sentence:
         st.caption(sentence)
     else:
         st.code(address, language=None, wrap_lines=True)
 
 
-def link_address(link: Mapping[str, str], hidden: Sequence[str] = (), shade: str = "") -> tuple[str, str]:
+def link_address(said: Mapping[str, str]) -> tuple[str, str]:
     """The whole address, and a sentence in its place where it would be too long to be read."""
-    said = dict(link) | ({HIDE: ",".join(hidden)} if hidden else {}) | ({THEME: f"{shade}_theme"} if shade else {})
     kept = fit_address(said)
-    if kept != said:
+    if kept != dict(said):
         lost = " and ".join(sorted(set(said) - set(kept)))
         return "", f"Too long for a link: {lost}. At most {READABLE:,} characters are read; shorten it."
     page = (st.context.url or "/").partition("?")[0].partition("#")[0]

@@ -127,7 +127,8 @@ def show(made: Experiment, model: Editable, unfit: Mapping[int, str], compared: 
     words = [in_words(entry.edit, model.terms) for entry in made.entries]
     drawn = panel(made, words, unfit, notes(made, model))
     with st.container(key="experiment panel", gap=None):
-        edit_panel(drawn, model, trace)
+        with st.container(key="experiment edits", gap=None):  # a link hides it, and keeps what the edits did
+            edit_panel(drawn, model, trace)
         effects_view(compared, key=EFFECTS, on={"reveal": reveal})
 
 
