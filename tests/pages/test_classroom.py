@@ -1,9 +1,15 @@
 """What a link for a class hides, locks and asks, without a browser."""
 
+import socket
 from pathlib import Path
+from urllib.parse import urlsplit
 
+import pytest
+import segno
 from streamlit.testing.v1 import AppTest
 
+from pages.controls.share import class_link as links
+from pages.controls.share.class_link import MOST_CODED, class_link, lan_address
 from pages.controls.share.hiding import hiding_css
 from tests.pages.mounted import mounted
 from views.core.payload import unpack
@@ -50,3 +56,39 @@ def test_what_a_teacher_asks_stands_above_the_page_as_text() -> None:
     app = opened(instruction="Where does *it* look? ![](x)")
     assert app.markdown[0].value.replace("\\", "") == "Where does *it* look? ![](x)"
     assert "\\*it" in app.markdown[0].value
+
+
+def test_a_link_of_this_machine_is_given_as_the_network_reaches_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.socket() as server:
+        server.bind(("127.0.0.1", 0))
+        server.listen()
+        port = server.getsockname()[1]
+        monkeypatch.setattr(links, "lan_address", lambda: "127.0.0.1")
+        assert not class_link(f"http://localhost:{port}/attention").warning
+        monkeypatch.setattr(links, "lan_address", lambda: "127.0.0.2")  # the server does not listen there
+        found = class_link(f"http://localhost:{port}/lab/attention?v=1&text=a%20b#layer=1")
+    assert found.address == f"http://127.0.0.2:{port}/lab/attention?v=1&text=a%20b#layer=1"
+    assert "make run HOST=0.0.0.0" in found.warning
+    monkeypatch.setattr(links, "lan_address", lambda: "")
+    assert class_link("http://[::1]:8501/").address == "http://[::1]:8501/" and class_link("http://[::1]/").warning
+
+
+def test_an_address_that_others_use_already_or_that_is_set_is_given_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert class_link("https://loupe.example/a?v=1").address == "https://loupe.example/a?v=1"
+    monkeypatch.setattr(links, "OUTSIDE", "https://school.example:444/lab/")
+    found = class_link("http://127.0.0.1:8501/base/attention?v=1#head=2")
+    assert (found.address, found.warning) == ("https://school.example:444/lab/attention?v=1#head=2", "")
+
+
+def test_the_code_holds_the_address_and_one_that_is_too_long_says_so() -> None:
+    address = "http://192.168.1.20:8501/attention?v=1"
+    code = class_link(address).code
+    assert code == segno.make(address, error="l").svg_inline(omitsize=True, light="#fff", border=4)
+    found = class_link(f"{address}&text={'x' * MOST_CODED}")
+    assert not found.code and f"{len(found.address):,}" in found.warning
+    with pytest.raises(ValueError, match="must begin with http"):
+        class_link("javascript:1")
+
+
+def test_the_address_in_the_network_is_none_of_this_machine_alone() -> None:
+    assert lan_address() == "" or urlsplit(f"http://{lan_address()}").hostname != "127.0.0.1"

@@ -63,7 +63,8 @@ def test_a_link_for_a_class_hides_controls_says_what_to_do_and_keeps_the_shade()
     assert hide.options == [HIDEABLE["model"], HIDEABLE["actions"]]
     hide.set_value(["model", "actions"])
     app.text_area(key="weights share instruction").set_value("Which row is longest?")
-    app.toggle(key="weights share theme").set_value(True).run()
+    app.toggle(key="weights share theme").set_value(True)
+    app.toggle(key="weights share class").set_value(True).run()
     plain = {"v": "1", "model": "stories", "embed_options": "light_theme"}
     assert query(app) == plain
     assert query(app, 1) == plain | {"hide": "model,actions", "instruction": "Which row is longest?"}

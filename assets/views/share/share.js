@@ -17,6 +17,7 @@ const FORMATS = [
 
 const LOOKED_AT = "what is looked at"; // in place of a table's name
 const CLIPPED = 400; // characters of a text in a caption
+const SVG = "image/svg+xml";
 const ROWS = ["link", "class", "picture", "file", "python", "data"];
 
 /** `place` is a mounted view as host.js has it: {root, data, view}; data.take says what there is to take. */
@@ -165,6 +166,12 @@ class TakeAway {
     const made = this.made();
     this.choices = make("div", "class");
     this.choices.title = "a control that is hidden keeps what it is, and so does what would change it";
+    const told = make("p", "warning");
+    told.setAttribute("role", "status");
+    const code = make("div", "code made");
+    code.hidden = true;
+    code.setAttribute("role", "img");
+    code.setAttribute("aria-label", "QR code of the link");
     const instruction = make("textarea", "instruction");
     Object.assign(instruction, {
       rows: 2,
@@ -174,10 +181,16 @@ class TakeAway {
     instruction.setAttribute("aria-label", "question or instruction for the class");
     const copied = this.act("Copy class link", "the address of what is shown, as the class is to find it", async () => {
       const hidden = [...this.choices.querySelectorAll("input:checked")].map(({ value }) => value);
-      const address = await this.address({ hidden, instruction: instruction.value.trim() });
+      const local = await this.address({ hidden, instruction: instruction.value.trim() });
+      const { trace } = this.take;
+      const { address, code: svg, warning } = await request({ trace, ask: "export_class_link", address: local });
+      code.hidden = !svg;
+      if (svg)
+        code.replaceChildren(document.importNode(new DOMParser().parseFromString(svg, SVG).documentElement, true));
+      told.textContent = warning;
       await this.copy(address, made, "The link for the class");
     });
-    return this.row("For a class", this.choices, instruction, copied, made);
+    return this.row("For a class", this.choices, instruction, copied, told, made, code);
   }
 
   picture() {

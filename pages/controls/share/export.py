@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from itertools import chain
 from typing import Any
 from urllib.parse import urlencode
 
 import numpy as np
 
+from pages.controls.share.class_link import class_link
 from pages.controls.share.hiding import hideable_controls
 from pages.controls.share.links import VERSION, VERSIONED, fit_address
 from pages.controls.share.panel import data_file
@@ -116,6 +117,11 @@ def draw_page(
 @EXPORT.question("export_python")
 def export_python(export: Export, of: dict, row: int = 0, col: int = 0) -> Answer:
     return Answer(header={"lines": export.page.python({**of, "trace": export.digest}, row, col)})
+
+
+@EXPORT.question("export_class_link")
+def export_class_link(export: Export, address: str) -> Answer:
+    return Answer(header=asdict(class_link(address)))
 
 
 @EXPORT.question("export_data", returns={"file": ("byte",)})

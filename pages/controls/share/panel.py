@@ -12,6 +12,7 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
+from pages.controls.share.class_link import class_link
 from pages.controls.share.hiding import HIDE, HIDEABLE
 from pages.controls.share.links import INSTRUCTION, LONGEST_INSTRUCTION, READABLE, fit_address
 from views.core.matrix_files import Matrix, as_file
@@ -24,6 +25,7 @@ MIME_TYPES: dict[Format, str] = {
     "npz": "application/zip",
 }
 MOST_ROWS = 2**20  # of a table; what spreadsheets open
+QR_WIDTH = 240  # CSS pixels
 THEME = "embed_options"  # Streamlit's own, which fixes light or dark
 
 Data = Callable[[], Table | Matrix]
@@ -97,12 +99,20 @@ def offer_link(link: Mapping[str, str], hideable: Sequence[str], key: str) -> No
         help="It stands above the page.",
     ).strip()  # fmt: skip
     entries = {HIDE: ",".join(hidden), INSTRUCTION: instruction}
-    if more := {name: text for name, text in entries.items() if text}:
-        show_link({**link, **more})
+    if st.toggle("show to the class", key=f"{key} class"):
+        show_link({**link, **{name: text for name, text in entries.items() if text}}, outside=True)
 
 
-def show_link(link: Mapping[str, str]) -> None:
+def show_link(link: Mapping[str, str], outside: bool = False) -> None:
+    """With `outside` as another machine opens it, with its QR code."""
     address, sentence = link_address(link)
+    if not sentence and outside:
+        found = class_link(address)
+        address = found.address
+        if found.warning:
+            st.warning(found.warning)
+        if found.code:
+            st.html(found.code, width=QR_WIDTH)
     if sentence:
         st.caption(sentence)
     else:
@@ -115,7 +125,7 @@ def link_address(said: Mapping[str, str]) -> tuple[str, str]:
     if kept != dict(said):
         lost = " and ".join(sorted(set(said) - set(kept)))
         return "", f"Too long for a link: {lost}. At most {READABLE:,} characters are read; shorten it."
-    page = (st.context.url or "/").partition("?")[0].partition("#")[0]
+    page = (st.context.url or "http://localhost/").partition("?")[0].partition("#")[0]
     return f"{page}?{urlencode(said, safe=',')}", ""
 
 
