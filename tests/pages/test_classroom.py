@@ -32,6 +32,11 @@ def header(app: AppTest, view: str = "walkthrough") -> dict:
     return unpack(found.bytes)[0]
 
 
+def said(app: AppTest, name: str) -> str:
+    found = app.query_params[name]
+    return found if isinstance(found, str) else found[0]
+
+
 def test_with_the_text_go_the_example_and_what_would_append_to_it() -> None:
     css = hiding_css(["text", "b_text", "no such control"])
     assert ".st-key-example-text" in css and ".st-key-sides-together" in css and "no" not in css.split("{")[0].split()
@@ -92,3 +97,18 @@ def test_the_code_holds_the_address_and_one_that_is_too_long_says_so() -> None:
 
 def test_the_address_in_the_network_is_none_of_this_machine_alone() -> None:
     assert lan_address() == "" or urlsplit(f"http://{lan_address()}").hostname != "127.0.0.1"
+
+
+def test_a_guess_comes_before_the_picture_and_stands_in_the_address() -> None:
+    app = opened(text=TEXT, predict="run")
+    assert not app.exception and not mounted(app, "walkthrough")
+    (field,) = [one for one in app.text_input if one.key.startswith("guess about")]
+    field.set_value("Anna")
+    app.button[-1].click().run()
+    assert header(app) and any("Anna" in one.value for one in app.markdown)
+    kept = {name: said(app, name) for name in ("predict", "revealed", "guess")}
+    assert kept["guess"] == "Anna" and header(opened(text=TEXT, **kept))["trace"] == kept["revealed"]
+    other = opened(text=f"{TEXT} Anna", **kept)
+    assert not other.exception and not mounted(other, "walkthrough")
+    app.switch_page("pages/explore/attention.py").run()
+    assert header(app, "attention") and said(app, "guess") == "Anna"

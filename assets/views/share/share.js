@@ -17,7 +17,6 @@ const FORMATS = [
 
 const LOOKED_AT = "what is looked at"; // in place of a table's name
 const CLIPPED = 400; // characters of a text in a caption
-const SVG = "image/svg+xml";
 const ROWS = ["link", "class", "picture", "file", "python", "data"];
 
 /** `place` is a mounted view as host.js has it: {root, data, view}; data.take says what there is to take. */
@@ -60,7 +59,9 @@ class TakeAway {
     this.tell(unlinked(this.take));
     for (const made of this.element.querySelectorAll(".made")) made.hidden = true; // it was of what was shown then
     if (this.paper) this.paper.hidden = this.place.root.dataset.theme !== "dark";
-    const { controls, matrices = [] } = this.take;
+    const { controls, predicts, matrices = [] } = this.take;
+    this.predict.hidden = !predicts;
+    this.warning.textContent = "";
     this.choose(matrices);
     const keys = controls.map(([key]) => key).join();
     if (keys === this.offered) return;
@@ -166,8 +167,10 @@ class TakeAway {
     const made = this.made();
     this.choices = make("div", "class");
     this.choices.title = "a control that is hidden keeps what it is, and so does what would change it";
-    const told = make("p", "warning");
-    told.setAttribute("role", "status");
+    this.predict = this.box("ask for a guess first");
+    this.predict.title = "the picture is shown once a guess is written";
+    this.warning = make("p");
+    this.warning.setAttribute("role", "status");
     const code = make("div", "code made");
     code.hidden = true;
     code.setAttribute("role", "img");
@@ -181,16 +184,20 @@ class TakeAway {
     instruction.setAttribute("aria-label", "question or instruction for the class");
     const copied = this.act("Copy class link", "the address of what is shown, as the class is to find it", async () => {
       const hidden = [...this.choices.querySelectorAll("input:checked")].map(({ value }) => value);
-      const local = await this.address({ hidden, instruction: instruction.value.trim() });
+      const local = await this.address({
+        hidden,
+        instruction: instruction.value.trim(),
+        predict: this.predict.firstChild.checked,
+      });
       const { trace } = this.take;
       const { address, code: svg, warning } = await request({ trace, ask: "export_class_link", address: local });
       code.hidden = !svg;
-      if (svg)
-        code.replaceChildren(document.importNode(new DOMParser().parseFromString(svg, SVG).documentElement, true));
-      told.textContent = warning;
+      const parsed = new DOMParser().parseFromString(svg, "text/html").querySelector("svg");
+      code.replaceChildren(...(parsed ? [parsed] : []));
+      this.warning.textContent = warning;
       await this.copy(address, made, "The link for the class");
     });
-    return this.row("For a class", this.choices, instruction, copied, told, made, code);
+    return this.row("For a class", this.choices, instruction, this.predict, copied, this.warning, made, code);
   }
 
   picture() {

@@ -40,6 +40,7 @@ class Export(BareContext):
     that of what is looked at.
     `edits` says in words what was changed of the run, for captions.
     `link` is the query of a link, `controls` are keys of what it can hide, `page_name` is the page's if not the view's.
+    `predicts` says that a link can ask for a guess first.
     A file draws `payload` and carries at most `most` answers within `room` bytes: to the queries that were asked, and
     those that `carry` lists for what is looked at (a query, and its row) or else the page's questions do.
     """
@@ -54,6 +55,7 @@ class Export(BareContext):
     data: str = "the table that is chosen"
     model: str = ""
     page_name: str | None = None
+    predicts: bool = False
     edits: str = ""
     carry: Callable[[Query, int], Iterable[Query]] | None = None
     room: int = MOST_BYTES
@@ -83,6 +85,7 @@ class Export(BareContext):
             "link": {VERSIONED: str(VERSION), **self.link},
             "version": VERSION,
             "controls": hideable_controls(self.controls),
+            "predicts": self.predicts,
             **chosen,
         }
 

@@ -20,7 +20,8 @@ VERSION = 1
 READABLE = 2**19  # characters of a query; Streamlit reads nothing of a longer one
 VERSIONED = "v"
 INSTRUCTION, LONGEST_INSTRUCTION = "instruction", 500  # characters of what a teacher asks
-FOR_A_CLASS = (HIDE, INSTRUCTION)  # what is in a link for a class alone
+PREDICTION = PREDICT, REVEALED, GUESS = "predict", "revealed", "guess"  # see prediction.py
+FOR_A_CLASS = (HIDE, INSTRUCTION, *PREDICTION)  # what is in a link for a class alone
 LOST = "lost from the link"  # in the session state
 PAGE, SINCE = "page of the link", "shown with the link"
 CONTROLS: dict[str, tuple[float, float]] = {

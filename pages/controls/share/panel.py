@@ -14,7 +14,8 @@ import streamlit as st
 
 from pages.controls.share.class_link import class_link
 from pages.controls.share.hiding import HIDE, HIDEABLE
-from pages.controls.share.links import INSTRUCTION, LONGEST_INSTRUCTION, READABLE, fit_address
+from pages.controls.share.links import INSTRUCTION, LONGEST_INSTRUCTION, PREDICT, READABLE, fit_address
+from pages.controls.share.prediction import RUN
 from views.core.matrix_files import Matrix, as_file
 from views.core.table_files import FORMATS, Format, Table, table_file
 
@@ -42,14 +43,15 @@ def share_panel(
     label: str = "Share & export",
     key: str,
     names: Sequence[str] = (),
+    predicts: bool = False,
 ) -> None:
     """Draws the button below a chart, and its panel once it is opened; a file is made when it is downloaded.
 
     `link` is the query of the link, or makes it when the panel is opened (`links.address_now`); `hideable` are keys of
-    `hiding.HIDEABLE` that a link for a class can hide. `tables` are by the title to choose from; a text in place of
-    one says why there is no file of it. `html` is the text of the file (`views.charts.standalone.chart_file`). Files
-    are called by `title` and `names`: the model, what is chosen in it. What the callables need they must hold: they
-    run outside of the page's script.
+    `hiding.HIDEABLE` that a link for a class can hide, and `predicts` says that it can ask for a guess first. `tables`
+    are by the title to choose from; a text in place of one says why there is no file of it. `html` is the text of the
+    file (`views.charts.standalone.chart_file`). Files are called by `title` and `names`: the model, what is chosen in
+    it. What the callables need they must hold: they run outside of the page's script.
     """
 
     @st.fragment(key=key)
@@ -58,7 +60,7 @@ def share_panel(
         if not panel.open:
             return
         with panel:
-            offer_link(link() if callable(link) else link, hideable, key)
+            offer_link(link() if callable(link) else link, hideable, key, predicts)
             if python is not None:
                 with st.container(gap="small"):
                     heading("Python", "run it in Loupe’s folder")
@@ -83,7 +85,7 @@ def heading(name: str, note: str = "") -> None:
     st.markdown(f"**{name}** &nbsp;:gray[{note}]" if note else f"**{name}**")
 
 
-def offer_link(link: Mapping[str, str], hideable: Sequence[str], key: str) -> None:
+def offer_link(link: Mapping[str, str], hideable: Sequence[str], key: str, predicts: bool) -> None:
     heading("Link")
     if st.toggle("keep light or dark", key=f"{key} theme"):
         link = {**link, THEME: "dark_theme" if st.context.theme.type == "dark" else "light_theme"}
@@ -98,7 +100,10 @@ def offer_link(link: Mapping[str, str], hideable: Sequence[str], key: str) -> No
         "question or instruction", key=f"{key} instruction", height=68, max_chars=LONGEST_INSTRUCTION,
         help="It stands above the page.",
     ).strip()  # fmt: skip
-    entries = {HIDE: ",".join(hidden), INSTRUCTION: instruction}
+    asks = predicts and st.toggle(
+        "ask for a guess first", key=f"{key} predict", help="A guess comes before the picture."
+    )
+    entries = {HIDE: ",".join(hidden), INSTRUCTION: instruction, PREDICT: RUN if asks else ""}
     if st.toggle("show to the class", key=f"{key} class"):
         show_link({**link, **{name: text for name, text in entries.items() if text}}, outside=True)
 
