@@ -168,7 +168,7 @@ def test_a_link_opens_on_what_was_looked_at_and_hides_what_a_teacher_chose(
         "embed_options": ["light_theme"]
     }
     expect(page.locator(".loupe-take .code svg")).to_be_visible()
-    here = urlsplit(page.url).netloc  # the link names the network's address, where the server of the tests does not listen
+    here = urlsplit(page.url).netloc  # the link names the network's address, where no server listens
     page = open_page(urlsplit(link)._replace(scheme="http", netloc=here).geturl())
     page.wait_for_selector('.attention[data-ready] canvas')
     state = page.locator(".attention").evaluate("e => [e.loupe.state.layer, e.loupe.state.head]")

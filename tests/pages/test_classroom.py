@@ -12,6 +12,7 @@ from pages.controls.share import class_link as links
 from pages.controls.share.class_link import MOST_CODED, class_link, lan_address
 from pages.controls.share.hiding import hiding_css
 from tests.pages.mounted import mounted
+from tests.pages.test_take import asked
 from views.core.payload import unpack
 
 APP = str(Path(__file__).parents[2] / "app.py")
@@ -93,6 +94,13 @@ def test_the_code_holds_the_address_and_one_that_is_too_long_says_so() -> None:
     assert not found.code and f"{len(found.address):,}" in found.warning
     with pytest.raises(ValueError, match="must begin with http"):
         class_link("javascript:1")
+
+
+def test_a_page_answers_what_its_panel_asks_for_the_class() -> None:
+    app = opened(text=TEXT)
+    found, _ = asked(app, "walkthrough", ask="export_class_link", address="https://loupe.example/walkthrough?v=1")
+    assert found["address"] == "https://loupe.example/walkthrough?v=1" and found["code"].startswith("<svg")
+    assert not found["warning"] and header(app)["take"]["predicts"]
 
 
 def test_the_address_in_the_network_is_none_of_this_machine_alone() -> None:
