@@ -1,4 +1,5 @@
 PORT ?= 8501
+HOST = 127.0.0.1
 PYTHON ?= python3
 JOBS ?= 2
 BIN := .venv/bin
@@ -12,7 +13,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 run: .venv/installed
 	@echo "Loupe: http://127.0.0.1:$(PORT)"
-	@exec $(BIN)/python asgi.py --port $(PORT)
+	@exec $(BIN)/python asgi.py --host $(HOST) --port $(PORT)
 
 test: .venv/installed-dev node_modules/installed
 	$(BIN)/node --test "tests/js/*.test.js"

@@ -1,6 +1,6 @@
 """A page about one run: what is around its picture and charts. Model and text, What if, link and export, answers.
 
-    run_page("Logit lens", "logit_lens", LENS, charts=CHARTS)
+run_page("Logit lens", "logit_lens", LENS, charts=CHARTS)
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from pages.controls.share.export import Export, draw_page
 from pages.controls.share.links import RUN as RULES
 from pages.controls.share.links import Rule, as_text, honour_link, whole_number
 from pages.controls.share.measure import measurement
+from pages.controls.share.prediction import await_guess
 from pages.controls.share.question_chart import Chart, show_question
 from pages.controls.share.run_export import run_export
 from pages.controls.what_if.experiment import what_if
@@ -74,6 +75,8 @@ def run_page(
     looked_at = subject(controls, LONG_TOKENS if long else MAX_TOKENS)
     whole = not long or not is_long(lanes(looked_at.checkpoint, looked_at.reading))
     drawn, edits = what_if(looked_at, temperature_edits(), whole)
+    if edits.before is edits.after:  # else what the edits did is guessed at
+        await_guess(drawn.digest)
     run = context(looked_at, drawn)
     export = run_export(title, name, looked_at, run, tuple(linked), **exported(run))
     payload = draw(looked_at, run, export) if draw else b""

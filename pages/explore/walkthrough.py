@@ -4,12 +4,14 @@ from functools import partial
 
 import streamlit as st
 
+from engine.checkpoints import Checkpoint
 from engine.generation.sampling import Sampling
 from engine.inputs.readers import SPAN, kind
 from engine.runtime import library
 from pages.controls.model_input.model_input import Subject, field_value, look, notice, pixels, reading, seed
 from pages.controls.run_page import attention_temperature, run_page
 from pages.controls.share.export import Export
+from pages.controls.share.hiding import is_hidden
 from pages.controls.what_if.experiment import event_value
 from views.core.component import view
 from views.core.lanes import lanes, measure_heads
@@ -25,10 +27,22 @@ SAMPLING = ("temperature", "top_k", "top_p")  # keys of the controls, as Samplin
 picture = view("walkthrough", events=("append", "again"))
 
 
+def written(checkpoint: Checkpoint) -> str:
+    """Name of the field that the model's own words are appended to."""
+    return {"translation": "target", "infill": "span"}.get(kind(checkpoint), "text")
+
+
+def is_locked(checkpoint: Checkpoint) -> bool:
+    """Tells whether a link hid the text, or the part of it that the model writes."""
+    return is_hidden("text", written(checkpoint))
+
+
 def append() -> None:
     """Put the drawn token behind the text, as the text it stands for; a second click on the same picture is void."""
     checkpoint = library.checkpoint(st.session_state.model)
-    field = {"translation": "target", "infill": "span"}.get(kind(checkpoint), "text")
+    field = written(checkpoint)
+    if is_locked(checkpoint):
+        return
     match event_value(PICTURE, "append"):
         case {"id": int(token), "length": int(length)}:
             if length != len(lanes(checkpoint, reading(checkpoint))[-1].pieces):
@@ -86,6 +100,7 @@ def draw(subject: Subject, run: Run, export: Export) -> bytes:
         notes={
             "notice": notice(subject),
             "tour": True,
+            "locked": is_locked(run.checkpoint),
             "full": len(run.lanes[-1].pieces) >= subject.limit,
             "look": {"layer": 0, "head": 0, **look()},
             "row0": first_row(run.checkpoint, shown, run.outcome, pixels(run.checkpoint)),

@@ -158,17 +158,18 @@ def test_a_link_opens_on_what_was_looked_at_and_hides_what_a_teacher_chose(
     look: Look, open_page: Callable[[str], "Page"]
 ) -> None:
     page = look(hash="#layer=1&head=2", attention=0.5)
-    page.get_by_role("button", name="Link for students …").click()
     page.get_by_role("checkbox", name="the model").check()
     page.get_by_role("checkbox", name="keep light or dark").check()
-    page.get_by_role("button", name="Copy link").click()
+    page.get_by_role("button", name="Copy class link").click()
     page.locator("input.made:visible").wait_for()
-    link = page.locator("input.made").input_value()
+    link = page.locator("input.made:visible").input_value()
     query = parse_qs(urlsplit(link).query)
     assert query == {"v": ["1"], "model": ["stories"], "text": [TEXT], "attention": ["0.5"], "hide": ["model"]} | {
         "embed_options": ["light_theme"]
     }
-    page = open_page(link)
+    expect(page.locator(".loupe-take .code svg")).to_be_visible()
+    here = urlsplit(page.url).netloc  # the link names the network's address, where no server listens
+    page = open_page(urlsplit(link)._replace(scheme="http", netloc=here).geturl())
     page.wait_for_selector('.attention[data-ready] canvas')
     state = page.locator(".attention").evaluate("e => [e.loupe.state.layer, e.loupe.state.head]")
     assert state == [1, 2]

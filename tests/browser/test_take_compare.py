@@ -52,11 +52,10 @@ def test_the_lines_are_those_of_the_heads_that_are_shown(page: "Page") -> None:
     page.locator("pre.made:visible").wait_for()
     lines = page.locator("pre.made").inner_text()
     assert 'pattern_a = a["blocks.1.attn.pattern"][0, 2]' in lines and "difference_b" in lines
-    page.get_by_role("button", name="Link for students …").click()
     page.get_by_label("B: edits").check()
-    page.get_by_role("button", name="Copy link").click()
+    page.get_by_role("button", name="Copy class link").click()
     page.locator("input.made:visible").wait_for()
-    assert "hide=b_edits" in page.locator("input.made").input_value()
+    assert "hide=b_edits" in page.locator("input.made:visible").input_value()
 
 
 def test_the_file_of_a_comparison_is_alive_without_a_network(

@@ -123,11 +123,11 @@ def test_while_guesses_are_asked_a_long_text_is_the_run_before_the_edits() -> No
     silent = SilenceHeads(1, [0])
     app = long_page(300, edits=to_link(Experiment().add(silent)))
     plain = view(long_page(300), "attention")[0]["trace"]
-    app.session_state["guessing"] = True
+    app.query_params["predict"] = "edits"
     app.run()
     header, _ = view(app, "effects")
     assert header["hidden"] and view(app, "attention")[0]["trace"] == plain
-    app.session_state["revealed"] = header["trace"]
+    app.query_params["revealed"] = header["trace"]
     app.run()
     assert not view(app, "effects")[0]["hidden"] and view(app, "attention")[0]["edited"] == list(silent.touches())
 

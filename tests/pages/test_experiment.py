@@ -268,9 +268,9 @@ def test_of_a_picture_that_is_too_large_for_an_address_no_fewer_cells_are_advise
 
 
 def test_while_guesses_are_asked_the_page_shows_the_run_before_the_edits() -> None:
-    app = opened(ATTENTION, experiment=made(QUIET), guessing=True)
+    app = opened(ATTENTION, {"predict": "edits"}, experiment=made(QUIET))
     header, _ = sent(app, "effects")
     assert header["hidden"] and sent(app, "attention")[0]["edited"] == []
-    app.session_state["revealed"] = header["trace"]
+    app.query_params["revealed"] = header["trace"]
     app.run()
     assert not sent(app, "effects")[0]["hidden"] and sent(app, "attention")[0]["edited"] == ["blocks.2.attn.z"]

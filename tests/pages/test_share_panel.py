@@ -9,7 +9,8 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.controls.share.links import HIDEABLE, READABLE
+from pages.controls.share.hiding import HIDEABLE
+from pages.controls.share.links import READABLE
 from pages.controls.share.panel import data_file, file_stem, link_address
 from views.core.matrix_files import Matrix
 from views.core.table_files import Table
@@ -41,8 +42,8 @@ def opened() -> AppTest:
     return app
 
 
-def query(app: AppTest) -> dict[str, Any]:
-    return {name: text for name, (text,) in parse_qs(urlsplit(app.code[0].value).query).items()}
+def query(app: AppTest, number: int = 0) -> dict[str, Any]:
+    return {name: text for name, (text,) in parse_qs(urlsplit(app.code[number].value).query).items()}
 
 
 def test_nothing_is_made_before_the_panel_is_opened() -> None:
@@ -56,13 +57,17 @@ def test_an_open_panel_has_the_link_the_lines_and_a_file_in_each_format() -> Non
     assert [button.label for button in app.download_button] == ["CSV", "Parquet", "npz", "HTML"]
 
 
-def test_a_link_for_students_hides_controls_and_keeps_the_shade() -> None:
+def test_a_link_for_a_class_hides_controls_says_what_to_do_and_keeps_the_shade() -> None:
     app = opened()
     (hide,) = app.get("button_group")
     assert hide.options == [HIDEABLE["model"], HIDEABLE["actions"]]
     hide.set_value(["model", "actions"])
-    app.toggle(key="weights share theme").set_value(True).run()
-    assert query(app) == {"v": "1", "model": "stories", "hide": "model,actions", "embed_options": "light_theme"}
+    app.text_area(key="weights share instruction").set_value("Which row is longest?")
+    app.toggle(key="weights share theme").set_value(True)
+    app.toggle(key="weights share class").set_value(True).run()
+    plain = {"v": "1", "model": "stories", "embed_options": "light_theme"}
+    assert query(app) == plain
+    assert query(app, 1) == plain | {"hide": "model,actions", "instruction": "Which row is longest?"}
 
 
 def test_what_has_no_file_says_why() -> None:

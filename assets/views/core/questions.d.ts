@@ -23,6 +23,7 @@ export interface Queries {
   edit_heads: { attention: string; layer: number };
   edit_shift: { row: number };
   entropy: { side: string; focus?: string };
+  export_class_link: { address: string };
   export_data: { of: object; format: "csv" | "parquet" | "npz" };
   export_html: { state: string; asked: Array<object>; of?: object | null; row?: number | null };
   export_python: { of: object; row?: number; col?: number };
@@ -94,6 +95,7 @@ export interface Answers {
   edit_heads: { arrays: Record<string, NamedArray>; [entry: string]: any };
   edit_shift: { arrays: Record<string, NamedArray>; [entry: string]: any };
   entropy: { arrays: { entropy: NamedArray }; [entry: string]: any };
+  export_class_link: { arrays: Record<string, NamedArray>; [entry: string]: any };
   export_data: { arrays: { file: NamedArray }; [entry: string]: any };
   export_html: { arrays: { file: NamedArray }; [entry: string]: any };
   export_python: { arrays: Record<string, NamedArray>; [entry: string]: any };

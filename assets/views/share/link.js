@@ -14,13 +14,19 @@ export async function state(view) {
 
 /**
  * Raises an Error, with the sentence of `unlinked`, where it would be too long to be read. `hash` is what `state` gives, `take` is
- * the payload's entry; `hidden` are controls that the link takes out of sight, `shade` fixes light or dark.
+ * the payload's entry; `shade` fixes light or dark. For a class, `hidden` are controls that the link takes out of sight, and
+ * `instruction` stands above the page; with `predict` a guess comes before the picture.
  * @param {any} take
  * @param {string} hash
- * @param {{ hidden?: string[], shade?: string }} [options]
+ * @param {{ hidden?: string[], instruction?: string, predict?: boolean, shade?: string }} [options]
  */
-export function link(take, hash, { hidden = [], shade = "" } = {}) {
-  const more = { ...(hidden.length && { hide: hidden.join(",") }), ...(shade && { embed_options: `${shade}_theme` }) };
+export function link(take, hash, { hidden = [], instruction = "", predict = false, shade = "" } = {}) {
+  const more = {
+    ...(hidden.length && { hide: hidden.join(",") }),
+    ...(instruction && { instruction }),
+    ...(predict && { predict: "run" }),
+    ...(shade && { embed_options: `${shade}_theme` }),
+  };
   const query = queryOf({ ...take.link, ...more });
   if (excess(query).length) throw new Error(tooLong(query));
   return `${location.origin}${location.pathname}?${query}${hash}`;

@@ -17,7 +17,7 @@ const FORMATS = [
 
 const LOOKED_AT = "what is looked at"; // in place of a table's name
 const CLIPPED = 400; // characters of a text in a caption
-const ROWS = ["link", "picture", "file", "python", "data"];
+const ROWS = ["link", "class", "picture", "file", "python", "data"];
 
 /** `place` is a mounted view as host.js has it: {root, data, view}; data.take says what there is to take. */
 export function mount(place) {
@@ -59,12 +59,14 @@ class TakeAway {
     this.tell(unlinked(this.take));
     for (const made of this.element.querySelectorAll(".made")) made.hidden = true; // it was of what was shown then
     if (this.paper) this.paper.hidden = this.place.root.dataset.theme !== "dark";
-    const { controls, matrices = [] } = this.take;
-    this.class.hidden = !controls.length;
+    const { controls, predicts, matrices = [] } = this.take;
+    this.predict.hidden = !predicts;
+    this.warning.textContent = "";
     this.choose(matrices);
     const keys = controls.map(([key]) => key).join();
     if (keys === this.offered) return;
     this.offered = keys;
+    this.choices.hidden = !controls.length;
     this.choices.replaceChildren(make("span", "", "hide"), ...controls.map(([key, name]) => this.box(name, key)));
   }
 
@@ -147,26 +149,55 @@ class TakeAway {
 
   link() {
     const made = this.made();
-    this.choices = make("div", "class");
-    this.choices.hidden = true;
-    const theme = this.box("keep light or dark");
+    this.theme = this.box("keep light or dark");
     const copied = this.act("Copy link", "the address of what is shown, for others who have this Loupe", async () => {
-      const hidden = this.choices.hidden
-        ? []
-        : [...this.choices.querySelectorAll("input:checked")].map(({ value }) => value);
-      const shade = theme.firstChild.checked ? this.place.root.dataset.theme : "";
-      await this.copy(link(this.take, await state(this.place.view), { hidden, shade }), made, "The link");
+      await this.copy(await this.address(), made, "The link");
     });
-    const more = (this.class = this.act(
-      "Link for students …",
-      "choose controls that the link hides; a hidden model stays the one it is",
-      () => {
-        this.choices.hidden = !this.choices.hidden;
-        more.setAttribute("aria-expanded", String(!this.choices.hidden));
-      },
-    ));
-    more.setAttribute("aria-expanded", "false");
-    return this.row("Link", copied, more, theme, this.choices, made);
+    return this.row("Link", copied, this.theme, made);
+  }
+
+  /** The link to what is shown; `more` is what it does for a class, see `link`. */
+  async address(more = {}) {
+    const shade = this.theme.firstChild.checked ? this.place.root.dataset.theme : "";
+    return link(this.take, await state(this.place.view), { ...more, shade });
+  }
+
+  /** What a link for a class hides and asks. */
+  class() {
+    const made = this.made();
+    this.choices = make("div", "class");
+    this.choices.title = "a control that is hidden keeps what it is, and so does what would change it";
+    this.predict = this.box("ask for a guess first");
+    this.predict.title = "the picture is shown once a guess is written";
+    this.warning = make("p");
+    this.warning.setAttribute("role", "status");
+    const code = make("div", "code made");
+    code.hidden = true;
+    code.setAttribute("role", "img");
+    code.setAttribute("aria-label", "QR code of the link");
+    const instruction = make("textarea", "instruction");
+    Object.assign(instruction, {
+      rows: 2,
+      maxLength: 500,
+      placeholder: "a question or an instruction, shown above the page",
+    });
+    instruction.setAttribute("aria-label", "question or instruction for the class");
+    const copied = this.act("Copy class link", "the address of what is shown, as the class is to find it", async () => {
+      const hidden = [...this.choices.querySelectorAll("input:checked")].map(({ value }) => value);
+      const local = await this.address({
+        hidden,
+        instruction: instruction.value.trim(),
+        predict: this.predict.firstChild.checked,
+      });
+      const { trace } = this.take;
+      const { address, code: svg, warning } = await request({ trace, ask: "export_class_link", address: local });
+      code.hidden = !svg;
+      const parsed = new DOMParser().parseFromString(svg, "text/html").querySelector("svg");
+      code.replaceChildren(...(parsed ? [parsed] : []));
+      this.warning.textContent = warning;
+      await this.copy(address, made, "The link for the class");
+    });
+    return this.row("For a class", this.choices, instruction, this.predict, copied, this.warning, made, code);
   }
 
   picture() {

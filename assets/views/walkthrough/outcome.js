@@ -121,6 +121,7 @@ function drawn({ trace, state, emit }) {
   const where = make("span");
   line.append(where, name, ` ${percent(probability)}`);
   const append = make("button", "action", "append");
+  append.hidden = Boolean(trace.locked);
   append.disabled = Boolean(trace.full);
   append.title = trace.full ? "the text fills the model's context" : "append this token to the text and run again";
   append.addEventListener("click", () => emit("append", { id, length: trace.length }));

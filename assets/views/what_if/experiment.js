@@ -83,6 +83,7 @@ class Panel {
     const box = make("input");
     box.type = "checkbox";
     box.checked = this.data.guessing;
+    box.disabled = this.data.asked; // by the link
     box.dataset.name = "guess";
     box.addEventListener("change", () => this.ask({ do: "guess", on: box.checked }));
     label.append(box, make("span", "", "predict, then reveal"));

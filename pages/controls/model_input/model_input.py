@@ -38,6 +38,7 @@ from engine.runtime.limits import FIRST_MODEL, LONG_TOKENS, MAX_TOKENS
 from pages.controls.model_input.browser_history import complete, went_back
 from pages.controls.model_input.text_field import several_lines, text_field
 from pages.controls.share.bar import bar
+from pages.controls.share.hiding import is_hidden
 from pages.controls.share.visitor import recent
 
 EXAMPLES = tomllib.loads((Path(__file__).parents[3] / "assets/texts/examples.toml").read_text())
@@ -311,16 +312,19 @@ def example(name: str) -> dict[str, Any]:
 
 
 def new_model() -> None:
-    """Each model starts on its own example; a text the person wrote stays where the new model reads texts too."""
+    """Each model starts on its own example; a text the person wrote, or a link hid, stays where the new model reads
+    texts too."""
     name = st.session_state.model
     try:
         reads_text = "text" in FIELDS[kind(library.checkpoint(name))]
     except (ValueError, OSError):
         reads_text = True
-    if is_example(["text", "second", "target", "span"]) or not reads_text:
+    locked = bool(field_value("text")) and is_hidden("text")
+    if not reads_text or (is_example(["text", "second", "target", "span"]) and not locked):
         return show_example(name)
     for field in ("second", "target", "span"):
-        st.session_state[field] = ""
+        if not is_hidden(field):
+            st.session_state[field] = ""
 
 
 def is_example(fields: Sequence[str]) -> bool:

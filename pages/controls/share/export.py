@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from itertools import chain
 from typing import Any
 from urllib.parse import urlencode
 
 import numpy as np
 
-from pages.controls.share.links import VERSION, VERSIONED, fit_address, hideable_controls
+from pages.controls.share.class_link import class_link
+from pages.controls.share.hiding import hideable_controls
+from pages.controls.share.links import VERSION, VERSIONED, fit_address
 from pages.controls.share.panel import data_file
 from views.core.component import courier
 from views.core.export import Answered, pack_text, self_contained
@@ -38,6 +40,7 @@ class Export(BareContext):
     that of what is looked at.
     `edits` says in words what was changed of the run, for captions.
     `link` is the query of a link, `controls` are keys of what it can hide, `page_name` is the page's if not the view's.
+    `predicts` says that a link can ask for a guess first.
     A file draws `payload` and carries at most `most` answers within `room` bytes: to the queries that were asked, and
     those that `carry` lists for what is looked at (a query, and its row) or else the page's questions do.
     """
@@ -52,6 +55,7 @@ class Export(BareContext):
     data: str = "the table that is chosen"
     model: str = ""
     page_name: str | None = None
+    predicts: bool = False
     edits: str = ""
     carry: Callable[[Query, int], Iterable[Query]] | None = None
     room: int = MOST_BYTES
@@ -81,6 +85,7 @@ class Export(BareContext):
             "link": {VERSIONED: str(VERSION), **self.link},
             "version": VERSION,
             "controls": hideable_controls(self.controls),
+            "predicts": self.predicts,
             **chosen,
         }
 
@@ -115,6 +120,11 @@ def draw_page(
 @EXPORT.question("export_python")
 def export_python(export: Export, of: dict, row: int = 0, col: int = 0) -> Answer:
     return Answer(header={"lines": export.page.python({**of, "trace": export.digest}, row, col)})
+
+
+@EXPORT.question("export_class_link")
+def export_class_link(export: Export, address: str) -> Answer:
+    return Answer(header=asdict(class_link(address)))
 
 
 @EXPORT.question("export_data", returns={"file": ("byte",)})

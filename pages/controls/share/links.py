@@ -1,55 +1,29 @@
-"""Links: what stands in one, what of a link could not be restored, and the controls that a teacher hid in it.
+"""Links: what stands in one, and what of a link could not be restored.
 
-A page says by `rules` what its controls may stand at, and by `offered` which of them its toolbar can hide.
+A page says by `rules` what its controls may stand at.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 from urllib.parse import urlencode
 
 import streamlit as st
 
 from engine.runtime import library
-from pages.controls.menu import hideable
 from pages.controls.model_input.model_input import EMPTY, KEPT, field_value, seed
+from pages.controls.share.hiding import HIDDEN, HIDE, HIDEABLE, hiding_css
 
 VERSION = 1
 READABLE = 2**19  # characters of a query; Streamlit reads nothing of a longer one
-HIDE, VERSIONED = "hide", "v"
-HIDDEN, LOST = "hidden controls", "lost from the link"  # in the session state
+VERSIONED = "v"
+INSTRUCTION, LONGEST_INSTRUCTION = "instruction", 500  # characters of what a teacher asks
+PREDICTION = PREDICT, REVEALED, GUESS = "predict", "revealed", "guess"  # see prediction.py
+FOR_A_CLASS = (HIDE, INSTRUCTION, *PREDICTION)  # what is in a link for a class alone
+LOST = "lost from the link"  # in the session state
 PAGE, SINCE = "page of the link", "shown with the link"
-OF_A_RUN = {
-    "text": "the text",
-    "second": "the second text",
-    "target": "the target",
-    "span": "the gap’s words",
-    "picture": "the picture",
-    "given": "pixels given",
-    "model": "the model",
-}
-# Every control that a link can hide, on whichever page, by its key there (of a comparison's side, see `SIDES`).
-HIDEABLE = OF_A_RUN | {
-    "attention": "attention temperature",
-    "temperature": "output temperature",
-    "top_k": "top-k",
-    "top_p": "top-p",
-    "what if": "what if …",
-    **hideable(),
-}
-SIDES = {
-    f"{letter}_{field}": f"{letter.upper()}: {name}"
-    for letter in "abcd"
-    for field, name in (OF_A_RUN | {"step": "the step", "edits": "edits"}).items()
-}
-HIDEABLE |= SIDES
-# What Streamlit calls the element of a key, where not by the key.
-ELEMENTS = {"what if": ".st-key-experiment-panel", "numbers": '[class*="st-key-numbers-"]'}
-ELEMENTS |= {"picture": ".st-key-picture, .st-key-own-picture"}
-ELEMENTS |= {f"{letter}_edits": f".st-key-{letter}_edits-popover" for letter in "abcd"}
-ELEMENTS |= {f"{letter}_picture": f".st-key-{letter}_picture, .st-key-{letter}_own-popover" for letter in "abcd"}
 CONTROLS: dict[str, tuple[float, float]] = {
     "attention": (0.1, 4.0),
     "temperature": (0.0, 3.0),
@@ -111,13 +85,8 @@ def fit_address(said: Mapping[str, str]) -> dict[str, str]:
 
 def address_now(**said: str) -> dict[str, str]:
     """The query of a link to a page whose controls all stand in its address; what is `said` counts more."""
-    found = {key: value for key, value in st.query_params.to_dict().items() if key != HIDE}
+    found = {key: value for key, value in st.query_params.to_dict().items() if key not in FOR_A_CLASS}
     return {VERSIONED: str(VERSION), **found, **said} | {VERSIONED: str(VERSION)}
-
-
-def hideable_controls(keys: Iterable[str]) -> list[list[str]]:
-    """Controls of a page that its links can hide, with their names, for the toolbar."""
-    return [[key, HIDEABLE[key]] for key in keys if key in HIDEABLE]
 
 
 def honour_link(
@@ -125,9 +94,10 @@ def honour_link(
     models: Collection[str] | None = None,
     refusal: Callable[[str], str] = lambda _: "cannot be shown on this page",
 ) -> None:
-    """Says above the page what of its link could not be restored, and hides what the link hides. Call it before the
-    controls are drawn: they drop from the address what they cannot use. `models` are those that the page knows, where
-    that is not what the library knows; `refusal` says of another why the page does not show it."""
+    """Says above the page what a teacher asks in its link and what of that could not be restored, and hides what it
+    hides. Call it before the controls are drawn: they drop from the address what they cannot use. `models` are those
+    that the page knows, where that is not what the library knows; `refusal` says of another why the page does not show
+    it."""
     state = st.session_state
     if HIDE in st.query_params:
         state[HIDDEN] = [name for name in st.query_params[HIDE].split(",") if name]
@@ -147,17 +117,14 @@ def honour_link(
         st.info(f"Not all of this link could be restored: {parts}. Everything else is as it was saved.")
     if style := hiding_css(state.get(HIDDEN, [])):
         st.html(f"<style>{style}</style>")
+    if instruction := st.query_params.get(INSTRUCTION, "").strip():
+        with st.container(border=True, key="instruction"):
+            st.markdown(as_text(instruction[:LONGEST_INSTRUCTION]))
 
 
 def as_text(said: str) -> str:
     """Markdown that reads as what is said: an address may say anything, and it must not become a picture or a link."""
     return MARKUP.sub(r"\\\1", LINKED.sub("\N{WORD JOINER}", said))
-
-
-def hiding_css(names: Iterable[str]) -> str:
-    """CSS that takes controls out of sight; they keep what the link gives them."""
-    known = [ELEMENTS.get(name, f".st-key-{name.replace(' ', '-')}") for name in names if name in HIDEABLE]
-    return ", ".join(known) + " { display: none !important; }" if known else ""
 
 
 def lost(

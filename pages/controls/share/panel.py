@@ -12,7 +12,10 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
-from pages.controls.share.links import HIDE, HIDEABLE, READABLE, fit_address
+from pages.controls.share.class_link import class_link
+from pages.controls.share.hiding import HIDE, HIDEABLE
+from pages.controls.share.links import INSTRUCTION, LONGEST_INSTRUCTION, PREDICT, READABLE, fit_address
+from pages.controls.share.prediction import RUN
 from views.core.matrix_files import Matrix, as_file
 from views.core.table_files import FORMATS, Format, Table, table_file
 
@@ -23,6 +26,7 @@ MIME_TYPES: dict[Format, str] = {
     "npz": "application/zip",
 }
 MOST_ROWS = 2**20  # of a table; what spreadsheets open
+QR_WIDTH = 240  # CSS pixels
 THEME = "embed_options"  # Streamlit's own, which fixes light or dark
 
 Data = Callable[[], Table | Matrix]
@@ -39,14 +43,15 @@ def share_panel(
     label: str = "Share & export",
     key: str,
     names: Sequence[str] = (),
+    predicts: bool = False,
 ) -> None:
     """Draws the button below a chart, and its panel once it is opened; a file is made when it is downloaded.
 
     `link` is the query of the link, or makes it when the panel is opened (`links.address_now`); `hideable` are keys of
-    `links.HIDEABLE` that a link for students can hide. `tables` are by the title to choose from; a text in place of
-    one says why there is no file of it. `html` is the text of the file (`views.charts.standalone.chart_file`). Files
-    are called by `title` and `names`: the model, what is chosen in it. What the callables need they must hold: they
-    run outside of the page's script.
+    `hiding.HIDEABLE` that a link for a class can hide, and `predicts` says that it can ask for a guess first. `tables`
+    are by the title to choose from; a text in place of one says why there is no file of it. `html` is the text of the
+    file (`views.charts.standalone.chart_file`). Files are called by `title` and `names`: the model, what is chosen in
+    it. What the callables need they must hold: they run outside of the page's script.
     """
 
     @st.fragment(key=key)
@@ -55,7 +60,7 @@ def share_panel(
         if not panel.open:
             return
         with panel:
-            offer_link(link() if callable(link) else link, hideable, key)
+            offer_link(link() if callable(link) else link, hideable, key, predicts)
             if python is not None:
                 with st.container(gap="small"):
                     heading("Python", "run it in Loupe’s folder")
@@ -80,32 +85,52 @@ def heading(name: str, note: str = "") -> None:
     st.markdown(f"**{name}** &nbsp;:gray[{note}]" if note else f"**{name}**")
 
 
-def offer_link(link: Mapping[str, str], hideable: Sequence[str], key: str) -> None:
+def offer_link(link: Mapping[str, str], hideable: Sequence[str], key: str, predicts: bool) -> None:
     heading("Link")
+    if st.toggle("keep light or dark", key=f"{key} theme"):
+        link = {**link, THEME: "dark_theme" if st.context.theme.type == "dark" else "light_theme"}
+    show_link(link)
+    heading("For a class")
     known = [name for name in hideable if name in HIDEABLE]
-    hidden, theme = [], False
-    if known:
-        hidden = st.pills(
-            "For students: hide", known, selection_mode="multi", format_func=HIDEABLE.__getitem__,
-            key=f"{key} hide", help="A control that is hidden keeps what the link gives it.",
-        )  # fmt: skip
-    theme = st.toggle("keep light or dark", key=f"{key} theme")
-    shade = ("dark" if st.context.theme.type == "dark" else "light") if theme else ""
-    address, sentence = link_address(link, hidden, shade)
+    hidden = known and st.pills(
+        "hide", known, selection_mode="multi", format_func=HIDEABLE.__getitem__, key=f"{key} hide",
+        help="A control that is hidden keeps what the link gives it.",
+    )  # fmt: skip
+    instruction = st.text_area(
+        "question or instruction", key=f"{key} instruction", height=68, max_chars=LONGEST_INSTRUCTION,
+        help="It stands above the page.",
+    ).strip()  # fmt: skip
+    asks = predicts and st.toggle(
+        "ask for a guess first", key=f"{key} predict", help="A guess comes before the picture."
+    )
+    entries = {HIDE: ",".join(hidden), INSTRUCTION: instruction, PREDICT: RUN if asks else ""}
+    if st.toggle("show to the class", key=f"{key} class"):
+        show_link({**link, **{name: text for name, text in entries.items() if text}}, outside=True)
+
+
+def show_link(link: Mapping[str, str], outside: bool = False) -> None:
+    """With `outside` as another machine opens it, with its QR code."""
+    address, sentence = link_address(link)
+    if not sentence and outside:
+        found = class_link(address)
+        address = found.address
+        if found.warning:
+            st.warning(found.warning)
+        if found.code:
+            st.html(found.code, width=QR_WIDTH)
     if sentence:
         st.caption(sentence)
     else:
         st.code(address, language=None, wrap_lines=True)
 
 
-def link_address(link: Mapping[str, str], hidden: Sequence[str] = (), shade: str = "") -> tuple[str, str]:
+def link_address(said: Mapping[str, str]) -> tuple[str, str]:
     """The whole address, and a sentence in its place where it would be too long to be read."""
-    said = dict(link) | ({HIDE: ",".join(hidden)} if hidden else {}) | ({THEME: f"{shade}_theme"} if shade else {})
     kept = fit_address(said)
-    if kept != said:
+    if kept != dict(said):
         lost = " and ".join(sorted(set(said) - set(kept)))
         return "", f"Too long for a link: {lost}. At most {READABLE:,} characters are read; shorten it."
-    page = (st.context.url or "/").partition("?")[0].partition("#")[0]
+    page = (st.context.url or "http://localhost/").partition("?")[0].partition("#")[0]
     return f"{page}?{urlencode(said, safe=',')}", ""
 
 

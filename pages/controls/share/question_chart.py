@@ -42,6 +42,7 @@ def show_question(
         python=partial(page.python, query),
         tables={title: partial(page.table, query)},
         html=partial(chart_file, title, [draw_figure], caption=[caption_of(header)]),
+        predicts=header["predicts"],
         key=f"{key} share",
         names=[header["model"]],
     )

@@ -27,7 +27,7 @@ def run_export(
     link = address_of(subject.name, fields, controls)
     shown = [*fields, "model", *controls]
     edits = edits_in_words(subject, run)
-    return Export(title, view, run, read, link, shown, model=subject.name, edits=edits, **options)
+    return Export(title, view, run, read, link, shown, model=subject.name, edits=edits, predicts=True, **options)
 
 
 def edits_in_words(subject: Subject, run: Run) -> str:

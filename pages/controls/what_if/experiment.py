@@ -21,6 +21,8 @@ from engine.runtime.trace import Trace
 from engine.tokenizers.encoding import Encoding
 from pages.controls.model_input.browser_history import went_back
 from pages.controls.model_input.model_input import Subject, look, reading
+from pages.controls.share.links import GUESS, PREDICT, REVEALED
+from pages.controls.share.prediction import EDITS, is_revealed, predicts_edits, predicts_runs, remember
 from pages.controls.share.run_export import fields_of
 from pages.controls.what_if.adapters import known_adapters
 from pages.controls.what_if.edit_fields import place_of
@@ -43,7 +45,7 @@ PANEL, EFFECTS = "what if", "what if effects"  # keys of the two views
 MADE, SAID, READ = "experiment", "experiment says", "experiment in the address"  # in the session state
 CHANGED, OPENING, DRAFT, DRAFTS = "experiment changed", "edit to open", "edit in the form", "edits opened"
 SHAPE = "edits offered"  # what of the model decided which edits the form can make
-GUESSING, REVEALED, LEFT = "guessing", "revealed", "left to compare"
+LEFT = "left to compare"
 ADDRESS = "edits"
 MISFITS = (ValueError, KeyError, IndexError, RuntimeError)  # of an edit that was made for another model or text
 SILENT: dict[str, Any] = {"broken": [], "refused": ""}  # what the panel says where there is nothing to say
@@ -127,7 +129,8 @@ def show(made: Experiment, model: Editable, unfit: Mapping[int, str], compared: 
     words = [in_words(entry.edit, model.terms) for entry in made.entries]
     drawn = panel(made, words, unfit, notes(made, model))
     with st.container(key="experiment panel", gap=None):
-        edit_panel(drawn, model, trace)
+        with st.container(key="experiment edits", gap=None):  # a link hides it, and keeps what the edits did
+            edit_panel(drawn, model, trace)
         effects_view(compared, key=EFFECTS, on={"reveal": reveal})
 
 
@@ -221,13 +224,13 @@ def notes(made: Experiment, model: Editable) -> dict[str, Any]:
         {"name": one.name, "title": one.title, "about": one.about, "lacking": "" if one.fits(model) else one.lacking}
         for one in KINDS.values()
     ]
-    asked = {"guessing": bool(state.get(GUESSING)), "left": state.get(LEFT, 0)}
+    asked = {"guessing": predicts_edits(), "asked": predicts_runs(), "left": state.get(LEFT, 0)}
     return {"opens": opens, "kinds": kinds, **asked, **said, "broken": broken}
 
 
 def guessed_at(name: str) -> bool:
     """Tells whether the effect of the run of this name is still to be guessed."""
-    return bool(st.session_state.get(GUESSING)) and st.session_state.get(REVEALED) != name
+    return predicts_edits() and not is_revealed(name)
 
 
 def shown_picture() -> str:
@@ -329,7 +332,8 @@ def carry_out(made: Experiment, asked: Mapping[str, Any]) -> Experiment:
         case {"do": "redo"}:
             return made.redo()
         case {"do": "guess", "on": bool(on)}:
-            st.session_state[GUESSING] = on
+            if not predicts_runs():  # else a teacher's link asks
+                remember(**{PREDICT: EDITS if on else ""})
             return made
         case {"do": "compare"}:
             leave()
@@ -364,7 +368,7 @@ def from_browser(data: Mapping[str, Any], was: Edit | None = None) -> Edit:
 
 
 def reveal() -> None:
-    st.session_state[REVEALED] = event_value(EFFECTS, "reveal")
+    remember(**{REVEALED: str(event_value(EFFECTS, "reveal") or ""), GUESS: ""})
 
 
 def event_value(key: str, event: str) -> Any:

@@ -1,0 +1,62 @@
+"""Controls that a teacher hides in a link: what can be hidden on whichever page, and what goes with it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import streamlit as st
+
+from pages.controls.menu import hideable
+
+HIDE = "hide"  # in a link
+HIDDEN = "hidden controls"  # in the session state
+OF_A_RUN = {
+    "text": "the text",
+    "second": "the second text",
+    "target": "the target",
+    "span": "the gap’s words",
+    "picture": "the picture",
+    "given": "pixels given",
+    "model": "the model",
+}
+# Every control that a link can hide, on whichever page, by its key there (of a comparison's side, see `SIDES`).
+HIDEABLE = OF_A_RUN | {
+    "attention": "attention temperature",
+    "temperature": "output temperature",
+    "top_k": "top-k",
+    "top_p": "top-p",
+    "what if": "what if …",
+    **hideable(),
+}
+SIDES = {
+    f"{letter}_{field}": f"{letter.upper()}: {name}"
+    for letter in "abcd"
+    for field, name in (OF_A_RUN | {"step": "the step", "edits": "edits"}).items()
+}
+HIDEABLE |= SIDES
+# What goes with a control because a click on it changes what that holds.
+CHANGERS = dict.fromkeys(("text", "second", "target", "span"), "example text")
+CHANGERS |= dict.fromkeys(SIDES, "sides together")
+# What Streamlit calls the element of a key, where not by the key.
+ELEMENTS = {"what if": ".st-key-experiment-edits", "numbers": '[class*="st-key-numbers-"]'}
+ELEMENTS |= {"picture": ".st-key-picture, .st-key-own-picture"}
+ELEMENTS |= {f"{letter}_edits": f".st-key-{letter}_edits-popover" for letter in "abcd"}
+ELEMENTS |= {f"{letter}_picture": f".st-key-{letter}_picture, .st-key-{letter}_own-popover" for letter in "abcd"}
+
+
+def hideable_controls(keys: Iterable[str]) -> list[list[str]]:
+    """Controls of a page that its links can hide, with their names, for the toolbar."""
+    return [[key, HIDEABLE[key]] for key in keys if key in HIDEABLE]
+
+
+def is_hidden(*names: str) -> bool:
+    """Tells whether a link hid one of these controls, so that nothing else may change what it holds."""
+    return any(name in st.session_state.get(HIDDEN, []) for name in names)
+
+
+def hiding_css(names: Iterable[str]) -> str:
+    """CSS that takes controls out of sight, and with them what would change what they hold."""
+    known = [name for name in names if name in HIDEABLE]
+    gone = dict.fromkeys([*known, *(CHANGERS[name] for name in known if name in CHANGERS)])
+    known = [ELEMENTS.get(name, f".st-key-{name.replace(' ', '-')}") for name in gone]
+    return ", ".join(known) + " { display: none !important; }" if known else ""
