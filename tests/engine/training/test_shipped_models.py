@@ -2,6 +2,7 @@
 
 import tomllib
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +16,13 @@ from engine.data.corpora import read_corpus
 from engine.data.digits import split
 from engine.data.everyday import unseen_facts
 from engine.data.instructions import Bilingual, Instructions, ask, draw_meaning
+from engine.data.long_stories import long_story
+from engine.data.text_to_text import PREFIXES, TextToText
 from engine.generation.generate import generate
 from engine.inputs.processors import ImageProcessor, PalettePixels
 from engine.runtime.run import run
 from engine.training.measures import everyday
+from engine.training.measures.distance import STRETCH, end_losses, losses
 
 UNSEEN = 987_654  # a seed that no recipe uses
 MEGABYTES = {"digits-vit": 1, "digits-imagegpt": 3, "translate-en-fr": 8, "stories-bert": 8, "infill": 8}
@@ -88,6 +92,16 @@ def test_sentences_never_seen_are_translated_exactly() -> None:
     assert written(checkpoint, "The delighted dog sleeps.") == "Le chien très heureux dort."
 
 
+def test_the_prefix_says_what_becomes_of_a_sentence_never_seen() -> None:
+    checkpoint, measured = opened("t5-tasks")
+    assert measured["examples"] == 2_000 and measured["by_task"].keys() == {one.partition(":")[0] for one in PREFIXES}
+    assert min(measured["by_task"].values()) >= 0.75 and measured["exact_match"] >= 0.85
+    behind = islice(TextToText(held_out=2_090).pairs("held_out", 0), 2_000, None)  # those of the card
+    assert sum(written(checkpoint, pair.source) == pair.target for pair in behind) >= 70
+    answers = {written(checkpoint, f"{prefix}The old dog sees a small cat.") for prefix in PREFIXES}
+    assert len(answers) == 3
+
+
 def test_another_separator_behind_a_text_never_seen_gives_another_answer() -> None:
     checkpoint, measured = opened("instruct")
     assert measured["examples"] == 1_800 and len(measured["by_instruction"]) == 9
@@ -130,6 +144,29 @@ def test_the_base_of_instruct_writes_both_languages_and_translates_neither() -> 
 def both_languages() -> dict[str, list[str]]:
     texts = list(Bilingual(documents=4_000, plain=1.0).texts("train", UNSEEN))
     return {"english": texts[::3], "french": texts[1::3]}
+
+
+def test_the_end_of_a_long_text_is_known_the_better_the_more_of_it_is_read() -> None:
+    checkpoint, measured = opened("long-stories")
+    end, stretches = measured["end_by_tokens_read"], list(measured["loss_by_position"].values())
+    assert end["64"] > end["256"] + 0.03 > end["all"] + 0.1 and min(stretches[4:]) < min(stretches[:3]) - 0.1
+    assert checkpoint.tokenizer is not None
+    texts = (checkpoint.tokenizer.encode(long_story(UNSEEN, index)).ids[:1024] for index in range(12))
+    ids = [torch.tensor([text]) for text in texts]
+    whole = torch.cat([losses(checkpoint.model, text)[0, -STRETCH:] for text in ids]).mean()
+    near = torch.cat([end_losses(checkpoint.model, text, STRETCH, 256) for text in ids]).mean()
+    assert near > whole + 0.08
+
+
+def test_the_head_that_long_stories_opens_on_finds_whose_goat_it_is() -> None:
+    checkpoint, _ = opened("long-stories")
+    shown = tomllib.loads(Path("assets/texts/examples.toml").read_text())["long-stories"]
+    assert checkpoint.tokenizer is not None
+    encoding = checkpoint.tokenizer.encode(shown["text"])
+    trace = run(checkpoint.model, encoding)
+    looks = trace[f"blocks.{shown['look']['layer']}.attn.pattern"][0, shown["look"]["head"], -1]
+    assert encoding.pieces[int(looks.argmax())] == "·Yor" and len(encoding) - int(looks.argmax()) > 60
+    assert checkpoint.tokenizer.piece(int(trace["logits"][0, -1].argmax())) == "·Yor"
 
 
 def test_a_row_of_a_prompt_is_answered_the_better_the_more_stand_above_it() -> None:
