@@ -39,7 +39,10 @@ def test_text_model_and_settings_outlive_the_server_and_the_numbers_come(
     with served(UVICORN, "/health", tmp_path / "before", port) as address:
         page.goto(address + ADDRESS)
         page.locator(".generate[data-ready]").wait_for()
+        settle(page)  # the first run of a server takes its time
         typed(page, "text", "plant")
+        page.wait_for_url("**text=plant")
+        settle(page)
         typed(page, "most", "5")
         page.wait_for_function(f"() => {FIND}.loupe.data.settings.most === 5")
         page.wait_for_url("**most=5*text=plant")
