@@ -49,6 +49,17 @@ CHOICES: dict[str, list[int]] = {
     "probes": [1, 2, 4, 8, 16, 32],
     "rerank": [0, 1, 2, 4, 8],
 }
+MORE = {  # the choices that a first look does not need: label, start, help
+    "window": ("window w", 32, "A query sees keys fewer than w positions away."),
+    "block": (
+        "block b", 4, "Pixels of a side of a query block; its memory block has half as many more on every side."
+    ),
+    "subspaces": ("sub-spaces", 32, "m', the bytes that are kept of a state."),
+    "codes": ("codes", 64, "k*, codewords of a sub-space, at least 4 states for each."),
+    "lists": ("lists", 64, "k', lists of states, at least 8 states for each."),
+    "probes": ("probes", 8, "w', lists that a query visits."),
+    "rerank": ("re-ranked", 4, "r: the best r·k by the codes are compared again exactly; 0 for none."),
+}  # fmt: skip
 RULES: dict[str, Rule] = {name: one_of(options) for name, options in CHOICES.items()}
 
 NUMBER = st.column_config.NumberColumn
@@ -137,27 +148,8 @@ with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key
         placeholder="Generated stories follow it, and are read alone where it is empty.",
     )  # fmt: skip
     with st.popover("More", key="more settings"):
-        st.select_slider("window w", CHOICES["window"], 32, key="window", bind="query-params", width=260,
-            help="A query sees keys fewer than w positions away."
-        )  # fmt: skip
-        st.select_slider("block b", CHOICES["block"], 4, key="block", bind="query-params", width=260,
-            help="Pixels of a side of a query block; its memory block has half as many more on every side."
-        )  # fmt: skip
-        st.select_slider("sub-spaces", CHOICES["subspaces"], 32, key="subspaces", bind="query-params", width=260,
-            help="m', the bytes that are kept of a state."
-        )  # fmt: skip
-        st.select_slider("codes", CHOICES["codes"], 64, key="codes", bind="query-params", width=260,
-            help="k*, codewords of a sub-space, at least 4 states for each."
-        )  # fmt: skip
-        st.select_slider("lists", CHOICES["lists"], 64, key="lists", bind="query-params", width=260,
-            help="k', lists of states, at least 8 states for each."
-        )  # fmt: skip
-        st.select_slider("probes", CHOICES["probes"], 8, key="probes", bind="query-params", width=260,
-            help="w', lists that a query visits."
-        )  # fmt: skip
-        st.select_slider("re-ranked", CHOICES["rerank"], 4, key="rerank", bind="query-params", width=260,
-            help="r: the best r·k by the codes are compared again exactly; 0 for none."
-        )  # fmt: skip
+        for key, (label, start, about) in MORE.items():
+            st.select_slider(label, CHOICES[key], start, key=key, bind="query-params", width=260, help=about)
 
 checkpoint = library.checkpoint(model)
 config = checkpoint.config

@@ -104,10 +104,8 @@ def steps_of(source: Source, pos: int, unit: int, head: int | None, column: str)
     path, _, name = source.hook.rpartition(".")
     owner = source.model.get_submodule(path)
     match owner:
-        case LayerNorm() | RMSNorm():
+        case LayerNorm() | RMSNorm() | BatchNorm():
             return norm(source, owner, name, pos, unit, head)
-        case BatchNorm():
-            return batch_norm(source, owner, name, pos, unit, head)
         case Attention():
             return attention(source, owner, name, pos, unit, head or 0)
         case MLP():
@@ -291,72 +289,49 @@ def block_input(source: Source, pos: int, unit: int) -> Steps:
 # --- norms -----------------------------------------------------------------------------------------------------------
 
 
-def norm(source: Source, module: LayerNorm | RMSNorm, name: str, pos: int, unit: int, head: int | None) -> Steps:
+def norm(
+    source: Source, module: LayerNorm | RMSNorm | BatchNorm, name: str, pos: int, unit: int, head: int | None
+) -> Steps:
     if name == "strength":
         return Steps("scale of a norm", 1.0, (("how much of the norm is used: ", result(1.0)),))
     hook = source.norm_input()
     row = source.origin(hook, pos)
     inner = head if "head" in source.axes(source.hook) else None
     x = source.row(hook, row, inner)
-    layered = isinstance(module, LayerNorm)
-    mean = float(x.mean()) if layered else 0.0
-    variance = float((x - mean).square().mean())
+    centres = not isinstance(module, RMSNorm)
+    lines: list[Line] = []
+    if isinstance(module, BatchNorm):
+        mean, variance = float(module.mean[unit]), float(module.variance[unit])
+        lines.append(("averages of training: mean μ = ", number(mean), ", variance = ", number(variance)))
+    else:
+        mean = float(x.mean()) if centres else 0.0
+        variance = float((x - mean).square().mean())
+        lines += [("mean μ = Σx / ", str(len(x)), " = ", number(mean))] if centres else []
     scale = math.sqrt(variance + module.eps)
-    what = "variance" if layered else "mean of x²"
+    what = "variance" if centres else "mean of x²"
     index = () if hook.endswith(SUM) else source.index(hook, row, inner)
     chosen = None if name == "scale" else unit
     strip = Operand("x", x, hook, index, "", "residual", chosen)
-    lines: list[Line] = [("mean μ = Σx / ", str(len(x)), " = ", number(mean))] if layered else []
     lines.append((f"scale = √({what} + ε) = √(", number(variance), f" + {module.eps}) = ", number(scale)))
     if name == "scale":
         return Steps("scale of a norm", scale, tuple(lines), (strip,))
-    weight, bias = float(module.weight[unit]), float(module.bias[unit]) if isinstance(module, LayerNorm) else None
+    weight, bias = float(module.weight[unit]), None if isinstance(module, RMSNorm) else float(module.bias[unit])
     value = (float(x[unit]) - mean) / scale * weight + (bias or 0.0)
     shift: Line = () if bias is None else (", bias β = ", number(bias))
     lines.append(("weight γ = ", number(weight), *shift))
-    lines.append(("(x − μ)" if layered else "x", " / scale × γ", "" if bias is None else " + β", " = "))
-    centred: Line = ("(", number(float(x[unit])), " − ", operand(mean), ")") if layered else (number(float(x[unit])),)
+    lines.append(("(x − μ)" if centres else "x", " / scale × γ", "" if bias is None else " + β", " = "))
+    centred: Line = ("(", number(float(x[unit])), " − ", operand(mean), ")") if centres else (number(float(x[unit])),)
     tail: Line = () if bias is None else (" + ", operand(bias))
     lines.append((*centred, " / ", number(scale), " × ", operand(weight), *tail, " = ", result(value)))
     path = source.hook.rpartition(".")[0]
     parameters = [("γ", module.weight, "weight")]
-    if isinstance(module, LayerNorm):
+    if not isinstance(module, RMSNorm):
         parameters.append(("β", module.bias, "bias"))
     operands = tuple(
         Operand(label, tensor[unit : unit + 1].detach().double(), f"{path}.{part}", (unit,), drawn=False)
         for label, tensor, part in parameters
     )
     return Steps("norm", value, tuple(lines), (strip, *operands))
-
-
-def batch_norm(source: Source, module: BatchNorm, name: str, pos: int, unit: int, head: int | None) -> Steps:
-    """One feature alone, by the averages that training has left."""
-    if name == "strength":
-        return Steps("scale of a norm", 1.0, (("how much of the norm is used: ", result(1.0)),))
-    hook = source.norm_input()
-    row = source.origin(hook, pos)
-    inner = head if "head" in source.axes(source.hook) else None
-    x = source.row(hook, row, inner)
-    mean, variance, weight, bias = (
-        float(one[unit]) for one in (module.mean, module.variance, module.weight, module.bias)
-    )
-    scale = math.sqrt(variance + module.eps)
-    value = (float(x[unit]) - mean) / scale * weight + bias
-    centred: Line = ("(", number(float(x[unit])), " − ", operand(mean), ")")
-    lines: tuple[Line, ...] = (
-        ("averages of training: mean μ = ", number(mean), ", variance σ² = ", number(variance)),
-        ("scale = √(σ² + ε) = √(", number(variance), f" + {module.eps}) = ", number(scale)),
-        ("weight γ = ", number(weight), ", bias β = ", number(bias)),
-        ("(x − μ) / scale × γ + β = ",),
-        (*centred, " / ", number(scale), " × ", operand(weight), " + ", operand(bias), " = ", result(value)),
-    )
-    index = () if hook.endswith(SUM) else source.index(hook, row, inner)
-    path = source.hook.rpartition(".")[0]
-    operands = tuple(
-        Operand(label, tensor[unit : unit + 1].detach().double(), f"{path}.{part}", (unit,), drawn=False)
-        for label, tensor, part in (("γ", module.weight, "weight"), ("β", module.bias, "bias"))
-    )
-    return Steps("norm", value, lines, (Operand("x", x, hook, index, "", "residual", unit), *operands))
 
 
 # --- embeddings ------------------------------------------------------------------------------------------------------
