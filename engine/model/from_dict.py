@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import MISSING, fields
+from functools import cache
 from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
@@ -13,7 +14,7 @@ def build(cls: Any, data: Any, path: str = "") -> Any:
     if not isinstance(data, dict):
         raise ValueError(f"{path or cls.__name__} must be a table, got {data!r:.80}.")
     known = {f.name: f for f in fields(cls)}
-    hints = get_type_hints(cls)
+    hints = annotations_of(cls)
     prefix = f"{path}." if path else ""
     for name in data:
         if name not in known:
@@ -24,6 +25,12 @@ def build(cls: Any, data: Any, path: str = "") -> Any:
     except TypeError:
         missing = [n for n, f in known.items() if n not in values and is_required(f)]
         raise ValueError(f"{path or cls.__name__} lacks {', '.join(missing)}.") from None
+
+
+@cache
+def annotations_of(cls: Any) -> dict[str, Any]:
+    """What `get_type_hints` gives, which compiles every annotation of a postponed evaluation anew."""
+    return get_type_hints(cls)
 
 
 def build_from_valid(cls: Any, data: Any, required: Mapping[str, Any] | None = None) -> tuple[Any, str]:
