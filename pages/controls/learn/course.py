@@ -10,6 +10,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -194,7 +195,11 @@ def draw_teaching(lesson: Lesson) -> None:
         st.markdown(note.replace("## ", "##### "))
         with st.container(horizontal=True, gap="small"):
             offer_print([lesson], f"{lesson.name}-note.html")
-            offered = {_("Notebook for students"): for_students(notebook), _("Notebook with answers"): notebook}
+            # Made on a click: of a file that lies ready, the browser asks again while the page is turned already.
+            offered = {
+                _("Notebook for students"): partial(for_students, notebook),
+                _("Notebook with answers"): partial(str, notebook),
+            }
             for label, content in offered.items():
                 st.download_button(
                     label, content, f"{lesson.name}.ipynb", "application/x-ipynb+json", on_click="ignore"
@@ -205,7 +210,7 @@ def draw_teaching(lesson: Lesson) -> None:
 def offer_print(course: Sequence[Lesson], file: str) -> None:
     notes = [(f"{lesson.place}. {lesson.title}", read_note(lesson.name)) for lesson in course]
     label = _("Note to print") if len(course) == 1 else _("Notes for teachers, to print")
-    page = print_notes(notes, language())
+    page = partial(print_notes, notes, language())
     st.download_button(label, page, file, "text/html", icon=":material/print:", on_click="ignore")
 
 

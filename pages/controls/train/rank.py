@@ -8,6 +8,7 @@ import random
 import secrets
 from collections.abc import Sequence
 from dataclasses import asdict, astuple, dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import streamlit as st
@@ -247,8 +248,9 @@ def draw_pairs(ranking: Ranking) -> None:
         st.dataframe([asdict(pair) for pair in reversed(pairs)], hide_index=True, key="pairs table", height=220)
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         if pairs:
-            st.download_button("JSONL", format_jsonl(pairs), "pairs.jsonl", key="pairs jsonl", on_click="ignore")
-            st.download_button("CSV", format_csv(pairs), "pairs.csv", key="pairs csv", on_click="ignore")
+            for name, write in (("JSONL", format_jsonl), ("CSV", format_csv)):
+                kind = name.lower()
+                st.download_button(name, partial(write, pairs), f"pairs.{kind}", key=f"pairs {kind}", on_click="ignore")
             with st.popover("Clear"):
                 st.markdown(f"This deletes all {len(pairs)} pairs and what is being ranked.")
                 st.button("Delete them", key="clear pairs", on_click=change, args=(Ranking(),))
