@@ -13,10 +13,11 @@ from pages.controls.model_input.model_input import EXAMPLES, Subject, notice
 from pages.controls.share.bar import bar
 from pages.controls.share.export import draw_page
 from pages.controls.share.links import Rule, honour_link, one_of, whole_number
-from pages.controls.what_if.experiment import event_value
+from pages.controls.what_if.edit_panel import event_value
 from views.compare.compare import compare
 from views.compare.pair import Shown, match_attentions
 from views.core.component import plotly_address, view
+from views.what_if.questions import WHAT_IF
 
 MENU = {
     "title": "Compare", "address": "compare", "place": 5,
@@ -48,7 +49,7 @@ def step_rule(letter: str) -> Rule:
 
 rules = {key(letter, field): whole_number() for letter in LETTERS for field in NUMBERS}
 honour_link(rules | {key(letter, "step"): step_rule(letter) for letter in LETTERS})
-found, waiting = sides()
+found, edited, waiting = sides()
 first, *others = map(shown_side, found)
 pairs = [match_attentions(first, other) for other in others]
 comparison = comparison_of(found, pairs)
@@ -58,4 +59,5 @@ bar(" and ".join(dict.fromkeys([first.title, *(other.title for other in others)]
 notes = {"look": look, "take": export.header, "plotly": plotly_address()}
 drawn = compare(pairs, notes)
 waiting.empty()
-draw_page(export, drawn, partial(picture, key=PICTURE, on={"silence": on_silence}), *comparison.parts)
+mount = partial(picture, key=PICTURE, on={"silence": on_silence})
+draw_page(export, drawn, mount, *comparison.parts, unsaved=[(WHAT_IF, context) for context in edited])

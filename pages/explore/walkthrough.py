@@ -12,7 +12,7 @@ from pages.controls.model_input.model_input import Subject, field_value, look, n
 from pages.controls.run_page import attention_temperature, run_page
 from pages.controls.share.export import Export
 from pages.controls.share.hiding import is_hidden
-from pages.controls.what_if.experiment import event_value
+from pages.controls.what_if.edit_panel import event_value
 from views.core.component import view
 from views.core.lanes import lanes, measure_heads
 from views.core.run_context import Run

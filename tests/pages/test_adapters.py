@@ -23,6 +23,7 @@ from engine.edits.adapters import find_adapter
 from engine.inputs.readers import read_text
 from engine.model.layers.lora import Adapter
 from engine.runtime import library
+from pages.controls.what_if import edit_panel
 from pages.controls.what_if import experiment as what_if
 from pages.controls.what_if.experiment_link import from_link, to_link
 from tests.engine.model.layers.test_lora import random_adapter
@@ -137,7 +138,7 @@ def test_the_form_offers_what_fits_and_its_strength_can_be_set(tmp_path: Path) -
     field(app.slider, "strength").set_value(1.5).run()
     app = press(new("adapter", press(app)))
     assert edits(app) == [replace(second, strength=1.5), first]
-    app.session_state["edit to open"] = {"do": "edit", "number": 0}
+    app.session_state["what if: edit to open"] = {"do": "edit", "number": 0}
     app.run()
     field(app.slider, "strength").set_value(0.05).run()
     assert edits(press(app)) == [replace(second, strength=0.05), first]
@@ -177,13 +178,13 @@ def test_a_link_to_an_adapter_that_is_not_here_says_so_in_one_sentence(where: st
 
 
 def test_the_strength_of_an_adapter_is_moved_in_the_list(pirate: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(what_if.st, "session_state", {})
+    monkeypatch.setattr(edit_panel.st, "session_state", {})
     edit = ApplyAdapter.of(own(pirate))
-    moved = what_if.carry_out(made(QUIET, edit), {"do": "strength", "number": 1, "value": 2})
+    moved = what_if.EDITS_OF_PAGE.carry_out(made(QUIET, edit), {"do": "strength", "number": 1, "value": 2})
     assert moved == made(QUIET, replace(edit, strength=2.0)) and moved.undo() == made(QUIET, edit)
     for number, value in ((0, 1.0), (2, 1.0), (-1, 1.0), (1, 2.1), (1, float("nan")), (1, "1")):
         with pytest.raises(ValueError, match=r"reload the page|strength of an adapter"):
-            what_if.carry_out(made(QUIET, edit), {"do": "strength", "number": number, "value": value})
+            what_if.EDITS_OF_PAGE.carry_out(made(QUIET, edit), {"do": "strength", "number": number, "value": value})
 
 
 def test_an_export_holds_the_adapter_or_weights_with_it(pirate: Path, tmp_path: Path) -> None:

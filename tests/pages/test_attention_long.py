@@ -111,7 +111,7 @@ def test_a_long_text_is_shown_before_and_after_and_every_value_can_be_edited() -
     expected = torch.stack([before[listed], after[listed]], -1)
     torch.testing.assert_close(torch.tensor(arrays["shift.logit"].data[0]), expected, atol=1e-5, rtol=1e-4)
     assert header["took"]["start"] == 1 and header["later"]
-    app.session_state["edit to open"] = {"do": "open", "kind": "value"}
+    app.session_state["what if: edit to open"] = {"do": "open", "kind": "value"}
     app.run()
     field(app.selectbox, "value").set_value("attn.scores").run()
     assert [each.label for each in app.text_input if each.label in ("pos", "key")] == []  # tokens, by their names

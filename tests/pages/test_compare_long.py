@@ -14,6 +14,7 @@ import torch
 from streamlit.testing.v1 import AppTest
 
 from engine.edits import SilenceHeads
+from engine.edits.experiment import Experiment
 from engine.inputs.readers import read_text
 from engine.runtime import library
 from engine.runtime.limits import LONG_TOKENS, MAX_TOKENS
@@ -67,7 +68,7 @@ def test_what_is_run_is_said_while_long_texts_are_and_no_sentence_stays() -> Non
     for count in (3, COUNT):
         readings = [read_text(checkpoint, said, COUNT) for said in texts(count)]
         given = [(*who, checkpoint, one, lanes(checkpoint, one)) for who, one in zip(WHO, readings, strict=True)]
-        found = run_sides([Said(*one, (), "", str) for one in given], told.append)
+        found = run_sides([Said(*one, Experiment(), "", str) for one in given], told.append)
         assert [side.run.whole for side in found] == [count == 3] * 2 and (count == COUNT or not told)
     size = f"{COUNT} tokens in {config.layers} layers of {config.attention.heads} heads."
     assert told == [f"Running A, 1 of 2: first reads {size}", f"Running B, 2 of 2: second reads {size}"]
@@ -104,7 +105,8 @@ def test_edits_of_a_long_text_are_made_where_they_fit(edits: str, said: str, cou
 def test_a_head_is_silenced_in_one_run_of_a_long_text_from_the_picture() -> None:
     app = long_pair(b_text=texts(COUNT)[0])
     assert view(app, "compare")[0]["pairs"]["B"]["same"]
-    app.text_area(key="b_edits").set_value(SILENT).run()
+    app.session_state["b_edits"] = SILENT
+    app.run()
     header, _ = view(app, "compare")
     assert not header["pairs"]["B"]["same"] and header["sides"][1]["silenced"][0]["heads"] == [1]
     model = library.checkpoint("mine").model

@@ -41,11 +41,12 @@ export function axes(page, scroll) {
   }
 
   const show = (_, block, size) => {
-    const key = [page.edition, page.width, block.rows, block.cols, size.wide].join();
+    const tall = Math.max(page.above ?? 0, above(page, size.wide)); // beside other maps as tall as theirs
+    const key = [page.edition, page.width, block.rows, block.cols, size.wide, tall].join();
     if (shown?.key === key) return;
     const upright = stands(page, size.wide);
     grid.style.setProperty("--beside", `${beside(page)}px`);
-    grid.style.setProperty("--above", `${above(page, size.wide)}px`);
+    grid.style.setProperty("--above", `${tall}px`);
     grid.style.setProperty("--slanted", upright ? "none" : `${slanted(page)}px`);
     left.style.height = `${size.pitch * block.rows}px`;
     top.style.width = `${size.width + overhang(page)}px`;

@@ -29,9 +29,16 @@ export class CellMaps extends Maps {
     const most = Math.max(...ready.map(({ one, data }) => (one.differs && data ? data.max : 0)));
     const rooms = ready.flatMap(({ one, data }) => (data ? [one.map.room(data)] : []));
     const wide = Math.max(CELL.least, Math.min(CELL.most, Math.floor(10 * Math.min(...rooms)) / 10));
-    for (const { one, data } of ready) {
-      const own = data && Math.max(wide, Math.min(CELL.legible, one.map.room(data))); // of a short text beside a long one
-      one.show(data && one.differs ? { ...data, max: most || 1, differs: most > 0 } : data, own);
+    const sized = ready.map(({ one, data }) => ({
+      one,
+      data,
+      own: data && Math.max(wide, Math.min(CELL.legible, one.map.room(data))), // of a short text beside a long one
+    }));
+    const heights = sized.map(({ one, data, own }) => (data && !lab.narrow ? one.map.above(data, own) : 0));
+    const above = Math.max(...heights); // the first rows stand at one height
+    for (const { one, data, own } of sized) {
+      const shown = data && { ...data, above };
+      one.show(shown && one.differs ? { ...shown, max: most || 1, differs: most > 0 } : shown, own);
     }
     this.mark();
     const where = [lab.edition, ...Object.values(lab.state.cursor)].join();

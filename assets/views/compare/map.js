@@ -11,8 +11,8 @@ const TALLEST = 116; // CSS pixels of the names on top, which may be those of tw
 const STRIPE = 5; // CSS pixels between the stripes of what has no partner
 
 /**
- * A map in `root`: {room(data), update(data, wide, pitch), mark(row, col, picked), reveal(row, col)}. `heard` gets "hover" and "pick" with {row, col} (either may be
- * null for an axis). data = {rows, cols: [{label, special}], block, role, scale, max, hidden, edited, blank: {rows, cols}, edition, width, label, written}:
+ * A map in `root`: {room(data), above(data, wide), update(data, wide, pitch), mark(row, col, picked), reveal(row, col)}. `heard` gets "hover" and "pick" with {row, col} (either may be
+ * null for an axis). data = {rows, cols: [{label, special}], block, role, scale, max, hidden, edited, blank: {rows, cols}, edition, width, above, label, written}:
  * `written` {as, block?, max?} says what stands in cells that have room for it.
  * @param {HTMLElement} root
  * @param {(event: string, where: any) => void} heard
@@ -48,9 +48,9 @@ export function map(root, heard, corner = null) {
     heard("step", { row: step[0], col: step[1] });
   });
 
-  const see = ({ rows, cols, edition, width }) => {
+  const see = ({ rows, cols, edition, width, above }) => {
     const keys = { keys: cols.map(({ label }) => label), specialKeys: cols.map(({ special }) => special) };
-    Object.assign(page, { ...keys, edition, width, narrow: width < ROOMY });
+    Object.assign(page, { ...keys, edition, width, above, narrow: width < ROOMY });
     page.trace = { pieces: rows.map(({ label }) => label), special: rows.map(({ special }) => special) };
   };
   return {
@@ -59,6 +59,11 @@ export function map(root, heard, corner = null) {
     room(data) {
       see(data);
       return (data.width - around.around(page) - 2) / data.cols.length;
+    },
+    /** The height of the keys above cells of this width. */
+    above(data, wide) {
+      see(data);
+      return around.above(page, wide);
     },
     update(data, wide, pitch = wide) {
       see(data);

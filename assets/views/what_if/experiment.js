@@ -69,12 +69,12 @@ class Panel {
       row.append(button(on ? "all off" : "all on", "all", () => this.ask({ do: "all", on: !on })));
     }
     if (data.entries.length) row.append(button("remove all", "clear", () => this.ask({ do: "clear" })));
-    if (data.entries.some((entry) => entry.on && !entry.sentence)) {
+    if ("left" in data && data.entries.some((entry) => entry.on && !entry.sentence)) {
       const side = button("compare", "compare", () => this.ask({ do: "compare" }));
       side.title = "open the page Compare: A without these edits, B with them";
       row.append(side);
     }
-    row.append(this.guessing());
+    if ("guessing" in data) row.append(this.guessing());
     return row;
   }
 

@@ -109,9 +109,10 @@ def empty() -> dict[str, Any]:
     return {field: EMPTY.get(field, 0 if field == "step" else "") for field in OWN}
 
 
-def values_of_example(name: str) -> dict[str, Any]:
+def values_of_example(name: str, other: bool = False) -> dict[str, Any]:
+    """Fields that were written for a model; the `other` example is what B reads beside it, where there is one."""
     found = EXAMPLES.get(name) or example(name.replace(RUN, library.RUN, 1) if name.startswith(RUN) else name)
-    return {field: found[field] for field in EVERY_FIELD if field in found}
+    return {field: found[field] for field in EVERY_FIELD if field in found} | (OTHER.get(name, {}) if other else {})
 
 
 def parse_field(field: str, text: str) -> Any:

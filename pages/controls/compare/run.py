@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import Any
 
@@ -17,16 +17,17 @@ from engine.inputs.readers import Reading
 from engine.runtime import library
 from engine.runtime.limits import LONG_TOKENS, MAX_TOKENS
 from engine.training.snapshots import snapshot, snapshots
-from pages.controls.compare.defaults import RUN, key
+from pages.controls.compare.defaults import RUN, format_edits, key
 from pages.controls.compare.picture import picture_value
 from pages.controls.model_input.model_input import EVERY_FIELD, reading
-from pages.controls.what_if.experiment import MISFITS, sentence
+from pages.controls.what_if.edit_panel import MISFITS, sentence
 from pages.controls.what_if.experiment_link import from_link
 from views.attention.long import long_context
 from views.core.lanes import Lane, is_long, lanes
 from views.core.run_context import Run, RunContext
 
 LIMIT = max(LONG_TOKENS, MAX_TOKENS)  # tokens of a text
+MADE = "edits of sides"  # in the session state, by their letters: with the way back
 READ = "sides read last"  # in the session state: by their letters, the fields of the last input that was not empty
 
 
@@ -41,16 +42,30 @@ class Said:
     checkpoint: Checkpoint
     reading: Reading
     lanes: list[Lane]
-    edits: tuple[Edit, ...]
+    experiment: Experiment
     problem: str
     field: Callable[[str], Any]
 
 
 @dataclass(frozen=True)
 class Side(Said):
-    """`run` is that with the edits that fit; `problem` says as well which were left out."""
+    """`run` is that with the edits that fit, as `make` makes it; `unfit` says by its number why another does not, and
+    so does `problem`."""
 
     run: Run
+    unfit: Mapping[int, str]
+    make: Callable[[Said, Sequence[Edit]], Run]
+
+    @property
+    def before(self) -> Run:
+        """That with no edits."""
+        return self.make(self, ())
+
+    def without(self, number: int | None) -> Run:
+        """That without one of the edits, by its number."""
+        if number is None or not 0 <= number < len(self.experiment.entries):
+            return self.run
+        return run_side(replace(self, experiment=self.experiment.switch(number, False)), self.make).run
 
     @property
     def limit(self) -> int:
@@ -89,12 +104,21 @@ def read_side(letter: str) -> Said | None:
     if not len(read.read):
         st.info(f"{letter} has nothing to read yet.")
         return None
-    text = state.get(key(letter, "edits"), "").strip()
-    experiment, broken = from_link(text) if text else (Experiment(), [])
+    experiment, broken = read_edits(letter)
     named = state[key(letter, "model")].removeprefix(RUN)
     title = f"{named} · step {state[key(letter, 'step')]:,}" if state[key(letter, "model")].startswith(RUN) else named
     stacks = lanes(checkpoint, read)
-    return Said(letter, title, name, checkpoint, read, stacks, experiment.edits, " ".join(broken), field)
+    return Said(letter, title, name, checkpoint, read, stacks, experiment, " ".join(broken), field)
+
+
+def read_edits(letter: str) -> tuple[Experiment, list[str]]:
+    """The edits of a side as its address has them, with the way back, and a sentence for each that cannot be read."""
+    text = st.session_state.get(key(letter, "edits"), "").strip()
+    kept = st.session_state.setdefault(MADE, {}).get(letter, Experiment())
+    if text == format_edits(kept):
+        return kept, []
+    found, broken = from_link(text) if text else (Experiment(), [])
+    return kept.replace_all(found.entries), broken
 
 
 def run(sides: Sequence[Said], tell: Callable[[str], Any]) -> list[Side]:
@@ -117,19 +141,22 @@ def effort(said: Said) -> str:
 
 def run_side(said: Said, make: Callable[[Said, Sequence[Edit]], Run]) -> Side:
     """Runs with all edits at once, since each further run takes its time."""
-    fits, refused = list[Edit](), list[str]()
+    on = {number: entry.edit for number, entry in enumerate(said.experiment.entries) if entry.on}
+    fits, unfit = list[Edit](), dict[int, str]()
     try:
-        found = make(said, said.edits)
+        found = make(said, list(on.values()))
     except MISFITS:  # one after the other, to know which
         found = make(said, ())
-        for edit in said.edits:
+        for number, edit in on.items():
             try:
                 found = make(said, [*fits, edit])
                 fits.append(edit)
             except MISFITS as error:
-                refused.append(misfit(error))
-    problem = " ".join(filter(None, [said.problem, *refused]))
-    return Side(**vars(replace(said, problem=problem)), run=found)
+                unfit[number] = sentence(error)
+    left_out = (f"One edit does not fit here and is left out: {why}" for why in unfit.values())
+    problem = " ".join(filter(None, [said.problem, *left_out]))
+    known = {field.name: getattr(said, field.name) for field in fields(Said)} | {"problem": problem}
+    return Side(**known, run=found, unfit=unfit, make=make)
 
 
 def run_whole(said: Said, edits: Sequence[Edit]) -> Run:
@@ -144,7 +171,3 @@ def run_in_pieces(said: Said, edits: Sequence[Edit]) -> Run:
     model, read, target = said.checkpoint.model, said.reading.read, said.reading.target
     made, plain = LongRun(model, read, tuple(edits), target), LongRun(model, read, (), target)
     return long_context(said.name, said.checkpoint, said.lanes, made, {}, plain if edits else None)
-
-
-def misfit(error: Exception) -> str:
-    return f"One edit does not fit here and is left out: {sentence(error)}"

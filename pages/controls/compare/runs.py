@@ -34,11 +34,12 @@ from pages.controls.compare.defaults import (
     values_of_example,
 )
 from pages.controls.compare.picture import picture_of, put
-from pages.controls.compare.run import Side, library_name, read_side, run
+from pages.controls.compare.run import MADE, Side, library_name, read_edits, read_side, run
 from pages.controls.model_input.model_input import (
     ASKED,
     EMPTY,
     EVERY_FIELD,
+    EXAMPLES,
     FIELDS,
     LABELS,
     looked_at,
@@ -47,13 +48,20 @@ from pages.controls.model_input.model_input import (
 from pages.controls.model_input.text_field import bare_field, several_lines
 from pages.controls.share.links import as_text
 from pages.controls.share.visitor import recent
-from pages.controls.what_if.experiment import MADE
-from pages.controls.what_if.experiment_link import from_link
+from pages.controls.what_if.adapters import known_adapters
+from pages.controls.what_if.edit_panel import EditPanel
+from pages.controls.what_if.experiment import MADE as TRIED
+from pages.controls.what_if.experiment import run_beginning, shown_picture, write_on
+from views.what_if.experiment import editable
+from views.what_if.questions import EditsContext
+
+EDITED = "side that is edited"  # in the session state: its letter
 
 
-def sides() -> tuple[list[Side], DeltaGenerator]:
-    """Draws the controls; ends the page with a sentence where fewer than two things are there to compare. Where nothing
-    else is seen yet and a text is long, a sentence says what is being run, for the page to take away."""
+def sides() -> tuple[list[Side], list[EditsContext], DeltaGenerator]:
+    """Draws the controls; ends the page with a sentence where fewer than two things are there to compare. Returns the
+    sides, and the one whose edits are being made; where nothing else is seen yet and a text is long, a sentence says
+    what is being run, for the page to take away."""
     opens = key("A", "model") not in st.session_state
     begin()
     options = models()
@@ -62,6 +70,7 @@ def sides() -> tuple[list[Side], DeltaGenerator]:
         for letter in shown:
             row(letter, options)
         under(shown)
+        panel = st.container()
     several_lines(key(letter, field) for letter in shown for field in FIELDS[reads(letter)[0]] if field in LABELS)
     st.session_state[LAST] = {own: st.session_state[own] for letter in shown for own in keys(letter)}
     st.session_state[LAST][LOOKED_AT] = first_things()
@@ -69,10 +78,12 @@ def sides() -> tuple[list[Side], DeltaGenerator]:
     given = [side for letter in shown if (side := read_side(letter)) is not None]
     waiting = st.empty()
     found = run(given, (lambda sentence: waiting.caption(as_text(sentence))) if opens else (lambda sentence: None))
+    with panel:
+        edited = [edit_side(side) for side in found if side.letter == st.session_state.get(EDITED)]
     if len(found) < 2 or found[0].letter != "A":
         st.info("A comparison needs A and one more that can be run; see above what is missing.")
         st.stop()
-    return found, waiting
+    return found, edited, waiting
 
 
 def keys(letter: str) -> list[str]:
@@ -121,8 +132,12 @@ def row(letter: str, options: list[str]) -> None:
         )  # fmt: skip
         if state[name].startswith(RUN):
             step(letter)
-        edits_of(letter)  # before the texts, which on a phone take a line of their own
+        edits_button(letter)  # before the texts, which on a phone take a line of their own
         fields(letter)
+        if {"text", "target", "span"} & set(FIELDS[reads(letter)[0]]):
+            about = f"Puts the text here that was written for the model of {letter}."
+            put_in = partial(show_example, letter)
+            st.button("Example", type="tertiary", key=f"example of {letter}", help=about, on_click=put_in)
         if letter in "CD":
             st.button("×", key=f"remove {letter}", on_click=partial(remove, letter), help=f"Compare {letter} no longer")
 
@@ -163,21 +178,43 @@ def fields(letter: str) -> None:
             bare_field(f"{labels[field]} of {letter}", own, labels[field])
 
 
-def edits_of(letter: str) -> None:
+def edits_button(letter: str) -> None:
+    """Opens and closes the panel of a side's edits."""
     own = key(letter, "edits")
     st.session_state.setdefault(own, "")
-    count = len(from_link(st.session_state[own])[0].entries) if st.session_state[own].strip() else 0
+    count = len(read_edits(letter)[0].entries)
     title = "edits" if not count else "1 edit" if count == 1 else f"{count} edits"
-    with st.popover(title, width=105, key=f"{own} popover"):
-        st.text_area(
-            f"Edits of {letter}, a JSON list", key=own, width=420, height=140,
-            placeholder='[{"edit": "SilenceHeads", "layer": 0, "heads": [1]}]',
-        )  # fmt: skip
-        tried = st.session_state.get(MADE)
-        if isinstance(tried, Experiment) and tried.entries:
-            st.button("Those of What if", key=f"tried {letter}", on_click=put, args=(own, format_edits(tried)))
-        if count:
-            st.button("None", key=f"none {letter}", on_click=put, args=(own, ""))
+    is_open = st.session_state.get(EDITED) == letter
+    st.button(
+        title, key=f"{own} button", width=105, on_click=put, args=(EDITED, "" if is_open else letter),
+        icon=":material/expand_less:" if is_open else ":material/expand_more:", icon_position="right",
+        help=f"Changes something inside the model of {letter}",
+    )  # fmt: skip
+
+
+def edit_side(side: Side) -> EditsContext:
+    """Draws the panel of a side's edits; what it asks is answered from what it returns."""
+    letter = side.letter
+    tried = st.session_state.get(TRIED)
+
+    def change(made: Experiment) -> None:
+        st.session_state[MADE][letter] = made
+        st.session_state[key(letter, "edits")] = format_edits(made)
+
+    adapters = known_adapters(side.name, side.checkpoint, side.experiment)
+    plain = side.before.trace if side.run.whole else run_beginning(side.name, side.reading)
+    model = editable(side.checkpoint, plain, side.lanes, shown_picture(side.checkpoint, side.field), adapters)
+    panel = EditPanel(
+        f"what if in {letter}", lambda: read_edits(letter)[0], change, lambda: (side.checkpoint, side.reading),
+        lambda: EXAMPLES.get(side.title, {}).get("look", {}),
+    )  # fmt: skip
+    with st.container(key="side edits", gap="xsmall"):
+        st.markdown(f"**Edits of {letter}**")
+        panel.draw(model, side.run.digest, side.unfit, {})
+        if isinstance(tried, Experiment) and tried.entries and tried != side.experiment:
+            st.button("Take those of What if", key=f"tried {letter}", on_click=change, args=(tried,))
+    write = partial(write_on, side.checkpoint, side.reading, (), side.run.trace.edits)
+    return EditsContext(side.before, side.run, side.reading, side.without, write)
 
 
 def under(shown: str) -> None:
@@ -229,13 +266,17 @@ def new_model(letter: str) -> None:
     fill(letter, {field: read[field] for field in (*EVERY_FIELD, PICTURE)} | {"edits": ""})
 
 
+def show_example(letter: str) -> None:
+    """A's is the model's own; the others read what differs from it, where there is such a text."""
+    named = st.session_state[key(letter, "model")]
+    fill(letter, {field: EMPTY.get(field, "") for field in EVERY_FIELD} | values_of_example(named, letter != "A"))
+
+
 def silence(letter: str, layer: int, head: int, side: str, crosses: bool) -> None:
     """Adds to a side's edits that a head is silent, or takes that out again."""
     if letter not in present():
         return
     edit = SilenceHeads(layer, [head], stack=side if side in ("encoder", "decoder") else None, cross=crosses)  # type: ignore[arg-type]
-    own = key(letter, "edits")
-    text = str(st.session_state.get(own, "")).strip()
-    now = from_link(text)[0] if text else Experiment()
+    now = read_edits(letter)[0]
     at = next((i for i, entry in enumerate(now.entries) if entry.edit == edit), None)
-    st.session_state[own] = format_edits(now.add(edit) if at is None else now.remove(at))
+    st.session_state[key(letter, "edits")] = format_edits(now.add(edit) if at is None else now.remove(at))

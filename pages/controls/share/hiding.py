@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import chain
 
 import streamlit as st
 
@@ -35,12 +36,12 @@ SIDES = {
 }
 HIDEABLE |= SIDES
 # What goes with a control because a click on it changes what that holds.
-CHANGERS = dict.fromkeys(("text", "second", "target", "span"), "example text")
-CHANGERS |= dict.fromkeys(SIDES, "sides together")
+CHANGERS = dict.fromkeys(("text", "second", "target", "span"), ["example text"])
+CHANGERS |= {own: ["sides together", f"example of {own[0].upper()}"] for own in SIDES}
 # What Streamlit calls the element of a key, where not by the key.
 ELEMENTS = {"what if": ".st-key-experiment-edits", "numbers": '[class*="st-key-numbers-"]'}
 ELEMENTS |= {"picture": ".st-key-picture, .st-key-own-picture"}
-ELEMENTS |= {f"{letter}_edits": f".st-key-{letter}_edits-popover" for letter in "abcd"}
+ELEMENTS |= {f"{letter}_edits": f".st-key-{letter}_edits-button" for letter in "abcd"}
 ELEMENTS |= {f"{letter}_picture": f".st-key-{letter}_picture, .st-key-{letter}_own-popover" for letter in "abcd"}
 
 
@@ -57,6 +58,6 @@ def is_hidden(*names: str) -> bool:
 def hiding_css(names: Iterable[str]) -> str:
     """CSS that takes controls out of sight, and with them what would change what they hold."""
     known = [name for name in names if name in HIDEABLE]
-    gone = dict.fromkeys([*known, *(CHANGERS[name] for name in known if name in CHANGERS)])
+    gone = dict.fromkeys(chain(known, *(CHANGERS.get(name, ()) for name in known)))
     known = [ELEMENTS.get(name, f".st-key-{name.replace(' ', '-')}") for name in gone]
     return ", ".join(known) + " { display: none !important; }" if known else ""

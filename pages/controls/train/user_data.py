@@ -15,6 +15,7 @@ import streamlit as st
 
 from engine.data.hub import INSTALL, Hub, has_datasets, read_hub
 from engine.data.own import Rows
+from engine.data.stories import story
 from engine.data.table import KINDS, Table, read_table
 from engine.data.text import read_text
 from engine.runtime import limits
@@ -165,6 +166,7 @@ SHARED = "data"  # the name in the address: which file of this Loupe it is
 LEAST = 200  # characters that something can be learned from
 SHOWN = 8  # lines
 WIDTH = 400  # characters of a line that is shown
+EXAMPLES, EXAMPLE_SEED = 60, 0  # stories to paste
 SAID, TURN, HUB = "said of data", "turn of data", "data of a hub"  # in the session state
 
 
@@ -204,7 +206,10 @@ def bring(first: bool) -> None:
         left, right = st.columns(2, gap="medium")
         with left:
             st.text_area("paste a text", key=f"pasted {turn}", height=136, placeholder="Any text, in any language.")
-            st.button("Learn from this text", on_click=read_pasted, key="use pasted")
+            with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+                st.button("Learn from this text", on_click=read_pasted, key="use pasted")
+                about = f"Puts {EXAMPLES} children's stories there."
+                st.button("Example", on_click=paste_example, key="example of pasted", type="tertiary", help=about)
         with right:
             st.file_uploader(
                 f"or upload a file: {', '.join(KINDS)}, up to {limits.MAX_DATA // MIB:,} MiB", [k[1:] for k in KINDS],
@@ -245,6 +250,11 @@ def read_pasted() -> None:
     if len(text.strip()) < LEAST:
         return say(f"A text must have at least {LEAST} characters to learn from, got {len(text.strip())}; paste more.")
     take("pasted.txt", text.encode())
+
+
+def paste_example() -> None:
+    texts = (story(EXAMPLE_SEED, index) for index in range(EXAMPLES))
+    st.session_state[f"pasted {st.session_state[TURN]}"] = "\n\n".join(texts)
 
 
 def read_uploaded() -> None:

@@ -1,0 +1,202 @@
+"""A list of edits in words and the form of one: of the run that a page shows, or of one side of Compare."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import streamlit as st
+
+from engine.checkpoints import Checkpoint
+from engine.edits import ApplyAdapter
+from engine.edits.experiment import Experiment
+from engine.inputs.readers import Reading
+from pages.controls.model_input.model_input import look
+from pages.controls.what_if.edit_fields import place_of
+from pages.controls.what_if.edit_form import Draft, Form
+from pages.controls.what_if.edit_kinds import KINDS, Kind, in_words, kind_of
+from pages.controls.what_if.experiment_link import clip
+from views.checkpoint.checkpoint import escape_markdown
+from views.core.component import view
+from views.what_if.edit_sources import to_form
+from views.what_if.experiment import Editable, from_form, panel
+
+MISFITS = (ValueError, KeyError, IndexError, RuntimeError)  # of an edit that was made for another model or text
+SAID, CHANGED, OPENING, DRAFT, SHAPE = "says", "changed", "edit to open", "edit in the form", "edits offered"
+DRAFTS = "edits opened"  # in the session state: how many forms there were
+NO_REQUEST = "The panel asked for something this page does not know; reload the page."
+
+experiment_panel = view("what_if/experiment", events=("change",))
+
+
+@dataclass(frozen=True)
+class EditPanel:
+    """`key` is that of its view, with which begins what it keeps in the session. `get` and `put` are the experiment,
+    `read` says what model the edits are of and what that reads, `look` what a form begins at where the address does
+    not say it, and `others` carries out what else its view asks for.
+    """
+
+    key: str
+    get: Callable[[], Experiment]
+    put: Callable[[Experiment], None]
+    read: Callable[[], tuple[Checkpoint, Reading]]
+    look: Callable[[], Mapping[str, int]] = look
+    others: Callable[[Mapping[str, Any]], bool] = lambda _: False
+
+    def at(self, name: str) -> str:
+        return f"{self.key}: {name}"
+
+    def say(self, refused: str = "", broken: Sequence[str] = ()) -> None:
+        st.session_state[self.at(SAID)] = {"refused": refused, "broken": list(broken)}
+
+    @property
+    def said(self) -> dict[str, Any]:
+        """`refused` is why the last change was not made, `broken` are sentences about edits that were not read."""
+        found: dict[str, Any] = st.session_state.get(self.at(SAID), {"refused": "", "broken": []})
+        return found
+
+    def draw(self, model: Editable, trace: str, unfit: Mapping[int, str], notes: Mapping[str, Any]) -> None:
+        """`trace` is the name of the run that is drawn, `unfit` says by its number why an edit does not fit, and
+        `notes` are what the view reads beside the edits."""
+        made = self.get()
+        st.session_state.pop(self.at(CHANGED), None)
+        opens = [kind_of(to_form(entry.edit, model.terms), model) is not None for entry in made.entries]
+        lacking = {kind.name: "" if kind.fits(model) else kind.lacking for kind in KINDS.values()}
+        kinds = [
+            {"name": kind.name, "title": kind.title, "about": kind.about, "lacking": lacking[kind.name]}
+            for kind in KINDS.values()
+        ]
+        words = [in_words(entry.edit, model.terms) for entry in made.entries]
+        drawn = panel(made, words, unfit, {"opens": opens, "kinds": kinds, **self.said, **notes})
+        edit_panel(self, drawn, model, trace)
+
+    def change(self) -> None:
+        """Carries out a request of the view, which a browser sends, so that anything may come."""
+        asked = event_value(self.key, "change")
+        if asked is None:
+            return
+        asked = asked if isinstance(asked, Mapping) else {}
+        if asked.get("do") in ("open", "edit"):
+            st.session_state[self.at(OPENING)] = asked
+            return
+        st.session_state[self.at(CHANGED)] = True
+        self.say()
+        try:
+            if not self.others(asked):
+                self.put(self.carry_out(self.get(), asked))
+        except MISFITS as error:
+            self.say(refused=sentence(error))
+
+    def carry_out(self, made: Experiment, asked: Mapping[str, Any]) -> Experiment:
+        """Raises ValueError for what is no change."""
+        match asked:
+            case {"do": "switch", "number": int(number), "on": bool(on)}:
+                return made.switch(number, on)
+            case {"do": "all", "on": bool(on)}:
+                return made.switch_all(on)
+            case {"do": "strength", "number": int(number), "value": int(value) | float(value)}:
+                return self.set_strength(made, number, value)
+            case {"do": "remove", "number": int(number)}:
+                return made.remove(number)
+            case {"do": "clear"}:
+                return made.clear()
+            case {"do": "undo"}:
+                return made.undo()
+            case {"do": "redo"}:
+                return made.redo()
+        raise ValueError(NO_REQUEST)
+
+    def set_strength(self, made: Experiment, number: int, value: float) -> Experiment:
+        """Raises ValueError for an edit that has none."""
+        edit = made.entries[number].edit if 0 <= number < len(made.entries) else None
+        if not isinstance(edit, ApplyAdapter):
+            raise ValueError("Only an adapter has a strength to set; reload the page.")
+        draft = st.session_state.get(self.at(DRAFT))
+        if draft is not None and draft.number == number:
+            del st.session_state[self.at(DRAFT)]
+        return made.change(number, replace(edit, strength=float(value)))
+
+    def apply(self, draft: Draft, kind: Kind, faults: Sequence[str]) -> str:
+        """Makes the edit that the form says, and runs the page; returns what is wrong with one that cannot be made."""
+        made = self.get()
+        try:
+            if faults:
+                raise ValueError(faults[0])
+            edit = from_form(kind.edit(draft.values), *self.read(), draft.opened)
+            self.put(made.add(edit) if draft.number is None else made.change(draft.number, edit))
+        except MISFITS as error:
+            return sentence(error)
+        st.session_state.pop(self.at(DRAFT), None)
+        self.say()
+        st.rerun()
+
+    def open_draft(self, asked: Mapping[str, Any], model: Editable) -> Draft | None:
+        """The form that a browser asks for: of a new edit, or of one that is made; None where there is no such."""
+        state, made = st.session_state, self.get()
+        address = asked.get("address")
+        place = place_of(model, {**self.look(), **(address if isinstance(address, dict) else {})})
+        state[DRAFTS] = serial = state.get(DRAFTS, 0) + 1
+        match asked:
+            case {"do": "open", "kind": str(name)} if name in KINDS and KINDS[name].fits(model):
+                return Draft(name, KINDS[name].blank(model, place), place.row, serial=serial)
+            case {"do": "edit", "number": int(number)} if 0 <= number < len(made.entries):
+                edit = made.entries[number].edit
+                values = to_form(edit, model.terms)
+                kind = kind_of(values, model)
+                return Draft(kind.name, kind.read(values), place.row, number, edit, serial) if kind else None
+        return None
+
+    def follow_draft(self, draft: Draft | None, model: Editable) -> Draft | None:
+        """The draft, with the number that its edit has now; None where it was made for another model."""
+        state = st.session_state
+        if draft is None or state.setdefault(self.at(SHAPE), model.shape) != model.shape:
+            state.pop(self.at(DRAFT), None)
+            state[self.at(SHAPE)] = model.shape
+            return None
+        if draft.number is not None:
+            edits = [entry.edit for entry in self.get().entries]
+            if not (draft.number < len(edits) and edits[draft.number] == draft.opened):
+                draft.number = edits.index(draft.opened) if draft.opened in edits else None
+        return draft
+
+
+@st.fragment
+def edit_panel(own: EditPanel, drawn: bytes, model: Editable, trace: str) -> None:
+    """The list of edits, and the form of one, which is opened and filled in without a run of the page."""
+    state = st.session_state
+    experiment_panel(drawn, key=own.key, on={"change": own.change})
+    if state.pop(own.at(CHANGED), False):
+        st.rerun()
+    if own.at(OPENING) in state:
+        state[own.at(DRAFT)] = own.open_draft(state.pop(own.at(OPENING)), model)
+    draft = own.follow_draft(state.get(own.at(DRAFT)), model)
+    if draft is not None:
+        with st.container(border=True, key="edit form", gap="small"):
+            draw_form(own, draft, Form(model, draft, trace))
+
+
+def draw_form(own: EditPanel, draft: Draft, form: Form) -> None:
+    kind, number = KINDS[draft.kind], draft.number
+    with form.above:
+        st.markdown(f"**{kind.title}**" if number is None else f"**{kind.title}: edit {number + 1}**")
+    kind.draw(form)
+    with st.container(key="edit form end", gap="small"):  # in sight, however long the form is
+        refused = st.container()
+        with st.container(horizontal=True, gap="small"):
+            key = f"edit {draft.serial}"
+            applied = st.button("Add" if number is None else "Change", type="primary", key=f"{key} apply")
+            st.button("Cancel", key=f"{key} cancel", on_click=lambda: st.session_state.pop(own.at(DRAFT), None))
+    if applied:
+        draft.refused = own.apply(draft, kind, form.faults)
+    if draft.refused:
+        refused.error(escape_markdown(draft.refused))
+
+
+def sentence(error: Exception) -> str:
+    return clip(str(error.args[0])) if error.args else type(error).__name__
+
+
+def event_value(key: str, event: str) -> Any:
+    """Reads what a view sent; None where its page was left meanwhile."""
+    return getattr(st.session_state.get(key), event, None)
