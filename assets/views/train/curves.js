@@ -116,6 +116,7 @@ class Curves {
     }
     this.rescale(axisOfSteps(this.most, lab.state.log).range);
     this.chart.draw(this.traces(runs), this.layout(runs), chartConfig("loupe-curves"));
+    this.root.classList.toggle("unmeasured", !runs.some(({ metrics }) => metrics.length)); // axes of nothing say nothing
     const waits = !lab.status && !lab.run && !lab.data.plan.problem;
     this.empty.textContent = waits ? FIRST : "";
     this.empty.hidden = !this.empty.textContent;

@@ -45,7 +45,12 @@ from views.generate.session import Writing
 HIGH = 420  # pixels of a table
 
 
+# The prompts here have a model and a text of their own; what the other tabs read stays as it was.
+ALONE = "<style>.st-key-controls, .st-key-headline { display: none !important; }</style>"
+
+
 def draw_prompting(writing: Writing) -> Shown:
+    st.html(ALONE)
     part = choose_among("what of prompting", "prompting", label_visibility="collapsed")
     return draw_shots(writing) if part == "shots" else draw_instructed(writing)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -11,6 +10,7 @@ from pathlib import Path
 import streamlit as st
 
 from engine.training import Recipe
+from engine.training.estimate import estimate
 from engine.training.recipe_file import read_recipe
 
 FOLDER = Path(__file__).parents[3] / "assets" / "lab"
@@ -22,17 +22,16 @@ GROUPS = {  # by the data that a recipe learns from
     "Pictures": ("digits",),
     "Texts": (),  # all else
 }
-TOOK = re.compile(r"([\d,]+) seconds of one CPU core(?: for ([\d,]+) steps)?")
+GALLERY = "all tasks"  # in the session state: whether it is open
 
 
 @dataclass(frozen=True)
 class Preset:
-    """`found` is what its file says came out of it; `seconds` how long that took on one CPU core, 0 where unsaid."""
+    """`found` is what its file says came out of it."""
 
     name: str
     recipe: Recipe
     found: str
-    seconds: float
 
     @property
     def group(self) -> str:
@@ -51,7 +50,7 @@ def presets(folder: Path = FOLDER) -> dict[str, Preset]:
 def read(file: Path, stamp: int) -> Preset:
     """Read once as long as `stamp`, the time of its last change, is the same."""
     recipe, said = read_recipe(file), " ".join(comment(file.read_text(encoding="utf-8")))
-    return Preset(file.stem, recipe, said, seconds(said, recipe.schedule.steps))
+    return Preset(file.stem, recipe, said)
 
 
 def comment(text: str) -> Iterator[str]:
@@ -60,15 +59,6 @@ def comment(text: str) -> Iterator[str]:
         if not line.startswith("#"):
             return
         yield line.removeprefix("#").strip()
-
-
-def seconds(said: str, steps: int) -> float:
-    """Seconds of all steps, where the text says those of some."""
-    took = TOOK.search(said)
-    if took is None:
-        return 0.0
-    measured, of = (float((part or "0").replace(",", "")) for part in took.groups())
-    return measured * steps / of if of else measured
 
 
 def duration(found: float) -> str:
@@ -81,22 +71,31 @@ def duration(found: float) -> str:
 
 
 def gallery(chosen: str, choose: Callable[[str], None]) -> None:
-    """All tasks with a line each; `choose` is called with the name of that which is clicked."""
-    with st.popover("All tasks", key="all tasks"):
+    """All tasks with a line each and how long they take here; `choose` is called with the name of that which is
+    clicked."""
+    popover = st.popover("All tasks", key=GALLERY, on_change="rerun")
+    if not popover.open:
+        return
+    with popover:
         before = ""
         for one in presets().values():
             if one.group != before:
                 st.markdown(f"**{one.group}**")
                 before = one.group
-            row(one.name, one.recipe.about, one.seconds, one.found, chosen, choose)
+            row(one.name, one.recipe.about, estimate(one.recipe).seconds, one.found, chosen, choose)
         st.markdown("**Yours**")
-        row(OWN, "A text that you paste, or a file of texts, pairs, labels, tags or answers.", 0.0, "", chosen, choose)
+        own = "A text that you paste, or a file of texts, pairs, labels, tags or answers."
+        row(OWN, own, None, "", chosen, choose)
 
 
-def row(name: str, about: str, took: float, found: str, chosen: str, choose: Callable[[str], None]) -> None:
+def row(name: str, about: str, takes: float | None, found: str, chosen: str, choose: Callable[[str], None]) -> None:
+    def take() -> None:
+        st.session_state[GALLERY] = False  # it would cover what was chosen
+        choose(name)
+
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.button(
-            name.replace("-", " "), key=f"task {name}", help=found or None, width=172, on_click=choose, args=(name,),
+            name.replace("-", " "), key=f"task {name}", help=found or None, width=172, on_click=take,
             type="primary" if name == chosen else "secondary",
         )  # fmt: skip
-        st.caption(f"{about} About {duration(took)}." if took else about, width=420)
+        st.caption(about if takes is None else f"{about} About {duration(takes)}.", width=420)
