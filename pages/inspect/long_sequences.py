@@ -11,8 +11,9 @@ from engine.attention_variants.material import long_text, why_unsuited
 from engine.attention_variants.measure import KINDS, MOST_BYTES, Setup, grid
 from engine.attention_variants.quantize import Settings
 from engine.runtime import library
+from pages.controls.learn.cross_nearest import draw_nearest
 from pages.controls.long_sequences.export import CONTROLS, cost_tables, pattern_export
-from pages.controls.model_input.model_input import look_at, looked_at, open_on_looked_at
+from pages.controls.model_input.model_input import example, look_at, looked_at, open_on_looked_at
 from pages.controls.share.bar import bar
 from pages.controls.share.export import draw_page
 from pages.controls.share.links import Rule, address_now, honour_link, one_of
@@ -120,6 +121,10 @@ def stop_measuring() -> None:
     st.session_state.pop(MEASURING, None)
 
 
+def begin_example() -> None:
+    st.session_state.long_text = example(st.session_state.model)["text"]
+
+
 state = st.session_state
 wanted = [shared.FIRST, *recent(), st.query_params.get("model", ""), state.get("model", "")]
 models = [name for name in dict.fromkeys(wanted) if not refusal(name)]
@@ -146,6 +151,9 @@ with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key
     )  # fmt: skip
     st.text_area("a text of your own", key="long_text", bind="query-params", height=68, width="stretch",
         placeholder="Generated stories follow it, and are read alone where it is empty.",
+    )  # fmt: skip
+    st.button("Example", type="tertiary", key="example of long_text", on_click=begin_example,
+        help="Puts the text here that was written for this model."
     )  # fmt: skip
     with st.popover("More", key="more settings"):
         for key, (label, start, about) in MORE.items():
@@ -241,6 +249,10 @@ share_panel(
     ),
     key="costs share", names=[model],
 )  # fmt: skip
+across = st.expander("The k nearest states in the translator’s cross-attention", key="across", on_change="rerun")
+if across.open:
+    with across:
+        draw_nearest()
 with st.expander("The formulas", key="formulas"):
     st.markdown(FORMULAS)
 st.markdown(PROSE)

@@ -11,6 +11,8 @@ from engine.attention_variants import measure, shared
 from engine.attention_variants.material import Material
 from engine.attention_variants.measure import KINDS, Point, Setup, cost
 from engine.runtime import library
+from pages.controls.learn.cross_nearest import crossed, read_source
+from pages.controls.model_input.model_input import example
 from tests.pages.test_take import view
 from views.core.payload import unpack
 from views.core.questions import STALE
@@ -42,10 +44,14 @@ def opened(**state: object) -> AppTest:
     return app
 
 
+def offered(app: AppTest) -> list[str]:
+    return [button.label for button in app.button if button.label.startswith("Measure")]
+
+
 def test_first_open_shows_a_finished_picture_and_measures_only_short_texts(asked: list[tuple[str, int]]) -> None:
     app = opened()
     assert asked == [(kind, length) for length in (256, 512, 1024) for kind in KINDS]
-    assert not app.button
+    assert not offered(app)
     assert len(app.get("vega_lite_chart")) == 2
     header, arrays = view(app, "patterns")
     assert len(arrays) == len(header["kept"]) == 5
@@ -82,7 +88,7 @@ def test_long_texts_are_measured_when_asked_for(asked: list[tuple[str, int]]) ->
     asked.clear()
     app.button(key="measure").click().run()
     assert asked == [(kind, 2048) for kind in KINDS]
-    assert not app.button
+    assert not offered(app)
 
 
 def test_what_does_not_fit_into_memory_is_not_offered(
@@ -93,7 +99,7 @@ def test_what_does_not_fit_into_memory_is_not_offered(
     key = ("stories", "quantized", 256, *Setup().part_for("quantized"))
     monkeypatch.setitem(shared._points, key, point_of("quantized", 256))
     app = opened(length=2048)
-    assert asked == [] and not app.button
+    assert asked == [] and not offered(app)
 
 
 def point_of(kind: str, length: int) -> Point:
@@ -171,3 +177,13 @@ def test_a_text_of_ones_own_stands_before_the_stories_in_patterns_searches_and_t
     np.testing.assert_array_equal(shown[kept["nearest"].allowed], kept["nearest"].pattern[kept["nearest"].allowed])
     found = shared.compare_searches("stories", 1024, Setup(), "Zelda the zebra danced on a zeppelin.")
     assert app.dataframe[1].value["recall@16"].tolist() == [row.recall[16] for row in found]
+
+
+def test_the_translator_finds_its_k_nearest_states_of_a_text_of_ones_own(asked: list[tuple[str, int]]) -> None:
+    app = opened(across=True)
+    app.text_input(key="long_sequences-source").set_value("the cat sees a dog").run()
+    found = crossed(tuple(read_source("the cat sees a dog")), 4, 1)
+    share = float(found.kept[0])
+    assert any(f"4 of 5 states hold {share:.0%} of this head's attention" in one.value for one in app.markdown)
+    app.button(key="example of long_text").click().run()
+    assert app.session_state["long_text"] == example("stories")["text"]

@@ -265,6 +265,8 @@ def draw_instructed(writing: Writing) -> Shown:
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         st.selectbox("model", models, key="p_instructed", bind="query-params", width=170)
         st.text_input("text", key="p_text", bind="query-params", max_chars=TEXT)
+        given = ("p_text", CONTROLS["p_text"].default)
+        st.button("Example", type="tertiary", key="example of p_text", on_click=choose, args=given)
     keep("p_instructed", "p_text")
     name = state.p_instructed
     text = state.p_text.strip() or CONTROLS["p_text"].default

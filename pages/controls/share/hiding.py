@@ -37,6 +37,7 @@ SIDES = {
 HIDEABLE |= SIDES
 # What goes with a control because a click on it changes what that holds.
 CHANGERS = dict.fromkeys(("text", "second", "target", "span"), ["example text"])
+CHANGERS |= {"long_text": ["example of long_text"]}
 CHANGERS |= {own: ["sides together", f"example of {own[0].upper()}"] for own in SIDES}
 # What Streamlit calls the element of a key, where not by the key.
 ELEMENTS = {"what if": ".st-key-experiment-edits", "numbers": '[class*="st-key-numbers-"]'}

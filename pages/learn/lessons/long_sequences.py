@@ -14,34 +14,29 @@ from engine.attention_variants.measure import index_of, sampled_queries
 from engine.attention_variants.nearest import exact, fold
 from engine.attention_variants.quantize import Index, Settings
 from engine.course.long_sequences import (
-    Crossed,
     Measured,
-    cross,
     keep_window,
     measure_lengths,
     open_state,
     pattern_bytes,
-    read_long,
     recall_curve,
     states_behind,
 )
 from engine.runtime import library
 from pages.controls.figures import matrix, picked_place, strip, tokens
-from pages.controls.learn.fields import LONGEST, choose_view, read_field, read_short_text, read_words
+from pages.controls.learn.cross_nearest import draw_nearest
+from pages.controls.learn.fields import choose_view, read_field, read_short_text
 from pages.controls.learn.words import numeral
 from pages.controls.learn.words import translate as _
-from pages.controls.learn.words import translate_count as _n
 from pages.controls.predict import choose, show_code
-from pages.controls.share.links import as_text
 from views.charts.show import show_altair
 from views.charts.template import colors
 from views.core.theme import Shade
 
-MODEL, TRANSLATOR = "stories", "translate-en-fr"
+MODEL = "stories"
 SHORTEST, LONGER, TIMES = 32, 256, 4  # tokens to begin with, and how many times as many at most
 TEXT = "Max gave the red ball to Anna. She was very happy."
-SOURCE = "the old man eats an apple in the garden and my sister reads a book at school and the birds are small"
-MOST, MOST_SOURCE = 20, 60  # tokens
+MOST = 20  # tokens
 WINDOW = 32  # of what is measured
 SIDE = 8  # pixels of the image
 BEFORE = 500  # tokens of stories in front of the reader's text, whose states are searched
@@ -226,59 +221,6 @@ def draw_block() -> None:
         st.caption(_("Click another. All pixels of one block see the same ones, so a block is one matrix product."))
     st.caption(_("However large the image, a pixel sees no more: the cost grows as the image, not as its square."))
     show_code(allowed_2d, key="long code block", grid=(SIDE, SIDE), block=(block, block), margin=(margin, margin))
-
-
-# --- k nearest states across ---
-
-
-@lru_cache(maxsize=64)
-def crossed(ids: tuple[int, ...], k: int, layer: int) -> Crossed:
-    return cross(library.checkpoint(TRANSLATOR), ids, k, layer)
-
-
-def read_source(said: str) -> tuple[int, ...]:
-    ids = tuple(read_long(library.checkpoint(TRANSLATOR), read_words(LONGEST)(said)))
-    if not 1 <= len(ids) <= MOST_SOURCE:
-        sentence = _("Expected 1 to {most} tokens, and this text has {count}; change it.")
-        raise ValueError(sentence.format(most=MOST_SOURCE, count=len(ids)))
-    return ids
-
-
-def draw_nearest() -> None:
-    checkpoint = library.checkpoint(TRANSLATOR)
-    tokenizer, config = checkpoint.tokenizer, checkpoint.config
-    assert tokenizer is not None
-    ids = read_field("long_sequences-source", _("English text"), SOURCE, read_source)
-    with st.container(horizontal=True):
-        wanted = st.number_input(_("k states"), 1, MOST_SOURCE, 4, key="long_sequences-k", width=120)
-        layer = st.number_input(_("layer"), 1, config.layers, config.layers, key="long_sequences-across", width=120)
-        heads = config.cross_attention.heads
-        head = st.number_input(_("head"), 1, heads, 1, key="long_sequences-cross-head", width=120)
-    k, layer, head = min(int(wanted), len(ids)), int(layer) - 1, int(head) - 1
-    found, whole = crossed(ids, k, layer), crossed(ids, len(ids), layer)
-    rows = [tokenizer.piece(id) for id in found.written]
-    columns = [tokenizer.piece(id) for id in ids]
-    matrix(
-        found.nearest.dense(len(ids))[head], rows=rows, columns=columns, key="long across",
-        label=_("weights of the states found"),
-    )  # fmt: skip
-    written = [tokenizer.decode(list(one.written)[1:], special=False).strip() for one in (found, whole)]
-    says = _("With k = {k}: “{near}”. With all {count}: “{full}”.")
-    st.markdown(
-        says.format(k=k, count=len(ids), near=as_text(written[0]), full=as_text(written[1]))
-    )  # fmt: skip
-    sentence = _n(
-        "{k} of {count} states holds {share:.0%} of this head's attention.",
-        "{k} of {count} states hold {share:.0%} of this head's attention.",
-        k,
-    )
-    st.markdown(sentence.format(k=k, count=len(ids), share=float(found.kept[head])))
-    if len(ids) > config.context:
-        note = _("The model reads {context} tokens at once, so the text was encoded in chunks that overlap by half.")
-        st.caption(note.format(context=config.context))
-    if len(ids) > 12:
-        st.caption(_("It learned from short sentences, so a long one goes wrong with all states too."))
-    show_code(cross, key="long code nearest", checkpoint=checkpoint, ids=list(ids), k=k, layer=layer)
 
 
 # --- product quantization ---
