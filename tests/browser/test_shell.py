@@ -126,6 +126,11 @@ def test_the_way_back_leads_at_once_to_the_page_before_as_it_was_left(server: st
     assert "query" not in page.url, "a page's link has what the page before looked at"
     page.get_by_label("text of B").fill("Anna laughed")
     page.wait_for_url("**b_text=Anna+laughed*")
+    settle(page)
+    page.go_back()
+    page.wait_for_url(lambda url: "/compare" in url and "Anna+laughed" not in url)
+    expect(page.get_by_label("text of B")).not_to_have_value("Anna laughed")
+    settle(page)
     page.go_back()
     page.wait_for_selector(".attention[data-ready]")
     page.wait_for_function("location.search.includes('induction') && location.hash === '#layer=1&head=1&query=9&key=2'")
@@ -149,12 +154,37 @@ def test_back_and_forward_lead_over_all_pages_of_a_text_to_each_with_its_own(ser
     page.wait_for_selector(".compare[data-ready]")
     back, forward = page.go_back, page.go_forward
     first, second, third = texts
-    twice = [(back, second), (back, first), (forward, second), (forward, third)] * 2
-    for go, title in [(back, third), *twice]:
+    steps = [(first, first), (second, first), (second, second), (third, second), (third, third)]  # page, whose text
+    ways = [(back, step) for step in steps[::-1]] + [(forward, step) for step in steps[1:]]
+    for go, (title, whose) in [*ways, *[(back, step) for step in steps[-2::-1]]]:
+        settle(page)
         go()
         page.wait_for_selector(f".{title.lower()}[data-ready]")
-        expect(page.get_by_label("text", exact=True)).to_have_value(texts[title])
+        expect(page.get_by_label("text", exact=True)).to_have_value(texts[whose])
         assert page.get_by_test_id("stException").count() == 0
+
+
+def test_back_takes_back_what_was_typed_and_an_edit_and_forward_brings_it_again(server: str, page: "Page") -> None:
+    page.goto(f"{server}/attention?text=One+dog+sat")
+    page.wait_for_selector(".attention[data-ready]")
+    field, edit = page.get_by_label("text", exact=True), page.locator(".experiment .edit .words")
+    for text in ("A cat ran", "Two birds flew"):
+        field.fill(text)
+        field.press("Enter")
+        page.wait_for_url(f"**text={text.replace(' ', '+')}*")
+        settle(page)
+    page.get_by_role("button", name="What if …").click()
+    page.get_by_role("group", name="what to change").get_by_role("button", name="Heads").click()
+    page.get_by_role("button", name="Add", exact=True).click()
+    page.wait_for_url("**edits=*")
+    expect(edit).to_have_count(1)
+    steps = [("Two birds flew", 1), ("Two birds flew", 0), ("A cat ran", 0), ("One dog sat", 0)]
+    ways = [(page.go_back, step) for step in steps[1:]] + [(page.go_forward, step) for step in steps[2::-1]]
+    for go, (text, count) in ways:
+        settle(page)
+        go()
+        expect(field).to_have_value(text)
+        expect(edit).to_have_count(count)
 
 
 def test_several_lines_are_begun_or_pasted_in_a_line_and_outlive_a_reload(server: str, page: "Page") -> None:

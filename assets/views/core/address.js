@@ -9,6 +9,7 @@ const DELAY = 150; // ms: dragging across heads writes the address once; browser
 const LONGEST = 20000; // characters
 const CARRIED = ["side", "focus", "layer", "head"]; // from one page to the next of those that show the same run
 const PAGES_OF_HEADS = ["", "walkthrough", "attention", "compare"];
+const SUBJECT = /^([a-d]_)?(model|step|text|second|target|span|picture|given|edits)$/;
 const NARROW = "(max-width: 768px)"; // where Streamlit has a drawer in place of menus
 /** Characters of a query: Streamlit reads nothing of a longer one, and a browser opens no address above 2 MiB. */
 export const READABLE = 2 ** 19;
@@ -20,6 +21,9 @@ let path = location.pathname;
 let timer = 0;
 let carried = {}; // what was looked at on the last page of heads
 let left = false; // another page is on its way, and whoever still stands here is of the page before
+let fresh = false; // whether what changes next begins a step
+let entered = false; // whether Enter has ended what was typed
+let leaving = false; // whether a link was clicked, and the page has not turned yet
 const followers = new Set();
 const observers = new Set();
 
@@ -173,22 +177,57 @@ function print(object) {
 }
 
 /**
- * Streamlit makes an entry of the browser's history of every change of a control, of each letter that is typed too. They all
- * belong to one entry here, so that the way back leads to the page before at once, as it was left.
+ * Streamlit makes an entry of the browser's history of some changes of a control, and of others none. Here each page has one
+ * entry, and one more for every step: another model or input, or an edit, by a hand that has not just changed it already. So
+ * the way back takes back what was typed over a text, and leads to the page before as it was left.
  */
-function oneEntryPerPage() {
-  const push = history.pushState;
-  history.pushState = (data, unused, url) => {
-    const stays = new URL(url ?? "", location.href).pathname === location.pathname;
-    (stays ? history.replaceState : push).call(history, data, unused, url);
+function oneEntryPerStep() {
+  const [push, replace] = [history.pushState, history.replaceState];
+  const change = (data, unused, url) => {
+    const next = new URL(url ?? "", location.href);
+    const turns = next.pathname !== location.pathname;
+    const changes = subject(next.search) !== subject(location.search);
+    if (leaving && changes && !turns) return; // of the page to come, before its address stands there
+    const steps = fresh && changes && !turns;
+    if (steps) fresh = false;
+    if (turns) leaving = false;
+    (turns || steps ? push : replace).call(history, data, unused, url);
   };
+  history.pushState = change;
+  history.replaceState = change;
+  document.addEventListener("pointerdown", begin, true);
+  document.addEventListener("focusin", ({ target }) => target instanceof HTMLInputElement && begin(), true);
+  document.addEventListener("keydown", ({ key }) => (entered ||= key === "Enter"), true);
+  document.addEventListener("input", () => entered && begin(), true);
+  document.addEventListener("click", ({ target }) => leave(target), true);
 }
 
-oneEntryPerPage();
+function begin() {
+  fresh = true;
+  entered = leaving = false;
+}
+
+function leave(target) {
+  const link = target instanceof Element && target.closest("a");
+  if (!link || link.pathname === location.pathname || link.target === "_blank") return;
+  fresh = false;
+  leaving = true;
+}
+
+/** What of a query is looked at: a model, what it reads, and the edits; of Compare those of every side. */
+function subject(query) {
+  const named = [...new URLSearchParams(query)].filter(([name]) => SUBJECT.test(name));
+  return JSON.stringify(named.sort());
+}
+
+oneEntryPerStep();
 shorten();
 put();
 addEventListener("hashchange", watch);
-addEventListener("popstate", watch);
+addEventListener("popstate", () => {
+  fresh = entered = leaving = false; // what follows is the page's own
+  watch();
+});
 addEventListener("pagehide", put);
 if (window.navigation)
   navigation.addEventListener("currententrychange", watch); // pushState fires nothing else

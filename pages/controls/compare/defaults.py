@@ -65,6 +65,8 @@ def begin() -> None:
         for field in OWN:
             own = key(letter, field)
             before = kept.get(own, default[field]) if same else default[field]
+            if field == "edits" and went_back():
+                before = ""  # else the address would have them
             state[own] = parse_field(field, str(said[field])) if field in said and field != PICTURE else before
 
 

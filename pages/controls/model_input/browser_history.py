@@ -4,6 +4,7 @@ does not name its usual value, whatever the session holds. So the address is com
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import parse_qsl
 
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
@@ -13,6 +14,13 @@ def went_back() -> bool:
     """Tells whether the browser's history led here."""
     context = get_script_run_ctx()
     return context is not None and context.is_history_navigation
+
+
+def entry_address() -> dict[str, str]:
+    """Query of the entry of the browser's history that is shown; `st.query_params` lacks what is bound to controls of
+    the page before, too."""
+    context = get_script_run_ctx()
+    return {} if context is None else dict(parse_qsl(context.query_string, keep_blank_values=True))
 
 
 def complete(field: str, usual: Any) -> None:

@@ -35,7 +35,7 @@ from engine.inputs.readers import (
 )
 from engine.runtime import library
 from engine.runtime.limits import FIRST_MODEL, LONG_TOKENS, MAX_TOKENS
-from pages.controls.model_input.browser_history import complete, went_back
+from pages.controls.model_input.browser_history import complete, entry_address, went_back
 from pages.controls.model_input.text_field import several_lines, text_field
 from pages.controls.share.bar import bar
 from pages.controls.share.hiding import is_hidden
@@ -65,7 +65,7 @@ QUESTION = {"text": "Who has the red ball?", "second": "Max gave the red ball to
 EMPTY = {"picture": 0, "given": 32, "temperature": 1.0, "top_k": 0, "top_p": 1.0}
 KEPT = "subject"  # in the session state: what was looked at last, for the next page
 READS = "fields of the subject"  # there too: those of its model
-LEFT = "subjects"  # there too: what each page looked at last, for the browser's way back
+LEFT = "subjects"  # there too: what was looked at by entries of the browser's history
 OPENED_LAST = "opened last"  # there too: the model that a page without a text has come to show since
 READ = "read last"  # in the session state: fields of the last input that was not empty
 NO_TEXT = "There is no text: the picture is that of the text before. Type a few words above."
@@ -112,7 +112,8 @@ def controls(more: Callable[[], None] = nothing_more, labels: Mapping[str, str] 
     asked = [st.query_params.get("model", ""), state.get("model", ""), state.get(KEPT, {}).get("model", "")]
     names = library.names(*recent(), *asked)
     models = [FIRST_MODEL, *(name for name in names if name != FIRST_MODEL)]
-    begin(models)
+    here = in_history()
+    begin(models, here)
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="controls"):
         try:
             named = library.checkpoint(state.model)
@@ -131,19 +132,20 @@ def controls(more: Callable[[], None] = nothing_more, labels: Mapping[str, str] 
     several_lines(field for field in FIELDS[wanted] if field in LABELS)
     state[KEPT] = {key: state[key] for key in ("page", "model", *EVERY_FIELD) if key in state}
     state[READS] = FIELDS[wanted]
-    state.setdefault(LEFT, {})[state.page] = state[KEPT]
+    state.setdefault(LEFT, {})[here] = state[KEPT]
     return wanted
 
 
-def begin(models: list[str]) -> None:
+def begin(models: list[str], here: tuple[str, ...]) -> None:
     """Opens a page on what the one before looked at, or, come back to, on what it looked at itself, unless the address
-    names another model; with nothing before, the model's example. What the address says of single fields stays."""
-    state, address = st.session_state, st.query_params
+    names another model; with nothing before, the model's example. What the address says of single fields stays. `here` is the
+    browser's entry."""
+    state, address = st.session_state, entry_address() if went_back() else st.query_params.to_dict()
     kept = state.get(KEPT, {})
     if kept.get("page") == state.page and not went_back():
         return
     if went_back():
-        kept = state.get(LEFT, {}).get(state.page, kept)
+        kept = state.get(LEFT, {}).get(here, kept)
     name = state.pop(OPENED_LAST, kept.get("model", state.get("model", FIRST_MODEL)))
     name = address.get("model", name)
     name = name if name in models else FIRST_MODEL
@@ -158,7 +160,13 @@ def begin(models: list[str]) -> None:
     state.update(said)
     if name != FIRST_MODEL and "model" not in address and not went_back():
         with suppress(StreamlitAPIException):  # the box of the page before is still bound, and writes it there itself
-            address["model"] = name  # a reload, or the link, finds it again
+            st.query_params["model"] = name  # a reload, or the link, finds it again
+
+
+def in_history() -> tuple[str, ...]:
+    """The page, and what its address says of model and fields, before anything is drawn."""
+    address = entry_address()
+    return st.session_state.page, *(address.get(field, "") for field in ("model", *EVERY_FIELD))
 
 
 def open_on_looked_at(models: Sequence[str], usual: str) -> None:

@@ -139,9 +139,10 @@ def shown_picture(checkpoint: Checkpoint, said: Callable[[str], Any] = field_val
 
 def current() -> Experiment:
     """Returns the experiment of the session, or of the address that it was opened with, or that a link of another page
-    led to; the address follows it."""
+    or the browser's history led to; the address follows it."""
     state, address = st.session_state, st.query_params.get(ADDRESS)
-    if MADE not in state or (address is not None and address != state.get(READ, address) and not went_back()):
+    led = address is not None and address != state.get(READ, address)
+    if MADE not in state or led or (went_back() and address is None and linkable(state[MADE])):
         found, broken = (Experiment(), []) if address is None else from_link(address)
         state[MADE] = state.get(MADE, found).replace_all(found.entries)
         EDITS_OF_PAGE.say(broken=broken)
