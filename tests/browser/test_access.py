@@ -1,5 +1,5 @@
-"""What axe-core, the usual checker of WCAG 2, finds on every page as it opens and in what opens on it, light and dark; how
-large what is clicked is; and a page at a projector's size."""
+"""What axe-core, the usual checker of WCAG 2, finds on every page as it opens and in what opens on it, light and dark;
+how large what is clicked is; and a page at a projector's size."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -21,14 +21,17 @@ SHARE = "text=Share & export"
 # Page -> what is clicked on it, one after the other, and looked at after each click.
 STATES = {
     f"generate?model=stories&{TEXT}": (
-        TAB.format("beam"), ".beam-node[data-node]", TAB.format("surprise"), TAB.format("prompting"),
-        TAB.format("write"), ".write-button.go", "css=.tok.written >> nth=1", ".st-key-sampling button",
+        TAB.format("beam"), TAB.format("surprise"), TAB.format("prompting"),
     ),
-    "architecture?model=gpt2": (SHARE,),
 }  # fmt: skip
 RARER = {
+    f"generate?{TEXT}&model=stories": (
+        ".write-button.go", "css=.tok.written >> nth=1", ".st-key-sampling button",
+    ),
+    "architecture?model=gpt2": (SHARE,),
     f"attention?model=stories&{TEXT}": (
-        "css=.headgrid button >> nth=5", "role=tab[name='Steps']", "role=tab[name='Text']", "css=.piece >> nth=3", SHARE,
+        "css=.headgrid button >> nth=5", "role=tab[name='Steps']", "role=tab[name='Text']",
+        "css=.piece >> nth=3", SHARE,
     ),
     f"walkthrough?model=stories&{TEXT}#open=[\"q\",\"scores\"]": ("css=canvas >> nth=3", SHARE),
     f"walkthrough?{TEXT}&model=stories": (".experiment .start", "role=button[name='Silence heads']"),
@@ -49,8 +52,10 @@ SMALL = """() => {
   const room = (e) => {
     const { left, top, right, bottom } = (e.matches("input") && e.closest("label") || e).getBoundingClientRect();
     const after = getComputedStyle(e, "::after");
-    const more = (side) => after.content === '""' && after.position === "absolute" ? Math.max(0, -parseFloat(after[side]) || 0) : 0;
-    return { e, left: left - more("left"), top: top - more("top"), right: right + more("right"), bottom: bottom + more("bottom") };
+    const grown = after.content === '""' && after.position === "absolute";
+    const more = (side) => grown ? Math.max(0, -parseFloat(after[side]) || 0) : 0;
+    return { e, left: left - more("left"), top: top - more("top"),
+      right: right + more("right"), bottom: bottom + more("bottom") };
   };
   const apart = (x, y, o) => Math.hypot(Math.max(o.left - x, 0, x - o.right), Math.max(o.top - y, 0, y - o.bottom));
   const small = ({ left, top, right, bottom }) => Math.min(right - left, bottom - top) < 23.9;

@@ -179,7 +179,8 @@ def show_answer(table: PromptTable, found: Written, k: int, query: str, seed: in
         for one, output in prompting.examples(table, k, query, seed)
     )
     st.html(
-        f'<div class="shots" style="background: color-mix(in srgb, currentColor 5%, transparent); border-radius: 8px; padding: 10px 14px;'
+        f'<div class="shots" style="background: color-mix(in srgb, currentColor 5%, transparent);'
+        " border-radius: 8px; padding: 10px 14px;"
         f' min-height: 245px; font: 16px/27px monospace; overflow-wrap: anywhere">{lines}<div style="font-weight: 600">'
         f"<bdi>{html.escape(query)}</bdi>: {mark(found.text, of['probability'])}{sign}</div></div>"
     )
