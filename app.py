@@ -9,7 +9,7 @@ from pages.controls.first_message import run_whole_at_first
 from pages.controls.learn.glossary import draw_terms
 from pages.controls.menu import entries
 from pages.controls.whole_callbacks import keep_callbacks_whole
-from views.core.component import begin
+from views.core.component import begin, view
 from views.core.turns import turns
 
 THEME = Path(__file__).parent / "assets" / "theme"
@@ -51,6 +51,8 @@ st.html(THEME / "app.css")
 group = next(number for number, pages in enumerate(GROUPS.values(), 1) if page in pages)
 st.html(PRESENT % (group, group, page.title))
 begin(page.url_path)  # by which a page knows that it has just been turned to
+with st.container(key="header-end"):
+    view("core/header")({}, key="header")
 with turns.take():
     page.run()
 draw_terms(page.url_path)

@@ -205,9 +205,9 @@ def accuracy_chart(most: int, shade: Shade) -> AltairChart:
     )
     ends = base.transform_calculate(low="max(0, datum.right - datum.error)", high="min(1, datum.right + datum.error)")
     return alt.layer(
-        base.mark_line(color=hue).encode(y=y),
-        ends.mark_rule(color=hue).encode(y=alt.Y("low:Q", title="right answers"), y2="high:Q"),
-        base.mark_point(color=hue, filled=True, size=70, opacity=1).encode(y=y),
+        base.mark_line(color=hue, aria=False).encode(y=y),
+        ends.mark_rule(color=hue, aria=False).encode(y=alt.Y("low:Q", title="right answers"), y2="high:Q"),
+        base.mark_point(color=hue, filled=True, size=70, opacity=1, aria=False).encode(y=y),
     ).properties(height=230)
 
 
@@ -235,8 +235,8 @@ def surprise_chart(bits: float, shade: Shade) -> AltairChart:
         ],
     )
     line = text.mark_line(color=of["probability"], strokeWidth=2).encode(x="position:Q", y="entropy:Q")
-    blind = alt.Chart(alt.NamedData("tokens")).mark_rule(opacity=0).encode(y=alt.datum(bits))
-    edges = alt.Chart(alt.NamedData("windows")).mark_tick(color=of["attention"], height=8, yOffset=4)
+    blind = alt.Chart(alt.NamedData("tokens")).mark_rule(opacity=0, aria=False).encode(y=alt.datum(bits))
+    edges = alt.Chart(alt.NamedData("windows")).mark_tick(color=of["attention"], height=8, yOffset=4, aria=False)
     return (
         alt.layer(
             bars.mark_bar(cursor="pointer").add_params(pick), line, blind,

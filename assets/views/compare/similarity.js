@@ -147,7 +147,6 @@ export function mount(root, lab) {
       make("span", "share", percent(value)),
     );
     button.title = `A’s block ${mine[0] + 1}, head ${mine[1] + 1} is most like ${beside}’s block ${theirs[0] + 1}, head ${theirs[1] + 1}${mutual ? ", and the other way round" : ""}`;
-    button.setAttribute("aria-label", `${button.title}: ${percent(value)}`);
     button.addEventListener("click", () => choose(row, col));
     return { row, col, button };
   }

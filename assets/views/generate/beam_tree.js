@@ -153,8 +153,8 @@ export class TreePicture {
     line.append(make("span", "beam-place"));
     button.append(line, numbers);
     button.setAttribute(
-      "aria-label",
-      `${node.piece}, ${node.state}, step ${node.step + 1}${node.rank ? `, rank ${node.rank}` : ""}, log-probability ${nats(node.log)}, score ${points(node.score)}`,
+      "aria-description", // its name is what is seen of it
+      `${node.state}, step ${node.step + 1}${node.rank ? `, rank ${node.rank}` : ""}, log-probability ${nats(node.log)}, score ${points(node.score)}`,
     );
     this.columns[node.step].place.append(button);
     this.drawn.set(node.key, button);

@@ -175,11 +175,12 @@ def show_answer(table: PromptTable, found: Written, k: int, query: str, seed: in
     sign = "" if expected is None else " ✓" if is_right else " ✕"
     of = colors(current_shade())
     lines = "".join(
-        f'<div style="color: {of["soft"]}"><bdi>{html.escape(one)}</bdi>: <bdi>{html.escape(output)}</bdi></div>'
+        f'<div style="opacity: 0.75"><bdi>{html.escape(one)}</bdi>: <bdi>{html.escape(output)}</bdi></div>'
         for one, output in prompting.examples(table, k, query, seed)
     )
     st.html(
-        f'<div class="shots" style="background: {of["panel"]}; border-radius: 8px; padding: 10px 14px;'
+        f'<div class="shots" style="background: color-mix(in srgb, currentColor 5%, transparent);'
+        " border-radius: 8px; padding: 10px 14px;"
         f' min-height: 245px; font: 16px/27px monospace; overflow-wrap: anywhere">{lines}<div style="font-weight: 600">'
         f"<bdi>{html.escape(query)}</bdi>: {mark(found.text, of['probability'])}{sign}</div></div>"
     )

@@ -1,0 +1,51 @@
+// The end of the header: the projector's size, switched on and left. It also gives the list of pages on a phone the roles that
+// Streamlit's own elements lack. Ours, because neither needs the server, and the size outlives pages and reloads of a tab.
+import { make } from "./dom.js";
+
+const KEPT = "loupe projector"; // in the tab's storage
+const OPEN = "[data-testid=stPopoverBody], [data-testid=stMainMenuPopover], [role=dialog]"; // which Esc closes first
+
+/** @param {HTMLElement} root */
+export function mount(root) {
+  const button = make("button", "projector");
+  button.type = "button";
+  root.append(button);
+  const show = (on) => {
+    document.documentElement.toggleAttribute("data-projector", on);
+    button.textContent = on ? "× leave" : "projector";
+    button.title = on ? "Back to the usual size (Esc)" : "Projector size: larger type, thicker lines, no margins";
+    button.setAttribute("aria-pressed", String(on));
+  };
+  const turn = (on) => {
+    sessionStorage.setItem(KEPT, on ? "on" : "");
+    show(on);
+    dispatchEvent(new Event("resize"));
+  };
+  const isOn = () => document.documentElement.hasAttribute("data-projector");
+  const leave = (event) => {
+    if (event.key === "Escape" && isOn() && !event.defaultPrevented && !document.querySelector(OPEN)) turn(false);
+  };
+  button.addEventListener("click", () => turn(!isOn()));
+  addEventListener("keydown", leave);
+  show(sessionStorage.getItem(KEPT) === "on");
+  const drawer = new MutationObserver(nameDrawer);
+  const page = document.querySelector("[data-testid=stAppViewContainer]");
+  if (page) drawer.observe(page, { childList: true, subtree: true });
+  nameDrawer();
+  return {
+    update: nameDrawer,
+    destroy() {
+      drawer.disconnect();
+      removeEventListener("keydown", leave);
+      button.remove();
+    },
+  };
+}
+
+/** Its entries stand in a `div` inside the `ul`, which is no list to a screen reader: each group becomes one. */
+function nameDrawer() {
+  for (const list of document.querySelectorAll("[data-testid=stSidebarNavItems]:not([role])"))
+    list.setAttribute("role", "none");
+  for (const group of document.querySelectorAll("[data-testid=stSidebarNavItems] > div:not([role])"))
+    group.setAttribute("role", "list");
+}
