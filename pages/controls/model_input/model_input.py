@@ -138,8 +138,8 @@ def controls(more: Callable[[], None] = nothing_more, labels: Mapping[str, str] 
 
 def begin(models: list[str], here: tuple[str, ...]) -> None:
     """Opens a page on what the one before looked at, or, come back to, on what it looked at itself, unless the address
-    names another model; with nothing before, the model's example. What the address says of single fields stays. `here` is the
-    browser's entry."""
+    names another model; with nothing before, the model's example. What the address says of single fields stays.
+    `here` is the browser's entry."""
     state, address = st.session_state, entry_address() if went_back() else st.query_params.to_dict()
     kept = state.get(KEPT, {})
     if kept.get("page") == state.page and not went_back():
