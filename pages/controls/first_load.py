@@ -25,21 +25,13 @@ KEPT = "public, max-age=31536000, immutable"
 # With a hash or a version in the address.
 FIXED = ("/component/views.core.component.modules-", "/component/views.core.component.plotly-")
 # Parts of Streamlit's browser code that it asks for once the script has said what to draw, by the start of their names:
-# on every page, and on those that always show one. A name that is not there is passed over.
+# on most pages, and on those that show fewer. A name that is not there is passed over.
 COMMON = ("BidiComponent", "Html", "PageLink", "Selectbox", "TextInput", "Button", "Slider")
-CHARTS = ("ArrowVegaLiteChart", "embed")
 PARTS = {
     "home": ("BidiComponent", "Html", "PageLink", "TextInput"),
     "course": ("BidiComponent", "Html", "PageLink", "ButtonGroup"),
-    "glossary": ("Html", "Selectbox", "rehype-katex"),
-    "generate": (*COMMON, "ButtonGroup", "NumberInput"),
-    "train": (*COMMON, "NumberInput"),
-    "adapt": (*COMMON, "ButtonGroup", "NumberInput"),
-    "logit_lens": (*COMMON, *CHARTS),
-    "architecture": (*COMMON, *CHARTS, "NumberInput", "PlotlyChart", "rehype-katex"),
-    "checkpoint": (*COMMON, *CHARTS, "ButtonGroup", "PlotlyChart", "DataFrame"),
-    "long_sequences": (*COMMON, *CHARTS, "ButtonGroup", "DataFrame", "TextArea", "rehype-katex"),
-}
+    "glossary": ("Html", "Selectbox"),
+}  # charts and tables, megabytes each, would hold up what is drawn first
 KINDS = {"js": "text/javascript", "css": "text/css"}
 CHUNK = re.compile(r"""(?:from|import)\s*["'`]\./([\w.-]+\.js)["'`]""")
 STATIC = Path(st.__file__).parent / "static" / "static"
