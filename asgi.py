@@ -22,6 +22,7 @@ from streamlit.runtime import Runtime, SessionClient, get_instance
 
 from engine.runtime.memory import keep_freed_memory
 from engine.training.warm_trainer import shared as warm_trainer
+from pages.controls.first_load import FirstLoad
 
 SCRIPT = Path(__file__).resolve().parent / "app.py"
 FIRST_RUN_LIMIT = 120.0  # seconds
@@ -86,28 +87,6 @@ async def visit_pages(runtime: Runtime) -> None:
 
 
 COOKIE = "loupe_visitor"  # as pages/controls/share/visitor.py reads it
-IMMUTABLE = ("/component/views.core.component.modules-", "/component/views.core.component.plotly-")
-
-
-class ImmutableModules:
-    """Lets browsers keep the view modules and the chart library: their address has a hash or a version."""
-
-    def __init__(self, app: ASGIApp) -> None:
-        self.app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or not any(place in scope["path"] for place in IMMUTABLE):
-            return await self.app(scope, receive, send)
-
-        async def send_immutable(message: Message) -> None:
-            if message["type"] == "http.response.start" and message["status"] == 200:
-                kept = [
-                    (name, value) for name, value in message["headers"] if name.lower() != b"cache-control"
-                ]
-                message["headers"] = [*kept, (b"cache-control", b"public, max-age=31536000, immutable")]
-            await send(message)
-
-        await self.app(scope, receive, send_immutable)
 
 
 class VisitorCookie:
@@ -140,7 +119,7 @@ app = st.App(
     SCRIPT,
     lifespan=warm,
     routes=[Route("/health", health)],
-    middleware=[Middleware(ImmutableModules), Middleware(VisitorCookie)],
+    middleware=[Middleware(VisitorCookie), Middleware(FirstLoad)],
 )
 
 

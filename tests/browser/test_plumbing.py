@@ -90,7 +90,7 @@ def test_a_module_that_fails_says_so_and_spares_the_others(plumbing: "Page", fau
 def test_a_module_that_cannot_be_fetched_says_so_in_one_sentence(
     app_server: Callable[[str], str], page: "Page", faults: list[str]
 ) -> None:
-    page.route("**/host.js", lambda route: route.abort())
+    page.route("**/views.js", lambda route: route.abort())
     page.goto(app_server("plumbing"))
     page.wait_for_selector('text=This view ("probe/probe") could not be loaded')
     assert faults

@@ -240,7 +240,7 @@ def test_nothing_is_wider_than_the_page(server: str, page: "Page") -> None:
 
 
 def test_modules_are_served_as_scripts_that_may_be_kept_for_ever(server: str, page: "Page") -> None:
-    with page.expect_response("**/host.js") as found:
+    with page.expect_response("**/views.js") as found:
         page.goto(server)
     response = found.value
     assert response.headers["content-type"].startswith("text/javascript")
@@ -248,9 +248,9 @@ def test_modules_are_served_as_scripts_that_may_be_kept_for_ever(server: str, pa
 
 
 def test_only_the_browsers_folder_is_served(server: str, page: "Page") -> None:
-    with page.expect_response("**/host.js") as found:
+    with page.expect_response("**/views.js") as found:
         page.goto(server)
-    folder = found.value.url.rsplit("/", 2)[0]
+    folder = found.value.url.rsplit("/", 1)[0]
     for path in ("../theme/tokens.json", "..%2f..%2fapp.py", "../../app.py"):
         assert page.request.get(f"{folder}/{path}").text().find("import") == -1
 

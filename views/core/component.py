@@ -1,12 +1,12 @@
 """Mounts the ES modules of assets/views in a Streamlit page, and answers what they ask for later.
 
-The modules reach the browser as files, over Streamlit's own route for component folders, which is there
-under `uvicorn asgi:app` and `streamlit run app.py` alike. `declare_component(name, path=...)` opens it, and
-the name carries the hash of the folder: `/component/views.core.component.modules-<hash>/core/host.js`.
-Relative imports stay inside that address, so an edit gives every module a new one, and asgi.py may call
-them immutable. Each alternative lacks something: `app/static` has no place for a hash ahead of relative
-imports, an ASGI route is absent under `streamlit run`, the media manager renames every file and drops it
-with its session, and `asset_dir` wants an installed package.
+The modules reach the browser as one script (bundle.py), over Streamlit's own route for component folders, which is
+there under `uvicorn asgi:app` and `streamlit run app.py` alike. `declare_component(name, path=...)` opens it, and the
+name carries the hash of all modules: `/component/views.core.component.modules-<hash>/views.js`. An edit gives the
+script a new address, and asgi.py may call it immutable, serve it from memory and name it in the HTML, so that it is
+there before the first view is. Each alternative lacks something: `app/static` has no place for a hash, an ASGI route is
+absent under `streamlit run`, the media manager drops a file with its session, and `asset_dir` wants an installed
+package.
 """
 
 import hashlib
@@ -16,6 +16,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache, lru_cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,6 +24,7 @@ import plotly
 import streamlit as st
 from streamlit.components.v1 import declare_component
 
+from views.core.bundle import SCRIPT, bundle
 from views.core.payload import pack
 from views.core.theme import css_variables
 from views.core.turns import turns
@@ -47,8 +49,8 @@ LOADER = """
 export default async function (component) {
   const place = component.parentElement;
   try {
-    const module = await import(new URL(%(address)s, location.href).href);
-    return await module.present(%(name)s, component, %(styled)s);
+    const { use, styles } = await import(new URL(%(address)s, location.href).href);
+    return await use(%(module)s).present(%(name)s, component, styles);
   } catch (error) {
     console.error(error);
     const sentence = place.querySelector("p") ?? place.appendChild(document.createElement("p"));
@@ -189,13 +191,33 @@ def _parts(streams: list[tuple[int, Iterator[bytes]]]) -> Iterator[tuple[dict[st
 
 
 def _register(module: str, name: str) -> Any:
-    """The mounting command whose loader imports `module` at the address of this run and hands `name` to it."""
+    """The mounting command whose loader takes `module` from the script of this run and hands `name` to it."""
     digest = st.session_state.get(PINNED) or _digest(_stamps())
     st.session_state[PINNED] = digest
     if st.session_state.get(DECLARED) != digest:  # once a session: what is declared belongs to a runtime
-        declare_component(f"modules-{digest}", path=MODULES)
+        declare_component(f"modules-{digest}", path=_bundled(digest)[0].name)
         st.session_state[DECLARED] = digest
-    return _command(name, f"{_folder_address(f'modules-{digest}')}/{module}.js")
+    return _command(module, name, _script_address(digest))
+
+
+@lru_cache(maxsize=4)
+def _bundled(digest: str) -> tuple[TemporaryDirectory[str], dict[str, str]]:
+    """A folder that holds what bundle.py makes of the modules, for as long as a session may ask for it; and the same
+    texts."""
+    folder, texts = TemporaryDirectory(prefix="loupe-views-", ignore_cleanup_errors=True), bundle(MODULES)
+    for name, text in texts.items():
+        (Path(folder.name) / name).write_text(text, encoding="utf-8")
+    return folder, texts
+
+
+def script() -> tuple[str, str]:
+    """Address and text of the script that views need: asgi.py serves it before Streamlit would."""
+    digest = _digest(_stamps())
+    return _script_address(digest), _bundled(digest)[1][SCRIPT]
+
+
+def _script_address(digest: str) -> str:
+    return f"{_folder_address(f'modules-{digest}')}/{SCRIPT}"
 
 
 def plotly_address() -> str:
@@ -215,9 +237,9 @@ def _folder_address(name: str) -> str:
 
 
 @cache
-def _command(name: str, address: str) -> Any:
-    styled = (MODULES / f"{name}.css").is_file()
-    js = LOADER % {"address": json.dumps(address), "name": json.dumps(name), "styled": json.dumps(styled)}
+def _command(module: str, name: str, address: str) -> Any:
+    given = {"address": address, "module": module, "name": name}
+    js = LOADER % {part: json.dumps(value) for part, value in given.items()}
     digest = hashlib.sha256(address.encode()).hexdigest()[:8]
     return st.components.v2.component(f"loupe.{name.replace('/', '.')}.{digest}", css=css_variables() + SENTENCE, js=js)
 

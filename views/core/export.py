@@ -13,15 +13,12 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 from functools import cache, lru_cache
-from posixpath import dirname, join, normpath
 from typing import Any, NamedTuple
 
+from views.core.bundle import LAZY, STATIC, resolve, style_sheet
 from views.core.component import MODULES, PLOTLY, module_path
 from views.core.theme import css_variables, tokens
 
-IMPORTED_STYLE = re.compile(r"""@import url\("([\w./-]+)"\);\n""")
-STATIC = re.compile(r"""(\b(?:from|import)\s*)(["'])(\.\.?/[\w/.-]+)\.js\2""")
-LAZY = re.compile(r"""(\bimport\(\s*)(["'`])(\.\.?/[\w${}/.-]+?)\.js\2""")
 PREFIX = "loupe/"
 CHARTS = "core/plotly"  # the module that needs plotly.js
 CHARTED = {"points"}  # questions whose answers it draws in a tab, which a file without them leaves out
@@ -63,7 +60,7 @@ def self_contained(
         "title": html.escape(title),
         "policy": html.escape(POLICY),
         "style": page_style(),
-        "look": style_sheet(module_path(view)),
+        "look": style_sheet(MODULES, module_path(view)),
         "caption": lines,
         "imports": script_json({"imports": imports}),
         "given": script_json(given),
@@ -85,23 +82,6 @@ def modules(view: str, lazy: bool = True) -> dict[str, str]:
         found[name] = rename_imports(source, name)
         waiting += imported_modules(source, name, lazy)
     return dict(sorted(found.items()))
-
-
-def style_sheet(name: str) -> str:
-    """The style sheet beside a module with those it imports in their places; "" where there is none."""
-    place = MODULES / f"{name}.css"
-    if not place.is_file():
-        return ""
-
-    def import_sheet(match: re.Match[str]) -> str:
-        return style_sheet(resolve(match[1], name).removesuffix(".css"))
-
-    return IMPORTED_STYLE.sub(import_sheet, place.read_text(encoding="utf-8"))
-
-
-def resolve(path: str, name: str) -> str:
-    """A relative import of module `name` as a path from assets/views."""
-    return normpath(join(dirname(name), path))
 
 
 def imported_modules(source: str, name: str, lazy: bool = True) -> list[str]:

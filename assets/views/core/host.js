@@ -9,10 +9,10 @@ import { enter, speak } from "./messages.js";
 const places = new WeakMap(); // parentElement (a ShadowRoot that outlives reruns) -> what is mounted in it
 
 /**
- * Draws `component.data` with the module `name` in `component.parentElement`; returns the clean-up. `styled` says that a style
- * sheet stands beside the module, without which nothing is drawn.
+ * Draws `component.data` with the module `name` in `component.parentElement`; returns the clean-up. `styles` are the texts of all
+ * style sheets, by the name of the module that each stands beside.
  */
-export async function present(name, component, styled) {
+export async function present(name, component, styles) {
   arrive();
   const place = places.get(component.parentElement) ?? open(component.parentElement);
   const turn = ++place.turn;
@@ -21,9 +21,10 @@ export async function present(name, component, styled) {
     const decoded = take(place, component.data);
     const shaded = shade(place.root);
     if (!place.view) {
-      place.module ??= Promise.all([import(`../${name}.js`), styled && styleSheet(place.root, `../${name}.css`)]);
-      const [module] = await place.module;
+      place.module ??= import(`../${name}.js`);
+      const module = await place.module;
       if (place.closed || place.view) return () => leave(place, turn);
+      addStyle(place.root, styles[name]);
       place.drawn = place.data; // the newest, which may have come while the module was loading
       place.view = module.mount(place.root, place.data, (event, value) =>
         speak("page", () => place.closed || place.emit(event, value)),
@@ -36,7 +37,7 @@ export async function present(name, component, styled) {
     }
     say(place, "");
     if (place.toolbar) place.toolbar.element.hidden = !place.data.take;
-    if (place.data.take) offer(place).catch((error) => console.error(error)); // the view stands without it
+    if (place.data.take) offer(place, styles).catch((error) => console.error(error)); // the view stands without it
   } catch (error) {
     console.error(error);
     say(place, `This view ("${name}") could not be drawn: ${error.message}. Reload the page; if it stays, report it.`);
@@ -45,25 +46,24 @@ export async function present(name, component, styled) {
 }
 
 /** What can be taken away stands below the view of a page that says so. */
-async function offer(place) {
-  place.offer ??= Promise.all([import("../share/share.js"), styleSheet(place.root, "../share/share.css")]);
-  const [{ mount }] = await place.offer;
+async function offer(place, styles) {
+  place.offer ??= import("../share/share.js");
+  const { mount } = await place.offer;
   if (place.closed || !place.view || !place.data.take) return; // it may have changed meanwhile
   if (place.toolbar) place.toolbar.update();
-  else place.toolbar = mount(place);
+  else {
+    addStyle(place.root, styles["share/share"]);
+    place.toolbar = mount(place);
+  }
 }
 
-/** Puts a style sheet behind the view, whose own may stand before it; resolves when it has come. */
-function styleSheet(root, path) {
-  const link = document.createElement("link");
-  link.className = "loupe-style";
-  link.rel = "stylesheet";
-  link.href = new URL(path, import.meta.url).href;
-  return new Promise((resolve, reject) => {
-    link.addEventListener("load", resolve);
-    link.addEventListener("error", () => reject(new Error(`expected the style sheet ${path}, and it did not come`)));
-    root.after(link);
-  });
+/** Puts a style sheet behind the view, whose own may stand before it. */
+function addStyle(root, text) {
+  if (!text) return;
+  const style = document.createElement("style");
+  style.className = "loupe-style";
+  style.textContent = text;
+  root.after(style);
 }
 
 function open(parentElement) {
