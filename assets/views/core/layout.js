@@ -24,7 +24,8 @@ const OPEN_MOST = 640;
 export function rows(length, narrow) {
   const roomy = length <= 8 ? 34 : length <= 14 ? 28 : length <= 24 ? 24 : length <= 48 ? 20 : 16;
   const fitting = Math.floor((tallest() - AROUND) / length);
-  const pitch = narrow || length > 48 ? roomy : Math.min(roomy, Math.max(18, fitting));
+  const least = length <= 18 ? 24 : 18; // a name is chosen by hand, as far as there is room
+  const pitch = narrow || length > 48 ? roomy : Math.min(roomy, Math.max(least, fitting));
   return { pitch, height: pitch - (pitch > 28 ? 12 : pitch > 20 ? 10 : pitch > 16 ? 7 : 4) };
 }
 
