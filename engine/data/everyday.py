@@ -359,11 +359,11 @@ def tell(writer: Writer, steps: Sequence[Sequence[str]]) -> Iterator[str]:
 
 def write_facts(writer: Writer) -> str:
     """Facts of one kind, or of several."""
-    kinds = list(facts())
-    one = writer.pick(kinds) if writer.chance() < 0.5 else None
+    kinds = dict.fromkeys(facts(), 1) | read_corpus("everyday/documents")["facts"]
+    one = pick_weighted(writer.chance, kinds) if writer.chance() < 0.5 else None
     lines = []
     for _ in range(number(writer.chance, 4, 10)):
-        kind = one or writer.pick(kinds)
+        kind = one or pick_weighted(writer.chance, kinds)
         for _ in range(100):
             row, wording = writer.pick(facts()[kind]), writer.pick(read_corpus("everyday/facts")[kind]["say"])
             if not is_unseen(kind, row, wording):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import platform
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -15,16 +16,24 @@ from engine.training.measures import MEASURES
 from engine.training.objectives import OBJECTIVES
 from engine.training.trainer import Trainer
 
+PERPLEXED = "nats a token"  # the unit of a loss of which the exponential is the perplexity
+
 
 def card(trainer: Trainer, run: RunFolder) -> dict[str, Any]:
     """`loss` and `accuracy`, and what else the objective counts, in training (the last logged step) and on held-out
-    data; `measured` is what is measured once, after training, and also on held-out data.
+    data, with the perplexity where the loss is the mean over tokens; `measured` is what is measured once, after
+    training, and also on held-out data.
     """
     recipe, made = trainer.recipe, trainer.progress
     kind, held_out = recipe.objective.kind, trainer.measure()
     last: dict[str, Any] = next((line for line in reversed(run.read_metrics()) if line["loss"] is not None), {})
     training = {"loss": last.get("loss"), "accuracy": last.get("accuracy"), **last.get("also", {})}
     scores = {name: {"training": training.get(name), "held_out": value} for name, value in held_out.items()}
+    unit = OBJECTIVES[kind].unit
+    if unit == PERPLEXED:
+        scores["perplexity"] = {
+            part: None if loss is None else math.exp(loss) for part, loss in scores["loss"].items()
+        }
     with trainer.evaluation_mode():
         measured, sample = MEASURES[kind].measure(trainer), MEASURES[kind].sample(trainer)
     return {
@@ -37,7 +46,7 @@ def card(trainer: Trainer, run: RunFolder) -> dict[str, Any]:
         **({"base": recipe.base} if recipe.base else {}),
         "tokens": made.tokens,
         **scores,
-        "loss": {**scores["loss"], "unit": OBJECTIVES[kind].unit},
+        "loss": {**scores["loss"], "unit": unit},
         "measured": measured,
         "seconds": round(made.seconds, 1),
         "device": device_name(trainer.device),

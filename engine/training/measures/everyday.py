@@ -35,14 +35,14 @@ OTHER = "stories"  # the shipped model that learnt from children's stories alone
 
 def measure_everyday(trainer: Trainer) -> dict[str, Any]:
     """`whole_words`: of hand-written sentences that no document has, the share of which MOSTLY of the words are whole
-    tokens. `facts`: how many are known in a wording that no document has. `bits_per_byte`: of held-out
+    tokens. `facts`: how many are known in a wording that no document has, and of these `sums`. `bits_per_byte`: of held-out
     children's stories and everyday stories, the model's and that of the shipped model OTHER, whose tokens are others.
     """
     tokenizer, seed = trainer.source.tokenizer, trainer.recipe.seed
     assert tokenizer is not None
     sentences = read_corpus("everyday/visitors")["sentences"]
     asked = unread(unseen_facts(), trainer.source)
-    right = count_known(trainer.result, tokenizer, asked)
+    sums = [fact for fact in asked if fact.kind == "adding"]
     texts = {
         "children's stories": [story(seed_for(seed, "held-out stories"), index) for index in range(STORIES)],
         "everyday stories": [
@@ -62,7 +62,10 @@ def measure_everyday(trainer: Trainer) -> dict[str, Any]:
             "mostly_whole": sum(whole_share(tokenizer, text) >= MOSTLY for text in sentences) / len(sentences),
             "all_whole": sum(whole_share(tokenizer, text) == 1 for text in sentences) / len(sentences),
         },
-        "facts": {"right": right, "asked": len(asked), "decoding": "greedy"},
+        **{
+            name: {"right": count_known(trainer.result, tokenizer, some), "asked": len(some), "decoding": "greedy"}
+            for name, some in (("facts", asked), ("sums", sums))
+        },
         "bits_per_byte": bits,
         "unseen": "no sentence, wording of a fact or story is among those trained on",
     }

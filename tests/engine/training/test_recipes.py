@@ -3,6 +3,7 @@ measured, and opens; and a run that was left goes on bit for bit.
 """
 
 import json
+import math
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args, get_type_hints
@@ -101,7 +102,7 @@ MEASURED = {
     "t5-spans": WRITTEN,
     "t5-tasks": WRITTEN | {"by_task"},
     "long-stories": {"texts", "loss_by_position", "end_by_tokens_read"},
-    "everyday": {"whole_words", "facts", "bits_per_byte", "unseen"},
+    "everyday": {"whole_words", "facts", "sums", "bits_per_byte", "unseen"},
     "in-context": {"accuracy_by_examples", "prompts", "decoding", "unseen"},
 }
 
@@ -144,6 +145,8 @@ def test_a_shipped_recipe_trains_is_measured_and_opens(path: Path, tmp_path: Pat
     kind = recipe.objective.kind
     card = json.loads((run.checkpoint / "card.json").read_text())
     assert card["objective"] == kind and card["loss"]["unit"] == OBJECTIVES[kind].unit
+    if card["loss"]["unit"] == "nats a token":
+        assert card["perplexity"]["held_out"] == pytest.approx(math.exp(card["loss"]["held_out"]))
     assert card["measured"].keys() == MEASURED.get(name, set())
     assert card["loss"]["held_out"] == pytest.approx(steps[-1].held_out_loss)
     assert card["data"].keys() == {recipe.data.kind} | ({"tokenizer"} if recipe.data.digits is None else set())
