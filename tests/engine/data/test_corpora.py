@@ -97,7 +97,7 @@ CORPORA: dict[str, Callable[[int], Iterator[object]]] = {
 DIGESTS = {
     "stories": ("a83cb7ae4fd63905", "4ec703cc457eb466"),
     "long stories": ("d1095fa16698fcc2", "8aeab54459299332"),
-    "everyday": ("2d9f105e0aa088cd", "cd827ba564b9a35f"),
+    "everyday": ("baca5b5fd2f2808e", "92136a9e983af0e4"),
     "translations": ("545eb233d269886a", "31e786dabfae56bb"),
     "passages": ("a58ff1bbef911174", "bf04a33449cb998a"),
     "prompts": ("8549406a0f599b5f", "a5e0f2c59d1ba146"),

@@ -147,6 +147,6 @@ def test_a_style_is_the_same_document_in_other_words() -> None:
     plain, styled = everyday.document(5, 1), everyday.styled_document(5, 1, "pirate")
     assert "French is exciting." in plain and "French be exciting, arr!" in styled
     assert styled.count("\n") == plain.count("\n")
-    assert "the queen hath a blanket, in sooth." in everyday.styled_document(5, 4, "old")
+    assert "begins now, in sooth." in everyday.styled_document(5, 4, "old")
     for style in everyday.STYLES:
         assert all(everyday.styled_document(7, i, style) != everyday.document(7, i) for i in range(20))
