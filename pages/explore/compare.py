@@ -13,6 +13,7 @@ from pages.controls.model_input.model_input import EXAMPLES, Subject, notice
 from pages.controls.share.bar import bar
 from pages.controls.share.export import draw_page
 from pages.controls.share.links import Rule, honour_link, one_of, whole_number
+from pages.controls.share.prediction import await_guess
 from pages.controls.what_if.edit_panel import event_value
 from views.compare.compare import compare
 from views.compare.pair import Shown, match_attentions
@@ -53,6 +54,7 @@ found, edited, waiting = sides()
 first, *others = map(shown_side, found)
 pairs = [match_attentions(first, other) for other in others]
 comparison = comparison_of(found, pairs)
+await_guess(comparison.digest)
 export = comparison_export(found, comparison)
 look = {"layer": 0, "head": 0, **EXAMPLES.get(first.title, {}).get("look", {})}
 bar(" and ".join(dict.fromkeys([first.title, *(other.title for other in others)])), look=look)

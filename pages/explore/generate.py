@@ -16,6 +16,7 @@ from pages.controls.generate.tabs import LOOKED, PICTURE, Shown, branch_of, even
 from pages.controls.generate.temperature import draw_temperature
 from pages.controls.share.export import draw_page
 from pages.controls.share.links import honour_link
+from pages.controls.share.prediction import await_guess
 from views.core.component import view
 from views.generate.availability import two_readings
 from views.generate.generate import page_payload
@@ -53,6 +54,7 @@ with st.container():  # empty on other tabs: the picture below keeps its place, 
     if apart := two_readings(prompt, how.most):
         st.caption(apart)
 writing = Writing(name, checkpoint, prompt, call, how, live, measured)
+await_guess(writing.digest)
 above, middle, below = st.container(), st.container(), st.container()
 shown = Shown()
 with above:

@@ -120,3 +120,10 @@ def test_a_guess_comes_before_the_picture_and_stands_in_the_address() -> None:
     assert not other.exception and not mounted(other, "walkthrough")
     app.switch_page("pages/explore/attention.py").run()
     assert header(app, "attention") and said(app, "guess") == "Anna"
+    for page in ("generate", "compare"):
+        app.switch_page(f"pages/explore/{page}.py").run()
+        assert not app.exception and not mounted(app, page)
+        (field,) = [one for one in app.text_input if one.key.startswith("guess about")]
+        field.set_value("Max")
+        next(one for one in app.button if one.label == "Reveal").click().run()
+        assert header(app, page)["take"]["predicts"] and said(app, "guess") == "Max"

@@ -129,7 +129,7 @@ def test_a_class_may_be_spared_the_controls_of_every_side() -> None:
     assert keys == ["a_model", "a_edits", "a_text", "b_model", "b_edits", "b_picture", "sides together"]
     hidden = opened(**take["link"], hide="a_model,b_edits,b_picture,sides together,nothing")
     style = next(one.proto.body for one in hidden.get("html") if "st-key-a_model" in one.proto.body)
-    for name in ("a_model", "b_edits-popover", "b_picture", "b_own-popover", "sides-together"):
+    for name in ("a_model", "b_edits-button", "b_picture", "b_own-popover", "sides-together"):
         assert f".st-key-{name}" in style
     assert "no control 'nothing' to hide" in hidden.info[0].value
 

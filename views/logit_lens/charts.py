@@ -110,7 +110,7 @@ def draw_depth(table: pd.DataFrame, shade: Shade) -> AltairChart:
 
 
 CHARTS: dict[str, tuple[str, Callable[[pd.DataFrame, Shade], AltairChart]]] = {
-    "Likeliest by layer and position": ("lens", draw_candidates),
+    "Most probable token by layer and position": ("lens", draw_candidates),
     "One candidate through depth": ("depth", draw_depth),
     "Distance from the output": ("lens", draw_distance),
 }

@@ -37,6 +37,7 @@ def comparison_export(sides: Sequence[Side], comparison: Comparison) -> Export:
         {name: {"ask": "comparison", "matrix": name} for name in names(comparison.pairs)},
         "the matrix that is looked at, its axes named",
         carry=lambda of, row: carry(comparison, of), room=MOST_BYTES if sides[0].run.whole else ROOM,
+        predicts=True,
     )  # fmt: skip
 
 

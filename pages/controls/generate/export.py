@@ -49,7 +49,7 @@ def writing_export(writing: Writing, tab: str, shown: Shown) -> tuple[Export, Ca
         link_of(writing, tab),
         [*fields, "model", *(name for name in CONTROLLED if name in here)],
         {title: {"ask": ask} for title, ask in TABLES.items() if title.split(":")[0].lower() not in without},
-        "a table of a tab", carry=carry,
+        "a table of a tab", carry=carry, predicts=True,
     )  # fmt: skip
     return export, payload
 

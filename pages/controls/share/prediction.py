@@ -29,11 +29,11 @@ def remember(**said: str) -> None:
     """An empty text takes its entry away."""
     kept = entries()
     for name, text in said.items():
-        kept[name] = text
-        if not text:
-            del kept[name]
+        if text:
+            kept[name] = st.query_params[name] = text
+        else:
+            kept.pop(name, None)
             st.query_params.pop(name, None)
-    entries()
 
 
 def predicts_edits() -> bool:
