@@ -163,7 +163,7 @@ def lines() -> Iterator[str]:
             browser = playwright.chromium.launch(executable_path=executable, args=FLAGS)
             page = browser.new_page(viewport={"width": 1440, "height": 950})
             page.add_init_script(CLOCK)
-            page.goto(f"{address}/?text={quote(TEXTS[0])}")
+            page.goto(f"{address}/walkthrough?model=stories&text={quote(TEXTS[0])}")
             page.wait_for_selector('.walkthrough[data-ready]')
             settle(page)
             times = [changed(page, text) for text in texts()]

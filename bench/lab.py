@@ -30,8 +30,7 @@ BESIDE_REACH = 2.0  # times the idle page's
 STEPS = 100_000  # so that a training does not end while the page is measured
 PATIENCE = 60.0  # seconds until a training must have begun
 
-DRAWN = """[...document.querySelectorAll('*')]
-  .some((e) => e.shadowRoot?.querySelector('.lab')?.loupe?.metrics?.length > 1)"""
+READY = "[...document.querySelectorAll('*')].some((e) => e.shadowRoot?.querySelector('.lab')?.loupe)"
 # The two first live points are what a curve begins with.
 PLAYED = """() => new Promise((done) => {
   const find = () => [...document.querySelectorAll('*')].map((e) => e.shadowRoot?.querySelector('.lab')).find(Boolean);
@@ -47,7 +46,7 @@ PLAYED = """() => new Promise((done) => {
 def played(page: Page, address: str) -> float:
     """Seconds."""
     page.goto(f"{address}/train?task={PRESET}")
-    page.wait_for_function(DRAWN)
+    page.wait_for_function(READY)
     settle(page)
     page.wait_for_timeout(5000)  # the sizes and the speed of this machine are found beside the page
     return float(page.evaluate(PLAYED))
@@ -55,7 +54,7 @@ def played(page: Page, address: str) -> float:
 
 def walked(page: Page, address: str, first: int) -> list[float]:
     """Milliseconds of each change of the walkthrough's text, whose last tokens are those from `first` on."""
-    page.goto(f"{address}/?text={quote(TEXTS[0])}")
+    page.goto(f"{address}/walkthrough?model=stories&text={quote(TEXTS[0])}")
     page.wait_for_selector('.walkthrough[data-ready]')
     settle(page)
     return [changed(page, text)["whole"] for text in texts(first)][3:]
