@@ -35,8 +35,9 @@ OTHER = "stories"  # the shipped model that learnt from children's stories alone
 
 def measure_everyday(trainer: Trainer) -> dict[str, Any]:
     """`whole_words`: of hand-written sentences that no document has, the share of which MOSTLY of the words are whole
-    tokens. `facts`: how many are known in a wording that no document has, and of these `sums`. `bits_per_byte`: of held-out
-    children's stories and everyday stories, the model's and that of the shipped model OTHER, whose tokens are others.
+    tokens. `facts`: how many are known in a wording that no document has, and of these `sums`. `bits_per_byte`: of
+    held-out children's stories and everyday stories, the model's and that of the shipped model OTHER, whose tokens are
+    others.
     """
     tokenizer, seed = trainer.source.tokenizer, trainer.recipe.seed
     assert tokenizer is not None
