@@ -9,8 +9,7 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from bench.paired import Row
-from pages.controls.menu import entries
-from tests.browser.harness import FLAGS, UVICORN, browser_path, served
+from tests.browser.harness import FLAGS, UVICORN, addresses, browser_path, served
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -47,8 +46,8 @@ def rows() -> Iterator[Row]:
             served(command, "/_stcore/health", folder / "theirs") as theirs,
         ):
             browser = playwright.chromium.launch(executable_path=executable, args=FLAGS)
-            for entry in entries():
-                yield opened(browser, entry.address, f"{ours}/{entry.address}", theirs)
+            for name in addresses():
+                yield opened(browser, name, f"{ours}/{name}", theirs)
             browser.close()
 
 

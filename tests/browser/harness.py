@@ -80,6 +80,13 @@ def settle(page: "Page") -> None:
     )
 
 
+def addresses() -> list[str]:
+    """The names of all pages, as they stand in an address."""
+    from pages.controls.menu import entries
+
+    return [entry.address for entry in entries()]
+
+
 def turn_to(page: "Page", title: str) -> None:
     """Chooses another page in the menus of the header."""
     from pages.controls.menu import entries
