@@ -47,13 +47,13 @@ def rows() -> Iterator[Row]:
         ):
             browser = playwright.chromium.launch(executable_path=executable, args=FLAGS)
             for name in addresses():
-                yield opened(browser, name, f"{ours}/{name}", theirs)
+                yield measure_page(browser, name, f"{ours}/{name}", theirs)
             browser.close()
 
 
-def opened(browser: Browser, name: str, ours: str, theirs: str) -> Row:
+def measure_page(browser: Browser, name: str, ours: str, theirs: str) -> Row:
     views = count_views(browser, ours)  # which opens it for the server's first time too
-    times = [(first_open(browser, ours, views), first_open(browser, theirs)) for _ in range(ROUNDS)]
+    times = [(time_open(browser, ours, views), time_open(browser, theirs)) for _ in range(ROUNDS)]
     mine, other = zip(*times, strict=True)
     ratio = median(a / b for a, b in times)
     return Row(f"first open: {name}", median(mine), median(other), ratio, ROUNDS, REACH, f"{views} views")
@@ -69,7 +69,7 @@ def count_views(browser: Browser, address: str) -> int:
     return found
 
 
-def first_open(browser: Browser, address: str, views: int = 0) -> float:
+def time_open(browser: Browser, address: str, views: int = 0) -> float:
     """Seconds, in a browser that keeps nothing of another time."""
     context = browser.new_context(viewport={"width": 1440, "height": 950})
     page = context.new_page()

@@ -57,12 +57,12 @@ def chunks(page: str) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=512)
-def packed(path: Path) -> bytes:
+def compress_file(path: Path) -> bytes:
     return gzip.compress(path.read_bytes(), 6, mtime=0)
 
 
 @lru_cache(maxsize=4)
-def packed_text(text: str) -> bytes:
+def compress_text(text: str) -> bytes:
     return gzip.compress(text.encode(), 6, mtime=0)
 
 
@@ -101,9 +101,9 @@ class FirstLoad:
             return None
         address, text = script()
         if path == address:
-            body = packed_text(text)
+            body = compress_text(text)
         elif path in self.files:
-            body = packed(self.files[path])
+            body = compress_file(self.files[path])
         else:
             return None
         named = {"cache-control": KEPT, "content-encoding": "gzip", "vary": "accept-encoding"}

@@ -53,6 +53,8 @@ def test_the_card_says_what_the_checkpoint_is() -> None:
     assert facts["blocks"] == "4 × (4 causal heads, head size 32, MLP 512 gelu tanh)"
     assert header["model"]["total"] == count(STORIES.config) == 957_184
     assert view.ledger(STORIES.report) == {"loaded": 52, "tied": 1, "dropped": 0, "missing": 0, "unexpected": 0}
+    held_out = load("everyday").card["perplexity"]["held_out"]
+    assert ("perplexity", f"{held_out:.3g}, held out") in view.facts(load("everyday"), None)
     whole, sentence, counts = view.account(STORIES.report)
     assert whole and sentence == "53 tensors, every one accounted for"
     assert counts == "52 loaded · 1 tied · 0 missing · 0 unexpected"

@@ -53,7 +53,10 @@ def facts(checkpoint: Checkpoint, about: Facts | None) -> list[Fact]:
         found += [("licence", about.licence or "not stated")]
         found += [("files", f"{len(about.files)}, {size(about.bytes)}")]
     trained = [f"{checkpoint.card[key]:,} {key}" for key in ("steps", "tokens") if is_count(checkpoint.card.get(key))]
-    return [*found, *([("trained", ", ".join(trained))] if trained else [])]
+    found += [("trained", ", ".join(trained))] if trained else []
+    perplexity = checkpoint.card.get("perplexity")
+    held_out = perplexity.get("held_out") if isinstance(perplexity, dict) else None
+    return [*found, *([("perplexity", f"{held_out:.3g}, held out")] if isinstance(held_out, float) else [])]
 
 
 def config_facts(config: ModelConfig) -> list[Fact]:

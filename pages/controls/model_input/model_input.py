@@ -112,7 +112,7 @@ def controls(more: Callable[[], None] = nothing_more, labels: Mapping[str, str] 
     asked = [st.query_params.get("model", ""), state.get("model", ""), state.get(KEPT, {}).get("model", "")]
     names = library.names(*recent(), *asked)
     models = [FIRST_MODEL, *(name for name in names if name != FIRST_MODEL)]
-    here = in_history()
+    here = name_entry()
     begin(models, here)
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="controls"):
         try:
@@ -163,7 +163,7 @@ def begin(models: list[str], here: tuple[str, ...]) -> None:
             st.query_params["model"] = name  # a reload, or the link, finds it again
 
 
-def in_history() -> tuple[str, ...]:
+def name_entry() -> tuple[str, ...]:
     """The page, and what its address says of model and fields, before anything is drawn."""
     address = entry_address()
     return st.session_state.page, *(address.get(field, "") for field in ("model", *EVERY_FIELD))

@@ -215,18 +215,18 @@ def reveal() -> None:
     remember(**{REVEALED: str(event_value(EFFECTS, "reveal") or ""), GUESS: ""})
 
 
-def made_here() -> Experiment:
+def read_experiment() -> Experiment:
     found: Experiment = st.session_state[MADE]
     return found
 
 
-def put(made: Experiment) -> None:
+def keep_experiment(made: Experiment) -> None:
     st.session_state[MADE] = made
 
 
-def what_is_edited() -> tuple[Checkpoint, Reading]:
+def read_subject() -> tuple[Checkpoint, Reading]:
     checkpoint = library.checkpoint(st.session_state.model)
     return checkpoint, reading(checkpoint)
 
 
-EDITS_OF_PAGE = EditPanel("what if", made_here, put, what_is_edited, others=carry_out)
+EDITS_OF_PAGE = EditPanel("what if", read_experiment, keep_experiment, read_subject, others=carry_out)
