@@ -297,7 +297,9 @@ function timeLeft({ seconds_left: seconds }) {
   return seconds === null ? "" : `${formatDuration(seconds)} left`;
 }
 
-function trainingTime({ metrics }) {
+/** Of a recorded run nothing, which another machine trained: below it stands how long that takes here. */
+function trainingTime({ metrics, status }) {
+  if (status.recorded) return "";
   const seconds = metrics.at("seconds", Infinity);
   return Number.isFinite(seconds) ? `${formatDuration(seconds)} of training` : "";
 }
