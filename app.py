@@ -8,6 +8,7 @@ import streamlit as st
 from pages.controls.first_message import run_whole_at_first
 from pages.controls.learn.glossary import draw_terms
 from pages.controls.menu import entries
+from pages.controls.state_lookup import look_up_one_value
 from pages.controls.whole_callbacks import keep_callbacks_whole
 from views.core.component import begin, view
 from views.core.turns import turns
@@ -17,6 +18,7 @@ ABOUT = "**Loupe**, a laboratory for looking inside transformers. What is drawn 
 
 keep_callbacks_whole()
 run_whole_at_first()
+look_up_one_value()
 
 # Streamlit opens its default page at "/" only. The first page shall open at its own name too, as every other
 # page does: so it stands here twice, and the menu shows the one that the address asks for.

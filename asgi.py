@@ -20,6 +20,7 @@ from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.runtime import Runtime, SessionClient, get_instance
 
+from engine.runtime.limits import FIRST_MODEL
 from engine.runtime.memory import keep_freed_memory
 from engine.training.warm_trainer import shared as warm_trainer
 from pages.controls.first_load import FirstLoad
@@ -28,6 +29,7 @@ SCRIPT = Path(__file__).resolve().parent / "app.py"
 FIRST_RUN_LIMIT = 120.0  # seconds
 SERVED_FIRST = 10.0  # seconds from the start, in which a first visitor has the processor alone
 PAGES = ("attention", "generate", "compare", "architecture")  # whose first run imports and opens what they share
+MEASURED = "long_sequences"  # whose first run for a model measures what everybody sees of it
 
 
 class FirstVisitor(SessionClient):
@@ -45,7 +47,7 @@ class FirstVisitor(SessionClient):
         return None
 
 
-async def run_script_once(runtime: Runtime, page: str = "") -> None:
+async def run_script_once(runtime: Runtime, page: str = "", query: str = "") -> None:
     """Take the place of the first visitor of a page, the first one for "", so that none has to be it.
 
     Beside a folder named pages, Streamlit takes the first run of a process for an app of its old multipage
@@ -56,6 +58,7 @@ async def run_script_once(runtime: Runtime, page: str = "") -> None:
     session = runtime.connect_session(visitor, user_info={})
     message = BackMsg()
     message.rerun_script.page_name = page
+    message.rerun_script.query_string = query
     runtime.handle_backmsg(session, message)
     with suppress(TimeoutError):  # a slow first run delays the server's start, and does not prevent it
         await asyncio.wait_for(visitor.finished.wait(), FIRST_RUN_LIMIT)
@@ -80,10 +83,14 @@ async def warm(app: st.App) -> AsyncIterator[None]:
 
 
 async def visit_pages(runtime: Runtime) -> None:
-    """Import what the other pages need, once the first visitor is likely to have been served."""
+    """Import what the other pages need, once the first visitor is likely to have been served, and measure."""
     await asyncio.sleep(SERVED_FIRST)
+    from engine.attention_variants.shared import FIRST
+
     for page in PAGES:
         await run_script_once(runtime, page)
+    for model in dict.fromkeys((FIRST, FIRST_MODEL)):
+        await run_script_once(runtime, MEASURED, f"model={model}")
 
 
 COOKIE = "loupe_visitor"  # as pages/controls/share/visitor.py reads it

@@ -6,7 +6,6 @@ import time
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cache
 from math import isqrt
 from statistics import median
 from threading import Lock
@@ -37,6 +36,11 @@ class PeakBytes(TorchDispatchMode):
     def __init__(self) -> None:
         super().__init__()
         self.live = self.peak = 0
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        """Nothing here is compiled; else the first use in a process imports PyTorch's compiler, for two seconds."""
+        return False
 
     def __torch_dispatch__(
         self, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
@@ -194,16 +198,8 @@ def sampled_queries(material: Material, seed: int, count: int) -> Tensor:
     return fold(material.heads.queries(material.states[chosen]), material.heads.w_k).flatten(0, 1)
 
 
-@cache
-def warm_up() -> None:
-    """Loads what the first computation of a process loads, which is no part of its time."""
-    with PeakBytes():
-        explicit(*torch.zeros(3, 1, 1, 8, 8))
-
-
 def time_and_peak(compute: Callable[[], object]) -> tuple[float, int]:
     """Seconds and peak bytes. The first run counts bytes; where it is short, it only warms up for the runs timed."""
-    warm_up()
     with PeakBytes() as seen:
         begin = time.perf_counter()
         compute()

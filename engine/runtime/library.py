@@ -13,6 +13,7 @@ import secrets
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Lock
@@ -213,15 +214,21 @@ def adapters_for(name: str) -> list[Adapter]:
     found = []
     shipped = sorted(SHIPPED_ADAPTERS.glob(f"*/{ADAPTER_CONFIG}"))
     for config in (*shipped, *sorted(Path(RUNS_FOLDER).glob(f"*/adapter/*/{ADAPTER_CONFIG}"))):
-        folder = config.parent.resolve()
-        key = (name, str(folder), *_stamp(folder))
         with suppress(ValueError, OSError):
-            if read_json(config).get(BASE) not in (name, name.removeprefix(HUB)):
+            if _read_base(config, config.stat().st_mtime_ns) not in (name, name.removeprefix(HUB)):
                 continue
+            folder = config.parent.resolve()
+            key = (name, str(folder), *_stamp(folder))
             adapter = _trained_adapters.find(key) or read_adapter(folder, checkpoint(name))
             found.append(_trained_adapters.keep(key, adapter, adapter.bytes))
             _adapter_folders[adapter.key] = folder
     return found
+
+
+@lru_cache(maxsize=256)
+def _read_base(config: Path, changed: int) -> str:
+    """What an adapter that was `changed` then names as its base."""
+    return str(read_json(config).get(BASE, ""))
 
 
 class Checkpoints:

@@ -67,7 +67,7 @@ class Trace(Mapping[str, Tensor]):
 
     def dims(self, name: str) -> Axes:
         """The names of the axes of a recorded value."""
-        return self.hooks[self._resolve(name)].axes
+        return self.hooks[name if name in self._values else self._resolve(name)].axes
 
     def stack(self, suffix: str) -> Tensor:
         """Stacks one hook of every layer, layer first: `stack("attn.pattern")` is layer batch head pos key.

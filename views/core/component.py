@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import cache, lru_cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from time import monotonic
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -34,6 +35,7 @@ PLOTLY = Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
 DECLARED = "declared modules"  # in the session state
 PINNED = "modules of this run"  # there too
 PAGE = "page"  # there too: which page runs, as app.py says
+LOOKED_AFTER = 1.0  # seconds until an edit of a module is seen
 QUESTIONS_AT_ONCE = 32  # answered by one rerun of a courier; the browser asks again for the rest
 
 
@@ -192,7 +194,7 @@ def _parts(streams: list[tuple[int, Iterator[bytes]]]) -> Iterator[tuple[dict[st
 
 def _register(module: str, name: str) -> Any:
     """The mounting command whose loader takes `module` from the script of this run and hands `name` to it."""
-    digest = st.session_state.get(PINNED) or _digest(_stamps())
+    digest = st.session_state.get(PINNED) or _current_digest()
     st.session_state[PINNED] = digest
     if st.session_state.get(DECLARED) != digest:  # once a session: what is declared belongs to a runtime
         declare_component(f"modules-{digest}", path=_bundled(digest)[0].name)
@@ -212,7 +214,7 @@ def _bundled(digest: str) -> tuple[TemporaryDirectory[str], dict[str, str]]:
 
 def script() -> tuple[str, str]:
     """Address and text of the script that views need: asgi.py serves it before Streamlit would."""
-    digest = _digest(_stamps())
+    digest = _current_digest()
     return _script_address(digest), _bundled(digest)[1][SCRIPT]
 
 
@@ -242,6 +244,16 @@ def _command(module: str, name: str, address: str) -> Any:
     js = LOADER % {part: json.dumps(value) for part, value in given.items()}
     digest = hashlib.sha256(address.encode()).hexdigest()[:8]
     return st.components.v2.component(f"loupe.{name.replace('/', '.')}.{digest}", css=css_variables() + SENTENCE, js=js)
+
+
+def _current_digest() -> str:
+    return _digest(_stamps_at(int(monotonic() / LOOKED_AFTER)))
+
+
+@lru_cache(maxsize=1)
+def _stamps_at(tick: int) -> tuple[tuple[str, int, int], ...]:
+    """Those of now, however many runs ask in the same tick: they are a millisecond of each."""
+    return _stamps()
 
 
 def _stamps() -> tuple[tuple[str, int, int], ...]:
