@@ -2,6 +2,7 @@ PORT ?= 8501
 HOST = 127.0.0.1
 PYTHON ?= python3
 JOBS ?= 2
+WORKERS = 1
 BIN := .venv/bin
 NODE := node_modules/.bin
 SCRIPTS := assets/views tests/js eslint.config.js
@@ -13,7 +14,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 run: .venv/installed
 	@echo "Loupe: http://127.0.0.1:$(PORT)"
-	@exec $(BIN)/python asgi.py --host $(HOST) --port $(PORT)
+	@exec $(BIN)/python asgi.py --host $(HOST) --port $(PORT) --workers $(WORKERS)
 
 test: .venv/installed-dev node_modules/installed
 	$(BIN)/node --test "tests/js/*.test.js"
@@ -33,7 +34,7 @@ format: .venv/installed-dev node_modules/installed
 	$(BIN)/node $(NODE)/prettier --log-level warn --write $(FORMATTED)
 
 load: .venv/installed-dev
-	$(BIN)/python -m bench.load
+	$(BIN)/python -m bench.load --workers $(WORKERS)
 
 bench: .venv/installed-dev
 	$(BIN)/python -m bench

@@ -3,7 +3,7 @@
 import argparse
 import asyncio
 import gc
-import secrets
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
@@ -24,6 +24,7 @@ from engine.runtime.limits import FIRST_MODEL
 from engine.runtime.memory import keep_freed_memory
 from engine.training.warm_trainer import shared as warm_trainer
 from pages.controls.first_load import FirstLoad
+from pages.controls.workers import COOKIE, Front, here, serve_as_worker
 
 SCRIPT = Path(__file__).resolve().parent / "app.py"
 FIRST_RUN_LIMIT = 120.0  # seconds
@@ -76,24 +77,24 @@ async def warm(app: st.App) -> AsyncIterator[None]:
     gc.collect()
     gc.freeze()
     warm_trainer.enabled = True  # the page about training starts it
-    others = asyncio.create_task(visit_pages(get_instance()))
+    together = here.workers > 1  # for a class, which comes all at once
+    others = asyncio.create_task(visit_pages(get_instance(), 0.0 if together else SERVED_FIRST))
+    if together:
+        await others
     yield
     others.cancel()
     warm_trainer.close()
 
 
-async def visit_pages(runtime: Runtime) -> None:
-    """Import what the other pages need, once the first visitor is likely to have been served, and measure."""
-    await asyncio.sleep(SERVED_FIRST)
+async def visit_pages(runtime: Runtime, pause: float) -> None:
+    """Import what the other pages need, and measure, after a pause in which the first visitor is served."""
+    await asyncio.sleep(pause)
     from engine.attention_variants.shared import FIRST
 
     for page in PAGES:
         await run_script_once(runtime, page)
     for model in dict.fromkeys((FIRST, FIRST_MODEL)):
         await run_script_once(runtime, MEASURED, f"model={model}")
-
-
-COOKIE = "loupe_visitor"  # as pages/controls/share/visitor.py reads it
 
 
 class VisitorCookie:
@@ -110,7 +111,7 @@ class VisitorCookie:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
                 if headers.get("content-type", "").startswith("text/html"):
-                    value = f"{COOKIE}={secrets.token_hex(16)}; Path=/; Max-Age=31536000; HttpOnly; SameSite=Lax"
+                    value = f"{COOKIE}={here.new_name()}; Path=/; Max-Age=31536000; HttpOnly; SameSite=Lax"
                     headers.append("set-cookie", value)
             await send(message)
 
@@ -134,8 +135,10 @@ def serve() -> None:
     parser = argparse.ArgumentParser(description="Serve Loupe.")
     parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument("--port", type=int, default=8501)
+    parser.add_argument("--workers", type=int, default=1, help="processes that share the visitors")
+    parser.add_argument("--worker", help=argparse.SUPPRESS)  # one of those processes, as they are started
     given = parser.parse_args()
-    uvicorn.run(
+    config = uvicorn.Config(
         app,
         host=given.host,
         port=given.port,
@@ -148,6 +151,13 @@ def serve() -> None:
         h11_max_incomplete_event_size=2**22,
         access_log=False,
     )
+    if given.worker:
+        serve_as_worker(config, given.worker)
+    elif given.workers > 1:
+        with suppress(asyncio.CancelledError):  # told to end
+            asyncio.run(Front([sys.executable, __file__], given.workers).serve(given.host, given.port))
+    else:
+        uvicorn.Server(config).run()
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ messages are read and not drawn: what is measured is the server.
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import hashlib
 import os
@@ -177,14 +178,15 @@ async def repeat(address: str, played: list[Played]) -> list[Played]:
         return [await perform(visitor, one.action) for one in played]
 
 
-def memory_of(command: str) -> float:
-    """Resident memory in MB of this process's child whose command line holds `command`."""
+def memory_of(process: int) -> float:
+    """Resident memory in MB of the processes below this one, itself left out."""
+    total = 0.0
     for folder in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
             status = (folder / "status").read_text()
-            if f"PPid:\t{os.getpid()}\n" in status and command in (folder / "cmdline").read_text():
-                return int(status.split("VmRSS:")[1].split()[0]) / 1e3
-    return float("nan")
+            if f"PPid:\t{process}\n" in status and "VmRSS:" in status:
+                total += int(status.split("VmRSS:")[1].split()[0]) / 1e3 + memory_of(int(folder.name))
+    return total
 
 
 def summary(name: str, played: list[Played]) -> str:
@@ -196,9 +198,9 @@ def summary(name: str, played: list[Played]) -> str:
 
 async def measure(address: str) -> bool:
     """Print the table. Returns True if nothing failed, all got what they get alone, and the reach is met."""
-    before = memory_of("asgi")
+    before = memory_of(os.getpid())
     played = await asyncio.gather(*(visit(address, number) for number in range(VISITORS)))
-    after = memory_of("asgi")
+    after = memory_of(os.getpid())
     every = [one for visitor in played for one in visitor]
     print(summary("all pages", every))
     for page in PAGES:
@@ -213,5 +215,8 @@ async def measure(address: str) -> bool:
 
 
 if __name__ == "__main__":
-    with tempfile.TemporaryDirectory() as folder, served(UVICORN, "/health", Path(folder) / "log") as address:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--workers", type=int, default=1, help="processes of the server")
+    command = [*UVICORN, "--workers", str(parser.parse_args().workers)]
+    with tempfile.TemporaryDirectory() as folder, served(command, "/health", Path(folder) / "log") as address:
         sys.exit(not asyncio.run(measure(address)))

@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parent.parent
 # Who may import whom: the first prefix that matches a file names what it may import of this repository.
 LAYERS = [
     ("app.py", ["pages", "views", "engine"]),
-    ("asgi.py", ["engine.attention_variants.shared", "engine.runtime", "engine.training.warm_trainer", "pages.controls"]),
+    ("asgi.py", ["engine.attention_variants", "engine.runtime", "engine.training.warm_trainer", "pages.controls"]),
     ("pages/", ["pages.controls", "views", "engine"]),
     ("views/core/", ["views.core", "engine"]),
     ("views/charts/", ["views.charts", "views.core", "engine"]),
