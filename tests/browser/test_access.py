@@ -35,12 +35,15 @@ RARER = {
     ),
     f"walkthrough?model=stories&{TEXT}#open=[\"q\",\"scores\"]": ("css=canvas >> nth=3", SHARE),
     f"walkthrough?{TEXT}&model=stories": (".experiment .start", "role=button[name='Silence heads']"),
+    f"walkthrough?model=stories&{TEXT}&edits=i65WSk3JLFGyUgrOzEnNS071SE1MKVbSUcpJrEwtUrIy1FHKAItYRRvE1sYCAA": (SHARE,),
     "compare": ("role=tab >> nth=1", "role=tab >> nth=2", "role=tab >> nth=0", SHARE),
     f"logit_lens?model=stories&{TEXT}": (SHARE,),
     "train": ("text=Recipe: every option", "text=All tasks"),
     "checkpoint#matrix=blocks.1.attn.q.weight&head=2": ("text=Your files",),
     "long_sequences": ("text=All measurements", "text=The formulas"),
-    "course?lesson=query_key_value": ("role=button[name='Show me']",),
+    "course?lesson=query_key_value": ("role=radio >> nth=0", "role=button[name='Check']"),
+    "course?lesson=averaging": ("role=button[name='Show me']",),
+    "adapt": ("text=Preferences", "text=Draw answers", "text=Reward", "text=Policy"),
 }  # fmt: skip
 OPEN = [*STATES.items(), *(pytest.param(*entry, marks=pytest.mark.long) for entry in RARER.items())]
 # Targets below 24px with another within the 24px circle about their centre (WCAG 2.5.8), those of an open panel where

@@ -517,3 +517,14 @@ def test_it_works_under_streamlit_run_too(open_page: Open, streamlit_server: str
     page = open_page(f"{streamlit_server}/?text={quote(TEXT)}")
     page.wait_for_selector(READY)
     assert_drawn_equals(page, traced(), within=1e-5)  # torch's own choice of threads there: sums in another order
+
+
+@pytest.mark.parametrize("hidden", ["", "text"])
+def test_a_hidden_text_is_not_appended_to_whatever_a_browser_sends(walk: Callable[..., "Page"], hidden: str) -> None:
+    page = walk(hide=hidden)
+    root(page).evaluate("""e => { const { emit, trace } = e.loupe;
+      emit("append", { id: 5, length: trace.length }); emit("again", true); }""")
+    page.wait_for_url("**seed=1**")  # what was sent first has been carried out
+    settle(page)
+    text = page.locator(".st-key-text input").input_value()
+    assert (text == TEXT) is bool(hidden) and text.startswith(TEXT)
