@@ -69,21 +69,21 @@ class Reader:
 
     def __init__(self, prompt: Prompt, room: int, at: slice = LAST) -> None:
         self.model = model = prompt.checkpoint.model
-        self.at = at
-        self.source = torch.tensor([prompt.source], device=model.device) if prompt.source else None
+        self.at, self.device = at, model.device
+        self.source = torch.tensor([prompt.source], device=self.device) if prompt.source else None
         length = len(prompt.ids) + max(room - 1, 0)  # the last token is written and not read
         self.cache = KVCache(model.config, 1, length, next(model.parameters()), len(prompt.source))
 
     def read(self, rows: Sequence[Sequence[int]]) -> Tensor:
         """batch vocab: the logits of what follows, once each row of the batch has read its new ids."""
-        new = torch.tensor(rows, device=self.model.device)
+        new = torch.tensor(rows, device=self.device)
         if self.source is None:
             return self.model(new, cache=self.cache, logits_at=self.at)[:, -1]
         return self.model(self.source, target=new, cache=self.cache, logits_at=self.at)[:, -1]
 
     def reorder(self, rows: Sequence[int]) -> None:
         """Reorders the rows as `KVCache.reorder` does."""
-        self.cache.reorder(torch.tensor(rows, device=self.model.device))
+        self.cache.reorder(torch.tensor(rows, device=self.device))
 
 
 def begin(checkpoint: Checkpoint, prompt: Text, target: Text | None = None, longer: bool = False) -> Prompt:

@@ -22,6 +22,7 @@ from engine.model.layers.mask import (
     RowPrefix,
     SlidingWindow,
 )
+from engine.model.layers.module import Module
 from engine.model.layers.norm import make_norm
 from engine.model.layers.position import (
     Rotation,
@@ -36,7 +37,7 @@ from engine.model.layers.rotary import depends_on_length, rotary_frequencies
 from engine.model.layers.tied_blocks import share
 
 
-class Stack(nn.Module):
+class Stack(Module):
     """`shared` leaves the token embedding to another stack."""
 
     frequencies: Tensor | None
@@ -92,12 +93,14 @@ class Stack(nn.Module):
         if resid is None:
             resid = self.embed(ids, places, segments, table)
         windowed = self.config.attention.windowed
-        for layer in range(start, len(self.blocks)):
+        for layer, block in enumerate(self.blocks):
+            if layer < start:
+                continue
             one = shared[0] if windowed is None or layer in windowed else shared[-1]
             if cache is None:
-                resid = self.blocks[layer](resid, one, memory=memory, across=across)
+                resid = block(resid, one, memory=memory, across=across)
             else:
-                resid = self.blocks[layer](resid, one, cache.layers[layer], memory, across, cache.cross_of(layer))
+                resid = block(resid, one, cache.layers[layer], memory, across, cache.cross_of(layer))
         if cache is not None:
             cache.tokens += len(index)
         return self.final_norm(resid[:, at])

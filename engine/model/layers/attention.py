@@ -28,6 +28,8 @@ from engine.model.layers.softmax import softmax
 LONG = 512  # tokens from which strips pay
 STRIP = 128  # rows
 
+NEVER = torch.tensor(float("-inf"), device="cpu")  # a number would be made a tensor in every layer
+
 Product = Callable[[Tensor, Tensor], Tensor]
 
 
@@ -208,9 +210,11 @@ class Attention(Module):
         mask = shared.mask.expand_to(scores.shape)
         allowed = self.hook_mask(self.keep_nearest(mask, biased))
         everything = shared.mask.allows_all and allowed is mask
-        masked_scores = self.hook_masked_scores(biased if everything else torch.where(allowed, biased, float("-inf")))
-        temperature = self.hook_temperature(self.unit_temperature)
-        divisor = None if temperature is self.unit_temperature else temperature[:, None, None]
+        masked_scores = self.hook_masked_scores(biased if everything else torch.where(allowed, biased, NEVER))
+        unit = self._buffers["unit_temperature"]
+        assert unit is not None
+        temperature = self.hook_temperature(unit)
+        divisor = None if temperature is unit else temperature[:, None, None]
         pattern = self.hook_pattern(softmax(masked_scores, divisor, shared.mask.may_have_empty_rows or run_has_edits()))
         return self.mixture(dropout(pattern, self.dropout, self.training), v)
 
@@ -230,12 +234,16 @@ class Attention(Module):
 
     def products(self, q: Tensor, k: Tensor) -> Tensor:
         """q k^T, batch head pos key; queries that share a key are one matrix, so no key is repeated."""
+        if self.heads == self.kv_heads:
+            return torch.matmul(q, k.mT)
         batch, heads, pos, width = q.shape
         together = q.reshape(batch * self.kv_heads, -1, width)
         return torch.bmm(together, k.flatten(0, 1).mT).view(batch, heads, pos, -1)
 
     def mixture(self, pattern: Tensor, v: Tensor) -> Tensor:
         """pattern v, batch head pos d_head."""
+        if self.heads == self.kv_heads:
+            return torch.matmul(pattern, v)
         batch, heads, pos, key = pattern.shape
         together = pattern.reshape(batch * self.kv_heads, -1, key)
         return torch.bmm(together, v.flatten(0, 1)).view(batch, heads, pos, -1)

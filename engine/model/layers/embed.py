@@ -9,12 +9,13 @@ from torch.nn.functional import embedding, pixel_unshuffle
 from engine.model.config import ModelConfig, Patches
 from engine.model.hooks import HookPoint
 from engine.model.layers.dropout import dropout
+from engine.model.layers.module import Module
 from engine.model.layers.norm import make_norm
 from engine.model.layers.position import sinusoidal
 from engine.model.layers.position_override import check_within, has_position
 
 
-class Embed(nn.Module):
+class Embed(Module):
     """W_E[id], plus W_P[pos] where positions are learned, plus the sinusoids where they are not.
 
     `shared` leaves W_E to somebody else, who passes it as `table`. Where vectors have a width of their own, `mapped` is
@@ -119,7 +120,7 @@ class Embed(nn.Module):
         return self.hook_tokens(read * torch.tensor(self.scale, dtype=read.dtype))  # rounded as the vectors are (Gemma)
 
 
-class PatchEmbed(nn.Module):
+class PatchEmbed(Module):
     """[CLS], in a distilled model [DIST], then each patch's pixels through one linear map (Dosovitskiy et al. 2021,
     equation 1; Touvron et al. 2021, section 4).
     """

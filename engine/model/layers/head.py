@@ -10,6 +10,7 @@ from torch.nn.functional import linear
 from engine.model.config import ModelConfig
 from engine.model.hooks import HookPoint
 from engine.model.layers.mlp import ACTIVATIONS
+from engine.model.layers.module import Module
 from engine.model.layers.norm import make_norm
 
 SLICE = 2048  # rows
@@ -26,7 +27,7 @@ def onto_vocabulary(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
     return torch.cat([linear(x, rows, b) for rows, b in zip(weight.split(SLICE), biases, strict=False)], dim=-1)
 
 
-class Narrowing(nn.Module):
+class Narrowing(Module):
     """Start of a head: the map back to the width of the token vectors."""
 
     def __init__(self, config: ModelConfig) -> None:
@@ -143,7 +144,7 @@ def make_head(config: ModelConfig) -> LanguageHead | ClassHead | BareHead | None
     return MeanHead(config) if head.kind == "sequence" and head.read == "mean" else ClassHead(config)
 
 
-class Pooler(nn.Module):
+class Pooler(Module):
     """tanh(W x + b), or another activation, of the position that stands for the whole text, batch d_model."""
 
     def __init__(self, config: ModelConfig) -> None:

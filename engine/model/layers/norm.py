@@ -29,14 +29,16 @@ class LayerNorm(Module):
         self.hook_out = HookPoint("out", axes)
 
     def forward(self, x: Tensor) -> Tensor:
+        weight, bias = self._parameters.values()
+        assert weight is not None and bias is not None
         if not self.hook_scale.is_active:
-            out = nn.functional.layer_norm(x, self.weight.shape, self.weight, self.bias, self.eps)
+            out = torch.layer_norm(x, weight.shape, weight, bias, self.eps)
             return self.hook_out(interpolate_norm(x, out, self.hook_strength) if self.hook_strength.is_active else out)
-        out, mean, inverse = torch.native_layer_norm(x, self.weight.shape, self.weight, self.bias, self.eps)
+        out, mean, inverse = torch.native_layer_norm(x, weight.shape, weight, bias, self.eps)
         computed = inverse.reciprocal().squeeze(-1)
         scale = self.hook_scale(computed)
         if scale is not computed:  # edited: the fused result no longer holds
-            out = (x - mean) / scale[..., None] * self.weight + self.bias
+            out = (x - mean) / scale[..., None] * weight + bias
         return self.hook_out(interpolate_norm(x, out, self.hook_strength) if self.hook_strength.is_active else out)
 
 
@@ -53,12 +55,14 @@ class RMSNorm(Module):
         self.hook_out = HookPoint("out", axes)
 
     def forward(self, x: Tensor) -> Tensor:
+        (weight,) = self._parameters.values()
+        assert weight is not None
         if not self.hook_scale.is_active:
-            out = nn.functional.rms_norm(x, self.weight.shape, self.weight, self.eps)
+            out = torch.rms_norm(x, weight.shape, weight, self.eps)
             return self.hook_out(interpolate_norm(x, out, self.hook_strength) if self.hook_strength.is_active else out)
         root_mean_square = torch.linalg.vector_norm(x, dim=-1) / self.root_width
         scale = self.hook_scale(torch.hypot(root_mean_square, self.root_eps))
-        out = x / scale[..., None] * self.weight
+        out = x / scale[..., None] * weight
         return self.hook_out(interpolate_norm(x, out, self.hook_strength) if self.hook_strength.is_active else out)
 
 
