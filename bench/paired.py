@@ -9,7 +9,7 @@ from statistics import median, quantiles
 from time import perf_counter
 
 WARM_UP = 2
-LEAST = 9  # rounds, however slow
+LEAST = 5  # rounds, however slow
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ def paired(
     ours: Callable[[], object],
     theirs: Callable[[], object],
     reach: float | None = None,
-    seconds: float = 7.0,
+    seconds: float = 3.0,
     note: str = "",
 ) -> Row:
     """Times both for as many rounds as `seconds` hold; who goes first changes every round."""

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 NEW = 200
 PROMPT = tuple(range(8))
 REACH = 1.15
-ROUNDS = {"little": 9, "small": 3}
+ROUNDS = {"little": 9, "small": 1}
 SHAPES = {"little": LITTLE, "small": GPT2_SMALL}
 
 # From a click until a frame that was drawn after the last of the tokens; every round begins with an empty tree.
