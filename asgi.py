@@ -30,7 +30,6 @@ SCRIPT = Path(__file__).resolve().parent / "app.py"
 FIRST_RUN_LIMIT = 120.0  # seconds
 SERVED_FIRST = 10.0  # seconds from the start, in which a first visitor has the processor alone
 PAGES = ("attention", "generate", "compare", "architecture")  # whose first run imports and opens what they share
-MEASURED = "long_sequences"  # whose first run for a model measures what everybody sees of it
 
 
 class FirstVisitor(SessionClient):
@@ -74,27 +73,31 @@ async def warm(app: st.App) -> AsyncIterator[None]:
     keep_freed_memory()
     torch.set_num_threads(1)  # many small forward passes side by side; a training is a process of its own
     await run_script_once(get_instance())
+    if here.workers > 1:  # for a class, which comes all at once
+        await visit_pages(get_instance())
+        await measure_long_context(get_instance())
     gc.collect()
     gc.freeze()
     warm_trainer.enabled = True  # the page about training starts it
-    together = here.workers > 1  # for a class, which comes all at once
-    others = asyncio.create_task(visit_pages(get_instance(), 0.0 if together else SERVED_FIRST))
-    if together:
-        await others
+    others = asyncio.create_task(visit_pages(get_instance(), SERVED_FIRST))
     yield
     others.cancel()
     warm_trainer.close()
 
 
-async def visit_pages(runtime: Runtime, pause: float) -> None:
-    """Import what the other pages need, and measure, after a pause in which the first visitor is served."""
+async def visit_pages(runtime: Runtime, pause: float = 0.0) -> None:
+    """Import what the other pages need, after a pause in which the first visitor is likely to be served."""
     await asyncio.sleep(pause)
-    from engine.attention_variants.shared import FIRST
-
     for page in PAGES:
         await run_script_once(runtime, page)
+
+
+async def measure_long_context(runtime: Runtime) -> None:
+    """Take the measurements that all visitors of that page share: some seconds, which else its first one waits."""
+    from engine.attention_variants.shared import FIRST
+
     for model in dict.fromkeys((FIRST, FIRST_MODEL)):
-        await run_script_once(runtime, MEASURED, f"model={model}")
+        await run_script_once(runtime, "long_sequences", f"model={model}")
 
 
 class VisitorCookie:
