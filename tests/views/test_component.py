@@ -17,6 +17,7 @@ def modules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / f"{name}.js").write_text(f"export const name = '{name}';")
     monkeypatch.setattr(component, "MODULES", tmp_path)
+    monkeypatch.setattr(component, "LOOKED_AFTER", 1e-9)  # each run looks whether a module was edited
     return tmp_path
 
 
