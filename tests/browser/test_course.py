@@ -106,6 +106,8 @@ def test_a_query_is_dragged_and_its_weights_follow(page: "Page", server: str) ->
     page.goto(f"{server}/course?lesson=query_key_value")
     page.get_by_role("button", name="Show me").click()
     plane = page.locator(".plane svg")
+    settle(page)
+    plane.hover()  # which waits until nothing above pushes it down any more
     box = plane.bounding_box()
     assert box
     before = page.get_by_text("out = Σ").inner_text()
