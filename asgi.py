@@ -157,8 +157,13 @@ def serve() -> None:
     if given.worker:
         serve_as_worker(config, given.worker)
     elif given.workers > 1:
-        with suppress(asyncio.CancelledError):  # told to end
-            asyncio.run(Front([sys.executable, __file__], given.workers).serve(given.host, given.port))
+        front = Front([sys.executable, __file__], given.workers)
+        try:
+            asyncio.run(front.serve(given.host, given.port))
+        except asyncio.CancelledError:
+            pass  # told to end
+        except RuntimeError as error:
+            sys.exit(str(error))
     else:
         uvicorn.Server(config).run()
 

@@ -31,7 +31,7 @@ class VisibleState(Mapping[str, Any]):
             return iter(self.state._state.filtered_state)
 
     def __len__(self) -> int:
-        return len(list(iter(self)))
+        return sum(1 for _ in self)
 
     def __repr__(self) -> str:
         return repr(dict(self))

@@ -50,7 +50,7 @@ class Worker:
     async def ready(self) -> None:
         """Raises RuntimeError where it ended before it was."""
         if not await asyncio.get_running_loop().sock_recv(self.link, 1):
-            raise RuntimeError("a process of Loupe ended as it started; what it said stands above.")
+            raise RuntimeError("A process of Loupe ended as it started; what it said stands above.")
 
     def end(self) -> None:
         self.link.close()
@@ -89,10 +89,11 @@ class Front:
 
     async def serve(self, host: str, port: int) -> None:
         """Until the process is told to end, which cancels this. A worker begins where the one before is ready, since
-        they measure. Raises OSError for a port that is taken, and RuntimeError where a worker cannot be started."""
+        they measure. Raises RuntimeError, with a sentence, for a port that is taken or a worker that does not start."""
         loop, task = asyncio.get_running_loop(), asyncio.current_task()
+        assert task is not None
         for number in (signal.SIGINT, signal.SIGTERM):
-            loop.add_signal_handler(number, task.cancel if task else loop.stop)
+            loop.add_signal_handler(number, task.cancel)
         with await asyncio.to_thread(listen, host, port) as listening:
             try:
                 for start in self.start:
@@ -169,9 +170,12 @@ def serve_as_worker(config: uvicorn.Config, said: str) -> None:
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Raises OSError, as for a port that is taken."""
-    family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-    listening = socket.create_server(address[:2], family=family, backlog=BACKLOG)
+    """Raises RuntimeError, with a sentence, as for a port that is taken."""
+    try:
+        family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        listening = socket.create_server(address[:2], family=family, backlog=BACKLOG)
+    except OSError as error:
+        raise RuntimeError(f"Loupe cannot listen at {host}:{port}: {error}; choose another HOST or PORT.") from None
     listening.setblocking(False)
     return listening
 
