@@ -145,6 +145,11 @@ function closeDrawer() {
   /** @type {HTMLElement | null} */ (document.querySelector('[data-testid="stSidebarCollapseButton"] button'))?.click();
 }
 
+/** Streamlit opens its list of pages where it stood open when a page was left: a phone would show that and no page. */
+function forgetDrawer() {
+  for (const name of Object.keys(localStorage)) if (name.startsWith("stSidebarCollapsed")) localStorage.removeItem(name);
+}
+
 function adopt() {
   clearTimeout(timer);
   timer = 0;
@@ -228,7 +233,10 @@ addEventListener("popstate", () => {
   fresh = entered = leaving = false; // what follows is the page's own
   watch();
 });
-addEventListener("pagehide", put);
+addEventListener("pagehide", () => {
+  put();
+  forgetDrawer();
+});
 if (window.navigation)
   navigation.addEventListener("currententrychange", watch); // pushState fires nothing else
 else setInterval(watch, 500); // a browser without the Navigation API
