@@ -5,6 +5,7 @@ from typing import Literal
 
 import streamlit as st
 
+from pages.controls.finished_runs import deliver_finished_runs
 from pages.controls.first_message import run_whole_at_first
 from pages.controls.learn.glossary import draw_terms
 from pages.controls.menu import entries
@@ -18,6 +19,7 @@ ABOUT = "**Loupe**, a laboratory for looking inside transformers. What is drawn 
 
 keep_callbacks_whole()
 run_whole_at_first()
+deliver_finished_runs()
 look_up_one_value()
 
 # Streamlit opens its default page at "/" only. The first page shall open at its own name too, as every other
