@@ -9,6 +9,7 @@ from pages.controls.finished_runs import deliver_finished_runs
 from pages.controls.first_message import run_whole_at_first
 from pages.controls.learn.glossary import draw_terms
 from pages.controls.menu import entries
+from pages.controls.model_input.browser_history import keep_going_back
 from pages.controls.state_lookup import look_up_one_value
 from pages.controls.whole_callbacks import keep_callbacks_whole
 from views.core.component import begin, view
@@ -20,6 +21,7 @@ ABOUT = "**Loupe**, a laboratory for looking inside transformers. What is drawn 
 keep_callbacks_whole()
 run_whole_at_first()
 deliver_finished_runs()
+keep_going_back()
 look_up_one_value()
 
 # Streamlit opens its default page at "/" only. The first page shall open at its own name too, as every other

@@ -38,7 +38,7 @@ def deliver_finished_runs() -> None:
                 self.request_rerun(client_state)
 
     AppSession.request_rerun = request_in_turn  # type: ignore[method-assign]
-    AppSession._handle_scriptrunner_event_on_event_loop = hear_and_go_on  # type: ignore[method-assign]
+    AppSession._handle_scriptrunner_event_on_event_loop = hear_and_go_on  # type: ignore[assignment, method-assign]
     AppSession.delivers_finished_runs = True  # type: ignore[attr-defined]
 
 

@@ -4,13 +4,17 @@ import { make } from "../core/dom.js";
 
 const TALLEST = 240; // CSS pixels; a longer text is scrolled
 const ECHOES = 50; // of what was told may still come back
+const DRAWN = 300; // ms after which Streamlit has drawn what came with the same run
 const HINT = "Shift + Enter begins a new line";
 
 /** @type {TextLines | null} */
 let lines = null;
 let mounted = 0; // one for all: while pages turn, or Streamlit draws anew, two are mounted for a moment
 
-/** data.fields: the name of each field, with its text where that has several lines, else "". Nothing is drawn in `root`. */
+/**
+ * data.fields: the name of each field, with its text where that has several lines, else "". data.back: after the browser's way
+ * back the text of each that it led to, else nothing. Nothing is drawn in `root`.
+ */
 export function mount(root, data) {
   root.className = ""; // no view, for whoever looks for one
   mounted++;
@@ -59,6 +63,18 @@ class TextLines {
     }
     this.fields = Object.fromEntries(Object.keys(data.fields).map((field) => [field, this.fields[field]]));
     this.stand();
+    const here = location.search;
+    if (Object.keys(data.back).length) setTimeout(() => location.search === here && this.follow(data.back), DRAWN);
+  }
+
+  /** Streamlit's line takes a text that was typed a moment ago for the echo of that, and leaves what was typed after it there. */
+  follow(texts) {
+    for (const [field, text] of Object.entries(texts)) {
+      const line = lineOf(field);
+      if (!line || line.value === text.replaceAll("\n", "")) continue;
+      typed(line, text);
+      apply(line);
+    }
   }
 
   /** Every area where it belongs, after Streamlit has drawn its lines, or drawn them anew. */

@@ -147,7 +147,8 @@ function closeDrawer() {
 
 /** Streamlit opens its list of pages where it stood open when a page was left: a phone would show that and no page. */
 function forgetDrawer() {
-  for (const name of Object.keys(localStorage)) if (name.startsWith("stSidebarCollapsed")) localStorage.removeItem(name);
+  for (const name of Object.keys(localStorage))
+    if (name.startsWith("stSidebarCollapsed")) localStorage.removeItem(name);
 }
 
 function adopt() {

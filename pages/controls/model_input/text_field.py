@@ -12,6 +12,7 @@ from typing import Literal
 
 import streamlit as st
 
+from pages.controls.model_input.browser_history import went_back
 from views.core.component import view
 
 AREAS = view("components/text_lines")
@@ -31,4 +32,5 @@ def bare_field(label: str, field: str, placeholder: str) -> None:
 def several_lines(fields: Iterable[str]) -> None:
     """Lets those of the fields on this page that hold a text hold several lines. Call it once, at a fixed place."""
     texts = {field: str(st.session_state[field]) for field in fields if field in st.session_state}
-    AREAS({"fields": {field: text if "\n" in text else "" for field, text in texts.items()}}, key="several lines")
+    lines = {field: text if "\n" in text else "" for field, text in texts.items()}
+    AREAS({"fields": lines, "back": texts if went_back() else {}}, key="several lines")
