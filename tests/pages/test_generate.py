@@ -344,6 +344,15 @@ def test_a_few_shot_prompt_is_answered_and_measured_as_by_the_engine() -> None:
     assert "Measure again" in [one.label for one in app.button]
 
 
+def test_rows_of_ones_own_without_sense_are_refused_with_a_sentence_whatever_else_a_link_says() -> None:
+    app = opened(view="prompting", p_table="your own", p_rows="no colon", p_k="3", p_query="red", p_n="10")
+    assert not app.exception
+    assert len(app.warning) == 1 and app.text_area(key="p_rows").value == "no colon"
+    app.text_area(key="p_rows").set_value("red: rouge\nblue: bleu\ngreen: vert\nwhite: blanc").run()
+    assert not app.exception and not app.warning
+    assert (app.session_state["p_k"], app.session_state["p_query"]) == (3, "red")
+
+
 def test_the_costs_of_the_cache_are_drawn_and_the_time_of_a_token_is_measured() -> None:
     app = opened(view="cache")
     work, memory = (data["costs"] for _, data in charts(app))

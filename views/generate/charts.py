@@ -27,6 +27,7 @@ COSTS = {  # colour and dashes of each series
     "GPT-2 small": ("soft", [7, 4]),
 }
 SHARE = alt.Axis(format="%")
+DOT: dict[str, Any] = {"filled": True, "size": 60, "opacity": 1}
 WIDE: dict[str, Any] = {"minExtent": 76, "maxExtent": 76}  # pixels of an axis, so that panels stand beneath each other
 
 
@@ -75,68 +76,83 @@ def temperature_chart(rows: int, with_rest: bool, shade: Shade) -> AltairChart:
     here = f"abs(datum.temperature - {at.name}) < {TEMPERATURE_STEP / 2}"
     hues = head_colors(shade)[:rows] + ([of["negative"]] if with_rest else [])
     color = alt.Color("row:O", scale=alt.Scale(domain=list(range(len(hues))), range=hues), legend=None)
-    curves, totals = alt.Chart(alt.NamedData("curves")), alt.Chart(alt.NamedData("totals"))
     exact = [
         alt.Tooltip("name:N", title="token"),
         alt.Tooltip("logit:Q", format=".5~g"),
         alt.Tooltip("temperature:Q", format=".2f"),
         alt.Tooltip("probability:Q", format=".6f"),
     ]
-    found = [
-        alt.Tooltip("temperature:Q", format=".2f"),
-        alt.Tooltip("choices:Q", title="effective choices", format=",.3f"),
-        alt.Tooltip("entropy:Q", title="entropy, bits", format=".4f"),
-    ]
-    now = curves.transform_filter(here).encode(y=row_axis("name:N", **WIDE), tooltip=exact)
-    logits = now.transform_filter("isValid(datum.logit)").mark_text(align="right", color=of["soft"])
-    bars = (
-        *share_bars(now, color, shade, room=0.6),
-        logits.encode(x=alt.value("width"), text=alt.Text("logit:Q", format=".5~g")),
-    )
+    curves = alt.Chart(alt.NamedData("curves")).encode(tooltip=exact)
     x = alt.X(
         "temperature:Q",
         title="temperature T",
         scale=alt.Scale(domain=[0, HIGHEST_TEMPERATURE], nice=False),
         axis=alt.Axis(tickCount=5),
     )
-    share = alt.Y(
-        "probability:Q", title="probability", axis=alt.Axis(format="%", **WIDE), scale=alt.Scale(domain=[0, 1])
+    totals = alt.Chart(alt.NamedData("totals"))
+    now = totals.transform_filter(here)
+    rule = now.mark_rule(color=of["ink"]).encode(x=x)
+    panels = (
+        _bars_at(curves.transform_filter(here), now, color, shade).properties(height=ROW * len(hues)),
+        _lines_over(curves.encode(x=x, color=color), rule, here).properties(height=190),
+        _uncertainty_over(totals.encode(x=x), now, rule, here, shade).properties(height=120),
     )
-    lines = curves.encode(x=x, y=share, color=color, tooltip=exact)
-    dashes = alt.condition("isValid(datum.logit)", alt.value([1, 0]), alt.value([5, 4]))  # the rest is no token
-    choices = alt.Y("choices:Q", title="effective choices", axis=alt.Axis(**WIDE), scale=alt.Scale(domainMin=0))
-    uncertainty = totals.encode(x=x, y=choices, tooltip=found)
-    rule = totals.transform_filter(here).mark_rule(color=of["ink"]).encode(x=x)
-    said = (
-        "'entropy ' + format(datum.entropy, '.3f') + ' bits · ' + format(datum.choices, ',.2f') + ' choices'"
-    )
-    label = totals.transform_filter(here).transform_calculate(said=said)
-    over: dict[str, Any] = {"baseline": "bottom", "color": of["soft"]}
-    heading = totals.transform_filter(here).encode(y=alt.value(-4))
-    headings = (
+    return alt.vconcat(*panels, spacing=18, params=[at.param])
+
+
+def _bars_at(curves: alt.Chart, total: alt.Chart, color: alt.Color, shade: Shade) -> AltairChart:
+    """Probability of each row at one temperature, and its logit, under their names."""
+    soft = colors(shade)["soft"]
+    rows = curves.encode(y=row_axis("name:N", **WIDE))
+    logits = rows.transform_filter("isValid(datum.logit)").mark_text(align="right", color=soft)
+    over: dict[str, Any] = {"baseline": "bottom", "color": soft}
+    heading = total.encode(y=alt.value(-4))
+    return alt.layer(
+        *share_bars(rows, color, shade, room=0.6),
+        logits.encode(x=alt.value("width"), text=alt.Text("logit:Q", format=".5~g")),
         heading.mark_text(align="left", **over).encode(x=alt.value(0), text=alt.value("probability")),
         heading.mark_text(align="right", **over).encode(x=alt.value("width"), text=alt.value("logit")),
     )
-    dot: dict[str, Any] = {"filled": True, "size": 60, "opacity": 1}
-    panels = (
-        alt.layer(*bars, *headings).properties(height=ROW * len(hues)),
-        alt.layer(
-            lines.mark_line(strokeWidth=2).encode(strokeDash=dashes),
-            rule,
-            lines.transform_filter(here).mark_point(**dot),
-            lines.mark_point(size=120, opacity=0),
-        ).properties(height=190),
-        alt.layer(
-            uncertainty.mark_line(color=of["probability"]),
-            rule,
-            uncertainty.transform_filter(here).mark_point(**dot, color=of["probability"]),
-            uncertainty.mark_point(size=120, opacity=0),
-            label.mark_text(align="left", baseline="bottom", fontWeight=600, color=of["ink"]).encode(
-                x=alt.value(0), y=alt.value(-6), text="said:N"
-            ),
-        ).properties(height=120),
+
+
+def _lines_over(curves: alt.Chart, rule: alt.Chart, here: str) -> AltairChart:
+    """Probability of each row over the temperature, with a dot on the rule."""
+    share = alt.Y(
+        "probability:Q", title="probability", axis=alt.Axis(format="%", **WIDE), scale=alt.Scale(domain=[0, 1])
     )
-    return alt.vconcat(*panels, spacing=18, params=[at.param])
+    lines = curves.encode(y=share)
+    dashes = alt.condition("isValid(datum.logit)", alt.value([1, 0]), alt.value([5, 4]))  # the rest is no token
+    return alt.layer(
+        lines.mark_line(strokeWidth=2).encode(strokeDash=dashes),
+        rule,
+        lines.transform_filter(here).mark_point(**DOT),
+        lines.mark_point(size=120, opacity=0),
+    )
+
+
+def _uncertainty_over(
+    totals: alt.Chart, total: alt.Chart, rule: alt.Chart, here: str, shade: Shade
+) -> AltairChart:
+    """Effective choices over the temperature, with a dot on the rule and what it stands for above."""
+    of = colors(shade)
+    found = [
+        alt.Tooltip("temperature:Q", format=".2f"),
+        alt.Tooltip("choices:Q", title="effective choices", format=",.3f"),
+        alt.Tooltip("entropy:Q", title="entropy, bits", format=".4f"),
+    ]
+    choices = alt.Y("choices:Q", title="effective choices", axis=alt.Axis(**WIDE), scale=alt.Scale(domainMin=0))
+    line = totals.encode(y=choices, tooltip=found)
+    said = "'entropy ' + format(datum.entropy, '.3f') + ' bits · ' + format(datum.choices, ',.2f') + ' choices'"
+    label = total.transform_calculate(said=said)
+    return alt.layer(
+        line.mark_line(color=of["probability"]),
+        rule,
+        line.transform_filter(here).mark_point(**DOT, color=of["probability"]),
+        line.mark_point(size=120, opacity=0),
+        label.mark_text(align="left", baseline="bottom", fontWeight=600, color=of["ink"]).encode(
+            x=alt.value(0), y=alt.value(-6), text="said:N"
+        ),
+    )
 
 
 def cost_chart(

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import pandas as pd
 import streamlit as st
 
 from engine.analysis.caching import TokenTime
 from pages.controls.generate.tabs import Shown, branch_of
-from pages.controls.share.measure import measure_button, measurement
+from pages.controls.share.measure import Measurement, measure_button, measurement
 from views.charts.show import NamedChart
 from views.generate.charts import cost_chart, cost_frame, time_frame
 from views.generate.kv_cache import Cached, costs, dtype_of, measure_token, time_table
@@ -17,69 +19,94 @@ from views.generate.session import Writing
 
 
 def draw_cache(writing: Writing) -> Shown:
-    config = writing.checkpoint.config
-    found = costs(config, len(writing.prompt.source), dtype_of(writing))
-    cached = Cached(writing, branch_of(writing)[0])
-    here = pd.DataFrame({"length": [len(cached.ids)]})
-
-    charts: list[NamedChart] = []
-
-    def draw_costs(values: Mapping[str, Sequence[float] | None], unit: str, key: str) -> None:
-        series = tuple(name for name, column in values.items() if column)
-        data = {"costs": cost_frame(found["lengths"], values), "now": here}
-        charts.append(NamedChart(cost_chart, (series, unit, config.context, unit == "bytes", False), data))
-        charts[-1].show(key)
-
+    found = costs(writing.checkpoint.config, len(writing.prompt.source), dtype_of(writing))
+    drawing = Drawing(Cached(writing, branch_of(writing)[0]), writing.checkpoint.config.context)
+    measuring = measurement("cache", writing.digest)
     work, memory, times = st.columns(3, gap="large")
     with work:
-        st.markdown("**Work of one token**")
-        st.caption("multiply-adds, by formula")
-        values = {"with the cache": found["cached"], "without": found["again"]}
-        draw_costs(values, "multiply-adds", "cache work")
-        ratio = round(found["again"][-1] / found["cached"][-1])
-        st.caption(f"{ratio:,} times less with the cache at {config.context:,} positions.")
+        work_chart = draw_work(drawing, found)
     with memory:
-        st.markdown("**Memory**")
-        st.caption("bytes, exactly")
-        values = {
-            "this model": found["bytes"],
-            "if every query head had its own": found["wide"],
-            "GPT-2 small": found["reference"],
-        }
-        draw_costs(values, "bytes", "cache memory")
-        st.caption(
-            f"{found['bytes'][-1]:,} bytes when the context is full. GPT-2 small: {found['reference_each']:,} bytes a "
-            f"position, {found['reference_bytes']:,} at its {found['reference_context']:,}."
-        )
+        memory_chart = draw_memory(drawing, found)
     with times:
-        st.markdown("**Time of one token**")
-        st.caption("on this machine, the median of five")
-        measuring = measurement("cache", writing.digest)
-        place = st.empty()
-        measure_button("cache", measuring)
-
-        def of_times(seen: Sequence[TokenTime]) -> NamedChart:
-            series = ("with the cache", "without")
-            data = {"costs": time_frame(seen), "now": here}
-            return NamedChart(cost_chart, (series, "milliseconds", config.context, False, True), data)
-
-        def draw() -> None:
-            seen = measuring.found
-            with place.container():
-                if not seen:
-                    st.caption("Nothing is measured yet.")
-                    return
-                of_times(seen).show("cache time")
-                ratio = seen[-1].again / seen[-1].cached
-                st.caption(f"{ratio:.1f} times faster with the cache at {seen[-1].length:,} positions.")
-
-        draw()
+        draw_seen = draw_times(drawing, measuring)
 
     def times_of() -> Iterator[TokenTime]:
-        return (measure_token(cached, one) for one in found["times"])
+        return (measure_token(drawing.cached, one) for one in found["times"])
 
+    time_charts = [drawing.times(measuring.found)] if measuring.found else []
     return Shown(
         tables={"Cache: seconds": lambda: time_table(writing, measuring.found)},
-        charts=[*charts, *([of_times(measuring.found)] if measuring.found else [])],
-        work=lambda: measuring.go_on(times_of(), draw),
+        charts=[work_chart, memory_chart, *time_charts],
+        work=lambda: measuring.go_on(times_of(), draw_seen),
     )
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """Charts over the length, with a rule at that of the text; `context` is their longest."""
+
+    cached: Cached
+    context: int
+
+    @property
+    def here(self) -> pd.DataFrame:
+        return pd.DataFrame({"length": [len(self.cached.ids)]})
+
+    def costs(self, lengths: Sequence[int], values: Mapping[str, Sequence[float] | None], unit: str) -> NamedChart:
+        series = tuple(name for name, column in values.items() if column)
+        data = {"costs": cost_frame(lengths, values), "now": self.here}
+        return NamedChart(cost_chart, (series, unit, self.context, unit == "bytes", False), data)
+
+    def times(self, seen: Sequence[TokenTime]) -> NamedChart:
+        series = ("with the cache", "without")
+        data = {"costs": time_frame(seen), "now": self.here}
+        return NamedChart(cost_chart, (series, "milliseconds", self.context, False, True), data)
+
+
+def draw_work(drawing: Drawing, found: Mapping[str, Any]) -> NamedChart:
+    st.markdown("**Work of one token**")
+    st.caption("multiply-adds, by formula")
+    values = {"with the cache": found["cached"], "without": found["again"]}
+    chart = drawing.costs(found["lengths"], values, "multiply-adds")
+    chart.show("cache work")
+    ratio = round(found["again"][-1] / found["cached"][-1])
+    st.caption(f"{ratio:,} times less with the cache at {drawing.context:,} positions.")
+    return chart
+
+
+def draw_memory(drawing: Drawing, found: Mapping[str, Any]) -> NamedChart:
+    st.markdown("**Memory**")
+    st.caption("bytes, exactly")
+    values = {
+        "this model": found["bytes"],
+        "if every query head had its own": found["wide"],
+        "GPT-2 small": found["reference"],
+    }
+    chart = drawing.costs(found["lengths"], values, "bytes")
+    chart.show("cache memory")
+    st.caption(
+        f"{found['bytes'][-1]:,} bytes when the context is full. GPT-2 small: {found['reference_each']:,} bytes a "
+        f"position, {found['reference_bytes']:,} at its {found['reference_context']:,}."
+    )
+    return chart
+
+
+def draw_times(drawing: Drawing, measuring: Measurement[TokenTime]) -> Callable[[], None]:
+    """What draws the times that are measured so far, as it has just done, in the same place."""
+    st.markdown("**Time of one token**")
+    st.caption("on this machine, the median of five")
+    place = st.empty()
+    measure_button("cache", measuring)
+
+    def draw() -> None:
+        seen = measuring.found
+        with place.container():
+            if not seen:
+                st.caption("Nothing is measured yet.")
+                return
+            drawing.times(seen).show("cache time")
+            ratio = seen[-1].again / seen[-1].cached
+            st.caption(f"{ratio:.1f} times faster with the cache at {seen[-1].length:,} positions.")
+
+    draw()
+    return draw

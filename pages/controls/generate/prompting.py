@@ -43,6 +43,7 @@ from views.generate.prompting import (
 from views.generate.session import Writing
 
 HIGH = 420  # pixels of a table
+SHOTS = ("p_model", "p_table", "p_k", "p_query", "p_seed", "p_rows", "p_n")  # controls of examples in the prompt
 
 
 # The prompts here have a model and a text of their own; what the other tabs read stays as it was.
@@ -56,43 +57,20 @@ def draw_prompting(writing: Writing) -> Shown:
 
 
 def draw_shots(writing: Writing) -> Shown:
-    models, tables = offered_models(writing.name), prompting.tables()
-    names = ["p_model", "p_table", "p_k", "p_query", "p_seed", "p_rows", "p_n"]
-    restore(*names)
+    restore(*SHOTS)
     state = st.session_state
-    if current("p_model") not in models:
-        state.p_model = models[0]
-    if current("p_table") not in (*tables, OWN):
-        state.p_table = next(iter(tables))
     fields = st.container(horizontal=True, vertical_alignment="bottom", gap="small")
-    fields.selectbox("model", models, key="p_model", bind="query-params", width=170)
-    fields.selectbox(
-        "table", [*tables, OWN], key="p_table", bind="query-params", width=170, on_change=choose, args=("p_query", "")
-    )
     left, middle, right = st.columns([1.4, 2, 1.4], gap="large")
-    own = state.p_table == OWN
-    with left:
-        st.markdown("**The table**")
-        if own:
-            st.caption("Your own rows: an input, a colon and its output, one row a line.")
-            st.text_area("rows", key="p_rows", bind="query-params", height=300, max_chars=LONGEST_LINK)
-        try:
-            table = prompting.table_of(state.p_rows, OWN) if own else tables[state.p_table]
-        except ValueError as error:
-            keep(*names)
-            st.warning(sentence(str(error)))
-            return Shown()
+    table = choose_table(writing, fields, left)
+    if table is None:
+        keep(*SHOTS)
+        return Shown()
     query = ask_query(fields, table)
-    most = min(CONTROLS["p_k"].default * 2, table.most)
-    if current("p_k") > most:
-        state.p_k = most
-    fields.slider("examples K", 0, most, key="p_k", bind="query-params", width=180)
-    fields.number_input("seed", 0, 2**31 - 1, key="p_seed", bind="query-params", width=110)
-    again = (state.p_seed + 1) % 2**31
-    fields.button("Other examples", on_click=choose, args=("p_seed", again), disabled=not state.p_k)
-    checkpoint, k, seed = library.checkpoint(state.p_model), state.p_k, state.p_seed
+    choose_examples(fields, table)
+    name, k, seed, n = state.p_model, state.p_k, state.p_seed, current("p_n")
+    rows = state.p_rows if state.p_table == OWN else None
     with left:
-        if not own:
+        if rows is None:
             st.caption(table.about)
         show_rows(table, k, query, seed)
     found: list[Written] = []
@@ -100,30 +78,62 @@ def draw_shots(writing: Writing) -> Shown:
     with middle:
         st.markdown("**The prompt, and the model’s answer**")
         try:
-            found = [write_shots(checkpoint, table, k, query, seed)]
+            found = [write_shots(library.checkpoint(name), table, k, query, seed)]
             show_answer(table, found[0], k, query, seed)
             charts = show_tokens(found[0], "shots")
         except ValueError as error:
             st.warning(sentence(str(error)))
     with right:
         st.markdown("**Accuracy as K grows**")
-        measuring, accuracy, work = show_accuracy(state.p_model, table, seed)
-    keep(*names)
-    name, n = state.p_model, state.p_n
-
-    def answer_rows() -> Any:
-        return answer_table(name, found)
-
+        measuring, accuracy, work = show_accuracy(name, table, seed)
+    keep(*SHOTS)
     return Shown(
         sentence=f"{name}, {k} examples, “{query}”",
-        python=lambda: shots_lines(name, table, state.p_rows if own else None, k, query, seed, n),
+        python=lambda: shots_lines(name, table, rows, k, query, seed, n),
         tables={
-            "Prompting: answer": answer_rows,
+            "Prompting: answer": lambda: answer_table(name, found),
             "Prompting: accuracy": lambda: accuracy_table(name, table, measuring.found),
         },
         charts=[*charts, accuracy],
         work=work,
     )
+
+
+def choose_table(writing: Writing, fields: Any, left: Any) -> PromptTable | None:
+    """Draws which model is asked and of which table; None where rows of one's own make none, which a sentence says."""
+    models, tables = offered_models(writing.name), prompting.tables()
+    state = st.session_state
+    if current("p_model") not in models:
+        state.p_model = models[0]
+    if current("p_table") not in (*tables, OWN):
+        state.p_table = next(iter(tables))
+    fields.selectbox("model", models, key="p_model", bind="query-params", width=170)
+    fields.selectbox(
+        "table", [*tables, OWN], key="p_table", bind="query-params", width=170, on_change=choose, args=("p_query", "")
+    )
+    with left:
+        st.markdown("**The table**")
+        if state.p_table != OWN:
+            return tables[state.p_table]
+        st.caption("Your own rows: an input, a colon and its output, one row a line.")
+        st.text_area("rows", key="p_rows", bind="query-params", height=300, max_chars=LONGEST_LINK)
+        try:
+            return prompting.table_of(state.p_rows, OWN)
+        except ValueError as error:
+            st.warning(sentence(str(error)))
+    return None
+
+
+def choose_examples(fields: Any, table: PromptTable) -> None:
+    """Draws how many rows of the table stand in the prompt, and which."""
+    state = st.session_state
+    most = min(CONTROLS["p_k"].default * 2, table.most)
+    if current("p_k") > most:
+        state.p_k = most
+    fields.slider("examples K", 0, most, key="p_k", bind="query-params", width=180)
+    fields.number_input("seed", 0, 2**31 - 1, key="p_seed", bind="query-params", width=110)
+    again = (state.p_seed + 1) % 2**31
+    fields.button("Other examples", on_click=choose, args=("p_seed", again), disabled=not state.p_k)
 
 
 def ask_query(fields: Any, table: PromptTable) -> str:

@@ -129,7 +129,9 @@ def current(name: str) -> Any:
 
 
 def keep(*names: str) -> None:
-    st.session_state.setdefault(KEPT, {}).update({name: st.session_state[name] for name in names})
+    """Remembers what controls stand at; of one that is not drawn, in a link that came, there is nothing to remember."""
+    state = st.session_state
+    state.setdefault(KEPT, {}).update({name: state[name] for name in names if name in state})
 
 
 def choose(name: str, value: Any) -> None:
