@@ -3,10 +3,12 @@
 import argparse
 import asyncio
 import gc
+import os
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import streamlit as st
 import uvicorn
@@ -159,7 +161,9 @@ def serve() -> None:
     elif given.workers > 1:
         front = Front([sys.executable, __file__], given.workers)
         try:
-            asyncio.run(front.serve(given.host, given.port))
+            with TemporaryDirectory(prefix="loupe-uploads-") as uploads:
+                os.environ["LOUPE_UPLOADS"] = uploads
+                asyncio.run(front.serve(given.host, given.port))
         except asyncio.CancelledError:
             pass  # told to end
         except RuntimeError as error:

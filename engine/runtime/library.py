@@ -31,7 +31,15 @@ from engine.edits import Edit, keep_adapter
 from engine.model.layers.lora import Adapter
 from engine.model.transformer import Transformer
 from engine.runtime import openings
-from engine.runtime.limits import ADAPTERS_MEMORY, MODELS_FOLDER, MODELS_MEMORY, RUNS_FOLDER, TRACE_MEMORY, UPLOADS_DISK
+from engine.runtime.limits import (
+    ADAPTERS_MEMORY,
+    MODELS_FOLDER,
+    MODELS_MEMORY,
+    RUNS_FOLDER,
+    TRACE_MEMORY,
+    UPLOADS_DISK,
+    UPLOADS_FOLDER,
+)
 from engine.runtime.lru_cache import Shelf
 from engine.runtime.run import run
 from engine.runtime.trace import Trace
@@ -47,7 +55,8 @@ class Opening:
     """Arguments of `engine.load`: `dtype` None keeps the numbers as stored, `config` corrects config.json, `rename`
     maps the names of tensors.
 
-    `folder` is deleted with the last of its openings.
+    `folder` is deleted with the last of its openings. What was `uploaded` comes from others, and has a folder here or
+    in another process of the server.
     """
 
     source: str | Path
@@ -56,6 +65,10 @@ class Opening:
     rename: Mapping[str, str] = field(default_factory=dict)
     title: str = ""
     folder: TemporaryDirectory[str] | None = None
+    uploaded: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "uploaded", self.uploaded or self.folder is not None)
 
     @property
     def key(self) -> tuple[object, ...]:
@@ -68,12 +81,14 @@ class Opening:
         """All but the folder, as JSON has it, and which version of the file; `from_record` reads it."""
         named = {"source": str(self.source), "dtype": self.dtype and str(self.dtype).removeprefix("torch.")}
         given = {"config": dict(self.config), "rename": dict(self.rename), "title": self.title}
-        return {**named, **given, "stamp": list(_stamp(self.source))}
+        uploaded = {"uploaded": True} if self.uploaded else {}
+        return {**named, **given, **uploaded, "stamp": list(_stamp(self.source))}
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> Opening:
         dtype = record.get("dtype") and getattr(torch, record["dtype"])
-        return cls(Path(record["source"]), dtype, record["config"], record["rename"], record["title"])
+        uploaded = record.get("uploaded", False)
+        return cls(Path(record["source"]), dtype, record["config"], record["rename"], record["title"], None, uploaded)
 
 
 def names(*more: str) -> list[str]:
@@ -114,12 +129,13 @@ def parse_name(name: str) -> Opening:
 def offer(given: Opening) -> str:
     """A name for what may be opened so, the same one for the same again. It is not opened yet.
 
-    Its title, then 40 random bits: it stands in links. Those to a path, which nobody deletes with the server, are kept.
+    Its title, then 40 random bits: it stands in links. Those to a path, which nobody deletes with the server, are kept;
+    those to an upload are told to the other processes of the server.
     """
     known = _names.get(given.key)
     if known is not None and _offers.find(known) is not None:
         return known
-    passing = given.folder is not None or Path(given.source).is_relative_to(RUNS_FOLDER)  # steps of a run have names
+    passing = given.uploaded or Path(given.source).is_relative_to(RUNS_FOLDER)  # steps of a run have names
     record = None if passing else given.record
     title = re.sub(r"[^\w.-]+", "-", given.title).strip("-.")[:LONGEST] or "model"
     name = (record and openings.find_name(RUNS_FOLDER, record)) or f"{title}~{secrets.token_hex(5)}"
@@ -127,6 +143,8 @@ def offer(given: Opening) -> str:
     _names[given.key] = name
     if record:
         openings.keep_path(RUNS_FOLDER, name, record)
+    if given.uploaded and UPLOADS_FOLDER:
+        openings.keep_path(UPLOADS_FOLDER, name, given.record)
     return name
 
 
@@ -183,7 +201,7 @@ def with_known_base(how: Opening) -> Opening:
     """What was uploaded comes from others: an adapter among it may name its base, and never a path to it. Raises
     ValueError for a base that is no name here."""
     place = locate(how.source)
-    if how.folder is None or not is_adapter(place):
+    if not how.uploaded or not is_adapter(place):
         return how
     named = how.config.get(BASE) or read_json(place.weights.with_name(ADAPTER_CONFIG)).get(BASE)
     base = next((name for name in (str(named), f"{HUB}{named}") if knows(name)), None)
@@ -197,7 +215,7 @@ def with_known_base(how: Opening) -> Opening:
 
 def name_adapters(opened: Checkpoint, how: Opening) -> Checkpoint:
     """The folder of an upload or of a hub says nothing: their adapters are called as they were opened."""
-    if how.folder is None and not how.title.startswith(HUB):
+    if not how.uploaded and not how.title.startswith(HUB):
         return opened
     title = how.title.removeprefix(HUB).rpartition("/")[2]
     return replace(opened, adapters=tuple(replace(adapter, name=title) for adapter in opened.adapters))
@@ -253,7 +271,7 @@ class Checkpoints:
                 opened = name_adapters(opened, how)
                 folder = locate(how.source).weights.parent
                 keys = [keep_adapter(adapter) for adapter in opened.adapters]
-                if how.folder is None and find_adapter_weights(folder) is not None:
+                if not how.uploaded and find_adapter_weights(folder) is not None:
                     _adapter_folders.update(dict.fromkeys(keys, folder.resolve()))
                 found = self._shelf.keep(key, opened, weight(opened))
         return found
@@ -326,14 +344,18 @@ def run_key(
 
 
 def _find_offer(name: str) -> Opening | None:
-    """What was offered by that name; a path before the server was started, too, if it is still there."""
+    """What was offered by that name, if it is still there: a path before the server was started, an upload to another
+    process of the server."""
     found = _offers.find(name)
-    if found is None and "~" in name and (kept := openings.find_path(RUNS_FOLDER, name)):
-        again = Opening.from_record(kept)
-        if Path(again.source).exists():
-            found = _offers.keep(name, again, 0)
+    if found is not None and (found.folder or not found.uploaded or Path(found.source).exists()):
+        return found
+    for folder in (RUNS_FOLDER, UPLOADS_FOLDER):
+        kept = openings.find_path(folder, name) if folder and "~" in name else None
+        if kept and Path(kept["source"]).exists():
+            again = Opening.from_record(kept)
             _names[again.key] = name
-    return found
+            return _offers.keep(name, again, 0)
+    return None
 
 
 def _holds_a_model(folder: Path) -> bool:

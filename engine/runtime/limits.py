@@ -14,6 +14,7 @@ MAX_DOWNLOAD = int(os.environ.get("LOUPE_MAX_DOWNLOAD_MIB", "8192")) * 2**20  # 
 FIRST_MODEL = os.environ.get("LOUPE_MODEL", "everyday")  # that a visitor meets: a shipped one, or one of MODELS_FOLDER
 MODELS_FOLDER = os.environ.get("LOUPE_MODELS", "models")  # folders in it are offered beside the shipped models
 MAX_UPLOAD = int(os.environ.get("LOUPE_MAX_UPLOAD_MIB", "2048")) * 2**20  # bytes of one uploaded checkpoint, unpacked
+UPLOADS_FOLDER = os.environ.get("LOUPE_UPLOADS", "")  # where several processes of one server tell each other of uploads
 UPLOADS_DISK = int(os.environ.get("LOUPE_UPLOADS_DISK_MIB", "16384")) * 2**20  # bytes of all uploads that are kept
 MODELS_MEMORY = int(os.environ.get("LOUPE_MODELS_MEMORY_MIB", "8192")) * 2**20  # bytes of open checkpoints' weights
 ADAPTERS_MEMORY = int(os.environ.get("LOUPE_ADAPTERS_MEMORY_MIB", "1024")) * 2**20  # bytes of adapters that edits name

@@ -3,6 +3,7 @@ hold over a restart of the server."""
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 from pathlib import Path
@@ -44,13 +45,14 @@ def recent(folder: str | Path, visitor: str) -> list[str]:
 
 
 def _put(folder: str | Path, part: Part, key: str, value: object) -> None:
-    with _lock:
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    with _lock, (Path(folder) / f"{FILE}.lock").open("w") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)  # the server may be several processes
         content = {each: _read(folder, each) for each in ("paths", "people")}
         if content[part].get(key) == value:
             return
         content[part].pop(key, None)
         content[part] = dict([*content[part].items(), (key, value)][-MOST:])
-        Path(folder).mkdir(parents=True, exist_ok=True)
         partial = Path(folder) / f"{FILE}.{os.getpid()}"
         partial.write_text(json.dumps(content), encoding="utf-8")
         partial.replace(Path(folder) / FILE)

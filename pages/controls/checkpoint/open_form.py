@@ -11,7 +11,7 @@ from engine.checkpoints.report import UnknownNames
 from engine.checkpoints.trial import check_upload
 from engine.checkpoints.unpack import unpack
 from engine.runtime import library
-from engine.runtime.limits import MAX_UPLOAD
+from engine.runtime.limits import MAX_UPLOAD, UPLOADS_FOLDER
 from pages.controls.checkpoint.load_errors import load_sentence, say, sentence
 from pages.controls.share.visitor import on_this_machine, remember
 from views.checkpoint import checkpoint as drawn
@@ -100,7 +100,7 @@ def take_upload() -> None:
     files = st.session_state.get(f"files {turn}") or []
     if not files:
         return
-    folder = TemporaryDirectory(prefix="loupe-upload-")
+    folder = TemporaryDirectory(prefix="loupe-upload-", dir=UPLOADS_FOLDER or None)
     try:
         found = unpack([(file.name, file) for file in files], Path(folder.name))
         check_upload(found.folder)

@@ -174,12 +174,12 @@ def on_base(recipe: Recipe, base: str) -> Recipe:
 def keep_base(name: str) -> str:
     """`name` itself, of which an upload is copied to where a training finds it, also after a restart of the server."""
     how = library.parse_name(name)
-    if how.folder is None:
+    if not how.uploaded:
         return name
     place = Path(limits.RUNS_FOLDER).resolve() / KEPT / name
     if not place.is_dir():
         shutil.copytree(how.source, place)
-    openings.keep_path(library.RUNS_FOLDER, name, replace(how, source=place, folder=None).record)
+    openings.keep_path(library.RUNS_FOLDER, name, replace(how, source=place, folder=None, uploaded=False).record)
     return name
 
 

@@ -151,6 +151,26 @@ def test_uploads_are_deleted_when_others_need_the_room(tmp_path: Path, monkeypat
         library.parse_name(names[0])
 
 
+def test_an_upload_to_one_process_of_a_server_opens_in_the_others_while_it_is_held(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(library, "UPLOADS_FOLDER", str(tmp_path / "told"))
+    held = TemporaryDirectory(dir=tmp_path)
+    name = library.offer(library.Opening(stored(Path(held.name)), title="mine", folder=held))
+    first = library.checkpoint(name).model.state_dict()
+    monkeypatch.setattr(library, "_offers", library.Shelf[library.Opening](budget=1))  # as in another process
+    monkeypatch.setattr(library, "checkpoint", library.Checkpoints(budget=10**9))
+    assert library.knows(name) and library.parse_name(name).uploaded and library.parse_name(name).folder is None
+    again = library.checkpoint(name).model.state_dict()
+    assert all(torch.equal(tensor, again[key]) for key, tensor in first.items())
+    halved = library.rename_with(name, dtype=torch.bfloat16)
+    assert library.parse_name(halved).uploaded, "it comes from others, however it is opened"
+    held.cleanup()
+    assert not library.knows(name) and not library.knows(halved)
+    with pytest.raises(ValueError, match="upload its files again"):
+        library.parse_name(name)
+
+
 def test_a_hubs_checkpoint_is_known_by_its_name_once_it_is_here(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
