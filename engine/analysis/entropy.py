@@ -19,5 +19,5 @@ def attention_entropy(trace: Trace, side: str = "", crosses: bool = False) -> Te
 
 
 def mean_entropy(pattern: Tensor) -> Tensor:
-    """That of one layer's pattern, head pos key: pos."""
+    """Mean entropy over the heads, in bits (pos), of one layer's pattern (head pos key)."""
     return bits(pattern).mean(0)

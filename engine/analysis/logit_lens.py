@@ -32,7 +32,8 @@ class Lens:
 
 @dataclass(frozen=True)
 class Depth:
-    """One candidate at one row through all layers: `probability`, and `rank`, 1 for the likeliest (layer each)."""
+    """Trajectory of one candidate at one row through all layers: `probability`, and `rank`, 1 for the likeliest (layer
+    each)."""
 
     probability: Tensor
     rank: Tensor
@@ -59,8 +60,8 @@ def lens_logits(model: Transformer, trace: Trace, layer: int, row: int | None = 
 
 @torch.no_grad()
 def read_stream(model: Transformer, trace: Trace, layer: int, at: slice = slice(None)) -> Tensor:
-    """What the head gives for the stream into block `layer`, with the axes of the model's logits, at some of the
-    positions whose logits were computed."""
+    """Output of the head for the stream into block `layer`, with the axes of the model's logits, at the positions `at`
+    of those whose logits were computed."""
     stack, side = (model, "") if model.config.encoder is None else (model.decoder, "decoder.")
     stream = stack.final_norm(trace[f"{side}blocks.{layer}.resid_pre"])
     padding = trace.padding if trace.target is None else trace.target_padding

@@ -132,7 +132,7 @@ class Module:
 
 
 def list_modules(model: Transformer, rows: Sequence[Row]) -> dict[str, Module]:
-    """By the family's name, from its rows for the weights of this model's linear maps."""
+    """Linear modules by the family's name, found in its rows for the weights of this model's linear maps."""
     linears, found = list_linears(model), {}
     for row in rows:
         ours = [name.removesuffix(".weight") for name in row.target]

@@ -290,7 +290,7 @@ def check_report(
 
 
 def ask_for_names(unexpected: Sequence[TensorRow]) -> str:
-    """What may have happened to tensors that are missing, a part of a sentence."""
+    """Part of a sentence: what may have happened to tensors that are missing."""
     if not unexpected:
         return "is a shard absent, or the config of another model?"
     names = ", ".join(row.name for row in unexpected[:3])

@@ -127,7 +127,8 @@ class Family:
         return self.find_dropped(theirs) is not None
 
     def find_dropped(self, theirs: str) -> tuple[Recomputed | None, int] | None:
-        """What the tensor `theirs` must equal to be left out, if anything, and its layer; None where it is not."""
+        """Value that the tensor `theirs`, which is left out, must equal (None: any value), and its layer; None for a
+        tensor that is not left out."""
         for name, ours, *must_equal in self.rows:
             if ours is not DROPPED:
                 continue

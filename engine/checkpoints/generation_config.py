@@ -14,7 +14,7 @@ Table = Mapping[str, Any]
 
 
 class Kind(NamedTuple):
-    """What a key's value must be, in words; `read` makes ours of it, given the size of the vocabulary, or raises
+    """Allowed values of a key, in `words`; `read` converts a value, given the size of the vocabulary, or raises
     ValueError, TypeError or LookupError."""
 
     words: str
@@ -164,6 +164,6 @@ def read_generation(
 
 
 def write_generation(asked: GenerationDefaults) -> dict[str, Any]:
-    """What differs from saying nothing, as generation_config.json says it."""
+    """Entries of generation_config.json for the settings that differ from the defaults."""
     usual = asdict(NOTHING)
     return {name: value for name, value in asdict(asked).items() if value != usual[name]}

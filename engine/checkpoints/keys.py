@@ -86,7 +86,7 @@ def read_link(word: Any, theirs: Table) -> str | None:
 
 
 def count_classes(theirs: Table) -> int:
-    """How many labels transformers gives a classifier: num_labels, else as many as id2label names, else 2."""
+    """Number of labels that transformers gives a classifier: num_labels, else the number of id2label names, else 2."""
     count, named = theirs.get("num_labels"), theirs.get("id2label")
     if count is None:
         count = 2 if named is None else len(named)

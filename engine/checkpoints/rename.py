@@ -19,8 +19,8 @@ Names = Mapping[str, str]
 
 
 class Origin(NamedTuple):
-    """What a tensor is made of: the file's `stored` ones, stacked where they are several; of one, part `at` of `parts`
-    equal ones. Both along the first axis."""
+    """Source of a tensor: the file's `stored` tensors, stacked if there are several; for a single one, part `at` of
+    `parts` equal parts. Both along the first axis."""
 
     stored: tuple[str, ...]
     at: int = 0

@@ -186,7 +186,7 @@ class ObjectSizes:
                 self.stack += [made] * len(opcode.stack_after)
 
     def _take(self, opcode: pickletools.OpcodeInfo) -> list[ObjectSize]:
-        """What an opcode takes from the stack, in order; with a mark, all that came after it."""
+        """Pops the operands of an opcode from the stack, in order; with a mark, all that came after it."""
         taken: list[ObjectSize] = []
         for kind in reversed(opcode.stack_before):
             if kind is pickletools.stackslice:

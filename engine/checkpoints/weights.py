@@ -149,7 +149,7 @@ def shards(index: Path) -> list[Path]:
 
 
 def _merge_shards(index: Path, parts: list[Weights]) -> Weights:
-    """One whole of all shards. A tensor may lie in several of them if it is the same in all."""
+    """Merges all shards into one. A tensor may be in several of them if it is the same in all."""
     whole = Weights({}, parts[0].metadata, {})
     for part in parts:
         for name in sorted(whole.shapes.keys() & part.shapes.keys()):

@@ -38,7 +38,7 @@ TINY = 1e-6  # of the largest singular value: below it is rounding
 
 @dataclass(frozen=True)
 class Opened:
-    """One matrix `w` (out in) and its change (alpha/r) B A: `a` is rank in, `b` is out rank, `delta` out in."""
+    """Matrix `w` (out in) and its change (alpha/r) B A: `a` is rank in, `b` is out rank, `delta` out in."""
 
     w: Tensor
     a: Tensor
@@ -137,7 +137,7 @@ def answer_prompt(checkpoint: Checkpoint, text: str, separator: str, most: int =
 
 
 class Losses(NamedTuple):
-    """In nats: of the label (L2), of the text's next tokens (L1), and L2 + lambda L1."""
+    """Losses in nats: of the label (L2), of the text's next tokens (L1), and L2 + lambda L1."""
 
     label: float
     language: float

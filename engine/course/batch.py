@@ -40,7 +40,7 @@ def fill(rows: Sequence[Sequence[int]]) -> tuple[Tensor, Tensor]:
 
 @dataclass(frozen=True)
 class Compared:
-    """What a model makes of one row of a batch. `alone` and `together` are logits, pos vocab, at its own tokens, and
+    """Comparison of one row alone and in a batch. `alone` and `together` are logits, pos vocab, at its own tokens, and
     `pattern` is layer head pos key, of the row in the batch, at its own tokens."""
 
     alone: Tensor
@@ -57,7 +57,7 @@ class Compared:
         return float(self.pattern[..., self.pattern.shape[-2] :].sum(-1).mean())
 
     def changed(self, digits: int) -> int:
-        """How many of the logits differ when they are written with so many decimals."""
+        """Number of logits that differ when rounded to `digits` decimals."""
         return int((self.alone.round(decimals=digits) != self.together.round(decimals=digits)).sum())
 
 

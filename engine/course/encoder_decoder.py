@@ -39,8 +39,8 @@ def mean_pattern(trace_pattern: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class Across:
-    """One head of a decoder that looks at the encoder. `q` is pos d_head, `k` and `v` are key d_head; `pattern`, pos
-    key, and `z`, pos d_head, are made of them."""
+    """Cross-attention of one head of the decoder. `q` is pos d_head, `k` and `v` are key d_head; `pattern`, pos key,
+    and `z`, pos d_head, are computed from them."""
 
     q: Tensor
     k: Tensor
@@ -73,16 +73,16 @@ def attend_across(name: str, source: Sequence[int], target: Sequence[int], layer
 
 
 def shifted_right(checkpoint: Checkpoint, source: Encoding, target: Encoding) -> tuple[list[int], list[int]]:
-    """What the decoder reads and what it is asked for at each place: the same words, one place apart (Vaswani et al.
-    2017, section 3.1)."""
+    """Input of the decoder and its targets at each position: the same words, shifted by one (Vaswani et al. 2017,
+    section 3.1)."""
     examples = examples_of(checkpoint, target.ids, source.ids)
     return examples.inputs["target"][0].tolist(), examples.targets[0].tolist()
 
 
 @dataclass(frozen=True)
 class Forced:
-    """One pass over a given target. `asked` are the right words, `says` the model's first choices, `shares` the
-    probabilities of the right ones, `logits` pos vocab."""
+    """Forward pass over a given target. `read` are the words that the decoder is given, `asked` the right words, `says`
+    the model's first choices, `shares` the probabilities of the right ones, `logits` pos vocab."""
 
     read: list[int]
     asked: list[int]

@@ -77,12 +77,13 @@ def rank_continuations(checkpoint: Checkpoint, prompt: str, candidates: tuple[st
 
 
 def mean_log_probability(log_p: Tensor, ids: Sequence[int], start: int) -> Tensor:
-    """Of the tokens from `start` on, each read off (pos vocab) at the position before it."""
+    """Mean log-probability of the tokens from `start` on, each taken from `log_p` (pos vocab) at the position before
+    it."""
     return log_p[torch.arange(start - 1, len(ids) - 1), list(ids[start:])].mean()
 
 
 def calibrate(with_text: Tensor, without: Tensor) -> Tensor:
-    """What the text adds to a choice: shares divided by those without it, summing to 1 again (Zhao et al. 2021,
-    "Calibrate before use", section 5)."""
+    """Effect of the text on a choice: probabilities divided by those without the text, normalised to sum to 1 (Zhao et
+    al. 2021, "Calibrate before use", section 5)."""
     ratio = with_text / without
     return ratio / ratio.sum()

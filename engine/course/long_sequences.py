@@ -102,8 +102,8 @@ def with_nearest(model: Transformer, k: int) -> Transformer:
 
 @torch.no_grad()
 def write_from(checkpoint: Checkpoint, memory: Tensor, k: int) -> list[int]:
-    """What the decoder writes from states (key d_model), greedily, each head looking at its `k` nearest: ids, the start
-    token first."""
+    """Ids that the decoder writes greedily from states (key d_model), the start token first; each head of the
+    cross-attention looks at its `k` nearest."""
     model, encoder = with_nearest(checkpoint.model, k), checkpoint.config.encoder
     assert encoder is not None
     ids = [encoder.start]

@@ -21,8 +21,8 @@ from engine.tokenizers.encoding import Encoding
 
 @dataclass(frozen=True)
 class Gradients:
-    """Of one place, all vocab: `p` the probabilities, `y` one-hot, `by_hand` p - y, and `by_autograd` what PyTorch
-    makes of the loss."""
+    """Gradient of the loss at one position, all vocab: `p` the probabilities, `y` one-hot, `by_hand` p - y, and
+    `by_autograd` as PyTorch computes it."""
 
     p: Tensor
     y: Tensor
@@ -62,8 +62,8 @@ def most_moved(found: Gradients, count: int) -> list[int]:
 
 @dataclass(frozen=True)
 class Hidden:
-    """How many tokens there were, how many were chosen, and how these were shown: as the mask, as another token, as
-    they are. One that was replaced by itself counts as shown as it is."""
+    """Counts of the tokens, of those chosen, and of how these were shown: as the mask, as another token, or unchanged.
+    A token replaced by itself counts as unchanged."""
 
     tokens: int
     chosen: int

@@ -13,7 +13,8 @@ SAMPLES = 4096
 
 
 class Variance(NamedTuple):
-    """Of q·k over random q and k whose components have mean 0 and variance 1: as it is, and divided by sqrt(d)."""
+    """Variance of q·k over random q and k whose components have mean 0 and variance 1: as it is, and divided by
+    sqrt(d)."""
 
     plain: float
     divided: float

@@ -47,7 +47,7 @@ def cut(kind: str, text: str, size: int = 0) -> Encoding:
 
 
 def are_unknown(kind: str, encoding: Encoding) -> list[bool]:
-    """Which tokens stand for what the vocabulary lacks, so that the text is lost there."""
+    """True for each token that stands for text outside the vocabulary, which is lost there."""
     tokenizer = tokenizer_of(kind)
     unknown = tokenizer.special_tokens.get(tokenizer.roles.get("unk_token", ""))
     return [id == unknown for id in encoding.ids]

@@ -123,7 +123,7 @@ class Path:
 
     @property
     def total(self) -> float:
-        """What beam search ranks by."""
+        """Sum of the log-probabilities (nats), by which beam search ranks."""
         return float(self.log_probabilities.sum())
 
     @property
@@ -138,7 +138,8 @@ class Path:
 
 @torch.inference_mode()
 def measure_path(name: str, before: Sequence[int], written: Sequence[int], added: float = 0.0) -> Path:
-    """One pass over `written` behind `before`. `added` is put on every logit, which no probability notices."""
+    """Scores `written` after `before` in one forward pass. `added` is added to every logit, which changes no
+    probability."""
     checkpoint = library.checkpoint(name)
     logits = checkpoint.model(torch.tensor([[*before, *written]]))[0, len(before) - 1 : -1].double() + added
     at = torch.tensor(list(written))[:, None]

@@ -40,8 +40,8 @@ class Pair:
 
 @dataclass(frozen=True)
 class Merge:
-    """One step: all `pairs`, the best first, which is merged, how many of them and of symbols stand in the text, and
-    the words after the step."""
+    """Step of merging: all `pairs`, the best first, which is merged; in `total` the number of pairs and in `symbols`
+    that of symbols in the text; and the `words` after the step."""
 
     pairs: tuple[Pair, ...]
     total: int
@@ -173,7 +173,8 @@ class Piece:
 
 @dataclass(frozen=True)
 class Removal:
-    """One step: the `pieces` that may go, the cheapest first, which goes, log L before, and p of all that stay."""
+    """Step of pruning: the `pieces` that may be removed, the cheapest first, which is removed; in `likelihood` log L
+    before; and in `probabilities` p of all that stay."""
 
     pieces: tuple[Piece, ...]
     likelihood: float
@@ -268,7 +269,7 @@ def maximise(uses: Mapping[str, float]) -> dict[str, float]:
 
 
 def loss(words: Counter[str], p: Mapping[str, float], piece: str) -> float:
-    """By how much the log-likelihood of the words falls without `piece`, never below 0."""
+    """Decrease of the log-likelihood of the words without `piece`, never below 0."""
     return sum(
         count * (log_likelihood(word, p) - log_likelihood(word, p, piece))
         for word, count in words.items()

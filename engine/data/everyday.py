@@ -121,7 +121,8 @@ def pick_weighted(chance: Callable[[], float], weights: Mapping[str, float]) -> 
 
 @cache
 def contracted() -> tuple[re.Pattern[str], Mapping[str, str]]:
-    """What finds two words that are shortened before a third, small or capital, and what each becomes."""
+    """Pattern for pairs of words that are contracted before a third, in lower case or capitalised, and the contraction
+    of each."""
     pairs = read_corpus("everyday/forms")["contracted"]
     pairs = pairs | {f"{long[0].upper()}{long[1:]}": f"{short[0].upper()}{short[1:]}" for long, short in pairs.items()}
     return re.compile(rf"\b({'|'.join(pairs)})(?= [a-zA-Z])"), pairs
@@ -258,7 +259,8 @@ class Writer:
         return FORMS[form](text) if form else text
 
     def subject(self, name: str | None) -> Person:
-        """Of a verb: that of the slot named behind the @, else of `who`, else of an imperative."""
+        """Person of a verb: `name` itself, or that of the slot named after the @, else of `who`, else of an
+        imperative."""
         if name in PERSONS:
             return PERSONS[name]
         found = self.fields.get(name or "who")
@@ -274,7 +276,7 @@ class Writer:
         return phrase if form == "do" else FORMS[form](phrase)
 
     def value(self, name: str, digits: str) -> str | Subject:
-        """What the slot has been filled with, or an entry that no slot of that name has yet."""
+        """Value that the slot has been filled with, or a new entry that no slot of that name has yet."""
         if name[0] == "=":
             return name[1:]
         key = name + digits
@@ -350,7 +352,7 @@ def write_story(writer: Writer) -> str:
 
 
 def tell(writer: Writer, steps: Sequence[Sequence[str]]) -> Iterator[str]:
-    """One wording of each step; an empty one leaves the step out. The slots keep what they were filled with."""
+    """Yields one wording of each step; an empty one leaves the step out. The slots keep what they were filled with."""
     for step in steps:
         template = writer.pick(step)
         if template:

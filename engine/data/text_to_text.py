@@ -108,8 +108,8 @@ def faults(sentence: Sequence[str]) -> Iterator[list[str]]:
 
 @cache
 def other_number() -> Mapping[str, str]:
-    """Of each finite verb in the present, and of "was", the form for a subject of the other number. A form that may be
-    a past or a noun has none."""
+    """Maps each finite verb in the present, and "was", to the form for a subject of the other number. A form that may
+    be a past or a noun is left out."""
     nouns = {form for noun in LEXICON.nouns for form in (noun.english, plural(noun.english))}
     verbs = chain(LEXICON.transitive, LEXICON.intransitive, LEXICON.motion_verbs, LEXICON.giving_verbs)
     forms = [("is", "are"), ("was", "were"), ("does", "do")]

@@ -336,7 +336,7 @@ class ModelConfig:
 
     @property
     def link(self) -> Link:
-        """What makes probabilities of the logits."""
+        """Function that turns the logits into probabilities."""
         if self.head.kind == "sequence":
             return self.head.link or ("identity" if self.outputs == 1 else "softmax")
         return "logistic" if self.head.kind == "token" and self.outputs == 1 else "softmax"

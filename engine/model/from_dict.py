@@ -29,7 +29,7 @@ def build(cls: Any, data: Any, path: str = "") -> Any:
 
 @cache
 def annotations_of(cls: Any) -> dict[str, Any]:
-    """What `get_type_hints` gives, which compiles every annotation of a postponed evaluation anew."""
+    """Caches `get_type_hints`, which compiles every postponed annotation anew on each call."""
     return get_type_hints(cls)
 
 

@@ -256,7 +256,7 @@ def initialise(model: Transformer, seed: int) -> Transformer:
 
 
 def draw_weights(model: Transformer, seed: int) -> Iterator[tuple[str, Tensor]]:
-    """What `initialise` fills each parameter with, one after the other; `model` may have no memory."""
+    """Draws the values that `initialise` fills each parameter with, one after the other; `model` may have no memory."""
     generator = torch.Generator().manual_seed(seed)
     spread = model.config.d_model**-0.5
     for name, parameter in model.named_parameters():

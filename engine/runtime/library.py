@@ -198,7 +198,7 @@ def version(name: str) -> tuple[object, ...]:
 
 
 def with_known_base(how: Opening) -> Opening:
-    """What was uploaded comes from others: an adapter among it may name its base, and never a path to it. Raises
+    """Restricts an uploaded adapter, which comes from others, to a base that is named and never a path. Raises
     ValueError for a base that is no name here."""
     place = locate(how.source)
     if not how.uploaded or not is_adapter(place):
@@ -245,7 +245,8 @@ def adapters_for(name: str) -> list[Adapter]:
 
 @lru_cache(maxsize=256)
 def _read_base(config: Path, changed: int) -> str:
-    """What an adapter that was `changed` then names as its base."""
+    """Name of the base in an adapter's config file; `changed`, the time of its last change (ns), is part of the cache
+    key."""
     return str(read_json(config).get(BASE, ""))
 
 
@@ -344,8 +345,8 @@ def run_key(
 
 
 def _find_offer(name: str) -> Opening | None:
-    """What was offered by that name, if it is still there: a path before the server was started, an upload to another
-    process of the server."""
+    """Opening that was offered by that name, if it is still there: also a path from before the server was started, or
+    an upload to another process of the server."""
     found = _offers.find(name)
     if found is not None and (found.folder or not found.uploaded or Path(found.source).exists()):
         return found

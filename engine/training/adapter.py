@@ -66,7 +66,7 @@ def merged_model(model: Transformer, adapter: Adapter | None) -> Transformer:
 
 
 def held_weights(model: Transformer, adapter: Adapter | None) -> dict[str, Tensor]:
-    """What a merged model does not give back to the bit: what is held beside it, and the weights that an adapter is
+    """Weights that a merged model does not give back to the bit: those held beside it, and those that an adapter is
     added to."""
     names = [] if adapter is None else [f"{name}.weight" for name in adapter.matrices]
     found = {name: model.get_parameter(name) for name in names} | held_beside(model)
@@ -80,7 +80,7 @@ def load_held(model: Transformer, kept: Mapping[str, Tensor]) -> None:
 
 
 def adapter_file(snapshot: Path) -> Path:
-    """Where the adapter of a kept step lies, beside that."""
+    """Path of the adapter of a kept step, beside its snapshot."""
     return snapshot.with_name(snapshot.name.replace("step-", "adapter-"))
 
 

@@ -47,7 +47,7 @@ PARTS_OF_HEAD = ("head.", "pooler.", "next_sentence.", "language.")
 
 
 def find_opening(name: str) -> library.Opening:
-    """How a base is opened. Raises ValueError for a run or a step that is not here."""
+    """Opening of a base, by its name. Raises ValueError for a run or a step that is not here."""
     known = name.startswith(library.RUN) or library.knows(name)
     return library.parse_name(name) if known else library.Opening(name)
 
@@ -192,7 +192,7 @@ def write_transfer(folder: Path, transfer: Transfer) -> None:
 
 
 def read_transfer(folder: Path) -> Transfer | None:
-    """What a run took over from its base; None where it has none."""
+    """Record of what a run took over from its base; None for a run without one."""
     found = read_json(folder / FILE)
     if found is None:
         return None

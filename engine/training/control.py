@@ -36,7 +36,7 @@ class Order:
 
 
 def read_order(path: Path) -> Order:
-    """What control.json asks for, without what of it cannot be read."""
+    """Order in control.json, without those parts of it that cannot be read."""
     return read_with_faults(path)[0]
 
 

@@ -94,8 +94,9 @@ def estimate(recipe: Recipe, folder: Path | str = RUNS_FOLDER) -> Estimate:
 
 
 def seconds_per_step(recipe: Recipe, folder: Path) -> float | None:
-    """As measured in the newest run of the same steps with as many threads; else computed, and multiplied by what a run
-    on the same data took for each second that is computed of it."""
+    """Seconds per step, as measured in the newest run of the same steps with as many threads; else computed, and scaled
+    by the ratio of measured to computed seconds of a run on the same data. None where the speed of the machine is
+    unknown."""
     chosen = plan(recipe.machine, Abilities.of_this_machine(), limits.MAX_TRAININGS)
     paces = [pace for pace in measured_paces(folder) if pace.plan == chosen]
     same = next((pace for pace in paces if pace.is_of(recipe)), None)

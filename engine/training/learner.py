@@ -27,7 +27,7 @@ class Learner:
 
     @property
     def usual_weight(self) -> float:
-        """That of the recipe."""
+        """Weight that the recipe gives to the second part of the loss."""
         return self.recipe.objective.language_weight
 
     def batch(self, step: int) -> Examples:
@@ -60,5 +60,5 @@ class Learner:
         return {name: float(value) for name, value in totals.items()}
 
     def samples(self) -> list[dict[str, Any]]:
-        """What the model answers now to the same few prompts, with its scores; none by most objectives."""
+        """Answers of the current model to the same few prompts, with their scores; none for most objectives."""
         return []

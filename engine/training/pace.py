@@ -39,7 +39,8 @@ class Pace:
 
 
 def step_work(recipe: Recipe) -> tuple[object, ...]:
-    """What the time of a step follows from, beside the machine. The data say how many different tokens there are."""
+    """Parts of a recipe that, beside the machine, decide the time of a step. The number of different tokens follows
+    from the data."""
     model = replace(recipe.model, vocab_size=1)
     return model, recipe.data, recipe.batch, recipe.objective.kind, recipe.optimiser.kind, recipe.base
 

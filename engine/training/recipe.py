@@ -161,7 +161,7 @@ class Machine:
 
 @dataclass(frozen=True)
 class Train:
-    """What learns, and until when.
+    """Parts of the model that learn, and the end of the training.
 
     `parts` is "all", "head", "last N blocks" (with what comes after them), "lora" (an adapter, and what of the head is
     new), or a list of parts such as ["blocks.0", "blocks.3.attn"]; everything else stays as it is. A part of depth d

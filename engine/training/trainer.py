@@ -146,7 +146,7 @@ class Trainer:
         return forward
 
     def adapted(self) -> AbstractContextManager[object]:
-        """In it the adapter acts, where there is one."""
+        """Context manager in which the adapter acts, where there is one."""
         return nullcontext() if self.acting is None else active(self.acting)
 
     @property

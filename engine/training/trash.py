@@ -52,7 +52,7 @@ def list_deleted(folder: Path | str = RUNS_FOLDER) -> list[Deleted]:
 
 
 def deleted_folder(token: str, folder: Path | str = RUNS_FOLDER) -> Path:
-    """Where a deleted run lies. Raises ValueError for one that is not kept any more."""
+    """Folder of a deleted run. Raises ValueError for one that is not kept any more."""
     if not any(one.token == token for one in list_deleted(folder)):
         raise ValueError(
             f"this run cannot be had back: it was deleted more than {limits.DELETED_DAYS} days ago, or its room was "

@@ -134,7 +134,7 @@ def picked_place(key: str, shape: Sequence[int]) -> list[int] | None:
 
 
 def as_place(said: Any, shape: Sequence[int]) -> list[int] | None:
-    """What a browser says was clicked, if there is such a place."""
+    """Place that a browser reports as clicked, None if there is no such place."""
     if not isinstance(said, list) or not all(type(at) is int for at in said) or len(said) > len(shape):
         return None
     return said if all(0 <= at < size for at, size in zip(said, shape, strict=False)) else None

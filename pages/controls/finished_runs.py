@@ -43,5 +43,5 @@ def deliver_finished_runs() -> None:
 
 
 def _has_ended(runner: ScriptRunner | None) -> bool:
-    """Whether a runner takes no more requests and has left the script: its last event is under way."""
+    """True if a runner takes no more requests and has left the script: its last event is under way."""
     return runner is not None and runner._requests._state == ScriptRequestType.STOP and not runner._execing

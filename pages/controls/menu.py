@@ -47,5 +47,5 @@ def read_entry(path: Path, group: str) -> Entry:
 
 
 def hideable() -> dict[str, str]:
-    """What links of any page can hide, by key."""
+    """Names of the controls that links of any page can hide, by key."""
     return {key: name for entry in entries() for key, name in entry.hides.items()}

@@ -26,7 +26,7 @@ Why = Callable[[Any], str]
 
 
 def choose(question: str, options: Sequence[str], answer: int, *, key: str, why: Why | None = None) -> bool:
-    """One of several `options`; `answer` is its index."""
+    """Asks for one of several `options`; `answer` is the index of the right one."""
     if not 0 <= answer < len(options):
         raise ValueError(f"answer must be in 0..{len(options) - 1}, got {answer}.")
 

@@ -43,7 +43,7 @@ def attention_temperature() -> None:
 
 
 def temperature_edits() -> list[Edit]:
-    """What the slider changes of a run."""
+    """Edits that the temperature slider makes to a run."""
     temperature = st.session_state.attention
     return [] if temperature == 1 else [AttentionTemperature(temperature)]
 

@@ -59,7 +59,7 @@ class Worker:
 
 @dataclass
 class Place:
-    """Which of how many this process is."""
+    """Number of this process, counted from 0, among the `workers`."""
 
     number: int = 0
     workers: int = 1

@@ -38,14 +38,15 @@ def tables_of(stacks: Sequence[Lane]) -> dict[str, Query]:
 
 
 def exported(run: Run) -> dict[str, Any]:
-    """What a file of the page carries and what can be downloaded."""
+    """Options of the export: what a file of the page carries, and what can be downloaded."""
     if isinstance(run, LongContext):
         return {"carry": partial(carry_long, run), "room": ROOM}
     return {"tables": tables_of(run.lanes)}
 
 
 def look_at_first(run: Run) -> dict[str, int]:
-    """What the example is there for; of a person's own text the head that says most about it."""
+    """Selection to begin with: what the example is there for; on a person's own text the head that says most about
+    it."""
     if found := look():
         return found
     source, shown = run.lanes[0], run.lanes[-1]

@@ -52,7 +52,7 @@ def draw_painted(table: pd.DataFrame, shade: Shade) -> AltairChart:
 
 
 def curve_table(metrics: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
-    """What of CURVES there is in the lines of metrics.jsonl: step, measure, value."""
+    """Table of those of CURVES that the lines of metrics.jsonl hold: step, measure, value."""
     flat = [(line["step"], {**line, **line.get("also", {})}) for line in metrics]
     rows = [
         (step, title, values[name])

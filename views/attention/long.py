@@ -69,7 +69,7 @@ class LongContext(Run):
         return with_values(self.trace, self.reduce(dict.fromkeys(held, first_text)))
 
     def logits_at(self, at: slice) -> Trace:
-        """From where the blocks end."""
+        """Runs the head at these positions, from the output of the last block."""
         made = self.made
         return run(made.model, made.read, "logits", made.edits, self.trace, target=made.target, logits_at=at)
 

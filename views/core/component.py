@@ -252,7 +252,7 @@ def _current_digest() -> str:
 
 @lru_cache(maxsize=1)
 def _stamps_at(tick: int) -> tuple[tuple[str, int, int], ...]:
-    """Those of now, however many runs ask in the same tick: they are a millisecond of each."""
+    """Stamps of the modules, read once per tick however many runs ask: each reading takes a millisecond."""
     return _stamps()
 
 

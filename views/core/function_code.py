@@ -34,7 +34,7 @@ def call_lines(function: Callable[..., Any], arguments: Mapping[str, Any]) -> st
 
 
 def written_call(function: Callable[..., Any], arguments: Mapping[str, Any]) -> tuple[list[str], str]:
-    """What a call imports, and the call. Raises ValueError as `call_lines` does."""
+    """Imports that a call needs, and the call. Raises ValueError as `call_lines` does."""
     check_engine(function)
     inspect.signature(function).bind(**arguments)
     reader = next((one for one in arguments.values() if isinstance(one, Checkpoint)), None)

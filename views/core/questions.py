@@ -238,7 +238,7 @@ class Registry:
         return {one.name: one for one in reversed(self.declared)}
 
     def of(self, context: Context) -> dict[str, Question]:
-        """What can be asked of a context."""
+        """Questions that can be asked of a context, by name."""
         return {one.name: one for one in self.declared if isinstance(context, one.about)}
 
     def question(

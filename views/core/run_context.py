@@ -69,7 +69,7 @@ class Run(ABC):
 
     @abstractmethod
     def reduce(self, wanted: Mapping[str, Callable[[Tensor], Any]]) -> dict[str, Any]:
-        """What functions make of values, by hook; they must copy what they return of one."""
+        """Results of functions of values, by hook; a function must copy what it returns of a value."""
 
     def cached(self, what: Hashable, make: Callable[[], T]) -> T:
         """Value that was made of this run once."""
@@ -111,7 +111,7 @@ class Run(ABC):
         return self.script(imports, lines, None if self.whole else only)
 
     def index_of(self, hook: str, head: int | None) -> tuple[str, Axes]:
-        """As `hook_index`."""
+        """Index into a hook's value, and the axes that are left, as `hook_index` gives them."""
         return hook_index(self.trace, hook, head)
 
     @property
@@ -120,7 +120,7 @@ class Run(ABC):
 
     @property
     def key(self) -> Hashable:
-        """What this run is cached by."""
+        """Key by which this run is cached."""
         return id(self.trace.hooks), self.digest
 
     @property
@@ -173,7 +173,7 @@ class Run(ABC):
 
     @property
     def rows(self) -> Sequence[str]:
-        """What each row of the head's logits is about."""
+        """Names of the rows of the head's logits: what each is about."""
         if self.answers:
             return ("start", "end")
         once = self.model.config.head.kind == "sequence"

@@ -31,7 +31,7 @@ def axes(table: pd.DataFrame) -> tuple[alt.Y, list[str]]:
 
 
 def cells(table: pd.DataFrame) -> pd.DataFrame:
-    """One line for each layer and position: its first candidate, and all that are listed in words."""
+    """Table with a row for each layer and position: its first candidate, and all that are listed in words."""
     named = with_names(table)
     named["position"] = (named["row"] + 1).astype(str) + " " + named["row_name"]
     named["share"] = named["candidate"] + " " + (100 * named["probability"]).map("{:.1f} %".format)

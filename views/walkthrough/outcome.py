@@ -72,7 +72,7 @@ def outcome_of(
 
 
 def noun_of(checkpoint: Checkpoint) -> str:
-    """What its head chooses among, in the plural."""
+    """Plural noun for what the checkpoint's head chooses among."""
     head = checkpoint.model.config.head
     if head.over_classes:
         return "positions" if head.kind == "span" else "classes"

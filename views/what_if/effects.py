@@ -81,7 +81,7 @@ def in_attention(before: Trace, after: Trace, lanes: Sequence[Lane]) -> dict[str
 
 
 def moved_heads(before: Run, after: Run, name: str, layer: int) -> Tensor:
-    """Of one layer of an attention what `in_attention` says, head."""
+    """Share of a row's weight that went elsewhere, as `in_attention` gives it, of one layer of an attention: head."""
     places = attentions(after.lanes)
     if name not in places or layer not in after.choices("layer", {"side": places[name][0]}):
         raise ValueError("The picture asked for something this page does not know; reload the page.")

@@ -112,7 +112,7 @@ def editable(
 
 
 def fitting_adapters(checkpoint: Checkpoint, adapters: Sequence[Adapter]) -> dict[str, str]:
-    """What the adapters that fit the model are called, by their keys; of one name, by the whole key."""
+    """Names of the adapters that fit the model, by their keys; adapters of one name are called by the whole key."""
     found: dict[str, Adapter] = {}
     for adapter in adapters:
         try:

@@ -143,7 +143,8 @@ class Tally:
         self.scales(name, norms * layers, rows, width or self.d)
 
     def scales(self, name: str, norms: Formula, rows: Formula, width: Formula) -> None:
-        """What each norm divides by, with the mean too where it subtracts that: of every row, or of every feature."""
+        """Adds what each norm divides by, and the mean where it subtracts that: of every row, or of every feature for a
+        batch norm."""
         each = 2 * width if self.config.norm.kind == "batch" else (3 - self.normed) * rows
         self.statistics(f"{name}: scales", norms * each)
 

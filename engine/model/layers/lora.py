@@ -109,7 +109,7 @@ class Adapter:
         return f"{NO_WORD.sub('-', self.name)[:40] or 'adapter'}~{digest.hexdigest()[:12]}"
 
     def parts(self, device: torch.device | None = None) -> dict[str, LowRank]:
-        """What it does to each linear map, on `device`."""
+        """Low-rank change of each linear map, by name, on `device`."""
         return {
             name: LowRank(a.to(device), b.to(device), self.scale_of(name), self.dropout)
             for name, (a, b) in self.matrices.items()
@@ -120,7 +120,7 @@ class Adapter:
         return self.copy(nn.Parameter)
 
     def copy(self, make: Callable[[Tensor], Tensor] = lambda tensor: tensor) -> Adapter:
-        """One that does not follow what is learned later; `make` is called with each new tensor."""
+        """Returns a copy that later training does not change; `make` is called with each new tensor."""
         made = {id(tensor): make(tensor.detach().clone()) for tensor in self.tensors}
         return replace(self, matrices={name: (made[id(a)], made[id(b)]) for name, (a, b) in self.matrices.items()})
 

@@ -81,7 +81,8 @@ def whole_share(tokenizer: Tokenizer, text: str) -> float:
 
 
 def unread(facts: Sequence[Fact], source: Source) -> list[Fact]:
-    """Those that stand nowhere in the training texts: a longer wording, or another line, may say the same."""
+    """Facts that appear nowhere word for word in the training texts: a longer wording, or another line, may say the
+    same."""
     assert isinstance(source, Windows)
     tokens, tokenizer = source.corpus.train, source.corpus.tokenizer
     for ids in tokens.ids.split(DECODED):
@@ -92,7 +93,7 @@ def unread(facts: Sequence[Fact], source: Source) -> list[Fact]:
 
 @torch.no_grad()
 def count_known(model: Transformer, tokenizer: Tokenizer, facts: Sequence[Fact]) -> int:
-    """How many answers, each with its full stop, are the model's first choices token by token."""
+    """Number of answers that, each with its full stop, are the model's first choices token by token."""
     known = 0
     for some in (facts[at : at + BATCH] for at in range(0, len(facts), BATCH)):
         asked = [len(tokenizer.encode(fact.prompt, special=False).ids) for fact in some]
@@ -108,7 +109,8 @@ def count_known(model: Transformer, tokenizer: Tokenizer, facts: Sequence[Fact])
 
 @torch.no_grad()
 def bits_per_byte(model: Transformer, tokenizer: Tokenizer, texts: Iterable[str]) -> float:
-    """What the beginnings of the texts cost a model that starts behind its end token, as far as it can read them."""
+    """Bits per byte of the beginnings of the texts, as far as they fit the context, for a model that starts after its
+    end token."""
     bits = length = 0.0
     for text in map(beginning, texts):
         read = tokenizer.encode(END + text, special=False)

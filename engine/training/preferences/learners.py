@@ -70,7 +70,7 @@ class PreferenceLearner(Learner):
 
     @torch.no_grad()
     def reference(self, ids: Tensor, **inputs: Any) -> Tensor:
-        """Those of the base."""
+        """Logits of the base."""
         logits: Tensor = (self.frozen or self.trainer.model)(ids, **inputs)
         return logits
 
@@ -93,8 +93,8 @@ class PreferenceLearner(Learner):
         return Answers(ids.to(where), stands.to(where), answer.to(where), texts)
 
     def examine(self, answers: Answers) -> dict[str, Tensor]:
-        """What is seen of answers, one by one (answer,): "kl" in nats of all tokens by k1, "length" in tokens, and
-        "reward" and what is watched beside it where there are."""
+        """Measures of the answers, one by one (answer,): "kl" in nats over all tokens by k1, "length" in tokens, and
+        "reward" and "watched" from the judges that there are."""
         log_probs, reference = (self.log_probs(of, answers.ids, answers.real) for of in (self.policy, self.reference))
         found = {"kl": masked_sum(k1(log_probs, reference), next_of(answers.answer), 1), "length": answers.lengths}
         judges = {"reward": self.judge, "watched": self.watched}
@@ -230,7 +230,7 @@ class PolicyLearner(PreferenceLearner, ABC):
 
     @abstractmethod
     def prepare(self, answers: Answers, rewards: Tensor, reference: Tensor, step: int) -> Examples:
-        """What all turns learn from."""
+        """Examples that all turns learn from."""
 
     def see(self, answers: Answers, rewards: Tensor, log_probs: Tensor, reference: Tensor, step: int) -> None:
         """Notes what the answers of a step are like. Raises Diverged where they have left the reference too far."""
@@ -266,7 +266,7 @@ class PpoLearner(PolicyLearner):
 
     @property
     def usual_weight(self) -> float:
-        """Where it adapts, that of the last step."""
+        """Beta of the last step where it adapts, else that of the recipe."""
         kept = self.trainer.progress.beta
         return super().usual_weight if kept is None else kept
 

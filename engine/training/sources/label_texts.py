@@ -49,7 +49,7 @@ class LabelledTexts(ShelvedTexts[Labelled]):
         return self.with_language(classification_examples(pad_rows(rows, self.fill), labels, real(rows)))
 
     def with_language(self, examples: Examples) -> Examples:
-        """With each next token of the texts asked too, where the model has a language head for that."""
+        """Adds each next token of the texts as a target, where the model has a language head for that."""
         if not self.recipe.model.head.language:
             return examples
         following = examples.ids.masked_fill(~examples.inputs["padding"], UNASKED).roll(-1, 1)

@@ -43,7 +43,7 @@ class TaggedTexts(ShelvedTexts[Tagged]):
 
     @property
     def tags(self) -> dict[Part, set[str]]:
-        """Those that there are in what fits the context."""
+        """Tags, by part, that occur in the sentences that fit the context."""
         chosen = {part: [self.rows[part][index] for index in each.fit.tolist()] for part, each in self.shelves.items()}
         return {part: {tag for one in rows for tag in one.tags} for part, rows in chosen.items()}
 

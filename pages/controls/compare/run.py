@@ -58,11 +58,11 @@ class Side(Said):
 
     @property
     def before(self) -> Run:
-        """That with no edits."""
+        """Run without edits."""
         return self.make(self, ())
 
     def without(self, number: int | None) -> Run:
-        """That without one of the edits, by its number."""
+        """Run without one of the edits, by its number; with all of them where there is no such edit."""
         if number is None or not 0 <= number < len(self.experiment.entries):
             return self.run
         return run_side(replace(self, experiment=self.experiment.switch(number, False)), self.make).run

@@ -92,7 +92,7 @@ def draw_memory(drawing: Drawing, found: Mapping[str, Any]) -> NamedChart:
 
 
 def draw_times(drawing: Drawing, measuring: Measurement[TokenTime]) -> Callable[[], None]:
-    """What draws the times that are measured so far, as it has just done, in the same place."""
+    """Draws the times that are measured so far, and returns what draws them again in the same place."""
     st.markdown("**Time of one token**")
     st.caption("on this machine, the median of five")
     place = st.empty()

@@ -58,7 +58,8 @@ CONTROLLED = (*SLIDERS, "method", "most", "stop_at", "seed")
 
 
 def settings(checkpoint: Checkpoint, tab: str) -> Settings:
-    """How a text is written, on every tab; the tab that writes has the controls: three, and the rest behind "Sampling".
+    """Settings with which a text is written, on every tab; the tab that writes has the controls: three, and the rest
+    behind "Sampling".
 
     What a method does not use is not there, and for a model that writes nothing there is no row.
     """
@@ -94,7 +95,8 @@ def opens_on(checkpoint: Checkpoint) -> Settings:
 
 
 def asked_sentence(checkpoint: Checkpoint) -> str:
-    """What the checkpoint forces and forbids, for which there is no control, and what of it is not obeyed here."""
+    """Sentences on what the checkpoint forces and forbids, for which there is no control, and on which of its requests
+    are not obeyed here."""
     asked, parts = checkpoint.writing, list[str]()
     if obeyed := [name for name in CONSTRAINTS if getattr(asked, name) != getattr(NOTHING, name)]:
         parts.append(f"This checkpoint asks for {', '.join(obeyed)}, and that is obeyed.")
@@ -127,7 +129,7 @@ def stop_string(width: Literal["stretch"] | int = "stretch") -> None:
 
 
 def changes(reads_text: bool) -> list[str]:
-    """What stands behind "Sampling" and is not as usual, in words."""
+    """Settings behind "Sampling" that differ from the defaults, in words."""
     state, method = st.session_state, st.session_state.method
     names = [name for name in USED[method] if name != FIRST_OF[method]]
     found = [f"{SLIDERS[name][0]} {state[name]:g}" for name in names if state[name] != USUAL[name]]

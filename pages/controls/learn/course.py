@@ -176,7 +176,7 @@ def set_large() -> None:
 
 
 def draw_links(lesson: Lesson) -> None:
-    """What the lesson introduces, and where the same thing stands in a shipped model."""
+    """Draws the terms that the lesson introduces, and a link to the same thing in a shipped model."""
     if lesson.terms:
         linked = " · ".join(f"[[{term}]]" for term in lesson.terms)
         named = _("Terms: {terms}").format(terms=linked)
@@ -189,7 +189,7 @@ def draw_links(lesson: Lesson) -> None:
 
 
 def draw_teaching(lesson: Lesson) -> None:
-    """For a teacher: a note, on the page and to print, and the notebook that a program grades."""
+    """Draws what a teacher needs: a note, on the page and to print, and the notebook that a program grades."""
     note, notebook = read_note(lesson.name), notebook_path(lesson.name).read_text(encoding="utf-8")
     with st.expander(_("For teachers"), key=f"teachers-{lesson.name}", icon=":material/school:"):
         st.markdown(note.replace("## ", "##### "))

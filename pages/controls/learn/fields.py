@@ -25,8 +25,8 @@ LONGEST = 400  # characters of a short text
 def read_field(
     key: str, label: str, default: str, read: Callable[[str], T], *, help: str | None = None, lines: bool = False
 ) -> T:
-    """What is typed, as `read` makes of it; of what raises ValueError the sentence is shown, and the value before it
-    is returned."""
+    """Typed text, as `read` converts it; where that raises ValueError, its sentence is shown and the last valid value,
+    or the default, is returned."""
     kept = f"{key} read last"
     field = st.text_area if lines else st.text_input
     said = field(label, default, key=key, help=help, persist_state="session")
@@ -40,7 +40,7 @@ def read_field(
 
 
 def choose_view(key: str, views: Mapping[str, str]) -> str:
-    """One of the views of an experiment, by its name; the first is shown to begin with."""
+    """Name of the chosen view of an experiment; the first is shown to begin with."""
     first, *_others = views
     return st.segmented_control(
         _("show"), list(views), default=first, key=key, required=True, format_func=views.__getitem__,
@@ -105,5 +105,5 @@ def read_matrix(said: str, columns: int | None = None) -> Tensor:
 
 
 def write_matrix(values: Tensor, digits: int = 4) -> str:
-    """As the lessons print a matrix: [[1, 3], [1.5, 2]]."""
+    """Formats a matrix as the lessons print it: [[1, 3], [1.5, 2]]."""
     return "[" + ", ".join(f"[{', '.join(f'{round(v, digits):g}' for v in row)}]" for row in values.tolist()) + "]"

@@ -62,6 +62,6 @@ def link_terms(text: str) -> str:
 
 
 def as_title(meaning: str) -> str:
-    """One line without marks, as a title can have it."""
+    """Formats a meaning as a single line without markup, which a title can hold."""
     bare = LINK.sub(lambda found: found[2] or found[1], meaning)
     return re.sub(r"[*`$\\]", "", " ".join(bare.split())).replace('"', "”")

@@ -40,7 +40,7 @@ def languages(catalogue: Path) -> tuple[str, ...]:
 
 
 def own_names() -> dict[str, str]:
-    """What each language calls itself."""
+    """Name of each language in the language itself, by its code."""
     return {lang: (Locale.parse(lang).get_display_name(lang) or lang).title() for lang in languages(CATALOGUE)}
 
 
@@ -130,7 +130,7 @@ def read_catalogue(catalogue: Path, lang: str) -> Catalog:
 
 
 def read_text(name: str) -> tuple[dict[str, Any], str]:
-    """What a text says of itself, and its Markdown."""
+    """Metadata of a text, and its Markdown."""
     return parse_text(CATALOGUE, language(), name)
 
 

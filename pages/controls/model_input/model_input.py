@@ -170,8 +170,8 @@ def name_entry() -> tuple[str, ...]:
 
 
 def open_on_looked_at(models: Sequence[str], usual: str) -> None:
-    """Where a page that reads nothing is turned to, and its address names no model: opens it on the one that was looked
-    at, in place of its `usual` one. Call it before the control is drawn."""
+    """Opens a page that reads nothing, and whose address names no model, on the model that was looked at, in place of
+    its `usual` one. Call it before the control is drawn."""
     name = st.session_state.get(OPENED_LAST) or st.session_state.get(KEPT, {}).get("model")
     if "model" in st.session_state or "model" in st.query_params or name not in models or name == usual:
         return
@@ -282,7 +282,7 @@ def read_before(name: str) -> dict[str, Any]:
 
 @lru_cache(maxsize=1)
 def about_models() -> str:
-    """What each shipped model reads and does, a line each, for the help of the menu."""
+    """Description of what each shipped model reads and does, a line each, for the help of the menu."""
     cards = {name: json.loads((SHIPPED / name / "card.json").read_text()) for name in shipped_names()}
     return "\n".join(f"- **{name}**: {card['about']}" for name, card in cards.items())
 

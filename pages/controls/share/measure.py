@@ -44,7 +44,7 @@ class Measurement(Generic[T]):
 
 
 def measurement(name: str, subject: Hashable, is_active: bool = False) -> Measurement[Any]:
-    """Those of a subject; `is_active` tells whether they begin by themselves."""
+    """Measurements of a subject; `is_active` tells whether they begin by themselves."""
     kept: dict[str, Measurement[Any]] = st.session_state.setdefault(MEASURED, {})
     if name not in kept or kept[name].subject != subject:
         kept[name] = Measurement(subject, is_active=is_active)

@@ -109,7 +109,7 @@ def offer_link(link: Mapping[str, str], hideable: Sequence[str], key: str, predi
 
 
 def show_link(link: Mapping[str, str], outside: bool = False) -> None:
-    """With `outside` as another machine opens it, with its QR code."""
+    """Shows a link; with `outside` as another machine opens it, with its QR code."""
     address, sentence = link_address(link)
     if not sentence and outside:
         found = class_link(address)

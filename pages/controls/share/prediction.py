@@ -16,7 +16,7 @@ LONGEST = 300  # characters of a guess
 
 
 def entries() -> dict[str, str]:
-    """What the address says of it, or said on the page before; the address follows."""
+    """Entries of the prediction in the address, or kept from the page before; updates the address to hold them all."""
     kept: dict[str, str] = st.session_state.setdefault(KEPT, {})
     kept |= {name: st.query_params[name] for name in PREDICTION if name in st.query_params}
     for name, text in kept.items():
@@ -50,7 +50,8 @@ def is_revealed(run: str) -> bool:
 
 
 def await_guess(run: str) -> None:
-    """Where a link asks for it: ends the page with a field until a guess about `run` is written, and shows it then."""
+    """Ends the page with a field until a guess about `run` is written, and shows it then; does nothing unless a link
+    asks for it."""
     if not predicts_runs():
         return
     if is_revealed(run):

@@ -89,7 +89,8 @@ def draw(run: RunFolder, recipe: Recipe, weights: Path, name: str) -> None:
 
 @st.cache_data(max_entries=16, show_spinner="Measuring what was held out …")
 def losses(recipe: str, weights: Path, stamp: int) -> tuple[str, float, float] | None:
-    """What the base lost on the data that it had learned from, before and after; None where nobody knows that."""
+    """Kind of the base's objective, and its loss on the data that it had learned from, before and after; None where its
+    recipe is unknown."""
     base_name = read_recipe(Path(recipe)).base
     old = recipe_of_base(base_name)
     if old is None:
@@ -189,7 +190,7 @@ def base_of(run: RunFolder) -> str:
 
 
 def trained_table(found: dict[str, RunFolder]) -> pd.DataFrame:
-    """What each of the runs trained, of how much, how fast, and how good it was in the end."""
+    """Table of the runs: what each trained, of how much, how fast, and its held-out loss in the end."""
     rows = []
     for name, folder in found.items():
         recipe, line = read_recipe(folder.recipe), folder.read_metrics()[-1]

@@ -40,7 +40,7 @@ def draw_held_out(recipe: Recipe, file: Path, weights: Path, name: str) -> None:
 
 @st.cache_resource(max_entries=4, show_spinner=False)
 def open_result(weights: Path, stamp: int) -> Checkpoint:
-    """What a run has made, whose weights are others at another `stamp`."""
+    """Checkpoint that a run has made; `stamp` changes with its weights."""
     return load(weights)
 
 

@@ -76,7 +76,7 @@ def sample_table(samples: list[dict[str, object]]) -> pd.DataFrame:
 
 
 def draw_shift(recipe: Recipe, weights: Path) -> None:
-    """What the base and the result expect after each token of a text, where the run is of a policy."""
+    """Draws what the base and the result predict after each token of a text, where the run trains a policy."""
     if recipe.objective.kind not in KINDS:
         return
     st.markdown("**How far the next token moved**, after each token of a text")

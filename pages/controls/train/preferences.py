@@ -145,7 +145,7 @@ def with_pairs(recipe: Recipe) -> Recipe:
 
 
 def choose_preference(session: Session, recipe: Recipe, base: str) -> Preference:
-    """What of [preference] the objective has."""
+    """Draws the controls of [preference] that the objective has, and returns their values."""
     kind, usual = recipe.objective.kind, recipe.preference
     judges = list_judges(session)
     beta = st.number_input("β", 0.0, 1.0, usual.beta, 0.01, format="%g", key=f"beta {kind} {usual.beta}", width=110,

@@ -82,7 +82,7 @@ def prefer(rule: str, question: Question) -> int | None:
 
 
 def ranking_file() -> Path:
-    """Where the ranking of whoever looks lies; without a cookie it lasts as long as the session."""
+    """Path of the visitor's ranking; without a cookie it lasts as long as the session."""
     whose = visitor_name() or (THIS_MACHINE if on_this_machine() else "")
     whose = whose or st.session_state.setdefault(NOBODY, secrets.token_hex(16))
     return Path(limits.RUNS_FOLDER) / FOLDER / f"{whose.replace(' ', '-')}.json"

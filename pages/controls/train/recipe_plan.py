@@ -291,7 +291,7 @@ def plan_training() -> Plan:
 
 @dataclass(frozen=True)
 class Task:
-    """What the controls of a recipe begin with; `key` tells them from those of another task, `name` is the run's."""
+    """Initial values of the controls of a recipe; `key` tells them from those of another task, `name` is the run's."""
 
     key: str
     preset: Recipe

@@ -103,12 +103,12 @@ class Session(BareContext):
 
 
 def is_recorded(run: Path) -> bool:
-    """Whether a run came with Loupe."""
+    """True for a run that came with Loupe."""
     return run.is_relative_to(ASSETS)
 
 
 def may_read(session: Session, run: str, recipe: Recipe) -> bool:
-    """Whether this visitor may read the texts that a run learns from: those that came with Loupe, or their own."""
+    """True if this visitor may read the texts that a run learns from: those that came with Loupe, or their own."""
     path = getattr(recipe.data.table, "path", "")
     return not run or Path(path).is_relative_to(ASSETS) or not session.locked(folder_of(run))
 

@@ -17,8 +17,8 @@ KEYS = "adapters opened"  # in the session state
 
 
 def known_adapters(name: str, checkpoint: Checkpoint, made: Experiment) -> list[Adapter]:
-    """Those of the checkpoint, those that runs trained for it, those of what this person opened besides and everybody
-    sees, and those that edits name, as far as they are in memory."""
+    """Adapters of the checkpoint, those that runs trained for it, those of other checkpoints that this person opened or
+    that everybody sees, and those that edits name, as far as they are in memory."""
     others = [*library.names(), *recent()]
     opened = [library.checkpoint(other) for other in others if library.checkpoint.has(other)]
     keys: dict[str, None] = st.session_state.setdefault(KEYS, {})

@@ -88,7 +88,7 @@ def whole_number_field(name: str, label: str, *least: int, **options: Any) -> Fi
 def choice_field(
     name: str, label: str, options: Options | Callable[[Form], Options], begin: Any = None, **more: Any
 ) -> Field:
-    """One of several options, which may depend on the form."""
+    """Field for one of several options, which may depend on the form."""
 
     def draw(form: Form) -> None:
         offered = options(form) if callable(options) else options
@@ -229,7 +229,7 @@ def choose_tokens(form: Form) -> None:
 
 
 def type_token(form: Form) -> None:
-    """One token of the vocabulary, by its text; one that was not touched keeps its id."""
+    """Draws a field for one token of the vocabulary, by its text; one that was not edited keeps its id."""
     now = form.values["token"]["text"]
     text = form.text("becomes", now, "one token")
     if text != now:

@@ -109,7 +109,7 @@ class Kind(ABC):
         return made
 
     def way(self, values: Values) -> str:
-        """Which of the `ways` the values go."""
+        """Key of the one of the `ways` that the values take."""
         return str(values["edit"])
 
     def begin(self, way: str, form: Form) -> Values:
@@ -140,7 +140,7 @@ class Kind(ABC):
 
     @abstractmethod
     def words(self, edit: Any, terms: Terms) -> str:
-        """What one of `edits` does, in a few words and with the tokens that it names."""
+        """Describes one of `edits`, in a few words and with the tokens that it names."""
 
 
 def goes(*ways: str) -> Any:
@@ -242,7 +242,7 @@ class SilenceKind(Kind):
 
 
 def choose_other_head(form: Form) -> None:
-    """Which head attends as another one does, and which one that is."""
+    """Draws the choice of the head to change, and of the head whose attention it takes over."""
     values, own = form.values, attention_of(form.values, form.model)
     values["heads"] = [form.head("head", own.heads, (values["heads"] or [0])[0], own.label)]
     layer = form.select("as in block", blocks(own.layers), values["from"]["layer"], own.label)
@@ -456,7 +456,7 @@ class TokenKind(Kind):
 
 
 def choose_origin(form: Form) -> None:
-    """Whether a value comes from another text, or from this one without edits."""
+    """Draws the choice of a value's source: another text, or this one without edits."""
     values, what = form.values, what_others(form.model)
     other = values["source"] is not None
     chosen = form.select("taken from", {True: f"another {what}", False: f"this {what}, without edits"}, other)

@@ -189,7 +189,7 @@ def finite(made: Run) -> Run:
 
 
 def carry_out(asked: Mapping[str, Any]) -> bool:
-    """What the panel asks for beside a change of its edits; tells whether it was that."""
+    """Carries out a request of the panel other than a change of its edits; returns False where it is not one."""
     match asked:
         case {"do": "guess", "on": bool(on)}:
             if not predicts_runs():  # else a teacher's link asks

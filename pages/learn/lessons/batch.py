@@ -133,7 +133,7 @@ def draw_attention(found: Compared, name: str, rows: list[list[int]], row: int) 
 
 
 def draw_verdict(found: Compared, name: str, rows: list[list[int]], row: int, masked: bool) -> None:
-    """What the batch changed, over all logits of the row and not only those that are drawn."""
+    """Draws a sentence on what the batch changed, over all logits of the row and not only those that are drawn."""
     changed, count = found.changed(DIGITS), found.alone.numel()
     said = {"changed": numeral(changed, ","), "count": numeral(count, ","), "digits": DIGITS}
     said["gap"] = numeral(found.gap, ".1e")

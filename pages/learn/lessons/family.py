@@ -214,7 +214,7 @@ def draw_tasks(name: str, config: ModelConfig) -> None:
 
 
 def say_head(task: str, name: str, config: ModelConfig) -> str:
-    """How the chosen model would do a task with a head, and with a prompt."""
+    """Sentence on how the chosen model would do a task with a head, and with a prompt."""
     model = titles()[name]
     if task == "short":
         if config.attention.mask == "full":

@@ -83,7 +83,7 @@ def draw_plane(keys: Tensor, values: Tensor, names: Sequence[str]) -> None:
 
 
 def read_place(said: object) -> tuple[float, float] | None:
-    """What a browser says is the query, if that is in the plane."""
+    """Query that a browser reports, None if it is not in the plane."""
     if not isinstance(said, list) or len(said) != 2 or not all(type(one) in (int, float) for one in said):
         return None
     return (float(said[0]), float(said[1])) if all(abs(one) <= REACH for one in said) else None

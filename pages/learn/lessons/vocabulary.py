@@ -121,7 +121,7 @@ def draw_merges(text: str, way: str) -> None:
 
 
 def row_of(at: int, step: Merge, way: str) -> dict[str, str | int]:
-    """What decided, of the pair of this rank."""
+    """Row of the table for the pair of rank `at`: the numbers that decided."""
     pair = step.pairs[at]
     row: dict[str, str | int] = {_("pair"): f"{draw_piece(pair.first)} + {draw_piece(pair.second)}"}
     if way == "bpe":
