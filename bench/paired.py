@@ -8,8 +8,8 @@ from itertools import count
 from statistics import median, quantiles
 from time import perf_counter
 
-WARM_UP = 2
-LEAST = 5  # rounds, however slow
+WARM_UP = 1
+LEAST = 4  # rounds, however slow; an even number, so that each goes first as often
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ def paired(
     ours: Callable[[], object],
     theirs: Callable[[], object],
     reach: float | None = None,
-    seconds: float = 3.0,
+    seconds: float = 2.0,
     note: str = "",
 ) -> Row:
     """Times both for as many rounds as `seconds` hold; who goes first changes every round."""

@@ -222,8 +222,10 @@ st.caption(
     "formulas, those of time at the rate of the longest point measured. What would take more than "
     f"{MOST_BYTES / 2**30:g} GiB is not measured. Drag to pan, Ctrl + wheel to zoom, double-click to reset."
 )
-with st.expander("All measurements", key="measurements"):
-    st.dataframe(measurements, hide_index=True, column_config=MEASURED_COLUMNS)
+every = st.expander("All measurements", key="measurements", on_change="rerun")
+if every.open:
+    with every:
+        st.dataframe(measurements, hide_index=True, column_config=MEASURED_COLUMNS)
 tokenizer = checkpoint.tokenizer
 pieces = [tokenizer.piece(int(id)) for id in long_text(checkpoint, drawn, begun)] if tokenizer else []
 context = PatternContext(model, setup, drawn, heads, pieces, begun)
@@ -253,8 +255,9 @@ across = st.expander("The k nearest states in the translator’s cross-attention
 if across.open:
     with across:
         draw_nearest()
-with st.expander("The formulas", key="formulas"):
-    st.markdown(FORMULAS)
+formulas = st.expander("The formulas", key="formulas", on_change="rerun")
+if formulas.open:
+    formulas.markdown(FORMULAS)
 st.markdown(PROSE)
 
 if measuring:
