@@ -7,6 +7,7 @@ import streamlit as st
 
 from pages.controls.finished_runs import deliver_finished_runs
 from pages.controls.first_message import run_whole_at_first
+from pages.controls.fragment_states import keep_to_the_fragment
 from pages.controls.learn.glossary import draw_terms
 from pages.controls.menu import entries
 from pages.controls.model_input.browser_history import keep_going_back
@@ -22,6 +23,7 @@ keep_callbacks_whole()
 run_whole_at_first()
 deliver_finished_runs()
 keep_going_back()
+keep_to_the_fragment()
 look_up_one_value()
 
 # Streamlit opens its default page at "/" only. The first page shall open at its own name too, as every other
