@@ -113,6 +113,9 @@ def test_on_a_phone_the_list_of_pages_closes_over_the_page_that_is_chosen(server
     page.get_by_test_id("stExpandSidebarButton").click()
     page.get_by_test_id("stSidebarNav").get_by_role("link", name="Compare").click()
     page.wait_for_selector('.compare[data-ready]')
+    page.get_by_test_id("stExpandSidebarButton").click()
+    page.get_by_test_id("stSidebarNav").wait_for()
+    page.reload()  # which opens the page and not the list, whatever stood open before
     expect(page.get_by_test_id("stExpandSidebarButton")).to_be_visible()
 
 
