@@ -5,25 +5,17 @@ from typing import Literal
 
 import streamlit as st
 
-from pages.controls.finished_runs import deliver_finished_runs
-from pages.controls.first_message import run_whole_at_first
-from pages.controls.fragment_states import keep_to_the_fragment
 from pages.controls.learn.glossary import draw_terms
 from pages.controls.menu import entries
-from pages.controls.model_input.browser_history import keep_going_back
+from pages.controls.messages import lose_no_message
 from pages.controls.state_lookup import look_up_one_value
-from pages.controls.whole_callbacks import keep_callbacks_whole
 from views.core.component import begin, view
 from views.core.turns import turns
 
 THEME = Path(__file__).parent / "assets" / "theme"
 ABOUT = "**Loupe**, a laboratory for looking inside transformers. What is drawn is what a tensor holds."
 
-keep_callbacks_whole()
-run_whole_at_first()
-deliver_finished_runs()
-keep_going_back()
-keep_to_the_fragment()
+lose_no_message()
 look_up_one_value()
 
 # Streamlit opens its default page at "/" only. The first page shall open at its own name too, as every other

@@ -161,7 +161,7 @@ def serve() -> None:
     elif given.workers > 1:
         front = Front([sys.executable, __file__], given.workers)
         try:
-            with TemporaryDirectory(prefix="loupe-uploads-") as uploads:
+            with TemporaryDirectory(prefix="loupe-uploads-", ignore_cleanup_errors=True) as uploads:
                 os.environ["LOUPE_UPLOADS"] = uploads
                 asyncio.run(front.serve(given.host, given.port))
         except asyncio.CancelledError:

@@ -7,8 +7,8 @@ from streamlit.proto.WidgetStates_pb2 import WidgetState, WidgetStates
 from streamlit.runtime.state.common import WidgetMetadata
 from streamlit.runtime.state.session_state import SessionState
 
-from pages.controls import fragment_states
-from pages.controls.fragment_states import keep_to_the_fragment
+from pages.controls import messages
+from pages.controls.messages import lose_no_message
 
 BOTH = {"outside", "inside"}
 
@@ -17,10 +17,10 @@ BOTH = {"outside", "inside"}
 def test_a_control_outside_keeps_what_the_server_set_and_does_not_count_as_changed(
     fragments: list[str] | None, kept: str, changed: set[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    keep_to_the_fragment()
-    keep_to_the_fragment()
+    lose_no_message()
+    lose_no_message()
     running = SimpleNamespace(fragment_ids_this_run=None)
-    monkeypatch.setattr(fragment_states, "get_script_run_ctx", lambda: running)
+    monkeypatch.setattr(messages, "get_script_run_ctx", lambda: running)
     state = SessionState()
     for widget, fragment in (("outside", None), ("inside", "courier")):
         state._set_widget_metadata(WidgetMetadata(widget, str, str, "string_value", fragment_id=fragment))

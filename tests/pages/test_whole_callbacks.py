@@ -2,7 +2,7 @@
 
 from streamlit.testing.v1 import AppTest
 
-from pages.controls.whole_callbacks import keep_callbacks_whole
+from pages.controls.messages import lose_no_message
 
 
 def script() -> None:
@@ -19,8 +19,8 @@ def script() -> None:
 
 
 def test_a_callback_is_not_interrupted_by_the_next_message() -> None:
-    keep_callbacks_whole()
-    keep_callbacks_whole()
+    lose_no_message()
+    lose_no_message()
     app = AppTest.from_function(script).run()
     app.button[0].click().run()
     assert app.session_state["done"]

@@ -64,11 +64,11 @@ class TextLines {
     this.fields = Object.fromEntries(Object.keys(data.fields).map((field) => [field, this.fields[field]]));
     this.stand();
     const here = location.search;
-    if (Object.keys(data.back).length) setTimeout(() => location.search === here && this.follow(data.back), DRAWN);
+    if (Object.keys(data.back).length) setTimeout(() => location.search === here && this.retype(data.back), DRAWN);
   }
 
   /** Streamlit's line takes a text that was typed a moment ago for the echo of that, and leaves what was typed after it there. */
-  follow(texts) {
+  retype(texts) {
     for (const [field, text] of Object.entries(texts)) {
       const line = lineOf(field);
       if (!line || line.value === text.replaceAll("\n", "")) continue;

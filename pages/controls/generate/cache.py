@@ -20,20 +20,20 @@ from views.generate.session import Writing
 
 def draw_cache(writing: Writing) -> Shown:
     found = costs(writing.checkpoint.config, len(writing.prompt.source), dtype_of(writing))
-    drawing = Drawing(Cached(writing, branch_of(writing)[0]), writing.checkpoint.config.context)
+    by_length = LengthCharts(Cached(writing, branch_of(writing)[0]), writing.checkpoint.config.context)
     measuring = measurement("cache", writing.digest)
     work, memory, times = st.columns(3, gap="large")
     with work:
-        work_chart = draw_work(drawing, found)
+        work_chart = draw_work(by_length, found)
     with memory:
-        memory_chart = draw_memory(drawing, found)
+        memory_chart = draw_memory(by_length, found)
     with times:
-        draw_seen = draw_times(drawing, measuring)
+        draw_seen = draw_times(by_length, measuring)
 
     def times_of() -> Iterator[TokenTime]:
-        return (measure_token(drawing.cached, one) for one in found["times"])
+        return (measure_token(by_length.cached, one) for one in found["times"])
 
-    time_charts = [drawing.times(measuring.found)] if measuring.found else []
+    time_charts = [by_length.times(measuring.found)] if measuring.found else []
     return Shown(
         tables={"Cache: seconds": lambda: time_table(writing, measuring.found)},
         charts=[work_chart, memory_chart, *time_charts],
@@ -42,7 +42,7 @@ def draw_cache(writing: Writing) -> Shown:
 
 
 @dataclass(frozen=True)
-class Drawing:
+class LengthCharts:
     """Charts over the length, with a rule at that of the text; `context` is their longest."""
 
     cached: Cached
@@ -63,18 +63,18 @@ class Drawing:
         return NamedChart(cost_chart, (series, "milliseconds", self.context, False, True), data)
 
 
-def draw_work(drawing: Drawing, found: Mapping[str, Any]) -> NamedChart:
+def draw_work(by_length: LengthCharts, found: Mapping[str, Any]) -> NamedChart:
     st.markdown("**Work of one token**")
     st.caption("multiply-adds, by formula")
     values = {"with the cache": found["cached"], "without": found["again"]}
-    chart = drawing.costs(found["lengths"], values, "multiply-adds")
+    chart = by_length.costs(found["lengths"], values, "multiply-adds")
     chart.show("cache work")
     ratio = round(found["again"][-1] / found["cached"][-1])
-    st.caption(f"{ratio:,} times less with the cache at {drawing.context:,} positions.")
+    st.caption(f"{ratio:,} times less with the cache at {by_length.context:,} positions.")
     return chart
 
 
-def draw_memory(drawing: Drawing, found: Mapping[str, Any]) -> NamedChart:
+def draw_memory(by_length: LengthCharts, found: Mapping[str, Any]) -> NamedChart:
     st.markdown("**Memory**")
     st.caption("bytes, exactly")
     values = {
@@ -82,7 +82,7 @@ def draw_memory(drawing: Drawing, found: Mapping[str, Any]) -> NamedChart:
         "if every query head had its own": found["wide"],
         "GPT-2 small": found["reference"],
     }
-    chart = drawing.costs(found["lengths"], values, "bytes")
+    chart = by_length.costs(found["lengths"], values, "bytes")
     chart.show("cache memory")
     st.caption(
         f"{found['bytes'][-1]:,} bytes when the context is full. GPT-2 small: {found['reference_each']:,} bytes a "
@@ -91,7 +91,7 @@ def draw_memory(drawing: Drawing, found: Mapping[str, Any]) -> NamedChart:
     return chart
 
 
-def draw_times(drawing: Drawing, measuring: Measurement[TokenTime]) -> Callable[[], None]:
+def draw_times(by_length: LengthCharts, measuring: Measurement[TokenTime]) -> Callable[[], None]:
     """Draws the times that are measured so far, and returns what draws them again in the same place."""
     st.markdown("**Time of one token**")
     st.caption("on this machine, the median of five")
@@ -104,7 +104,7 @@ def draw_times(drawing: Drawing, measuring: Measurement[TokenTime]) -> Callable[
             if not seen:
                 st.caption("Nothing is measured yet.")
                 return
-            drawing.times(seen).show("cache time")
+            by_length.times(seen).show("cache time")
             ratio = seen[-1].again / seen[-1].cached
             st.caption(f"{ratio:.1f} times faster with the cache at {seen[-1].length:,} positions.")
 

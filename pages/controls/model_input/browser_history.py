@@ -3,39 +3,11 @@ does not name its usual value, whatever the session holds. So the address is com
 
 from __future__ import annotations
 
-from dataclasses import replace
-from functools import wraps
 from typing import Any
 from urllib.parse import parse_qsl
 
 import streamlit as st
-from streamlit.runtime.scriptrunner import RerunData, get_script_run_ctx
-from streamlit.runtime.scriptrunner_utils.script_requests import ScriptRequest, ScriptRequests, ScriptRequestType
-
-
-def keep_going_back() -> None:
-    """Lets the way back stand where a message follows it before its run is over, as a view's questions do. Streamlit
-    takes that message for all there is to do, with the values that the controls had before. Call it before a script
-    runs; a second call does nothing."""
-    if getattr(ScriptRequests, "keeps_going_back", False):
-        return
-    request, interrupt = ScriptRequests.request_rerun, ScriptRequests.on_scriptrunner_yield
-
-    @wraps(request)
-    def request_too(self: ScriptRequests, asked: RerunData) -> bool:
-        waits = self._state == ScriptRequestType.RERUN and self._rerun_data.is_history_navigation
-        return request(self, replace(asked, is_history_navigation=True) if waits else asked)
-
-    @wraps(interrupt)
-    def interrupt_too(self: ScriptRequests) -> ScriptRequest | None:
-        asked = interrupt(self)
-        if asked is None or asked.type != ScriptRequestType.RERUN or not went_back():
-            return asked
-        return ScriptRequest(asked.type, replace(asked.rerun_data, is_history_navigation=True))
-
-    ScriptRequests.request_rerun = request_too  # type: ignore[assignment, method-assign]
-    ScriptRequests.on_scriptrunner_yield = interrupt_too  # type: ignore[method-assign]
-    ScriptRequests.keeps_going_back = True  # type: ignore[attr-defined]
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 
 def went_back() -> bool:
