@@ -107,6 +107,14 @@ def test_another_page_opens_on_what_was_looked_at_says_so_and_names_itself_in_it
     expect(page.get_by_role("combobox").first).to_have_value("stories-bert")
 
 
+def test_the_header_names_the_head_that_attention_chose_by_itself(server: str, page: "Page") -> None:
+    page.goto(f"{server}/attention?text=the+cat+sat+on+the+mat")
+    page.wait_for_selector(".attention[data-ready]")
+    layer, head = page.locator(".attention").evaluate("e => [e.loupe.state.layer, e.loupe.state.head]")
+    assert (layer, head) != (0, 0) and "#" not in page.url
+    expect(page.locator(".looked-at .place")).to_have_text(f"block {layer + 1} · head {head + 1}")
+
+
 def test_on_a_phone_the_list_of_pages_closes_over_the_page_that_is_chosen(server: str, page: "Page") -> None:
     page.set_viewport_size({"width": 390, "height": 800})
     open_walkthrough(page, f"{server}/walkthrough")

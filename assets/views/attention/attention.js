@@ -104,6 +104,7 @@ class Attention {
     this.source.begin(data);
     this.fit();
     if (before && changed) this.remember();
+    else if (!before && !state.chosen) address.show(state);
     if (!this.parts) this.build();
     this.parts.notice(data.notice ?? "");
     this.measure();

@@ -20,6 +20,7 @@ let state = parse(location.hash || opened());
 let path = location.pathname;
 let timer = 0;
 let carried = {}; // what was looked at on the last page of heads
+let shown = {}; // block and head that the page has chosen by itself: no address names them
 let left = false; // another page is on its way, and whoever still stands here is of the page before
 let fresh = false; // whether what changes next begins a step
 let entered = false; // whether Enter has ended what was typed
@@ -35,7 +36,13 @@ export function read() {
 /** Block and head that are looked at, or on a page without heads were looked at last. */
 export function looked() {
   if (path !== location.pathname) turn();
-  return pageOfHeads(path) ? picked(state) : carried;
+  return pageOfHeads(path) ? { ...shown, ...picked(state) } : carried;
+}
+
+/** Says which block and head a page shows where its address names none. */
+export function show(place) {
+  shown = picked(place);
+  for (const callback of observers) callback();
 }
 
 /** Calls `callback()` when `looked` may say something else, by whichever hand. Returns how to stop. */
@@ -127,6 +134,7 @@ function turn() {
   adopt();
   if (pageOfHeads(location.pathname) && !location.hash) state = carried;
   path = location.pathname;
+  shown = {};
   left = true;
   closeDrawer();
 }
