@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -24,12 +25,21 @@ def task_of(options: object, table: Table | None = None) -> object:
     return kinds[options.form](options, table or options.table()) if options.form in kinds else options
 
 
+def join_texts(first: str, second: str) -> str:
+    """One key of two texts, another for each way to cut the same letters."""
+    return json.dumps([first, second])
+
+
 def held_out(keys: Sequence[str], share: float, seed: int) -> frozenset[str]:
-    """Chooses of the different keys the share whose lots are lowest, at least one. Raises ValueError where there is but
-    one."""
+    """Chooses of the different keys the share whose lots are lowest, at least one. A key is all that a model reads of a
+    row, and none of what it is to answer: rows that ask the same are in one part, whatever their answers. Raises
+    ValueError where there is but one."""
     different = sorted(set(keys), key=lambda key: lot(key, seed))
     if len(different) < 2:
-        raise ValueError("data must have at least 2 different rows, one to learn from and one to measure on, got 1.")
+        raise ValueError(
+            "data must have at least 2 rows with different texts to read, one to learn from and one to measure on, got "
+            f"1 in {len(keys):,}; add rows, or choose another column of texts."
+        )
     return frozenset(different[: min(max(round(share * len(different)), 1), len(different) - 1)])
 
 
@@ -82,7 +92,8 @@ class OwnLabels(Own, LabelTask):
     def texts(self, part: Part, seed: int) -> Iterator[Labelled]:
         texts, labels = self.columns
         pairs = self.table.texts(self.options.pair) if self.options.pair else ("",) * len(texts)
-        rows = self.rows(texts, part, seed)
+        keys = list(map(join_texts, texts, pairs)) if self.options.pair else texts
+        rows = self.rows(keys, part, seed)
         return (Labelled(texts[row], self.labels.index(labels[row]), pairs[row]) for row in rows)
 
 
@@ -130,7 +141,8 @@ class OwnAnswers(Own, AnswerTask):
         return tuple(found)
 
     def answers(self, part: Part, seed: int) -> Iterator[Answered]:
-        return (self.all[row] for row in self.rows([one.question for one in self.all], part, seed))
+        keys = [join_texts(one.question, one.context) for one in self.all]
+        return (self.all[row] for row in self.rows(keys, part, seed))
 
 
 def classes(names: Sequence[str], what: str) -> tuple[str, ...]:

@@ -15,12 +15,12 @@ import json
 import re
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from io import BytesIO, StringIO
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from engine.data.text import name_stray_byte
 from engine.runtime import limits
@@ -40,6 +40,8 @@ BLANK_LINES = 4  # lines of a .txt file for each that has text, at most
 LARGEST_FOOTER = 2**23  # bytes of a Parquet file's list of columns and groups of rows
 PARQUET_BATCH = 256  # rows, which may unpack to far more than they take in the file
 MIB = 2**20
+ENCLOSED = re.compile(r'"(?:[^"]|"")*"')  # a cell as a writer that knows quotation marks puts it
+csv.field_size_limit(2**31 - 1)  # the program's own: a cell is no longer than its file, which `check_size` bounds
 
 
 @dataclass(frozen=True)
@@ -127,11 +129,14 @@ def parse_text(text: str, encoding: str, kind: str, header: bool) -> Table:
 
 def parse_csv(text: str, encoding: str, header: bool, separator: str) -> Table:
     """Raises ValueError for the first row with more or fewer cells than the first line."""
-    lines = split_cells(text, separator)
+    enclosed = separator != "\t" or encloses_cells(text)
+    lines = split_cells(text, separator, enclosed)
     first = next(lines, [])
     check_column_count(len(first))
     named = [name.strip() for name in first] if header else [""] * len(first)
     columns = check_columns([name or f"column {n}" for n, name in enumerate(named, 1)])
+    marks = f", quotation marks {'around cells' if enclosed else 'are letters'}"
+    told = marks if separator == "\t" and '"' in text else ""
     rows: list[tuple[Cell, ...]] = [] if header or not first else [tuple(cell or None for cell in first)]
     for line in lines:
         check_rows(len(rows) + 1)
@@ -142,12 +147,14 @@ def parse_csv(text: str, encoding: str, header: bool, separator: str) -> Table:
                 f"quotation marks around a cell with {name_separator(separator)} in it, or remove the row."
             )
         rows.append(tuple(cell or None for cell in line))
-    return Table(columns, tuple(rows), f"{encoding}, {name_separator(separator)} between the columns")
+    return Table(columns, tuple(rows), f"{encoding}, {name_separator(separator)} between the columns{told}")
 
 
-def split_cells(text: str, separator: str) -> Iterator[list[str]]:
-    """Yields the cells of each line that has any. Raises ValueError for the first that does not read."""
-    reader = csv.reader(StringIO(text, newline=""), delimiter=separator, strict=True)
+def split_cells(text: str, separator: str, enclosed: bool) -> Iterator[list[str]]:
+    """Yields the cells of each line that has any, `enclosed` in quotation marks where they need it. Raises ValueError
+    for the first that does not read."""
+    quoting: Literal[0, 3] = csv.QUOTE_MINIMAL if enclosed else csv.QUOTE_NONE
+    reader = csv.reader(StringIO(text, newline=""), delimiter=separator, strict=True, quoting=quoting)
     count = 0
     try:
         for line in reader:
@@ -161,6 +168,36 @@ def split_cells(text: str, separator: str) -> Iterator[list[str]]:
         ) from None
 
 
+def encloses_cells(text: str) -> bool:
+    """Tells whether quotation marks stand around cells of a text with tabs between them, as pandas and spreadsheets
+    write it, or are letters, as in files without quoting (GLUE's).
+
+    Where lines cut at each tab differ in length, a tab or a line end is inside a cell, and marks enclose it if all rows
+    are of one length so. Otherwise they enclose if every cell with one is enclosed, those inside doubled, as a writer
+    leaves it, and one needed it, all the names of columns have it, or all cells below one of them.
+    """
+    if '"' not in text:
+        return False
+    lines = [line for line in text.split("\n") if line]
+    if len({line.count("\t") for line in lines}) > 1:
+        try:
+            reader = csv.reader(StringIO(text, newline=""), "excel-tab", strict=True)
+            return len({len(row) for row in reader if row}) == 1
+        except csv.Error:
+            return False
+    needed, needless, bare = False, set[int](), set[int]()
+    for row, line in enumerate(lines):
+        cells = line.split("\t")
+        enclosed = ['"' in cell and ENCLOSED.fullmatch(cell) is not None for cell in cells]
+        if any('"' in cell and not whole for cell, whole in zip(cells, enclosed, strict=True)):
+            return False
+        needed |= any('"' in cell[1:-1] for cell in cells) or (row == 0 and all(enclosed))
+        if row:
+            needless.update(n for n, whole in enumerate(enclosed) if whole and '"' not in cells[n][1:-1])
+            bare.update(n for n, cell in enumerate(cells) if cell and not enclosed[n])
+    return needed or (bool(needless) and not needless & bare)
+
+
 def name_separator(separator: str) -> str:
     return SEPARATORS.get(separator, repr(separator))
 
@@ -170,32 +207,38 @@ def find_separator(text: str) -> str:
 
     def width(separator: str) -> tuple[bool, int]:
         try:
-            counts = [len(line) for line in islice(split_cells(text, separator), SEPARATOR_ROWS)]
+            enclosed = separator != "\t" or encloses_cells(text)
+            counts = [len(line) for line in islice(split_cells(text, separator, enclosed), SEPARATOR_ROWS)]
         except ValueError:
             return False, 0
-        return len(set(counts)) == 1 and counts[0] > 1, counts[0] if counts else 0
+        return (len(set(counts)) == 1, counts[0]) if counts and counts[0] > 1 else (False, 0)
 
     return max(SEPARATORS, key=width)
 
 
 def parse_jsonl(text: str, encoding: str) -> Table:
-    """An object a line. The columns are all keys in the order they come; a row without one has None there. Raises
-    ValueError for the first row that is no object."""
-    objects: list[dict[str, Any]] = []
+    """An object a line. Raises ValueError for the first row that is no object."""
+    lines = (line for line in text.split("\n") if line.strip())
+    return tabulate((parse_object(line, row) for row, line in enumerate(lines, 1)), encoding)
+
+
+def tabulate(objects: Iterable[Mapping[str, Any]], told: str) -> Table:
+    """A row for each object, of JSON or of Arrow. The columns are all keys in the order they come; a row without one
+    has None there. Raises ValueError for more than a file may have."""
     columns: dict[str, None] = {}
+    rows: list[tuple[Cell, ...]] = []
     words = 0
-    for line in text.split("\n"):
-        if line.strip():
-            check_rows(len(objects) + 1)
-            objects.append(split_lists(parse_object(line, len(objects) + 1)))
-            words += sum(len(value) for value in objects[-1].values() if isinstance(value, list))
-            check_cells(words)
-            if not objects[-1].keys() <= columns.keys():
-                columns |= dict.fromkeys(objects[-1])
-                check_columns(tuple(columns))
-    check_cells(len(objects) * len(columns))
-    rows = (tuple(to_cell(one.get(name)) for name in columns) for one in objects)
-    return Table(tuple(columns), tuple(rows), encoding)
+    for one in objects:
+        check_rows(len(rows) + 1)
+        row = split_lists(one)
+        words += sum(len(value) for value in row.values() if isinstance(value, list))
+        check_cells(words)
+        if not row.keys() <= columns.keys():
+            columns |= dict.fromkeys(row)
+            check_columns(tuple(columns))
+        rows.append(tuple(to_cell(row.get(name)) for name in columns))
+    check_cells(len(rows) * len(columns))
+    return Table(tuple(columns), tuple(row + (None,) * (len(columns) - len(row)) for row in rows), told)
 
 
 def parse_object(line: str, row: int) -> dict[str, Any]:
@@ -215,7 +258,7 @@ def parse_object(line: str, row: int) -> dict[str, Any]:
             ) from None
     if not isinstance(value, dict):
         raise ValueError(
-            f"row {row:,} must be a JSON object, such as {{\"text\": \"...\"}}, got {line.strip()[:40]!r}; correct or "
+            f'row {row:,} must be a JSON object, such as {{"text": "..."}}, got {line.strip()[:40]!r}; correct or '
             "remove the row."
         )
     return value
@@ -223,20 +266,22 @@ def parse_object(line: str, row: int) -> dict[str, Any]:
 
 def split_lists(row: Mapping[str, Any]) -> dict[str, Any]:
     """`row` with a column "answers.text" for each list "text" of an object "answers" that has nothing but lists, as
-    data sets of questions have them (Rajpurkar et al. 2016)."""
+    data sets of questions have them (Rajpurkar et al. 2016). One of another name that is there already stays an object.
+    """
     found: dict[str, Any] = {}
     for name, value in row.items():
-        if isinstance(value, dict) and value and all(isinstance(each, list) for each in value.values()):
-            found |= {f"{name}.{key}": each for key, each in value.items()}
+        lists = {f"{name}.{key}": each for key, each in value.items()} if isinstance(value, dict) else {}
+        if lists and all(isinstance(each, list) for each in lists.values()) and lists.keys().isdisjoint(row):
+            found |= lists
         else:
             found[name] = value
     return found
 
 
 def parse_parquet(raw: bytes) -> Table:
-    """Columns of texts, numbers and lists of them; pictures, sounds and nested tables are left out. Raises ValueError
-    for what is no such file, and for one that unpacks to more than a file may have: by its own sizes before any of it
-    is read, then by what comes."""
+    """The table that the same rows in JSON Lines are. Columns with bytes in them, as of pictures and sounds, are left
+    out, and `format` names them. Raises ValueError for what is no such file, and for one that unpacks to more than a
+    file may have: by its own sizes before any of it is read, then by what comes."""
     import pyarrow  # type: ignore[import-untyped]  # slow to import
     from pyarrow import parquet
 
@@ -254,25 +299,33 @@ def parse_parquet(raw: bytes) -> Table:
         chosen = [chunk for chunk in chunks if chunk.path_in_schema.split(".")[0] in columns]
         check_unpacked(sum(chunk.total_uncompressed_size for chunk in chosen))
         check_cells(max(metadata.num_rows * len(columns), sum(chunk.num_values for chunk in chosen)))
-        rows: list[tuple[Cell, ...]] = []
-        unpacked = 0
-        for batch in file.iter_batches(PARQUET_BATCH, columns=list(columns)):
-            unpacked += sum(map(unpacked_bytes, batch.columns))
-            check_unpacked(unpacked)
-            values = [batch.column(name).to_pylist() for name in columns]
-            rows += [tuple(map(to_cell, row)) for row in zip(*values, strict=True)]
+        left = [field.name for field in file.schema_arrow if field.name not in columns]
+        told = f"Parquet without {', '.join(map(repr, left))}, which no text can say"[:300] if left else "Parquet"
+        return tabulate(iterate_parquet(file, columns), told)
     except (pyarrow.ArrowException, OSError, UnicodeError, LookupError, MemoryError, OverflowError):
         raise ValueError(
             "the file must be a Parquet file, got a damaged one or something else; write or fetch it again."
         ) from None
-    return Table(columns, tuple(rows), "Parquet")
+
+
+def iterate_parquet(file: Any, columns: Sequence[str]) -> Iterator[dict[str, Any]]:
+    unpacked = 0
+    for batch in file.iter_batches(PARQUET_BATCH, columns=list(columns)):
+        unpacked += sum(map(unpacked_bytes, batch.columns))
+        check_unpacked(unpacked)
+        values = [batch.column(name).to_pylist(maps_as_pydicts="lossy") for name in columns]
+        yield from (dict(zip(columns, row, strict=True)) for row in zip(*values, strict=True))
 
 
 def unpacked_bytes(column: Any) -> int:
     """Bytes of an Arrow column's values, each as often as it is there."""
     from pyarrow import compute, types
 
-    if types.is_list(column.type) or types.is_large_list(column.type):
+    if types.is_struct(column.type):
+        return sum(map(unpacked_bytes, column.flatten()))
+    if types.is_map(column.type):
+        return unpacked_bytes(column.keys) + unpacked_bytes(column.items)
+    if types.is_nested(column.type):  # all kinds of lists
         return unpacked_bytes(column.flatten())
     if not types.is_dictionary(column.type):
         return int(column.nbytes)
@@ -283,15 +336,17 @@ def unpacked_bytes(column: Any) -> int:
 
 
 def is_readable(kind: Any) -> bool:
-    """Tells whether cells of this Arrow type are texts, numbers or lists of them."""
-    from pyarrow import types
+    """Tells whether JSON has cells of this Arrow type: no bytes stand anywhere in them."""
+    from pyarrow import BaseExtensionType, types
 
-    if types.is_list(kind) or types.is_large_list(kind):
-        kind = kind.value_type
     if types.is_dictionary(kind):
-        kind = kind.value_type
-    tests = (types.is_string, types.is_large_string, types.is_integer, types.is_floating, types.is_boolean)
-    return any(test(kind) for test in tests)
+        return is_readable(kind.value_type)
+    if isinstance(kind, BaseExtensionType):
+        return is_readable(kind.storage_type)
+    if types.is_nested(kind):
+        return all(is_readable(kind.field(n).type) for n in range(kind.num_fields))
+    tests = (types.is_string, types.is_large_string, types.is_string_view, types.is_primitive, types.is_decimal)
+    return types.is_null(kind) or any(test(kind) for test in tests)
 
 
 def decode(raw: bytes) -> tuple[str, str]:
@@ -369,14 +424,17 @@ def check_columns(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def to_cell(value: Any) -> Cell:
-    """Cell of a value of JSON or Arrow. Numbers are their digits, a list its words, an object its JSON."""
-    if value is None or value != value:  # not a number
-        return None
-    if isinstance(value, str):
-        return value
+    """Cell of a value of JSON or Arrow. Numbers are their digits, dates and times their text, a list its
+    words, an object its JSON."""
     if isinstance(value, list | tuple):
-        return tuple(one if isinstance(one, str) else json.dumps(one, default=str) for one in value)
-    return json.dumps(value, ensure_ascii=False, default=str)
+        return tuple(to_text(one) for one in value)
+    return None if value is None or value != value else to_text(value)  # not a number is none
+
+
+def to_text(value: Any) -> str:
+    if isinstance(value, bool | int | float | dict | list | tuple) or value is None:
+        return json.dumps(value, ensure_ascii=False, default=str)
+    return str(value)
 
 
 def shorten(cell: Cell) -> str:

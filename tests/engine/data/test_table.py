@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import resource
 import time
+from datetime import date
+from decimal import Decimal
 from io import BytesIO, StringIO
 from pathlib import Path
 from typing import Any
@@ -53,6 +56,41 @@ def test_what_pandas_writes_as_csv_jsonl_or_parquet_is_read_back(rows: list[tupl
         table = parse_table(raw, f"rows{kind}")
         assert table.columns == ("some text", "label")
         assert list(zip(table.texts("some text"), table.texts("label"), strict=True)) == rows
+
+
+@pytest.mark.parametrize("separator", [",", "\t"])
+@pytest.mark.parametrize("quoting", [csv.QUOTE_MINIMAL, csv.QUOTE_ALL, csv.QUOTE_NONNUMERIC])
+@pytest.mark.parametrize("extra", ['said "no"', "a\tb", "two\nlines", '"', '"a"\t"b"\n', "word " * 30_000])
+def test_cells_that_a_writer_encloses_are_read_as_pandas_reads_them(separator: str, quoting: Any, extra: str) -> None:
+    frame = pandas.DataFrame({"text": ["plain", extra, "“typographic”"], "label": ["x", "y", "x"], "n": [1, 2, 3]})
+    name = "x.tsv" if separator == "\t" else "x.csv"
+    table = parse_table(frame.to_csv(index=False, sep=separator, quoting=quoting).encode(), name)
+    assert table.texts("text") == tuple(frame["text"]) and table.texts("n") == ("1", "2", "3")
+    if separator == "\t" and '"' in extra:
+        assert table.format == "UTF-8, tabs between the columns, quotation marks around cells"
+
+
+@pytest.mark.parametrize("header", [True, False])
+@pytest.mark.parametrize(
+    "cells",
+    [
+        ['"It began', "and went on", 'until it ended"', "the next"],
+        ['"It began', "and went on"],
+        ['a 5" nail', "plain"],
+        ['"Quoted," he said.', 'He said "yes."'],
+        ['"All of it."', "plain"],
+        ['"', '""', "plain"],
+        ["word " * 30_000 + '"', "plain"],
+    ],
+)
+def test_a_file_with_tabs_that_has_no_quoting_has_its_marks_as_letters(cells: list[str], header: bool) -> None:
+    """As pandas reads it with quoting=csv.QUOTE_NONE, which is how GLUE's files are read."""
+    raw = "text\tlabel\n" * header + "".join(f"{cell}\t{n}\n" for n, cell in enumerate(cells))
+    told = {"sep": "\t", "quoting": csv.QUOTE_NONE, "dtype": str, "header": 0 if header else None}
+    expected = pandas.read_csv(StringIO(raw), keep_default_na=False, **told)
+    table = parse_table(raw.encode(), "x.tsv", header)
+    assert table.rows == tuple(expected.itertuples(index=False, name=None)) and table.count == len(cells)
+    assert table.format == "UTF-8, tabs between the columns, quotation marks are letters"
 
 
 def test_lines_of_a_text_file_are_rows_and_a_file_without_a_header_has_numbered_columns(tmp_path: Path) -> None:
@@ -156,6 +194,43 @@ def test_numbers_lists_and_what_is_missing_are_cells() -> None:
     assert table.first(1) == ({"n": "3", "words": "a b", "x": "", "late": ""},)
     made = parse_table(parquet({"words": [["a", "b"]], "n": [7], "raw": [b"\x00"]}), "rows.parquet")
     assert made.columns == ("words", "n") and made.rows == ((("a", "b"), "7"),)
+    assert made.format == "Parquet without 'raw', which no text can say"
+
+
+def test_a_parquet_file_is_read_as_the_same_rows_in_json_lines() -> None:
+    rows: list[dict[str, Any]] = [
+        {
+            "q": "Who é?", "n": 3, "x": 0.5, "yes": True, "none": None, "when": "2020-01-02", "price": "1.50",
+            "answers": {"text": ["Ann", "a"], "start": [7, 0]}, "meta": {"lang": "é", "deep": {"k": [1, None]}},
+            "turns": [{"role": "user", "say": "hé"}], "grid": [[1, 2], [3]], "scores": [0.5, 1.0], "map": {"a": 1},
+        },
+        {
+            "q": None, "n": None, "x": None, "yes": None, "none": None, "when": None, "price": None,
+            "answers": {"text": [], "start": []}, "meta": None, "turns": [], "grid": None, "scores": [], "map": None,
+        },
+    ]  # fmt: skip
+    expected = parse_table("".join(json.dumps(row) + "\n" for row in rows).encode(), "x.jsonl")
+    plain = pyarrow.Table.from_pylist(rows)
+    dates = pyarrow.array([date(2020, 1, 2), None])
+    kinds = {
+        "q": plain["q"].combine_chunks().dictionary_encode(),
+        "n": plain["n"].cast("int8"),
+        "when": dates,
+        "price": pyarrow.array([Decimal("1.50"), None]),
+        "grid": plain["grid"].cast(pyarrow.large_list(pyarrow.list_(pyarrow.int32()))),
+        "map": pyarrow.array([[("a", 1)], None], pyarrow.map_("string", "int64")),
+    }
+    named = {name: plain[name].combine_chunks() for name in plain.column_names}
+    large = {name: each.cast(pyarrow.large_string()) if each.type == "string" else each for name, each in named.items()}
+    for columns in (named, large | kinds):
+        file = BytesIO()
+        arrow_parquet.write_table(pyarrow.table(columns), file)
+        found = parse_table(file.getvalue(), "x.parquet")
+        assert (found.columns, found.rows, found.format) == (expected.columns, expected.rows, "Parquet")
+    both = [{"a": {"b": ["x"]}, "a.b": "y"}]
+    file = BytesIO()
+    arrow_parquet.write_table(pyarrow.Table.from_pylist(both), file)
+    assert parse_table(file.getvalue(), "x.parquet").rows == (('{"b": ["x"]}', "y"),)
 
 
 @pytest.mark.parametrize(

@@ -179,7 +179,7 @@ def test_no_text_is_both_learned_from_and_held_out_and_the_seed_says_which(folde
         assert not set(ours) & set(theirs) and sorted(ours + theirs) == sorted(row["text"] for row in ROWS)
         assert len(set(theirs)) == round(0.1 * len({row["text"] for row in ROWS})) and theirs != texts("held_out", 1)
     assert len(held_out(["a", "b"], 0.1, 0)) == 1 == len(held_out(["a", "b"], 0.9, 0))
-    with pytest.raises(ValueError, match="at least 2 different rows, one to learn from and one to measure on, got 1"):
+    with pytest.raises(ValueError, match="at least 2 rows with different texts to read, .*, got 1 in 2; add rows"):
         held_out(["a", "a"], 0.5, 0)
 
 
