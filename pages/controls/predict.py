@@ -17,8 +17,8 @@ import streamlit as st
 
 from pages.controls.learn.words import numeral
 from pages.controls.learn.words import translate as _
-from pages.controls.share.links import as_text
 from views.core.function_code import call_lines, source_of
+from views.core.markdown import escape_markdown
 
 Place = tuple[int, ...]
 OPEN = "questions hide nothing"  # in the session state, while a page shows what its question would hide
@@ -32,7 +32,7 @@ def choose(question: str, options: Sequence[str], answer: int, *, key: str, why:
 
     def ask() -> int | None:
         return st.pills(
-            question, range(len(options)), key=f"{key} said", format_func=lambda at: as_text(options[at]),
+            question, range(len(options)), key=f"{key} said", format_func=lambda at: escape_markdown(options[at]),
             label_visibility="collapsed",
         )  # fmt: skip
 
@@ -70,7 +70,7 @@ def point(
     """A place in a picture: `picked` is what that returns (`pages.controls.figures`), any of `answers` is right."""
 
     def ask() -> Any:
-        chosen = _("Chosen: {place}").format(place=as_text(name(picked))) if picked is not None else ""
+        chosen = _("Chosen: {place}").format(place=escape_markdown(name(picked))) if picked is not None else ""
         st.caption(chosen or _("Click in the picture."))
         return picked
 
@@ -100,7 +100,7 @@ def reveal(
         del state[kept]
         state.pop(f"{key} said", None)
     with st.container(border=True, key=f"{key} question"):
-        st.markdown(f"**{as_text(question)}**")
+        st.markdown(f"**{escape_markdown(question)}**")
         if kept not in state:
             said = ask()
             with st.container(horizontal=True, gap="small"):
@@ -115,11 +115,13 @@ def reveal(
             return bool(state.get(OPEN))
         said = state[kept][1]
         if said is None:
-            st.info(_("It is {answer}.").format(answer=as_text(answer)))
+            st.info(_("It is {answer}.").format(answer=escape_markdown(answer)))
         elif is_right(said):
-            st.success(_("Right: {answer}.").format(answer=as_text(answer)))
+            st.success(_("Right: {answer}.").format(answer=escape_markdown(answer)))
         else:
-            wrong = _("You said {said}; it is {answer}.").format(said=as_text(name(said)), answer=as_text(answer))
+            wrong = _("You said {said}; it is {answer}.").format(
+                said=escape_markdown(name(said)), answer=escape_markdown(answer)
+            )
             st.warning(f"{wrong} {why(said)}" if why else wrong)
     return True
 

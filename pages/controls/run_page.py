@@ -16,13 +16,14 @@ from engine.runtime.limits import LONG_TOKENS, MAX_TOKENS
 from pages.controls.model_input.model_input import Subject, subject
 from pages.controls.share.export import Export, draw_page
 from pages.controls.share.links import RUN as RULES
-from pages.controls.share.links import Rule, as_text, honour_link, whole_number
+from pages.controls.share.links import Rule, honour_link, whole_number
 from pages.controls.share.measure import measurement
 from pages.controls.share.prediction import await_guess
 from pages.controls.share.question_chart import Chart, show_question
 from pages.controls.share.run_export import run_export
 from pages.controls.what_if.experiment import what_if
 from views.core.lanes import is_long, lanes
+from views.core.markdown import escape_markdown
 from views.core.questions import Axis, Page, Question, Registry
 from views.core.run_context import RUN, Run
 from views.what_if.questions import WHAT_IF
@@ -202,10 +203,12 @@ def choose_candidate(name: str, run: Run, chosen: Mapping[str, Any]) -> int:
     )  # fmt: skip
     id = known_candidate(run, said)
     if id is None:
-        st.caption(f"“{as_text(str(said))}” is not among what this model chooses from; the most likely is drawn.")
+        st.caption(
+            f"“{escape_markdown(str(said))}” is not among what this model chooses from; the most likely is drawn."
+        )
         return ids[0]
     if (drawn := run.name_candidates([id])[0]) != names.get(said, said):
-        st.caption(f"Drawn is its first token, “{as_text(drawn)}”.")
+        st.caption(f"Drawn is its first token, “{escape_markdown(drawn)}”.")
     return id
 
 

@@ -17,7 +17,7 @@ from engine.inputs.readers import read_pixels
 from engine.runtime import library
 from engine.runtime.run import run
 from engine.training.snapshots import snapshot, snapshots
-from tests.pages.mounted import mounted
+from tests.pages.mounted import mounted, read_markdown
 from views.core.payload import Named, unpack
 
 ROOT = Path(__file__).parents[2]
@@ -223,7 +223,7 @@ def test_a_step_as_other_pages_call_it_is_its_run_and_its_step(runs: Path) -> No
     assert [side["title"] for side in header["sides"]] == ["twice · step 10", "twice · step 300"]
     assert arrays["B:attn.relative"].data[0].min() > 0.1
     assert (app.selectbox(key="a_model").value, app.selectbox(key="a_step").value) == ("run: twice", 10)
-    assert "no model called “run:twice@11”" in opened(a_model="run:twice@11").warning[0].value
+    assert "no model called “run:twice@11”" in read_markdown(opened(a_model="run:twice@11").warning[0].value)
 
 
 def test_steps_of_a_training_are_compared(runs: Path) -> None:

@@ -252,6 +252,5 @@ def test_the_main_cluster_leaves_out_what_lies_far_and_all_nothing() -> None:
 
 
 def test_what_others_wrote_is_text() -> None:
-    assert view.escape_markdown("a *b* [c](d) $e$ <f> :red[g]\nh") == (r"a \*b\* \[c\]\(d\) \$e\$ \<f\> \:red\[g\] h")
-    assert "| `a\\|b` |" in view.sizes([("a|b`", 1500)]) and "1.5 kB" in view.sizes([("a", 1500)])
+    assert "| `` a\\|b` `` |" in view.sizes([("a|b`", 1500)]) and "1.5 kB" in view.sizes([("a", 1500)])
     assert [view.size(n) for n in (12, 548_118_077, 8_030_261_248)] == ["12 bytes", "548.1 MB", "8.0 GB"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from math import prod
@@ -18,12 +17,14 @@ from engine.model.config import Attention, ModelConfig, kv_heads
 from engine.model.hooks import fold_layers
 from engine.model.layers.lora import Adapter
 from views.architecture.architecture import model_drawing
+from views.core.markdown import code_markdown
 from views.core.payload import pack
 
 LANGUAGES = {"bpe": "BPE", "wordpiece": "WordPiece", "unigram": "Unigram", "byte": "bytes", "char": "characters"}
 LANGUAGES |= {"word": "words"}
 NORMS = {"layer": "LayerNorm", "rms": "RMSNorm", "batch": "BatchNorm", "none": "none"}
 PLACES = {"before": "before each sublayer", "after": "after each sublayer", "around": "before and after each sublayer"}
+PIPE = "\\|"  # in a table's cell, in code too
 REMARKABLE = ("missing", "unexpected", "dropped", "tied", "loaded")  # the order of the table
 
 Fact = tuple[str, str]
@@ -169,11 +170,5 @@ def size(number: int) -> str:
 
 def sizes(files: Sequence[tuple[str, int]]) -> str:
     """A Markdown table of files; their names come from others and are code."""
-    named = [(name.replace("`", "").replace("|", "\\|"), length) for name, length in files]
-    rows = [f"| `{name}` | {size(length)} |" for name, length in named]
+    rows = [f"| {code_markdown(name).replace('|', PIPE)} | {size(length)} |" for name, length in files]
     return "\n".join(["| file | size |", "|:--|--:|", *rows])
-
-
-def escape_markdown(text: str) -> str:
-    """Keeps a text of others from being Markdown, in one line."""
-    return re.sub(r"([\\`*_{}\[\]()#+.!|<>~$:&-])", r"\\\1", " ".join(text.split()))

@@ -7,19 +7,19 @@ import streamlit as st
 
 from engine.checkpoints.report import Assumption
 from engine.runtime import library
-from views.checkpoint import checkpoint as drawn
+from views.core.markdown import escape_markdown
 
 
 def correct(name: str, assumed: tuple[Assumption, ...]) -> None:
     """Values that stand in for a config.json that is not there, to be changed."""
     guessed, shown = ([one for one in assumed if one.certain is certain] for certain in (False, True))
     label = f"Opened without a config.json: {', '.join(f'{one.key} {one.value}' for one in guessed)} assumed"
-    with st.expander(drawn.escape_markdown(label), key="assumed"), st.form("assumed values", border=False):
+    with st.expander(escape_markdown(label), key="assumed"), st.form("assumed values", border=False):
         for said, ones in (("No tensor shows these:", guessed), ("The tensors show these:", shown)):
             st.caption(said)
             with st.container(horizontal=True, gap="small"):
                 for one in ones:
-                    st.text_input(one.key, format_value(one.value), help=drawn.escape_markdown(one.why), width=170,
+                    st.text_input(one.key, format_value(one.value), help=escape_markdown(one.why), width=170,
                                   key=f"assumed {one.key} {name}")  # fmt: skip
         if not st.form_submit_button("Open with these"):
             return

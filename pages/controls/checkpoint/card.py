@@ -36,6 +36,7 @@ from views.architecture.codegen import part_table, size_lines
 from views.charts.show import charts_wait, release_charts
 from views.checkpoint import checkpoint as drawn
 from views.core.component import view
+from views.core.markdown import escape_markdown
 from views.core.shown_tables import TABLES, ShownTables
 
 TEXTS = tomllib.loads((Path(__file__).parents[3] / "assets/texts/examples.toml").read_text())
@@ -64,11 +65,11 @@ def facts_column(name: str, checkpoint: Checkpoint) -> None:
     found = read_facts(library.checkpoint_place(name), checkpoint.card)
     stem, _, rest = name.partition("~")  # what follows tells apart what people opened
     with st.container(key="facts", gap="small"):
-        st.markdown(f"## {drawn.escape_markdown(stem)}" + (f" :gray[\\~{drawn.escape_markdown(rest)}]" if rest else ""))
+        st.markdown(f"## {escape_markdown(stem)}" + (f" :gray[\\~{escape_markdown(rest)}]" if rest else ""))
         if found and found.says:
-            st.caption(drawn.escape_markdown(found.says))
+            st.caption(escape_markdown(found.says))
         rows = [*drawn.facts(checkpoint, found), *drawn.config_facts(checkpoint.config)]
-        table = {drawn.escape_markdown(label): drawn.escape_markdown(value) for label, value in rows}
+        table = {escape_markdown(label): escape_markdown(value) for label, value in rows}
         st.table(table, border="horizontal", hide_header=True)
         if found and found.files:
             with st.popover("Files", type="tertiary"):
@@ -79,7 +80,7 @@ def facts_column(name: str, checkpoint: Checkpoint) -> None:
             st.caption("Adapters, which What if applies to the weights")
             st.dataframe(drawn.adapter_frame(checkpoint.adapters), hide_index=True, key="adapters")
         for note in checkpoint.report.notes:
-            st.info(drawn.escape_markdown(note))
+            st.info(escape_markdown(note))
         if available():
             parity_badge(name, checkpoint)
 
@@ -107,7 +108,7 @@ def parity_badge(name: str, checkpoint: Checkpoint) -> None:
         if not isnan(found.patterns):
             st.metric("max |Δattention|", f"{found.patterns:.1e}", width="content")
     for sentence in drawn.parity_sentences(found, read):
-        st.caption(drawn.escape_markdown(sentence))
+        st.caption(escape_markdown(sentence))
 
 
 def compare(name: str, checkpoint: Checkpoint) -> tuple[Parity, str]:

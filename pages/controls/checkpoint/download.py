@@ -7,6 +7,7 @@ import streamlit as st
 from engine.runtime.limits import MAX_DOWNLOAD
 from pages.controls.checkpoint.load_errors import warn
 from views.checkpoint import checkpoint as drawn
+from views.core.markdown import escape_markdown
 
 PATIENCE = 0.25  # seconds between two drawings of a progress
 
@@ -28,9 +29,9 @@ def download(name: str) -> bool:
     except (ValueError, OSError) as error:
         warn(str(error))
         return False
-    st.markdown(f"#### {drawn.escape_markdown(str(found.name))}")
+    st.markdown(f"#### {escape_markdown(str(found.name))}")
     left, right = st.columns([1, 2], gap="medium")
-    facts = [f"licence **{drawn.escape_markdown(found.licence or 'not stated')}**", f"commit `{found.commit[:7]}`"]
+    facts = [f"licence **{escape_markdown(found.licence or 'not stated')}**", f"commit `{found.commit[:7]}`"]
     facts += ["**gated**: its makers want to be asked for access"] if found.gated else []
     facts += ["private"] if found.private else []
     left.markdown(drawn.sizes([(file.name, file.size) for file in found.files]))
@@ -51,12 +52,12 @@ def download(name: str) -> bool:
         nonlocal drawn_at
         if time.monotonic() - drawn_at > PATIENCE:
             drawn_at = time.monotonic()
-            of = f"{drawn.size(step.done_bytes)} of {drawn.size(step.total_bytes)}, {drawn.escape_markdown(step.file)}"
+            of = f"{drawn.size(step.done_bytes)} of {drawn.size(step.total_bytes)}, {escape_markdown(step.file)}"
             progress.progress(step.done_bytes / max(1, step.total_bytes), of)
 
     try:
         fetch(found, MAX_DOWNLOAD, show)
     except (ValueError, OSError) as error:
-        right.warning(drawn.escape_markdown(str(error)))
+        right.warning(escape_markdown(str(error)))
         return False
     return True

@@ -16,9 +16,9 @@ from pages.controls.share.panel import Data, share_panel
 from views.charts.show import show_plotly
 from views.charts.standalone import chart_file
 from views.checkpoint import charts, embedding
-from views.checkpoint import checkpoint as drawn
 from views.checkpoint.embedding import KINDS, METHODS, Method, VectorTable
 from views.checkpoint.weights import Weight, too_large, weight_matrix
+from views.core.markdown import escape_markdown
 
 POINTS, NEAREST, VECTORS = "points", "nearest to the chosen one", "all vectors"
 FRAMES = ("main cluster", "all")
@@ -67,7 +67,7 @@ def embedding_section(name: str, checkpoint: Checkpoint) -> None:
         st.caption(picture_caption(table, found, hidden, whole))
     with right:
         token_search(name, table)
-        label = drawn.escape_markdown(table.label(token)) or " "
+        label = escape_markdown(table.label(token)) or " "
         st.markdown(f"**{label}** :gray[id {token}]  \n:gray[nearest by cosine]")
         nearest_list(name, table, token, near)
         selected_list(key, table, name)
@@ -172,12 +172,12 @@ def token_search(name: str, table: VectorTable) -> None:
     )
     found = embedding.find_rows(table, text or "")
     if text and not found:
-        st.caption(f"No {table.title} begins with “{drawn.escape_markdown(text)}”.")
+        st.caption(f"No {table.title} begins with “{escape_markdown(text)}”.")
     if len(found) > 1:
         with st.container(horizontal=True, gap="small"):
             for id in found:
                 st.button(
-                    drawn.escape_markdown(table.label(id)), key=f"found {id}", help=f"id {id}", width="content",
+                    escape_markdown(table.label(id)), key=f"found {id}", help=f"id {id}", width="content",
                     on_click=choose_token, args=(name, table.name, id),
                 )  # fmt: skip
 

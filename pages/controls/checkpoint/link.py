@@ -11,9 +11,10 @@ from engine.checkpoints import Checkpoint
 from pages.controls.checkpoint.embedding import FRAMES, SPACES, table_title
 from pages.controls.checkpoint.weights import ALL
 from pages.controls.share.fragment import Adopt
-from pages.controls.share.links import Rule, as_text, lost, one_of, whole_number
+from pages.controls.share.links import Rule, lost, one_of, whole_number
 from views.checkpoint.embedding import KINDS, METHODS, table_matrices
 from views.checkpoint.weights import matrix_rows
+from views.core.markdown import escape_markdown
 
 ASKED, OPENED = "asked by the link", "opened by the link"  # in the session state
 
@@ -63,7 +64,7 @@ def say_lost(name: str, checkpoint: Checkpoint) -> None:
     asked = st.session_state.pop(ASKED, {})
     parts = lost({key: text for key, text in asked.items() if key in FORMER}, [], rules(checkpoint, asked))
     if parts:
-        st.info(f"Not all of this link could be restored: {'; '.join(map(as_text, parts))}.")
+        st.info(f"Not all of this link could be restored: {'; '.join(map(escape_markdown, parts))}.")
 
 
 def rules(checkpoint: Checkpoint, asked: Mapping[str, str]) -> dict[str, Rule]:

@@ -6,7 +6,7 @@ from pathlib import Path
 import streamlit as st
 
 from engine.runtime import library
-from views.checkpoint import checkpoint as drawn
+from views.core.markdown import escape_markdown
 
 
 def say(sentence: str) -> None:
@@ -30,4 +30,4 @@ def load_sentence(name: str, error: Exception) -> str:
 
 def warn(text: str) -> None:
     """Shows a message; it may quote a file, so nothing of it is Markdown."""
-    st.warning(drawn.escape_markdown(text))
+    st.warning(escape_markdown(text))

@@ -8,7 +8,7 @@ from engine.checkpoints.report import IncompleteWeights, UnknownNames
 from engine.checkpoints.weights import open_weights
 from engine.runtime import library
 from pages.controls.checkpoint.load_errors import load_sentence, warn
-from views.checkpoint import checkpoint as drawn
+from views.core.markdown import escape_markdown
 
 
 def list_names(error: UnknownNames | IncompleteWeights) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -38,7 +38,7 @@ def edit_names(name: str, error: UnknownNames | IncompleteWeights) -> None:
             "`q, k, v -> qkv`.",
         )  # fmt: skip
         with right:
-            st.caption(drawn.escape_markdown(f"Names that {error.family} still needs"))
+            st.caption(escape_markdown(f"Names that {error.family} still needs"))
             st.code("\n".join(expected), language=None, height=340)
         if not st.form_submit_button("Open with these names"):
             return

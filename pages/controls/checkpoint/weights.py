@@ -14,8 +14,8 @@ from pages.controls.share.panel import Data, share_panel
 from views.charts.show import show_altair
 from views.charts.standalone import chart_file
 from views.checkpoint import charts, weights
-from views.checkpoint import checkpoint as drawn
 from views.checkpoint.weights import MatrixRow, Measures, Weight
+from views.core.markdown import escape_markdown
 
 ALL = "all heads"
 HEAD = 44  # px of the line above a chart
@@ -74,7 +74,7 @@ def one_matrix(name: str, checkpoint: Checkpoint, row: MatrixRow) -> None:
     found = measures(name, weight.name, weight.head, weight.circuit, checkpoint)
     role = charts.hue(row)
     shape = " × ".join(map(str, found.shape))
-    title.markdown(f"##### {drawn.escape_markdown(weights.heading(weight, row))} :small[:gray[{shape}]]")
+    title.markdown(f"##### {escape_markdown(weights.heading(weight, row))} :small[:gray[{shape}]]")
     if len(found.heads) > 1:
         key = f"heads {name} {row.name} {weight.head}"
         bars = partial(charts.head_bars, found.heads, weight.head, role)

@@ -24,6 +24,7 @@ from pages.controls.what_if.edit_panel import MISFITS, sentence
 from pages.controls.what_if.experiment_link import from_link
 from views.attention.long import long_context
 from views.core.lanes import Lane, is_long, lanes
+from views.core.markdown import escape_markdown
 from views.core.run_context import Run, RunContext
 
 LIMIT = max(LONG_TOKENS, MAX_TOKENS)  # tokens of a text
@@ -99,7 +100,7 @@ def read_side(letter: str) -> Said | None:
             read = reading(checkpoint, LIMIT, field)
             st.info(f"{letter} has no text: drawn is the text before.")
     except (ValueError, OSError) as error:
-        st.warning(f"{letter}: {error}")
+        st.warning(f"{letter}: {escape_markdown(error)}")
         return None
     if not len(read.read):
         st.info(f"{letter} has nothing to read yet.")

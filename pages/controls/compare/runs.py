@@ -46,12 +46,12 @@ from pages.controls.model_input.model_input import (
     pixels,
 )
 from pages.controls.model_input.text_field import bare_field, several_lines
-from pages.controls.share.links import as_text
 from pages.controls.share.visitor import recent
 from pages.controls.what_if.adapters import known_adapters
 from pages.controls.what_if.edit_panel import EditPanel
 from pages.controls.what_if.experiment import MADE as TRIED
 from pages.controls.what_if.experiment import run_beginning, shown_picture, write_on
+from views.core.markdown import escape_markdown
 from views.what_if.experiment import editable
 from views.what_if.questions import EditsContext
 
@@ -77,7 +77,9 @@ def sides() -> tuple[list[Side], list[EditsContext], DeltaGenerator]:
     remember({own: value for letter in shown for own, value in in_address(letter).items()})
     given = [side for letter in shown if (side := read_side(letter)) is not None]
     waiting = st.empty()
-    found = run(given, (lambda sentence: waiting.caption(as_text(sentence))) if opens else (lambda sentence: None))
+    found = run(
+        given, (lambda sentence: waiting.caption(escape_markdown(sentence))) if opens else (lambda sentence: None)
+    )
     with panel:
         edited = [edit_side(side) for side in found if side.letter == st.session_state.get(EDITED)]
     if len(found) < 2 or found[0].letter != "A":
@@ -121,7 +123,8 @@ def row(letter: str, options: list[str]) -> None:
     state = st.session_state
     name = key(letter, "model")
     if state[name] not in options:
-        st.warning(f"{letter}: there is no model called “{str(state[name])[:80]}” here; this is {options[0]}.")
+        gone = escape_markdown(str(state[name])[:80])
+        st.warning(f"{letter}: there is no model called “{gone}” here; this is {escape_markdown(options[0])}.")
         state[name] = options[0]
     labelled: Literal["bottom", "center"] = "bottom" if "picture" in FIELDS[reads(letter)[0]] else "center"
     with st.container(horizontal=True, vertical_alignment=labelled, gap="small", key=f"side {letter}"):

@@ -8,7 +8,7 @@ import streamlit as st
 
 from pages.controls.generate.settings import stop_string
 from pages.controls.generate.tabs import Shown, keep, restore
-from pages.controls.share.links import as_text
+from views.core.markdown import escape_markdown
 from views.generate.beam_search import EXAMPLES, MOST, PENALTIES, Wanted
 from views.generate.generate import grid
 from views.generate.session import Writing
@@ -77,4 +77,4 @@ def link(example: dict[str, str | int]) -> str:
     said |= {"view": "beam", "beam_tokens": example["tokens"]}
     if example["beams"] != Wanted().beams:
         said["beam_beams"] = example["beams"]
-    return f"[{as_text(str(example['model']))}](/generate?{urlencode(said)})"
+    return f"[{escape_markdown(str(example['model']))}](/generate?{urlencode(said)})"

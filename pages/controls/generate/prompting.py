@@ -14,10 +14,10 @@ from engine.generation.few_shot import PromptTable
 from engine.generation.instructions import held_out_pairs
 from engine.runtime import library
 from pages.controls.generate.tabs import CONTROLS, Shown, choose, choose_among, current, keep, restore
-from pages.controls.share.links import as_text
 from pages.controls.share.measure import Measurement, measure_button, measurement
 from views.charts.show import NamedChart, current_shade
 from views.charts.template import colors
+from views.core.markdown import escape_markdown
 from views.generate.charts import accuracy_chart, named_apart, next_token_bars
 from views.generate.prompting import (
     LONGEST_LINK,
@@ -199,7 +199,7 @@ def show_answer(table: PromptTable, found: Written, k: int, query: str, seed: in
     elif is_right:
         st.success("Right.")
     else:
-        st.error(f"Wrong: “{as_text(expected)}” was expected.")
+        st.error(f"Wrong: “{escape_markdown(expected)}” was expected.")
 
 
 def mark(text: str, hue: str) -> str:
@@ -328,4 +328,4 @@ def shares_of(frame: pd.DataFrame) -> Sequence[str]:
 
 
 def sentence(said: str) -> str:
-    return as_text(said[:1].upper() + said[1:])
+    return escape_markdown(said[:1].upper() + said[1:])

@@ -11,7 +11,8 @@ import streamlit as st
 from engine.checkpoints import Checkpoint
 from engine.checkpoints.generation_defaults import CONSTRAINTS, NOTHING
 from pages.controls.generate.tabs import RULES as TAB_RULES
-from pages.controls.share.links import CONTROLS, RUN, Rule, as_text, number, one_of, whole_number
+from pages.controls.share.links import CONTROLS, RUN, Rule, one_of, span, whole_number
+from views.core.markdown import escape_markdown
 from views.generate.session import METHODS, MOST, Settings, usual_settings
 
 KEPT = "how it is written"  # in the session state, from one visit of the page to the next
@@ -48,12 +49,13 @@ USED = {
 FIRST_OF = {"sample": "temperature", "greedy": "", "contrastive": "candidates"}  # what stands in the row itself
 RULES: dict[str, Rule] = {
     **{name: RUN[name] for name in ("picture", "given", *CONTROLS) if name in RUN and name != "attention"},
-    **{name: number(low, high) for name, (_, (low, high, _), _) in SLIDERS.items() if name not in CONTROLS},
+    **{name: span(low, high) for name, (_, (low, high, _), _) in SLIDERS.items() if name not in CONTROLS},
     "method": one_of(METHODS),
     "most": whole_number(1, MOST),
     "stop_at": lambda text: "" if len(text) <= 200 else "at most 200 characters",
 }
 RULES |= TAB_RULES
+SEED = whole_number(0, MOST_SEED)  # of the seed a link is told elsewhere
 CONTROLLED = (*SLIDERS, "method", "most", "stop_at", "seed")
 
 
@@ -108,7 +110,7 @@ def asked_sentence(checkpoint: Checkpoint) -> str:
     shown = asdict(opens_on(checkpoint))
     beyond = {name: value for name, value in asdict(usual_settings(checkpoint)).items() if value != shown[name]}
     parts += [f"Its {name}, {value:g}, lies beyond the control." for name, value in beyond.items()]
-    return as_text(" ".join(parts))
+    return escape_markdown(" ".join(parts))
 
 
 def further(reads_text: bool, usual: Mapping[str, Any]) -> None:
@@ -134,7 +136,7 @@ def changes(reads_text: bool) -> list[str]:
     names = [name for name in USED[method] if name != FIRST_OF[method]]
     found = [f"{SLIDERS[name][0]} {state[name]:g}" for name in names if state[name] != USUAL[name]]
     if reads_text and state.stop_at:
-        found.append(f"stops at “{as_text(state.stop_at)}”")
+        found.append(f"stops at “{escape_markdown(state.stop_at)}”")
     return [*found, *([f"seed {state.seed}"] if method == "sample" and state.seed else [])]
 
 
@@ -144,7 +146,8 @@ def value_of(name: str, usual: Mapping[str, Any]) -> Any:
     if name in state:
         return state[name]
     kept, said = state.get(KEPT, {}), st.query_params.get(name)
-    return kept.get(name, usual[name]) if said is None else type(USUAL[name])(said)
+    rule = SEED if name == "seed" else RULES[name]
+    return kept.get(name, usual[name]) if said is None or rule(said) else type(USUAL[name])(said)
 
 
 def begin(usual: Mapping[str, Any]) -> None:

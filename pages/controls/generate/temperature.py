@@ -9,6 +9,7 @@ import torch
 
 from pages.controls.generate.tabs import Shown, branch_of, choose, keep, restore
 from views.charts.show import NamedChart
+from views.core.markdown import code_markdown, escape_markdown
 from views.generate.availability import why_no_logits
 from views.generate.charts import named_apart, temperature_chart
 from views.generate.codegen import temperature_lines
@@ -75,7 +76,7 @@ def of_numbers() -> NamedChart | None:
     try:
         numbers = parse_numbers(st.session_state.numbers)
     except ValueError as error:
-        st.warning(f"Expected {error}; got {st.session_state.numbers[:60]!r}.")
+        st.warning(escape_markdown(f"Expected {error}; got {st.session_state.numbers[:60]!r}."))
         return None
     found = temper(torch.tensor(numbers))
     names = [f"z{chr(0x2081 + i)}" for i in range(len(numbers))]
@@ -92,7 +93,7 @@ def of_logits(writing: Writing) -> tuple[NamedChart | None, tuple[int, ...]]:
     try:
         logits = logits_after(writing, begun)
     except ValueError as error:
-        st.warning(str(error))
+        st.warning(escape_markdown(error))
         return None, begun
     rows = most_probable(logits)
     more = len(logits) - len(rows)
@@ -120,7 +121,7 @@ def place_of(writing: Writing) -> tuple[int, ...]:
     if ids:
         count = int(st.number_input("tokens written before it", 0, most, count, key=name, width=200))
         pieces = [writing.piece(id) for id in (*prompt.ids, *ids[:count])]
-    shown = " ".join(f"`{piece.replace('`', chr(0x2019))}`" for piece in pieces[-CONTEXT:])
+    shown = " ".join(map(code_markdown, pieces[-CONTEXT:]))
     reads = writing.checkpoint.config.context
     last = (
         ""

@@ -23,8 +23,8 @@ from pages.controls.learn.words import language, own_names, read_text, set_langu
 from pages.controls.learn.words import translate as _
 from pages.controls.menu import entries
 from pages.controls.predict import OPEN
-from pages.controls.share.links import as_text
 from views.core.component import view
+from views.core.markdown import escape_markdown
 
 LESSONS = Path(__file__).resolve().parents[2] / "learn" / "lessons"
 COURSE = "pages/learn/course.py"
@@ -272,7 +272,7 @@ def draw_course() -> None:
     lesson = next((one for one in course if one.name == asked), None)
     if lesson is None:
         if asked:
-            st.info(_("There is no lesson “{name}”; here are those that are.").format(name=as_text(asked[:40])))
+            st.info(_("There is no lesson “{name}”; here are those that are.").format(name=escape_markdown(asked[:40])))
         draw_map(course)
         write_address("")
     else:

@@ -13,7 +13,7 @@ from pages.controls.learn.fields import LONGEST, read_field, read_words
 from pages.controls.learn.words import translate as _
 from pages.controls.learn.words import translate_count as _n
 from pages.controls.predict import show_code
-from pages.controls.share.links import as_text
+from views.core.markdown import escape_markdown
 
 TRANSLATOR = "translate-en-fr"
 SOURCE = "the old man eats an apple in the garden and my sister reads a book at school and the birds are small"
@@ -54,7 +54,7 @@ def draw_nearest() -> None:
     written = [tokenizer.decode(list(one.written)[1:], special=False).strip() for one in (found, whole)]
     says = _("With k = {k}: “{near}”. With all {count}: “{full}”.")
     st.markdown(
-        says.format(k=k, count=len(ids), near=as_text(written[0]), full=as_text(written[1]))
+        says.format(k=k, count=len(ids), near=escape_markdown(written[0]), full=escape_markdown(written[1]))
     )  # fmt: skip
     sentence = _n(
         "{k} of {count} states holds {share:.0%} of this head's attention.",

@@ -15,7 +15,7 @@ from engine.checkpoints import Checkpoint
 from engine.inputs.readers import tokens
 from engine.tokenizers.encoding import Encoding
 from pages.controls.learn.words import translate as _
-from pages.controls.share.links import as_text
+from views.core.markdown import escape_markdown
 
 T = TypeVar("T")
 MOST_CELLS = 64  # of a matrix that is typed
@@ -33,7 +33,7 @@ def read_field(
     try:
         value = read(said)
     except ValueError as error:
-        st.caption(f":red[:material/error:] {as_text(str(error))}")
+        st.caption(f":red[:material/error:] {escape_markdown(str(error))}")
         return read(st.session_state.get(kept, default))
     st.session_state[kept] = said
     return value

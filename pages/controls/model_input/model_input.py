@@ -40,6 +40,7 @@ from pages.controls.model_input.text_field import several_lines, text_field
 from pages.controls.share.bar import bar
 from pages.controls.share.hiding import is_hidden
 from pages.controls.share.visitor import recent
+from views.core.markdown import escape_markdown
 
 EXAMPLES = tomllib.loads((Path(__file__).parents[3] / "assets/texts/examples.toml").read_text())
 PLAIN = "everyday"  # whose text any other model opens on
@@ -93,7 +94,7 @@ def subject(more: Callable[[], None] = nothing_more, limit: int = MAX_TOKENS) ->
         checkpoint = library.checkpoint(st.session_state.model)
         shown = reading(checkpoint, limit)
     except (ValueError, OSError) as error:
-        st.warning(str(error))
+        st.warning(escape_markdown(error))
         st.stop()
     said: Callable[[str], Any] = field_value
     if len(shown.read):

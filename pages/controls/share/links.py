@@ -5,7 +5,6 @@ A page says by `rules` what its controls may stand at.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 from urllib.parse import urlencode
@@ -15,6 +14,8 @@ import streamlit as st
 from engine.runtime import library
 from pages.controls.model_input.model_input import EMPTY, KEPT, field_value, seed
 from pages.controls.share.hiding import HIDDEN, HIDE, HIDEABLE, hiding_css
+from pages.controls.what_if.experiment_link import BROKEN, from_link
+from views.core.markdown import escape_markdown
 
 VERSION = 1
 READABLE = 2**19  # characters of a query; Streamlit reads nothing of a longer one
@@ -31,8 +32,6 @@ CONTROLS: dict[str, tuple[float, float]] = {
     "top_p": (0.05, 1.0),
 }
 NAMED = 5  # of what is lost; the others are counted
-MARKUP = re.compile(r"([\\`*_{}\[\]()<>#|~$:])")  # what Markdown and Streamlit would make more of than text
-LINKED = re.compile(r"(?<=:)(?=//)|(?<=www)(?=\.)|(?<=@)", re.IGNORECASE)  # where Markdown finds links by itself
 
 Rule = Callable[[str], str]  # "" for what makes sense, else what it must be: "a number from 0 to 3"
 
@@ -51,6 +50,11 @@ def whole_number(low: int = 0, high: int | None = None) -> Rule:
     return rule
 
 
+def span(low: float, high: float) -> Rule:
+    """Rule of a control that goes from `low` to `high`, in whole numbers where both are ints."""
+    return whole_number(low, high) if isinstance(low, int) and isinstance(high, int) else number(low, high)
+
+
 def one_of(options: Collection[object]) -> Rule:
     """Rule that a text is one of the options; its sentence lists them up to 8, and else says how many there are."""
     texts = [str(option) for option in options]
@@ -58,7 +62,7 @@ def one_of(options: Collection[object]) -> Rule:
     return lambda text: "" if text in texts else few
 
 
-RUN: dict[str, Rule] = {name: number(*ends) for name, ends in CONTROLS.items()}
+RUN: dict[str, Rule] = {name: span(*ends) for name, ends in CONTROLS.items()}
 RUN |= {"picture": whole_number(), "given": whole_number()}
 
 
@@ -112,19 +116,14 @@ def honour_link(
         state[LOST] = []  # the person looks at something else now
     if state[LOST]:
         more = len(state[LOST]) - NAMED
-        named = [as_text(part) for part in state[LOST][:NAMED]]
+        named = [escape_markdown(part) for part in state[LOST][:NAMED]]
         parts = "; ".join([*named, *([f"and {more} more"] if more > 0 else [])])
         st.info(f"Not all of this link could be restored: {parts}. Everything else is as it was saved.")
     if style := hiding_css(state.get(HIDDEN, [])):
         st.html(f"<style>{style}</style>")
     if instruction := st.query_params.get(INSTRUCTION, "").strip():
         with st.container(border=True, key="instruction"):
-            st.markdown(as_text(instruction[:LONGEST_INSTRUCTION]))
-
-
-def as_text(said: str) -> str:
-    """Markdown that reads as what is said: an address may say anything, and it must not become a picture or a link."""
-    return MARKUP.sub(r"\\\1", LINKED.sub("\N{WORD JOINER}", said))
+            st.markdown(escape_markdown(instruction[:LONGEST_INSTRUCTION]))
 
 
 def lost(
@@ -147,6 +146,8 @@ def lost(
         if key in said and (must := rule(said[key])):
             found.append(f"{key} is {said[key][:20]!r} and must be {must}")
     found += [f"there is no control {name[:40]!r} to hide" for name in hidden if name not in HIDEABLE]
+    if "edits" in said and BROKEN in from_link(said["edits"])[1]:
+        found.append(f"edits is {said['edits'][:20]!r} and must be what a link of Loupe says of edits")
     if "seed" in said and str(seed()) != said["seed"]:
         found.append(f"the seed {said['seed'][:20]!r} is no whole number")
     return found

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.controls.share.links import GUESS, PREDICT, PREDICTION, REVEALED, as_text
+from pages.controls.share.links import GUESS, PREDICT, PREDICTION, REVEALED
+from views.core.markdown import escape_markdown
 
 KEPT = "prediction"  # in the session state
 EDITS, RUN = "edits", "run"  # what is guessed at: what edits do, or also what a page shows without them
@@ -56,7 +57,7 @@ def await_guess(run: str) -> None:
         return
     if is_revealed(run):
         if guess := entries().get(GUESS):
-            st.markdown(f"**Your guess** &nbsp;{as_text(guess)}")
+            st.markdown(f"**Your guess** &nbsp;{escape_markdown(guess)}")
         return
     field = f"guess about {run}"
 

@@ -19,12 +19,12 @@ from engine.training.recipe import Lora, Train
 from engine.training.recipe_file import as_toml, parse_recipe, read_recipe
 from engine.training.status import ACTIVE, read_status
 from pages.controls.model_input.model_input import looked_at
-from pages.controls.share.links import as_text
 from pages.controls.share.visitor import recent
 from pages.controls.train.presets import OWN, presets
 from pages.controls.train.recipe_plan import Plan, Task, draw_recipe, find_task
 from pages.controls.train.run_state import recipe_of
 from pages.controls.train.session import ADAPTED, Session, folder_of
+from views.core.markdown import escape_markdown
 
 FOLDER = ADAPTED.parent
 FIRST = "sentiment"  # what the recorded run has learned
@@ -51,7 +51,7 @@ def plan_adaptation(way: str) -> Plan:
     try:
         preset = on_base(published, base)
     except ValueError as error:
-        st.warning(as_text(str(error).removeprefix("recipe: ")))
+        st.warning(escape_markdown(str(error).removeprefix("recipe: ")))
         return Plan(found.name, None, str(error))
     key = f"{found.key} on {base}, {published.train}, {published.lora}, {published.objective.language_weight}"
     name = f"{name_of(base)} {found.name}"
@@ -69,7 +69,7 @@ def choose_base(published: Recipe, key: str = "base") -> str:
     usual = published.base or looked_at()[0]
     named = address.get(key, "")
     if named and not library.knows(named):
-        st.toast(as_text(f"{library.absent(named)}: the base is {usual} again."), duration="long")
+        st.toast(escape_markdown(f"{library.absent(named)}: the base is {usual} again."), duration="long")
     models = library.names(*recent(), *filter(None, (named, state.get(key), looked_at()[0])))
     return st.selectbox("base", models, models.index(usual) if usual in models else 0, key=key, bind="query-params",
         filter_mode="contains", width=190, help="Models that are here. Others are opened on the page Open a model.",

@@ -32,7 +32,6 @@ from engine.training.parts import count_learning
 from engine.training.recipe_file import read_recipe
 from engine.training.runs import runs
 from engine.training.status import read_status
-from pages.controls.share.links import as_text
 from pages.controls.train.held_out_rows import draw_held_out, open_result
 from pages.controls.train.policies import draw_shift
 from pages.controls.train.run_state import newest_weights
@@ -47,6 +46,7 @@ from views.adapt.charts import (
     spectrum_table,
 )
 from views.charts.show import show_altair, show_plotly
+from views.core.markdown import escape_markdown
 
 COMPARE = "pages/explore/compare.py"
 TEXTS, BATCHES = 8, 4  # on which patterns, and losses, are compared
@@ -55,8 +55,8 @@ MIB = 2**20
 
 def before_after(session: Session, name: str) -> None:
     """Draws it for the run `name`, "" for the recorded one, once that has weights."""
-    run = session.reader(name).live.run
     try:
+        run = session.reader(name).live.run
         recipe = read_recipe(run.recipe)
     except (ValueError, OSError):
         return  # the view says why there is no such run
@@ -64,21 +64,21 @@ def before_after(session: Session, name: str) -> None:
     if not recipe.base or weights is None:
         return
     with st.expander("Before and after: what has changed of the base", key="before after", on_change="rerun") as part:
-        if part.open:  # it takes a few seconds
-            draw(run, recipe, weights, name)
+        if part.open:  # it takes a few seconds, in which somebody may delete the run
+            try:
+                draw(run, recipe, weights, name)
+            except (ValueError, OSError) as error:
+                st.warning(escape_markdown(error))
 
 
 def draw(run: RunFolder, recipe: Recipe, weights: Path, name: str) -> None:
-    try:
-        library.checkpoint(recipe.base)
-        open_result(weights, weights.stat().st_mtime_ns)
-    except (ValueError, OSError) as error:
-        st.warning(as_text(str(error)))
-        return
+    """Raises ValueError or OSError where the base or the run does not open."""
+    library.checkpoint(recipe.base)
+    open_result(weights, weights.stat().st_mtime_ns)
     if (transfer := read_transfer(run.path)) is not None:
-        st.caption(as_text(str(transfer)))
+        st.caption(escape_markdown(str(transfer)))
     if name:
-        st.page_link(COMPARE, label=f"Compare {as_text(recipe.base)} with {as_text(name)} on one text",
+        st.page_link(COMPARE, label=f"Compare {escape_markdown(recipe.base)} with {escape_markdown(name)} on one text",
             icon=":material/arrow_forward:", query_params={"a_model": recipe.base, "b_model": f"run: {name}"},
         )  # fmt: skip
     draw_changes(run, recipe, weights)
@@ -136,8 +136,8 @@ def draw_changes(run: RunFolder, recipe: Recipe, weights: Path) -> None:
     if (found := losses(*key)) is not None:
         kind, before, after = found
         st.caption(
-            f"On what {as_text(recipe.base)} had learned from ({kind}), its held-out loss under its own head was "
-            f"{before:.4f} and is {after:.4f} now: {after - before:+.4f} nats."
+            f"On what {escape_markdown(recipe.base)} had learned from ({kind}), its held-out loss under its own head "
+            f"was {before:.4f} and is {after:.4f} now: {after - before:+.4f} nats."
         )
 
 

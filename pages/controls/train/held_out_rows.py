@@ -22,9 +22,9 @@ from engine.training.recipe_file import read_recipe
 from engine.training.sources.answers import Answers
 from engine.training.sources.label_texts import LabelledTexts
 from engine.training.sources.tag_texts import TaggedTexts
-from pages.controls.share.links import as_text
 from views.adapt.charts import draw_confusion
 from views.charts.show import show_altair
+from views.core.markdown import escape_markdown
 
 ROWS = 128  # that are looked at
 READING = "Reading what was held out …"
@@ -85,7 +85,7 @@ def draw_tags(recipe: str, weights: Path, name: str) -> None:
         precision, recall, f1 = (scores[each] for each in ("precision", "recall", "f1"))
         said += f"; of whole names precision {precision:.4f}, recall {recall:.4f}, F1 {f1:.4f}"
     st.markdown(said)
-    st.caption("F1 of each: " + as_text(", ".join(f"{tag} {f1:.4f}" for tag, f1 in by_tag.items())))
+    st.caption("F1 of each: " + escape_markdown(", ".join(f"{tag} {f1:.4f}" for tag, f1 in by_tag.items())))
     wrong = texts[texts["tags"] != texts["predicted"]]
     draw_wrong(words, "words", wrong, "None of them has a word with another tag.", weights, name)
 

@@ -16,12 +16,12 @@ from engine.training import Recipe
 from engine.training.preferences.kl import kl_of
 from engine.training.recipe_file import read_recipe
 from engine.training.status import ACTIVE, read_status
-from pages.controls.share.links import as_text
 from pages.controls.train.held_out_rows import open_result
 from pages.controls.train.run_table import PACE
 from pages.controls.train.session import Session, may_read
 from views.adapt.preferences import WIDTH, curve_table, draw_curve, draw_kl, draw_next_tokens
 from views.charts.show import show_altair
+from views.core.markdown import escape_markdown
 
 SHOWN = 10  # next tokens
 LONGEST = 256  # tokens of a text
@@ -59,7 +59,7 @@ def draw_policy(session: Session, name: str) -> None:
 
 def draw_texts(table: pd.DataFrame, first: str) -> None:
     """A table whose texts can be read whole, with the column `first` as the names of its rows."""
-    written = table.map(lambda cell: as_text(cell) if isinstance(cell, str) else cell)
+    written = table.map(lambda cell: escape_markdown(cell) if isinstance(cell, str) else cell)
     st.table(written.set_index(first).style.format(precision=3))
 
 
@@ -84,7 +84,7 @@ def draw_shift(recipe: Recipe, weights: Path) -> None:
     try:
         table, tokens = shift(recipe.base, library.version(recipe.base), weights, weights.stat().st_mtime_ns, text)
     except ValueError as error:
-        st.warning(as_text(str(error)))
+        st.warning(escape_markdown(str(error)))
         return
     show_altair(partial(draw_kl, table), key="kl by token")
     places = list(table["position"])

@@ -18,7 +18,6 @@ from engine.training.preferences.pairs import format_jsonl
 from engine.training.preferences.rules import RULES
 from engine.training.recipe import Preference
 from engine.training.runs import runs
-from pages.controls.share.links import as_text
 from pages.controls.train.adapt_plan import choose_base, kind_of_run, name_of, on_base, steer_weight
 from pages.controls.train.before_after import before_after
 from pages.controls.train.laboratory import draw_laboratory
@@ -30,6 +29,7 @@ from pages.controls.train.rewards import draw_reward
 from pages.controls.train.run_state import newest_weights
 from pages.controls.train.session import PREFERRED, Session
 from pages.controls.train.user_data import store_file
+from views.core.markdown import escape_markdown
 
 FOLDER = PREFERRED.parent
 POLICIES = {"dpo": "DPO", "ppo": "PPO", "ppo-free": "PPO, no penalty", "grpo": "GRPO"}  # recipes, with titles
@@ -123,7 +123,7 @@ def finish(
             check_judges(recipe)
     except (ValueError, OSError) as error:
         problem = str(error).removeprefix("recipe: ")
-        st.warning(as_text(problem))
+        st.warning(escape_markdown(problem))
         return Plan(name, None, problem)
     key = f"{called} on {base}, {recipe.data.table.path}, {recipe.preference}"
     return draw_recipe(Task(key, recipe, name), row, about)

@@ -18,8 +18,8 @@ from engine.training.atomic import read_json, write_json
 from engine.training.preferences.pairs import Pair, format_csv, format_jsonl, parse_pairs, read_pairs
 from engine.training.preferences.rules import RULES, rank_by_rule
 from engine.training.preferences.sample import sample_answers
-from pages.controls.share.links import as_text
 from pages.controls.share.visitor import THIS_MACHINE, on_this_machine, visitor_name
+from views.core.markdown import escape_markdown
 
 FOLDER = ".preferences"  # in that of the runs; a file a visitor, called by the hash of their cookie
 NOBODY = "nobody"  # in the session state: stands for a visitor without a cookie
@@ -121,7 +121,7 @@ def draw_rank(base: str, shipped: Path) -> None:
     """`shipped` is the file of pairs whose prompts are answered where a person pastes none."""
     draw_question_form(base, shipped)
     if st.session_state.get(SAID):
-        st.warning(as_text(st.session_state[SAID]))
+        st.warning(escape_markdown(st.session_state[SAID]))
     ranking = read_ranking()
     if ranking.rest:
         draw_question(ranking)
@@ -203,7 +203,7 @@ def skipped(ranking: Ranking) -> str:
 
 def lines(text: str) -> str:
     """Markdown of a text that keeps its lines."""
-    return as_text(text.strip()).replace("\n", "  \n")
+    return escape_markdown(text.strip()).replace("\n", "  \n")
 
 
 def choose(choice: int | None, asked: int) -> None:

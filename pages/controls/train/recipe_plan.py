@@ -22,13 +22,13 @@ from engine.training.names import check_name
 from engine.training.objectives.suitable_config import suit_model
 from engine.training.recipe_file import as_toml, parse_recipe, read_recipe, write_recipe
 from engine.training.sizing import Sizing, known_size
-from pages.controls.share.links import as_text
 from pages.controls.train.presets import OWN, Preset, gallery, presets
 from pages.controls.train.recipe_form import Form
 from pages.controls.train.recipe_options import format_value as as_option
 from pages.controls.train.session import folder_of
 from pages.controls.train.user_data import SHARED as DATA
 from pages.controls.train.user_data import own_data
+from views.core.markdown import escape_markdown
 
 SHARED = "recipe"  # the name in a link
 
@@ -250,7 +250,7 @@ def text_of_recipe(turn: str, text: str, apply: Callable[[str], None]) -> None:
         if written:
             st.caption("The controls say something else, and it is what they say that is trained.")
     if wrong in state:
-        st.warning(as_text(state[wrong]))
+        st.warning(escape_markdown(state[wrong]))
 
 
 # --- The plan ---
@@ -317,7 +317,7 @@ def draw_recipe(begun: Task, row: DeltaGenerator, about: DeltaGenerator) -> Plan
     with row:
         seed = st.number_input("seed", 0, 2**31 - 1, recipe.seed, key=f"{turn} seed", width=110)
         name = st.text_input("name of the run", begun.name, key=f"{turn} name", width=210)
-    about.caption(as_text(recipe.about))
+    about.caption(escape_markdown(recipe.about))
     with st.expander("Recipe: every option", key="recipe open", on_change="rerun") as options:
         # Some eighty controls, which most visitors never open; from then on they stay, with what is half written.
         drawn = options.open or f"{turn} text" in st.session_state
@@ -338,7 +338,7 @@ def show_left_out(recipe: Recipe | None) -> None:
     context, most = recipe.batch.context, recipe.model.context
     advice = "shorten them" if recipe.base and context == most else "raise the context, or shorten them"
     if recipe.base:
-        advice += f"; {as_text(recipe.base)} reads at most {most:,}"
+        advice += f"; {escape_markdown(recipe.base)} reads at most {most:,}"
     st.caption(
         f"{size.left_out:,} of {size.rows:,} rows have more tokens than the context of {context:,} and are left out: "
         f"{advice}."
@@ -381,7 +381,7 @@ def read(form: Form, drawn: bool, seed: int, name: str, task: str, preset: Recip
     except ValueError as error:
         problem = problem or str(error).removeprefix("the recipe: ")
     if problem or recipe is None:
-        st.warning(as_text(problem))
+        st.warning(escape_markdown(problem))
         return Plan(name, None, problem, line, seconds=seconds)
     return Plan(name, recipe, "", line, contrasts(recipe), seconds=seconds)
 
@@ -394,7 +394,9 @@ def adapt_model(said: dict[str, Any], begun: Recipe) -> dict[str, Any]:
     model, told = suit_model(kind, begun.data.kind, said["model"])
     if told:
         told_of = " and ".join(told)
-        st.info(as_text(f"For the objective {as_option(kind)}, of the model {told_of}, whatever its controls say."))
+        st.info(
+            escape_markdown(f"For the objective {as_option(kind)}, of the model {told_of}, whatever its controls say.")
+        )
     return said | {"model": model}
 
 
@@ -436,13 +438,13 @@ def without_paths(said: dict[str, Any], files: Mapping[str, str]) -> dict[str, A
 def show_link_state(task: str, recipe: Recipe | None, preset: Recipe) -> None:
     """Shows what of a link did not read, and what differs from the preset, with the way back."""
     if recipe_memory().lost:
-        st.info(as_text(f"Not all of this link could be restored: {recipe_memory().lost}"))
+        st.info(escape_markdown(f"Not all of this link could be restored: {recipe_memory().lost}"))
     differs = [] if recipe is None else list_changes(recipe, preset)
     if differs:
         more = len(differs) - NAMED
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
             named = ", ".join(differs[:NAMED]) + (f" and {more} more" if more > 0 else "")
-            st.caption(f"changed: {as_text(named)}", width="content")
+            st.caption(f"changed: {escape_markdown(named)}", width="content")
             st.button("As it was", key="as it was", on_click=recipe_memory().begin, args=(task, None), type="tertiary")
 
 

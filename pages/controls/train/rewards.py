@@ -14,13 +14,13 @@ from engine.training.preferences.judge import rewards_of, running_rewards
 from engine.training.preferences.reward import score_rewards
 from engine.training.recipe_file import read_recipe
 from engine.training.sources.preferences import PreferredAnswers
-from pages.controls.share.links import as_text
 from pages.controls.train.held_out_rows import open_result
 from pages.controls.train.policies import draw_texts, encode
 from pages.controls.train.run_state import newest_weights
 from pages.controls.train.session import Session, may_read
 from views.adapt.preferences import draw_painted, painted_table
 from views.charts.show import show_altair
+from views.core.markdown import escape_markdown
 
 WORST = 8  # rows of the table
 TEXT = "One day, Tom lost his red ball. He was sad. Then his friend found it, and Tom smiled. They were happy."
@@ -37,7 +37,7 @@ def draw_reward(session: Session, name: str) -> None:
         stamp = weights.stat().st_mtime_ns
         table, scores = judge_held_out(run.recipe, weights, stamp)
     except (ValueError, OSError) as error:
-        st.warning(as_text(str(error)))
+        st.warning(escape_markdown(str(error)))
         return
     st.markdown(
         f"**Held-out pairs**: in {scores['accuracy']:.1%} of {len(table):,} the chosen answer has the larger reward, "
@@ -54,7 +54,7 @@ def draw_reward(session: Session, name: str) -> None:
     try:
         painted = paint(weights, stamp, text)
     except ValueError as error:
-        st.warning(as_text(str(error)))
+        st.warning(escape_markdown(str(error)))
         return
     show_altair(partial(draw_painted, painted), key="painted text")
     st.caption("Each token has the reward of the text that ends with it.")

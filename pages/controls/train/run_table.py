@@ -20,9 +20,9 @@ from engine.training.recipe_file import read_recipe
 from engine.training.runs import Run, runs
 from engine.training.status import ACTIVE
 from pages.controls.menu import entries
-from pages.controls.share.links import as_text
 from pages.controls.train.questions import delete_run, fork_run, order_run, rename_run, restore_run
 from pages.controls.train.session import Session, runs_place
+from views.core.markdown import escape_markdown
 
 KEY, FRAGMENT, ORDER = "runs table", "runs", "runs order"
 PACE = 2.5  # seconds between two looks at the files while something trains
@@ -265,7 +265,7 @@ def actions(session: Session, found: Sequence[Run], picked: Sequence[Run], shown
     locked = next((why for one in picked if (why := session.locked(one.path))), "")
     bare = "It has kept no weights yet." if run.parameters is None else ""
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="runs actions"):
-        st.markdown(as_text(names), width="content")
+        st.markdown(escape_markdown(names), width="content")
         if run.name != shown:
             st.button("Show", key="runs show", on_click=show, args=(run.name,), help="show this run above")
         if run.can_resume:
@@ -287,7 +287,7 @@ def actions(session: Session, found: Sequence[Run], picked: Sequence[Run], shown
         )  # fmt: skip
     for one in picked:
         if problem := one.fault or one.error:
-            st.warning(f"{as_text(one.name)}: {as_text(problem)}")
+            st.warning(f"{escape_markdown(one.name)}: {escape_markdown(problem)}")
 
 
 def attempt(act: Callable[[], None]) -> None:
@@ -334,7 +334,7 @@ def open_menu(run: Run, other: Run) -> None:
         first = (RunFolder(other.path).snapshot_steps() or [0])[-1]
         label = f"Compare {other.name} with {run.name}"
     sides = {"a_model": f"run: {other.name}", "a_step": str(first), "b_model": f"run: {run.name}", "b_step": str(last)}
-    st.page_link(COMPARE, label=as_text(label), query_params=sides)
+    st.page_link(COMPARE, label=escape_markdown(label), query_params=sides)
 
 
 def export_menu(run: Run) -> None:
@@ -372,7 +372,7 @@ def link_to_recipe(folder: RunFolder) -> None:
     try:
         link = pack_recipe(read_recipe(folder.recipe))
     except ValueError as error:
-        st.caption(as_text(str(error)))
+        st.caption(escape_markdown(str(error)))
         return
     task = st.query_params.get("task")
     query = f"{f'task={task}&' if task else ''}recipe={link}"
@@ -457,14 +457,14 @@ def delete(session: Session, names: Sequence[str]) -> None:
 def offer_undo(session: Session) -> None:
     """The run that was deleted last can be had back, and what could not be done is said."""
     if problem := st.session_state.pop("runs problem", ""):
-        st.warning(as_text(problem))
+        st.warning(escape_markdown(problem))
     place = runs_place()
     gone = [one for one in trash.list_deleted(place) if not session.locked(place / trash.DELETED / one.token)]
     if not gone:
         return
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         word = "Deleted" if st.session_state.get("runs deleted") else "Deleted last"
-        st.caption(f"{word}: {as_text(gone[0].name)}", width="content")
+        st.caption(f"{word}: {escape_markdown(gone[0].name)}", width="content")
         st.button("Undo", key="runs undo", on_click=undo, args=(session, gone[0].token), type="tertiary")
 
 

@@ -23,9 +23,9 @@ from engine.training import Recipe
 from engine.training.atomic import replace_atomically
 from engine.training.data_recipe import Text
 from engine.training.folder import size
-from pages.controls.share.links import as_text
 from pages.controls.train.data_recipe import SHARE, objectives, of_table, of_text
 from pages.controls.train.recipe_options import format_value
+from views.core.markdown import escape_markdown
 
 # --- Files in the folder of the runs ---
 
@@ -97,11 +97,30 @@ FORM = {
 }  # fmt: skip
 GUESSES = {  # names that columns often have
     "text": (
-        "text", "sentence", "content", "review", "body", "question", "sentence1", "premise", "question1", "text1",
-        "text_a", "query",
+        "text",
+        "sentence",
+        "content",
+        "review",
+        "body",
+        "question",
+        "sentence1",
+        "premise",
+        "question1",
+        "text1",
+        "text_a",
+        "query",
     ),
     "pair": (
-        "pair", "sentence2", "hypothesis", "question2", "text2", "text_b", "second", "sentence", "passage", "document",
+        "pair",
+        "sentence2",
+        "hypothesis",
+        "question2",
+        "text2",
+        "text_b",
+        "second",
+        "sentence",
+        "passage",
+        "document",
     ),
     "label": ("label", "labels", "class", "category", "sentiment", "answer", "gold_label"),
     "source": ("source", "src", "input", "en", "english", "question", "prompt"),
@@ -118,8 +137,8 @@ WIDE = 176  # CSS pixels
 
 
 def first_rows(name: str, table: Table) -> None:
-    said = f"{as_text(name)} · {table.count:,} rows, {len(table.columns):,} columns"
-    st.caption(f"{said} · {as_text(table.format)}" if table.format else said)
+    said = f"{escape_markdown(name)} · {table.count:,} rows, {len(table.columns):,} columns"
+    st.caption(f"{said} · {escape_markdown(table.format)}" if table.format else said)
     rows = table.first(ROWS)
     with st.container(key="first rows"):
         st.dataframe(pandas.DataFrame(rows, range(1, len(rows) + 1), table.columns), height="content")
@@ -189,13 +208,13 @@ def own_data() -> Own | None:
     with st.container(key="own data"):
         bring(file is None and hub is None)
         if state.get(SAID):
-            st.warning(as_text(state[SAID]))
+            st.warning(escape_markdown(state[SAID]))
         try:
             if file is not None:
                 return of_file(file)
             return None if hub is None else of_hub(hub)
         except ValueError as error:
-            st.warning(as_text(str(error).replace(f"{folder()}/{shared}/", "")))
+            st.warning(escape_markdown(str(error).replace(f"{folder()}/{shared}/", "")))
             return None
 
 
@@ -326,8 +345,8 @@ def table_in(path: str, header: bool) -> Table:
 def first_lines(name: str, text: str) -> None:
     lines = text.removesuffix("\n").split("\n")
     st.caption(
-        f"{as_text(name)} · {len(text):,} characters, {len(set(text)):,} different ones · {len(lines):,} lines · the "
-        f"last {SHARE:.0%} are held out"
+        f"{escape_markdown(name)} · {len(text):,} characters, {len(set(text)):,} different ones · {len(lines):,} lines "
+        f"· the last {SHARE:.0%} are held out"
     )
     shown = [line if len(line) <= WIDTH else f"{line[:WIDTH]} …" for line in lines[:SHOWN]]
     with st.expander("The first lines", key="first lines"):

@@ -12,8 +12,8 @@ from zlib import crc32
 import streamlit as st
 
 from engine.edits import Edit
-from views.checkpoint.checkpoint import escape_markdown
 from views.core.component import view
+from views.core.markdown import escape_markdown
 from views.what_if.experiment import Editable, EditableAttention
 
 SELECT, NUMBER, TEXT = 200, 130, 300  # CSS pixels of a field
@@ -214,7 +214,7 @@ def ranges(indices: Sequence[int]) -> str:
 
 
 def read_ranges(text: str, size: int) -> list[int]:
-    """"0-2, 7" -> [0, 1, 2, 7], as far as an axis of `size` goes. Raises ValueError, with a sentence."""
+    """ "0-2, 7" -> [0, 1, 2, 7], as far as an axis of `size` goes. Raises ValueError, with a sentence."""
     found: set[int] = set()
     for part in text.replace(",", " ").split():
         first, dash, last = part.partition("-")
@@ -225,7 +225,7 @@ def read_ranges(text: str, size: int) -> list[int]:
 
 
 def read_numbers(text: str) -> list[Any]:
-    """"0, 0.5", or lists in lists as JSON has them. Raises ValueError, with a sentence."""
+    """ "0, 0.5", or lists in lists as JSON has them. Raises ValueError, with a sentence."""
     stripped = text.strip()
     try:
         found = json.loads(stripped if stripped.startswith("[") else f"[{stripped}]")

@@ -17,8 +17,8 @@ from pages.controls.what_if.edit_fields import place_of
 from pages.controls.what_if.edit_form import Draft, Form
 from pages.controls.what_if.edit_kinds import KINDS, Kind, in_words, kind_of
 from pages.controls.what_if.experiment_link import clip
-from views.checkpoint.checkpoint import escape_markdown
 from views.core.component import view
+from views.core.markdown import escape_markdown
 from views.what_if.edit_sources import to_form
 from views.what_if.experiment import Editable, from_form, panel
 

@@ -22,13 +22,13 @@ DRAWN = ("cells", "rows", "columns", "weights", "allowed")  # what is painted, o
 BROKEN = "The edits in this address could not be read; the page shows the model as it is."
 
 
-def as_text(experiment: Experiment) -> str:
+def to_json(experiment: Experiment) -> str:
     return json.dumps(experiment.to_value(), separators=(",", ":"))
 
 
 def linkable(experiment: Experiment) -> bool:
     """Tells whether `from_link` would read it again."""
-    return len(as_text(experiment)) <= LONGEST
+    return len(to_json(experiment)) <= LONGEST
 
 
 def unlinkable_sentence(experiment: Experiment) -> str:
@@ -41,7 +41,7 @@ def unlinkable_sentence(experiment: Experiment) -> str:
 
 def to_link(experiment: Experiment) -> str:
     """Compressed JSON in letters that an address may hold; what `from_link` reads."""
-    text = as_text(experiment)
+    text = to_json(experiment)
     pressed = zlib.compressobj(9, wbits=-15)
     return urlsafe_b64encode(pressed.compress(text.encode()) + pressed.flush()).decode().rstrip("=")
 

@@ -28,9 +28,9 @@ from pages.controls.learn.fields import LONGEST, choose_view, read_field, read_s
 from pages.controls.learn.words import numeral, numerals
 from pages.controls.learn.words import translate as _
 from pages.controls.predict import choose, show_code
-from pages.controls.share.links import as_text
 from views.charts.show import show_altair
 from views.charts.template import colors
+from views.core.markdown import escape_markdown
 from views.core.theme import Shade
 
 MODEL, CLASSIFIED, INSTRUCTED = "everyday", "stories", "instruct"
@@ -98,7 +98,11 @@ def ask(adapter: Adapter, name: str) -> bool:
     answer = rank * (out + into)
     options = sorted({answer, out * into, rank * into, rank * rank, out + into})
     reason = _("A is {r} × {into} and B is {out} × {r}: {first} + {second} numbers, in place of {whole}.").format(
-        r=rank, into=into, out=out, first=numeral(rank * into, ","), second=numeral(out * rank, ","),
+        r=rank,
+        into=into,
+        out=out,
+        first=numeral(rank * into, ","),
+        second=numeral(out * rank, ","),
         whole=numeral(out * into, ","),
     )
     question = _("W is {out} × {into}. LoRA of rank {r} leaves W as it is. How many numbers does it train for it?")
@@ -165,7 +169,7 @@ def draw_text(adapter: Adapter) -> None:
     )  # fmt: skip
     prompt = encoding.text
     strength = st.slider(_("strength"), 0.0, 2.0, 1.0, 0.1, key="adapting-strength", persist_state="session")
-    told = {_("before"): 0.0, _("with {name}").format(name=as_text(adapter.name)): float(strength)}
+    told = {_("before"): 0.0, _("with {name}").format(name=escape_markdown(adapter.name)): float(strength)}
     for place, (title, value) in zip(st.columns(2), told.items(), strict=True):
         with place:
             st.caption(title)
@@ -324,7 +328,7 @@ def draw_reward() -> None:
     step = st.select_slider(_("step"), list(answers), max(answers), key="adapting-step", persist_state="session")
     one = max(answers[step], key=lambda answer: float(str(answer["reward"])))
     told = _("Its best answer there, {reward:g} by the reward: “{answer}”")
-    st.markdown(told.format(reward=float(str(one["reward"])), answer=as_text(str(one["answer"]).strip())))
+    st.markdown(told.format(reward=float(str(one["reward"])), answer=escape_markdown(str(one["answer"]).strip())))
     with st.container(horizontal=True, vertical_alignment="center"):
         link(_("Learn from preferences"), way="Preferences", stage="Policy", learner="ppo-free")
         show_code(happy_words, key="adapting code reward", prompt="", answer=ending)

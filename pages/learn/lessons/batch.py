@@ -8,7 +8,7 @@ from pages.controls.learn.fields import choose_view, read_field, read_words, wri
 from pages.controls.learn.words import numeral
 from pages.controls.learn.words import translate as _
 from pages.controls.predict import choose, show_code
-from pages.controls.share.links import as_text
+from views.core.markdown import escape_markdown
 
 TEXTS = ("Max gave the red ball to Anna.", "She smiled.")
 IDS = "[[1, 8, 3, 2], [1, 10, 2]]"
@@ -94,7 +94,7 @@ def draw_ids(rows: list[list[int]], masked: bool) -> None:
     ids, real = fill(rows)
     mask = real if masked else real | True
     names = [_("row {row}").format(row=at + 1) for at in range(len(rows))]
-    st.caption(_("ids, {shape}: filled up with 0").format(shape=as_text(str(list(ids.shape)))))
+    st.caption(_("ids, {shape}: filled up with 0").format(shape=escape_markdown(str(list(ids.shape)))))
     matrix(ids, rows=names, digits=0, key="batch ids", role="residual", label=_("ids, batch pos"))
     st.caption(_("padding mask: 1 where a token may be looked at"))
     matrix(mask, rows=names, digits=0, key="batch mask", role="attention", label=_("padding mask, batch pos"))
@@ -141,7 +141,7 @@ def draw_verdict(found: Compared, name: str, rows: list[list[int]], row: int, ma
     st.markdown(sentence.format(**said))
     if not masked and len(rows[row]) < max(map(len, rows)):
         if changed:
-            piece = as_text(pieces_of(name, [[0]])[0][0])
+            piece = escape_markdown(pieces_of(name, [[0]])[0][0])
             sentence = _("The padding is read as the token of id 0, {piece}, and mixed into the text.")
             st.caption(sentence.format(piece=piece))
         else:

@@ -21,7 +21,7 @@ from pages.controls.figures import matrix
 from pages.controls.learn.fields import choose_view, name_apart, read_field, read_short_text, read_words
 from pages.controls.learn.words import translate as _
 from pages.controls.predict import choose, show_code
-from pages.controls.share.links import as_text
+from views.core.markdown import escape_markdown
 
 ENCODER, DECODER, BOTH = "stories-bert", "stories", "translate-en-fr"
 TEXT, TARGET = "The girl sees a red ball.", "La fille regarde un chat rouge."
@@ -39,7 +39,7 @@ def experiment() -> bool:
     if "<unk>" in source.pieces:
         st.caption(
             _("{model} knows {count} words. What it does not know it reads as {unknown}, and guesses.").format(
-                model=BOTH, count=checkpoint.config.vocab_size, unknown=as_text("<unk>")
+                model=BOTH, count=checkpoint.config.vocab_size, unknown=escape_markdown("<unk>")
             )
         )
     layer, head = aligning_head(checkpoint)
@@ -84,10 +84,10 @@ def ask(source: Encoding, target: Encoding, looked: list[int], shares: list[floa
     words = target.pieces[1:] or ("",)
     at = max(range(len(words)), key=lambda pos: (abs(looked[pos] - pos), pos))
     options = name_apart(source.pieces)
-    st.caption(_("{model} writes: {words}").format(model=BOTH, words=as_text(" ".join(words))))
+    st.caption(_("{model} writes: {words}").format(model=BOTH, words=escape_markdown(" ".join(words))))
     question = _("Where does the decoder look in the English sentence as it writes word {place}, “{word}”?")
     reason = _("Its cross-attention puts {share:.0%} on “{word}”: it looks for the meaning, not for the same place.")
-    why = reason.format(share=shares[at], word=as_text(options[looked[at]]))
+    why = reason.format(share=shares[at], word=escape_markdown(options[looked[at]]))
     asked = question.format(place=at + 1, word=words[at])
     return choose(asked, options, looked[at], key="encoder_decoder question", why=lambda _said: why)
 
@@ -111,7 +111,7 @@ def draw_three(text: str, source: Encoding, target: Encoding) -> None:
         )  # fmt: skip
         st.caption(
             _("Reads both ways, then writes another text and looks back at the first: {text}").format(
-                text=as_text(" ".join(target.pieces[1:]))
+                text=escape_markdown(" ".join(target.pieces[1:]))
             )
         )
     st.caption(_("Attention of the last layer, mean over heads: rows look at columns."))
@@ -166,7 +166,7 @@ def draw_across(checkpoint: Checkpoint, source: Encoding, target: Encoding) -> N
             ("k", found.k, _("encoder: a row a word of the source")),
             ("v", found.v, _("encoder: as many")),
         ):
-            st.caption(f"**{name}** {as_text(str(list(value.shape)))}  \n{said}")
+            st.caption(f"**{name}** {escape_markdown(str(list(value.shape)))}  \n{said}")
     with right:
         matrix(
             found.pattern, rows=written_pieces(checkpoint, target), columns=source.pieces, digits=2,

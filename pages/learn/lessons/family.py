@@ -26,9 +26,9 @@ from pages.controls.learn.fields import LONGEST, choose_view, read_field, read_w
 from pages.controls.learn.words import numeral
 from pages.controls.learn.words import translate as _
 from pages.controls.predict import choose, show_code
-from pages.controls.share.links import as_text
 from views.charts.show import show_altair
 from views.charts.template import colors
+from views.core.markdown import escape_markdown
 from views.core.theme import Shade
 
 READER = "everyday"  # the model that goes on with sentences
@@ -126,8 +126,11 @@ def draw_parts(config: ModelConfig) -> None:
     whole = count(config)
     rows = [
         (
-            names[group], formula.text, formula.text_numbers,
-            numeral(formula.value, ","), numeral(formula.value / whole, ".1%"),
+            names[group],
+            formula.text,
+            formula.text_numbers,
+            numeral(formula.value, ","),
+            numeral(formula.value / whole, ".1%"),
         )
         for group, formula in groups.items()
     ]
@@ -295,7 +298,7 @@ def draw_choice(text: str, sentence: str, candidates: tuple[str, ...]) -> None:
     show_altair(chart, key="family choice")
     best, raw = candidates[int(added.argmax())], candidates[int(with_text.argmax())]
     sentence_said = _("{model} chooses “{raw}”; with what it would say anyway taken out, “{best}”.")
-    st.markdown(sentence_said.format(model=READER, raw=as_text(raw), best=as_text(best)))
+    st.markdown(sentence_said.format(model=READER, raw=escape_markdown(raw), best=escape_markdown(best)))
     show_code(
         rank_continuations, key="family code tasks", checkpoint=checkpoint, prompt=f"{text} {sentence}",
         candidates=candidates,

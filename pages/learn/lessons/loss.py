@@ -30,9 +30,9 @@ from pages.controls.learn.fields import choose_view, name_apart, read_field, rea
 from pages.controls.learn.words import numeral
 from pages.controls.learn.words import translate as _
 from pages.controls.predict import choose, show_code
-from pages.controls.share.links import as_text
 from views.charts.show import show_altair
 from views.charts.template import colors
+from views.core.markdown import escape_markdown
 from views.core.theme import Shade
 
 DECODER, ENCODER = "stories", "stories-bert"
@@ -74,7 +74,7 @@ def ask(names: list[str], measured: Surprise) -> bool:
     said_of = _("“{token}” had p = {p:.2g}, so it costs −ln p = {loss:.2f}")
 
     def price(at: int) -> str:
-        return said_of.format(token=as_text(names[at]), p=math.exp(-losses[at]), loss=losses[at])
+        return said_of.format(token=escape_markdown(names[at]), p=math.exp(-losses[at]), loss=losses[at])
 
     question = _("{model} reads this text and is asked for each next token. Which one costs the most?")
     return choose(

@@ -11,9 +11,9 @@ from pages.controls.learn.fields import choose_view, read_field, read_words
 from pages.controls.learn.words import translate as _
 from pages.controls.learn.words import translate_count as _n
 from pages.controls.predict import estimate, show_code
-from pages.controls.share.links import as_text
 from views.charts.show import NamedChart
 from views.charts.template import AltairChart
+from views.core.markdown import escape_markdown
 from views.core.theme import Shade
 
 TEXT = "phone, phones, phoned"
@@ -32,9 +32,9 @@ def experiment() -> bool:
     draw_examples()
     pieces = cut("bpe", text).pieces
     question = _("BPE has a vocabulary of {size} pieces, learned from small stories. How many tokens is your text?")
-    reason = _("It is cut as {pieces}.").format(pieces=as_text(" | ".join(pieces[:QUOTED])))
+    reason = _("It is cut as {pieces}.").format(pieces=escape_markdown(" | ".join(pieces[:QUOTED])))
     if len(pieces) > QUOTED:
-        reason = _("It begins {pieces}.").format(pieces=as_text(" | ".join(pieces[:QUOTED])))
+        reason = _("It begins {pieces}.").format(pieces=escape_markdown(" | ".join(pieces[:QUOTED])))
     asked = question.format(size=tokenizer_of("bpe").vocab_size)
     if not estimate(
         asked, len(pieces), max(1, round(0.15 * len(pieces))), key="tokens question", why=lambda _said: reason
@@ -57,7 +57,7 @@ def draw_examples() -> None:
     with st.container(horizontal=True, gap="small"):
         for at, (label, example) in enumerate(examples.items()):
             st.button(
-                label, key=f"tokens-example {at}", help=as_text(example), type="tertiary",
+                label, key=f"tokens-example {at}", help=escape_markdown(example), type="tertiary",
                 on_click=st.session_state.__setitem__, args=("tokens-text", example),
             )  # fmt: skip
 

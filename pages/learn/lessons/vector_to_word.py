@@ -26,7 +26,7 @@ from pages.controls.learn.words import numeral, numerals
 from pages.controls.learn.words import translate as _
 from pages.controls.learn.words import translate_count as _n
 from pages.controls.predict import estimate, show_code
-from pages.controls.share.links import as_text
+from views.core.markdown import escape_markdown
 
 MODEL, TEXT, LOGITS = "bilingual", "The red book is", "[2, 4, 5]"
 MOST, MOST_LOGITS, LARGEST = 16, 8, 1000  # tokens of the text; typed logits, and the size of one
@@ -179,7 +179,7 @@ def draw_sample(encoding: Encoding) -> None:
     st.caption(_("Each token is drawn, then read: a pass for every one, marked by the probability it was drawn with."))
     if stopped is not None and stopped.kind == "end":
         sentence = _("The end token {piece} was drawn as token {count}, like any other, and ends the text.")
-        st.markdown(sentence.format(piece=as_text(stopped.text), count=len(steps)))
+        st.markdown(sentence.format(piece=escape_markdown(stopped.text), count=len(steps)))
     else:
         sentence = _n(
             "No end: the maximum length of {count} token cuts it off.",

@@ -18,7 +18,7 @@ from pages.controls.learn.words import numeral
 from pages.controls.learn.words import translate as _
 from pages.controls.learn.words import translate_count as _n
 from pages.controls.predict import choose, show_code
-from pages.controls.share.links import as_text
+from views.core.markdown import escape_markdown
 
 TEXT = "the thin thief thinks this thing is thicker than the other thing"
 MOST, ROWS, CANDIDATES, CHIPS, NAMED = 200, 5, 5, 36, 6  # characters; rows, options, chips, entries in a sentence
@@ -33,7 +33,10 @@ def experiment() -> bool:
 
     def why(said: int) -> str:
         return _("{best} stands there {count} times, {other} {less} times; of equals the alphabet decides.").format(
-            best=as_text(names[at]), count=pairs[0].count, other=as_text(names[said]), less=shown[said].count
+            best=escape_markdown(names[at]),
+            count=pairs[0].count,
+            other=escape_markdown(names[said]),
+            less=shown[said].count,
         )
 
     question = _("BPE merges the pair of neighbours that stands in your text most often. Which is the first?")
@@ -198,7 +201,7 @@ def compare_unigram(text: str, steps: int) -> str:
 
 
 def shown_as(entry: str) -> str:
-    return as_text(draw_piece(entry))
+    return escape_markdown(draw_piece(entry))
 
 
 def some(entries: list[str]) -> str:
