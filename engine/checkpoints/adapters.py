@@ -23,7 +23,7 @@ from torch import Tensor
 
 from engine.checkpoints.assemble import check_finite, check_kind
 from engine.checkpoints.checkpoint import Checkpoint
-from engine.checkpoints.family import SAME, Row
+from engine.checkpoints.family import SAME, Family, Row
 from engine.checkpoints.locate import Place
 from engine.checkpoints.save import family_for, zip_folder
 from engine.checkpoints.weights import Weights, open_weights, read_json, write_weights
@@ -38,10 +38,11 @@ CONFIG, WEIGHTS = "adapter_config.json", ("adapter_model.safetensors", "adapter_
 BASE = "base_model_name_or_path"
 PREFIX = "base_model.model."
 TENSOR = re.compile(r"(.+)\.lora_([AB])\.weight")
-DRAWN = (True, None, "gaussian", "eva", "orthogonal")  # first values of A and B; all others change the base as well
-SILENT = frozenset(  # keys that change nothing once A and B are there
+DRAWN = (True, False, None, "gaussian", "eva", "orthogonal", "mica")  # first values of A and B; others change the base
+SILENT = frozenset(  # keys that change nothing once A and B are there, or that are read elsewhere
     "task_type peft_type auto_mapping peft_version revision inference_mode fan_in_fan_out megatron_core loftq_config "
-    "eva_config qalora_group_size runtime_config init_lora_weights ensure_weight_tying".split()
+    "eva_config corda_config lora_ga_config velora_config qalora_group_size runtime_config init_lora_weights "
+    "ensure_weight_tying merge_weights".split()
 )
 LONGEST_PATTERN, MOST_REPEATS = 2000, 6  # of a regular expression, which comes from others
 
@@ -167,9 +168,10 @@ def read_config(path: Path) -> AdapterConfig:
     known = {each.name for each in fields(AdapterConfig)}
     if theirs.get("peft_type") != "LORA":
         raise ValueError(f"{CONFIG}'s peft_type must be LORA, got {theirs.get('peft_type')!r:.80}: Loupe has no other.")
-    if theirs.get("init_lora_weights") not in DRAWN:
+    drawn = theirs.get("init_lora_weights")
+    if (drawn.lower() if isinstance(drawn, str) else drawn) not in DRAWN:
         raise ValueError(
-            f"{CONFIG}'s init_lora_weights is {theirs['init_lora_weights']!r:.80}, which changes the base model too; "
+            f"{CONFIG}'s init_lora_weights is {drawn!r:.80}, which changes the base model too; "
             "convert the adapter to plain LoRA with peft."
         )
     for key, value in theirs.items():
@@ -195,7 +197,7 @@ def read_adapter(folder: str | Path, checkpoint: Checkpoint) -> Adapter:
     modules = list_modules(model, family.bind(model.state_dict()))
     linears = list_linears(model)
     stored = match_modules(weights, modules, family.spellings)
-    check_targets(config, weights, modules, stored, family.optional_prefix)
+    check_targets(config, weights, spell_alike(modules, stored, family), stored)
     matrices: dict[str, tuple[Tensor, Tensor]] = {}
     alphas: dict[str, float] = {}
     for name, module in stored.items():
@@ -230,21 +232,22 @@ def match_modules(weights: Weights, modules: Mapping[str, Module], spellings: An
     return stored
 
 
-def check_targets(
-    config: AdapterConfig,
-    weights: Weights,
-    modules: Collection[str],
-    stored: Collection[str],
-    prefix: str,
-) -> None:
+def spell_alike(modules: Collection[str], stored: Collection[str], family: Family) -> list[str]:
+    """The family's modules in the spelling of those that a file has: with or without the prefix of the body, and as
+    transformers 5 or older files have them."""
+    prefix = family.optional_prefix
+    whole = any(name.startswith(prefix) for name in stored)
+    alike = [name if whole else name.removeprefix(prefix) for name in modules]
+    return alike if any(name in alike for name in stored) else [family.module_name(name) for name in alike]
+
+
+def check_targets(config: AdapterConfig, weights: Weights, expected: Collection[str], stored: Collection[str]) -> None:
     """Raises ValueError where the config and the file speak of different modules."""
     untold = next((name for name in stored if not config.targets(name)), None)
     if untold is not None:
         raise ValueError(
             f"{CONFIG} leaves out {untold}, and {WEIGHTS[0]} has matrices of it; they are of two adapters."
         )
-    whole = any(name.startswith(prefix) for name in stored)
-    expected = [name if whole else name.removeprefix(prefix) for name in modules]
     explicit = config.target_modules not in (None, "all-linear")
     lacking = next((n for n in expected if explicit and n not in stored and config.targets(n)), None)
     lacking = lacking or next((n for n in stored for x in "AB" if f"{PREFIX}{n}.lora_{x}.weight" not in weights), None)
@@ -291,7 +294,7 @@ def write_adapter(adapter: Adapter, checkpoint: Checkpoint, folder: str | Path) 
     alphas: dict[str, float] = {}
     for full, module in modules.items():
         if any(name in adapter.matrices for name in module.ours):
-            name = full.removeprefix(body)
+            name = family.module_name(full.removeprefix(body))
             a, b, alphas[name] = join_parts(adapter, module, widths, model.config)
             ranks[name] = len(a)
             tensors |= {f"{PREFIX}{name}.lora_A.weight": a, f"{PREFIX}{name}.lora_B.weight": b}

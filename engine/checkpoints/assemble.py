@@ -269,9 +269,7 @@ def shapes_by_row(rows: Sequence[Row], family: Family, model: Transformer) -> di
     return {name: tuple(tensor.shape) for name, tensor in translate(state, invert_rows(rows), model.config)}
 
 
-def check_report(
-    report: Report, family: Family, differing: Collection[str], notes: Collection[str] = ()
-) -> Report:
+def check_report(report: Report, family: Family, differing: Collection[str], notes: Collection[str] = ()) -> Report:
     missing = report.rows_with("missing")
     unexpected = [row for row in report.rows_with("unexpected") if row.name not in differing]
     if missing:

@@ -63,7 +63,8 @@ class Family:
     value, or a function of config.json), `only` the keys of theirs of which Loupe can represent a single value,
     `extra` what is written to config.json and never read. `tied` names the tensors that, in a tied model, are others,
     `twins` those that always are. Files may leave `optional_prefix` out of every name, and spell a part of it as in
-    `old_spelling`.
+    `old_spelling`. `module_spelling` is how transformers 5 spells parts of the names of modules, which adapters go by,
+    where its files keep the older names of the rows; its later replacements act on what the earlier ones left.
 
     A model type of several architectures is several of these. `also` are other architectures that are read as this
     one, and `signs` tensors that only a file of this one has.
@@ -79,6 +80,7 @@ class Family:
     optional_prefix: str = ""
     twins: Mapping[str, str] = field(default_factory=dict)
     old_spelling: Mapping[str, str] = field(default_factory=dict)
+    module_spelling: Mapping[str, str] = field(default_factory=dict)
     also: tuple[str, ...] = ()
     signs: tuple[str, ...] = ()
     extra: Mapping[str, Any] = field(default_factory=dict)
@@ -144,9 +146,15 @@ class Family:
 
     def spellings(self, stored: str) -> tuple[str, ...]:
         """The names that a tensor called `stored` in a file may have in the rows."""
-        for old, new in self.old_spelling.items():
+        for old, new in (*self.old_spelling.items(), *((now, old) for old, now in self.module_spelling.items())):
             stored = stored.replace(old, new)
         return stored, self.optional_prefix + stored
+
+    def module_name(self, name: str) -> str:
+        """Name in transformers 5 of a module that the rows call `name`."""
+        for old, now in self.module_spelling.items():
+            name = name.replace(old, now)
+        return name
 
     def shows(self, stored: Collection[str]) -> bool:
         """True where tensors of these names tell this architecture from its sisters."""

@@ -7,7 +7,8 @@ al. 2018, section 3.2).
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,8 +17,15 @@ import torch
 
 from engine.checkpoints import Checkpoint, load
 from engine.checkpoints.assemble import build_without_memory
-from engine.checkpoints.load import OpenedModel, find_place, open_model, open_tokenizer
-from engine.checkpoints.locate import path_exists
+from engine.checkpoints.load import (
+    OpenedModel,
+    find_place,
+    open_model,
+    open_tokenizer,
+    read_config_files,
+    read_end_ids,
+)
+from engine.checkpoints.locate import Place, path_exists
 from engine.checkpoints.save import unpack_header
 from engine.model.config import ModelConfig
 from engine.model.transformer import Transformer, draw_weights
@@ -54,12 +62,27 @@ def find_opening(name: str) -> library.Opening:
 
 def open_base(name: str) -> tuple[OpenedModel, Tokenizer | None]:
     """The config and the tokenizer of a base, without its weights. Raises ValueError where it cannot be opened."""
+    with open_files(name) as (opened, beside):
+        return opened, open_tokenizer(beside, opened.config)[0]
+
+
+def end_ids_of(name: str) -> tuple[int, ...]:
+    """Every token that ends a text of a base, as it is opened to generate. Raises ValueError as `open_base`."""
+    with open_files(name) as (opened, beside):
+        found = read_end_ids(beside, opened.theirs or read_config_files(beside), opened.config)
+        tokenizer = open_tokenizer(beside, opened.config)[0]
+        end = None if tokenizer is None else tokenizer.end_id
+        return found or (() if end is None else (end,))
+
+
+@contextmanager
+def open_files(name: str) -> Iterator[tuple[OpenedModel, Place]]:
     how = find_opening(name)
     try:
         place = find_place(how.source)
         opened = open_model(place, dict(how.config), dict(how.rename))
         with unpack_header(place, opened.weights.metadata) as beside:
-            return opened, open_tokenizer(beside, opened.config)[0]
+            yield opened, beside
     except OSError as error:  # it is not here, or its hub does not give it
         told = f"base must be a checkpoint that is here, and {error} Correct base, or bring it back."
         raise ValueError(told) from None
@@ -99,11 +122,12 @@ def check_tokenizer(recipe: Recipe) -> None:
     """Raises ValueError where the tokenizer of the recipe's base lacks what its objective needs."""
     if recipe.data.digits is not None:
         return
-    tokenizer = tokenizer_of(recipe.base)
+    tokenizer, rows = tokenizer_of(recipe.base), open_base(recipe.base)[0].config.vocab_size
     wanted = [*NEEDED.get(recipe.objective.kind, ()), *recipe.data.tokenizer.special_tokens]
     if recipe.objective.kind == "completion" and (separator := getattr(recipe.data.table, "separator", "<sep>")):
         wanted.append(separator)
-    missing = [one for one in wanted if mark_id(tokenizer, one) is None]
+    ids = {one: mark_id(tokenizer, one) for one in wanted}
+    missing = [one for one, id in ids.items() if id is None or id >= rows]  # or it has no embedding
     if missing:
         raise ValueError(
             f"base must have the special tokens {', '.join(missing)}, and {recipe.base} lacks them; give that its "
@@ -198,4 +222,3 @@ def read_transfer(folder: Path) -> Transfer | None:
         return None
     taken, new, left = (tuple(found[name]) for name in ("taken", "new", "left"))
     return Transfer(found["base"], taken, new, left, found["family"])
-

@@ -40,6 +40,7 @@ BODY = Family(
     always=ALWAYS,
     rows=ROWS,
     optional_prefix="deit.",
+    module_spelling=vit.MODULES,
 )
 FAMILIES = (
     replace(

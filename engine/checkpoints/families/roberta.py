@@ -30,6 +30,7 @@ CONTEXT = Key(
 )
 KEYS = tuple(CONTEXT if key.theirs == CONTEXT.theirs else key for key in bert.KEYS)
 
+
 def split_padding(tensors: list[Tensor], config: ModelConfig) -> list[Tensor]:
     return [tensors[0][bart.OFFSET :], tensors[0][PADDING]]
 

@@ -79,6 +79,15 @@ LINEAR = {
     "intermediate.dense": "mlp.pre",
     "output.dense": "mlp.out",
 }
+MODULES = {
+    "encoder.layer.": "layers.",
+    ".attention.attention.query": ".attention.q_proj",
+    ".attention.attention.key": ".attention.k_proj",
+    ".attention.attention.value": ".attention.v_proj",
+    ".attention.output.dense": ".attention.o_proj",
+    ".intermediate.dense": ".mlp.fc1",
+    ".output.dense": ".mlp.fc2",
+}
 ROWS = (
     ("vit.embeddings.cls_token", "embed.patches.cls", ONE_TOKEN),
     ("vit.embeddings.position_embeddings", "embed.positions.weight", ONE_TEXT),
@@ -108,6 +117,7 @@ BODY = Family(
     always=ALWAYS,
     rows=ROWS,
     optional_prefix="vit.",
+    module_spelling=MODULES,
 )
 FAMILIES = (
     replace(

@@ -32,7 +32,9 @@ class ShelvedTexts(Source, Generic[Row]):
         super().__init__(recipe)
         self.corpus = open_corpus(documents, recipe.data, recipe.seed, folder, recipe.base)
         self.tokenizer = self.corpus.tokenizer
-        self.fill = self.tokenizer.pad_id or 0
+        pad = self.tokenizer.pad_id
+        beyond = recipe.base and pad is not None and pad >= recipe.model.vocab_size
+        self.fill = 0 if pad is None or beyond else pad  # what stands there is never read
         parts: dict[Part, Tokens] = {"train": self.corpus.train, "held_out": self.corpus.held_out}
         context = recipe.batch.context
         self.shelves = {part: shelf(tokens, self.lengths(tokens), context) for part, tokens in parts.items()}

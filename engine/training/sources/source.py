@@ -48,10 +48,23 @@ class Source(ABC):
     def complete_config(self, config: ModelConfig) -> ModelConfig:
         """`config` with what only the data knows. Raises ValueError where the two do not go together.
 
-        A base may have more rows in its table than its tokenizer has tokens.
+        The table of a base may have more rows than its tokenizer has tokens, or fewer, as where tokens were added to
+        the tokenizer alone; then no text may use one that has no row.
         """
-        least = config.vocab_size if self.recipe.base else 0
-        return config if self.tokenizer is None else replace(config, vocab_size=max(self.tokenizer.vocab_size, least))
+        if self.tokenizer is None:
+            return config
+        if not self.recipe.base:
+            return replace(config, vocab_size=self.tokenizer.vocab_size)
+        corpus, rows = getattr(self, "corpus", None), config.vocab_size
+        for tokens in () if corpus is None or self.tokenizer.vocab_size <= rows else (corpus.train, corpus.held_out):
+            if tokens.ids.numel() and (id := int(tokens.ids.max())) >= rows:
+                raise ValueError(
+                    f"data must be texts of tokens that the base has embeddings of, ids 0 to {rows - 1:,}, and one has "
+                    f"{self.tokenizer.decode([id])!r:.80}, id {id:,}, which only the tokenizer of {self.recipe.base} "
+                    "knows; take it out of the texts, or give the base a row for it (resize_token_embeddings of "
+                    "transformers)."
+                )
+        return config
 
 
 def chance(seed: int) -> torch.Generator:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import json
+import math
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
+import tokenizers
 import torch
+import transformers
 
 from engine.checkpoints import load, locate
 from engine.data.instructions import Bilingual, Instructions
@@ -111,3 +116,45 @@ def test_a_fork_keeps_its_base() -> None:
 def test_groups_are_told_in_the_order_of_their_numbers_or_of_their_names() -> None:
     assert list(by_group([10, 9, 10, 2], [True, False, False, True]).items()) == [("2", 1.0), ("9", 0.0), ("10", 0.5)]
     assert by_group(["[b]", "[a]", "[b]"], [True, False, False]) == {"[a]": 0.0, "[b]": 0.5}
+
+
+def test_a_tokenizer_may_know_more_tokens_than_the_table_has_rows(tmp_path: Path) -> None:
+    """A pad token was added, and the table never made longer: transformers trains on texts that do not use it."""
+    words = ["</s>", "<unk>", *"abcdefgh"]
+    fast = tokenizers.Tokenizer(tokenizers.models.WordLevel({word: id for id, word in enumerate(words)}, "<unk>"))
+    fast.pre_tokenizer = tokenizers.pre_tokenizers.WhitespaceSplit()
+    special = {"eos_token": "</s>", "unk_token": "<unk>", "pad_token": "[PAD]"}
+    longer = transformers.PreTrainedTokenizerFast(tokenizer_object=fast, **special)
+    longer.add_tokens(["new"])
+    longer.save_pretrained(tmp_path / "base")
+    shape = {"vocab_size": len(words), "n_embd": 16, "n_layer": 1, "n_head": 2, "n_positions": 16}
+    theirs = transformers.GPT2LMHeadModel(transformers.GPT2Config(bos_token_id=0, eos_token_id=0, **shape))
+    theirs.save_pretrained(tmp_path / "base")
+    rows = [{"text": " ".join("abcdefgh"[n : n + 2 + n]), "label": "xy"[n % 2]} for n in range(4)] * 2
+    rows += [{"text": "a c e", "label": "x"}, {"text": "h", "label": "y"}]
+
+    def recipe_of(kind: str, columns: str) -> Any:
+        (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+        (tmp_path / "recipe.toml").write_text(f"""
+base = "{tmp_path / "base"}"
+[data.rows]
+path = "rows.jsonl"
+{columns}
+held_out = 0.3
+[objective]
+kind = "{kind}"
+[schedule]
+steps = 1
+[batch]
+size = 2
+context = 4
+""")
+        return read_recipe(tmp_path / "recipe.toml")
+
+    for kind, columns in (("next", 'text = "text"'), ("classification", 'text = "text"\nlabel = "label"')):
+        steps = list(train(recipe_of(kind, columns), tmp_path / kind))
+        assert math.isfinite(steps[-1].loss)
+        assert load(tmp_path / kind / "checkpoint").config.vocab_size == len(words)
+    rows[0]["text"] += " new"
+    with pytest.raises(ValueError, match="one has 'new', id 11, which only the tokenizer of .* knows"):
+        list(train(recipe_of("next", 'text = "text"'), tmp_path / "refused"))
