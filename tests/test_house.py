@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.markdown_rule import TRUSTED, find_unsafe
+
 ROOT = Path(__file__).resolve().parent.parent
 
 # Who may import whom: the first prefix that matches a file names what it may import of this repository.
@@ -109,9 +111,7 @@ def check_engine(path: str, tree: ast.Module) -> Iterator[str]:
 
 
 def check_streamlit(path: str, tree: ast.Module) -> Iterator[str]:
-    if not path.startswith(SHOWS_STREAMLIT) and any(
-        within(name, "streamlit") for name in imports(path, tree)
-    ):
+    if not path.startswith(SHOWS_STREAMLIT) and any(within(name, "streamlit") for name in imports(path, tree)):
         yield f"{path} imports streamlit, which only {SHOWS_STREAMLIT} may"
 
 
@@ -234,6 +234,45 @@ def test_python_keeps_the_rule(rule) -> None:
 def test_a_python_rule_can_fail(rule, path: str, bad: str, good: str) -> None:
     assert list(rule(path, ast.parse(bad)))
     assert not list(rule(path, ast.parse(good)))
+
+
+def test_markdown_gets_no_text_of_others() -> None:
+    """Whatever a person, a file or an address says is escaped: else it is a picture of another host, or a link."""
+    trees = {path.relative_to(ROOT).as_posix(): ast.parse(path.read_text(encoding="utf-8")) for path in sources(".py")}
+    broken = sorted(set(find_unsafe(trees)))
+    assert not broken, "\n".join(
+        [*broken, "escape it by `escape_markdown`, or annotate it as tests/markdown_rule.py says"]
+    )
+    places = {path.removesuffix(".py").replace("/", ".") for path in trees}
+    assert not TRUSTED.keys() - places, "take what is gone out of TRUSTED"
+
+
+@pytest.mark.parametrize(
+    ("bad", "good"),
+    [
+        ("st.warning(str(error))", "st.warning(escape_markdown(error))"),
+        ("st.caption(f'{name} is gone')", "st.caption(f'{escape_markdown(name)} is gone')"),
+        ("st.caption(f'{name} {count}')", "st.caption(f'{len(name)} {count:,}')"),
+        ("x = name\nst.button(x)", "x = 'a' if name else 'b'\nst.button(x)"),
+        ("st.button('a', help=name)", "st.button('a', help=HELP[name], key=name)"),
+        ("st.radio('a', names)", "st.selectbox('a', names)"),  # which draws its options as they are
+        ("st.radio('a', names, format_func=str)", "st.radio('a', names, format_func=escape_markdown)"),
+        ("st.pills('a', names, format_func=lambda x: x)", "st.pills('a', NAMES)"),
+        ("st.caption('a {}'.format(name))", "st.caption(_('a {name}').format(name=name))"),  # which escapes
+        ("for x in names: st.caption(x)", "for x in ('a', 'b'): st.caption(x)"),
+        ("st.caption(' '.join(names))", "st.caption(' '.join(map(escape_markdown, names)))"),
+        ("try: f()\nexcept ValueError as error: st.error(error)", "st.error('It failed.')"),
+        ("def f(x: str): st.caption(x)", "def f(x: LiteralString): st.caption(x)\nf('a')"),
+        ("def f(x: LiteralString): st.caption(x)\nf(name)", "def f(x: Markdown): st.caption(x)\nf(name)"),
+        ("def f() -> str: return 'a'\nst.caption(f())", "def f() -> Markdown: return g()\nst.caption(f())"),
+        ("class A:\n def strip(self) -> None: pass\nst.text_input(name.strip())", "st.text_input('a'.strip())"),
+        ("def f() -> LiteralString: return name", "def f() -> LiteralString: return 'a'"),
+        ("Markdown(name)", "Markdown(f'**{escape_markdown(name)}**')"),
+    ],
+)
+def test_the_rule_of_markdown_can_fail(bad: str, good: str) -> None:
+    assert list(find_unsafe({"pages/x.py": ast.parse(bad)})), bad
+    assert not list(find_unsafe({"pages/x.py": ast.parse(good)})), good
 
 
 def test_every_climb_that_is_let_be_is_there() -> None:

@@ -1,6 +1,6 @@
 """The menu: every script below pages/ says in one line of its own where it stands there. Nothing else lists the pages.
 
-    MENU = {"title": "Compare", "address": "compare", "place": 5, "hides": {"sides together": "swap, copy, add"}}
+MENU = {"title": "Compare", "address": "compare", "place": 5, "hides": {"sides together": "swap, copy, add"}}
 """
 
 from __future__ import annotations

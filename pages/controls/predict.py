@@ -11,7 +11,7 @@ model computed.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Sequence
-from typing import Any
+from typing import Any, LiteralString
 
 import streamlit as st
 
@@ -25,7 +25,7 @@ OPEN = "questions hide nothing"  # in the session state, while a page shows what
 Why = Callable[[Any], str]
 
 
-def choose(question: str, options: Sequence[str], answer: int, *, key: str, why: Why | None = None) -> bool:
+def choose(question: LiteralString, options: Sequence[str], answer: int, *, key: str, why: Why | None = None) -> bool:
     """Asks for one of several `options`; `answer` is the index of the right one."""
     if not 0 <= answer < len(options):
         raise ValueError(f"answer must be in 0..{len(options) - 1}, got {answer}.")
@@ -41,7 +41,7 @@ def choose(question: str, options: Sequence[str], answer: int, *, key: str, why:
 
 
 def estimate(
-    question: str, answer: float, tolerance: float, *, key: str, unit: str = "", why: Why | None = None
+    question: LiteralString, answer: float, tolerance: float, *, key: str, unit: str = "", why: Why | None = None
 ) -> bool:
     """A number, right within `tolerance`."""
 
@@ -59,7 +59,7 @@ def estimate(
 
 
 def point(
-    question: str,
+    question: LiteralString,
     picked: Place | int | None,
     answers: Collection[Place | int],
     *,
@@ -84,7 +84,7 @@ def is_answered(key: str) -> bool:
 
 
 def reveal(
-    question: str,
+    question: LiteralString,
     ask: Callable[[], Any],
     is_right: Callable[[Any], bool],
     name: Callable[[Any], str],
@@ -122,7 +122,7 @@ def reveal(
             wrong = _("You said {said}; it is {answer}.").format(
                 said=escape_markdown(name(said)), answer=escape_markdown(answer)
             )
-            st.warning(f"{wrong} {why(said)}" if why else wrong)
+            st.warning(f"{wrong} {escape_markdown(why(said))}" if why else wrong)
     return True
 
 
@@ -135,6 +135,6 @@ def show_code(function: Callable[..., Any], *, key: str, **arguments: Any) -> No
         try:
             st.code(call_lines(function, arguments), language="python", wrap_lines=True)
         except ValueError as error:
-            st.caption(str(error))
-        st.caption(f"{function.__name__} in {function.__module__}")
+            st.caption(escape_markdown(error))
+        st.caption(escape_markdown(f"{function.__name__} in {function.__module__}"))
         st.code(source_of(function), language="python", wrap_lines=True)

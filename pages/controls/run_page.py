@@ -89,14 +89,14 @@ def run_page(
     try:
         check(run)
     except ValueError as error:
-        st.warning(str(error))
+        st.warning(escape_markdown(error))
         return
     show = partial(show_chart, name, page, registry, run, export)
     if mount:
         offer_charts(charts, show)
         return
     for heading, (ask, chart) in charts.items():
-        st.markdown(f"**{heading}**")
+        st.markdown(f"**{escape_markdown(heading)}**")
         show(heading, ask, chart)
 
 
@@ -179,7 +179,13 @@ def choose_place(name: str, axis: str, run: Run, places: Sequence[Any], default:
         st.query_params[name] = str(st.session_state[key])
 
     return st.selectbox(
-        TITLES.get(axis, axis), places, places.index(first), key=key, width=220, on_change=keep, format_func=place_name
+        escape_markdown(TITLES.get(axis, axis)),
+        places,
+        places.index(first),
+        key=key,
+        width=220,
+        on_change=keep,
+        format_func=place_name,
     )
 
 
@@ -198,7 +204,8 @@ def choose_candidate(name: str, run: Run, chosen: Mapping[str, Any]) -> int:
             st.query_params[name] = str(id)
 
     said = st.selectbox(
-        name, options, options.index(first), key=key, width=220, on_change=keep, accept_new_options=True,
+        escape_markdown(name), options, options.index(first), key=key, width=220, on_change=keep,
+        accept_new_options=True,
         format_func=lambda id: names.get(id, id), help="The most likely in the end come first; type any other.",
     )  # fmt: skip
     id = known_candidate(run, said)

@@ -18,6 +18,7 @@ from pages.controls.share.export import draw_page
 from pages.controls.share.links import honour_link
 from pages.controls.share.prediction import await_guess
 from views.core.component import view
+from views.core.markdown import escape_markdown
 from views.generate.availability import two_readings
 from views.generate.generate import page_payload
 from views.generate.questions import GENERATE
@@ -52,7 +53,7 @@ tab = open_tab(prompt)
 with st.container():  # empty on other tabs: the picture below keeps its place, and so what it is at
     how = settings(checkpoint, tab)
     if apart := two_readings(prompt, how.most):
-        st.caption(apart)
+        st.caption(escape_markdown(apart))
 writing = Writing(name, checkpoint, prompt, call, how, live, measured)
 await_guess(writing.digest)
 above, middle, below = st.container(), st.container(), st.container()
@@ -68,9 +69,7 @@ ids, at = branch_of(writing)
 notes = {**tab_notes(writing, tab, shown), "branch": {"ids": ids, "at": at}, "looked": st.session_state.get(LOOKED)}
 if shown.python is None:  # else the panel of the charts has it all
     notes["take"] = export.header
-draw_page(
-    export, page_payload(writing, notes), partial(mount, writing, middle), (GENERATE, writing), in_file=in_file
-)
+draw_page(export, page_payload(writing, notes), partial(mount, writing, middle), (GENERATE, writing), in_file=in_file)
 with above if shown.python else below:  # below what the component offers of itself
     if shown.charts:
         share_charts(writing, tab, shown)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
+from typing import LiteralString
 
 import streamlit as st
 
@@ -38,6 +39,7 @@ from views.architecture.codegen import cost_lines, envelope_lines, part_table, s
 from views.charts.show import charts_wait, release_charts, show_plotly
 from views.charts.standalone import chart_file
 from views.core.component import view
+from views.core.markdown import escape_markdown
 from views.core.shown_tables import TABLES, ShownTables
 
 MENU = {
@@ -120,11 +122,12 @@ def throw_switches(config: ModelConfig, other: ModelConfig | None, below: Callab
     for switch in SWITCHES:
         own, options = switch.get(config), list(switch.options(config))
         theirs = own if other is None else switch.get(other)
+        title = escape_markdown(switch.title)
         alike = theirs == st.session_state.get(switch.name, own)
         chosen[switch.name] = st.selectbox(
-            switch.title if alike or other is None else f"{switch.title} :violet[≠ {option_label(theirs)}]",
+            title if alike or other is None else f"{title} :violet[≠ {escape_markdown(option_label(theirs))}]",
             options, options.index(own), option_label, key=switch.name, bind="query-params", width=WIDE,
-            help=switch.help if alike or other is None else None,
+            help=escape_markdown(switch.help) if alike or other is None else None,
         )  # fmt: skip
         below(switch.name)
     return chosen
@@ -170,7 +173,7 @@ def offer_changes(
     """Says why the choices make no model, and offers the nearest that do, those of what was changed last first."""
     switches_before, numbers_before = last_possible(name, config)
     before = {**switches_before, **numbers_before}
-    st.warning(f"This configuration is not possible: {error} The picture shows the last one that was.")
+    st.warning(f"This configuration is not possible: {escape_markdown(error)} The picture shows the last one that was.")
     changes = single_changes(config, chosen, numbers)
     latest = [other for other in changes if {**chosen, **numbers}[other] != before[other]]
     titles = SIZES | {switch.name: switch.title for switch in SWITCHES}
@@ -178,7 +181,9 @@ def offer_changes(
         value = changes[other]
         shown = f"{value:,}" if isinstance(value, int) else option_label(value)
         key = KEYS.get(other, other)
-        st.button(f"{titles[other]}: {shown}", key=f"instead {other}", on_click=choose, args=(key, value))
+        st.button(
+            escape_markdown(f"{titles[other]}: {shown}"), key=f"instead {other}", on_click=choose, args=(key, value)
+        )
 
 
 def choose(key: str, value: str | int) -> None:
@@ -208,7 +213,7 @@ try:
     own = config_named(name)
     other = None if against == NOBODY else config_named(against)
 except (ValueError, OSError) as error:
-    st.warning(str(error))
+    st.warning(escape_markdown(error))
     st.stop()
 
 left, right = st.columns([3.1, 1], gap="medium")
@@ -277,7 +282,7 @@ with envelope_side:
     show_plotly(partial(waterfall, steps), key=ENVELOPE, alt="Waterfall from the estimate to the exact count")
     step_rows = [(step.name, step.formula) for step in steps]
     tabulate(step_rows, total, "parameters", "envelope")
-    st.caption(" · ".join(f"**{drawn.written_name(step.name)}**: {step.why}" for step in steps))
+    st.caption(" · ".join(f"**{drawn.written_name(step.name)}**: {escape_markdown(step.why)}" for step in steps))
     share_panel(
         ENVELOPE, address_now(model=name), CONTROLS, lambda: envelope_lines(name, own, chosen, numbers),
         {ENVELOPE: partial(formula_table, shown[0][0], ENVELOPE, "parameters", step_rows)},
@@ -342,7 +347,7 @@ def show_costs(config: ModelConfig, batch: int, length: int, number: int) -> Non
     )  # fmt: skip
 
 
-def asked_size(config: ModelConfig, now: int) -> str:
+def asked_size(config: ModelConfig, now: int) -> LiteralString:
     patches = config.embedding.patches
     return f"{now:,} tokens chosen" if patches is None else f"pictures of {now:,} pixels a side"
 
@@ -365,7 +370,7 @@ def cache_and_training(config: ModelConfig, batch: int, length: int, number: int
     st.markdown("#### KV cache by part")
     if cache := kv_cache(config, batch, length, number):
         held = sum(part.bytes for part in cache)
-        st.caption(f"{drawn.size(held)} for {batch} × {length:,} tokens.")
+        st.caption(f"{drawn.size(held)} for {batch:d} × {length:,} tokens.")
         tabulate([(part.name, part.formula) for part in cache], held, "bytes", "cache")
     else:
         st.caption("It reads everything at once and continues no text, so it keeps none.")

@@ -4,6 +4,7 @@ import streamlit as st
 
 from pages.controls.learn.glossary import link_terms, terms
 from pages.controls.learn.words import translate as _
+from views.core.markdown import escape_markdown
 
 MENU = {"title": "Glossary", "address": "glossary", "place": 3}
 
@@ -17,6 +18,8 @@ chosen = st.selectbox(
 if chosen:
     st.query_params["term"] = chosen
     with st.container(border=True):
-        st.markdown(f"**{known[chosen].name}**\n\n{link_terms(known[chosen].meaning)}")
-others = (f"**{name}**  \n{link_terms(meaning)}" for term, (name, meaning) in known.items() if term != chosen)
+        st.markdown(f"**{escape_markdown(known[chosen].name)}**\n\n{link_terms(known[chosen].meaning)}")
+others = [
+    f"**{escape_markdown(one.name)}**  \n{link_terms(one.meaning)}" for term, one in known.items() if term != chosen
+]
 st.markdown("\n\n".join(others))  # in one: a browser takes as long for each element as for the words in it

@@ -8,6 +8,7 @@ import pyarrow
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from tests.pages.mounted import read_markdown
 from views.core.payload import unpack
 
 PAGE = str(Path(__file__).parents[2] / "pages" / "inspect" / "architecture.py")
@@ -91,7 +92,8 @@ def test_what_cannot_be_built_is_one_sentence(query: dict[str, str], said: str) 
     app = opened(**query)
     assert not app.exception
     (warning,) = app.warning
-    assert warning.value.startswith("This configuration is not possible: ") and said in warning.value
+    text = read_markdown(warning.value)
+    assert text.startswith("This configuration is not possible: ") and said in text
     assert [model["name"] for model in models(app)] == [query["model"]]  # the picture stays
 
 
@@ -100,7 +102,9 @@ def test_a_choice_that_fits_no_model_keeps_the_picture_and_offers_the_nearest_th
     app.number_input(key="layers").set_value(6).run()
     before = models(app)[0]
     app.number_input(key="heads").set_value(7).run()
-    assert models(app)[0] == before and "d_model 768 cannot be split into 7 heads" in app.warning[0].value
+    assert models(app)[0] == before and "d_model 768 cannot be split into 7 heads" in read_markdown(
+        app.warning[0].value
+    )
     offers = {button.label: button for button in app.button if button.key and button.key.startswith("instead ")}
     assert list(offers)[:2] == ["heads: 6", "width, d: 770"]
     offers["heads: 6"].click().run()

@@ -4,6 +4,7 @@ import re
 import sys
 from pathlib import Path
 from shutil import copytree
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from streamlit.testing.v1 import AppTest
 
 from engine.runtime import library
 from pages.controls.figures import PICKED
-from pages.controls.learn import course, words
+from pages.controls.learn import course, notebooks, words
 from pages.controls.learn.glossary import LINK, as_title, link_terms, terms
 from pages.controls.menu import entries
 from pages.controls.predict import point
@@ -70,7 +71,7 @@ def say(app: AppTest, key: str, answer: str, right: bool) -> Any:
     elif choices:
         (group,) = choices
         texts = list(group.options)
-        at = texts.index(course.as_text(answer))
+        at = texts.index(course.escape_markdown(answer))
         group.set_value(at if right else (at + 1) % len(texts)).run()
     else:  # a click in a picture
         (right_place, *_) = sorted(PLACES[key])
@@ -160,3 +161,26 @@ def test_no_input_breaks_a_lesson(name: str) -> None:
             app.text_input(key=key).set_value(bad).run()
             assert not app.exception, (key, bad[:20], app.exception)
             assert bad != "" or [one for one in app.caption if "Expected" in one.value], (key, "nothing was said")
+
+
+def test_a_lesson_is_two_files_and_has_no_note_and_no_notebook_until_they_are_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As the README says; of a lesson in one language alone the others read that."""
+    lesson = tmp_path / "en" / "bare.md"
+    lesson.parent.mkdir()
+    lesson.write_text('+++\ntitle = "Bare"\nplace = 1\nminutes = 2\n+++\nA *bare* lesson.\n', encoding="utf-8")
+    (tmp_path / "en" / "glossary.md").write_text("+++\n[pages]\n+++\n", encoding="utf-8")
+    (tmp_path / "fr").mkdir()
+    (tmp_path / "fr" / "other.md").write_text("Autre.", encoding="utf-8")
+    module = ModuleType("pages.learn.lessons.bare")
+    module.experiment = lambda: False  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    monkeypatch.setattr(words, "CATALOGUE", tmp_path)
+    monkeypatch.setattr(notebooks, "FOLDER", tmp_path / "notebooks")
+    monkeypatch.setattr(course, "names", lambda: ["bare"])
+    for address in ({"lesson": "bare"}, {"lesson": "bare", "lang": "fr"}, {}):
+        app = opened(**address)
+        assert not app.exception, [one.message for one in app.exception]
+        assert not address or "A *bare* lesson." in [one.value for one in app.markdown]
+        assert not app.get("download_button")

@@ -21,11 +21,11 @@ from engine.training.preferences.rules import happy_words
 from engine.training.recipe import Log, Machine, Schedule
 from engine.training.sizing import Sizing
 from engine.training.status import Status, write_status
-from pages.controls.share.links import as_text
 from pages.controls.train import laboratory, rank
 from pages.controls.train.preferences import FOLDER
 from pages.controls.train.rank import Ranking, keep_ranking, read_ranking
 from pages.controls.train.rewards import TEXT, judge_held_out, paint, worst_pairs
+from views.core.markdown import escape_markdown
 
 APP = str(Path(__file__).parents[2] / "app.py")
 QUESTIONS = tuple((f"Prompt {n}.", f" sad {n}", f" happy {n}") for n in range(5))
@@ -189,7 +189,7 @@ def test_what_the_reward_model_says_is_what_the_engine_computes(runs: Path) -> N
     assert checkpoint.tokenizer is not None
     table = worst_pairs(table)
     shown = app.table[0].value
-    assert shown["chosen"].tolist() == [as_text(text) for text in table["chosen"]]
+    assert shown["chosen"].tolist() == [escape_markdown(text) for text in table["chosen"]]
     assert shown["reward of rejected"].tolist() == table["reward of rejected"].tolist()
     row = table.iloc[0]
     for name in ("chosen", "rejected"):
@@ -212,7 +212,7 @@ def test_answers_before_and_now_are_those_of_the_run_and_before_and_after_is_dra
     table: pd.DataFrame = next(one.value for one in app.table)
     for when, line in (("before", samples[0]), ("now", samples[-1])):
         for name in ("answer", "kl", "watched"):
-            said = [as_text(one[name]) if name == "answer" else one[name] for one in line["samples"]]
+            said = [escape_markdown(one[name]) if name == "answer" else one[name] for one in line["samples"]]
             assert table[f"{name} {when}"].tolist() == said
 
 

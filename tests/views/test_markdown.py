@@ -109,9 +109,11 @@ def read(markdown: str) -> str:
 @pytest.mark.parametrize("payload", PAYLOADS)
 def test_a_text_reads_as_it_is_and_holds_no_markup(payload: str) -> None:
     escaped = escape_markdown(payload)
-    assert read(escaped).replace(JOINER, "") == re.sub(r"(?<=\n)[ \t]+", "", payload)
-    assert not re.search(r"(?<!\\)(?:\\\\)*[`*_{}\[\]()<>#|~$:&]", escaped), "a sign without its backslash"
-    assert not re.search(r"^\s*(?:[-+=]|\d+[.)])", escaped, re.MULTILINE), "a list, or the line below a heading"
+    assert read(escaped).replace(JOINER, "") == re.sub(r"(?<=\n)[ \t]+|^ +(?= )", "", payload)
+    assert not re.search(r"(?<!\\)(?:\\\\)*[`*_{}\[\]()<>#|~$&]|(?<!\\):\S", escaped), "a sign without its backslash"
+    assert not re.search(r"^\s*(?:[-+](?:\s|$)|--|=|\d+[.)](?:\s|$))", escaped, re.MULTILINE), (
+        "a list, or the line below a heading"
+    )
     found_in_text = r"https?://|\bwww\.|@[\w-]+\.|:material/|:[\w+-]+:|(?<!\S)(?:<->|->|<-|--|>=|<=|~=)(?!\S)"
     assert not re.search(found_in_text, read(escaped), re.IGNORECASE), "what Streamlit looks for in the finished text"
 
@@ -128,4 +130,5 @@ def test_what_is_escaped_is_not_escaped_again() -> None:
     once = escape_markdown("a_b")
     assert escape_markdown(once) is once and escape_markdown(Markdown("**a**")) == "**a**"
     assert escape_markdown(ValueError("a*b")) == r"a\*b"
+    assert escape_markdown("1.667") == "1.667" and escape_markdown("-2") == "-2"
     assert JOINER not in escape_markdown("hub:org/name, run: name@11, 1.5 - 2"), "what is copied from a message stays"

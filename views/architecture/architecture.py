@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, LiteralString
 
 from engine.analysis.sizes import Formula, Part, parameters
 from engine.analysis.sizes.shape import stacks
 from engine.model.config import Attention, ModelConfig, kv_heads
+from views.core.markdown import Markdown
 from views.core.payload import pack
 
 # Which blocks of the picture a switch changes; a block of two stacks is marked in both.
@@ -174,7 +175,7 @@ def outcome(config: ModelConfig) -> str:
     return f"{config.outputs:,} logits at each position"
 
 
-def table(rows: Rows, total: int, unit: str, narrow: bool = False) -> str:
+def table(rows: Rows, total: int, unit: str, narrow: bool = False) -> Markdown:
     """A Markdown table: each row's name, what its formula comes to and the share, the formula, the numbers put in.
 
     A `narrow` one has no shares, and cuts long formulas into lines.
@@ -190,7 +191,7 @@ def table(rows: Rows, total: int, unit: str, narrow: bool = False) -> str:
             f"${{{tex}}}$" if len(tex) <= widest else f"${tex}$" for tex in (formula.tex, formula.tex_numbers)
         )
         lines.append(row(written_name(name), f"{formula.value:,}".replace("-", "−"), share, tex, put_in, narrow))
-    return "\n".join([*lines, row("**all**", f"**{total:,}**", "", "", "", narrow)])
+    return Markdown("\n".join([*lines, row("**all**", f"**{total:,}**", "", "", "", narrow)]))
 
 
 def percent(share: float) -> str:
@@ -203,10 +204,10 @@ def row(name: str, count: str, share: str, tex: str, put_in: str, narrow: bool) 
     return f"| {' | '.join([name, count, *([] if narrow else [share]), tex, put_in])} |"
 
 
-def written_name(name: str) -> str:
+def written_name(name: str) -> Markdown:
     """Writes a name as Markdown that a line end does not cut: matrices as TeX."""
     escaped = re.sub(r"W_(\w)", r"$W_\1$", name.replace("[", r"\[").replace("]", r"\]"))
-    return escaped.replace(" ", "\u00a0") if len(name) < 28 else escaped
+    return Markdown(escaped.replace(" ", "\u00a0") if len(name) < 28 else escaped)
 
 
 def part_rows(config: ModelConfig) -> Rows:
@@ -218,19 +219,19 @@ def block_title(block: str, name: str) -> str:
     return f"{stack}: {name}" if stack else name
 
 
-def symbols(formulas: Iterable[Formula]) -> str:
+def symbols(formulas: Iterable[Formula]) -> Markdown:
     """Explains what each symbol of some formulas stands for, once, as Markdown."""
     found = {symbol.name: symbol for formula in formulas for symbol in formula.symbols()}
-    return " · ".join(f"${symbol.tex}$ {symbol.definition}" for symbol in found.values())
+    return Markdown(" · ".join(f"${symbol.tex}$ {symbol.definition}" for symbol in found.values()))
 
 
-def about(number: int) -> str:
+def about(number: int) -> LiteralString:
     """101.3 million: for words around an exact number, never in its place."""
     scale, unit = (1e9, "billion") if number >= 1e9 else (1e6, "million")
     return f"{number / scale:,.1f} {unit}"
 
 
-def size(number: int) -> str:
+def size(number: int) -> LiteralString:
     """Bytes in the largest unit that leaves at least one: 1.63 GiB."""
     value, units = float(number), ["bytes", "KiB", "MiB", "GiB", "TiB"]
     while value >= 1024 and len(units) > 1:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from math import prod
-from typing import Any, get_args
+from typing import Any, LiteralString, get_args
 
 import pandas as pd
 
@@ -17,7 +17,7 @@ from engine.model.config import Attention, ModelConfig, kv_heads
 from engine.model.hooks import fold_layers
 from engine.model.layers.lora import Adapter
 from views.architecture.architecture import model_drawing
-from views.core.markdown import code_markdown
+from views.core.markdown import Markdown, code_markdown
 from views.core.payload import pack
 
 LANGUAGES = {"bpe": "BPE", "wordpiece": "WordPiece", "unigram": "Unigram", "byte": "bytes", "char": "characters"}
@@ -160,7 +160,7 @@ def is_count(value: Any) -> bool:
     return type(value) is int and value > 0
 
 
-def size(number: int) -> str:
+def size(number: int) -> LiteralString:
     """Bytes as the hub counts them: 548.1 MB."""
     for unit, scale in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
         if number >= scale:
@@ -168,7 +168,7 @@ def size(number: int) -> str:
     return f"{number} bytes"
 
 
-def sizes(files: Sequence[tuple[str, int]]) -> str:
+def sizes(files: Sequence[tuple[str, int]]) -> Markdown:
     """A Markdown table of files; their names come from others and are code."""
     rows = [f"| {code_markdown(name).replace('|', PIPE)} | {size(length)} |" for name, length in files]
-    return "\n".join(["| file | size |", "|:--|--:|", *rows])
+    return Markdown("\n".join(["| file | size |", "|:--|--:|", *rows]))

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, ClassVar
+from typing import Any, ClassVar, LiteralString
 
 from torch import Tensor
 
@@ -29,7 +29,7 @@ AT_ONCE = 10**8  # differences of weights; more are computed when somebody looks
 class Shown:
     """Run, one of those that are compared, by its letter; `title` is how its model is called."""
 
-    letter: str
+    letter: LiteralString
     title: str
     reading: Reading
     run: Run

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 JOINER = "\N{WORD JOINER}"
-MARKUP = re.compile(r"[\\`*_{}\[\]()<>#|~$:&]|^[-+=]|^\d+(?=\.)", re.MULTILINE)
+MARKUP = re.compile(r"[\\`*_{}\[\]()<>#|~$&]|:(?=\S|$)|^[-+](?=[-\s]|$)|^=|^\d+(?=\.(?:\s|$))", re.MULTILINE)
 FOUND_IN_TEXT = re.compile(
     r"""(?<=:)(?=//|material/|[\w+-]+(?::|$))  # an address with its protocol, an icon, an emoji
     |(?<=\bwww)(?=\.)|(?<=@)(?=[\w-]+\.)       # an address without, and one of e-mail
@@ -27,7 +27,7 @@ def escape_markdown(text: object) -> Markdown:
     if isinstance(text, Markdown):
         return text
     lines = re.sub(r"\r\n?", "\n", str(text))
-    unindented = re.sub(r"(?<=\n)[ \t]+", "", lines)
+    unindented = re.sub(r"(?<=\n)[ \t]+|\A[ \t]*(?=[ \t])", "", lines).replace("\t", " ")
     return Markdown(MARKUP.sub(_escape, FOUND_IN_TEXT.sub(JOINER, unindented)))
 
 

@@ -19,8 +19,8 @@ def correct(name: str, assumed: tuple[Assumption, ...]) -> None:
             st.caption(said)
             with st.container(horizontal=True, gap="small"):
                 for one in ones:
-                    st.text_input(one.key, format_value(one.value), help=escape_markdown(one.why), width=170,
-                                  key=f"assumed {one.key} {name}")  # fmt: skip
+                    st.text_input(escape_markdown(one.key), format_value(one.value), help=escape_markdown(one.why),
+                                  width=170, key=f"assumed {one.key} {name}")  # fmt: skip
         if not st.form_submit_button("Open with these"):
             return
         given = {one.key: read(st.session_state[f"assumed {one.key} {name}"]) for one in assumed}

@@ -7,7 +7,7 @@ import streamlit as st
 from engine.runtime.limits import MAX_DOWNLOAD
 from pages.controls.checkpoint.load_errors import warn
 from views.checkpoint import checkpoint as drawn
-from views.core.markdown import escape_markdown
+from views.core.markdown import code_markdown, escape_markdown
 
 PATIENCE = 0.25  # seconds between two drawings of a progress
 
@@ -31,7 +31,10 @@ def download(name: str) -> bool:
         return False
     st.markdown(f"#### {escape_markdown(str(found.name))}")
     left, right = st.columns([1, 2], gap="medium")
-    facts = [f"licence **{escape_markdown(found.licence or 'not stated')}**", f"commit `{found.commit[:7]}`"]
+    facts = [
+        f"licence **{escape_markdown(found.licence or 'not stated')}**",
+        f"commit {code_markdown(found.commit[:7])}",
+    ]
     facts += ["**gated**: its makers want to be asked for access"] if found.gated else []
     facts += ["private"] if found.private else []
     left.markdown(drawn.sizes([(file.name, file.size) for file in found.files]))

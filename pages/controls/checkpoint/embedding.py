@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
+from typing import LiteralString
 
 import numpy as np
 import pandas as pd
@@ -64,7 +65,7 @@ def embedding_section(name: str, checkpoint: Checkpoint) -> None:
             figure, key=key, on_select=partial(choose_point, key, name, table.name),
             selection_mode=("points", "box", "lasso"),
         )  # fmt: skip
-        st.caption(picture_caption(table, found, hidden, whole))
+        st.caption(escape_markdown(picture_caption(table, found, hidden, whole)))
     with right:
         token_search(name, table)
         label = escape_markdown(table.label(token)) or " "
@@ -120,13 +121,13 @@ def chosen_picture(table: VectorTable) -> tuple[Method, int, bool, list[str]]:
     return "tsne" if method == "tsne" else "pca", SPACES[space], frame == "all", hidden
 
 
-def one_choice(label: str, options: list[str], key: str, titles: Mapping[str, str] | None = None) -> str:
+def one_choice(label: LiteralString, options: list[str], key: str, titles: Mapping[str, str] | None = None) -> str:
     """Returns the chosen option, the first at first; a value that is none of them is dropped."""
     if st.session_state.get(key, options[0]) not in options:
         del st.session_state[key]
     found = st.segmented_control(
         label, options, default=options[0], key=key, bind="query-params", required=True, label_visibility="collapsed",
-        format_func=lambda option: (titles or {}).get(option, option),
+        format_func=lambda option: escape_markdown((titles or {}).get(option, option)),
     )  # fmt: skip
     return found or options[0]
 
@@ -161,7 +162,7 @@ def selected_ids(key: str) -> list[int]:
 
 
 def token_search(name: str, table: VectorTable) -> None:
-    label = f"find a {table.title}"
+    label = f"find a {escape_markdown(table.title)}"
 
     def search() -> None:
         if found := embedding.find_rows(table, st.session_state.find):
@@ -172,7 +173,7 @@ def token_search(name: str, table: VectorTable) -> None:
     )
     found = embedding.find_rows(table, text or "")
     if text and not found:
-        st.caption(f"No {table.title} begins with “{escape_markdown(text)}”.")
+        st.caption(f"No {escape_markdown(table.title)} begins with “{escape_markdown(text)}”.")
     if len(found) > 1:
         with st.container(horizontal=True, gap="small"):
             for id in found:

@@ -17,6 +17,7 @@ from views.charts.show import current_shade
 from views.charts.template import colors
 from views.checkpoint import checkpoint as drawn
 from views.core.codegen import source_of
+from views.core.markdown import escape_markdown
 from views.core.table_files import Table
 
 MOST_COLOURED = 5000  # rows; a style for each cell travels with the table
@@ -36,7 +37,7 @@ def tensors_section(
         st.session_state.pop("status", None)
     with st.container(horizontal=True, vertical_alignment="bottom", horizontal_alignment="distribute"):
         status = st.pills(
-            "status", here, key="status", bind="query-params", label_visibility="collapsed"
+            "status", here, format_func=escape_markdown, key="status", bind="query-params", label_visibility="collapsed"
         )
         text = st.text_input(
             "find a tensor by its name", key="named", bind="query-params", placeholder="find a name", width=240,

@@ -15,7 +15,7 @@ from views.charts.show import show_altair
 from views.charts.standalone import chart_file
 from views.checkpoint import charts, weights
 from views.checkpoint.weights import MatrixRow, Measures, Weight
-from views.core.markdown import escape_markdown
+from views.core.markdown import Markdown, escape_markdown
 
 ALL = "all heads"
 HEAD = 44  # px of the line above a chart
@@ -73,7 +73,7 @@ def one_matrix(name: str, checkpoint: Checkpoint, row: MatrixRow) -> None:
     weight = chosen_weight(row)
     found = measures(name, weight.name, weight.head, weight.circuit, checkpoint)
     role = charts.hue(row)
-    shape = " × ".join(map(str, found.shape))
+    shape = " × ".join(f"{side:d}" for side in found.shape)
     title.markdown(f"##### {escape_markdown(weights.heading(weight, row))} :small[:gray[{shape}]]")
     if len(found.heads) > 1:
         key = f"heads {name} {row.name} {weight.head}"
@@ -116,7 +116,7 @@ def chosen_weight(row: MatrixRow) -> Weight:
     """The matrix, the head of it and the circuit that are chosen, by widgets above its charts."""
     if not row.heads:
         return Weight(row.name)
-    options = [ALL, *map(str, range(1, row.heads + 1))]
+    options = [ALL, *(f"{head:d}" for head in range(1, row.heads + 1))]
     if st.session_state.get("head", ALL) not in options:
         del st.session_state["head"]
     with st.container(horizontal=True, vertical_alignment="center"):
@@ -137,17 +137,18 @@ def chosen_weight(row: MatrixRow) -> Weight:
     return Weight(row.name, head, through and head is not None)
 
 
-def histogram_figures(found: Measures) -> str:
+def histogram_figures(found: Measures) -> Markdown:
     return unbroken(figures_of_numbers(found))
 
 
-def spectrum_figures(found: Measures) -> str:
+def spectrum_figures(found: Measures) -> Markdown:
     return unbroken(figures_of_rank(found))
 
 
-def unbroken(figures: Sequence[tuple[str, str]]) -> str:
+def unbroken(figures: Sequence[tuple[str, str]]) -> Markdown:
     """Markdown of figures, of which none is cut by the end of a line."""
-    return " &ensp; ".join(f"{name} **{value}**".replace(" ", "\N{NO-BREAK SPACE}") for name, value in figures)
+    written = (f"{escape_markdown(name)} **{escape_markdown(value)}**" for name, value in figures)
+    return Markdown(" &ensp; ".join(one.replace(" ", "\N{NO-BREAK SPACE}") for one in written))
 
 
 def plain_figures(found: Measures) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from io import BytesIO
-from typing import Any
+from typing import Any, LiteralString
 
 import streamlit as st
 
@@ -15,7 +15,7 @@ from pages.controls.model_input.model_input import EMPTY
 TURN = "pictures taken"  # in the session state: how many were uploaded, so that each has an uploader of its own
 
 
-def picture_of(letter: str) -> None:
+def picture_of(letter: LiteralString) -> None:
     """Chooses one of the shipped pictures, or one of the person's own."""
     state, own = st.session_state, key(letter, "picture")
     last, theirs = len(pictures()[0]) - 1, bool(state.get(key(letter, PICTURE)))
@@ -30,7 +30,7 @@ def picture_of(letter: str) -> None:
             st.button("The numbered one", key=f"numbered {letter}", on_click=put, args=(key(letter, PICTURE), b""))
 
 
-def take_picture(letter: str, chosen: str) -> None:
+def take_picture(letter: LiteralString, chosen: str) -> None:
     """Keeps what was uploaded with the other things of a side: it is swapped and copied with them."""
     file = st.session_state[chosen]
     if file is not None:
@@ -42,7 +42,7 @@ def put(own: str, value: Any) -> None:
     st.session_state[own] = value
 
 
-def picture_value(letter: str, field: str) -> Any:
+def picture_value(letter: LiteralString, field: str) -> Any:
     """Value of a field of a side; "upload" is the file of the person's own picture, if there is one."""
     state = st.session_state
     if field == "upload":

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
-from typing import Any
+from typing import Any, LiteralString
 
 import streamlit as st
 
@@ -37,7 +37,7 @@ class Said:
     """Values of the controls of a side; `problem` says which of its edits could not be read, or is empty. `field` gives
     what it reads: where its text was emptied, what it read before."""
 
-    letter: str
+    letter: LiteralString
     title: str
     name: str
     checkpoint: Checkpoint
@@ -73,7 +73,7 @@ class Side(Said):
         return min(LIMIT, self.checkpoint.model.config.context)
 
 
-def library_name(letter: str) -> str:
+def library_name(letter: LiteralString) -> str:
     """Name of a side's model in the library. Raises ValueError for a run's step that is not there."""
     named: str = st.session_state[key(letter, "model")]
     if not named.startswith(RUN):
@@ -84,7 +84,7 @@ def library_name(letter: str) -> str:
     return library.offer(library.Opening(snapshot(run, count), title=f"{run}-{count}"))
 
 
-def read_side(letter: str) -> Said | None:
+def read_side(letter: LiteralString) -> Said | None:
     """Reads the controls of a side; None, with a sentence on the page, where that cannot be run."""
     state = st.session_state
     field: Callable[[str], Any] = partial(picture_value, letter)
@@ -112,7 +112,7 @@ def read_side(letter: str) -> Said | None:
     return Said(letter, title, name, checkpoint, read, stacks, experiment, " ".join(broken), field)
 
 
-def read_edits(letter: str) -> tuple[Experiment, list[str]]:
+def read_edits(letter: LiteralString) -> tuple[Experiment, list[str]]:
     """The edits of a side as its address has them, with the way back, and a sentence for each that cannot be read."""
     text = st.session_state.get(key(letter, "edits"), "").strip()
     kept = st.session_state.setdefault(MADE, {}).get(letter, Experiment())

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, LiteralString
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -88,16 +88,16 @@ def sides() -> tuple[list[Side], list[EditsContext], DeltaGenerator]:
     return found, edited, waiting
 
 
-def keys(letter: str) -> list[str]:
+def keys(letter: LiteralString) -> list[str]:
     return [own for field in OWN if (own := key(letter, field)) in st.session_state]
 
 
-def present() -> str:
+def present() -> LiteralString:
     """The letters that are compared: A and B, and what was added to them."""
     return "AB" + "".join(letter for letter in "CD" if key(letter, "model") in st.session_state)
 
 
-def in_address(letter: str, field: Callable[[str], Any] | None = None) -> dict[str, str]:
+def in_address(letter: LiteralString, field: Callable[[str], Any] | None = None) -> dict[str, str]:
     """Fields of a side in the address: all that its model reads, so that a link opens the same again. `field` gives
     what they hold, unless it is what stands in the controls."""
     state, named = st.session_state, st.session_state[key(letter, "model")]
@@ -118,7 +118,7 @@ def models() -> list[str]:
     return [FIRST_MODEL, *(name for name in names if name != FIRST_MODEL), *(f"{RUN}{run}" for run in snapshots())]
 
 
-def row(letter: str, options: list[str]) -> None:
+def row(letter: LiteralString, options: list[str]) -> None:
     """The controls of one side."""
     state = st.session_state
     name = key(letter, "model")
@@ -145,7 +145,7 @@ def row(letter: str, options: list[str]) -> None:
             st.button("×", key=f"remove {letter}", on_click=partial(remove, letter), help=f"Compare {letter} no longer")
 
 
-def step(letter: str) -> None:
+def step(letter: LiteralString) -> None:
     """Chooses one of the snapshots that a run kept."""
     steps = snapshots()[st.session_state[key(letter, "model")].removeprefix(RUN)]
     own = key(letter, "step")
@@ -157,7 +157,7 @@ def step(letter: str) -> None:
     )  # fmt: skip
 
 
-def reads(letter: str) -> tuple[Kind, int]:
+def reads(letter: LiteralString) -> tuple[Kind, int]:
     """Draws the field of what a side's model reads, and how many pixels of a picture at most."""
     try:
         opened = library.checkpoint(library_name(letter))
@@ -166,7 +166,7 @@ def reads(letter: str) -> tuple[Kind, int]:
         return "text", 1  # `said` says why it does not open
 
 
-def fields(letter: str) -> None:
+def fields(letter: LiteralString) -> None:
     wanted, most = reads(letter)
     labels = LABELS | (ASKED if wanted == "question" else {})
     for field in FIELDS[wanted]:
@@ -181,7 +181,7 @@ def fields(letter: str) -> None:
             bare_field(f"{labels[field]} of {letter}", own, labels[field])
 
 
-def edits_button(letter: str) -> None:
+def edits_button(letter: LiteralString) -> None:
     """Opens and closes the panel of a side's edits."""
     own = key(letter, "edits")
     st.session_state.setdefault(own, "")
@@ -212,7 +212,7 @@ def edit_side(side: Side) -> EditsContext:
         lambda: EXAMPLES.get(side.title, {}).get("look", {}),
     )  # fmt: skip
     with st.container(key="side edits", gap="xsmall"):
-        st.markdown(f"**Edits of {letter}**")
+        st.markdown(f"**Edits of {escape_markdown(letter)}**")
         panel.draw(model, side.run.digest, side.unfit, {})
         if isinstance(tried, Experiment) and tried.entries and tried != side.experiment:
             st.button("Take those of What if", key=f"tried {letter}", on_click=change, args=(tried,))
@@ -231,11 +231,11 @@ def under(shown: str) -> None:
             st.button(f"+ {new}", key="more", on_click=copy, args=(new,), help=about)
 
 
-def field_values(letter: str) -> dict[str, Any]:
+def field_values(letter: LiteralString) -> dict[str, Any]:
     return {field: st.session_state.get(key(letter, field), value) for field, value in empty().items()}
 
 
-def fill(letter: str, values: dict[str, Any]) -> None:
+def fill(letter: LiteralString, values: dict[str, Any]) -> None:
     st.session_state.update({key(letter, field): value for field, value in values.items()})
 
 
@@ -245,16 +245,16 @@ def swap() -> None:
     fill("B", first)
 
 
-def copy(letter: str) -> None:
+def copy(letter: LiteralString) -> None:
     fill(letter, field_values("A"))
 
 
-def remove(letter: str) -> None:
+def remove(letter: LiteralString) -> None:
     for own in keys(letter):
         del st.session_state[own]
 
 
-def new_model(letter: str) -> None:
+def new_model(letter: LiteralString) -> None:
     """Another model reads what its neighbour reads where it can, and its own example otherwise."""
     state = st.session_state
     neighbour = "B" if letter == "A" else "A"
@@ -269,13 +269,13 @@ def new_model(letter: str) -> None:
     fill(letter, {field: read[field] for field in (*EVERY_FIELD, PICTURE)} | {"edits": ""})
 
 
-def show_example(letter: str) -> None:
+def show_example(letter: LiteralString) -> None:
     """A's is the model's own; the others read what differs from it, where there is such a text."""
     named = st.session_state[key(letter, "model")]
     fill(letter, {field: EMPTY.get(field, "") for field in EVERY_FIELD} | values_of_example(named, letter != "A"))
 
 
-def silence(letter: str, layer: int, head: int, side: str, crosses: bool) -> None:
+def silence(letter: LiteralString, layer: int, head: int, side: str, crosses: bool) -> None:
     """Adds to a side's edits that a head is silent, or takes that out again."""
     if letter not in present():
         return

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from typing import LiteralString
 from urllib.parse import urlencode
 
 import streamlit as st
 
 from pages.controls.generate.settings import stop_string
 from pages.controls.generate.tabs import Shown, keep, restore
-from views.core.markdown import escape_markdown
+from views.core.markdown import Markdown, escape_markdown
 from views.generate.beam_search import EXAMPLES, MOST, PENALTIES, Wanted
 from views.generate.generate import grid
 from views.generate.session import Writing
@@ -67,14 +68,14 @@ def draw_beam(writing: Writing) -> Shown:
     return Shown(header={"beam": vars(wanted)})
 
 
-def number(label: str, low: int, high: int, key: str, help: str, width: int = 112) -> None:
+def number(label: LiteralString, low: int, high: int, key: str, help: LiteralString, width: int = 112) -> None:
     st.number_input(label, low, high, key=key, bind="query-params", width=width, help=help)
 
 
-def link(example: dict[str, str | int]) -> str:
+def link(example: dict[str, str | int]) -> Markdown:
     """Markdown that opens the example."""
     said = {name: example[name] for name in ("model", "text", "stop_at") if example.get(name)}
     said |= {"view": "beam", "beam_tokens": example["tokens"]}
     if example["beams"] != Wanted().beams:
         said["beam_beams"] = example["beams"]
-    return f"[{escape_markdown(str(example['model']))}](/generate?{urlencode(said)})"
+    return Markdown(f"[{escape_markdown(example['model'])}](/generate?{escape_markdown(urlencode(said))})")

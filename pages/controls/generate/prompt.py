@@ -24,6 +24,7 @@ from pages.controls.model_input.model_input import (
     read_before,
 )
 from views.core.codegen import Fields, picture_line, quote
+from views.core.markdown import Markdown, escape_markdown
 from views.generate.session import Call
 
 BEGUN = {"target": "target so far (may be empty)", "span": "in the gap so far (may be empty)"}
@@ -73,8 +74,8 @@ def check(checkpoint: Checkpoint) -> None:
         raise ValueError(f"{error} Models here that write: {', '.join(able)}.") from error
 
 
-def sentence(said: str) -> str:
-    return said[:1].upper() + said[1:]
+def sentence(said: str) -> Markdown:
+    return escape_markdown(said[:1].upper() + said[1:])
 
 
 def prompt_of(checkpoint: Checkpoint, said: Callable[[str], Any] = field_value) -> Prompt:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import pandas as pd
@@ -13,11 +13,12 @@ from engine.generation import few_shot as prompting
 from engine.generation.few_shot import PromptTable
 from engine.generation.instructions import held_out_pairs
 from engine.runtime import library
+from pages.controls.generate.prompt import sentence
 from pages.controls.generate.tabs import CONTROLS, Shown, choose, choose_among, current, keep, restore
 from pages.controls.share.measure import Measurement, measure_button, measurement
 from views.charts.show import NamedChart, current_shade
 from views.charts.template import colors
-from views.core.markdown import escape_markdown
+from views.core.markdown import Markdown, code_markdown, escape_markdown
 from views.generate.charts import accuracy_chart, named_apart, next_token_bars
 from views.generate.prompting import (
     LONGEST_LINK,
@@ -71,7 +72,7 @@ def draw_shots(writing: Writing) -> Shown:
     rows = state.p_rows if state.p_table == OWN else None
     with left:
         if rows is None:
-            st.caption(table.about)
+            st.caption(escape_markdown(table.about))
         show_rows(table, k, query, seed)
     found: list[Written] = []
     charts: list[NamedChart] = []
@@ -223,7 +224,7 @@ def show_tokens(found: Written, name: str) -> list[NamedChart]:
         default=found.first,
         required=True,
         key=key,
-        format_func=lambda at: pieces[at],
+        format_func=lambda at: escape_markdown(pieces[at]),
     )
     rows = found.rows(place)
     rows["token"] = named_apart(rows["token"].tolist())
@@ -288,11 +289,11 @@ def draw_instructed(writing: Writing) -> Shown:
         of = colors(current_shade())
         for column, (task, written) in zip(st.columns(len(found), gap="large"), found.items(), strict=True):
             with column:
-                st.markdown(f"**`{task}`**" if task else "**no instruction**: the text goes on")
+                st.markdown(f"**{code_markdown(task)}**" if task else "**no instruction**: the text goes on")
                 after = f' <code style="color: {of["edited"]}">{html.escape(task)}</code>' if task else ""
                 st.html(f"<p><bdi>{html.escape(text)}</bdi>{after} {mark(written.text, of['probability'])}</p>")
                 charts += show_tokens(written, task or "no instruction")
-                st.caption(written.stop)
+                st.caption(escape_markdown(written.stop))
     except ValueError as error:
         st.warning(sentence(str(error)))
     st.markdown("**On sentences that it never read**")
@@ -320,12 +321,11 @@ def draw_instructed(writing: Writing) -> Shown:
     )
 
 
-def shares_of(frame: pd.DataFrame) -> Sequence[str]:
+def shares_of(frame: pd.DataFrame) -> list[Markdown]:
     return [
-        f"`{task}` {int(rows['right'].sum())} of {len(rows)} right, word for word ({rows['right'].mean():.1%})"
+        Markdown(
+            f"{code_markdown(task)} {int(rows['right'].sum())} of {len(rows)} right, "
+            f"word for word ({rows['right'].mean():.1%})"
+        )
         for task, rows in frame.groupby("instruction", sort=False)
     ]
-
-
-def sentence(said: str) -> str:
-    return escape_markdown(said[:1].upper() + said[1:])

@@ -12,7 +12,7 @@ from engine.checkpoints import Checkpoint
 from engine.checkpoints.generation_defaults import CONSTRAINTS, NOTHING
 from pages.controls.generate.tabs import RULES as TAB_RULES
 from pages.controls.share.links import CONTROLS, RUN, Rule, one_of, span, whole_number
-from views.core.markdown import escape_markdown
+from views.core.markdown import Markdown, escape_markdown
 from views.generate.session import METHODS, MOST, Settings, usual_settings
 
 KEPT = "how it is written"  # in the session state, from one visit of the page to the next
@@ -96,7 +96,7 @@ def opens_on(checkpoint: Checkpoint) -> Settings:
     return replace(usual, **{name: min(max(getattr(usual, name), low), high) for name, (low, high, _) in ends.items()})
 
 
-def asked_sentence(checkpoint: Checkpoint) -> str:
+def asked_sentence(checkpoint: Checkpoint) -> Markdown:
     """Sentences on what the checkpoint forces and forbids, for which there is no control, and on which of its requests
     are not obeyed here."""
     asked, parts = checkpoint.writing, list[str]()
@@ -130,14 +130,14 @@ def stop_string(width: Literal["stretch"] | int = "stretch") -> None:
     st.text_input("stop string", key="stop_at", bind="query-params", width=width, help=help)
 
 
-def changes(reads_text: bool) -> list[str]:
+def changes(reads_text: bool) -> list[Markdown]:
     """Settings behind "Sampling" that differ from the defaults, in words."""
     state, method = st.session_state, st.session_state.method
     names = [name for name in USED[method] if name != FIRST_OF[method]]
-    found = [f"{SLIDERS[name][0]} {state[name]:g}" for name in names if state[name] != USUAL[name]]
+    found = [Markdown(f"{SLIDERS[name][0]} {state[name]:g}") for name in names if state[name] != USUAL[name]]
     if reads_text and state.stop_at:
-        found.append(f"stops at “{escape_markdown(state.stop_at)}”")
-    return [*found, *([f"seed {state.seed}"] if method == "sample" and state.seed else [])]
+        found.append(Markdown(f"stops at “{escape_markdown(state.stop_at)}”"))
+    return [*found, *([Markdown(f"seed {state.seed:d}")] if method == "sample" and state.seed else [])]
 
 
 def value_of(name: str, usual: Mapping[str, Any]) -> Any:

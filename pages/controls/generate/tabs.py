@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, LiteralString
 
 import streamlit as st
 
@@ -13,6 +13,7 @@ from pages.controls.model_input.browser_history import complete
 from pages.controls.share.links import Rule, number, one_of, whole_number
 from pages.controls.share.measure import stop_measuring
 from views.charts.show import NamedChart
+from views.core.markdown import escape_markdown
 from views.core.table_files import Table
 from views.generate.availability import missing_tabs
 from views.generate.beam_search import EARLY, MOST, PENALTIES, Wanted
@@ -52,7 +53,9 @@ class Control:
 
     default: Any
     rule: Rule
-    labels: Mapping[str, str] = field(default_factory=dict)  # of a choice: code -> what stands on it and in the address
+    labels: Mapping[str, LiteralString] = field(
+        default_factory=dict
+    )  # of a choice: code -> what stands on it and in the address
 
     def parse(self, said: object) -> Any:
         """Value of the widget, of which a link may also give the code. Raises ValueError for what makes no sense."""
@@ -162,14 +165,16 @@ def code(name: str) -> str:
     return next(code for code, label in labels.items() if label == st.session_state[name])
 
 
-def choose_among(label: str, name: str, codes: Sequence[str] = (), **options: Any) -> str:
+def choose_among(label: LiteralString, name: str, codes: Sequence[str] = (), **options: Any) -> str:
     """Draws a choice, of `codes` or of all; the code of what is chosen."""
     labels = CONTROLS[name].labels
     restore(name)
     shown = [labels[code] for code in codes or labels]
     if st.session_state.get(name, shown[0]) not in shown:
         st.session_state[name] = shown[0]
-    st.segmented_control(label, shown, required=True, key=name, bind="query-params", **options)
+    st.segmented_control(
+        label, shown, required=True, key=name, bind="query-params", format_func=escape_markdown, **options
+    )
     keep(name)
     return code(name)
 

@@ -87,7 +87,7 @@ def of_numbers() -> NamedChart | None:
 def of_logits(writing: Writing) -> tuple[NamedChart | None, tuple[int, ...]]:
     """Draws them; the chart, if anything can follow, and the ids after the prompt and before the position."""
     if why := why_no_logits(writing.prompt):
-        st.info(why)
+        st.info(escape_markdown(why))
         return None, ()
     begun = place_of(writing)
     try:

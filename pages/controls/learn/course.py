@@ -16,7 +16,7 @@ from typing import Any
 
 import streamlit as st
 
-from pages.controls.learn.glossary import link_terms
+from pages.controls.learn.glossary import link_terms, linked_terms
 from pages.controls.learn.notebooks import for_students, notebook_path
 from pages.controls.learn.notes import print_notes, read_note
 from pages.controls.learn.words import language, own_names, read_text, set_language
@@ -24,7 +24,7 @@ from pages.controls.learn.words import translate as _
 from pages.controls.menu import entries
 from pages.controls.predict import OPEN
 from views.core.component import view
-from views.core.markdown import escape_markdown
+from views.core.markdown import Markdown, escape_markdown
 
 LESSONS = Path(__file__).resolve().parents[2] / "learn" / "lessons"
 COURSE = "pages/learn/course.py"
@@ -47,8 +47,8 @@ class Lesson:
     title: str
     minutes: int
     terms: tuple[str, ...]
-    text: str
-    deeper: str
+    text: Markdown
+    deeper: Markdown
     inside: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -70,7 +70,8 @@ def read_lesson(name: str) -> Lesson:
     text, _heading, deeper = body.partition(DEEPER)
     terms = tuple(about.get("terms", ()))
     inside = about.get("inside", {})
-    return Lesson(name, about["place"], about["title"], about["minutes"], terms, text.strip(), deeper.strip(), inside)
+    texts = Markdown(text.strip()), Markdown(deeper.strip())
+    return Lesson(name, about["place"], about["title"], about["minutes"], terms, *texts, inside)
 
 
 # --- how far the reader is ---
@@ -136,8 +137,8 @@ def draw_lesson(lesson: Lesson, course: Sequence[Lesson]) -> None:
         st.rerun()  # the line above shows it
     if lesson.deeper:
         title, _line, text = lesson.deeper.partition("\n")
-        with st.expander(title, icon=":material/south:"):
-            st.markdown(link_terms(text.strip()))
+        with st.expander(escape_markdown(title), icon=":material/south:"):
+            st.markdown(link_terms(Markdown(text.strip())))
     draw_teaching(lesson)
     write_address(lesson.name)
     use_keys(before, after)
@@ -149,7 +150,7 @@ def draw_head(lesson: Lesson, course: Sequence[Lesson], before: Lesson | None, a
         st.page_link(COURSE, label=_("Course"), icon=":material/map:", query_params=address(""))
         sign = " :green[:material/check_circle:]" if finished else ""
         number = _("Lesson {place} of {count}").format(place=course.index(lesson) + 1, count=len(course))
-        st.markdown(f"### {lesson.title}{sign}", width="stretch")
+        st.markdown(f"### {escape_markdown(lesson.title)}{sign}", width="stretch")
         minutes = _("{minutes} min").format(minutes=lesson.minutes)
         st.caption(f"{number} · {minutes}", width="content")
         st.toggle(
@@ -178,37 +179,47 @@ def set_large() -> None:
 def draw_links(lesson: Lesson) -> None:
     """Draws the terms that the lesson introduces, and a link to the same thing in a shipped model."""
     if lesson.terms:
-        linked = " · ".join(f"[[{term}]]" for term in lesson.terms)
-        named = _("Terms: {terms}").format(terms=linked)
-        st.markdown(f":small[{link_terms(named)}]")
+        named = _("Terms: {terms}").format(terms=linked_terms(lesson.terms, " · "))
+        st.markdown(f":small[{named}]")
     if lesson.inside:
         at = dict(lesson.inside)
         title, page = at.pop("title"), at.pop("page")
         path = next(entry.path for entry in entries() if entry.address == page)
-        st.page_link(path, label=title, icon=":material/search:", query_params=at)
+        st.page_link(path, label=escape_markdown(title), icon=":material/search:", query_params=at)
 
 
 def draw_teaching(lesson: Lesson) -> None:
-    """Draws what a teacher needs: a note, on the page and to print, and the notebook that a program grades."""
-    note, notebook = read_note(lesson.name), notebook_path(lesson.name).read_text(encoding="utf-8")
+    """Draws what a teacher needs, where somebody has written it: a note, on the page and to print, and the notebook
+    that a program grades."""
+    note, path = read_note(lesson.name), notebook_path(lesson.name)
+    if not note and path is None:
+        return
     with st.expander(_("For teachers"), key=f"teachers-{lesson.name}", icon=":material/school:"):
-        st.markdown(note.replace("## ", "##### "))
+        st.markdown(Markdown(note.replace("## ", "##### ")))
         with st.container(horizontal=True, gap="small"):
             offer_print([lesson], f"{lesson.name}-note.html")
-            # Made on a click: of a file that lies ready, the browser asks again while the page is turned already.
-            offered = {
-                _("Notebook for students"): partial(for_students, notebook),
-                _("Notebook with answers"): partial(str, notebook),
-            }
-            for label, content in offered.items():
-                st.download_button(
-                    label, content, f"{lesson.name}.ipynb", "application/x-ipynb+json", on_click="ignore"
-                )
-        st.caption(_("A notebook runs in Loupe’s folder, without a network, and is graded by Otter."))
+            if path is not None:
+                offer_notebook(path)
+        if path is not None:
+            st.caption(_("A notebook runs in Loupe’s folder, without a network, and is graded by Otter."))
+
+
+def offer_notebook(path: Path) -> None:
+    # Made on a click: of a file that lies ready, the browser asks again while the page is turned already.
+    notebook = path.read_text(encoding="utf-8")
+    offered = {
+        _("Notebook for students"): partial(for_students, notebook),
+        _("Notebook with answers"): partial(str, notebook),
+    }
+    for label, content in offered.items():
+        st.download_button(label, content, path.name, "application/x-ipynb+json", on_click="ignore")
 
 
 def offer_print(course: Sequence[Lesson], file: str) -> None:
-    notes = [(f"{lesson.place}. {lesson.title}", read_note(lesson.name)) for lesson in course]
+    """Offers the notes of the lessons that have one."""
+    notes = [(f"{one.place}. {one.title}", note) for one in course if (note := read_note(one.name))]
+    if not notes:
+        return
     label = _("Note to print") if len(course) == 1 else _("Notes for teachers, to print")
     page = partial(print_notes, notes, language())
     st.download_button(label, page, file, "text/html", icon=":material/print:", on_click="ignore")
@@ -229,7 +240,8 @@ def choose_language() -> None:
     if len(named) > 1:
         st.session_state[key] = language()
         st.segmented_control(
-            _("Language"), list(named), format_func=named.__getitem__, key=key, required=True, width="content",
+            _("Language"), list(named), format_func=lambda lang: escape_markdown(named[lang]), key=key, required=True,
+            width="content",
             label_visibility="collapsed", on_change=lambda: set_language(st.session_state[key]),
         )  # fmt: skip
 
@@ -252,13 +264,12 @@ def draw_map(course: Sequence[Lesson]) -> None:
             border=True, horizontal=True, vertical_alignment="center", gap="small", key=f"lesson-card-{lesson.name}"
         ):
             icon = "check_circle" if lesson.name in finished else "play_circle" if lesson == following else "circle"
-            title = f"{lesson.place}. {lesson.title}"
+            title = escape_markdown(f"{lesson.place}. {lesson.title}")
             st.page_link(
                 COURSE, label=f"**{title}**" if lesson == following else title, icon=f":material/{icon}:",
                 query_params=address(lesson.name), width="stretch",
             )  # fmt: skip
-            linked = ", ".join(f"[[{term}]]" for term in lesson.terms)
-            st.markdown(f":small[{link_terms(linked)}]", width="content")
+            st.markdown(f":small[{linked_terms(lesson.terms)}]", width="content")
             st.caption(_("{minutes} min").format(minutes=lesson.minutes), width="content")
     offer_print(course, "loupe-notes.html")
     use_keys(None, following)

@@ -43,7 +43,8 @@ def choose_view(key: str, views: Mapping[str, str]) -> str:
     """Name of the chosen view of an experiment; the first is shown to begin with."""
     first, *_others = views
     return st.segmented_control(
-        _("show"), list(views), default=first, key=key, required=True, format_func=views.__getitem__,
+        _("show"), list(views), default=first, key=key, required=True,
+        format_func=lambda view: escape_markdown(views[view]),
         label_visibility="collapsed", persist_state="session",
     )  # fmt: skip
 

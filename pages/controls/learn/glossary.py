@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import NamedTuple
 from unicodedata import normalize
@@ -12,6 +12,7 @@ import streamlit as st
 
 from pages.controls.learn.words import read_text
 from pages.controls.learn.words import translate as _
+from views.core.markdown import Markdown
 
 PAGE = "/glossary"
 LINK = re.compile(r"\[\[([^\]|]+)(?:\|([^\]]+))?\]\]")  # [[term]] or [[term|as it reads]]
@@ -21,7 +22,7 @@ class Term(NamedTuple):
     """`name` is what it is called in the reader's language, `meaning` Markdown."""
 
     name: str
-    meaning: str
+    meaning: Markdown
 
 
 def terms() -> Mapping[str, Term]:
@@ -36,7 +37,7 @@ def parse_terms(text: str) -> Mapping[str, Term]:
     for part in re.split(r"^## ", text, flags=re.MULTILINE)[1:]:
         heading, _line, meaning = part.partition("\n")
         term, _bar, name = heading.partition(" | ")
-        found[term.strip()] = Term(name.strip() or term.strip(), meaning.strip())
+        found[term.strip()] = Term(name.strip() or term.strip(), Markdown(meaning.strip()))
     return dict(sorted(found.items(), key=lambda entry: normalize("NFD", entry[1].name.lower())))
 
 
@@ -44,12 +45,11 @@ def draw_terms(page: str) -> None:
     """The terms that stand undefined on a page, each with its meaning under the pointer and a link to its entry."""
     about, _text = read_text("glossary.md")
     if named := about["pages"].get(page):
-        linked = " · ".join(f"[[{term}]]" for term in named)
-        named_terms = _("Terms on this page: {terms}").format(terms=linked)
-        st.markdown(f":small[{link_terms(named_terms)}]")
+        said = _("Terms on this page: {terms}").format(terms=linked_terms(named, " · "))
+        st.markdown(f":small[{said}]")
 
 
-def link_terms(text: str) -> str:
+def link_terms(text: Markdown) -> Markdown:
     """Markdown in which each `[[term]]` is a link. Raises KeyError for a term that the glossary lacks."""
     known = terms()
 
@@ -58,7 +58,11 @@ def link_terms(text: str) -> str:
         shown, meaning = found[2] or known[term].name, as_title(known[term].meaning)
         return f'[{shown}]({PAGE}?term={term.replace(" ", "%20")} "{meaning}")'
 
-    return LINK.sub(link, text)
+    return Markdown(LINK.sub(link, text))
+
+
+def linked_terms(terms: Iterable[str], between: str = ", ") -> Markdown:
+    return link_terms(Markdown(between.join(f"[[{term}]]" for term in terms)))
 
 
 def as_title(meaning: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import LiteralString
 
 import streamlit as st
 
@@ -107,5 +108,5 @@ def draw_doors(text: str) -> None:
         st.caption(_("GPT-2, BERT, T5, LLaMA and others: a folder, an upload or the hub, every weight accounted for."))
 
 
-def bold(label: str) -> str:
+def bold(label: LiteralString) -> LiteralString:
     return f"**{label}**"

@@ -11,10 +11,10 @@ from pages.controls.learn.words import CATALOGUE, ENGLISH, language
 FOLDER = CATALOGUE.parent / "notebooks"
 
 
-def notebook_path(name: str) -> Path:
-    """The file with the answers, in the reader's language, or in English."""
+def notebook_path(name: str) -> Path | None:
+    """The file with the answers, in the reader's language, or in English; None where there is none."""
     paths = (FOLDER / lang / f"{name}.ipynb" for lang in (language(), ENGLISH))
-    return next(path for path in paths if path.is_file())
+    return next((path for path in paths if path.is_file()), None)
 
 
 def for_students(text: str) -> str:

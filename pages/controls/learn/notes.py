@@ -28,6 +28,7 @@ code {{ font-size: 10pt }}
 
 
 def read_note(name: str) -> str:
+    """The note of a lesson, "" where nobody has written one."""
     return read_text(f"teacher/{name}.md")[1]
 
 

@@ -19,6 +19,8 @@ from babel import Locale, UnknownLocaleError
 from babel.messages.catalog import Catalog
 from babel.messages.pofile import read_po
 
+from views.core.markdown import Markdown, escape_markdown
+
 CATALOGUE = Path(__file__).resolve().parents[3] / "assets" / "learn"
 ENGLISH, CHOSEN = "en", "language"  # the latter in the session state
 FENCE = "+++\n"  # around what a lesson says of itself, in TOML
@@ -48,13 +50,13 @@ def set_language(lang: str) -> None:
     st.query_params["lang"] = st.session_state[CHOSEN] = lang
 
 
-class Sentence(str):
-    """A sentence whose `format` writes numbers as a language does."""
+class Sentence(Markdown):
+    """A sentence whose `format` writes numbers as a language does, and escapes texts."""
 
     lang = ENGLISH
 
-    def format(self, *args: object, **values: object) -> str:
-        return LocalNumbers(self.lang).vformat(self, args, values)
+    def format(self, *args: object, **values: object) -> Markdown:
+        return Markdown(LocalNumbers(self.lang).vformat(self, args, values))
 
 
 class LocalNumbers(Formatter):
@@ -62,9 +64,9 @@ class LocalNumbers(Formatter):
         self.lang = lang
 
     def format_field(self, value: Any, spec: str) -> str:
-        written = str(super().format_field(value, spec))
+        written = super().format_field(value, spec)
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
-        return write_number(written, self.lang) if is_number else written
+        return write_number(str(written), self.lang) if is_number else escape_markdown(written)
 
 
 def translate(sentence: str) -> str:
@@ -130,13 +132,15 @@ def read_catalogue(catalogue: Path, lang: str) -> Catalog:
 
 
 def read_text(name: str) -> tuple[dict[str, Any], str]:
-    """Metadata of a text, and its Markdown."""
+    """Metadata of a text, and its Markdown; nothing where no language has it."""
     return parse_text(CATALOGUE, language(), name)
 
 
 @cache
 def parse_text(catalogue: Path, lang: str, name: str) -> tuple[dict[str, Any], str]:
-    path = next(path for path in (catalogue / lang / name, catalogue / ENGLISH / name) if path.is_file())
+    path = next((path for path in (catalogue / lang / name, catalogue / ENGLISH / name) if path.is_file()), None)
+    if path is None:
+        return {}, ""
     said = path.read_text(encoding="utf-8")
     if not said.startswith(FENCE):
         return {}, said

@@ -40,7 +40,7 @@ from pages.controls.model_input.text_field import several_lines, text_field
 from pages.controls.share.bar import bar
 from pages.controls.share.hiding import is_hidden
 from pages.controls.share.visitor import recent
-from views.core.markdown import escape_markdown
+from views.core.markdown import Markdown, escape_markdown
 
 EXAMPLES = tomllib.loads((Path(__file__).parents[3] / "assets/texts/examples.toml").read_text())
 PLAIN = "everyday"  # whose text any other model opens on
@@ -211,7 +211,7 @@ def show_fields(wanted: Kind, most: int, labels: Mapping[str, str] = LABELS) -> 
         elif field == "given":
             st.slider("pixels given", 0, most, key=field, bind="query-params", width="stretch")
         else:
-            text_field(labels[field], field)
+            text_field(escape_markdown(labels[field]), field)
 
 
 def pixels(checkpoint: Checkpoint) -> int:
@@ -282,10 +282,11 @@ def read_before(name: str) -> dict[str, Any]:
 
 
 @lru_cache(maxsize=1)
-def about_models() -> str:
+def about_models() -> Markdown:
     """Description of what each shipped model reads and does, a line each, for the help of the menu."""
     cards = {name: json.loads((SHIPPED / name / "card.json").read_text()) for name in shipped_names()}
-    return "\n".join(f"- **{name}**: {card['about']}" for name, card in cards.items())
+    lines = (f"- **{escape_markdown(name)}**: {escape_markdown(card['about'])}" for name, card in cards.items())
+    return Markdown("\n".join(lines))
 
 
 def show_own_example() -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field
 from itertools import islice
 from time import perf_counter
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, LiteralString, TypeVar
 
 import streamlit as st
 
@@ -56,6 +56,6 @@ def stop_measuring() -> None:
         one.is_active = False
 
 
-def measure_button(name: str, measuring: Measurement[Any], first: str = "Measure") -> None:
+def measure_button(name: str, measuring: Measurement[Any], first: LiteralString = "Measure") -> None:
     label = "Stop" if measuring.is_active else "Measure again" if measuring.found else first
     st.button(label, key=f"measure {name}", type="primary", on_click=measuring.toggle)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from typing import LiteralString
 from urllib.parse import urlencode
 
 import streamlit as st
@@ -16,6 +17,7 @@ from pages.controls.share.class_link import class_link
 from pages.controls.share.hiding import HIDE, HIDEABLE
 from pages.controls.share.links import INSTRUCTION, LONGEST_INSTRUCTION, PREDICT, READABLE, fit_address
 from pages.controls.share.prediction import RUN
+from views.core.markdown import escape_markdown
 from views.core.matrix_files import Matrix, as_file
 from views.core.table_files import FORMATS, Format, Table, table_file
 
@@ -40,7 +42,7 @@ def share_panel(
     tables: Mapping[str, Data | str] | None = None,
     html: Callable[[], str] | None = None,
     *,
-    label: str = "Share & export",
+    label: LiteralString = "Share & export",
     key: str,
     names: Sequence[str] = (),
     predicts: bool = False,
@@ -67,7 +69,7 @@ def share_panel(
                     try:
                         st.code(python(), language="python", wrap_lines=True)
                     except ValueError as error:
-                        st.caption(str(error))
+                        st.caption(escape_markdown(error))
             if tables:
                 offer_data(tables, [title, *names], key)
             if html is not None:
@@ -81,7 +83,7 @@ def share_panel(
     draw()
 
 
-def heading(name: str, note: str = "") -> None:
+def heading(name: LiteralString, note: LiteralString = "") -> None:
     st.markdown(f"**{name}** &nbsp;:gray[{note}]" if note else f"**{name}**")
 
 
@@ -115,11 +117,11 @@ def show_link(link: Mapping[str, str], outside: bool = False) -> None:
         found = class_link(address)
         address = found.address
         if found.warning:
-            st.warning(found.warning)
+            st.warning(escape_markdown(found.warning))
         if found.code:
             st.html(found.code, width=QR_WIDTH)
     if sentence:
-        st.caption(sentence)
+        st.caption(escape_markdown(sentence))
     else:
         st.code(address, language=None, wrap_lines=True)
 
@@ -142,7 +144,7 @@ def offer_data(tables: Mapping[str, Data | str], names: Sequence[str], key: str)
             chosen = st.selectbox("which table", list(tables), key=f"{key} table", label_visibility="collapsed")
         data = tables.get(chosen, "Choose a table.")
         if isinstance(data, str):
-            st.caption(data)
+            st.caption(escape_markdown(data))
             return
         stem = file_stem([*names, *([chosen] if len(tables) > 1 else [])])
         for format in FORMATS:

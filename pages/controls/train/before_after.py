@@ -135,8 +135,9 @@ def draw_changes(run: RunFolder, recipe: Recipe, weights: Path) -> None:
             st.caption("Heads are compared for models of one stack that read text.")
     if (found := losses(*key)) is not None:
         kind, before, after = found
+        learned = escape_markdown(f"{recipe.base} had learned from ({kind})")
         st.caption(
-            f"On what {escape_markdown(recipe.base)} had learned from ({kind}), its held-out loss under its own head "
+            f"On what {learned}, its held-out loss under its own head "
             f"was {before:.4f} and is {after:.4f} now: {after - before:+.4f} nats."
         )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, LiteralString
 from urllib.parse import urlencode
 
 import pandas as pd
@@ -136,7 +136,9 @@ def answered(recipe: str, weights: Path, stamp: int) -> tuple[pd.DataFrame, Mapp
 # --- The wrong ones ---
 
 
-def draw_wrong(table: pd.DataFrame, counted: str, wrong: pd.DataFrame, none: str, weights: Path, name: str) -> None:
+def draw_wrong(
+    table: pd.DataFrame, counted: str, wrong: pd.DataFrame, none: LiteralString, weights: Path, name: str
+) -> None:
     """The matrix of `label` and `predicted` of a table, and the wrong rows beside it."""
     left, right = st.columns([1, 2], gap="medium")
     with left:
@@ -146,7 +148,7 @@ def draw_wrong(table: pd.DataFrame, counted: str, wrong: pd.DataFrame, none: str
 
 
 def show_wrong(
-    wrong: pd.DataFrame, none: str, weights: Path, name: str, first: str = "text", second: str = "pair"
+    wrong: pd.DataFrame, none: LiteralString, weights: Path, name: str, first: str = "text", second: str = "pair"
 ) -> None:
     """`first` and `second` are the columns of what the model reads; `none` is said where no row is wrong."""
     if wrong.empty:

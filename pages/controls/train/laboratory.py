@@ -20,6 +20,7 @@ from pages.controls.train.run_table import OVERLAID, refresh, runs_table, sort_a
 from pages.controls.train.session import ASSETS, Session
 from views.charts.template import plotly_template
 from views.core.component import courier, plotly_address, view
+from views.core.markdown import escape_markdown
 
 # The run that is looked at, the runs whose curves are laid over its own, a command that was carried out, and the order
 # of the table of runs in a link of an earlier version.
@@ -66,7 +67,7 @@ def offer_contrasts(session: Session, plan: Plan) -> None:
             try:
                 first, *others = start_contrast(session, change).header["runs"]
             except ValueError as error:
-                st.warning(str(error))
+                st.warning(escape_markdown(error))
                 return
             st.query_params["run"] = first
             st.session_state[OVERLAID] = list(dict.fromkeys([*st.session_state.get(OVERLAID, []), *others]))

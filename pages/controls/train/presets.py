@@ -6,12 +6,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import LiteralString
 
 import streamlit as st
 
 from engine.training import Recipe
 from engine.training.estimate import estimate
 from engine.training.recipe_file import read_recipe
+from views.core.markdown import escape_markdown
 
 FOLDER = Path(__file__).parents[3] / "assets" / "lab"
 OWN = "own-data"  # the task that is a person's own
@@ -61,7 +63,7 @@ def comment(text: str) -> Iterator[str]:
         yield line.removeprefix("#").strip()
 
 
-def duration(found: float) -> str:
+def duration(found: float) -> LiteralString:
     """A time as one says it."""
     if found < 1:
         return "less than a second"
@@ -80,7 +82,7 @@ def gallery(chosen: str, choose: Callable[[str], None]) -> None:
         before = ""
         for one in presets().values():
             if one.group != before:
-                st.markdown(f"**{one.group}**")
+                st.markdown(f"**{escape_markdown(one.group)}**")
                 before = one.group
             row(one.name, one.recipe.about, estimate(one.recipe).seconds, one.found, chosen, choose)
         st.markdown("**Yours**")
@@ -95,7 +97,8 @@ def row(name: str, about: str, takes: float | None, found: str, chosen: str, cho
 
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.button(
-            name.replace("-", " "), key=f"task {name}", help=found or None, width=172, on_click=take,
-            type="primary" if name == chosen else "secondary",
+            escape_markdown(name.replace("-", " ")), key=f"task {name}", help=escape_markdown(found) or None, width=172,
+            on_click=take, type="primary" if name == chosen else "secondary",
         )  # fmt: skip
-        st.caption(about if takes is None else f"{about} About {duration(takes)}.", width=420)
+        said = escape_markdown(about)
+        st.caption(said if takes is None else f"{said} About {duration(takes)}.", width=420)

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, astuple, dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import LiteralString
 
 import streamlit as st
 
@@ -19,7 +20,7 @@ from engine.training.preferences.pairs import Pair, format_csv, format_jsonl, pa
 from engine.training.preferences.rules import RULES, rank_by_rule
 from engine.training.preferences.sample import sample_answers
 from pages.controls.share.visitor import THIS_MACHINE, on_this_machine, visitor_name
-from views.core.markdown import escape_markdown
+from views.core.markdown import Markdown, escape_markdown
 
 FOLDER = ".preferences"  # in that of the runs; a file a visitor, called by the hash of their cookie
 NOBODY = "nobody"  # in the session state: stands for a visitor without a cookie
@@ -196,14 +197,14 @@ def draw_question(ranking: Ranking) -> None:
         st.button("Undo", key="undo", shortcut="u", on_click=undo, disabled=not ranking.choices)
 
 
-def skipped(ranking: Ranking) -> str:
+def skipped(ranking: Ranking) -> LiteralString:
     left_out = ranking.drawn - len(ranking.questions)
-    return f"{left_out} of {ranking.drawn} prompts got equal or empty answers and are skipped." if left_out else ""
+    return f"{left_out:d} of {ranking.drawn:d} prompts got equal or empty answers and are skipped." if left_out else ""
 
 
-def lines(text: str) -> str:
+def lines(text: str) -> Markdown:
     """Markdown of a text that keeps its lines."""
-    return escape_markdown(text.strip()).replace("\n", "  \n")
+    return Markdown(escape_markdown(text.strip()).replace("\n", "  \n"))
 
 
 def choose(choice: int | None, asked: int) -> None:
@@ -250,7 +251,13 @@ def draw_pairs(ranking: Ranking) -> None:
         if pairs:
             for name, write in (("JSONL", format_jsonl), ("CSV", format_csv)):
                 kind = name.lower()
-                st.download_button(name, partial(write, pairs), f"pairs.{kind}", key=f"pairs {kind}", on_click="ignore")
+                st.download_button(
+                    escape_markdown(name),
+                    partial(write, pairs),
+                    f"pairs.{kind}",
+                    key=f"pairs {kind}",
+                    on_click="ignore",
+                )
             with st.popover("Clear"):
                 st.markdown(f"This deletes all {len(pairs)} pairs and what is being ranked.")
                 st.button("Delete them", key="clear pairs", on_click=change, args=(Ranking(),))

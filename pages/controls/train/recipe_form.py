@@ -15,6 +15,7 @@ from engine.training import Recipe
 from engine.training.data_recipe import TokenizerRecipe
 from engine.training.objectives import OBJECTIVES
 from pages.controls.train.recipe_options import HELP, format_value, is_offered, title, value_at
+from views.core.markdown import Markdown, escape_markdown
 
 WIDE = 148  # CSS pixels of a control
 SHORT = 14  # letters that fit into it
@@ -62,7 +63,7 @@ class Form:
             pictures = self.recipe.data.kind == "digits"
             st.caption("Pictures are no text." if pictures else "The data's own symbols are the tokens.")
             return asdict(own)
-        st.caption(" ".join((TokenizerRecipe.__doc__ or "").split()))
+        st.caption(field_meanings(TokenizerRecipe))
         return self.table(own, "data.tokenizer")
 
     def table(self, value: Any, path: str) -> dict[str, Any]:
@@ -96,7 +97,8 @@ class Form:
     def control(self, hint: Any, path: str, value: Any) -> Any:
         kinds = [kind for kind in options(hint) if kind is not type(None)]
         optional, kind = len(kinds) < len(options(hint)), kinds[0]
-        name, key, told = title(path.rpartition(".")[2]), f"{self.turn}.{path}", value_at(path, HELP)
+        key, name = f"{self.turn}.{path}", title(path.rpartition(".")[2])
+        told = escape_markdown(value_at(path, HELP) or "") or None
         if get_origin(kind) is Literal or kind is bool:
             all_of = (True, False) if kind is bool else self.choices(path, get_args(kind), value)
             choices = [*([None] if optional else []), *all_of]
@@ -125,7 +127,7 @@ class Form:
             return tuple(one for one in all_of if one == value or suits(self.recipe, replace(data.tokenizer, kind=one)))
         return all_of
 
-    def list_field(self, name: str, kind: Any, value: Any, key: str, told: str | None) -> list[Any] | None:
+    def list_field(self, name: Markdown, kind: Any, value: Any, key: str, told: Markdown | None) -> list[Any] | None:
         """Several numbers or words, with commas between them."""
         of = get_args(kind)[0]
         shown = "" if value is None else ", ".join(map(str, value))
@@ -139,7 +141,7 @@ class Form:
             return None if value is None else list(value)
 
     def heading(self, name: str, value: Any) -> None:
-        st.markdown(f"**{' · '.join(map(title, name.split('.')))}**", help=field_meanings(type(value)))
+        st.markdown(f"**{' · '.join(title(part) for part in name.split('.'))}**", help=field_meanings(type(value)))
 
 
 def suits(recipe: Recipe, tokenizer: TokenizerRecipe) -> bool:
@@ -185,7 +187,7 @@ def a_tenth(value: float | None) -> float:
     return 10.0 ** math.floor(math.log10(abs(value)) - 0.5) if value else 0.01
 
 
-def field_meanings(kind: type) -> str | None:
+def field_meanings(kind: type) -> Markdown | None:
     """Meaning of the fields, in the words of the engine; None where Python itself wrote that."""
     said = kind.__doc__ or ""
-    return None if said.startswith(f"{kind.__name__}(") else " ".join(said.split())
+    return None if said.startswith(f"{kind.__name__}(") else Markdown(" ".join(said.split()))

@@ -10,6 +10,7 @@ from engine.training import Recipe
 from engine.training.data_recipe import OWN, PAIRS
 from engine.training.machine import Abilities, plan
 from engine.training.recipe import Machine
+from views.core.markdown import Markdown, escape_markdown
 
 DECIDED = {  # by the data and the task, or said elsewhere on the page
     "model.vocab_size", "model.context", "model.infill", "model.encoder.start", "model.head.kind", "model.head.classes",
@@ -166,8 +167,8 @@ WHEN: dict[str, Callable[[Said, Recipe], bool]] = {  # by the end of the dotted 
 }
 
 
-def title(name: str) -> str:
-    return NAMES.get(name, name.replace("_", " "))
+def title(name: str) -> Markdown:
+    return escape_markdown(NAMES.get(name, name.replace("_", " ")))
 
 
 def format_value(value: Any) -> str:

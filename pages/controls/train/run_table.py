@@ -271,19 +271,19 @@ def actions(session: Session, found: Sequence[Run], picked: Sequence[Run], shown
         if run.can_resume:
             st.button(
                 "Resume", key="runs resume", on_click=resume, args=(session, run.name), type="primary",
-                disabled=bool(locked), help=locked or None,
+                disabled=bool(locked), help=escape_markdown(locked) or None,
             )  # fmt: skip
         with st.popover("Open", disabled=bool(bare), help=bare or "the weights of any kept step, on another page"):
             open_menu(run, other_run(found, picked, shown))
         with st.popover("Export", disabled=bool(several), help=several or None):
             export_menu(run)
-        with st.popover("Rename", disabled=bool(several or locked), help=several or locked or None):
+        with st.popover("Rename", disabled=bool(several or locked), help=escape_markdown(several or locked) or None):
             rename_menu(session, run)
         with st.popover("Fork or reset", disabled=bool(several or bare), help=several or bare or None):
             fork_menu(session, run, locked)
         st.button(
             "Delete", key="runs delete", on_click=delete, args=(session, [one.name for one in picked]),
-            disabled=bool(locked), help=locked or None,
+            disabled=bool(locked), help=escape_markdown(locked) or None,
         )  # fmt: skip
     for one in picked:
         if problem := one.fault or one.error:
@@ -425,7 +425,8 @@ def fork_menu(session: Session, run: Run, locked: str) -> None:
     st.button(
         "Reset", key="runs reset", on_click=reset, args=(session, run.name),
         disabled=bool(locked),
-        help=locked or "begin again from step 0 with the same seed; what was learned can be undeleted below",
+        help=escape_markdown(locked)
+        or "begin again from step 0 with the same seed; what was learned can be undeleted below",
     )  # fmt: skip
 
 

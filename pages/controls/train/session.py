@@ -76,7 +76,6 @@ class Session(BareContext):
             known = self.readers[run] = Reader(Live(path))
         return known
 
-
     def begin(self, folder: Path) -> str:
         """Keeps whose a new run is; returns its name."""
         if self.visitor:

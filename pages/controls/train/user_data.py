@@ -154,7 +154,9 @@ def columns_of(table: Table, turn: str) -> dict[str, str]:
         for key in form:
             left = [name for name in table.columns if name not in chosen.values()]
             at = left.index(guessed[key]) if guessed.get(key) in left else 0
-            chosen[key] = st.selectbox(f"column of the {key}", left, at, key=f"{turn} {form} {key}", width=WIDE)
+            chosen[key] = st.selectbox(
+                f"column of the {escape_markdown(key)}", left, at, key=f"{turn} {form} {key}", width=WIDE
+            )
     return chosen
 
 

@@ -193,7 +193,7 @@ def paint_field(mode: str, label: str, **options: Any) -> Field:
 
 
 def shown_head(values: Mapping[str, Any]) -> str:
-    """", shown for block 1 head 1": whose matrix is painted on where the edit is of several."""
+    """ ", shown for block 1 head 1": whose matrix is painted on where the edit is of several."""
     if values["layer"] is not None and len(values["heads"] or ()) == 1:
         return ""
     head = (values["heads"] or [0])[0]

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
-from typing import Any, TypeVar
+from typing import Any, LiteralString, TypeVar
 from zlib import crc32
 
 import streamlit as st
@@ -70,10 +70,10 @@ class Form:
         self.values.clear()
         self.values.update(kept)
 
-    def key(self, label: str, *about: Any) -> str:
+    def key(self, label: LiteralString, *about: Any) -> str:
         return f"edit {self.draft.serial} {label} {crc32(repr(about).encode())}"
 
-    def select(self, label: str, options: Mapping[T, str], value: Any, *about: Any) -> T:
+    def select(self, label: LiteralString, options: Mapping[T, str], value: Any, *about: Any) -> T:
         names = list(options)
         return self.line.selectbox(
             label,
@@ -85,7 +85,13 @@ class Form:
         )
 
     def whole_number(
-        self, label: str, value: int | None, least: int = -LARGEST, most: int = LARGEST, *about: Any, hint: str = ""
+        self,
+        label: LiteralString,
+        value: int | None,
+        least: int = -LARGEST,
+        most: int = LARGEST,
+        *about: Any,
+        hint: str = "",
     ) -> int | None:
         """A whole number, within the bounds; None where the field is empty."""
         begun = None if value is None else min(max(int(value), least), most)
@@ -101,7 +107,12 @@ class Form:
         )
 
     def number(
-        self, label: str, value: float | None, *about: Any, least: float | None = None, most: float | None = None
+        self,
+        label: LiteralString,
+        value: float | None,
+        *about: Any,
+        least: float | None = None,
+        most: float | None = None,
     ) -> float | None:
         begun = None if value is None else float(value)
         if begun is not None and ((least is not None and begun < least) or (most is not None and begun > most)):
@@ -117,13 +128,15 @@ class Form:
             width=NUMBER,
         )
 
-    def slider(self, label: str, value: float, least: float, most: float, step: float) -> float:
+    def slider(self, label: LiteralString, value: float, least: float, most: float, step: float) -> float:
         return self.line.slider(label, least, most, float(value), step, key=self.key(label), width=SELECT)
 
-    def text(self, label: str, value: str, hint: str, *about: Any) -> str:
+    def text(self, label: LiteralString, value: str, hint: str, *about: Any) -> str:
         return self.line.text_input(label, value, placeholder=hint, key=self.key(label, *about), width=TEXT)
 
-    def parsed_text(self, label: str, value: str, hint: str, read: Callable[[str], T], *about: Any) -> T | None:
+    def parsed_text(
+        self, label: LiteralString, value: str, hint: str, read: Callable[[str], T], *about: Any
+    ) -> T | None:
         """Reads a text with `read`; None where that raises ValueError, whose sentence is one of `faults`."""
         try:
             return read(self.text(label, value, hint, *about))
@@ -131,7 +144,7 @@ class Form:
             self.faults.append(f"{label}: {error}")
             return None
 
-    def heads(self, label: str, count: int, chosen: Sequence[int], *about: Any) -> list[int]:
+    def heads(self, label: LiteralString, count: int, chosen: Sequence[int], *about: Any) -> list[int]:
         found = self.line.pills(
             label,
             range(count),
@@ -142,10 +155,10 @@ class Form:
         )
         return sorted(found)
 
-    def head(self, label: str, count: int, chosen: int, *about: Any) -> int:
+    def head(self, label: LiteralString, count: int, chosen: int, *about: Any) -> int:
         return self.select(label, {head: str(head + 1) for head in range(count)}, chosen, *about)
 
-    def tokens(self, label: str, pieces: Sequence[str], chosen: Iterable[int], *about: Any) -> list[int]:
+    def tokens(self, label: LiteralString, pieces: Sequence[str], chosen: Iterable[int], *about: Any) -> list[int]:
         """Positions, in order; none stand for all."""
         names, begun = distinct(pieces), [i for i in chosen if 0 <= i < len(pieces)]
         label, key = f"{label} (all if none is chosen)", self.key(label, pieces, *about)
@@ -164,7 +177,7 @@ class Form:
             )
         return sorted(found)
 
-    def token(self, label: str, pieces: Sequence[str], chosen: int, *about: Any) -> int:
+    def token(self, label: LiteralString, pieces: Sequence[str], chosen: int, *about: Any) -> int:
         names, key = distinct(pieces), self.key(label, pieces, *about)
         begun = min(max(chosen, 0), len(pieces) - 1)
         if len(pieces) > MANY:
@@ -178,7 +191,7 @@ class Form:
             key=key,
         )
 
-    def paint(self, mode: str, label: str, own: EditableAttention, brush: float | None = None) -> None:
+    def paint(self, mode: str, label: LiteralString, own: EditableAttention, brush: float | None = None) -> None:
         """Mounts the painter: of "mask", who may see whom; of "pattern", how much, with the weight `brush`."""
         draft, values = self.draft, self.values
         key = f"edit {draft.serial} painter"

@@ -178,8 +178,9 @@ def edit_panel(own: EditPanel, drawn: bytes, model: Editable, trace: str) -> Non
 
 def draw_form(own: EditPanel, draft: Draft, form: Form) -> None:
     kind, number = KINDS[draft.kind], draft.number
+    title = escape_markdown(kind.title)
     with form.above:
-        st.markdown(f"**{kind.title}**" if number is None else f"**{kind.title}: edit {number + 1}**")
+        st.markdown(f"**{title}**" if number is None else f"**{title}: edit {number + 1:d}**")
     kind.draw(form)
     with st.container(key="edit form end", gap="small"):  # in sight, however long the form is
         refused = st.container()

@@ -157,9 +157,7 @@ def current() -> Experiment:
     return made
 
 
-def run_edits(
-    subject: Subject, controls: Sequence[Edit], made: Experiment, before: Run
-) -> tuple[Run, dict[int, str]]:
+def run_edits(subject: Subject, controls: Sequence[Edit], made: Experiment, before: Run) -> tuple[Run, dict[int, str]]:
     """The run under the edits that are on and fit, and by its number why another does not; `before` is that with none
     of them, under the page's own `controls` alone."""
     on = {number: entry.edit for number, entry in enumerate(made.entries) if entry.on}

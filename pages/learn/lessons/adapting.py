@@ -1,6 +1,7 @@
 """Adapting: LoRA opened up, L2 + lambda L1, a separator, and a reward that is optimised too far."""
 
 from functools import lru_cache, partial
+from typing import LiteralString
 
 import altair as alt
 import pandas as pd
@@ -112,7 +113,7 @@ def ask(adapter: Adapter, name: str) -> bool:
     )  # fmt: skip
 
 
-def link(label: str, **address: str) -> None:
+def link(label: LiteralString, **address: str) -> None:
     st.page_link(ADAPT, label=label, icon=":material/tune:", query_params=address)
 
 
@@ -325,7 +326,14 @@ def draw_reward() -> None:
         sentence.format(first=first.reward, last=last.reward, many=first.distinct, few=last.distinct, kl=last.kl)
     )  # fmt: skip
     answers = recorded_answers("ppo-free")
-    step = st.select_slider(_("step"), list(answers), max(answers), key="adapting-step", persist_state="session")
+    step = st.select_slider(
+        _("step"),
+        list(answers),
+        max(answers),
+        format_func=lambda at: f"{at:d}",
+        key="adapting-step",
+        persist_state="session",
+    )
     one = max(answers[step], key=lambda answer: float(str(answer["reward"])))
     told = _("Its best answer there, {reward:g} by the reward: “{answer}”")
     st.markdown(told.format(reward=float(str(one["reward"])), answer=escape_markdown(str(one["answer"]).strip())))

@@ -15,6 +15,7 @@ from pages.controls.figures import matrix
 from pages.controls.learn.fields import read_field, read_matrix, write_matrix
 from pages.controls.learn.words import translate as _
 from pages.controls.predict import estimate, show_code
+from views.core.markdown import code_markdown
 
 TENSOR = "[[1, 3], [2, 1], [0, 1]]"
 TOLERANCE = 0.01
@@ -38,7 +39,7 @@ def experiment() -> bool:
         sums = write_matrix(running_sums(x))
         st.caption(_("Running sums {sums}, each divided by how many rows it has.").format(sums=sums))
         show_code(average_by_loop, key="averaging code", x=x)
-    st.markdown(_("out = {values}").format(values=f"`{write_matrix(out, 3)}`"))
+    st.markdown(_("out = {values}").format(values=code_markdown(write_matrix(out, 3))))
     if way != "data":
         gap = float((out - mean).abs().max())
         st.caption(_("Largest difference from the loop: {gap:.1e}.").format(gap=gap))

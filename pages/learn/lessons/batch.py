@@ -8,7 +8,7 @@ from pages.controls.learn.fields import choose_view, read_field, read_words, wri
 from pages.controls.learn.words import numeral
 from pages.controls.learn.words import translate as _
 from pages.controls.predict import choose, show_code
-from views.core.markdown import escape_markdown
+from views.core.markdown import code_markdown, escape_markdown
 
 TEXTS = ("Max gave the red ball to Anna.", "She smiled.")
 IDS = "[[1, 8, 3, 2], [1, 10, 2]]"
@@ -101,7 +101,7 @@ def draw_ids(rows: list[list[int]], masked: bool) -> None:
     if not masked:
         st.caption(_("Without it the model cannot tell padding from tokens: every entry counts."))
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown(f"`{write_matrix(ids)}`")
+        st.markdown(code_markdown(write_matrix(ids)))
         show_code(fill, key="batch code", rows=rows)
 
 

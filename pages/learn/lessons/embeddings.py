@@ -27,6 +27,7 @@ from pages.controls.learn.words import translate as _
 from pages.controls.predict import choose, show_code
 from views.charts.show import show_altair, show_plotly
 from views.charts.template import colors
+from views.core.markdown import escape_markdown
 from views.core.theme import Shade
 
 MODEL, WORD = "everyday", "girl"
@@ -162,7 +163,7 @@ def draw_context() -> None:
     try:
         cosines = context_similarity(checkpoint, (first, second), word).tolist()
     except ValueError as error:
-        st.caption(f":red[:material/error:] {error}")
+        st.caption(f":red[:material/error:] {escape_markdown(error)}")
         return
     table = pd.DataFrame({"layer": range(len(cosines)), "cosine": cosines})
 

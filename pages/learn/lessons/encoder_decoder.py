@@ -152,7 +152,9 @@ def draw_across(checkpoint: Checkpoint, source: Encoding, target: Encoding) -> N
     best, (left, right) = aligning_head(checkpoint), st.columns([2, 5])
     with left:
         layer, head = (
-            st.selectbox(label, range(count), at, key=f"encoder_decoder-{name}", persist_state="session")
+            st.selectbox(
+                escape_markdown(label), range(count), at, key=f"encoder_decoder-{name}", persist_state="session"
+            )
             for name, label, count, at in (
                 ("layer", _("layer"), config.layers, best[0]),
                 ("head", _("head"), config.attention.heads, best[1]),
@@ -166,7 +168,7 @@ def draw_across(checkpoint: Checkpoint, source: Encoding, target: Encoding) -> N
             ("k", found.k, _("encoder: a row a word of the source")),
             ("v", found.v, _("encoder: as many")),
         ):
-            st.caption(f"**{name}** {escape_markdown(str(list(value.shape)))}  \n{said}")
+            st.caption(f"**{escape_markdown(name)}** {escape_markdown(list(value.shape))}  \n{escape_markdown(said)}")
     with right:
         matrix(
             found.pattern, rows=written_pieces(checkpoint, target), columns=source.pieces, digits=2,

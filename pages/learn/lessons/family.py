@@ -191,7 +191,7 @@ def draw_tasks(name: str, config: ModelConfig) -> None:
             label_visibility="collapsed", persist_state="session",
         )
     )  # fmt: skip
-    st.caption(say_head(task, name, config))
+    st.caption(escape_markdown(say_head(task, name, config)))
     texts = {
         "answer": "Max gave the red ball to Anna.",
         "short": "Tom lost his dog in the park. He looked for it all day. At night the dog came home.",

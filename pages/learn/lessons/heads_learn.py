@@ -116,7 +116,9 @@ def recorded() -> dict[str, Any]:
 def draw_formed() -> None:
     rows = recorded()["rows"]
     steps = [row["step"] for row in rows]
-    step = st.select_slider(_("step"), steps, steps[-1], key="heads-step", persist_state="session")
+    step = st.select_slider(
+        _("step"), steps, steps[-1], format_func=lambda at: f"{at:d}", key="heads-step", persist_state="session"
+    )
     at = steps.index(step)
     series = {
         "loss": _("loss, nats"), "previous": _("best previous-token share"), "induction": _("best induction share")

@@ -18,6 +18,7 @@ from pages.controls.learn.words import translate as _
 from pages.controls.predict import is_answered, point, show_code
 from views.charts.show import show_altair
 from views.charts.template import colors
+from views.core.markdown import escape_markdown
 from views.core.theme import Shade
 
 MODEL, TEXT = "stories", "Max gave the red ball"
@@ -77,7 +78,8 @@ def draw_masks(checkpoint: Checkpoint, encoding: Encoding, pieces: list[str]) ->
     length, names = len(pieces), mask_names()
     kind = str(
         st.segmented_control(
-            _("mask"), list(names), default="causal", key="masks-kind", required=True, format_func=names.__getitem__,
+            _("mask"), list(names), default="causal", key="masks-kind", required=True,
+            format_func=lambda kind: escape_markdown(names[kind]),
             persist_state="session",
         )
     )  # fmt: skip

@@ -85,7 +85,7 @@ def draw_pieces(text: str) -> None:
                 count = _("id {id}: characters {start} to {end}").format(
                     id=encoding.ids[at], start=start + 1, end=end
                 )  # fmt: skip
-            about.markdown(f"**{named[kind]}**  \n:small[{count}]")
+            about.markdown(f"**{escape_markdown(named[kind])}**  \n:small[{count}]")
     said = _("Unknown tokens, marked: {count}. What stood there is lost. Click a token for its id.")
     if not lost:
         said = _("No token is unknown. Click a token for its id.")

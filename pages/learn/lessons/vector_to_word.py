@@ -26,7 +26,7 @@ from pages.controls.learn.words import numeral, numerals
 from pages.controls.learn.words import translate as _
 from pages.controls.learn.words import translate_count as _n
 from pages.controls.predict import estimate, show_code
-from views.core.markdown import escape_markdown
+from views.core.markdown import code_markdown, escape_markdown
 
 MODEL, TEXT, LOGITS = "bilingual", "The red book is", "[2, 4, 5]"
 MOST, MOST_LOGITS, LARGEST = 16, 8, 1000  # tokens of the text; typed logits, and the size of one
@@ -105,7 +105,7 @@ def draw_temperature(logits: Tensor, encoding: Encoding) -> None:
     with left:
         st.caption(_("your logits"))
         bars(found, [f"{value:g}" for value in logits.tolist()], key="vector_to_word own", label=_("probabilities"))
-        st.markdown(f"`{write_row(found)}`")
+        st.markdown(code_markdown(write_row(found)))
     with right:
         st.caption(_("what {model} puts next").format(model=MODEL))
         model = at_temperature(next_logits(MODEL, encoding.ids), temperature)

@@ -119,7 +119,7 @@ def draw_merges(text: str, way: str) -> None:
         list(map(draw_piece, new[-CHIPS:])), marks, key=f"vocabulary entries {way}", label=_("merged entries")
     )  # fmt: skip
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.caption(compare_bpe(text) if way == "bpe" else compare_wordpiece(text, at))
+        st.caption(escape_markdown(compare_bpe(text) if way == "bpe" else compare_wordpiece(text, at)))
         show_code(learn_merges, key=f"vocabulary code {way}", text=text, kind=way, steps=at)
 
 
@@ -186,7 +186,7 @@ def draw_unigram(text: str) -> None:
             label=_("pieces that stay, marked by their probability"),
         )  # fmt: skip
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.caption(compare_unigram(text, at))
+        st.caption(escape_markdown(compare_unigram(text, at)))
         show_code(learn_unigram, key="vocabulary code unigram", text=text)
 
 
