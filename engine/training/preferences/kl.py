@@ -16,16 +16,30 @@ from engine.scoring.score import AT_ONCE
 # --- From logits ---
 
 
-def log_probs_of(logits: Tensor, ids: Tensor) -> Tensor:
+def log_probs_of(logits: Tensor, ids: Tensor, temperature: float = 1.0) -> Tensor:
     """Log-probability in nats (batch pos) of the token `ids` (batch pos) that follows each position, from logits
-    (batch pos vocab). Padding needs an id of the vocabulary too. Raises ValueError where the two do not fit.
+    (batch pos vocab) divided by the `temperature`. Padding needs an id of the vocabulary too. Raises ValueError where
+    the two do not fit.
     """
-    return map_rows(lambda rows, chosen: rows.log_softmax(-1).gather(-1, chosen)[:, 0], logits, ids[..., None])
+
+    def chosen_ones(rows: Tensor, chosen: Tensor) -> Tensor:
+        return heat(rows, temperature).log_softmax(-1).gather(-1, chosen)[:, 0]
+
+    return map_rows(chosen_ones, logits, ids[..., None])
 
 
-def entropy_of(logits: Tensor) -> Tensor:
-    """Entropy in nats (batch pos) of finite logits (batch pos vocab)."""
-    return map_rows(lambda rows: -(rows.softmax(-1) * rows.log_softmax(-1)).sum(-1), logits)
+def entropy_of(logits: Tensor, temperature: float = 1.0) -> Tensor:
+    """Entropy in nats (batch pos) of finite logits (batch pos vocab) divided by the `temperature`."""
+
+    def entropy(rows: Tensor) -> Tensor:
+        rows = heat(rows, temperature)
+        return -(rows.softmax(-1) * rows.log_softmax(-1)).sum(-1)
+
+    return map_rows(entropy, logits)
+
+
+def heat(logits: Tensor, temperature: float) -> Tensor:
+    return logits if temperature == 1 else logits / temperature
 
 
 def kl_of(policy: Tensor, reference: Tensor) -> Tensor:

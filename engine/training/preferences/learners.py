@@ -10,7 +10,7 @@ dropout acts on either. `weight` of such a learner is beta.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise
@@ -21,8 +21,8 @@ import torch
 from torch import Tensor
 
 from engine.data.seeds import seed_for
-from engine.scoring.examples import Counts, Examples
-from engine.training.base import begin_with
+from engine.scoring.examples import UNASKED, Counts, Examples
+from engine.training.base import begin_with, end_ids_of
 from engine.training.failures import Diverged
 from engine.training.learner import Learner
 from engine.training.objectives.padding import pad_rows, real
@@ -33,7 +33,7 @@ from engine.training.preferences.judge import Judge, open_judge
 from engine.training.preferences.kl import entropy_of, k1, log_probs_of, masked_mean, masked_sum
 from engine.training.preferences.ppo import Rollout, adapt_beta, evaluate_rollout, score_ppo
 from engine.training.preferences.reward import score_rewards
-from engine.training.preferences.rollouts import Answers, Prompt, draw_answers
+from engine.training.preferences.rollouts import Answers, Prompt, draw_answers, read_drawn
 from engine.training.sources.preferences import AnsweredPairs, PreferredAnswers
 
 if TYPE_CHECKING:
@@ -74,28 +74,28 @@ class PreferenceLearner(Learner):
         logits: Tensor = (self.frozen or self.trainer.model)(ids, **inputs)
         return logits
 
-    def log_probs(self, logits_of: Callable[..., Tensor], ids: Tensor, real: Tensor) -> Tensor:
-        """row pos-1: those of each token behind the first, in nats."""
-        return log_probs_of(logits_of(ids, padding=real)[:, :-1], next_of(ids))
+    def log_probs(self, logits_of: Callable[..., Tensor], ids: Tensor, real: Tensor, drawn: bool = False) -> Tensor:
+        """row pos-1: those of each token behind the first, in nats. Of answers that were `drawn` they are those of the
+        distribution that these were drawn from, whichever model gives them."""
+        temperature = self.settings.temperature if drawn else 1.0
+        return log_probs_of(logits_of(ids, padding=real)[:, :-1], next_of(ids), temperature)
 
-    def draw(self, prompts: list[Prompt], seed: int, temperature: float) -> Answers:
+    def draw(self, prompts: list[Prompt], seed: int) -> Answers:
         tokenizer = self.source.corpus.tokenizer
-        ends = () if tokenizer.end_id is None else (tokenizer.end_id,)
-        drawn = draw_answers(
-            self.trainer.model, prompts, self.settings.answer_tokens, seed, temperature, ends, self.policy
-        )
+        most, ends = self.settings.answer_tokens, self.source.end_ids or end_ids_of(self.recipe.base)
+        drawn = draw_answers(self.trainer.model, prompts, most, seed, self.settings.temperature, ends, self.policy)
         rows = [torch.tensor((*prompt, *answer)) for prompt, answer in zip(prompts, drawn, strict=True)]
         ids, stands = pad_rows(rows, self.source.fill), real(rows)
         answer = stands & (torch.arange(ids.shape[1]) >= torch.tensor([len(prompt) for prompt in prompts])[:, None])
-        read = tokenizer.decode
-        texts = [(read(p, special=False), read(a, special=False)) for p, a in zip(prompts, drawn, strict=True)]
+        texts = [read_drawn(tokenizer, *each) for each in zip(prompts, drawn, strict=True)]
         where = self.trainer.device
         return Answers(ids.to(where), stands.to(where), answer.to(where), texts)
 
     def examine(self, answers: Answers) -> dict[str, Tensor]:
         """Measures of the answers, one by one (answer,): "kl" in nats over all tokens by k1, "length" in tokens, and
         "reward" and "watched" from the judges that there are."""
-        log_probs, reference = (self.log_probs(of, answers.ids, answers.real) for of in (self.policy, self.reference))
+        models, texts = (self.policy, self.reference), (answers.ids, answers.real)
+        log_probs, reference = (self.log_probs(of, *texts, drawn=True) for of in models)
         found = {"kl": masked_sum(k1(log_probs, reference), next_of(answers.answer), 1), "length": answers.lengths}
         judges = {"reward": self.judge, "watched": self.watched}
         return found | {name: judge(answers) for name, judge in judges.items() if judge is not None}
@@ -123,7 +123,7 @@ class PreferenceLearner(Learner):
         if not prompts:
             return []
         seed = seed_for(self.recipe.seed, "shown")  # always the same draws
-        answers = self.draw(prompts, seed, self.settings.temperature)
+        answers = self.draw(prompts, seed)
         scores = {name: values.tolist() for name, values in self.examine(answers).items()}
         texts = enumerate(answers.texts)
         return [
@@ -222,10 +222,10 @@ class PolicyLearner(PreferenceLearner, ABC):
         prompts = [prompt for prompt in prompts for _ in range(self.settings.answers)]
         with torch.no_grad(), self.trainer.evaluation_mode():
             seed = seed_for(self.recipe.seed, "rollout", step)
-            answers = self.draw(prompts, seed, self.settings.temperature)
+            answers = self.draw(prompts, seed)
             assert self.judge is not None
             rewards = self.judge(answers)
-            reference = self.log_probs(self.reference, answers.ids, answers.real)
+            reference = self.log_probs(self.reference, answers.ids, answers.real, drawn=True)
             return self.prepare(answers, rewards, reference, step)
 
     @abstractmethod
@@ -251,11 +251,18 @@ class PolicyLearner(PreferenceLearner, ABC):
             )
 
     def examples(self, answers: Answers, **more: Tensor) -> Examples:
+        """What is asked is each token of an answer, which is what `Counts` then counts."""
         inputs = {"ids": answers.ids, "padding": answers.real, "answer": answers.answer, **more}
-        return Examples(inputs, torch.zeros(len(answers.ids), dtype=torch.long))
+        return Examples(inputs, answers.ids.masked_fill(~answers.answer, UNASKED))
 
-    def with_seen(self, scores: Mapping[str, Tensor], share: float) -> dict[str, Tensor]:
-        return {name: value * share for name, value in {**scores, **self.seen}.items()}
+    def shared(
+        self, scores: Mapping[str, Tensor], part: Counts, whole: Counts, by_answer: Collection[str] = ()
+    ) -> dict[str, Tensor]:
+        """The share of a part of the answers in the scores of the whole: by its tokens, of whose scores they are means,
+        or by its answers."""
+        tokens, answers = part.first / max(whole.first, 1), part.rows / max(whole.rows, 1)
+        shares = {name: value * (answers if name in by_answer else tokens) for name, value in scores.items()}
+        return shares | {name: value * answers for name, value in self.seen.items()}
 
 
 SILENT = 3  # steps
@@ -281,14 +288,14 @@ class PpoLearner(PolicyLearner):
     def prepare(self, answers: Answers, rewards: Tensor, reference: Tensor, step: int) -> Examples:
         logits, values = self.read(answers.ids, answers.real)
         mask, settings = next_of(answers.answer), self.settings
-        log_probs = log_probs_of(logits[:, :-1], next_of(answers.ids))
+        log_probs = log_probs_of(logits[:, :-1], next_of(answers.ids), settings.temperature)
         self.see(answers, rewards, log_probs, reference, step)
         if settings.target_kl:
             kl = float(self.seen["kl"])
             self.weight = adapt_beta(self.weight, kl, settings.target_kl, len(answers.ids), settings.horizon)
             self.trainer.progress = replace(self.trainer.progress, beta=self.weight)
             self.seen["beta"] = torch.tensor(self.weight, device=mask.device)
-        self.seen["entropy"] = masked_mean(entropy_of(logits[:, :-1]), mask)
+        self.seen["entropy"] = masked_mean(entropy_of(logits[:, :-1], settings.temperature), mask)
         rollout = evaluate_rollout(
             log_probs, reference, values[:, :-1], rewards, mask, self.weight, settings.gamma, settings.lam
         )
@@ -297,12 +304,12 @@ class PpoLearner(PolicyLearner):
     def score(self, part: Examples, whole: Counts) -> dict[str, Tensor]:
         logits, values = self.read(part.ids, part.inputs["padding"])
         rollout = Rollout(**{name: part.inputs[name] for name in ROLLOUT})
-        log_probs = log_probs_of(logits[:, :-1], next_of(part.ids))
         settings = self.settings
+        log_probs = log_probs_of(logits[:, :-1], next_of(part.ids), settings.temperature)
         scores = score_ppo(
             rollout, log_probs, values[:, :-1], settings.clip, settings.value_clip, settings.value_weight
         )
-        return self.with_seen(scores, part.counts.rows / max(whole.rows, 1))
+        return self.shared(scores, part.counts, whole)
 
 
 ROLLOUT = ("log_probs", "values", "advantages", "returns", "mask")
@@ -313,21 +320,22 @@ class GrpoLearner(PolicyLearner):
 
     def prepare(self, answers: Answers, rewards: Tensor, reference: Tensor, step: int) -> Examples:
         logits = self.policy(answers.ids, padding=answers.real)
-        log_probs = log_probs_of(logits[:, :-1], next_of(answers.ids))
+        temperature = self.settings.temperature
+        log_probs = log_probs_of(logits[:, :-1], next_of(answers.ids), temperature)
         self.see(answers, rewards, log_probs, reference, step)
-        self.seen["entropy"] = masked_mean(entropy_of(logits[:, :-1]), next_of(answers.answer))
+        self.seen["entropy"] = masked_mean(entropy_of(logits[:, :-1], temperature), next_of(answers.answer))
         advantages = group_advantages(rewards.view(-1, self.settings.answers), self.settings.by_deviation).flatten()
         return self.examples(answers, log_probs=log_probs, reference=reference, advantages=advantages)
 
     def score(self, part: Examples, whole: Counts) -> dict[str, Tensor]:
         given, settings = part.inputs, self.settings
-        log_probs = self.log_probs(self.policy, part.ids, given["padding"])
+        log_probs = self.log_probs(self.policy, part.ids, given["padding"], drawn=True)
         scores = score_grpo(
             log_probs, given["log_probs"], given["reference"], given["advantages"], next_of(given["answer"]),
             self.weight, settings.clip, settings.weighted_kl,
         )  # fmt: skip
         scores["k3"] = scores.pop("kl")  # "kl" is that of whole answers
-        return self.with_seen(scores, part.counts.rows / max(whole.rows, 1))
+        return self.shared(scores, part.counts, whole, by_answer=("loss",))
 
 
 LEARNERS: dict[str, Callable[[Trainer], Learner]] = {

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from engine.model.layers.cache import KVCache
 from engine.model.transformer import Transformer
+from engine.tokenizers import Tokenizer
 
 Prompt = tuple[int, ...]
 
@@ -73,6 +74,13 @@ def draw_answers(
         read = column[:, None]
     rows = torch.stack(columns, 1).tolist()
     return [cut_at(row[len(prompt) : len(prompt) + most], ends) for row, prompt in zip(rows, prompts, strict=True)]
+
+
+def read_drawn(tokenizer: Tokenizer, prompt: Prompt, answer: Prompt) -> tuple[str, str]:
+    """The texts of a prompt and of the answer behind it, without special tokens, which together are what the model
+    wrote: an answer that is read by itself may lose the space it begins with."""
+    before, whole = (tokenizer.decode(ids, special=False) for ids in (prompt, prompt + answer))
+    return before, whole[len(before) :] if whole.startswith(before) else tokenizer.decode(answer, special=False)
 
 
 def cut_at(row: Sequence[int], ends: Collection[int]) -> Prompt:

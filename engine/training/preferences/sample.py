@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from engine.checkpoints import Checkpoint
 from engine.training.preferences.pairs import Pair
-from engine.training.preferences.rollouts import draw_answers
+from engine.training.preferences.rollouts import draw_answers, read_drawn
 from engine.training.preferences.rules import Rule, rank_by_rule
 
 
@@ -24,8 +24,10 @@ def sample_answers(
     if empty := next((prompt for prompt, ids in zip(prompts, asked, strict=True) if not ids), None):
         raise ValueError(f"a prompt must have at least one token, got {empty!r:.80}; write one.")
     twice = [ids for ids in asked for _ in range(2)]
-    drawn = draw_answers(checkpoint.model, twice, tokens, seed, temperature, checkpoint.end_ids)
-    texts = [tokenizer.decode([id for id in ids if id not in checkpoint.end_ids], special=False) for ids in drawn]
+    ends = checkpoint.end_ids
+    drawn = draw_answers(checkpoint.model, twice, tokens, seed, temperature, ends)
+    kept = [tuple(id for id in ids if id not in ends) for ids in drawn]
+    texts = [read_drawn(tokenizer, *each)[1] for each in zip(twice, kept, strict=True)]
     return list(zip(texts[0::2], texts[1::2], strict=True))
 
 

@@ -15,9 +15,13 @@ POLICY, REFERENCE = torch.randn(2, 2, 3, 7, dtype=torch.float64, generator=DRAW)
 IDS = torch.randint(7, (2, 3), generator=DRAW)
 
 
-def test_log_probabilities_are_trls_with_their_gradient() -> None:
+@pytest.mark.parametrize("temperature", [1.0, 0.6])
+def test_log_probabilities_are_trls_with_their_gradient(temperature: float) -> None:
+    """TRL's trainers divide the logits of policy, old policy and reference by the temperature of the draws."""
     ours, theirs = POLICY.clone().requires_grad_(), POLICY.clone().requires_grad_()
-    found, expected = kl.log_probs_of(ours, IDS), selective_log_softmax(theirs, IDS)
+    found, expected = kl.log_probs_of(ours, IDS, temperature), selective_log_softmax(theirs / temperature, IDS)
+    entropy = entropy_from_logits(POLICY / temperature)
+    torch.testing.assert_close(kl.entropy_of(POLICY, temperature), entropy, atol=1e-12, rtol=0)
     (found**2).sum().backward()
     (expected**2).sum().backward()
     torch.testing.assert_close(found, expected, atol=1e-12, rtol=0)

@@ -125,7 +125,7 @@ def test_rewards_of_answers_are_the_rules_and_samples_are_counted(tmp_path: Path
     learner = learning.learner
     assert isinstance(learner, PolicyLearner)
     learner.batch(1)
-    answers = learner.draw(learner.source.draw_prompts(2, 1), seed_for(0, "rollout", 1), 1.0)
+    answers = learner.draw(learner.source.draw_prompts(2, 1), seed_for(0, "rollout", 1))
     assert learner.judge is not None
     assert learner.judge(answers).tolist() == [RULES["happy_words"](*text) for text in answers.texts]
     samples = learner.samples()
@@ -146,14 +146,14 @@ def test_a_reward_model_judges_and_tells_its_number_after_every_token(tmp_path: 
     more = f'reward = "{tmp_path / "judge" / "checkpoint"}"\nwatch = "happy_words"'
     learner = trainer(recipe(tmp_path, "ppo", more=more), tmp_path / "run").learner
     assert isinstance(learner, PpoLearner)
-    answers = learner.draw(learner.source.draw_prompts(4, 1), 0, 1.0)
+    answers = learner.draw(learner.source.draw_prompts(4, 1), 0)
     assert learner.judge is not None
     torch.testing.assert_close(learner.judge(answers), rewards_of(made.model, answers.ids, answers.real))
     assert set(learner.samples()[0]) == {"prompt", "answer", "kl", "length", "reward", "watched"}
     everyday = load("everyday").tokenizer
     with pytest.raises(ValueError, match="must read the tokens of the base, and .* has another vocabulary"):
         open_judge(str(tmp_path / "judge" / "checkpoint"), everyday, torch.device("cpu"))
-    with pytest.raises(ValueError, match='one number for a text, got stories with the head .language.'):
+    with pytest.raises(ValueError, match="one number for a text, got stories with the head .language."):
         open_judge("stories", everyday, torch.device("cpu"))
     with pytest.raises(ValueError, match="must be a rule .happy_words, .* or a reward model that is here, and"):
         open_judge("nowhere", everyday, torch.device("cpu"))
