@@ -233,9 +233,7 @@ class Reader:
                 return True
             case ast.Name(id=name) if name in SAFE_CALLS:
                 return True
-            case ast.Name() | ast.Attribute() if (
-                (name := self.full_name(node.func)).removeprefix(".") not in METHODS and self.house.returns.get(name)
-            ):
+            case ast.Name() | ast.Attribute() if self.is_safe_function(self.full_name(node.func)):
                 return True
             case ast.Name(id=name) if name in CARRIES:
                 return all(map(self.is_safe, values))
@@ -254,6 +252,10 @@ class Reader:
         values = next((scope[name] for scope in reversed(self.scopes) if name in scope), [])
         found = [one for one in values if isinstance(one, ast.Dict)]
         return found if found and len(found) == len(values) else None
+
+    def is_safe_function(self, name: str) -> bool:
+        """True by its annotation; a text's own methods are another matter, whatever else is called so."""
+        return name.removeprefix(".") not in METHODS and self.house.returns.get(name, False)
 
     def is_translation(self, node: ast.AST | bool) -> bool:
         match node:
