@@ -123,6 +123,13 @@ def test_edits_that_cannot_be_read_are_named(page: str) -> None:
     assert "edits is 'AAAA' and must be" in said(app)
 
 
+@pytest.mark.parametrize(("page", "name"), [("explore/generate", "seed"), ("inspect/architecture", "layers")])
+def test_a_number_that_no_int_can_hold_is_named(page: str, name: str) -> None:
+    app = open_page(page, **{name: "1e999"})
+    check(app)
+    assert name in said(app)
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("page", PAGES)
 def test_every_value_of_every_parameter_opens_its_page(page: str) -> None:

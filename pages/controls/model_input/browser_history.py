@@ -32,3 +32,11 @@ def complete(field: str, usual: Any) -> None:
     with context.session_state.query_params() as address:
         address.set_corrected_value(field, str(value), "string_value")  # in place of the entry that was come to
         address.set_initial_query_params_from_current()
+
+
+def drop(field: str) -> None:
+    """Takes out of the address what a control must not read. Call it before the control is drawn."""
+    del st.query_params[field]
+    if (context := get_script_run_ctx()) is not None:
+        with context.session_state.query_params() as address:
+            address.set_initial_query_params_from_current()

@@ -6,12 +6,14 @@ A page says by `rules` what its controls may stand at.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from math import inf, isinf
 from typing import Any
 from urllib.parse import urlencode
 
 import streamlit as st
 
 from engine.runtime import library
+from pages.controls.model_input.browser_history import drop
 from pages.controls.model_input.model_input import EMPTY, KEPT, field_value, seed
 from pages.controls.share.hiding import HIDDEN, HIDE, HIDEABLE, hiding_css
 from pages.controls.what_if.experiment_link import BROKEN, from_link
@@ -114,6 +116,7 @@ def honour_link(
         state[SINCE] = now
     elif state[SINCE] != now:
         state[LOST] = []  # the person looks at something else now
+    drop_infinite(rules)
     if state[LOST]:
         more = len(state[LOST]) - NAMED
         named = [escape_markdown(part) for part in state[LOST][:NAMED]]
@@ -124,6 +127,15 @@ def honour_link(
     if instruction := st.query_params.get(INSTRUCTION, "").strip():
         with st.container(border=True, key="instruction"):
             st.markdown(escape_markdown(instruction[:LONGEST_INSTRUCTION]))
+
+
+def drop_infinite(rules: Mapping[str, Rule]) -> None:
+    """Takes numbers out of the address that Streamlit would fail on: of 1e999 it makes an int. Other numbers that do
+    not fit it drops itself."""
+    for name in (*rules, "seed"):
+        said = st.query_params.get(name, "")
+        if said and isinf(float(said) if within(said, -inf, inf) else 0) and rules.get(name, whole_number())(said):
+            drop(name)
 
 
 def lost(
