@@ -18,10 +18,16 @@ BESIDE = re.compile(r"(.*config|generation_config|card|vocab|tokenizer|special_t
 README_BYTES = 2**16  # bytes of a README or a licence
 LONGEST_SUMMARY = 600  # letters of it
 MARKS = (
+    (re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL), "\n"),  # comments
     (re.compile(r"```.*?(?:```|\Z)", re.DOTALL), ""),  # code
     (re.compile(r"^#.*$", re.MULTILINE), "\n"),  # headings
     (re.compile(r"!\[[^\]\n]{0,200}\]\([^)\n]{0,500}\)"), ""),  # pictures
     (re.compile(r"\[([^\]\n]{0,200})\]\([^)\n]{0,500}\)"), r"\1"),  # links
+)
+TEMPLATE = re.compile(  # what the cards of huggingface_hub, PEFT, TRL and transformers say before anybody fills them in
+    r"more information needed|\{\{|\{%|^use the code below to get started with the model\.$"
+    r"|^carbon emissions can be estimated using|^cite .{1,80} as:$|^this model is a fine-tuned version of none\b",
+    re.IGNORECASE,
 )
 LICENCE_FILE = re.compile(r"(LICEN[CS]E|COPYING)([.-]\w+)?", re.IGNORECASE)
 TITLES = (  # of the usual texts, by what their first lines say (SPDX's names)
@@ -112,11 +118,12 @@ def _read_start(path: Path | None) -> str:
 
 
 def _split_readme(readme: str) -> tuple[str, str]:
-    """Split a README into its front matter and its first paragraph as plain words."""
+    """Split a README into its front matter and its first paragraph, as plain words, that is no template's."""
     front, body = "", readme
     if readme.startswith("---"):
         front, _, body = readme.removeprefix("---").partition("\n---")
     for marks, left in MARKS:
         body = marks.sub(left, body)
-    paragraphs = (part.strip() for part in re.split(r"\n\s*\n", body))
-    return front, next((" ".join(part.split()) for part in paragraphs if part and part[0].isalnum()), "")
+    paragraphs = (" ".join(part.split()) for part in re.split(r"\n\s*\n", body))
+    own = (part for part in paragraphs if part and part[0].isalnum() and not TEMPLATE.search(part))
+    return front, next(own, "")

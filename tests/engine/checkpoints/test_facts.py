@@ -1,8 +1,15 @@
 """What lies beside the weights, and what its makers say."""
 
+import re
 from pathlib import Path
 
+import huggingface_hub
 import pytest
+import trl
+from huggingface_hub import ModelCard, ModelCardData
+from peft import LoraConfig, get_peft_model
+from transformers import GPT2Config, GPT2LMHeadModel
+from transformers.modelcard import TrainingSummary
 
 from engine.checkpoints import Checkpoint
 from engine.checkpoints.facts import LONGEST_SUMMARY, README_BYTES, read_facts
@@ -26,6 +33,11 @@ again and again.
 
 More of it.
 """
+TEMPLATES = [
+    *(Path(huggingface_hub.__file__).parent / "templates").glob("*model*card*.md"),
+    *(Path(trl.__file__).parent / "templates").glob("*model*card*.md"),
+]
+PARAGRAPHS = re.findall(r"^\{\{ (\w+) \|", TEMPLATES[0].with_name("modelcard_template.md").read_text(), re.MULTILINE)
 
 
 @pytest.fixture
@@ -52,6 +64,32 @@ def test_a_readme_gives_licence_and_first_paragraph(folder: Path) -> None:
     (folder / "README.md").write_text(README.replace("apache-2.0", "other\nlicense_name: meow-1"))
     assert read_facts(locate(folder)).licence == "meow-1"
     assert read_facts(locate(folder), {"about": "A card.", "licence": "MIT"}).says == "A card."
+
+
+def test_a_template_that_nobody_filled_in_says_nothing(folder: Path) -> None:
+    assert len(TEMPLATES) >= 3
+    cards = {str(path): path.read_text() for path in TEMPLATES} | {"hub": str(ModelCard.from_template(ModelCardData()))}
+    for named, card in cards.items():
+        (folder / "README.md").write_text(card)
+        assert read_facts(locate(folder)).says == "", named
+
+
+def test_the_card_that_peft_writes_says_nothing(tmp_path: Path) -> None:
+    base = GPT2LMHeadModel(GPT2Config(vocab_size=8, n_positions=8, n_embd=8, n_layer=1, n_head=2))
+    get_peft_model(base, LoraConfig(r=1, target_modules=["c_attn"], fan_in_fan_out=True)).save_pretrained(tmp_path)
+    assert (tmp_path / "README.md").is_file()
+    assert read_facts(locate(tmp_path)).says == ""
+
+
+@pytest.mark.parametrize("field", PARAGRAPHS)
+def test_whatever_of_a_template_is_filled_in_is_what_its_makers_say(folder: Path, field: str) -> None:
+    (folder / "README.md").write_text(str(ModelCard.from_template(ModelCardData(), **{field: "It tells cats apart."})))
+    assert read_facts(locate(folder)).says == "It tells cats apart."
+
+
+def test_the_sentence_that_transformers_writes_of_a_training_remains(folder: Path) -> None:
+    (folder / "README.md").write_text(TrainingSummary("cat", finetuned_from="gpt2", dataset="cats").to_model_card())
+    assert read_facts(locate(folder)).says == "This model is a fine-tuned version of gpt2 on the cats dataset."
 
 
 @pytest.mark.parametrize("content", [b"\xff\xfe\0", b"---\nlicense", b"", b"x" * (README_BYTES + 10), b"---\n---\n"])
