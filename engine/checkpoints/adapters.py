@@ -21,14 +21,17 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from engine.checkpoints.assemble import check_finite, check_kind
+from engine.checkpoints.assemble import build_without_memory, check_finite, check_kind
 from engine.checkpoints.checkpoint import Checkpoint
 from engine.checkpoints.family import SAME, Family, Row
-from engine.checkpoints.locate import Place
-from engine.checkpoints.save import family_for, zip_folder
+from engine.checkpoints.folder_settings import read_folder_settings
+from engine.checkpoints.heads import with_head
+from engine.checkpoints.keys import read_link
+from engine.checkpoints.locate import ROOT, SHIPPED, Place, shipped_names
+from engine.checkpoints.save import family_for, keep_settings, write_config, zip_folder
 from engine.checkpoints.weights import Weights, open_weights, read_json, write_weights
 from engine.edits import keep_adapter
-from engine.model.config import ModelConfig
+from engine.model.config import HeadKind, ModelConfig
 from engine.model.from_dict import build
 from engine.model.layers.lora import Adapter, check_fits, list_linears, merge
 from engine.model.layers.module import Linear
@@ -38,11 +41,12 @@ CONFIG, WEIGHTS = "adapter_config.json", ("adapter_model.safetensors", "adapter_
 BASE = "base_model_name_or_path"
 PREFIX = "base_model.model."
 TENSOR = re.compile(r"(.+)\.lora_([AB])\.weight")
+SAVED = re.compile(r"\.modules_to_save\.(?:default\.)?")  # between a module and its tensor, in older files
 DRAWN = (True, False, None, "gaussian", "eva", "orthogonal", "mica")  # first values of A and B; others change the base
 SILENT = frozenset(  # keys that change nothing once A and B are there, or that are read elsewhere
     "task_type peft_type auto_mapping peft_version revision inference_mode fan_in_fan_out megatron_core loftq_config "
     "eva_config corda_config lora_ga_config velora_config qalora_group_size runtime_config init_lora_weights "
-    "ensure_weight_tying merge_weights".split()
+    "ensure_weight_tying merge_weights modules_to_save".split()
 )
 LONGEST_PATTERN, MOST_REPEATS = 2000, 6  # of a regular expression, which comes from others
 
@@ -194,7 +198,15 @@ def read_adapter(folder: str | Path, checkpoint: Checkpoint) -> Adapter:
         raise FileNotFoundError(f"an adapter's folder must hold {CONFIG} and {WEIGHTS[0]}; {folder} does not.")
     config, weights, model = read_config(folder / CONFIG), open_weights(path), checkpoint.model
     family, _ = family_for(model.config, checkpoint.family)
-    modules = list_modules(model, family.bind(model.state_dict()))
+    rows = family.bind(model.state_dict())
+    modules, saved = list_modules(model, rows), read_saved(weights, family, rows, model.config)
+    for name, tensor in saved.items():
+        ours = model.state_dict()[name]
+        if ours.shape != tensor.shape or not torch.equal(ours.float(), tensor.float()):
+            raise ValueError(
+                f"the adapter {folder.name} has a {name.partition('.')[0]} of its own, learned beside its matrices, "
+                f"and this model has another; open it with load({str(folder)!r:.200}), which puts that on its base."
+            )
     linears = list_linears(model)
     stored = match_modules(weights, modules, family.spellings)
     check_targets(config, weights, spell_alike(modules, stored, family), stored)
@@ -207,7 +219,7 @@ def read_adapter(folder: str | Path, checkpoint: Checkpoint) -> Adapter:
         matrices |= {ours: (a, part) for ours, part in zip(module.ours, module.split(b, model.config), strict=True)}
     adapter = Adapter(
         folder.resolve().name, matrices, config.lora_alpha, config.use_rslora, config.lora_dropout, alphas,
-        config.base_model_name_or_path or "",
+        config.base_model_name_or_path or "", saved,
     )  # fmt: skip
     check_fits(adapter, model)
     keep_adapter(adapter)
@@ -215,12 +227,12 @@ def read_adapter(folder: str | Path, checkpoint: Checkpoint) -> Adapter:
 
 
 def match_modules(weights: Weights, modules: Mapping[str, Module], spellings: Any) -> dict[str, Module]:
-    """The modules that a file has matrices of, by the name it gives them. Raises ValueError for any other tensor."""
+    """The modules that a file has matrices of, by the name it gives them."""
     stored: dict[str, Module] = {}
     for tensor in weights:
         match = TENSOR.fullmatch(tensor.removeprefix(PREFIX))
-        if match is None or not tensor.startswith(PREFIX):
-            raise ValueError(f"{weights.label(tensor)} is no A or B of a linear layer; an adapter here has no others.")
+        if match is None:
+            continue
         found = next((modules[name] for name in spellings(match[1]) if name in modules), None)
         if found is None:
             some = ", ".join(dict.fromkeys(name.rpartition(".")[2] for name in modules))
@@ -230,6 +242,108 @@ def match_modules(weights: Weights, modules: Mapping[str, Module], spellings: An
             )
         stored[match[1]] = found
     return stored
+
+
+def saved_name(tensor: str) -> str | None:
+    """Name in the model of a tensor that is saved whole; None for one that is an A or B."""
+    name = tensor.removeprefix(PREFIX)
+    return None if TENSOR.fullmatch(name) else SAVED.sub(".", name)
+
+
+def read_saved(weights: Weights, family: Family, rows: Sequence[Row], config: ModelConfig) -> dict[str, Tensor]:
+    """Tensors of the model, by name, that an adapter's file holds whole (PEFT's modules_to_save).
+
+    Raises ValueError for one that is none of the model's, and for a part of what the file's layout keeps together.
+    """
+    whole = {name: tensor for tensor in weights if (name := saved_name(tensor)) is not None}
+    sources = {source for row in rows for source in row.source}
+    spelled = {next((s for s in family.spellings(name) if s in sources), name): whole[name] for name in whole}
+    found: dict[str, Tensor] = {}
+    for row in rows:
+        if spelled.keys() >= set(row.source):
+            named = [spelled.pop(source) for source in row.source]
+            for tensor in named:
+                check_kind(tensor, weights)
+                check_finite(weights.label(tensor), weights[tensor])
+            tensors = row.transform.read([weights[tensor].float() for tensor in named], config)
+            found |= dict(zip(row.target, tensors, strict=True))
+    for unread in spelled.values():
+        raise ValueError(
+            f"{weights.label(unread)} is neither A or B of a linear layer nor a whole tensor of a {family.name} model "
+            f'with the head "{config.head.kind}"; use its own base.'
+        )
+    return found
+
+
+def open_adapter(base: Checkpoint, folder: Path) -> Checkpoint:
+    """The base with the adapter of a folder of PEFT's beside it, and with what the adapter saved whole in its place: a
+    new head makes the base a classifier.
+
+    Raises ValueError as `read_adapter` does, and where neither holds a tensor of the head.
+    """
+    weights = open_weights(folder / next(name for name in WEIGHTS if (folder / name).is_file()))
+    if any(saved_name(tensor) is not None for tensor in weights):
+        base = with_saved(base, folder, weights)
+    return replace(base, adapters=(read_adapter(folder, base),))
+
+
+def with_saved(base: Checkpoint, folder: Path, weights: Weights) -> Checkpoint:
+    settings = read_folder_settings(Place(folder.name, folder / CONFIG, (folder,)))
+    kind = find_head(base, weights, read_json(folder / CONFIG).get("task_type"))
+    config = with_head(base.config, kind, base.family)
+    if kind in ("sequence", "token"):
+        config = replace(config, head=replace(config.head, classes=count_rows(weights, config, base.family)))
+    if kind == "sequence":
+        pad = base.settings.config.get("pad_token_id", base.tokenizer.pad_id if base.tokenizer else None)
+        last = config.head.read == "last" and config.head.mark is None
+        asked = settings.config.get("problem_type")
+        link = None if asked is None else read_link(asked, settings.config)
+        config = replace(config, head=replace(config.head, link=link, padding=pad if last else None))
+    family, _ = family_for(config, base.family)
+    model, theirs = build_without_memory(config), base.model.state_dict()
+    saved = read_saved(weights, family, family.bind(model.state_dict()), config)
+    same = kind == base.config.head.kind
+    state: dict[str, Tensor] = {}
+    for name, ours in model.state_dict().items():
+        held = theirs.get(name) if same or not name.startswith("head.") else None
+        found = saved.get(name, held)
+        if found is None or found.shape != ours.shape:
+            got = "it is not there" if found is None else f"it has shape {tuple(found.shape)}"
+            raise ValueError(
+                f"the adapter {folder.name} must bring {name} with shape {tuple(ours.shape)}, which its base has not, "
+                f"and {got}; train it with that module in modules_to_save, or use its own base."
+            )
+        state[name] = found.to(base.model.dtype)
+    model.load_state_dict(state, assign=True)
+    labels = settings.read_labels(config) or (base.labels if len(base.labels) == config.head.classes else ())
+    return replace(base, model=model.eval(), labels=labels)
+
+
+def find_head(base: Checkpoint, weights: Weights, task: object) -> HeadKind:
+    """The kind of head that PEFT's task_type names, else the first of those that have all that was saved."""
+    if task in HEADS:
+        return HEADS[str(task)]
+    own = base.config.head.kind
+    whole = [name for tensor in weights if (name := saved_name(tensor)) is not None]
+    for kind in (own, *HEADS.values()):
+        config = with_head(base.config, kind, base.family)
+        family, _ = family_for(config, base.family)
+        sources = {source for row in family.bind(build_without_memory(config).state_dict()) for source in row.source}
+        if all(sources.intersection(family.spellings(name)) for name in whole):
+            return kind
+    return own
+
+
+def count_rows(weights: Weights, config: ModelConfig, first: str) -> int:
+    """Number of classes of a head that an adapter saved."""
+    family, _ = family_for(config, first)
+    rows = (row for row in family.bind(build_without_memory(config).state_dict()) if "head.weight" in row.target)
+    names = {source for row in rows for source in row.source}
+    for tensor in weights:
+        name = saved_name(tensor)
+        if name is not None and names.intersection(family.spellings(name)):
+            return weights.shapes[tensor][0]
+    return config.head.classes
 
 
 def spell_alike(modules: Collection[str], stored: Collection[str], family: Family) -> list[str]:
@@ -281,12 +395,14 @@ def read_pair(
 def write_adapter(adapter: Adapter, checkpoint: Checkpoint, folder: str | Path) -> None:
     """Write the two files of PEFT's format for the family that `checkpoint.save` would write the base in.
 
-    Raises ValueError for an adapter that is not of this base.
+    A head over classes, and what else the adapter's training `saved`, are in them as PEFT's modules_to_save, and then
+    config.json beside them has the names of the classes. Raises ValueError for an adapter that is not of this base.
     """
     folder, model = Path(folder), checkpoint.model
     check_fits(adapter, model)
-    family, _ = family_for(model.config, checkpoint.family)
-    modules = list_modules(model, family.bind(model.state_dict()))
+    family, settings = family_for(model.config, checkpoint.family)
+    rows = family.bind(model.state_dict())
+    modules = list_modules(model, rows)
     widths = {name: linear.out_features for name, linear in list_linears(model).items()}
     body = family.optional_prefix if family.head == "none" else ""
     tensors: dict[str, Tensor] = {}
@@ -300,11 +416,13 @@ def write_adapter(adapter: Adapter, checkpoint: Checkpoint, folder: str | Path) 
             tensors |= {f"{PREFIX}{name}.lora_A.weight": a, f"{PREFIX}{name}.lora_B.weight": b}
     if not tensors:
         raise ValueError(f"an adapter must act on a linear map to be written, and {adapter.name!r:.80} acts on none.")
+    saved = list_saved(adapter, model, family, rows)
+    tensors |= {f"{PREFIX}{family.module_name(name.removeprefix(body))}": tensor for name, tensor in saved.items()}
     rank, alpha = (Counter(values.values()).most_common(1)[0][0] for values in (ranks, alphas))
     config = {
         "peft_type": "LORA",
         "task_type": task_of(model.config),
-        BASE: adapter.base or checkpoint.name.removeprefix("hub:") or None,
+        BASE: name_base(adapter.base or checkpoint.name),
         "r": rank,
         "lora_alpha": alpha,
         "rank_pattern": {name: own for name, own in ranks.items() if own != rank},
@@ -312,6 +430,7 @@ def write_adapter(adapter: Adapter, checkpoint: Checkpoint, folder: str | Path) 
         "use_rslora": adapter.rank_stabilised,
         "lora_dropout": adapter.dropout,
         "target_modules": sorted(ranks),
+        "modules_to_save": sorted({saved_module(name, family) for name in saved}) or None,
         "fan_in_fan_out": any(module.transposed for module in modules.values()),
         "bias": "none",
         "init_lora_weights": True,
@@ -320,6 +439,51 @@ def write_adapter(adapter: Adapter, checkpoint: Checkpoint, folder: str | Path) 
     folder.mkdir(parents=True, exist_ok=True)
     write_weights(folder / WEIGHTS[0], tensors, {"format": "pt"})
     (folder / CONFIG).write_text(json.dumps(config, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    if saved:
+        write_config(checkpoint, folder, keep_settings(checkpoint, family, settings))
+
+
+def list_saved(adapter: Adapter, model: Transformer, family: Family, rows: Sequence[Row]) -> dict[str, Tensor]:
+    """Tensors by the family's names that are written whole: those that the adapter saved and, of a head over classes,
+    all, with whatever else lies in the same modules."""
+    ours = set(adapter.saved)
+    if model.config.head.over_classes:
+        ours |= {name for name in model.state_dict() if name.startswith("head.")}
+    touched = [row for row in rows if ours.intersection(row.target)]
+    modules = {saved_module(source, family) for row in touched for source in row.source}
+    whole = [row for row in rows if all(saved_module(source, family) in modules for source in row.source)]
+    chosen = [row for row in whole if row in touched or not any(is_body(source, family) for source in row.source)]
+    state = {**model.state_dict(), **adapter.saved}
+    return {
+        source: tensor.detach().contiguous()
+        for row in chosen
+        for source, tensor in zip(
+            row.source, row.inverse.transform.read([state[name] for name in row.target], model.config), strict=True
+        )
+    }
+
+
+def is_body(source: str, family: Family) -> bool:
+    return bool(family.optional_prefix) and source.startswith(family.optional_prefix)
+
+
+def saved_module(source: str, family: Family) -> str:
+    """The module of modules_to_save that holds a tensor: the head's outermost one, or of the body the one that it
+    belongs to."""
+    path = source.rpartition(".")[0]
+    within = path.removeprefix(family.optional_prefix)
+    return within.rpartition(".")[2] if within.count(".") > 1 else within.partition(".")[0]
+
+
+def name_base(name: str) -> str | None:
+    """What others open a base by: a hub's name, or a path, from Loupe's folder where it lies in that."""
+    if name.startswith("hub:"):
+        return name.removeprefix("hub:")
+    if name in shipped_names():
+        return (SHIPPED / name).relative_to(ROOT).as_posix()
+    path = Path(name)
+    inside = path.is_absolute() and path.is_relative_to(ROOT)
+    return path.relative_to(ROOT).as_posix() if inside else name or None
 
 
 def export_adapters(checkpoint: Checkpoint, folder: Path) -> Path:
@@ -365,8 +529,14 @@ def join_parts(
     return torch.cat(distinct).detach(), module.join(columns, config), alpha
 
 
+TASKS = {"sequence": "SEQ_CLS", "token": "TOKEN_CLS", "span": "QUESTION_ANS", "none": "FEATURE_EXTRACTION"}
+HEADS: dict[str, HeadKind] = {"SEQ_CLS": "sequence", "TOKEN_CLS": "token", "QUESTION_ANS": "span"}
+
+
 def task_of(config: ModelConfig) -> str | None:
-    """PEFT's name of what the base does, where it is not that of a head with weights of its own."""
-    if config.head.kind != "language":
+    """PEFT's name of what the base does; it has none for guessing masked words, nor for what reads pictures."""
+    if config.embedding.patches is not None:
         return None
-    return "CAUSAL_LM" if config.encoder is None else "SEQ_2_SEQ_LM"
+    if config.head.kind == "language":
+        return "CAUSAL_LM" if config.encoder is None else "SEQ_2_SEQ_LM"
+    return TASKS.get(config.head.kind)

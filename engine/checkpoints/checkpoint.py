@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from engine.checkpoints.folder_settings import FolderSettings
 from engine.checkpoints.generation_defaults import GenerationDefaults
 from engine.checkpoints.report import Report
 from engine.inputs.processors import ImageProcessor, PalettePixels
@@ -14,6 +15,7 @@ from engine.model.config import ModelConfig
 from engine.model.layers.lora import Adapter
 from engine.model.transformer import Transformer
 from engine.tokenizers import Encoding, Tokenizer
+from engine.tokenizers.continuation import read_target
 
 Processor: TypeAlias = ImageProcessor | PalettePixels
 
@@ -24,8 +26,9 @@ class Checkpoint:
 
     `end_ids` left empty are the tokenizer's. `processor` makes of a picture what the model reads, and `labels` are
     the names of the classes that it tells apart. `family` is the model_type it was read as, `files` are those that
-    hold its weights. `writing` is what it forces and forbids when it writes, and how it is to be let write. `adapters`
-    lay beside the model and are no part of it: `ApplyAdapter.of(adapter, strength)` is the edit that uses one.
+    hold its weights. `writing` is what it forces and forbids when it writes, and how it is to be let write; `settings`
+    are the files that said so. `adapters` lay beside the model and are no part of it: `ApplyAdapter.of(adapter,
+    strength)` is the edit that uses one.
     """
 
     model: Transformer
@@ -40,6 +43,7 @@ class Checkpoint:
     files: tuple[Path, ...] = ()
     writing: GenerationDefaults = field(default_factory=GenerationDefaults)
     adapters: tuple[Adapter, ...] = ()
+    settings: FolderSettings = field(default_factory=FolderSettings)
 
     def __post_init__(self) -> None:
         end = self.tokenizer.end_id if self.tokenizer is not None else None
@@ -65,10 +69,7 @@ class Checkpoint:
         if encoder is None or tokenizer is None:
             lacks = "one stack of blocks" if encoder is None else "no tokenizer"
             raise ValueError(f"a target is for an encoder-decoder with a tokenizer, and this model has {lacks}.")
-        written = tokenizer.encode(text)
-        if written.ids and written.ids[-1] in self.end_ids:
-            written = written.first(len(written) - 1)
-        start = encoder.start
+        written, start = read_target(tokenizer, text, self.end_ids), encoder.start
         return Encoding(
             text,
             (start, *written.ids),

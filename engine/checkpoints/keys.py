@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from engine.checkpoints.canonical import canonical_config
-from engine.model.config import ModelConfig
+from engine.model.config import ModelConfig, OwnLink
 
 REQUIRED = object()
 Table = Mapping[str, Any]
@@ -70,12 +70,14 @@ class Key:
         return dict.fromkeys((self.theirs, *self.also), value)
 
 
-LINKS = {"single_label_classification": None, "multi_label_classification": "logistic", "regression": "identity"}
+LINKS: dict[str, OwnLink | None] = {
+    "single_label_classification": None, "multi_label_classification": "logistic", "regression": "identity",
+}  # fmt: skip
 PAD = {"opt": 1, "gemma": 0, "gemma2": 0}  # where config.json does not say, by transformers' class of the model type
 END = {"bart": 2, "t5": 1, "mt5": 1}
 
 
-def read_link(word: Any, theirs: Table) -> str | None:
+def read_link(word: Any, theirs: Table) -> OwnLink | None:
     if word not in LINKS:
         raise ValueError(f"config.json's problem_type must be one of {', '.join(LINKS)}, got {word!r:.80}.")
     if word == "regression" and count_classes(theirs) == 1:

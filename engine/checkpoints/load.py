@@ -11,16 +11,14 @@ from typing import Any, NamedTuple
 import torch
 
 from engine.checkpoints import nanogpt
-from engine.checkpoints.adapters import BASE, find_adapter_weights, is_adapter, read_adapter
+from engine.checkpoints.adapters import BASE, find_adapter_weights, is_adapter, open_adapter
 from engine.checkpoints.adapters import CONFIG as ADAPTER_CONFIG
 from engine.checkpoints.assemble import assemble
 from engine.checkpoints.checkpoint import Checkpoint, Processor
 from engine.checkpoints.config_keys import ConfigTable, describe_unread
 from engine.checkpoints.families import FAMILIES, NATIVE
 from engine.checkpoints.family import Family
-from engine.checkpoints.generation_config import NAME as GENERATION
-from engine.checkpoints.generation_config import read_generation
-from engine.checkpoints.generation_defaults import GenerationDefaults
+from engine.checkpoints.folder_settings import FolderSettings, read_folder_settings
 from engine.checkpoints.infer import accept_wrapper, infer
 from engine.checkpoints.llama2c import is_llama2c, read_llama2c, tokenizer_beside
 from engine.checkpoints.locate import Place, locate
@@ -33,16 +31,15 @@ from engine.model.config import ModelConfig, check_config
 from engine.runtime.limits import MAX_DOWNLOAD
 from engine.tokenizers import FastTokenizer, Tokenizer, read_tokenizer
 
-START = "decoder_start_token_id"
-
 
 class OpenedModel(NamedTuple):
-    """Kind of model that the weights are; `assumed` and `notes` are for the report."""
+    """Kind of model that the weights are; `settings` None are those of the files beside them, `assumed` and `notes` are
+    for the report."""
 
     family: Family
     config: ModelConfig
     weights: Weights
-    theirs: Mapping[str, Any] = {}
+    settings: FolderSettings | None = None
     assumed: tuple[Assumption, ...] = ()
     notes: tuple[str, ...] = ()
 
@@ -73,17 +70,14 @@ def load(
     if is_adapter(place):
         given = dict(config or {})
         base = load(find_base(place, given.pop(BASE, None)), dtype, given, rename)
-        return replace(base, name=place.name, adapters=(read_adapter(place.weights.parent, base),))
+        return replace(open_adapter(base, place.weights.parent), name=place.name)
     opened = open_model(place, dict(config or {}), dict(rename or {}))
     model, report = assemble(opened.family, opened.config, opened.weights, dtype, place.name)
     with unpack_header(place, opened.weights.metadata) as beside:
         tokenizer, notes = open_tokenizer(beside, opened.config)
-        theirs = opened.theirs or read_config_files(beside)
-        processor, more = open_processor(beside, theirs, opened.config)
-        own = beside.find(GENERATION)
-        writing, refused = read_generation(read_json(own) if own else None, theirs, opened.config.outputs)
-        if not opened.config.generates:
-            writing, refused = GenerationDefaults(), ()
+        settings = open_settings(opened, beside)
+        processor, more = open_processor(beside, settings.config, opened.config)
+        writing, refused = settings.read_writing(opened.config)
         card = beside.find("card.json")
         checkpoint = Checkpoint(
             model=model,
@@ -93,20 +87,26 @@ def load(
                 report.rows, report.notes + opened.weights.notes + opened.notes + notes + more + refused, opened.assumed
             ),
             name=place.name,
-            end_ids=read_end_ids(beside, theirs, opened.config),
+            end_ids=settings.read_end_ids(opened.config),
             processor=processor,
-            labels=read_labels(theirs, opened.config),
+            labels=settings.read_labels(opened.config),
             family=opened.family.name,
             files=tuple(dict.fromkeys(opened.weights.files.values())) or (place.weights,),
             writing=writing,
+            settings=settings,
         )
     return checkpoint if find_adapter_weights(place.weights.parent) is None else with_adapter(checkpoint, place)
+
+
+def open_settings(opened: OpenedModel, beside: Place) -> FolderSettings:
+    found = read_folder_settings(beside)
+    return found if opened.settings is None else replace(opened.settings, generation=found.generation)
 
 
 def with_adapter(checkpoint: Checkpoint, place: Place) -> Checkpoint:
     """The checkpoint with the adapter that lies beside its weights, or with a note why that cannot be read."""
     try:
-        return replace(checkpoint, adapters=(read_adapter(place.weights.parent, checkpoint),))
+        return open_adapter(checkpoint, place.weights.parent)
     except ValueError as error:
         notes = (*checkpoint.report.notes, f"No adapter: {error}")
         return replace(checkpoint, report=replace(checkpoint.report, notes=notes))
@@ -200,35 +200,29 @@ def read_family_config(family: Family, theirs: Mapping[str, Any]) -> ModelConfig
 
 
 def open_with_config(place: Place, weights: Weights, corrections: Mapping[str, Any]) -> OpenedModel:
-    theirs = ConfigTable(read_config_files(place))
+    settings = read_folder_settings(place)
+    theirs = ConfigTable(settings.table)
     notes = tuple(
         f"config.json's {name}, {theirs.get(name)!r:.80}, was given as {value!r:.80}."
         for name, value in corrections.items()
         if theirs.get(name) != value
     )
     theirs |= corrections
+    settings = replace(settings, config={**settings.config, **corrections})
     if theirs.get("quantization_config") is not None:
         raise ValueError(f"{place.weights} must not be quantised, and config.json says how it is; dequantise it first.")
     family = choose_family(theirs, weights.shapes)
     config = read_family_config(family, theirs)
     notes += describe_unread(theirs, family)
-    return OpenedModel(accept_wrapper(family, weights.shapes), config, weights, theirs, (), notes)
-
-
-def read_config_files(place: Place) -> dict[str, Any]:
-    """config.json, with the start token of generation_config.json, which counts more for writing."""
-    path = place.find("config.json")
-    theirs = read_json(path) if path else {}
-    generation = place.find(GENERATION)
-    start = read_json(generation).get(START) if generation is not None else None
-    return theirs if start is None else {**theirs, START: start}
+    return OpenedModel(accept_wrapper(family, weights.shapes), config, weights, settings, (), notes)
 
 
 def open_with_settings(weights: Weights, path: Path, corrections: Mapping[str, Any]) -> OpenedModel:
     """nanoGPT's file, which has its sizes beside the weights."""
     theirs = nanogpt.read_settings({**(weights.settings or {}), **corrections}, path)
     family = next(family for family in nanogpt.FAMILIES if declares_family(theirs, family))
-    return OpenedModel(accept_wrapper(family, weights.shapes), family.read_config(theirs), weights, theirs)
+    config, settings = family.read_config(theirs), FolderSettings(theirs)
+    return OpenedModel(accept_wrapper(family, weights.shapes), config, weights, settings)
 
 
 def open_by_inference(weights: Weights, path: Path, corrections: Mapping[str, Any]) -> OpenedModel:
@@ -244,7 +238,7 @@ def open_by_inference(weights: Weights, path: Path, corrections: Mapping[str, An
     guessed = ", ".join(f"{one.key} {one.value}" for one in found.assumed if not one.certain)
     note = f"There is no config.json: {path.name} was read as {found.family.architecture} by its tensors"
     note += f", with {guessed} assumed." if guessed else "."
-    return OpenedModel(found.family, config, weights, found.theirs, found.assumed, (note,))
+    return OpenedModel(found.family, config, weights, FolderSettings(found.theirs), found.assumed, (note,))
 
 
 def choose_family(theirs: Mapping[str, Any], stored: Collection[str]) -> Family:
@@ -308,25 +302,3 @@ def open_processor(
         fault = f"{sizes} and the model reads {patches.image} x {patches.image}; correct size there."
         return processor, (*notes, fault)
     return processor, notes
-
-
-def read_labels(theirs: Mapping[str, Any], config: ModelConfig) -> tuple[str, ...]:
-    """The names of the classes, from `id2label` of config.json; empty where it does not name each of so many."""
-    named = theirs.get("id2label") if config.head.classes else None
-    named = named if isinstance(named, dict) else {}
-    if named and len(named) != config.head.classes:  # as transformers, which then believes num_labels
-        return tuple(f"LABEL_{i}" for i in range(config.head.classes))
-    names = tuple(named.get(str(i)) for i in range(config.head.classes))
-    return tuple(map(str, names)) if all(isinstance(name, str) for name in names) else ()
-
-
-def read_end_ids(place: Place, theirs: Mapping[str, Any], config: ModelConfig) -> tuple[int, ...]:
-    """`eos_token_id` of generation_config.json, else of config.json, where it lies in the vocabulary."""
-    generation = place.find(GENERATION)
-    for table in (read_json(generation) if generation else {}, theirs):
-        found = table.get("eos_token_id")
-        ids = found if isinstance(found, list) else [found]
-        inside = tuple(i for i in ids if type(i) is int and 0 <= i < config.vocab_size)
-        if inside:
-            return inside
-    return ()

@@ -23,23 +23,27 @@ import torch
 from torch import Tensor
 
 from engine.checkpoints.assemble import build_without_memory, expected_shapes, find_twins
+from engine.checkpoints.canonical import canonical_config
 from engine.checkpoints.checkpoint import Checkpoint
 from engine.checkpoints.families import FAMILIES, NATIVE
 from engine.checkpoints.family import DROPPED, Family, invert_rows, translate
+from engine.checkpoints.folder_settings import LABELS, START, FolderSettings
 from engine.checkpoints.generation_config import NAME as GENERATION
-from engine.checkpoints.generation_config import write_generation
+from engine.checkpoints.generation_config import READ, write_generation
 from engine.checkpoints.locate import Place
 from engine.checkpoints.recomputed import SINUSOIDS
 from engine.checkpoints.weights import LARGEST_HEADER, LARGEST_JSON, write_weights
 from engine.model.config import ModelConfig
 from engine.model.transformer import Transformer
+from engine.tokenizers.files import OF_TOKENIZER
 
 CONFIG = "loupe.config"  # the metadata key of a weights file that describes its own model
 Form = Literal["folder", "file"]
 
 FILE, PACKED = "loupe.file.", "loupe.packed."  # keys of the metadata: a file's text, or that compressed and in base64
 SHORT = 2**16  # characters that stay readable
-NAMES = ("config.json", GENERATION, "card.json", "tokenizer.json", "tokenizer_config.json", "preprocessor_config.json")
+NAMES = ("config.json", GENERATION, "card.json", "preprocessor_config.json", *OF_TOKENIZER)
+OF_ITS_FOLDER = ("_name_or_path", "auto_map", "custom_pipelines")  # keys of config.json that are true of it alone
 ROOM = 2**22  # bytes of the header that stay free for the names and shapes of the tensors
 
 
@@ -87,6 +91,7 @@ def family_for(config: ModelConfig, first: str = "") -> tuple[Family, dict[str, 
 def _write(checkpoint: Checkpoint, folder: Path) -> None:
     model = checkpoint.model
     family, config = family_for(model.config, checkpoint.family)
+    config = keep_settings(checkpoint, family, config)
     state = model.state_dict()
     if family is NATIVE:
         save_weights(model, folder / "model.safetensors")
@@ -117,15 +122,56 @@ def write_other_files(checkpoint: Checkpoint, folder: Path, config: Mapping[str,
     for part in (checkpoint.tokenizer, checkpoint.processor):
         if part is not None:
             part.save(folder)
-    named = {**class_names(checkpoint), **dtype_entry(checkpoint.model)}
     _write_json(folder / "card.json", checkpoint.card)
+    special, settings = special_ids(checkpoint), checkpoint.settings
+    unchanged, generation = is_unchanged(checkpoint), settings.generation
     asked = write_generation(checkpoint.writing)
-    if asked:  # beside it transformers reads nothing about writing in config.json
-        start = {} if checkpoint.config.encoder is None else {"decoder_start_token_id": checkpoint.config.encoder.start}
-        _write_json(folder / GENERATION, {**special_ids(checkpoint), **start, **asked})
-    special = special_ids(checkpoint)
+    if unchanged and generation is not None:
+        _write_json(folder / GENERATION, generation)
+    elif asked or generation:  # beside it transformers reads nothing about writing in config.json
+        start = {} if checkpoint.config.encoder is None else {START: checkpoint.config.encoder.start}
+        kept = {name: value for name, value in (generation or {}).items() if name not in READ}
+        _write_json(folder / GENERATION, {**kept, **special, **start, **asked})
+    write_config(checkpoint, folder, config)
+
+
+def write_config(checkpoint: Checkpoint, folder: Path, config: Mapping[str, Any]) -> None:
+    """Write config.json: the family's, with special tokens, names of the classes and the type of the weights."""
+    special, unchanged = special_ids(checkpoint), is_unchanged(checkpoint)
     own = {name: value for name, value in config.items() if value is not None or special.get(name) is None}
-    _write_json(folder / "config.json", {**special, **own, **named})
+    ends = {} if unchanged or not checkpoint.end_ids else {"eos_token_id": special["eos_token_id"]}
+    named = {**class_names(checkpoint, config), **dtype_entry(checkpoint)}
+    _write_json(folder / "config.json", {**special, **own, **ends, **named})
+
+
+def keep_settings(checkpoint: Checkpoint, family: Family, own: Mapping[str, Any]) -> dict[str, Any]:
+    """config.json as it was opened, with what has changed of the model: `own` is what the family writes of it."""
+    theirs = {name: value for name, value in checkpoint.settings.config.items() if name not in OF_ITS_FOLDER}
+    if not theirs or family is NATIVE or family.name != checkpoint.family:
+        return dict(own)
+    wanted = canonical_config(family.read_config(own))
+    named = {name: own[name] for name in ("model_type", "architectures")}
+    without_labels = {name: value for name, value in theirs.items() if name not in LABELS}
+    for kept in ({**own, **theirs, **named}, {**without_labels, **own}):
+        try:
+            if canonical_config(family.read_config({**kept, **start_of(checkpoint)})) == wanted:
+                return kept
+        except ValueError:
+            continue
+    return dict(own)
+
+
+def start_of(checkpoint: Checkpoint) -> dict[str, Any]:
+    """The start token of generation_config.json, which counts before that of config.json."""
+    generation = checkpoint.settings.generation or {}
+    return {START: generation[START]} if generation.get(START) is not None else {}
+
+
+def is_unchanged(checkpoint: Checkpoint) -> bool:
+    """True where a checkpoint writes, and ends, as the files say that it was opened from."""
+    settings, config = checkpoint.settings, checkpoint.config
+    ends = settings.read_end_ids(config) or checkpoint.end_ids
+    return (settings.read_writing(config)[0], ends) == (checkpoint.writing, checkpoint.end_ids)
 
 
 def special_ids(checkpoint: Checkpoint) -> dict[str, Any]:
@@ -135,17 +181,21 @@ def special_ids(checkpoint: Checkpoint) -> dict[str, Any]:
     return {"bos_token_id": None, "eos_token_id": end[0] if len(end) == 1 else end or None, "pad_token_id": pad}
 
 
-def class_names(checkpoint: Checkpoint) -> dict[str, Any]:
+def class_names(checkpoint: Checkpoint, config: Mapping[str, Any]) -> dict[str, Any]:
+    """Names of the classes, where `config` does not have them already."""
     classes = checkpoint.config.head.classes
-    if not classes:
+    there = FolderSettings(config).read_labels(checkpoint.config) if config.get("label2id") else None
+    if not classes or there == checkpoint.labels:
         return {}
     names = checkpoint.labels or [f"LABEL_{i}" for i in range(classes)]
     by_id = {str(i): name for i, name in enumerate(names)}
     return {"id2label": by_id, "label2id": {name: int(i) for i, name in by_id.items()}}
 
 
-def dtype_entry(model: Transformer) -> dict[str, str]:
-    return {"dtype": str(model.dtype).removeprefix("torch.")}
+def dtype_entry(checkpoint: Checkpoint) -> dict[str, str]:
+    """Type of the weights that are written, under the name that config.json has for it."""
+    key = "torch_dtype" if "torch_dtype" in checkpoint.settings.config else "dtype"
+    return {key: str(checkpoint.model.dtype).removeprefix("torch.")}
 
 
 def _write_json(path: Path, data: Mapping[str, Any]) -> None:
@@ -179,10 +229,10 @@ def save_file(checkpoint: Checkpoint, path: Path) -> None:
     """Write one safetensors file under Loupe's own names, which holds all that a folder would."""
     with TemporaryDirectory() as made:
         write_other_files(checkpoint, Path(made), NATIVE.write_config(checkpoint.config))
-        texts = {file.name: file.read_text(encoding="utf-8") for file in sorted(Path(made).iterdir())}
+        files = {file.name: file.read_bytes() for file in sorted(Path(made).iterdir()) if file.is_file()}
     metadata = {
         CONFIG: json.dumps(checkpoint.config.to_dict()),
-        **dict(metadata_entry(*each) for each in texts.items()),
+        **dict(metadata_entry(name, data) for name, data in files.items() if name in NAMES),
     }
     size = sum(map(len, metadata.values()))
     if size > LARGEST_HEADER - ROOM:
@@ -190,10 +240,10 @@ def save_file(checkpoint: Checkpoint, path: Path) -> None:
     write_weights(path, checkpoint.model.state_dict(), metadata)
 
 
-def metadata_entry(name: str, text: str) -> tuple[str, str]:
-    if len(text) <= SHORT:
-        return FILE + name, text
-    return PACKED + name, b64encode(zlib.compress(text.encode(), 9)).decode()
+def metadata_entry(name: str, data: bytes) -> tuple[str, str]:
+    if len(data) <= SHORT and name.endswith((".json", ".txt", ".jinja")):
+        return FILE + name, data.decode("utf-8")
+    return PACKED + name, b64encode(zlib.compress(data, 9)).decode()
 
 
 @contextmanager

@@ -16,13 +16,13 @@ from engine.data.task import BETWEEN, Answered, AnswerTask, Labelled, LabelTask,
 MOST_CLASSES = 1_000
 
 
-def task_of(options: object, table: Table | None = None) -> object:
+def task_of(options: object, table: Table | None = None, labels: Sequence[str] = ()) -> object:
     """The task that a recipe's table stands for: the table itself, or what its columns ask, of a person's own `table`
-    where that is read already."""
+    where that is read already. `labels` are a base's, in the order of its head's rows."""
     if not isinstance(options, Columns):
         return options
     kinds = {"pairs": OwnPairs, "labelled": OwnLabels, "tagged": OwnTags, "answers": OwnAnswers}
-    return kinds[options.form](options, table or options.table()) if options.form in kinds else options
+    return kinds[options.form](options, table or options.table(), tuple(labels)) if options.form in kinds else options
 
 
 def join_texts(first: str, second: str) -> str:
@@ -45,8 +45,12 @@ def held_out(keys: Sequence[str], share: float, seed: int) -> frozenset[str]:
 
 @dataclass(frozen=True)
 class Own:
+    """`known` are the labels of a base; where they name all classes of the rows, each keeps its number there, and with
+    it its row of the head."""
+
     options: Columns
     table: Table
+    known: tuple[str, ...] = ()
 
     tokenizers: ClassVar[tuple[str, ...]] = ()
 
@@ -87,7 +91,7 @@ class OwnLabels(Own, LabelTask):
 
     @cached_property
     def labels(self) -> tuple[str, ...]:  # type: ignore[override]
-        return classes(self.columns[1], "label")
+        return classes(self.columns[1], "label", self.known)
 
     def texts(self, part: Part, seed: int) -> Iterator[Labelled]:
         texts, labels = self.columns
@@ -112,7 +116,7 @@ class OwnTags(Own, TagTask):
 
     @cached_property
     def labels(self) -> tuple[str, ...]:  # type: ignore[override]
-        return classes([tag for row in self.columns[1] for tag in row], "tag")
+        return classes([tag for row in self.columns[1] for tag in row], "tag", self.known)
 
     def sentences(self, part: Part, seed: int) -> Iterator[Tagged]:
         words, tags = self.columns
@@ -145,8 +149,10 @@ class OwnAnswers(Own, AnswerTask):
         return (self.all[row] for row in self.rows(keys, part, seed))
 
 
-def classes(names: Sequence[str], what: str) -> tuple[str, ...]:
+def classes(names: Sequence[str], what: str, known: tuple[str, ...] = ()) -> tuple[str, ...]:
     found = tuple(sorted(set(names)))
+    if found and set(found) <= set(known):
+        return known
     if not 2 <= len(found) <= MOST_CLASSES:
         got = f"only {found[0]!r:.80}" if len(found) == 1 else f"{len(found):,}"
         raise ValueError(

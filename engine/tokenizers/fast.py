@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from functools import cached_property, reduce
 from itertools import groupby
@@ -33,7 +32,8 @@ class FastTokenizer:
     `roles` names special tokens as transformers does ("eos_token": "</s>"). A role whose token the vocabulary
     lacks is dropped, as checkpoints often carry another vocabulary's. `notes` are sentences for the load report, and
     `clean_up` is whether decoding takes away the spaces before English punctuation, as transformers does if told so,
-    and `segmented` whether the texts of a pair are told apart by segment ids.
+    and `segmented` whether the texts of a pair are told apart by segment ids. `target` is the tokenizer of the target's
+    texts where that is another, and `files` those that it was read from, by their names, which it is saved as.
     """
 
     def __init__(
@@ -41,6 +41,8 @@ class FastTokenizer:
     ) -> None:
         self.notes = tuple(notes)
         self.clean_up, self.segmented = False, True
+        self.target: FastTokenizer | None = None
+        self.files: dict[str, bytes] = {}
         fast.no_padding()
         self.cut_left = (fast.truncation or {}).get("direction") == "left"
         fast.no_truncation()
@@ -91,8 +93,15 @@ class FastTokenizer:
         )
 
     def ids(self, text: str, *, special: bool = True) -> list[int]:
-        """Ids of `encode` alone, which take a fraction of the time: for a corpus."""
-        return self._read(text, None, special).ids
+        return self._read(self.pipeline_input(text), None, special).ids
+
+    def pipeline_input(self, text: str) -> str:
+        """What `fast` is given of a text: all that a subclass does before it."""
+        return text
+
+    @property
+    def of_targets(self) -> FastTokenizer:
+        return self.target or self
 
     def _read(self, text: str, pair: str | None, special: bool) -> tokenizers.Encoding:
         for each in [text] if pair is None else [text, pair]:
@@ -105,20 +114,6 @@ class FastTokenizer:
     @cached_property
     def _growth(self) -> float:
         return bound_growth(list(flatten_steps(read_state(self.fast.normalizer), "normalizers")))
-
-    @contextmanager
-    def as_text(self) -> Iterator[None]:
-        """Read special tokens as text within the block.
-
-        One that is typed counts as the text that it is written with, unless it is among the model's pieces, as in
-        a published Unigram it may be.
-        """
-        before = self.fast.encode_special_tokens
-        self.fast.encode_special_tokens = True
-        try:
-            yield
-        finally:
-            self.fast.encode_special_tokens = before
 
     def decode(self, ids: Iterable[int], *, special: bool = True) -> str:
         wanted = (id for id in map(int, ids) if special or id not in self._marker_ids)
@@ -135,6 +130,8 @@ class FastTokenizer:
 
     def save(self, path: Path) -> None:
         """`path` is the folder, or the `tokenizer.json` in it. transformers reads what is written."""
+        if self.files and path.suffix != ".json":
+            return write_files(self.files, path)
         file = path if path.suffix == ".json" else path / "tokenizer.json"
         file.parent.mkdir(parents=True, exist_ok=True)
         self.fast.save(str(file))
@@ -162,9 +159,10 @@ class FastTokenizer:
     @cached_property
     def _marker_ids(self) -> frozenset[int]:
         """Special tokens that stand for no text; the unknown token does stand for some."""
-        return frozenset(self.special_tokens.values()) - {self._unknown_id()}
+        return frozenset(self.special_tokens.values()) - {self.unknown_id}
 
-    def _unknown_id(self) -> int | None:
+    @property
+    def unknown_id(self) -> int | None:
         if isinstance(self.fast.model, models.Unigram):
             return json.loads(self.fast.model.__getstate__())["unk_id"]
         return self._ids.get(self.fast.model.unk_token or "")
@@ -179,6 +177,12 @@ class FastTokenizer:
         # `fast.decode` would write U+FFFD for a part of a character; here its bytes stay readable.
         text = draw_stray_bytes(b"".join(self._meanings[id] or b"" for id in ids))
         return text.removeprefix(" ") if self._spelling.dummy_prefix else text
+
+
+def write_files(files: Mapping[str, bytes], folder: Path) -> None:
+    for name, data in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(data)
 
 
 def _place_spans(spans: list[tuple[int, int]], starts: list[int], added: list[int]) -> Iterable[tuple[int, int]]:

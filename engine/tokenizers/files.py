@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from base64 import b64decode
 from collections.abc import Callable, Mapping
@@ -14,21 +15,38 @@ from tokenizers import Regex, models, pre_tokenizers
 
 from engine.tokenizers.classes import CLASSES, LLAMA, Settings, TokenizerClass, finish_class, name_class
 from engine.tokenizers.fast import FastTokenizer
-from engine.tokenizers.jsonfile import check_file_size, check_ids, check_largest, read_object
+from engine.tokenizers.jsonfile import LARGEST_FILE, check_file_size, check_ids, check_largest, read_object
 from engine.tokenizers.pieces import read_state
 from engine.tokenizers.pipeline_limits import check_pipeline, flatten_steps, refuse_failure
+from engine.tokenizers.settings import FILES as SETTINGS_FILES
 from engine.tokenizers.settings import obey_settings, read_settings
 from engine.tokenizers.special import UNKNOWN, read_roles, register_special_tokens
-from engine.tokenizers.spm_checkpoints import find_only_model_file, find_sentencepiece_file, read_sentencepiece
+from engine.tokenizers.spm import SentencePieceTokenizer
+from engine.tokenizers.spm_checkpoints import FILES as SENTENCEPIECE
+from engine.tokenizers.spm_checkpoints import (
+    OF_CLASS,
+    TARGET,
+    TARGET_VOCABULARY,
+    find_only_model_file,
+    find_sentencepiece_file,
+    read_sentencepiece,
+)
 from engine.tokenizers.wordpiece import CONTINUES
 
 T = TypeVar("T")
 
 SPECIAL_NAME = re.compile(r"<[^<>\s]+>|\[[A-Z]+\]")
 
+SETTINGS = SETTINGS_FILES[0]
 WHOLE = "tokenizer.json"  # has a vocabulary and its steps; vocabulary files beside it are not read
 BY_FILE = {"vocab.json": "GPT2", "vocab.txt": "Bert"}  # the class where no file names one
 REBUILT = ("normalizer", "pre_tokenizer")
+TEMPLATES = "additional_chat_templates/*.jinja"
+OF_TOKENIZER = (
+    WHOLE, SETTINGS, "special_tokens_map.json", "added_tokens.json", "chat_template.jinja", "chat_template.json",
+    "vocab.json", "merges.txt", "vocab.txt", "token_mappings.json", "normalizer.json", *SENTENCEPIECE, TARGET,
+    TARGET_VOCABULARY,
+)  # fmt: skip
 EXPECTED = {"vocab.json": "a byte-level BPE", "vocab.txt": "BERT's WordPiece"}
 
 
@@ -37,7 +55,33 @@ def read_tokenizer(folder: Path) -> FastTokenizer | None:
     tokenizer = _find_tokenizer(folder)
     if tokenizer is not None:
         obey_settings(tokenizer, folder)
+        tokenizer.files = collect_files(folder) if is_of_class(tokenizer, folder) else {}
     return tokenizer
+
+
+def is_of_class(tokenizer: FastTokenizer, folder: Path) -> bool:
+    """False for a SentencePiece file that no class of transformers reads as it is read here."""
+    if not isinstance(tokenizer, SentencePieceTokenizer):
+        return True
+    name, unigram = name_class(*read_settings(folder)), isinstance(tokenizer.fast.model, models.Unigram)
+    return name in OF_CLASS and (name not in CLASSES or (CLASSES[name].model is models.Unigram) == unigram)
+
+
+def collect_files(folder: Path) -> dict[str, bytes]:
+    """Files of a folder that say something of its tokenizer, by their names in it.
+
+    Where config.json alone says its class, tokenizer_config.json is made to say it too, as transformers does: it is
+    saved beside another config.json.
+    """
+    alone = find_only_model_file(folder)
+    paths = [folder / name for name in (*OF_TOKENIZER, *([alone.name] if alone else []))]
+    paths += sorted(folder.glob(TEMPLATES))
+    small = [path for path in paths if path.is_file() and path.stat().st_size <= LARGEST_FILE]
+    files = {path.relative_to(folder).as_posix(): path.read_bytes() for path in small}
+    settings, config = read_settings(folder)
+    if settings.get("tokenizer_class") is None and (name := name_class(settings, config)):
+        files[SETTINGS] = json.dumps({**settings, "tokenizer_class": f"{name}Tokenizer"}, indent=2).encode()
+    return files
 
 
 def _find_tokenizer(folder: Path) -> FastTokenizer | None:

@@ -183,6 +183,9 @@ class SentencePieceTokenizer(FastTokenizer):
         joined = join_texts([(0, first), (len(text), between), (start, second)])
         return replace(_place_spans(found, text + BETWEEN + pair, joined), second=start)
 
+    def pipeline_input(self, text: str) -> str:
+        return self.normalise(text).text
+
     def normalise(self, text: str) -> PlacedText:
         """Normalise the text that is cut into pieces. Raises ValueError for a lone surrogate."""
         check_unicode(text)
@@ -194,7 +197,10 @@ class SentencePieceTokenizer(FastTokenizer):
         return join_texts([*parts, (at, self._normalise(text[at:]))])
 
     def save(self, path: Path) -> None:
-        """Save like FastTokenizer; `tokenizers` then normalises, nearly as sentencepiece does (see `charsmap.py`)."""
+        """Save like FastTokenizer. Without `files` `tokenizers` then normalises, nearly as sentencepiece does (see
+        `charsmap.py`)."""
+        if self.files:
+            return super().save(path)
         whole = tokenizers.Tokenizer.from_str(self.fast.to_str())
         whole.normalizer = _build_normalizer(self._model)
         FastTokenizer(whole, self.roles).save(path)

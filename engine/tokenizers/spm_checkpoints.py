@@ -38,6 +38,7 @@ from engine.tokenizers.spm import (
 )
 
 FILES = ("tokenizer.model", "spiece.model", "sentencepiece.bpe.model", "source.spm")
+TARGET, TARGET_VOCABULARY = "target.spm", "target_vocab.json"  # of a model whose source and target are cut differently
 MOST_EXTRA = 10_000
 PEGASUS_OFFSET = 103  # ids that pre-training used before those of the file (Zhang et al. 2020)
 
@@ -75,11 +76,14 @@ def arrange_pegasus(model: Model) -> Model:
 
 
 def arrange_marian(model: Model) -> Model:
-    """`vocab.json` numbers the pieces of both languages; a text is cut by the source's.
+    """`vocab.json` numbers the pieces of both languages, `target_vocab.json` where it is there those of the target; a
+    text is cut by the pieces of its own language.
 
-    A character that only the target has costs what an unknown one does, and is found all the same.
+    A character that only the other one has costs what an unknown one does, and is found all the same.
     """
-    path = model.path.with_name("vocab.json")
+    path = model.path.with_name(TARGET_VOCABULARY)
+    if model.path.name != TARGET or not path.is_file():
+        path = model.path.with_name("vocab.json")
     if not path.is_file():
         raise ValueError(f"Expected vocab.json beside {model.path}, found none; fetch it too.")
     ids = check_ids(read_object(path), path)
@@ -169,9 +173,17 @@ def find_only_model_file(folder: Path) -> Path | None:
 
 def read_sentencepiece(path: Path) -> FastTokenizer:
     """The tokenizer of the checkpoint that `path` lies in. Raises ValueError, naming the file at fault."""
+    config, _ = read_settings(path.parent)
+    use = _choose_convention(path, config)
+    tokenizer = _read_file(path, use)
+    if use is MARIAN and (of_target := path.with_name(TARGET)).is_file():
+        tokenizer.target = _read_file(of_target, use)
+    return tokenizer
+
+
+def _read_file(path: Path, use: Convention) -> FastTokenizer:
     folder = path.parent
     config, of_model = read_settings(folder)
-    use = _choose_convention(path, config)
     model = use.arrange(read_model(path))
     name = name_class(config, of_model)
     chosen = CLASSES.get(name)

@@ -17,14 +17,8 @@ import torch
 
 from engine.checkpoints import Checkpoint, load
 from engine.checkpoints.assemble import build_without_memory
-from engine.checkpoints.load import (
-    OpenedModel,
-    find_place,
-    open_model,
-    open_tokenizer,
-    read_config_files,
-    read_end_ids,
-)
+from engine.checkpoints.folder_settings import FolderSettings
+from engine.checkpoints.load import OpenedModel, find_place, open_model, open_settings, open_tokenizer
 from engine.checkpoints.locate import Place, path_exists
 from engine.checkpoints.save import unpack_header
 from engine.model.config import ModelConfig
@@ -66,13 +60,20 @@ def open_base(name: str) -> tuple[OpenedModel, Tokenizer | None]:
         return opened, open_tokenizer(beside, opened.config)[0]
 
 
-def end_ids_of(name: str) -> tuple[int, ...]:
-    """Every token that ends a text of a base, as it is opened to generate. Raises ValueError as `open_base`."""
+def settings_of(name: str) -> FolderSettings:
+    """config.json and generation_config.json of a base. Raises ValueError as `open_base`."""
     with open_files(name) as (opened, beside):
-        found = read_end_ids(beside, opened.theirs or read_config_files(beside), opened.config)
+        return open_settings(opened, beside)
+
+
+def pad_id_of(name: str) -> int | None:
+    """The token that fills up rows of a base, by config.json or by its tokenizer."""
+    with open_files(name) as (opened, beside):
+        found = open_settings(opened, beside).config.get("pad_token_id")
+        if isinstance(found, int):
+            return found
         tokenizer = open_tokenizer(beside, opened.config)[0]
-        end = None if tokenizer is None else tokenizer.end_id
-        return found or (() if end is None else (end,))
+        return None if tokenizer is None else tokenizer.pad_id
 
 
 @contextmanager

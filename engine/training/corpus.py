@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import nullcontext
 from dataclasses import asdict, dataclass, fields
 from functools import cached_property
 from hashlib import blake2b
 from itertools import chain, islice
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeAlias
 
 import torch
 from safetensors import SafetensorError
@@ -33,22 +32,32 @@ class Document:
     label: int = 0
 
 
+Reading: TypeAlias = Callable[[Tokenizer, Document], Sequence[Sequence[int]]]  # the ids of each text of a document
+
+
+def read_each(tokenizer: Tokenizer, document: Document) -> list[list[int]]:
+    """Ids of each text as they are when it is typed."""
+    return [tokenizer.ids(text) for text in document.texts]
+
+
+def read_parts(tokenizer: Tokenizer, document: Document) -> list[list[int]]:
+    """Ids of each text without the tokens that the tokenizer puts around one: parts of a row with its own marks."""
+    return [tokenizer.ids(text, special=False) for text in document.texts]
+
+
 @dataclass(frozen=True)
 class Documents:
     """Documents to train on and those held out, each as a function that tells them from the first.
 
-    `special_tokens` are the tokenizer's; None leaves it its own. It knows all of `alphabet`, whatever it learns from.
-    `ended` puts its end token behind each text, and `marked` the tokens that it adds itself, such as [CLS], to all or
-    to the "first" of a document. `template`
-    says which those are, here and around whatever a person types: its kind's own, none (`bare`) or [CLS] and [SEP]
-    (`bert`), which are then among `special_tokens`.
+    `read` makes ids of a document. `special_tokens` are the tokenizer's; None leaves it its own. It knows all of
+    `alphabet`, whatever it learns from. `template` says which tokens stand around a text, here and around whatever a
+    person types: its kind's own, none (`bare`) or [CLS] and [SEP] (`bert`), which are then among `special_tokens`.
     """
 
     train: Callable[[], Iterator[Document]]
     held_out: Callable[[], Iterator[Document]]
     special_tokens: tuple[str, ...] | None = None
-    ended: bool = False
-    marked: bool | Literal["first"] = False
+    read: Reading = read_each
     template: Literal["own", "bare", "bert"] = "own"
     alphabet: str = ""
 
@@ -128,11 +137,8 @@ def make_corpus(documents: Documents, recipe: TokenizerRecipe, base: str = "") -
     told = documents.train()
     first = list(islice(told, recipe.sample))
     tokenizer = tokenizer_of(base) if base else train_tokenizer(first, documents, recipe)
-    ended, marked = documents.ended, documents.marked
-    own = bool(recipe.special_tokens)  # marks of one's own stand in the texts
-    with tokenizer.as_text() if isinstance(tokenizer, FastTokenizer) and not own else nullcontext():
-        ours = tokenise(chain(first, told), tokenizer, ended, marked)
-        theirs = tokenise(documents.held_out(), tokenizer, ended, marked)
+    ours = tokenise(chain(first, told), tokenizer, documents.read)
+    theirs = tokenise(documents.held_out(), tokenizer, documents.read)
     return Corpus(ours, theirs, tokenizer)
 
 
@@ -158,24 +164,14 @@ def set_template(tokenizer: FastTokenizer, documents: Documents) -> FastTokenize
     return remove_template(tokenizer) if documents.template == "bare" else add_bert_template(tokenizer)
 
 
-def tokenise(
-    documents: Iterable[Document], tokenizer: Tokenizer, ended: bool, marked: bool | Literal["first"] = False
-) -> Tokens:
+def tokenise(documents: Iterable[Document], tokenizer: Tokenizer, read: Reading) -> Tokens:
     ids: list[int] = []
     starts: list[list[int]] = []
     labels: list[int] = []
-    end = [tokenizer.end_id] if ended and tokenizer.end_id is not None else []
-
-    def read_ids(text: str, special: bool) -> Sequence[int]:
-        if isinstance(tokenizer, FastTokenizer):
-            return tokenizer.ids(text, special=special)
-        return tokenizer.encode(text, special=special).ids
-
     for document in documents:
         starts.append([])
         labels.append(document.label)
-        for which, text in enumerate(document.texts):
+        for each in read(tokenizer, document):
             starts[-1].append(len(ids))
-            special = marked is True or (marked == "first" and which == 0)
-            ids += [*read_ids(text, special=special), *end]
+            ids += each
     return Tokens(torch.tensor(ids, dtype=torch.int32), torch.tensor(starts), torch.tensor(labels))

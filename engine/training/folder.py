@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from engine.checkpoints import run_steps
-from engine.training.atomic import replace_atomically, write_json
+from engine.checkpoints.folder_settings import LABELS, FolderSettings
+from engine.checkpoints.generation_config import NAME as GENERATION
+from engine.training.atomic import read_json, replace_atomically, write_json
 from engine.training.recipe import Recipe
 from engine.training.recipe_file import read_recipe, write_recipe
 
@@ -78,10 +80,30 @@ class RunFolder:
         with replace_atomically(self.recipe) as partial:
             partial.write_text(write_recipe(recipe), encoding="utf-8")
 
+    def take_settings(self, base: FolderSettings) -> None:
+        """Keep what the files of a base say beside its weights, for whoever opens a snapshot and for what is saved."""
+        self.path.mkdir(parents=True, exist_ok=True)
+        write_json(self.path / "config.json", {name: value for name, value in base.config.items() if name != "config"})
+        if base.generation is not None:
+            write_json(self.path / GENERATION, dict(base.generation))
+
+    @property
+    def settings(self) -> FolderSettings:
+        return FolderSettings(read_json(self.path / "config.json") or {}, read_json(self.path / GENERATION))
+
+    def read_labels(self) -> tuple[str, ...]:
+        """Names of the classes of the base, or of what has been learned since, in the order of the head's rows."""
+        named = self.settings.config.get("id2label") or {}
+        return tuple(str(named[number]) for number in sorted(named, key=int))
+
     def describe(self, end_ids: Sequence[int], labels: Sequence[str]) -> None:
         """Facts about the data that no tokenizer says, where `engine.load` looks for it beside a snapshot."""
-        ids = {"eos_token_id": list(end_ids)} if end_ids else {}
-        told: dict[str, Any] = ids | ({"id2label": dict(enumerate(labels))} if labels else {})
+        told = dict(self.settings.config)
+        if end_ids:
+            told["eos_token_id"] = list(end_ids)
+        named = {str(number): label for number, label in enumerate(labels)}
+        if labels and told.get("id2label") != named:
+            told = {name: value for name, value in told.items() if name not in LABELS} | {"id2label": named}
         if told:
             write_json(self.path / "config.json", told)
 

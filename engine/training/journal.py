@@ -189,7 +189,7 @@ class Journal:
         checkpoint = trainer.checkpoint(card(trainer, self.run) | best)
         checkpoint.save(self.run.checkpoint)
         if trainer.adapter is not None:
-            write_adapter(trainer.adapter, checkpoint, self.run.path / FOLDER / self.run.path.name)
+            write_adapter(trainer.whole_adapter(), checkpoint, self.run.path / FOLDER / self.run.path.name)
         self.tell("finished", trainer.step)
 
 

@@ -5,16 +5,14 @@ from __future__ import annotations
 from dataclasses import asdict, replace
 from typing import Any
 
-from engine.checkpoints.families import FAMILIES, NATIVE
-from engine.checkpoints.save import family_for
-from engine.model.config import HeadKind, ModelConfig, OutputHead
-from engine.training.base import open_base
+from engine.checkpoints.heads import CLASSES, with_head
+from engine.model.config import HeadKind, ModelConfig
+from engine.training.base import open_base, pad_id_of
 
 HEADS: dict[str, HeadKind] = {
     "classification": "sequence", "token_classification": "token", "span": "span", "masked": "masked",
     "reward": "sequence",
 }  # fmt: skip
-CLASSES = 2  # until the data says how many
 
 
 def model_of_base(name: str, objective: str, data: str = "", language: bool = False) -> ModelConfig:
@@ -27,6 +25,8 @@ def model_of_base(name: str, objective: str, data: str = "", language: bool = Fa
     """
     opened, _ = open_base(name)
     config = with_head(opened.config, HEADS.get(objective, "language"), opened.family.name)
+    if config.head.read == "last" and config.head.kind == "sequence" and config.head.mark is None:
+        config = replace(config, head=replace(config.head, padding=pad_id_of(name)))  # as the checkpoint will say
     if objective == "reward":
         return replace(config, head=replace(config.head, classes=1))
     theirs = opened.config.head
@@ -37,27 +37,6 @@ def model_of_base(name: str, objective: str, data: str = "", language: bool = Fa
         return config
     pairs = data == "sentence_pairs"
     return replace(config, head=replace(config.head, next_sentence=pairs, pooler=pairs))
-
-
-def with_head(config: ModelConfig, kind: HeadKind, family: str = "") -> ModelConfig:
-    """`config` with a head of that kind; `family` is what it was read as. ELECTRA's discriminator is no tagger."""
-    if config.head.kind == kind and not (kind == "token" and config.head.dense):
-        return replace(config, head=replace(config.head, link=None))
-    published, theirs = family_for(config, family)
-    sisters = () if published is NATIVE else FAMILIES[published.name]
-    sister = next((one for one in sisters if one.head == kind and not one.always.get("head.dense")), None)
-    if sister is not None:
-        named = {"id2label": {str(i): f"LABEL_{i}" for i in range(CLASSES)}}
-        found = sister.read_config({**theirs, "architectures": [sister.architecture], **named})
-        return replace(config, head=found.head, tied=found.tied)
-    return replace(config, head=plain_head(kind, config.attention.mask == "causal"))
-
-
-def plain_head(kind: HeadKind, causal: bool) -> OutputHead:
-    """Head of a model that no published family can express."""
-    if kind == "sequence":
-        return OutputHead(kind, CLASSES, "last", bias=False) if causal else OutputHead(kind, CLASSES, pooler=True)
-    return OutputHead(kind, CLASSES if kind == "token" else 0, bias=True if kind == "masked" else None)
 
 
 def fill_model(

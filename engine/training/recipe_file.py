@@ -14,7 +14,7 @@ import tomli_w
 
 from engine.model.config import ModelConfig
 from engine.model.from_dict import build
-from engine.training.base import open_base, resolve_base
+from engine.training.base import resolve_base
 from engine.training.data_recipe import Data
 from engine.training.new_head import fill_model
 from engine.training.recipe import Batch, Log, Lora, Machine, Objective, Optimiser, Preference, Recipe, Schedule, Train
@@ -134,10 +134,7 @@ def _model(value: Any, data: dict[str, Any]) -> Any:
         raise ValueError("model.infill has marks that are the tokenizer's; remove it, the objective brings them.")
     context = batch.get("context") if isinstance(batch, dict) else None
     infill = {"infill": UNKNOWN_MARKS} if kind == "infill" else {}
-    rows = 1
-    if isinstance(base, str) and base and "vocab_size" not in value:
-        rows = open_base(base)[0].config.vocab_size
-    return {"vocab_size": rows, **infill, **({"context": context} if isinstance(context, int) else {}), **value}
+    return {"vocab_size": 1, **infill, **({"context": context} if isinstance(context, int) else {}), **value}
 
 
 def _line(message: str, section: str, places: dict[str, int]) -> int | None:

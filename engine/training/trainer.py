@@ -26,6 +26,7 @@ from engine.scoring.examples import Examples
 from engine.scoring.score import Outputs
 from engine.training import latest
 from engine.training.adapter import (
+    BESIDE,
     attach_adapter,
     attach_value,
     held_beside,
@@ -148,6 +149,13 @@ class Trainer:
     def adapted(self) -> AbstractContextManager[object]:
         """Context manager in which the adapter acts, where there is one."""
         return nullcontext() if self.acting is None else active(self.acting)
+
+    def whole_adapter(self) -> Adapter:
+        """The adapter, with what of the model's own tensors has learned beside it."""
+        assert self.adapter is not None
+        learned = {name for name, one in self.model.named_parameters() if one.requires_grad}
+        state = {name: tensor for name, tensor in self.model.state_dict().items() if name in learned}
+        return replace(self.adapter, saved={n: t for n, t in state.items() if n.partition(".")[0] not in BESIDE})
 
     @property
     def result(self) -> Transformer:
@@ -281,15 +289,18 @@ class Trainer:
 
         A language head beside that of classes has done its work and is left out, so that transformers reads the rest.
         """
-        source = self.source
+        source, settings = self.source, self.run.settings
+        model = self.result if self.model.language is None else without_language_head(self.result)
         return Checkpoint(
-            model=self.result if self.model.language is None else without_language_head(self.result),
+            model=model,
             tokenizer=source.tokenizer,
             card=card or {},
-            end_ids=source.end_ids,
+            end_ids=settings.read_end_ids(model.config) or source.end_ids,
             processor=source.processor,
             labels=source.labels,
             family=self.family,
+            writing=settings.read_writing(model.config)[0],
+            settings=settings,
         )
 
 

@@ -55,7 +55,8 @@ class Adapter:
 
     What is added is scaled by alpha / rank, or, `rank_stabilised`, by alpha / sqrt(rank) (Kalajdzievski 2023, "A rank
     stabilization scaling factor", theorem 3.2). `alphas` are those of maps that have their own. `dropout` is the share
-    of inputs that a training leaves out, `base` what the model is called that it was made for.
+    of inputs that a training leaves out, `base` what the model is called that it was made for. `saved` are tensors of
+    the model, by name, that were learned beside the matrices, such as a new head's: the model has them already.
     """
 
     name: str
@@ -65,6 +66,7 @@ class Adapter:
     dropout: float = 0.0
     alphas: Mapping[str, float] = field(default_factory=dict)
     base: str = ""
+    saved: Mapping[str, Tensor] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for name, (a, b) in self.matrices.items():

@@ -29,9 +29,11 @@ class Marks:
     ordinary: Tensor
 
 
-def marks_of(tokenizer: Tokenizer) -> Marks:
+def marks_of(tokenizer: Tokenizer, rows: int | None = None) -> Marks:
+    """`rows` are those of a base's table of embeddings, which may lack some of the tokenizer's last tokens."""
     special = set(tokenizer.special_tokens.values())
-    ordinary = torch.tensor([id for id in range(tokenizer.vocab_size) if id not in special])
+    known = tokenizer.vocab_size if rows is None else min(rows, tokenizer.vocab_size)
+    ordinary = torch.tensor([id for id in range(known) if id not in special])
     cls, sep, mask, pad = (mark_id(tokenizer, mark) or 0 for mark in ("[CLS]", "[SEP]", "[MASK]", "[PAD]"))
     return Marks(cls, sep, mask, pad, ordinary)
 

@@ -30,7 +30,8 @@ def answers(encoding: Encoding, classes: Sequence[int]) -> Tensor:
 
 
 def first_tokens(encoding: Encoding) -> list[int | None]:
-    """Finds of each word, what stands between spaces, the first token that has a part of it; None where none has."""
+    """Finds of each word, what stands between spaces, the first token that has a part of it; None where none has. A
+    token that is the mark of the space before the word alone is one, as by `word_ids` of transformers."""
     found: list[int | None] = []
     at, end = 0, 0
     for word in encoding.text.split():
@@ -38,5 +39,12 @@ def first_tokens(encoding: Encoding) -> list[int | None]:
         end = begin + len(word)
         while at < len(encoding) and (encoding.spans[at][1] <= begin or encoding.spans[at][0] == encoding.spans[at][1]):
             at += 1
-        found.append(at if at < len(encoding) and encoding.spans[at][0] < end else None)
+        there = at < len(encoding) and encoding.spans[at][0] < end
+        found.append(at - int(at > 0 and marks_space(encoding, at - 1, begin)) if there else None)
     return found
+
+
+def marks_space(encoding: Encoding, at: int, begin: int) -> bool:
+    """True for a token of nothing but the space before the word that begins at that character."""
+    start, stop = encoding.spans[at]
+    return not encoding.special[at] and begin - 1 <= start and stop <= begin and not encoding.text[start:stop].strip()

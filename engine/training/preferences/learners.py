@@ -22,7 +22,7 @@ from torch import Tensor
 
 from engine.data.seeds import seed_for
 from engine.scoring.examples import UNASKED, Counts, Examples
-from engine.training.base import begin_with, end_ids_of
+from engine.training.base import begin_with
 from engine.training.failures import Diverged
 from engine.training.learner import Learner
 from engine.training.objectives.padding import pad_rows, real
@@ -82,7 +82,7 @@ class PreferenceLearner(Learner):
 
     def draw(self, prompts: list[Prompt], seed: int) -> Answers:
         tokenizer = self.source.corpus.tokenizer
-        most, ends = self.settings.answer_tokens, self.source.end_ids or end_ids_of(self.recipe.base)
+        most, ends = self.settings.answer_tokens, self.source.end_ids
         drawn = draw_answers(self.trainer.model, prompts, most, seed, self.settings.temperature, ends, self.policy)
         rows = [torch.tensor((*prompt, *answer)) for prompt, answer in zip(prompts, drawn, strict=True)]
         ids, stands = pad_rows(rows, self.source.fill), real(rows)

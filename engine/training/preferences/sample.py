@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from engine.checkpoints import Checkpoint
+from engine.tokenizers.continuation import read_continuation
 from engine.training.preferences.pairs import Pair
 from engine.training.preferences.rollouts import draw_answers, read_drawn
 from engine.training.preferences.rules import Rule, rank_by_rule
@@ -20,7 +21,7 @@ def sample_answers(
     tokenizer = checkpoint.tokenizer
     if tokenizer is None:
         raise ValueError("answers are drawn by a checkpoint that reads texts, and this one has no tokenizer.")
-    asked = [tuple(tokenizer.encode(prompt).ids) for prompt in prompts]
+    asked = [tuple(read_continuation(tokenizer, prompt, "")[0]) for prompt in prompts]
     if empty := next((prompt for prompt, ids in zip(prompts, asked, strict=True) if not ids), None):
         raise ValueError(f"a prompt must have at least one token, got {empty!r:.80}; write one.")
     twice = [ids for ids in asked for _ in range(2)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from engine.training.base import check_tokenizer
+from engine.training.base import check_tokenizer, settings_of
 from engine.training.data_recipe import LABELLED, OWN, PAIRS, RUNNING, TAGGED
 from engine.training.folder import RunFolder
 from engine.training.recipe import Recipe
@@ -49,8 +49,11 @@ def open_source(recipe: Recipe, folder: Path) -> Source:
     """`folder`, the run directory, gets the tokenizer or the processor, and keeps what is slow to make again."""
     if recipe.base and not (folder / "tokenizer.json").exists():
         check_tokenizer(recipe)
+    run = RunFolder(folder)
+    if recipe.base and not run.weights.exists():  # a run that is continued needs its base no more
+        run.take_settings(settings_of(recipe.base))
     source = SOURCES[recipe.data.kind, recipe.objective.kind](recipe, folder)
-    RunFolder(folder).describe(source.end_ids, source.labels)
+    run.describe(source.end_ids, source.labels)
     return source
 
 

@@ -29,7 +29,6 @@ class Answers(ShelvedTexts[Answered]):
             lambda: (Document((one.question, one.context)) for one in self.task_examples("train")),
             lambda: (Document((one.question, one.context)) for one in self.task_examples("held_out")),
             marks(recipe),
-            marked=True,
         )
         super().__init__(recipe, folder, documents)
 

@@ -7,8 +7,10 @@ from pathlib import Path
 from torch import Tensor
 
 from engine.scoring.examples import Examples
+from engine.tokenizers import Tokenizer
+from engine.tokenizers.continuation import read_continuation, without_last_marks
 from engine.training.base import mark_id
-from engine.training.corpus import Tokens
+from engine.training.corpus import Document, Tokens
 from engine.training.objectives.completion import Marks, completion_examples
 from engine.training.objectives.padding import Rows
 from engine.training.recipe import Recipe
@@ -27,6 +29,18 @@ class Completion(TaughtPairs):
         separator = mark_id(tokenizer, self.task.separator) if self.task.separator else None
         self.marks = Marks(separator, end, self.task.ended)
 
+    def read(self, tokenizer: Tokenizer, document: Document) -> list[list[int]]:
+        """The separator is read with both texts, and stands between their ids by itself."""
+        source, target = document.texts
+        separator = mark_id(tokenizer, self.task.separator) if self.task.separator else None
+        between = "" if separator is None else token_text(tokenizer, separator)
+        before, after = read_continuation(tokenizer, source + between, target)
+        if separator is None:
+            return [before, after]
+        if before[-1:] != [separator]:  # a tokenizer that reads the marks that are typed as letters
+            return [list(without_last_marks(tokenizer.encode(source)).ids), tokenizer.ids(target, special=False)]
+        return [before[:-1], after]
+
     def special_tokens(self) -> tuple[str, ...]:
         return (self.task.separator, END) if self.task.separator else (END,)
 
@@ -36,3 +50,8 @@ class Completion(TaughtPairs):
 
     def laid_out(self, sources: Rows, targets: Rows) -> Examples:
         return completion_examples(sources, targets, self.marks, self.recipe.objective.prompts)
+
+
+def token_text(tokenizer: Tokenizer, id: int) -> str:
+    """What is typed for a special token."""
+    return next(text for text, each in tokenizer.special_tokens.items() if each == id)

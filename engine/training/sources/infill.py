@@ -18,7 +18,7 @@ from engine.model.config import Infill, ModelConfig
 from engine.scoring.examples import Examples
 from engine.tokenizers import Tokenizer
 from engine.training.atomic import write_json
-from engine.training.corpus import Document, Documents, open_corpus
+from engine.training.corpus import Document, Documents, open_corpus, read_parts
 from engine.training.objectives.infill import END, MASK, START, infill_examples, marks_of
 from engine.training.recipe import Recipe
 from engine.training.sources.shelf import shelf
@@ -41,7 +41,10 @@ class GappedPassages(Source):
         told, seed = recipe.data.infill, recipe.seed
         ours, theirs = seed_for(seed, "infill"), seed_for(seed, "held-out infill")
         documents = Documents(
-            lambda: passages(ours, told.documents), lambda: passages(theirs, told.held_out), (MASK, START, END),
+            lambda: passages(ours, told.documents),
+            lambda: passages(theirs, told.held_out),
+            (MASK, START, END),
+            read=read_parts,
             template="bare",
         )
         self.corpus = open_corpus(documents, recipe.data, seed, folder, recipe.base)
@@ -96,9 +99,7 @@ class GappedPassages(Source):
         return replace(super().complete_config(config), infill=Infill(self.marks.mask, self.marks.start))
 
 
-def with_gaps(
-    ids: Tensor, edges: list[int], hidden: float, chance: torch.Generator, most: int = MOST
-) -> list[Tensor]:
+def with_gaps(ids: Tensor, edges: list[int], hidden: float, chance: torch.Generator, most: int = MOST) -> list[Tensor]:
     """`ids` cut into text, span, text, ..., about the share `hidden` of the words in at most `most` spans of few words.
 
     `edges` are those of its words, from 0 to its length. No two spans touch; their lengths fall off geometrically.

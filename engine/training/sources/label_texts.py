@@ -14,6 +14,7 @@ from engine.data.task import Labelled, LabelTask
 from engine.model.config import ModelConfig
 from engine.scoring.examples import UNASKED, Examples
 from engine.training.corpus import Document, Documents
+from engine.training.folder import RunFolder
 from engine.training.objectives.classification import classification_examples, pair_inputs
 from engine.training.objectives.padding import pad_rows, real
 from engine.training.recipe import Recipe
@@ -24,7 +25,7 @@ class LabelledTexts(ShelvedTexts[Labelled]):
     """Read as its tokenizer encodes them, so that a text that is typed is read as those that were learned from."""
 
     def __init__(self, recipe: Recipe, folder: Path) -> None:
-        task = task_of(recipe.data.table)
+        task = task_of(recipe.data.table, labels=RunFolder(folder).read_labels())
         if not isinstance(task, LabelTask):
             raise ValueError(f"texts with a class come from a task on them, and [data.{recipe.data.kind}] is none.")
         self.task, self.labels = task, task.labels
@@ -32,7 +33,6 @@ class LabelledTexts(ShelvedTexts[Labelled]):
             lambda: map(document, self.task_examples("train")),
             lambda: map(document, self.task_examples("held_out")),
             marks(recipe),
-            marked=True,
             alphabet=task.alphabet,
         )
         super().__init__(recipe, folder, documents)

@@ -6,10 +6,11 @@ from pathlib import Path
 from typing import ClassVar, Literal
 
 from engine.scoring.examples import Examples
-from engine.tokenizers import END
+from engine.tokenizers import END, Tokenizer
+from engine.training.corpus import Document
 from engine.training.objectives.masked import marks_of, masked_windows
 from engine.training.recipe import Recipe
-from engine.training.sources.source import Part, chance
+from engine.training.sources.source import Part, chance, count_rows
 from engine.training.sources.windows import Windows
 
 CLS, SEP, MASK, PAD = "[CLS]", "[SEP]", "[MASK]", "[PAD]"
@@ -22,9 +23,14 @@ class MaskedWindows(Windows):
     template: ClassVar[Literal["bare", "bert"]] = "bert"
     more: int = -2  # [CLS] and [SEP]
 
+    @staticmethod
+    def read(tokenizer: Tokenizer, document: Document, marked: bool = False) -> list[list[int]]:
+        return Windows.read(tokenizer, document, marked)
+
     def __init__(self, recipe: Recipe, folder: Path) -> None:
         super().__init__(recipe, folder)
-        self.marks = marks_of(self.corpus.tokenizer)
+        rows = count_rows(recipe.model, self.corpus.tokenizer) if recipe.base else None
+        self.marks = marks_of(self.corpus.tokenizer, rows)
 
     def draw(self, part: Part, seed: int) -> Examples:
         draw = chance(seed)

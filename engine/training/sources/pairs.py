@@ -11,6 +11,7 @@ from torch import Tensor
 from engine.data.own_tasks import task_of
 from engine.data.task import Pair, PairTask
 from engine.scoring.examples import Examples
+from engine.tokenizers import Tokenizer
 from engine.training.corpus import Document, Documents
 from engine.training.objectives.padding import Rows
 from engine.training.recipe import Recipe
@@ -30,7 +31,7 @@ class TaughtPairs(ShelvedTexts[Pair]):
             lambda: map(document, self.task_examples("train")),
             lambda: map(document, self.task_examples("held_out")),
             self.special_tokens(),
-            marked="first" if recipe.base and recipe.model.encoder is not None else False,  # as T5 and BART read
+            self.read,
             template="bare",
             alphabet=task.alphabet,
         )
@@ -46,6 +47,10 @@ class TaughtPairs(ShelvedTexts[Pair]):
     def ids(self, part: Part, indexes: Sequence[int]) -> list[Ids]:
         found = map(self.shelves[part].tokens.document, indexes)
         return [(source, target) for source, target in found]
+
+    @abstractmethod
+    def read(self, tokenizer: Tokenizer, document: Document) -> list[list[int]]:
+        """Ids of a source and of its target, as they are when both are typed."""
 
     @abstractmethod
     def special_tokens(self) -> tuple[str, ...]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import takewhile
 from pathlib import Path
 
 import torch
@@ -14,14 +15,17 @@ from engine.data.drawing import Part
 from engine.data.own_tasks import held_out
 from engine.data.seeds import seed_for
 from engine.scoring.examples import Examples
+from engine.tokenizers import Tokenizer
+from engine.tokenizers.continuation import read_continuation
 from engine.training.corpus import Document, Documents, Tokens
+from engine.training.folder import RunFolder
 from engine.training.objectives.classification import classification_examples
 from engine.training.objectives.completion import Marks, completion_examples
 from engine.training.objectives.padding import pad_rows, real
 from engine.training.preferences.pairs import Pair, read_pairs
 from engine.training.recipe import Recipe
 from engine.training.sources.shelved_texts import ShelvedTexts
-from engine.training.sources.source import chance
+from engine.training.sources.source import chance, count_rows
 
 CHOSEN, REJECTED = 1, 2  # texts of a document, behind the prompt
 PROMPTS = 10  # whose answers are shown as a training goes on
@@ -50,10 +54,16 @@ class PreferredAnswers(ShelvedTexts[Pair]):
         told = Documents(
             lambda: map(document, self.task_examples("train")),
             lambda: map(document, self.task_examples("held_out")),
-            marked="first",
+            read=read_answers,
         )
         super().__init__(recipe, folder, told)
-        self.end = self.corpus.tokenizer.end_id if table.ended else None
+        self.read_prompts: dict[Part, list[tuple[int, ...]]] = {}
+        own = self.corpus.tokenizer.end_id
+        config = replace(recipe.model, vocab_size=count_rows(recipe.model, self.corpus.tokenizer))
+        self.end_ids = RunFolder(folder).settings.read_end_ids(config) or (() if own is None else (own,))
+        ends = [own, *self.end_ids]
+        known = (id for id in ends if id is not None and id < config.vocab_size)
+        self.end = next(known, None)  # of the answers of a file
 
     def task_examples(self, part: Part) -> Iterator[Pair]:
         held_out = part == "held_out"
@@ -63,23 +73,27 @@ class PreferredAnswers(ShelvedTexts[Pair]):
         """Counts what is read of a prompt and its longer answer, with the end token."""
         return tokens.lengths[:, 0] + tokens.lengths[:, 1:].max(1).values + int(self.recipe.data.table.ended)
 
+    @property
+    def added_end(self) -> list[int]:
+        """The token that closes an answer of the file, where one does."""
+        return [self.end] if self.recipe.data.table.ended and self.end is not None else []
+
     def examples(self, part: Part, indexes: Sequence[int]) -> Examples:
         tokens = self.shelves[part].tokens
         if self.recipe.objective.kind == "reward":
             pairs = self.answered(part, indexes)
             chosen = torch.zeros(len(indexes), dtype=torch.long)
             return classification_examples(pairs.ids[:, 0], chosen, pairs.real[:, 0])
-        marks = Marks(None, self.corpus.tokenizer.end_id or self.fill, self.end is not None)
+        marks = Marks(None, self.fill if self.end is None else self.end, bool(self.added_end))
         return completion_examples(tokens.rows(indexes, 0), tokens.rows(indexes, CHOSEN), marks)
 
     def answered(self, part: Part, indexes: Sequence[int]) -> AnsweredPairs:
         tokens = self.shelves[part].tokens
-        end = [] if self.end is None else [self.end]
         rows, begins = list[Tensor](), list[int]()
         for index in indexes:
             prompt, *answers = tokens.document(index)
             for answer in answers:
-                rows.append(torch.cat([prompt.long(), answer.long(), torch.tensor(end, dtype=torch.long)]))
+                rows.append(torch.cat([prompt.long(), answer.long(), torch.tensor(self.added_end, dtype=torch.long)]))
                 begins.append(len(prompt))
         ids, stands = pad_rows(rows, self.fill), real(rows)
         answer = stands & (torch.arange(ids.shape[1]) >= torch.tensor(begins)[:, None])
@@ -103,10 +117,23 @@ class PreferredAnswers(ShelvedTexts[Pair]):
         return self.prompts("held_out")[:PROMPTS]
 
     def prompts(self, part: Part) -> list[tuple[int, ...]]:
-        """The different prompts of a part, as ids, in the order in which they stand."""
-        shelf = self.shelves[part]
-        found = (tuple(shelf.tokens.document(index)[0].tolist()) for index in shelf.fit.tolist())
-        return list(dict.fromkeys(prompt for prompt in found if prompt))
+        """The different prompts of a part, as ids, in the order in which they stand: each whole, as it is when nothing
+        follows it."""
+        if part not in self.read_prompts:
+            texts = dict.fromkeys(self.rows[part][index].prompt for index in self.shelves[part].fit.tolist())
+            found = (tuple(read_continuation(self.corpus.tokenizer, text, "")[0]) for text in texts)
+            self.read_prompts[part] = list(dict.fromkeys(prompt for prompt in found if prompt))
+        return self.read_prompts[part]
+
+
+def read_answers(tokenizer: Tokenizer, document: Document) -> list[list[int]]:
+    """Ids of the prompt and of what follows it in each text, which is read as one with it. A token that has characters
+    of the prompt and of one answer belongs to the answers: the prompt ends where both texts are the same up to it."""
+    prompt, *answers = document.texts
+    read = [read_continuation(tokenizer, prompt, answer) for answer in answers]
+    same = (len(set(ids)) == 1 for ids in zip(*(before for before, _ in read), strict=False))
+    count = sum(takewhile(bool, same))
+    return [read[0][0][:count], *(before[count:] + after for before, after in read)]
 
 
 def document(one: Pair) -> Document:

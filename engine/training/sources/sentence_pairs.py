@@ -8,7 +8,7 @@ from pathlib import Path
 from engine.data.seeds import seed_for
 from engine.data.sentences import pair
 from engine.scoring.examples import Examples
-from engine.training.corpus import Document, Documents, open_corpus
+from engine.training.corpus import Document, Documents, open_corpus, read_parts
 from engine.training.objectives.masked import marks_of, masked_pairs
 from engine.training.recipe import Recipe
 from engine.training.sources.shelf import shelf
@@ -24,7 +24,9 @@ class PairsOfPassages(Source):
             raise ValueError("pairs of passages need [data.sentence_pairs] in the recipe; add it.")
         told, seed = recipe.data.sentence_pairs, recipe.seed
         ours, theirs = seed_for(seed, "sentence pairs"), seed_for(seed, "held-out sentence pairs")
-        documents = Documents(lambda: passages(ours, told.documents), lambda: passages(theirs, told.held_out))
+        documents = Documents(
+            lambda: passages(ours, told.documents), lambda: passages(theirs, told.held_out), read=read_parts
+        )
         self.corpus = open_corpus(documents, recipe.data, seed, folder, recipe.base)
         self.tokenizer = self.corpus.tokenizer
         self.marks = marks_of(self.tokenizer)

@@ -9,8 +9,10 @@ from torch import Tensor
 
 from engine.model.config import ModelConfig
 from engine.scoring.examples import Examples
+from engine.tokenizers import Tokenizer
+from engine.tokenizers.continuation import read_target
 from engine.training.base import mark_id
-from engine.training.corpus import Tokens
+from engine.training.corpus import Document, Tokens
 from engine.training.objectives.padding import Rows
 from engine.training.objectives.sequence_to_sequence import Marks, teacher_forced
 from engine.training.recipe import Recipe
@@ -26,6 +28,11 @@ class SequenceToSequence(TaughtPairs):
         tokenizer, encoder = self.corpus.tokenizer, recipe.model.encoder
         start = encoder.start if recipe.base and encoder is not None else tokenizer.special_tokens[START]
         self.marks = Marks(start, mark_id(tokenizer, END) or 0, mark_id(tokenizer, PAD) or 0)
+
+    def read(self, tokenizer: Tokenizer, document: Document) -> list[list[int]]:
+        source, target = document.texts
+        end = mark_id(tokenizer, END)
+        return [tokenizer.ids(source), list(read_target(tokenizer, target, () if end is None else (end,)).ids)]
 
     def special_tokens(self) -> tuple[str, ...]:
         return PAD, START, END

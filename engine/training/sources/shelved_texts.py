@@ -19,7 +19,7 @@ from engine.scoring.examples import Examples
 from engine.training.corpus import Documents, Tokens, open_corpus
 from engine.training.recipe import Recipe
 from engine.training.sources.shelf import shelf
-from engine.training.sources.source import Source, chance
+from engine.training.sources.source import Source, chance, count_rows
 
 PAD, END = "<pad>", "</s>"
 Row = TypeVar("Row")
@@ -33,7 +33,7 @@ class ShelvedTexts(Source, Generic[Row]):
         self.corpus = open_corpus(documents, recipe.data, recipe.seed, folder, recipe.base)
         self.tokenizer = self.corpus.tokenizer
         pad = self.tokenizer.pad_id
-        beyond = recipe.base and pad is not None and pad >= recipe.model.vocab_size
+        beyond = recipe.base and pad is not None and pad >= count_rows(recipe.model, self.tokenizer)
         self.fill = 0 if pad is None or beyond else pad  # what stands there is never read
         parts: dict[Part, Tokens] = {"train": self.corpus.train, "held_out": self.corpus.held_out}
         context = recipe.batch.context

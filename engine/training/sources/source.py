@@ -55,7 +55,7 @@ class Source(ABC):
             return config
         if not self.recipe.base:
             return replace(config, vocab_size=self.tokenizer.vocab_size)
-        corpus, rows = getattr(self, "corpus", None), config.vocab_size
+        corpus, rows = getattr(self, "corpus", None), count_rows(config, self.tokenizer)
         for tokens in () if corpus is None or self.tokenizer.vocab_size <= rows else (corpus.train, corpus.held_out):
             if tokens.ids.numel() and (id := int(tokens.ids.max())) >= rows:
                 raise ValueError(
@@ -64,7 +64,12 @@ class Source(ABC):
                     "knows; take it out of the texts, or give the base a row for it (resize_token_embeddings of "
                     "transformers)."
                 )
-        return config
+        return replace(config, vocab_size=rows)
+
+
+def count_rows(config: ModelConfig, tokenizer: Tokenizer) -> int:
+    """Rows of a base's table of embeddings; as many as there are tokens where a [model] does not say."""
+    return config.vocab_size if config.vocab_size > 1 else tokenizer.vocab_size
 
 
 def chance(seed: int) -> torch.Generator:

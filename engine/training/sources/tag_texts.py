@@ -11,6 +11,7 @@ from engine.data.task import Tagged, TagTask
 from engine.model.config import ModelConfig
 from engine.scoring.examples import Examples
 from engine.training.corpus import Document, Documents
+from engine.training.folder import RunFolder
 from engine.training.objectives.token_classification import tagging_examples
 from engine.training.recipe import Recipe
 from engine.training.sources.shelved_texts import ShelvedTexts, marks, with_classes
@@ -20,7 +21,7 @@ class TaggedTexts(ShelvedTexts[Tagged]):
     """Read as its tokenizer encodes the words with a space between them."""
 
     def __init__(self, recipe: Recipe, folder: Path) -> None:
-        task = task_of(recipe.data.table)
+        task = task_of(recipe.data.table, labels=RunFolder(folder).read_labels())
         if not isinstance(task, TagTask):
             raise ValueError(f"words with a class come from a task on them, and [data.{recipe.data.kind}] is none.")
         self.task, self.labels = task, task.labels
@@ -28,7 +29,6 @@ class TaggedTexts(ShelvedTexts[Tagged]):
             lambda: (Document((one.text,)) for one in self.task_examples("train")),
             lambda: (Document((one.text,)) for one in self.task_examples("held_out")),
             marks(recipe),
-            marked=True,
         )
         super().__init__(recipe, folder, documents)
 

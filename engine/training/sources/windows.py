@@ -20,7 +20,7 @@ from engine.data.seeds import seed_for
 from engine.data.stories import story
 from engine.data.text import python_reference, read_text, split
 from engine.scoring.examples import Examples
-from engine.tokenizers import END
+from engine.tokenizers import END, Tokenizer
 from engine.training.corpus import Document, Documents, open_corpus
 from engine.training.data_recipe import Data, Everyday, Stories, Text
 from engine.training.objectives.next_token import next_tokens
@@ -41,10 +41,8 @@ class Windows(Source):
 
     def __init__(self, recipe: Recipe, folder: Path) -> None:
         super().__init__(recipe)
-        read = replace(
-            documents(recipe.data, recipe.seed), special_tokens=self.special_tokens, template=self.template, ended=True
-        )
-        self.corpus = open_corpus(read, recipe.data, recipe.seed, folder, recipe.base)
+        told = replace(documents(recipe.data, recipe.seed), special_tokens=self.special_tokens, template=self.template)
+        self.corpus = open_corpus(replace(told, read=self.read), recipe.data, recipe.seed, folder, recipe.base)
         self.tokenizer = self.corpus.tokenizer
         self.length = recipe.batch.context + self.more
         for part, tokens in (("training", self.corpus.train), ("held-out", self.corpus.held_out)):
@@ -54,6 +52,14 @@ class Windows(Source):
                     f"the {part} text must have at least {count} tokens, "
                     f"got {len(tokens.ids)}; add text or shorten the context."
                 )
+
+    @staticmethod
+    def read(tokenizer: Tokenizer, document: Document, marked: bool = True) -> list[list[int]]:
+        """Ids of each text as they are when it is typed (`marked`: with the tokens that stand around it), and its end
+        token after it."""
+        end = [] if tokenizer.end_id is None else [tokenizer.end_id]
+        texts = (tokenizer.ids(text, special=marked) for text in document.texts)
+        return [ids if end and ids[-1:] == end else [*ids, *end] for ids in texts]
 
     def draw(self, part: Part, seed: int) -> Examples:
         return next_tokens(self.windows(part, chance(seed)))

@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
+from engine.checkpoints.heads import plain_head
 from engine.data.hub import Hub
 from engine.data.own import LEARNS, OF_TEXT, Columns, Rows
 from engine.data.own_tasks import OwnAnswers, OwnLabels, OwnTags, task_of
@@ -14,7 +15,7 @@ from engine.data.table import Table
 from engine.model.config import ModelConfig
 from engine.training import Recipe
 from engine.training.data_recipe import Data, Text, TokenizerRecipe
-from engine.training.new_head import HEADS, plain_head
+from engine.training.new_head import HEADS
 from engine.training.objectives import OBJECTIVES
 from pages.controls.train.presets import presets
 

@@ -227,7 +227,6 @@ def rewritten(folder: Path, **changes: Any) -> None:
 REFUSED = {
     r"peft_type must be LORA, got 'LOHA'": {"peft_type": "LOHA"},
     r"sets 'use_dora', which Loupe cannot represent": {"use_dora": True},
-    r"sets 'modules_to_save'": {"modules_to_save": ["lm_head"]},
     r"sets 'what_comes_next'": {"what_comes_next": {"x": 1}},
     r"bias must be none, got 'all'": {"bias": "all"},
     r"init_lora_weights is 'pissa', which changes the base": {"init_lora_weights": "pissa"},
@@ -242,7 +241,7 @@ REFUSED = {
 
 
 NEVER = {  # keys of LoraConfig that change what A and B do, bring tensors beside them, or change the base
-    "modules_to_save", "megatron_config", "trainable_token_indices", "use_dora", "alora_invocation_tokens",
+    "megatron_config", "trainable_token_indices", "use_dora", "alora_invocation_tokens",
     "use_qalora", "monteclora_config", "layer_replication", "lora_bias", "target_parameters", "use_bdlora",
     "arrow_config", "kasa_config",
 }  # fmt: skip
@@ -283,7 +282,7 @@ def test_a_file_with_other_tensors_or_without_some_is_refused(tmp_path: Path) ->
     for changed, message in (
         (
             tensors | {f"{prefix}model.embed_tokens.{embedding}": torch.ones(3, 40)},
-            "is no A or B of a linear layer",
+            "is neither A or B of a linear layer nor a whole tensor",
         ),
         (tensors | {f"{prefix}lm_head.lora_A.weight": torch.ones(3, 32)}, "acts on a layer that no adapter reaches"),
         ({n: t for n, t in tensors.items() if n != first}, "lacks A or B of model.layers.0.self_attn.q_proj"),

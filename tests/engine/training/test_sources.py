@@ -6,7 +6,7 @@ import torch
 
 from engine.scoring.examples import UNASKED
 from engine.training import Recipe, parse_recipe
-from engine.training.corpus import open_corpus
+from engine.training.corpus import open_corpus, read_parts
 from engine.training.data_recipe import Data, Stories, Text, TokenizerKind, TokenizerRecipe
 from engine.training.sources import RepeatedSequences, Windows
 from engine.training.sources.windows import documents
@@ -85,14 +85,15 @@ TYPED = "so <|endoftext|> is typed, and [MASK], [CLS], <unk> too.\n" + 40 * "<|>
 
 
 @pytest.mark.parametrize("kind", ["char", "word", "byte", "bpe", "bpe-characters", "wordpiece", "unigram"])
-def test_a_mark_that_is_typed_in_a_text_is_read_as_text(kind: TokenizerKind, tmp_path: Path) -> None:
+def test_a_mark_in_a_text_is_learned_as_it_is_read_when_typed(kind: TokenizerKind, tmp_path: Path) -> None:
     (tmp_path / "typed.txt").write_text(TYPED)
     data = Data(text=Text(str(tmp_path / "typed.txt")), tokenizer=TokenizerRecipe(kind))
-    corpus = open_corpus(documents(data, 0), data, 0, tmp_path)
+    corpus = open_corpus(replace(documents(data, 0), read=read_parts), data, 0, tmp_path)
+    typed = (tmp_path / "typed.txt").read_text()
+    learned = [*corpus.train.ids.tolist(), *corpus.held_out.ids.tolist()]
     marks = {id for name, id in corpus.tokenizer.special_tokens.items() if name not in ("<unk>", "[UNK]")}
-    assert marks and not marks & set(corpus.train.ids.tolist())
-    again = corpus.tokenizer.encode("[MASK] <|endoftext|>").ids
-    assert marks & set(again)  # of a probe it is what is hidden
+    read = corpus.tokenizer.encode(typed, special=False).ids
+    assert [id for id in learned if id in marks] == [id for id in read if id in marks] != []
 
 
 def test_a_mark_of_ones_own_is_read_as_one_where_it_is_typed(tmp_path: Path) -> None:

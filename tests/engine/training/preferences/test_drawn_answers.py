@@ -9,14 +9,17 @@ from typing import Any
 
 import pytest
 import torch
-from tokenizers import Tokenizer, models, pre_tokenizers
+from tokenizers import Tokenizer, models, pre_tokenizers, processors, trainers
 from transformers import GenerationConfig, GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
 
 from engine import load
+from engine.tokenizers import read_tokenizer
 from engine.training import read_recipe
+from engine.training.corpus import Document
 from engine.training.preferences.learners import PolicyLearner
 from engine.training.preferences.rollouts import read_drawn
 from engine.training.preferences.sample import sample_answers
+from engine.training.sources.preferences import read_answers
 from engine.training.trainer import Trainer
 from tests.engine.training.test_trainer import trainer
 
@@ -121,7 +124,7 @@ def test_what_is_scored_is_the_distribution_that_was_drawn_from(kind: str, parts
 
 def test_an_answer_ends_at_every_token_that_ends_and_0_is_one(base: Path) -> None:
     learner = begin(base, "grpo").learner
-    assert isinstance(learner, PolicyLearner)
+    assert isinstance(learner, PolicyLearner) and learner.source.end_ids == (END, TURN)
     answers = learner.draw(learner.source.draw_prompts(64, 1), 0)
     last = []
     for ids, own in zip(answers.ids, answers.answer, strict=True):
@@ -143,3 +146,24 @@ def test_judges_read_the_very_text_that_was_drawn() -> None:
     for both in sample_answers(stories, ["Anna was"], tokens=6):
         for text in both:
             assert stories.tokenizer.encode("Anna was" + text).text == "Anna was" + text
+
+
+@pytest.mark.parametrize("marks", ["<s> $A", "<s> $A </s>", "$A"])
+def test_prompt_and_answer_are_read_as_one_text(marks: str, tmp_path: Path) -> None:
+    """As TRL reads them: nothing stands between but what the file says, and no end of the template (trl#885)."""
+    fast = Tokenizer(models.BPE(unk_token="<unk>"))
+    fast.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="first", split=False)
+    special = ["<unk>", "<s>", "</s>"]
+    texts = ["2+2=4 4+4=8 the cat sat on the mat, it is so"] * 5
+    fast.train_from_iterator(texts, trainers.BpeTrainer(vocab_size=50, special_tokens=special))
+    fast.post_processor = processors.TemplateProcessing(marks, special_tokens=[("<s>", 1), ("</s>", 2)])
+    PreTrainedTokenizerFast(tokenizer_object=fast, bos_token="<s>", eos_token="</s>").save_pretrained(tmp_path)
+    tokenizer = read_tokenizer(tmp_path)
+    assert tokenizer is not None
+    for texts in (["2+2=", "4", "8"], ["the cat ", "sat", "is"], ["the c", "at sat", "zz"], ["it is", " so", " it"]):
+        prompt, *answers = read_answers(tokenizer, Document(tuple(texts)))
+        assert prompt[:1] == [1] if marks.startswith("<s>") else 1 not in prompt
+        for text, answer in zip(texts[1:], answers, strict=True):
+            ids = [*prompt, *answer]
+            assert 2 not in ids and answer
+            assert ids == [id for id in tokenizer.ids(texts[0] + text) if id != 2]
