@@ -31,6 +31,8 @@ from engine.model.config import ModelConfig, check_config
 from engine.runtime.limits import MAX_DOWNLOAD
 from engine.tokenizers import FastTokenizer, Tokenizer, read_tokenizer
 
+PADDING = 128  # rows: a table is padded to a multiple of so many at most
+
 
 class OpenedModel(NamedTuple):
     """Kind of model that the weights are; `settings` None are those of the files beside them, `assumed` and `notes` are
@@ -280,7 +282,17 @@ def open_tokenizer(place: Place, config: ModelConfig) -> tuple[Tokenizer | None,
     if tokenizer.vocab_size > config.vocab_size:
         sizes = f"The tokenizer has {tokenizer.vocab_size} tokens and the model {config.vocab_size}"
         return tokenizer, (*tokenizer.notes, f"{sizes}; the model cannot read those beyond.")
+    tokens = tokenizer.fast.get_vocab_size(with_added_tokens=True)
+    if unnamed := count_unnamed(tokens, config.vocab_size):
+        told = f"{unnamed:,} of the model's {config.vocab_size:,} ids have no token in its tokenizer, which has"
+        fault = f"{told} {tokens:,}: it may be another model's; put the model's own beside the weights."
+        return tokenizer, (*tokenizer.notes, fault)
     return tokenizer, tokenizer.notes
+
+
+def count_unnamed(tokens: int, rows: int) -> int:
+    """Number of ids without a token, where these are more than half of a table and more than pad it to a round size."""
+    return rows - tokens if rows > 2 * tokens and rows - tokens >= PADDING else 0
 
 
 def open_processor(

@@ -13,6 +13,7 @@ from engine import load
 from engine.checkpoints import Checkpoint, IncompleteWeights, locate, save_weights, shipped_names
 from engine.checkpoints.canonical import canonical_config
 from engine.checkpoints.families import FAMILIES
+from engine.checkpoints.load import count_unnamed
 from engine.generation.generate import generate
 from engine.runtime.run import run
 from engine.tokenizers.word import train
@@ -328,6 +329,39 @@ def test_a_tokenizer_with_more_tokens_than_the_model_is_a_note(folder: Path) -> 
     model = tiny.model(tiny.config(vocab_size=5))
     save_weights(model, folder / "model.safetensors")
     assert "The tokenizer has 7 tokens and the model 5" in str(load(folder).report)
+
+
+@pytest.mark.parametrize(
+    ("tokens", "rows", "unnamed"),
+    [
+        (5, 800, 795),
+        (7, 128, 0),  # padded
+        (65, 128, 0),
+        (259, 384, 0),  # ByT5's
+        (32_100, 32_128, 0),  # T5's
+        (50_257, 50_304, 0),
+        (50_257, 100_514, 0),
+        (50_257, 100_515, 50_258),
+        (3, 3, 0),
+    ],
+)
+def test_a_table_may_be_padded_and_not_be_another_models(tokens: int, rows: int, unnamed: int) -> None:
+    assert count_unnamed(tokens, rows) == unnamed
+
+
+def test_a_tokenizer_with_far_fewer_tokens_than_the_model_is_a_note(folder: Path) -> None:
+    save_weights(tiny.model(tiny.config(vocab_size=800)), folder / "model.safetensors")
+    assert load(folder).report.notes[-1] == (
+        "793 of the model's 800 ids have no token in its tokenizer, which has 7: it may be another model's; put the "
+        "model's own beside the weights."
+    )
+    save_weights(tiny.model(tiny.config(vocab_size=64)), folder / "model.safetensors")
+    assert load(folder).report.notes == ()
+
+
+@pytest.mark.parametrize("name", shipped_names())
+def test_no_shipped_tokenizer_is_another_models(name: str) -> None:
+    assert not any("have no token" in note for note in load(name).report.notes)
 
 
 @pytest.mark.parametrize("name", FAMILIES)
