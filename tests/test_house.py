@@ -140,6 +140,19 @@ def check_broad_except(path: str, tree: ast.Module) -> Iterator[str]:
                 yield f"{path}:{node.lineno} swallows everything: name what is expected, or raise it again"
 
 
+def check_run_names(path: str, tree: ast.Module) -> Iterator[str]:
+    """One module reads and writes "run:NAME@STEP"."""
+    if path == "engine/checkpoints/run_steps.py":
+        return
+    for node in ast.walk(tree):
+        code = ast.unparse(node) if isinstance(node, ast.Call | ast.JoinedStr) else ""
+        if re.match(r"f'(run:|\{(library|run_steps)\.RUN\})", code):
+            yield f"{path}:{node.lineno} writes the name of a run's step: run_steps.name_step does"
+        if re.search(r"\.r?(partition|split)\('@'|removeprefix\(('run:'|(library|run_steps)\.RUN)\)", code):
+            if path not in ("engine/checkpoints/hub.py", "engine/checkpoints/hub_transfer.py"):  # a revision, a host
+                yield f"{path}:{node.lineno} reads the name of a run's step: run_steps.split_name does"
+
+
 def check_script(path: str, text: str) -> Iterator[str]:
     """What a view or the plumbing may not do in the browser."""
     for number, line in enumerate(text.splitlines(), 1):
@@ -166,7 +179,7 @@ def check_text(path: str, text: str) -> Iterator[str]:
 
 
 MASK = "engine/model/layers/mask.py"
-TREE_RULES = [check_layers, check_engine, check_streamlit, check_pickle, check_broad_except]
+TREE_RULES = [check_layers, check_engine, check_streamlit, check_pickle, check_broad_except, check_run_names]
 
 
 @pytest.mark.parametrize("rule", TREE_RULES, ids=lambda rule: rule.__name__)
@@ -223,6 +236,10 @@ def test_python_keeps_the_rule(rule) -> None:
             "try: f()\nexcept Exception: pass",
             "try: f()\nexcept OSError: pass",
         ),
+        (check_run_names, "pages/x.py", "name = f'run:{run}'", "name = name_step(run)"),
+        (check_run_names, "pages/x.py", "name = f'{library.RUN}{run}@{step}'", "name = name_step(run, step)"),
+        (check_run_names, "engine/x.py", "name.partition('@')", "split_name(name)"),
+        (check_run_names, "engine/x.py", "name.removeprefix(library.RUN)", "name.startswith(library.RUN)"),
         (
             check_broad_except,
             "engine/x.py",

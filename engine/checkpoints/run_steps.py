@@ -9,6 +9,7 @@ from pathlib import Path
 
 from engine.checkpoints.weights import safetensors_header
 
+RUN = "run:"  # before a run's name, where it is that of a model
 STEP = "@"  # between a run's name and the step
 LISTED = 8  # names in a sentence
 NUMBER = re.compile(r"\d{1,12}", re.ASCII)
@@ -46,32 +47,50 @@ def latest_step(run: Path) -> int | None:
         return None
 
 
+def split_name(named: str) -> tuple[str, str | None]:
+    """Run and step of "run:NAME@STEP", in which "run:" may be left out; the step of "NAME", which is the last that this
+    run kept, is None. A space may follow "run:"."""
+    name, at, step = named.removeprefix(RUN).strip(" ").partition(STEP)
+    return name, step if at else None
+
+
+def name_step(run: str, step: int | None = None) -> str:
+    """Name of a model that is a step of a run, as `split_name` reads it."""
+    return f"{RUN}{run}" if step is None else f"{RUN}{run}{STEP}{step}"
+
+
+def kept_steps(run: Path) -> list[int]:
+    """Steps whose weights a run has, in order: those of the snapshots and that of latest/."""
+    reached = latest_step(run)
+    return sorted({*snapshot_steps(run), *([] if reached is None else [reached])})
+
+
 def weights(named: str, folder: Path | str) -> Path | None:
-    """The weights file of "NAME@STEP", or of "NAME", the newest that this run has. None where there is none."""
-    name, at, step = named.partition(STEP)
-    if name not in {run.name for run in run_folders(folder)} or (at and not NUMBER.fullmatch(step)):
+    """The weights file of a run's step, named as `split_name` reads it. None where there is none."""
+    name, step = split_name(named)
+    if name not in {run.name for run in run_folders(folder)} or (step is not None and not NUMBER.fullmatch(step)):
         return None
     run = Path(folder) / name
-    kept, reached = snapshot_steps(run), latest_step(run)
-    if at:
-        return snapshot(run, int(step)) if int(step) in kept else latest(run) if reached == int(step) else None
-    if reached is not None and reached >= max(kept, default=0):
-        return latest(run)
-    return snapshot(run, kept[-1]) if kept else None
+    kept = kept_steps(run)
+    wanted = kept[-1] if step is None and kept else int(step or -1)
+    if wanted not in kept:
+        return None
+    newest = latest_step(run) == wanted and (step is None or wanted not in snapshot_steps(run))
+    return latest(run) if newest else snapshot(run, wanted)
 
 
 def absent(named: str, folder: Path | str) -> str:
-    """Why `weights` finds none for "NAME@STEP" or "NAME", a part of a sentence."""
-    name, at, step = named.partition(STEP)
+    """Why `weights` finds none, a part of a sentence."""
+    name, step = split_name(named)
     here = [run.name for run in run_folders(folder)]
     if name not in here:
         others = f"those here are {list_names(here)}" if here else "none is here"
         return f"there is no run called {name[:80]!r}; {others}"
-    kept = snapshot_steps(Path(folder) / name)
+    kept = kept_steps(Path(folder) / name)
     if not kept:
         return f"the run {name!r} has kept no weights yet"
-    if not NUMBER.fullmatch(step):
-        return f"a step of the run {name!r} must be a whole number, got {step[:20]!r}"
+    if step is None or not NUMBER.fullmatch(step):
+        return f"a step of the run {name!r} must be a whole number, got {(step or '')[:20]!r}"
     near = [one for one in kept if one < int(step)][-1:] + [one for one in kept if one > int(step)][:1]
     told = " and ".join(f"{one:,}" for one in near)
     return f"the run {name!r} kept no weights of step {int(step):,}; the nearest that it kept are those of {told}"

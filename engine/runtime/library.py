@@ -1,8 +1,8 @@
 """Checkpoints and traces shared by everybody who asks for the same one, within a budget of memory.
 
 A checkpoint has a name: those of `names()` everybody sees; a hub's is its name on the hub, once it is on this machine;
-a step of a training run is "run:NAME@STEP", and "run:NAME" is its newest; what a person opens otherwise gets one that
-nobody guesses, and whoever has it has the checkpoint.
+a step of a training run is "run:NAME@STEP", and "run:NAME" is the last that it kept; what a person opens otherwise gets
+one that nobody guesses, and whoever has it has the checkpoint.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from engine.runtime.run import run
 from engine.runtime.trace import Trace
 from engine.tokenizers.encoding import Encoding
 
-HUB, RUN = "hub:", "run:"
+HUB, RUN = "hub:", run_steps.RUN
 ANSWERS_MEMORY = 64 * 2**20  # bytes
 LONGEST = 40  # letters of a title
 
@@ -177,7 +177,19 @@ def run_weights(name: str) -> Path | None:
     """The file of a training run's step, or of its newest, which while it trains is another one from time to time."""
     if not name.startswith(RUN):
         return None
-    return run_steps.weights(name.removeprefix(RUN), RUNS_FOLDER)
+    return run_steps.weights(name, RUNS_FOLDER)
+
+
+def kept_runs() -> dict[str, list[int]]:
+    """Steps whose weights the training runs kept, by the run's name; a run without any is left out."""
+    found = {run.name: run_steps.kept_steps(run) for run in run_steps.run_folders(RUNS_FOLDER)}
+    return {name: steps for name, steps in found.items() if steps}
+
+
+def kept_steps(run: str) -> list[int]:
+    """Steps whose weights the run of this name kept, in order."""
+    known = run in {one.name for one in run_steps.run_folders(RUNS_FOLDER)}
+    return run_steps.kept_steps(Path(RUNS_FOLDER) / run) if known else []
 
 
 def absent(name: str) -> str:
@@ -188,7 +200,7 @@ def absent(name: str) -> str:
         return f"the model {name[:80]!r} is not here any more: upload its files again, or open their path"
     if not name.startswith(RUN):
         return f"the model {name[:80]!r} is not here"
-    return run_steps.absent(name.removeprefix(RUN), RUNS_FOLDER)
+    return run_steps.absent(name, RUNS_FOLDER)
 
 
 def version(name: str) -> tuple[object, ...]:

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from engine.checkpoints.locate import SHIPPED
+from engine.checkpoints.run_steps import split_name
 from engine.model.transformer import Transformer
 from engine.runtime.library import RUN
 from engine.runtime.limits import RUNS_FOLDER
@@ -58,7 +59,7 @@ def held_out_loss(model: Transformer, examples: list[Examples]) -> float:
 
 def recipe_of_base(name: str) -> Recipe | None:
     """The recipe that made a base, whose tokenizer cuts the texts again; None where nobody knows it."""
-    folder = RunFolder(Path(RUNS_FOLDER) / name.removeprefix(RUN).partition("@")[0]) if name.startswith(RUN) else None
+    folder = RunFolder(Path(RUNS_FOLDER) / split_name(name)[0]) if name.startswith(RUN) else None
     file = folder.recipe if folder else SHIPPED / name / "recipe.toml"
     return replace(read_recipe(file), base=name) if file.is_file() else None
 

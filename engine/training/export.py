@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from engine.checkpoints import load
-from engine.checkpoints.run_steps import latest_step, weights
+from engine.checkpoints.run_steps import latest_step, name_step, weights
 from engine.checkpoints.save import export_checkpoint
 from engine.runtime.limits import RUNS_FOLDER
 from engine.training.folder import RunFolder
@@ -31,7 +31,7 @@ def checkpoint(name: str, step: int | None, to: Path, folder: Path | str = RUNS_
     The card of a step that is not the finished model says which step it is and what was measured there.
     """
     run = RunFolder(existing_run(name, Path(folder)))
-    file = weights(run.path.name if step is None else f"{run.path.name}@{step}", folder)
+    file = weights(name_step(run.path.name, step), folder)
     if file is None:
         raise ValueError(f"{name} has kept no weights of {'any step' if step is None else f'step {step:,}'} yet.")
     found = load(file)

@@ -12,7 +12,7 @@ from typing import Any
 
 from safetensors.torch import load_file, save_file
 
-from engine.checkpoints.run_steps import PROGRESS, latest_step
+from engine.checkpoints.run_steps import PROGRESS, kept_steps, latest_step
 from engine.checkpoints.save import CONFIG
 from engine.checkpoints.weights import safetensors_header
 from engine.model.from_dict import build
@@ -159,9 +159,7 @@ def begin_from(parent: RunFolder, run: RunFolder, step: int, seed: int) -> None:
 
 
 def _steps_on_disk(run: RunFolder) -> str:
-    reached = latest_step(run.path)
-    steps = sorted({*run.snapshot_steps(), *([] if reached is None else [reached])})
-    return ", ".join(f"{step:,}" for step in steps) or "none"
+    return ", ".join(f"{step:,}" for step in kept_steps(run.path)) or "none"
 
 
 def _whole_lines(file: Path) -> list[str]:

@@ -4,8 +4,9 @@ from functools import partial
 
 import streamlit as st
 
-from engine.training.snapshots import snapshots
-from pages.controls.compare.defaults import LETTERS, NUMBERS, RUN, key
+from engine.checkpoints.run_steps import split_name
+from engine.runtime import library
+from pages.controls.compare.defaults import LETTERS, NUMBERS, key
 from pages.controls.compare.export import comparison_export, comparison_of
 from pages.controls.compare.run import Side
 from pages.controls.compare.runs import sides, silence
@@ -44,8 +45,8 @@ def on_silence() -> None:
 
 def step_rule(letter: str) -> Rule:
     """Rule for a side's step in a link: one that its run kept."""
-    steps = snapshots().get(st.query_params.get(key(letter, "model"), "").removeprefix(RUN))
-    return whole_number() if steps is None else one_of(steps)
+    steps = library.kept_steps(split_name(st.query_params.get(key(letter, "model"), ""))[0])
+    return one_of(steps) if steps else whole_number()
 
 
 rules = {key(letter, field): whole_number() for letter in LETTERS for field in NUMBERS}

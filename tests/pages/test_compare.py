@@ -16,7 +16,8 @@ from engine.edits.experiment import Experiment
 from engine.inputs.readers import read_pixels
 from engine.runtime import library
 from engine.runtime.run import run
-from engine.training.snapshots import snapshot, snapshots
+from pages.controls.compare.defaults import link_sides
+from pages.controls.model_input.model_input import EXAMPLES
 from tests.pages.mounted import mounted, read_markdown
 from views.core.payload import Named, unpack
 
@@ -204,17 +205,45 @@ def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     checkpoint.save(tmp_path / "other")
     (tmp_path / "other" / "model.safetensors").rename(folder / "snapshots" / "step-0000300.safetensors")
     (tmp_path / "runs" / "empty").mkdir()
-    for module in ("runs", "run", "defaults"):
-        monkeypatch.setattr(f"pages.controls.compare.{module}.snapshots", lambda: snapshots(tmp_path / "runs"))
-    monkeypatch.setattr("pages.controls.compare.run.snapshot", lambda run, step: snapshot(run, step, tmp_path / "runs"))
+    monkeypatch.setattr(library, "RUNS_FOLDER", str(tmp_path / "runs"))
+    library.checkpoint.cache_clear()
     return tmp_path / "runs"
 
 
 def test_the_snapshots_of_a_run_are_listed_by_step(runs: Path) -> None:
-    assert snapshots(runs) == {"twice": [10, 300]} and snapshots(runs / "nowhere") == {}
-    assert snapshot("twice", 300, runs).is_file()
-    with pytest.raises(ValueError, match="no step 10 of a run called '../twice'"):
-        snapshot("../twice", 10, runs)
+    assert library.kept_runs() == {"twice": [10, 300]}
+    assert library.kept_steps("twice") == [10, 300] and library.kept_steps("../runs/twice") == []
+
+
+@pytest.mark.parametrize("named", ["run: twice", "run:twice"])
+def test_a_run_without_a_step_is_its_last_and_both_sides_read_one_text(runs: Path, named: str) -> None:
+    (runs / "twice" / "snapshots" / "step-0000010.safetensors").rename(
+        runs / "twice" / "snapshots" / "step-0000000.safetensors"
+    )
+    app = opened(a_model="stories", b_model=named)
+    header, arrays = view(app)
+    assert [side["title"] for side in header["sides"]] == ["stories", "twice · step 300"]
+    assert texts(app)[0] == texts(app)[1]
+    assert arrays["B:attn.relative"].data[0].min() > 0.1
+    app.selectbox(key="b_step").set_value(0).run()
+    app.selectbox(key="a_model").set_value("run: twice").run()
+    assert (app.selectbox(key="a_step").value, app.selectbox(key="b_step").value) == (300, 0)
+
+
+def test_what_another_page_looks_at_is_compared_as_its_last_step(runs: Path) -> None:
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
+    app.query_params["model"] = "run:twice"
+    assert not app.switch_page(WALKTHROUGH).run().exception
+    app.switch_page(COMPARE).run()
+    assert [app.selectbox(key=f"{letter}_step").value for letter in "ab"] == [300, 300]
+
+
+def test_a_link_to_a_model_beside_another_carries_one_text(runs: Path) -> None:
+    link = link_sides("stories", "run:twice")
+    assert link["a_text"] == link["b_text"] == EXAMPLES["stories"]["text"]
+    header, _ = view(opened(**link))
+    assert [side["title"] for side in header["sides"]] == ["stories", "twice · step 300"]
+    assert not {"a_text", "b_text"} & set(link_sides("stories", "digits-vit"))
 
 
 def test_a_step_as_other_pages_call_it_is_its_run_and_its_step(runs: Path) -> None:

@@ -7,10 +7,11 @@ from typing import Any
 
 import streamlit as st
 
+from engine.checkpoints.run_steps import name_step, split_name
 from engine.edits.experiment import Experiment
+from engine.inputs.readers import kind
 from engine.runtime import library
 from engine.runtime.limits import FIRST_MODEL
-from engine.training.snapshots import snapshots
 from pages.controls.model_input.browser_history import went_back
 from pages.controls.model_input.model_input import EMPTY, EVERY_FIELD, EXAMPLES, KEPT, OPENED_LAST, example
 from pages.controls.share.links import fit_address
@@ -61,12 +62,15 @@ def begin() -> None:
         if named is not None:
             default = {**empty(), "model": named, **values_of_example(named)}
             default |= {field: "" for field in ("second", "target", "span") if "text" in said}
+            unsaid = letter != "A" and not said.keys() & set(EVERY_FIELD)
+            if unsaid and reads_alike(library_name("A"), model_name(named, None)):
+                default |= {field: state[key("A", field)] for field in (*EVERY_FIELD, PICTURE)}
         same = named is None or kept.get(key(letter, "model")) == named
         for field in OWN:
             own = key(letter, field)
             before = kept.get(own, default[field]) if same else default[field]
-            if field == "edits" and went_back():
-                before = ""  # else the address would have them
+            if (field == "edits" and went_back()) or (field == "step" and named is not None):
+                before = default[field]  # else the address would have it
             state[own] = parse_field(field, str(said[field])) if field in said and field != PICTURE else before
 
 
@@ -91,11 +95,43 @@ def first_things() -> dict[str, Any]:
 
 def with_step(said: dict[str, Any]) -> dict[str, Any]:
     """Splits a model "run:NAME@STEP", as other pages write it, into the run and its step."""
-    run, _, step = str(said.get("model", "")).removeprefix(library.RUN).partition("@")
-    steps = snapshots().get(run, []) if str(said.get("model", "")).startswith(library.RUN) else []
-    if not steps or (step and step not in map(str, steps)):
+    named = str(said.get("model", ""))
+    if not named.startswith(library.RUN):
         return said
-    return {**said, "model": f"{RUN}{run}", **({"step": int(step)} if step else {})}
+    run, step = split_name(named)
+    steps = library.kept_steps(run)
+    if not steps or (step is not None and step not in map(str, steps)):
+        return said
+    return {**said, "model": f"{RUN}{run}", **({} if step is None else {"step": int(step)})}
+
+
+def model_name(model: str, step: int | None) -> str:
+    """Name in the library of a side's model: a run's step, or the last that it kept where it has no such step."""
+    if not model.startswith(RUN):
+        return model
+    run = split_name(model)[0]
+    return name_step(run, step if step in library.kept_steps(run) else None)
+
+
+def library_name(letter: str) -> str:
+    """Name of a side's model in the library."""
+    return model_name(st.session_state[key(letter, "model")], st.session_state.get(key(letter, "step")))
+
+
+def link_sides(first: str, second: str) -> dict[str, str]:
+    """Address of a comparison of two models of the library, on one text where both read it."""
+    fields = values_of_example(first) if reads_alike(first, second) else {}
+    sides = {"A": {"model": first, **fields}, "B": {"model": second, **fields}}
+    return {key(letter, field): str(value) for letter, said in sides.items() for field, value in said.items()}
+
+
+def reads_alike(*names: str) -> bool:
+    """Tells whether what one of these models reads is for the others too."""
+    try:
+        kinds = {kind(library.checkpoint(name)) for name in names}
+    except (ValueError, OSError):
+        return True  # the side says why its model does not open
+    return len(kinds) < 2 or kinds == {"text", "pair"}
 
 
 def second_side(first: dict[str, Any]) -> dict[str, Any]:
@@ -108,12 +144,12 @@ def second_side(first: dict[str, Any]) -> dict[str, Any]:
 
 
 def empty() -> dict[str, Any]:
-    return {field: EMPTY.get(field, 0 if field == "step" else "") for field in OWN}
+    return {field: EMPTY.get(field, None if field == "step" else "") for field in OWN}
 
 
 def values_of_example(name: str, other: bool = False) -> dict[str, Any]:
     """Fields that were written for a model; the `other` example is what B reads beside it, where there is one."""
-    found = EXAMPLES.get(name) or example(name.replace(RUN, library.RUN, 1) if name.startswith(RUN) else name)
+    found = EXAMPLES.get(name) or example(model_name(name, None))
     return {field: found[field] for field in EVERY_FIELD if field in found} | (OTHER.get(name, {}) if other else {})
 
 
@@ -121,7 +157,7 @@ def parse_field(field: str, text: str) -> Any:
     """Value of a field of the address; a number that is malformed or has over 9 digits becomes the field's default."""
     if field not in NUMBERS:
         return text
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else EMPTY.get(field, 0)
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else empty()[field]
 
 
 def format_edits(experiment: Experiment) -> str:

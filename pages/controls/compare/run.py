@@ -16,8 +16,7 @@ from engine.edits.experiment import Experiment
 from engine.inputs.readers import Reading
 from engine.runtime import library
 from engine.runtime.limits import LONG_TOKENS, MAX_TOKENS
-from engine.training.snapshots import snapshot, snapshots
-from pages.controls.compare.defaults import RUN, format_edits, key
+from pages.controls.compare.defaults import RUN, format_edits, key, library_name
 from pages.controls.compare.picture import picture_value
 from pages.controls.model_input.model_input import EVERY_FIELD, reading
 from pages.controls.what_if.edit_panel import MISFITS, sentence
@@ -71,17 +70,6 @@ class Side(Said):
     @property
     def limit(self) -> int:
         return min(LIMIT, self.checkpoint.model.config.context)
-
-
-def library_name(letter: LiteralString) -> str:
-    """Name of a side's model in the library. Raises ValueError for a run's step that is not there."""
-    named: str = st.session_state[key(letter, "model")]
-    if not named.startswith(RUN):
-        return named
-    run, steps = named.removeprefix(RUN), snapshots()
-    count = st.session_state.get(key(letter, "step"), 0)
-    count = count if count in steps.get(run, ()) else (steps.get(run) or [0])[-1]
-    return library.offer(library.Opening(snapshot(run, count), title=f"{run}-{count}"))
 
 
 def read_side(letter: LiteralString) -> Said | None:

@@ -17,7 +17,6 @@ from engine.edits.experiment import Experiment
 from engine.inputs.readers import Kind, kind
 from engine.runtime import library
 from engine.runtime.limits import FIRST_MODEL
-from engine.training.snapshots import snapshots
 from pages.controls.compare.defaults import (
     LAST,
     LETTERS,
@@ -30,11 +29,13 @@ from pages.controls.compare.defaults import (
     first_things,
     format_edits,
     key,
+    library_name,
+    reads_alike,
     remember,
     values_of_example,
 )
 from pages.controls.compare.picture import picture_of, put
-from pages.controls.compare.run import MADE, Side, library_name, read_edits, read_side, run
+from pages.controls.compare.run import MADE, Side, read_edits, read_side, run
 from pages.controls.model_input.model_input import (
     ASKED,
     EMPTY,
@@ -114,8 +115,8 @@ def models() -> list[str]:
     """Models of the other pages, those that a side has, and the runs that kept snapshots."""
     state = st.session_state
     asked = [str(state.get(key(letter, "model"), "")) for letter in LETTERS]
-    names = library.names(*recent(), *asked, looked_at()[0])
-    return [FIRST_MODEL, *(name for name in names if name != FIRST_MODEL), *(f"{RUN}{run}" for run in snapshots())]
+    names = (name for name in library.names(*recent(), *asked, looked_at()[0]) if not name.startswith(library.RUN))
+    return list(dict.fromkeys([FIRST_MODEL, *names, *(f"{RUN}{run}" for run in library.kept_runs())]))
 
 
 def row(letter: LiteralString, options: list[str]) -> None:
@@ -146,8 +147,8 @@ def row(letter: LiteralString, options: list[str]) -> None:
 
 
 def step(letter: LiteralString) -> None:
-    """Chooses one of the snapshots that a run kept."""
-    steps = snapshots()[st.session_state[key(letter, "model")].removeprefix(RUN)]
+    """Chooses one of the steps that a run kept, the last one unless another was chosen."""
+    steps = library.kept_steps(st.session_state[key(letter, "model")].removeprefix(RUN))
     own = key(letter, "step")
     if st.session_state.get(own) not in steps:
         st.session_state[own] = steps[-1]
@@ -258,12 +259,8 @@ def new_model(letter: LiteralString) -> None:
     """Another model reads what its neighbour reads where it can, and its own example otherwise."""
     state = st.session_state
     neighbour = "B" if letter == "A" else "A"
-    name = library_name(letter)
-    try:
-        wanted = {kind(library.checkpoint(one)) for one in (name, library_name(neighbour))}
-    except (ValueError, OSError):
-        wanted = set()
-    alike = len(wanted) < 2 or wanted == {"text", "pair"}
+    state[key(letter, "step")] = None
+    alike = reads_alike(library_name(letter), library_name(neighbour))
     own = empty() | values_of_example(state[key(letter, "model")])
     read = field_values(neighbour) if alike else own
     fill(letter, {field: read[field] for field in (*EVERY_FIELD, PICTURE)} | {"edits": ""})

@@ -17,6 +17,7 @@ from engine.analysis.adaptation import (
     pattern_changes,
     singular_values,
 )
+from engine.checkpoints.run_steps import name_step
 from engine.runtime import library
 from engine.training import Recipe
 from engine.training.base import read_transfer
@@ -32,6 +33,7 @@ from engine.training.parts import count_learning
 from engine.training.recipe_file import read_recipe
 from engine.training.runs import runs
 from engine.training.status import read_status
+from pages.controls.compare.defaults import link_sides
 from pages.controls.train.held_out_rows import draw_held_out, open_result
 from pages.controls.train.policies import draw_shift
 from pages.controls.train.run_state import newest_weights
@@ -79,7 +81,7 @@ def draw(run: RunFolder, recipe: Recipe, weights: Path, name: str) -> None:
         st.caption(escape_markdown(str(transfer)))
     if name:
         st.page_link(COMPARE, label=f"Compare {escape_markdown(recipe.base)} with {escape_markdown(name)} on one text",
-            icon=":material/arrow_forward:", query_params={"a_model": recipe.base, "b_model": f"run: {name}"},
+            icon=":material/arrow_forward:", query_params=link_sides(recipe.base, name_step(name)),
         )  # fmt: skip
     draw_changes(run, recipe, weights)
     draw_held_out(recipe, run.recipe, weights, name)

@@ -12,6 +12,7 @@ import pandas as pd
 import streamlit as st
 
 from engine.checkpoints import Checkpoint, load
+from engine.checkpoints.run_steps import name_step
 from engine.inputs.readers import kind
 from engine.training import Recipe
 from engine.training.comparison import open_held_out
@@ -171,7 +172,7 @@ def show_wrong(
 def walkthrough_link(checkpoint: Checkpoint, name: str, text: str, pair: str = "") -> str | None:
     """Address of Walkthrough on a row, read there by the same tokens as here; None where it has no field for two texts
     and their tokens are not those of one."""
-    query = {"model": f"run:{name}", "text": text}
+    query = {"model": name_step(name), "text": text}
     if pair and kind(checkpoint) in ("pair", "question"):
         query["second"] = pair
     elif pair and checkpoint.tokenizer is not None:

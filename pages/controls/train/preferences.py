@@ -9,6 +9,7 @@ from pathlib import Path
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from engine.checkpoints.run_steps import name_step
 from engine.runtime import library
 from engine.training import Recipe
 from engine.training.base import tokenizer_of
@@ -175,7 +176,7 @@ def list_judges(session: Session) -> Mapping[str, str]:
     if recorded is not None:
         found[library.offer(library.Opening(recorded, title=RECORDED_REWARD))] = RECORDED_REWARD
     for run in runs():
-        name = f"{library.RUN}{run.name}"
+        name = name_step(run.name)
         if kind_of_run(run.name) == "reward" and library.knows(name) and not session.locked(run.path):
             found[name] = name
     return found

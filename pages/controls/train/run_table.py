@@ -13,6 +13,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
+from engine.checkpoints.run_steps import kept_steps, name_step
 from engine.training import export, trash
 from engine.training.folder import RunFolder
 from engine.training.link import pack_recipe
@@ -317,23 +318,23 @@ def other_run(found: Sequence[Run], picked: Sequence[Run], shown: str) -> Run:
 
 
 def open_menu(run: Run, other: Run) -> None:
-    steps = RunFolder(run.path).snapshot_steps()
+    steps = kept_steps(run.path)
 
     def step_title(step: int | None) -> str:
-        return "the newest step" if step is None else f"step {step:,}"
+        return "the last step" if step is None else f"step {step:,}"
 
     step = st.selectbox("weights of", [None, *reversed(steps)], format_func=step_title, key=f"open {run.name}")
-    model = f"run:{run.name}" if step is None else f"run:{run.name}@{step}"
+    model = name_step(run.name, step)
     for title, page in PAGES.items():
         st.page_link(page, label=title, query_params={"model": model})
-    last = (steps or [0])[-1] if step is None else step
     if other.name == run.name and steps:
+        last = steps[-1] if step is None else step
         first = st.selectbox("compared with", steps, format_func=step_title, key=f"compare {run.name}")
         label = f"Compare steps {first:,} and {last:,}"
     else:
-        first = (RunFolder(other.path).snapshot_steps() or [0])[-1]
+        first = None
         label = f"Compare {other.name} with {run.name}"
-    sides = {"a_model": f"run: {other.name}", "a_step": str(first), "b_model": f"run: {run.name}", "b_step": str(last)}
+    sides = {"a_model": name_step(other.name, first), "b_model": model}
     st.page_link(COMPARE, label=escape_markdown(label), query_params=sides)
 
 
@@ -343,7 +344,7 @@ def export_menu(run: Run) -> None:
         steps = [None, *reversed(folder.snapshot_steps())]
         step = st.selectbox(
             "weights of", steps, key=f"export {run.name}",
-            format_func=lambda step: "the newest step" if step is None else f"step {step:,}",
+            format_func=lambda step: "the last step" if step is None else f"step {step:,}",
         )  # fmt: skip
         name = f"{run.name}.zip" if step is None else f"{run.name}-step-{step}.zip"
         st.download_button(

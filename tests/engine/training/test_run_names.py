@@ -7,11 +7,10 @@ import pytest
 import torch
 
 from engine.checkpoints import load
-from engine.checkpoints.run_steps import weights
+from engine.checkpoints.run_steps import name_step, split_name, weights
 from engine.runtime import library
 from engine.tokenizers.encoding import Encoding
 from engine.training import Recipe, RunFolder, train
-from engine.training.snapshots import snapshots
 
 
 @pytest.fixture
@@ -40,6 +39,15 @@ def test_the_name_alone_is_the_newest_step_and_the_latest_one_has_a_number_too(r
     for name in ("run:my run", "run:my run@7"):
         assert torch.equal(library.checkpoint(name).model.embed.tokens.weight, latest)
     assert library.checkpoint_place("run:my run").weights == run.weights
+
+
+@pytest.mark.parametrize(
+    ("named", "parts"),
+    [("my run", ("my run", None)), ("my run@7", ("my run", "7")), ("a@", ("a", "")), ("a@1@2", ("a", "1@2"))],
+)
+def test_a_runs_name_is_split_alike_wherever_it_stands(named: str, parts: tuple[str, str | None]) -> None:
+    assert split_name(named) == split_name(f"run:{named}") == split_name(f"run: {named}") == parts
+    assert parts[1] != "7" or split_name(name_step("my run", 7)) == parts
 
 
 def test_while_the_run_goes_on_its_name_opens_what_is_newest_and_its_traces_are_new(
@@ -129,7 +137,7 @@ def test_a_run_without_weights_is_none_and_odd_files_are_no_snapshots(run: RunFo
     (run.snapshots / "step-abc.safetensors").touch()
     (run.snapshots / ".step-0000009.safetensors.1.partial").touch()
     assert weights("empty", place) is None
-    assert snapshots(place) == {"my run": run.snapshot_steps()}
+    assert library.kept_runs() == {"my run": [*run.snapshot_steps(), 7]}
 
 
 def test_a_run_and_a_snapshot_open_as_checkpoints(run: RunFolder) -> None:
