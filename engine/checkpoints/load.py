@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from engine.checkpoints import nanogpt
+from engine.checkpoints import nanogpt, run_steps
 from engine.checkpoints.adapters import BASE, find_adapter_weights, is_adapter, open_adapter
 from engine.checkpoints.adapters import CONFIG as ADAPTER_CONFIG
 from engine.checkpoints.assemble import assemble
@@ -28,7 +28,7 @@ from engine.checkpoints.save import CONFIG, unpack_header
 from engine.checkpoints.weights import Weights, open_weights, read_json
 from engine.inputs.processors import ImageProcessor, describe_unread_keys, read_processor
 from engine.model.config import ModelConfig, check_config
-from engine.runtime.limits import MAX_DOWNLOAD
+from engine.runtime.limits import MAX_DOWNLOAD, RUNS_FOLDER
 from engine.tokenizers import FastTokenizer, Tokenizer, read_tokenizer
 
 PADDING = 128  # rows: a table is padded to a multiple of so many at most
@@ -53,7 +53,8 @@ def load(
     rename: Mapping[str, str] | None = None,
 ) -> Checkpoint:
     """Open a checkpoint: a shipped name, a folder (a training run's too), a weights file in one (also llama2.c's `.bin`
-    and nanoGPT's or minGPT's `.pt`), or `hub:org/name[@revision]`.
+    and nanoGPT's or minGPT's `.pt`), `run:NAME[@STEP]`, which is a training run's last step where it names none, or
+    `hub:org/name[@revision]`.
 
     Weights are converted to `dtype`; None leaves them as most are stored, and then they stay a map of their file.
     `config` are keys of config.json that count before those of the file. Where there is no such file it is inferred
@@ -146,6 +147,11 @@ def cached_base(named: str) -> Path | None:
 
 def find_place(name_or_path: str | Path) -> Place:
     """Locate a checkpoint, which is downloaded first where a hub's is named."""
+    if isinstance(name_or_path, str) and name_or_path.startswith(run_steps.RUN):
+        file = run_steps.weights(name_or_path, RUNS_FOLDER)
+        if file is None:
+            raise FileNotFoundError(f"{run_steps.absent(name_or_path, RUNS_FOLDER)}.")
+        return replace(locate(file), name=name_or_path)
     if not (isinstance(name_or_path, str) and name_or_path.startswith("hub:")):
         return locate(name_or_path)
     from engine.checkpoints.hub import download_folder  # what speaks to a network is slow to import

@@ -74,7 +74,7 @@ def parser() -> argparse.ArgumentParser:
     forking.set_defaults(run=run_fork)
     cli_generate.add_to(commands)
     sizing = commands.add_parser("size", help="count a model's parameters, operations and memory")
-    sizing.add_argument("model", help="a published name such as bert-base, a shipped one, or a checkpoint's folder")
+    sizing.add_argument("model", help="a published name such as bert-base, a shipped one, a folder, or run:NAME[@STEP]")
     sizing.add_argument("--batch", type=int, default=1, help="texts at once (default: 1)")
     sizing.add_argument("--length", type=int, help="tokens of each (default: all that the model reads)")
     sizing.add_argument("--target", type=int, help="tokens of the target, with two stacks (default: as many)")

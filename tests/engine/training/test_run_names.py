@@ -1,5 +1,6 @@
 """A step of a training run is a model everywhere: "run:NAME@STEP"."""
 
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import torch
 
 from engine.checkpoints import load
 from engine.checkpoints.run_steps import name_step, split_name, weights
+from engine.cli.main import main
 from engine.runtime import library
 from engine.tokenizers.encoding import Encoding
 from engine.training import Recipe, RunFolder, train
@@ -48,6 +50,18 @@ def test_the_name_alone_is_the_newest_step_and_the_latest_one_has_a_number_too(r
 def test_a_runs_name_is_split_alike_wherever_it_stands(named: str, parts: tuple[str, str | None]) -> None:
     assert split_name(named) == split_name(f"run:{named}") == split_name(f"run: {named}") == parts
     assert parts[1] != "7" or split_name(name_step("my run", 7)) == parts
+
+
+def test_the_engine_and_the_command_line_read_a_runs_name_as_the_pages_do(
+    run: RunFolder, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys.modules[load.__module__], "RUNS_FOLDER", str(run.path.parent))
+    for name in ("run:my run", "run:my run@7", "run:my run@0"):
+        opened = load(name).model.embed.tokens.weight
+        assert torch.equal(opened, library.checkpoint(name).model.embed.tokens.weight)
+    assert main(["generate", "run:my run", "the", "--max-tokens", "1", "--greedy"]) == 0 and capsys.readouterr().out
+    with pytest.raises(FileNotFoundError, match="there is no run called 'none'; those here are my run."):
+        load("run:none")
 
 
 def test_while_the_run_goes_on_its_name_opens_what_is_newest_and_its_traces_are_new(
