@@ -31,7 +31,7 @@ SEARCH: dict[str, tuple[Any, str]] = {
 
 def add_to(commands: Any) -> None:
     writing = commands.add_parser("generate", help="let a model go on with a text, and say what ended it")
-    writing.add_argument("model", help="a shipped model, a checkpoint's folder or file, run:NAME[@STEP] or hub:org/name")
+    writing.add_argument("model", help="a shipped model, a folder or a file, run:NAME[@STEP], or hub:org/name")
     writing.add_argument("prompt", help="the text to go on with, or the source; without a tokenizer ids: '3 1 4'")
     writing.add_argument("--target", help="how an encoder-decoder's text begins")
     writing.add_argument("--max-tokens", type=int, metavar="N", help="at most so many (default: 50)")
