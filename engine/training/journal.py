@@ -21,6 +21,7 @@ from engine.training.failures import explain_failure, failure_explanations
 from engine.training.folder import RunFolder
 from engine.training.live import write_marks
 from engine.training.patience import Patience
+from engine.training.queue import Queue
 from engine.training.recipe import Recipe
 from engine.training.schedule import snapshot_steps
 from engine.training.status import ACTIVE, Status, read_status, write_status
@@ -28,6 +29,7 @@ from engine.training.trainer import Numbers, Trainer
 from engine.training.watcher import Watcher
 
 HEARTBEAT = 1.0  # seconds between two writings of status.json
+GAVE_WAY = "a training that waited has its place now; resume it, and it waits for its turn again."
 SILENCE = 0.4  # seconds of training after which a step is logged even where log.every says later
 
 
@@ -64,6 +66,8 @@ class Journal:
         self.early = early(self.snapshots, recipe.log.held_out_every)
         self.watcher = Watcher(run, self.snapshots)
         self.patience = Patience(run, recipe.train.patience)
+        self.queue = Queue(run.path.parent)
+        self.gave_way = False  # paused, to another that waited
 
     @contextmanager
     def session(self) -> Iterator[None]:
@@ -124,7 +128,9 @@ class Journal:
         resumed = self.status.state == "paused" and order.mode == "run"
         if resumed or time.time() - self.status.heartbeat > HEARTBEAT:
             self.tell("running" if resumed else self.status.state, step)
-        return replace(order, mode="stop") if self.patience.exhausted else order
+        rests = self.status.state == "paused" and order.mode == "pause" and step >= order.until
+        self.gave_way = self.gave_way or (rests and self.queue.give_way())
+        return replace(order, mode="stop") if self.patience.exhausted or self.gave_way else order
 
     def due(self, step: int, seconds: float) -> bool:
         """Also where latest/ is saved, so that a loss is looked at before its weights replace the older ones, and where
@@ -181,7 +187,8 @@ class Journal:
         trainer.save_latest()
         write_marks(self.run)
         if trainer.step < self.recipe.schedule.steps and not self.patience.exhausted:
-            self.tell("stopped", trainer.step)
+            why = (GAVE_WAY, "gave way") if self.gave_way else ()
+            self.tell("stopped", trainer.step, *why)
             return
         if self.patience.best is not None:
             trainer.restore(self.run.snapshot(self.patience.best))

@@ -6,8 +6,9 @@
     .queue/slot-1             locked by a process that trains
 
 The kernel frees a lock when the process that has it ends, however that happens, so that nobody waits for the dead and
-nothing is lost with a server. Locks are flock(2)'s: the folder must be on a disk of this machine. Standard library
-only: who waits imports this before PyTorch.
+nothing is lost with a server. A training that is paused frees that of its slot where somebody waits for one, and ends.
+Locks are flock(2)'s: the folder must be on a disk of this machine. Standard library only: who waits imports this before
+PyTorch.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+
+SLOT = "LOUPE_SLOT"  # the variable that says which descriptor is that of the slot of a process that trains
 
 
 @dataclass(frozen=True)
@@ -74,19 +77,45 @@ class Queue:
         return sum(is_held(path) for path in self.folder.glob("slot-*"))
 
     def turn(self, ticket: Path) -> int | None:
-        """The descriptor of a slot where one is free and no living ticket is before this one; None: ask again later."""
+        """The descriptor of a slot where one is free and no living ticket is before this one, which then is gone; None:
+        ask again later."""
         before = [path for _, path in self._tickets() if path.name < ticket.name]
         if any(is_held(path) for path in before):
             return None
-        for index in range(1, int((self.folder / "slots").read_text()) + 1):
-            slot = os.open(self.folder / f"slot-{index}", os.O_RDWR | os.O_CREAT, 0o666)
-            try:
-                fcntl.flock(slot, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                os.close(slot)
-            else:
-                return slot
+        with self.lock():
+            for index in range(1, self._slots() + 1):
+                slot = os.open(self.folder / f"slot-{index}", os.O_RDWR | os.O_CREAT, 0o666)
+                try:
+                    fcntl.flock(slot, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except BlockingIOError:
+                    os.close(slot)
+                else:
+                    ticket.unlink(missing_ok=True)
+                    return slot
         return None
+
+    def give_way(self) -> bool:
+        """Frees the slot of this process where more wait than there are free ones; True: it is another's now."""
+        slot = self._own_slot() if self.names() else None
+        if slot is None:
+            return False
+        with self.lock():
+            if len(self.names()) <= max(0, self._slots() - self.training()):
+                return False
+            os.close(slot)
+        return True
+
+    def _own_slot(self) -> int | None:
+        """Descriptor of the slot of this process; None where it has none of this queue's."""
+        try:
+            slot = int(os.environ.get(SLOT, ""))
+            ours = os.fstat(slot)
+        except (ValueError, OSError):
+            return None
+        return slot if any(os.path.samestat(ours, path.stat()) for path in self.folder.glob("slot-*")) else None
+
+    def _slots(self) -> int:
+        return int((self.folder / "slots").read_text())
 
     def _tickets(self) -> list[tuple[int, Path]]:
         """Tickets in the order in which they were taken, those of the dead included."""

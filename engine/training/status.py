@@ -29,7 +29,8 @@ SAID = 4096  # bytes of the end of log.txt that are looked at
 class Status:
     """`state`: queued (waits for its turn), preparing, running, paused, stopped, finished, failed, or killed where its
     process ended without a word. `error` is a sentence with what to do, `cause` its kind in a word or two: "out of
-    memory", "not a number", "disk full", "time limit", "killed"; empty where there is no more to say.
+    memory", "not a number", "disk full", "time limit", "killed", "gave way" (paused, to one that
+    waited); empty where there is no more to say.
 
     `notice` says what of control.json or of this file is ignored, since it cannot be read.
     `chosen` says in sentences how the machine is used. `peak_memory` are the bytes that the process held at most, those

@@ -26,11 +26,11 @@ def main(runs: str, folder: str, ticket: str, starter: str, *command: str) -> No
 
 
 def wait_for_turn(runs: str, folder: str, ticket: str, starter: int | None) -> int:
-    """Descriptor of the slot that this process has from now on, and frees with its end.
+    """Descriptor of the slot that this process has from now on, and frees with its end, or as Queue.give_way does.
 
     Ends the process with STOPPED where the run is cancelled before it is its turn.
     """
-    from engine.training.queue import Queue
+    from engine.training.queue import SLOT, Queue
 
     if starter is not None:
         os.read(starter, 1)  # until it is closed, also by the starter's end
@@ -44,8 +44,8 @@ def wait_for_turn(runs: str, folder: str, ticket: str, starter: int | None) -> i
             if (slot := queue.turn(Path(ticket))) is not None:
                 break
             time.sleep(POLL)
+        os.environ[SLOT] = str(slot)
         say(Path(folder), "preparing")
-        Path(ticket).unlink(missing_ok=True)
     except KeyboardInterrupt:
         Path(ticket).unlink(missing_ok=True)
         say(Path(folder), "stopped")

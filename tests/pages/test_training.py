@@ -13,9 +13,7 @@ from engine.data.digits import split
 from engine.training import Recipe, RunFolder, train
 from engine.training.names import LONGEST
 from engine.training.origin import Origin, make
-from engine.training.queue import Queue
 from engine.training.recipe_file import read_recipe
-from engine.training.status import Status, write_status
 from pages.controls.train import session as training_session
 from pages.controls.train.questions import answer, extend_name
 from pages.controls.train.run_state import count_pictures
@@ -133,17 +131,6 @@ def test_whatever_a_browser_sends_is_answered_with_one_sentence(
 ) -> None:
     with pytest.raises(ValueError, match=r"\w.*\."):
         answer(session, {"once": str(query), **query})
-
-
-def test_a_run_that_waits_is_told_of_one_that_is_paused_and_keeps_its_place(
-    session: Session, trained: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    copytree(tmp_path / trained, tmp_path / "resting")
-    write_status(RunFolder(tmp_path / trained).status, Status("queued", 0, 6))
-    write_status(RunFolder(tmp_path / "resting").status, Status("paused", 3, 6))
-    monkeypatch.setattr(Queue, "names", lambda self: [trained])
-    status = ask(session, ask="live", run=trained)[0]["status"]
-    assert (status["position"], status["resting"]) == (1, ["resting"])
 
 
 def test_a_link_to_a_step_that_was_not_kept_names_those_that_were(trained: str, tmp_path: Path) -> None:

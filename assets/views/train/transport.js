@@ -261,12 +261,7 @@ export function describeStatus(lab) {
   const at = `step ${whole(status.step)} of ${whole(status.steps)}`;
   const { state } = status;
   if (state === "queued")
-    return [
-      status.position ? `waiting: ${ordinal(status.position)} in the queue` : "waiting for its turn",
-      describeResting(status),
-    ]
-      .filter(Boolean)
-      .join(" · ");
+    return status.position ? `waiting: ${ordinal(status.position)} in the queue` : "waiting for its turn";
   if (state === "preparing") return "preparing: the data is read and the model is built";
   if (state === "running") return ["training", at, formatPace(lab), timeLeft(status)].filter(Boolean).join(" · ");
   if (state === "paused") return `paused at ${at}`;
@@ -276,16 +271,6 @@ export function describeStatus(lab) {
   if (state === "new") return `at its beginning: ${at}`;
   if (status.error) return `${ENDED[state]} at ${at}: ${status.error}`;
   return `${ENDED[state] ?? state} at ${at}`;
-}
-
-/** What of the runs that are before it rests, and could be stopped. */
-function describeResting({ resting }) {
-  if (!resting.length) return "";
-  const [first, ...others] = resting;
-  const named = others.length
-    ? `${first} and ${others.length} more are paused and keep their places; stop them`
-    : `${first} is paused and keeps its place; stop it`;
-  return `${named}, or press Play there`;
 }
 
 function formatPace({ metrics }) {

@@ -21,7 +21,7 @@ from engine.training.probe import Probe, read_probe
 from engine.training.question import question
 from engine.training.queue import Queue
 from engine.training.recipe_file import read_recipe, write_recipe
-from engine.training.runs import runs, task
+from engine.training.runs import task
 from engine.training.snapshot_frames import frames_of_snapshots
 from pages.controls.train.session import ProbeReading, Reader, is_recorded
 from views.train.train import list_attentions
@@ -119,7 +119,6 @@ def describe_status(folder: RunFolder, update: Update, reader: Reader, steps: in
         "cause": "" if found is None else found.cause,
         "resumable": found is not None and found.can_resume,
         "chosen": [] if found is None else list(found.chosen),
-        "resting": paused_runs(folder) if waiting else [],
         "position": waiting.index(folder.path.name) + 1 if folder.path.name in waiting else 0,
         "seconds_left": update.seconds_left,
         "lr": order.lr,
@@ -127,11 +126,6 @@ def describe_status(folder: RunFolder, update: Update, reader: Reader, steps: in
         "catching_up": reader.past is not None,
         "recorded": is_recorded(folder.path),
     }
-
-
-def paused_runs(folder: RunFolder) -> list[str]:
-    """Names of the paused runs, each of which keeps the place of one that trains."""
-    return [one.name for one in runs(folder.path.parent) if one.state == "paused"]
 
 
 def count_pictures(recipe: Recipe) -> int:

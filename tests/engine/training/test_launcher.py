@@ -106,6 +106,23 @@ def test_killed_while_it_trains_it_says_so_and_resumes_to_the_same_weights(
     reaches(folder, "stopped")
 
 
+def test_two_paused_trainings_keep_nobody_waiting_and_go_on_in_turn(
+    begun: Processes, recipe: Recipe, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "MAX_TRAININGS", 2)
+    endless = replace(recipe, schedule=replace(recipe.schedule, steps=100_000))
+    paused = [begun.start(endless, name) for name in ("one", "two")]
+    for folder in paused:
+        n_steps(folder, 3)
+        reaches(folder, "paused")
+    reaches(begun.start(recipe, "third"), "finished")
+    until(lambda: sum(status_of(folder).state == "stopped" for folder in paused) == 1)  # as many as waited
+    given = next(folder for folder in paused if status_of(folder).state == "stopped")
+    assert status_of(given).cause == "gave way" and "resume it" in status_of(given).error
+    begun.resume(given.name)
+    reaches(given, "running")
+
+
 def test_the_folder_is_whole_and_says_queued_before_start_returns(
     begun: Processes, recipe: Recipe, asleep: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:

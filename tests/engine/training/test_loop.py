@@ -1,4 +1,5 @@
 import json
+import os
 import subprocess
 import sys
 import threading
@@ -26,7 +27,8 @@ from engine.training import (
     train,
 )
 from engine.training.control import Order, begin_anew, read_order
-from engine.training.journal import early
+from engine.training.journal import GAVE_WAY, early
+from engine.training.queue import SLOT, Queue, Ticket
 from engine.training.schedule import learning_rate, snapshot_steps
 
 ROOT = Path(__file__).parents[3]
@@ -131,6 +133,38 @@ def test_a_paused_run_takes_single_steps_and_goes_on(recipe: Recipe, run: RunFol
         thread.join(10)
     assert [step.step for step in seen] == [0, 3, 4, 5, 6, 9, 10, 12]  # 10: latest/ is saved
     assert state(run) == ("finished", 12)
+
+
+def test_a_paused_run_gives_its_place_to_one_that_waits_and_goes_on_in_its_turn(
+    recipe: Recipe, run: RunFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    queue = Queue(run.path.parent)
+
+    def enter(name: str) -> Ticket:
+        with queue.lock():
+            return queue.take_ticket(name, 1)
+
+    mine, waiting = enter("mine"), None
+    monkeypatch.setenv(SLOT, str(queue.turn(mine.path)))
+    for step in train(recipe, run.path):
+        if step.step == 3:
+            waiting = enter("theirs")
+            assert queue.turn(waiting.path) is None  # it trains, and keeps its place
+        if step.step == 4:
+            pause(run.path)
+    status = read_status(run.status)
+    assert status is not None and (status.state, status.step, status.cause) == ("stopped", 4, "gave way")
+    assert status.can_resume and status.error == GAVE_WAY
+    assert waiting is not None
+    theirs = queue.turn(waiting.path)
+    assert theirs is not None and queue.names() == []
+    assert [step.step for step in train(recipe, run.path)][0] == 5
+    assert state(run) == ("finished", 12)
+    list(train(recipe, tmp_path / "whole"))
+    ours, whole = (load(RunFolder(path).checkpoint).model for path in (run.path, tmp_path / "whole"))
+    assert all(map(torch.equal, ours.parameters(), whole.parameters()))
+    for descriptor in (theirs, mine.descriptor, waiting.descriptor):
+        os.close(descriptor)
 
 
 def test_a_stop_saves_and_the_next_start_runs_again(recipe: Recipe, run: RunFolder) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.training.queue import Queue
+from engine.training.queue import SLOT, Queue, Ticket
 from engine.training.status import Status, read_status, write_status
 from tests.engine.training.waiting import command_of, until, wait_in
 
@@ -85,6 +85,37 @@ def test_a_ticket_holds_from_the_moment_it_is_taken(queue: Queue) -> None:
     for descriptor in (slot, theirs.descriptor):
         os.close(descriptor)
     assert queue.names() == [] and queue.training() == 0
+
+
+def test_a_slot_is_given_to_those_that_wait_and_no_more_of_them(queue: Queue, monkeypatch: pytest.MonkeyPatch) -> None:
+    def enter(name: str) -> Ticket:
+        with queue.lock():
+            return queue.take_ticket(name, 2)
+
+    def give_way(slot: int | str) -> bool:
+        monkeypatch.setenv(SLOT, str(slot))
+        return queue.give_way()
+
+    slots = [queue.turn(enter(name).path) for name in ("first", "second")]
+    assert None not in slots and queue.names() == []
+    first, second = map(int, filter(None, slots))
+    assert not give_way(first)  # nobody waits
+    third = enter("third")
+    assert queue.turn(third.path) is None
+    with (queue.folder / "lock").open() as another:
+        assert not any(map(give_way, ("", "x", "-1", another.fileno(), 10**6)))  # no slot of this process
+    assert give_way(first) and queue.training() == 1
+    assert not give_way(second)  # one is free for the one that waits
+    taken = queue.turn(third.path)
+    assert taken is not None and not third.path.exists()
+    assert not give_way(second) and not give_way(first)
+    fourth, fifth = enter("fourth"), enter("fifth")
+    assert give_way(second) and queue.names() == ["fourth", "fifth"]
+    assert queue.turn(fifth.path) is None  # in turn
+    last = queue.turn(fourth.path)
+    assert last is not None
+    for descriptor in (taken, last, third.descriptor, fourth.descriptor, fifth.descriptor):
+        os.close(descriptor)
 
 
 def test_tickets_of_the_dead_are_swept_away_and_numbers_go_on(queue: Queue) -> None:
