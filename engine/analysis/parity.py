@@ -11,7 +11,7 @@ import re
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -22,6 +22,8 @@ import torch
 from torch import Tensor
 
 from engine.checkpoints import Checkpoint
+from engine.checkpoints.adapters import CONFIG as ADAPTER_CONFIG
+from engine.checkpoints.adapters import AdapterConfig, find_adapter_weights, split_adapters
 from engine.checkpoints.families import NATIVE
 from engine.checkpoints.family import Family
 from engine.checkpoints.load import choose_family
@@ -33,9 +35,11 @@ from engine.runtime.run import run, stream
 from engine.runtime.trace import Trace
 from engine.tokenizers.encoding import Encoding
 
-Through = Literal["its own files", "our export"]
+Through = Literal["its own files", "our export", "PEFT on our export of the base"]
 FAILURES = (OSError, ValueError, RuntimeError, TypeError, LookupError, AttributeError, ImportError)
 MOST_SINUSOIDS = 2**14
+ADAPTER = "adapter"  # folder for PEFT, in that for transformers
+KEPT_OF_ADAPTER = ("peft_type", "task_type", "modules_to_save", "fan_in_fan_out")  # beside what A and B do
 UNSAFE = (  # keys of config.json by which transformers would load code, other files or other numbers than the weights'
     *("auto_map", "custom_pipelines", "quantization_config", "compression_config", "transformers_weights"),
     *("_attn_implementation", "_attn_implementation_internal", "attn_implementation", "_name_or_path"),
@@ -87,7 +91,8 @@ def parity(checkpoint: Checkpoint, source: Path | None, reading: Reading) -> Par
     """`source` is the folder or file that `checkpoint` was opened from, None where it was changed since.
 
     Files in transformers' own format are opened by transformers itself, so that nothing of Loupe's reading is shared;
-    anything else is saved for it first. Both models are in memory at once. Nothing that the files name is executed or
+    anything else is saved for it first. Where the weights hold an adapter, PEFT puts its own files on an export of the
+    base. Both models are in memory at once. Nothing that the files name is executed or
     fetched. Raises ValueError for a model that transformers has no like of, or that it cannot open or run.
     """
     check_positions(checkpoint)
@@ -141,14 +146,31 @@ def last_hook(checkpoint: Checkpoint) -> str:
 
 def prepare(checkpoint: Checkpoint, source: Path | None, folder: Path) -> tuple[Family, Through]:
     """Put into `folder` what transformers is to open, and nothing else."""
-    own = None if source is None else link_own_files(source, folder, bool(checkpoint.config.head.classes))
+    adapted = bool(checkpoint.adapters)
+    own = None if source is None or adapted else link_own_files(source, folder, bool(checkpoint.config.head.classes))
     if own is not None:
         return own, "its own files"
     family, _ = family_for(checkpoint.config, checkpoint.family)
     if family is NATIVE:
         raise ValueError("transformers has no model like this one, so there is nothing to compare it with.")
+    if adapted and source is not None and find_spec("peft") is not None:
+        save(split_adapters(checkpoint), folder)
+        link_adapter(source if source.is_dir() else source.parent, folder / ADAPTER)
+        return family, "PEFT on our export of the base"
     save(checkpoint, folder)
     return family, "our export"
+
+
+def link_adapter(source: Path, folder: Path) -> None:
+    """Links to the weights of an adapter, and its config without what does not say what A and B do."""
+    weights = find_adapter_weights(source)
+    if weights is None:
+        raise ValueError(f"the adapter's files must lie in {source}, and do not any more; open it again.")
+    folder.mkdir()
+    (folder / weights.name).symlink_to(weights.resolve())
+    known = {*(each.name for each in fields(AdapterConfig)), *KEPT_OF_ADAPTER}
+    theirs = {key: value for key, value in read_json(weights.with_name(ADAPTER_CONFIG)).items() if key in known}
+    (folder / ADAPTER_CONFIG).write_text(json.dumps(theirs), encoding="utf-8")
 
 
 def link_own_files(source: Path, folder: Path, classifies: bool) -> Family | None:
@@ -177,8 +199,8 @@ def link_own_files(source: Path, folder: Path, classifies: bool) -> Family | Non
 
 @torch.no_grad()
 def answer(folder: Path, family: Family, checkpoint: Checkpoint, trace: Trace) -> tuple[Mapping[str, Any], float]:
-    """Runs transformers' model: what it gives, by its names, and the seconds its forward pass took; the model is
-    dropped."""
+    """Runs transformers' model, with PEFT's adapter where one was put beside it: what it gives, by its names, and the
+    seconds its forward pass took; the model is dropped."""
     architecture = getattr(import_module("transformers"), str(family.architecture))
     with transformers_errors(family):
         model, loading = architecture.from_pretrained(
@@ -193,6 +215,8 @@ def answer(folder: Path, family: Family, checkpoint: Checkpoint, trace: Trace) -
     check_whole(loading["missing_keys"], family, checkpoint)
     given = transformers_inputs(checkpoint, trace)
     with transformers_errors(family):
+        if (folder / ADAPTER).is_dir():
+            model = import_module("peft").PeftModel.from_pretrained(model, folder / ADAPTER).get_base_model()
         start = time.perf_counter()
         theirs = model.eval()(**given, output_attentions=True, return_dict=True)
         seconds = time.perf_counter() - start

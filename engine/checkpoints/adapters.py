@@ -31,9 +31,10 @@ from engine.checkpoints.locate import ROOT, SHIPPED, Place, shipped_names
 from engine.checkpoints.save import family_for, keep_settings, write_config, zip_folder
 from engine.checkpoints.weights import Weights, open_weights, read_json, write_weights
 from engine.edits import keep_adapter
+from engine.edits.adapters import digest_of
 from engine.model.config import HeadKind, ModelConfig
 from engine.model.from_dict import build
-from engine.model.layers.lora import Adapter, check_fits, list_linears, merge
+from engine.model.layers.lora import Adapter, check_fits, list_linears, merge, unmerge
 from engine.model.layers.module import Linear
 from engine.model.transformer import Transformer
 
@@ -276,15 +277,18 @@ def read_saved(weights: Weights, family: Family, rows: Sequence[Row], config: Mo
 
 
 def open_adapter(base: Checkpoint, folder: Path) -> Checkpoint:
-    """The base with the adapter of a folder of PEFT's beside it, and with what the adapter saved whole in its place: a
-    new head makes the base a classifier.
+    """The model that a folder of PEFT's makes of its base: the weights hold the adapter at strength 1, and what it
+    saved whole stands in its place; a new head makes the base a classifier.
 
     Raises ValueError as `read_adapter` does, and where neither holds a tensor of the head.
     """
     weights = open_weights(folder / next(name for name in WEIGHTS if (folder / name).is_file()))
     if any(saved_name(tensor) is not None for tensor in weights):
         base = with_saved(base, folder, weights)
-    return replace(base, adapters=(read_adapter(folder, base),))
+    adapter = read_adapter(folder, base)
+    model = merge(base.model, {adapter: 1.0})
+    model.merged = frozenset({*base.model.merged, digest_of(adapter.key)})
+    return replace(base, model=model, adapters=(*base.adapters, adapter))
 
 
 def with_saved(base: Checkpoint, folder: Path, weights: Weights) -> Checkpoint:
@@ -497,9 +501,11 @@ def export_adapters(checkpoint: Checkpoint, folder: Path) -> Path:
     return target
 
 
-def merge_adapters(checkpoint: Checkpoint) -> Checkpoint:
-    """The checkpoint whose weights hold its adapters at strength 1, and which has none beside it."""
-    return replace(checkpoint, model=merge(checkpoint.model, dict.fromkeys(checkpoint.adapters, 1.0)), adapters=())
+def split_adapters(checkpoint: Checkpoint) -> Checkpoint:
+    """The checkpoint without what its adapters added to its weights, to the rounding of these."""
+    model = unmerge(checkpoint.model, dict.fromkeys(checkpoint.adapters, 1.0))
+    model.merged = frozenset()
+    return replace(checkpoint, model=model, adapters=())
 
 
 def join_parts(

@@ -27,8 +27,8 @@ class Checkpoint:
     `end_ids` left empty are the tokenizer's. `processor` makes of a picture what the model reads, and `labels` are
     the names of the classes that it tells apart. `family` is the model_type it was read as, `files` are those that
     hold its weights. `writing` is what it forces and forbids when it writes, and how it is to be let write; `settings`
-    are the files that said so. `adapters` lay beside the model and are no part of it: `ApplyAdapter.of(adapter,
-    strength)` is the edit that uses one.
+    are the files that said so. `adapters` are those that the weights hold at strength 1;
+    `ApplyAdapter.of(adapter, strength)` is the edit that gives one another strength, 0 for the base alone.
     """
 
     model: Transformer

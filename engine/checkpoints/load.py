@@ -62,8 +62,9 @@ def load(
     family, for a file of a layout of its own: {"layer{}.norm.*": "transformer.h.{}.ln_1.*"}; commas split a tensor into
     equal parts along its first axis, {"qkv": "q, k, v"}, or stack several, {"q, k, v": "qkv"}.
 
-    A folder with an adapter of PEFT's opens as the base that it names (or that `config` gives as
-    "base_model_name_or_path"), with the adapter in `adapters`; it is not applied until an edit does.
+    A folder with an adapter of PEFT's opens as what its owner made: the base that it names (or that `config` gives as
+    "base_model_name_or_path") with the adapter in its weights, and in `adapters`. The edit
+    `ApplyAdapter.of(adapter, 0)` switches it off.
 
     Raises FileNotFoundError where there is nothing of the kind, ValueError for what cannot be read as a whole
     model or is larger than the memory, PermissionError and ConnectionError where a hub does not give it; a tokenizer
@@ -107,7 +108,8 @@ def open_settings(opened: OpenedModel, beside: Place) -> FolderSettings:
 
 
 def with_adapter(checkpoint: Checkpoint, place: Place) -> Checkpoint:
-    """The checkpoint with the adapter that lies beside its weights, or with a note why that cannot be read."""
+    """The checkpoint with the adapter that lies beside its weights in them, as transformers opens such a folder, or
+    with a note why it cannot be read."""
     try:
         return open_adapter(checkpoint, place.weights.parent)
     except ValueError as error:

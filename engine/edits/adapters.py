@@ -36,11 +36,18 @@ def find_adapter(key: str) -> Adapter:
     return found
 
 
+def digest_of(key: str) -> str:
+    """What an adapter does, without what it is called."""
+    return key.rpartition("~")[2]
+
+
 @dataclass(frozen=True)
 class ApplyAdapter(Fetching):
     """Add an adapter to the linear maps it was made for (Hu et al. 2022, section 4.1), with a `strength` from 0 to 2.
 
-    `adapter` is its key, as `keep_adapter` gives it. Several add up. Other edits of the same hooks see what they made.
+    `adapter` is its key, as `keep_adapter` gives it. Several add up. Of an adapter that the model's weights hold
+    already, as where its folder was opened, `strength` is what it has then in place of 1: 0 switches it off. Other
+    edits of the same hooks see what they made.
     """
 
     adapter: str
@@ -65,7 +72,9 @@ class ApplyAdapter(Fetching):
     def hold(self, runs: Runs) -> AppliedAdapter:
         """Raises ValueError for an adapter that is not here or not of this model."""
         check_fits(self.held, runs.model)
-        return AppliedAdapter(self, self.held.parts(runs.model.device))
+        merged = digest_of(self.adapter) in runs.model.merged
+        added = self.strength - 1.0 if merged else self.strength
+        return AppliedAdapter(self, self.held.parts(runs.model.device), added)
 
     def reach(self, hook: HookPoint) -> Reach:
         return "each"
@@ -73,10 +82,11 @@ class ApplyAdapter(Fetching):
 
 @dataclass(frozen=True, eq=False)
 class AppliedAdapter(Edit, serialised=False):
-    """The edit with its matrices, on the model's device."""
+    """The edit with its matrices, on the model's device, and the strength that is added to what the weights hold."""
 
     edit: ApplyAdapter
     parts: Mapping[str, LowRank]
+    strength: float
 
     def touches(self) -> tuple[str, ...]:
         return self.edit.touches()
@@ -85,8 +95,7 @@ class AppliedAdapter(Edit, serialised=False):
         return value
 
     def adapt(self, name: str, x: Tensor, out: Tensor, training: bool = False) -> Tensor:
-        strength = self.edit.strength
-        return self.parts[name].add_to(out, x, strength, training) if strength else out
+        return self.parts[name].add_to(out, x, self.strength, training) if self.strength else out
 
     def reach(self, hook: HookPoint) -> Reach:
         return self.edit.reach(hook)

@@ -39,6 +39,7 @@ class Transformer(Stack):
         name_linears(self)
         self.hook_names = tuple(self.hooks)
         self.requested = frozenset(name for name, hook in self.hooks.items() if hook.on_request)
+        self.merged: frozenset[str] = frozenset()  # digests of the adapters that the weights hold
 
     def _add_head(self, config: ModelConfig) -> None:
         kind = config.head.kind

@@ -23,7 +23,7 @@ import torch
 from torch import Tensor
 
 from engine.checkpoints import Checkpoint, load, run_steps, shipped_names
-from engine.checkpoints.adapters import BASE, find_adapter_weights, is_adapter, read_adapter
+from engine.checkpoints.adapters import BASE, find_adapter_weights, is_adapter, name_base, read_adapter
 from engine.checkpoints.adapters import CONFIG as ADAPTER_CONFIG
 from engine.checkpoints.locate import SHIPPED_ADAPTERS, WEIGHTS, Place, locate
 from engine.checkpoints.weights import read_json
@@ -216,7 +216,8 @@ def with_known_base(how: Opening) -> Opening:
     if not how.uploaded or not is_adapter(place):
         return how
     named = how.config.get(BASE) or read_json(place.weights.with_name(ADAPTER_CONFIG)).get(BASE)
-    base = next((name for name in (str(named), f"{HUB}{named}") if knows(name)), None)
+    shipped = next((name for name in shipped_names() if name_base(name) == named), str(named))
+    base = next((name for name in (shipped, f"{HUB}{named}") if knows(name)), None)
     if base is None:
         raise ValueError(
             f"the adapter must name its base as one of the models here ({', '.join(names())}, or a hub's that was "
@@ -245,7 +246,7 @@ def adapters_for(name: str) -> list[Adapter]:
     shipped = sorted(SHIPPED_ADAPTERS.glob(f"*/{ADAPTER_CONFIG}"))
     for config in (*shipped, *sorted(Path(RUNS_FOLDER).glob(f"*/adapter/*/{ADAPTER_CONFIG}"))):
         with suppress(ValueError, OSError):
-            if _read_base(config, config.stat().st_mtime_ns) not in (name, name.removeprefix(HUB)):
+            if _read_base(config, config.stat().st_mtime_ns) not in (name, name_base(name)):
                 continue
             folder = config.parent.resolve()
             key = (name, str(folder), *_stamp(folder))

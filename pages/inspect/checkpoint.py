@@ -7,10 +7,9 @@ import streamlit as st
 
 from engine.attention_variants.material import suits
 from engine.checkpoints import Checkpoint, IncompleteWeights
-from engine.checkpoints.adapters import export_adapters, merge_adapters
+from engine.checkpoints.adapters import export_adapters
 from engine.checkpoints.report import UnknownNames
 from engine.checkpoints.save import Form, export_checkpoint
-from engine.edits.experiment import Experiment
 from engine.runtime import library
 from engine.runtime.limits import FIRST_MODEL
 from pages.controls.checkpoint.assumed_config import correct
@@ -29,9 +28,7 @@ from pages.controls.share.bar import bar
 from pages.controls.share.fragment import adopt_fragment
 from pages.controls.share.links import honour_link
 from pages.controls.share.visitor import recent, remember
-from pages.controls.what_if.adapters import with_adapters
-from pages.controls.what_if.experiment import ADDRESS, MADE
-from pages.controls.what_if.experiment_link import to_link
+from pages.controls.what_if.adapters import without_adapters
 from views.charts.show import charts_wait
 from views.checkpoint import checkpoint as drawn
 from views.checkpoint.weights import matrix_rows
@@ -76,15 +73,12 @@ def adapter_bytes(checkpoint: Checkpoint) -> bytes:
 
 
 def carry(name: str, checkpoint: Checkpoint) -> None:
-    """Links to the other pages, which apply the checkpoint's adapters, and the menu of exports."""
-    query = {"model": name}
-    edited, compared = query, {"a_model": name}
+    """Links to the other pages, of Compare with the base beside what adapters made of it, and the menu of exports."""
+    query, compared = {"model": name}, {"a_model": name}
     if checkpoint.adapters:
-        experiment = with_adapters(checkpoint, st.session_state.get(MADE, Experiment()))
-        edited = query | {ADDRESS: to_link(experiment)}
-        compared |= {"b_model": name, "b_edits": format_edits(experiment)}
-    st.page_link(WALKTHROUGH, label="Walkthrough", icon=":material/arrow_forward:", query_params=edited)
-    st.page_link(ATTENTION, label="Attention", icon=":material/arrow_forward:", query_params=edited)
+        compared |= {"b_model": name, "b_edits": format_edits(without_adapters(checkpoint))}
+    st.page_link(WALKTHROUGH, label="Walkthrough", icon=":material/arrow_forward:", query_params=query)
+    st.page_link(ATTENTION, label="Attention", icon=":material/arrow_forward:", query_params=query)
     if checkpoint.config.generates:
         st.page_link(GENERATE, label="Generate", icon=":material/arrow_forward:", query_params=query)
     st.page_link(COMPARE, label="Compare", icon=":material/arrow_forward:", query_params=compared)
@@ -107,11 +101,6 @@ def carry(name: str, checkpoint: Checkpoint) -> None:
             st.download_button(
                 "Adapter (PEFT)", lambda: adapter_bytes(checkpoint), f"{stem}-adapter.zip", on_click="ignore",
                 help="adapter_config.json and adapter_model.safetensors, as peft reads them. The base is not in it.",
-            )  # fmt: skip
-            st.download_button(
-                "Merged into the weights", lambda: export_bytes(merge_adapters(checkpoint), "folder"),
-                f"{stem}-merged.zip", on_click="ignore",
-                help="A folder whose weights hold the adapter at strength 1; it needs no adapter any more.",
             )  # fmt: skip
 
 

@@ -66,7 +66,7 @@ class Editable:
     """Parts of a model and its text that can be edited. `closed`: every text ends in the same token, at which two of
     them hold much the same; `pictures`: how many shipped ones there are to take values from, of a model that reads
     texts 0; `shown`: what the picture of the page is called; `terms`: the words for an edit; `adapters`: those that fit
-    this model, what they are called by their keys.
+    this model, what they are called by their keys; `merged`: whether its weights hold the first of them.
     """
 
     stacks: Sequence[EditableStack]
@@ -76,6 +76,7 @@ class Editable:
     shown: str
     terms: Terms
     adapters: Mapping[str, str]
+    merged: bool
 
     @property
     def shape(self) -> Any:
@@ -108,6 +109,7 @@ def editable(
         shown=shown,
         terms=Terms(lanes, checkpoint.model.hook_names, lambda ids: spell(checkpoint, ids)),
         adapters=fitting_adapters(checkpoint, adapters),
+        merged=bool(checkpoint.adapters),
     )
 
 

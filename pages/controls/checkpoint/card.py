@@ -77,7 +77,7 @@ def facts_column(name: str, checkpoint: Checkpoint) -> None:
         whole, sentence, counts = drawn.account(checkpoint.report)
         (st.success if whole else st.warning)(f"**{sentence}**  \n{counts}", icon=":material/check:" if whole else None)
         if checkpoint.adapters:
-            st.caption("Adapters, which What if applies to the weights")
+            st.caption("Adapters that the weights hold; What if gives them another strength, or switches them off")
             st.dataframe(drawn.adapter_frame(checkpoint.adapters), hide_index=True, key="adapters")
         for note in checkpoint.report.notes:
             st.info(escape_markdown(note))

@@ -224,7 +224,14 @@ def pixels(checkpoint: Checkpoint) -> int:
 def headline(checkpoint: Checkpoint, wanted: Kind, heads: bool = True) -> None:
     said = {field: field_value(field) for field in FIELDS[wanted]}
     about = "\n".join(filter(None, [checkpoint.card.get("about"), sizes(checkpoint)]))
-    bar(st.session_state.model, said, about, {"layer": 0, "head": 0, **look()} if heads else None)
+    named = " · ".join(filter(None, [st.session_state.model, adapters_line(checkpoint)]))
+    bar(named, said, about, {"layer": 0, "head": 0, **look()} if heads else None)
+
+
+def adapters_line(checkpoint: Checkpoint) -> str:
+    """Says that the weights hold adapters, and of which base; empty where they hold none."""
+    bases = dict.fromkeys(adapter.base.rstrip("/").rpartition("/")[2] or "its base" for adapter in checkpoint.adapters)
+    return f"adapter on {', '.join(bases)}" if bases else ""
 
 
 def sizes(checkpoint: Checkpoint) -> str:

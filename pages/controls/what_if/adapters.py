@@ -1,7 +1,8 @@
-"""The adapters that a person can apply, and the edits with which a checkpoint's own are opened."""
+"""The adapters that a person can apply, and the edits that switch a checkpoint's own off."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 
 import streamlit as st
@@ -12,8 +13,10 @@ from engine.edits.experiment import Entry, Experiment
 from engine.model.layers.lora import Adapter
 from engine.runtime import library
 from pages.controls.share.visitor import recent
+from views.core.markdown import escape_markdown
 
 KEYS = "adapters opened"  # in the session state
+SWITCH = "switch of "  # before the key of an adapter, there too
 
 
 def known_adapters(name: str, checkpoint: Checkpoint, made: Experiment) -> list[Adapter]:
@@ -32,8 +35,30 @@ def known_adapters(name: str, checkpoint: Checkpoint, made: Experiment) -> list[
     return found
 
 
-def with_adapters(checkpoint: Checkpoint, made: Experiment) -> Experiment:
-    """The checkpoint's adapters at strength 1, in place of edits that do not name them all."""
-    edits = [ApplyAdapter.of(adapter) for adapter in checkpoint.adapters]
-    named = {entry.edit.adapter for entry in made.entries if isinstance(entry.edit, ApplyAdapter)}
-    return made if {edit.adapter for edit in edits} <= named else made.replace_all(tuple(map(Entry, edits)))
+def without_adapters(checkpoint: Checkpoint) -> Experiment:
+    """The adapters that the checkpoint's weights hold, switched off."""
+    return Experiment(tuple(Entry(ApplyAdapter.of(adapter, 0.0)) for adapter in checkpoint.adapters))
+
+
+def draw_switches(checkpoint: Checkpoint, made: Experiment, keep: Callable[[Experiment], None]) -> None:
+    """Draws a switch for each adapter that the checkpoint's weights hold; switched off it is an edit of the page."""
+
+    def switch(edit: ApplyAdapter) -> None:
+        now = [entry for entry in made.entries if not is_strength(entry, edit.adapter)]
+        keep(made.replace_all((*now, *([] if st.session_state[SWITCH + edit.adapter] else [Entry(edit)]))))
+
+    for adapter in checkpoint.adapters:
+        off = ApplyAdapter.of(adapter, 0.0)
+        st.session_state[SWITCH + off.adapter] = not any(
+            entry.on and entry.edit.strength == 0  # type: ignore[attr-defined]
+            for entry in made.entries
+            if is_strength(entry, off.adapter)
+        )
+        st.toggle(
+            f"Adapter {escape_markdown(adapter.name)}", key=SWITCH + off.adapter, on_change=switch, args=(off,),
+            help="The weights hold this low-rank adapter, as its folder says. Switched off, the base alone is run.",
+        )  # fmt: skip
+
+
+def is_strength(entry: Entry, key: str) -> bool:
+    return isinstance(entry.edit, ApplyAdapter) and entry.edit.adapter == key

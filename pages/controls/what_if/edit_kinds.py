@@ -622,7 +622,7 @@ class AdapterKind(Kind):
     edits = (ApplyAdapter,)
     fields = (
         choice_field("adapter", "adapter", lambda form: form.model.adapters),
-        Field(choose_strength, begin=lambda model, place: {"strength": 1.0}),
+        Field(choose_strength, begin=lambda model, place: {"strength": 0.0 if model.merged else 1.0}),
     )
 
     def fits(self, model: Editable) -> bool:

@@ -24,7 +24,7 @@ from pages.controls.model_input.model_input import Subject, field_value, look, r
 from pages.controls.share.links import GUESS, PREDICT, REVEALED
 from pages.controls.share.prediction import EDITS, is_revealed, predicts_edits, predicts_runs, remember
 from pages.controls.share.run_export import fields_of
-from pages.controls.what_if.adapters import known_adapters
+from pages.controls.what_if.adapters import draw_switches, known_adapters
 from pages.controls.what_if.edit_panel import MISFITS, EditPanel, event_value, sentence
 from pages.controls.what_if.experiment_link import from_link, linkable, to_link, unlinkable_sentence
 from views.attention.long import LongContext, long_context
@@ -79,6 +79,7 @@ def what_if(subject: Subject, controls: Sequence[Edit] = (), whole: bool = True)
     model = editable(subject.checkpoint, named, before.lanes, shown_picture(subject.checkpoint), adapters)
     with st.container(key="experiment panel", gap=None):
         with st.container(key="experiment edits", gap=None):  # a link hides it, and keeps what the edits did
+            draw_switches(subject.checkpoint, made, keep_experiment)
             EDITS_OF_PAGE.draw(model, after.digest, unfit, notes(made))
             # Unseen: the panel takes it, since st.switch_page refuses fields that are bound.
             with st.container(key="way to compare"):

@@ -1,5 +1,6 @@
 """Adapters against peft: the same A and B give the same numbers, read from and written to the same files."""
 
+import copy
 import json
 from collections.abc import Iterator
 from dataclasses import fields, replace
@@ -311,7 +312,7 @@ def test_modules_are_called_as_older_transformers_did_too(tmp_path: Path) -> Non
         read_adapter(tmp_path / "adapter", checkpoint)
 
 
-def test_a_folder_with_an_adapter_opens_as_its_base_with_the_adapter_beside_it(tmp_path: Path) -> None:
+def test_a_folder_with_an_adapter_opens_as_what_its_owner_made(tmp_path: Path) -> None:
     base, _, model = both("GPT2LMHeadModel", tmp_path)
     folder = tmp_path / "adapter"
     with pytest.raises(ValueError, match="the adapter adapter needs its base, None, which is no model on this machine"):
@@ -325,8 +326,15 @@ def test_a_folder_with_an_adapter_opens_as_its_base_with_the_adapter_beside_it(t
         opened = load(folder, **options)
         (adapter,) = opened.adapters
         assert (opened.name, adapter.base) == ("adapter", changes[BASE])
-        equal(ours(opened), ours(base))
-        equal(ours(opened, edits=[ApplyAdapter(adapter.key)]), logits_of(model))
+        for strength in (None, 1.0):  # of what the weights hold already it is no second helping
+            edits = [] if strength is None else [ApplyAdapter(adapter.key, strength)]
+            equal(ours(opened, edits=edits), logits_of(model))
+        off = ApplyAdapter(adapter.key, 0.0)
+        equal(ours(opened, edits=[off]), ours(base))
+        before = run(opened.model, IDS)
+        equal(run(opened.model, IDS, edits=[off], base=before)["logits"], ours(base))
+        renamed = replace(adapter, name="another name")
+        equal(ours(opened, edits=[ApplyAdapter.of(renamed, 0.0)]), ours(base))
     with pytest.raises(ValueError, match="needs its base, 'org/elsewhere'"):
         load(folder)
     rewritten(folder, **{BASE: str(folder)})
@@ -334,8 +342,75 @@ def test_a_folder_with_an_adapter_opens_as_its_base_with_the_adapter_beside_it(t
         load(folder)
     base.save(folder)
     assert load(folder).adapters[0].key == adapter.key
+    equal(ours(load(folder)), logits_of(model))  # as transformers opens a folder with both
+    load(folder).save(tmp_path / "whole")
+    equal(logits_of(transformers.AutoModelForCausalLM.from_pretrained(tmp_path / "whole")), logits_of(model))
     rewritten(folder, use_dora=True)
     assert "use_dora" in load(folder).report.notes[-1]
+
+
+HEADS = {  # a base without the head, its classifier, PEFT's task and what else its head needs to be learned
+    "BertModel": ("BertForSequenceClassification", "SEQ_CLS", []),
+    "RobertaForMaskedLM": ("RobertaForSequenceClassification", "SEQ_CLS", []),
+    "DistilBertForMaskedLM": ("DistilBertForSequenceClassification", "SEQ_CLS", ["pre_classifier"]),
+    "ElectraForMaskedLM": ("ElectraForTokenClassification", "TOKEN_CLS", []),
+    "AlbertForMaskedLM": ("AlbertForTokenClassification", "TOKEN_CLS", []),
+    "GPT2LMHeadModel": ("GPT2ForSequenceClassification", "SEQ_CLS", []),
+    "LlamaForCausalLM": ("LlamaForSequenceClassification", "SEQ_CLS", []),
+    "Qwen2ForCausalLM": ("Qwen2ForTokenClassification", "TOKEN_CLS", []),
+    "BertForMaskedLM": ("BertForQuestionAnswering", "QUESTION_ANS", []),
+    "ViTModel": ("ViTForImageClassification", None, ["classifier"]),
+}
+
+
+@pytest.mark.parametrize("name", HEADS)
+def test_a_head_that_was_learned_beside_an_adapter_comes_and_goes_with_it(name: str, tmp_path: Path) -> None:
+    """PEFT saves it by itself for tasks with a head (modules_to_save), and so does Loupe."""
+    named, task, more = HEADS[name]
+    kind = getattr(transformers, named)
+    settings = FAMILIES.get(name, BERT) | ({} if task == "QUESTION_ANS" else {"num_labels": 3})
+    settings |= {"pad_token_id": 0} if task == "SEQ_CLS" and name in ("GPT2LMHeadModel", "LlamaForCausalLM") else {}
+    torch.manual_seed(0)
+    base = shaken(getattr(transformers, name)(kind.config_class(**settings)))
+    base.save_pretrained(tmp_path / "base")
+    torch.manual_seed(1)
+    model = kind.from_pretrained(tmp_path / "base")
+    targets = [each for each in linear_names(model) if "classifier" not in each]
+    adapted = with_peft(model, task_type=task, target_modules=targets, modules_to_save=more or None)
+    adapted.save_pretrained(tmp_path / "adapter")
+    rewritten(tmp_path / "adapter", **{BASE: str(tmp_path / "base")})
+    expected = answers_of(adapted.get_base_model())
+    opened = load(tmp_path / "adapter")
+    equal(ours(opened), expected)
+    with pytest.raises(ValueError, match="of its own, learned beside its matrices"):
+        read_adapter(tmp_path / "adapter", opened_under_another_head(opened))
+    write_adapter(opened.adapters[0], opened, tmp_path / "again")
+    torch.manual_seed(2)  # the head that transformers draws is another one
+    again = PeftModel.from_pretrained(kind.from_pretrained(tmp_path / "base"), tmp_path / "again").eval()
+    equal(answers_of(again.get_base_model()), expected)
+    assert json.loads((tmp_path / "again" / "adapter_config.json").read_text())["task_type"] == task
+    equal(ours(load(tmp_path / "again")), expected)
+    opened.save(tmp_path / "whole")
+    equal(answers_of(kind.from_pretrained(tmp_path / "whole").eval()), expected)
+
+
+def answers_of(model: Any) -> Tensor:
+    found = model(PICTURE if hasattr(model.config, "image_size") else IDS)
+    return torch.stack([found.start_logits, found.end_logits], -1) if "start_logits" in found else found.logits
+
+
+def opened_under_another_head(opened: Checkpoint) -> Checkpoint:
+    other = copy.deepcopy(opened.model)
+    other.head.weight.copy_(other.head.weight + 1)
+    return replace(opened, model=other)
+
+
+def test_an_adapter_without_the_head_that_its_base_lacks_is_refused(tmp_path: Path) -> None:
+    theirs("BertForMaskedLM").save_pretrained(tmp_path / "base")  # without a pooler, which peft leaves out unless told
+    model = transformers.BertForSequenceClassification.from_pretrained(tmp_path / "base")
+    with_peft(model, task_type="SEQ_CLS", target_modules=["query"]).save_pretrained(tmp_path / "adapter")
+    with pytest.raises(ValueError, match=r"must bring pooler.dense.weight .* and it is not there; train it with that"):
+        load(tmp_path / "adapter", config={BASE: str(tmp_path / "base")})
 
 
 def test_what_was_uploaded_names_its_base_and_never_a_path(tmp_path: Path) -> None:
