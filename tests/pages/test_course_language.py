@@ -16,8 +16,9 @@ from babel.messages.pofile import write_po
 from streamlit.testing.v1 import AppTest
 
 from pages.controls.learn import course, words
-from pages.controls.learn.glossary import LINK
+from pages.controls.learn.glossary import LINK, linked_terms
 from tests.pages.test_course import APP, LESSONS, MOST_WORDS, opened, question_of
+from views.core.markdown import Markdown, escape_markdown
 
 ROOT = Path(APP).parent
 LANGUAGES = [lang for lang in words.languages(words.CATALOGUE) if lang != words.ENGLISH]
@@ -180,6 +181,16 @@ def test_numbers_and_plurals_are_those_of_the_language(monkeypatch: pytest.Monke
         "1\u202f234\u202f567,2", "0,5 ; 2,0", "25,6\xa0%", "2 jeton sur 7.0", "2 jeton sur 7.0", "2 jetons sur 7.0"
     ]  # fmt: skip
     assert written("fr")[0].endswith("-1,23e+03")
+
+
+def test_a_sentence_escapes_texts_once_and_keeps_markdown() -> None:
+    said = words.translate("{term} · {name} · {escaped}")
+    link = Markdown("[token](/glossary?term=token)")
+    assert said.format(term=link, name="a_b", escaped=escape_markdown("a_b")) == rf"{link} · a\_b · a\_b"
+    lesson = course.read_lesson(LESSONS[0])
+    app = opened(lesson=lesson.name)
+    (shown,) = [one.value for one in app.markdown if one.value.startswith(":small[Terms: ")]
+    assert linked_terms(lesson.terms, " · ") in shown
 
 
 def test_a_lesson_speaks_french_and_the_map_offers_it() -> None:

@@ -64,6 +64,8 @@ class LocalNumbers(Formatter):
         self.lang = lang
 
     def format_field(self, value: Any, spec: str) -> str:
+        if isinstance(value, Markdown) and not spec:
+            return value
         written = super().format_field(value, spec)
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
         return write_number(str(written), self.lang) if is_number else escape_markdown(written)
