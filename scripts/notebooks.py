@@ -22,9 +22,11 @@ from pages.controls.learn import course, fields, words
 from pages.controls.learn.notebooks import FOLDER
 from pages.controls.learn.words import CATALOGUE, languages
 from pages.controls.learn.words import translate as _
-from views.core.function_code import written_call
+from views.core.function_code import round_floats, written_call
+from views.core.markdown import Markdown
 
 MOST_CALLS = 4  # exercises of a notebook, beside its question
+DIGITS = 6  # significant ones of a number that was computed: those after them differ from processor to processor
 TERM = re.compile(r"\[\[([^\]|]+)(?:\|([^\]]+))?\]\]")  # a link to the glossary, as it stands in a lesson
 UNDRAWN = (figures.strip, figures.tokens, figures.bars, figures.heads, figures.picked_place, predict.is_answered)
 RECORDED = (predict.choose, predict.estimate, predict.point, predict.show_code, figures.matrix, fields.choose_view)
@@ -58,6 +60,7 @@ class Recorder:
 
     def estimate(self, question: str, answer: float, tolerance: float, *, unit: str = "", **_more: Any) -> bool:
         note = _("Answer with a number; anything within {tolerance:g} counts.").format(tolerance=tolerance)
+        answer = round_floats(answer, DIGITS)
         test = f">>> abs(answer_1 - {answer!r}) <= {tolerance!r}\nTrue"
         return self.ask(f"{question}\n\n{note}{f' ({unit})' if unit else ''}", repr(answer), test)
 
@@ -85,7 +88,7 @@ class Recorder:
 
     def show_code(self, function: Callable[..., Any], *, key: str, **arguments: Any) -> None:
         try:
-            imports, call = written_call(function, arguments)
+            imports, call = written_call(function, arguments, DIGITS)
         except ValueError:
             return  # it has an argument that cannot be written out, as the page says there
         if call not in self.calls and len(self.calls) < MOST_CALLS:
@@ -93,7 +96,8 @@ class Recorder:
             done = " ".join((function.__doc__ or "").split())
             asked = _("Call `{name}` as the lesson does, and name what it returns `{result}`.")
             given = call.removeprefix(function.__name__)
-            text = f"{asked.format(name=function.__name__, result=name)}\n\n{done}\n\n```python\n{given}\n```"
+            named = {"name": Markdown(function.__name__), "result": Markdown(name)}  # both in backticks
+            text = f"{asked.format(**named)}\n\n{done}\n\n```python\n{given}\n```"
             tried = [*filter(None, imports), *AGREE, f"agree({name}, {call})"]
             test = "\n".join(f">>> {line}" for line in tried) + "\nTrue"
             self.calls[call] = Exercise(text, f"{name} = {call}\n{name}", f"{name} = ...", test, imports)

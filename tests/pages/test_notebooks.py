@@ -2,6 +2,7 @@
 
 import doctest
 import json
+import math
 import re
 import sys
 from pathlib import Path
@@ -14,7 +15,7 @@ from pages.controls.learn import course
 from pages.controls.learn.notebooks import FOLDER, for_students
 from pages.controls.learn.notes import print_notes, read_note
 from pages.controls.learn.words import CATALOGUE, languages
-from scripts.notebooks import notebook, write_json
+from scripts.notebooks import DIGITS, notebook, write_json
 from tests.pages.test_course import opened
 
 EVERYDAY = "norms"
@@ -44,11 +45,59 @@ def kept(name: str, lang: str = "en") -> str:
     return Path(FOLDER / lang / f"{name}.ipynb").read_text(encoding="utf-8")
 
 
+NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?:e[-+]?\d+)?(?![\w.]*\w)")
+ROUNDING = 1e-5  # relative: numbers of six digits that were rounded to either side of an edge differ by no more
+
+
+def same_but_for_rounding(one: str, other: str) -> bool:
+    """Whether two texts are the same, and their decimals as near as another processor computes and rounds them."""
+    return NUMBER.split(one) == NUMBER.split(other) and all(
+        near(*pair) for pair in zip(NUMBER.findall(one), NUMBER.findall(other), strict=True)
+    )
+
+
+def near(one: str, other: str) -> bool:
+    if "." not in one + other and "e" not in one + other:
+        return one == other
+    places = [len(number.partition(".")[2]) for number in (one, other) if "e" not in number]
+    last = 10.0 ** -max(places) if places else 0.0  # a table has two places
+    return math.isclose(float(one), float(other), rel_tol=ROUNDING, abs_tol=1.01 * last)
+
+
+def significant(number: str) -> int:
+    return len(re.sub(r"e.*|\D", "", number).lstrip("0"))
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("answer_1 = 62.4844", "answer_1 = 62.4845", True),
+        ("[1.92707e-07, 0.7]", "[1.92708e-07, 0.700001]", True),
+        ("| 0.33 | -0.00 |", "| 0.34 | 0.00 |", True),
+        ("1e-05", "9.99999e-06", True),
+        ("answer_1 = 62.4844", "answer_1 = 62.49", False),
+        ("[1.92707e-07]", "[1.92807e-07]", False),
+        ("ids=[4, 17]", "ids=[4, 18]", False),
+        ("answer_1 = 0.7", "answer_2 = 0.7", False),
+        ("x = 0.7, 1.5", "x = 0.7", False),
+    ],
+)
+def test_only_roundings_are_the_same(one: str, other: str, same: bool) -> None:
+    assert same_but_for_rounding(one, other) == same
+
+
+def test_no_number_of_a_notebook_has_more_digits_than_every_processor_computes() -> None:
+    assert significant("0.00019633304327726364") == 17 and significant("1.92707e-07") == 6
+    for path in FOLDER.rglob("*.ipynb"):
+        decimals = [number for number in NUMBER.findall(path.read_text(encoding="utf-8")) if "." in number]
+        assert not [number for number in decimals if significant(number) > DIGITS], path
+
+
 @pytest.mark.parametrize("name", ALL)
 def test_a_notebook_asks_what_its_lesson_asks_and_its_answers_are_right(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert write_json(notebook(name, "en")) == kept(name)
+    assert same_but_for_rounding(write_json(notebook(name, "en")), kept(name))
     assert all(grade(kept(name), monkeypatch).values())
     assert not any(grade(for_students(kept(name)), monkeypatch).values())
 

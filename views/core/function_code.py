@@ -33,21 +33,26 @@ def call_lines(function: Callable[..., Any], arguments: Mapping[str, Any]) -> st
     return "\n".join([*imports, "", f"values = {call}", "print(values)"])
 
 
-def written_call(function: Callable[..., Any], arguments: Mapping[str, Any]) -> tuple[list[str], str]:
-    """Imports that a call needs, and the call. Raises ValueError as `call_lines` does."""
+def written_call(
+    function: Callable[..., Any], arguments: Mapping[str, Any], digits: int | None = None
+) -> tuple[list[str], str]:
+    """Imports that a call needs, and the call, with numbers of `digits` significant digits where that is given.
+
+    Raises ValueError as `call_lines` does.
+    """
     check_engine(function)
     inspect.signature(function).bind(**arguments)
     reader = next((one for one in arguments.values() if isinstance(one, Checkpoint)), None)
     if reader is None and arguments.get("name") in shipped_names():
         reader = library.checkpoint(str(arguments["name"]))
-    written = {name: literal(name, value, reader) for name, value in arguments.items()}
+    written = {name: literal(name, value, reader, digits) for name, value in arguments.items()}
     given, name = ", ".join(f"{name}={value}" for name, value in written.items()), function.__name__
     imports = ["import torch", ""] if "torch." in given else []
     imports += ["from engine import load"] if "load(" in given else []
     return [*imports, f"from {function.__module__} import {name}"], f"{name}({given})"
 
 
-def literal(name: str, value: Any, reader: Checkpoint | None = None) -> str:
+def literal(name: str, value: Any, reader: Checkpoint | None = None, digits: int | None = None) -> str:
     """`reader` is the model that reads the texts among the arguments."""
     if isinstance(value, Checkpoint) and value.name in shipped_names():
         return f"load({value.name!r})"
@@ -55,17 +60,25 @@ def literal(name: str, value: Any, reader: Checkpoint | None = None) -> str:
         if reader.tokenizer.encode(value.text).ids == value.ids:
             return f"load({reader.name!r}).tokenizer.encode({value.text!r})"
     if isinstance(value, CONSTANTS):
-        return repr(value) if not isinstance(value, float) or value == value else 'float("nan")'
+        return repr(round_floats(value, digits)) if value == value else 'float("nan")'
     if isinstance(value, list | tuple):
-        inner = ", ".join(literal(name, one, reader) for one in value)
+        inner = ", ".join(literal(name, one, reader, digits) for one in value)
         return f"[{inner}]" if isinstance(value, list) else f"({inner}{',' if len(value) == 1 else ''})"
     if isinstance(value, Tensor) and value.numel() <= MOST_ELEMENTS:
-        return f"torch.tensor({value.tolist()}, dtype={value.dtype})".replace("inf", 'float("inf")')
+        elements = str(round_floats(value.tolist(), digits)).replace("inf", 'float("inf")')
+        return f"torch.tensor({elements}, dtype={value.dtype})"
     kind = f"a tensor of {value.numel():,} elements" if isinstance(value, Tensor) else type(value).__name__
     raise ValueError(
         f"{name} must be a number, a text, a list of them or a tensor of at most {MOST_ELEMENTS} elements to be "
         f"written out, got {kind}."
     )
+
+
+def round_floats(value: Any, digits: int | None) -> Any:
+    """A float, or each of nested lists, with so many significant digits; all else, and all without `digits`, as is."""
+    if isinstance(value, list):
+        return [round_floats(one, digits) for one in value]
+    return float(f"{value:.{digits}g}") if isinstance(value, float) and digits is not None else value
 
 
 def check_engine(function: Callable[..., Any]) -> None:
