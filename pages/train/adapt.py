@@ -3,7 +3,7 @@
 import streamlit as st
 
 from pages.controls.share.links import honour_link
-from pages.controls.train.adapt_plan import FIRST, choose_way, plan_adaptation, steer_weight
+from pages.controls.train.adapt_plan import choose_way, plan_adaptation, recording_of, steer_weight
 from pages.controls.train.before_after import before_after
 from pages.controls.train.laboratory import draw_laboratory, training_session
 from pages.controls.train.preferences import draw_preferences
@@ -19,7 +19,7 @@ else:
     plan = plan_adaptation(way)
     if run := st.query_params.get("run", ""):
         steer_weight(session, run)
-    recorded = ADAPTED if st.session_state.adapt == FIRST else None
+    recorded = recording_of(ADAPTED, plan)
     draw_laboratory(session, plan, recorded)
     if run or recorded:
         before_after(session, run)

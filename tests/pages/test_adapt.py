@@ -1,6 +1,7 @@
 """The page Adapt without a browser: what it would train, of which base, and what it says of what was trained."""
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from random import Random
@@ -24,11 +25,13 @@ from engine.training.folder import RunFolder
 from engine.training.sizing import Sizing, find_size
 from engine.training.status import Status, write_status
 from pages.controls.train import laboratory
-from pages.controls.train.adapt_plan import FOLDER, on_base
+from pages.controls.train.adapt_plan import FOLDER, describe_model, on_base
 from pages.controls.train.held_out_rows import told_apart, walkthrough_link
 from pages.controls.train.presets import presets
 from pages.controls.train.session import ADAPTED, Session
 from pages.controls.train.user_data import store_file
+from tests.pages.mounted import mounted, read_markdown
+from views.core.payload import unpack
 
 APP = str(Path(__file__).parents[2] / "app.py")
 
@@ -63,6 +66,56 @@ def test_a_visitor_meets_a_finished_run_and_the_recipe_that_made_it() -> None:
 def test_every_shipped_recipe_can_start(name: str) -> None:
     recipe = plan(page(adapt=name).run())
     assert recipe is not None and recipe.base == presets(FOLDER)[name].recipe.base
+
+
+@pytest.mark.parametrize(
+    ("query", "says", "demo"),
+    [
+        ({}, "The base, stories-bert, is an encoder that guesses hidden tokens: all of its weights learn.", True),
+        ({"base": "stories"}, "The base, stories, is a decoder that writes text: all of its weights learn.", False),
+        ({"way": "LoRA", "adapt": "sentiment"}, "and an adapter of rank 8 learns.", False),
+        ({"adapt": "style-old"}, "Learns to write as somebody who speaks as people did long ago. The base", False),
+        ({"way": "Preferences", "stage": "Policy"}, "The base, stories, is a decoder that writes text", True),
+        ({"way": "Preferences", "stage": "Policy", "base": "everyday"}, "The base, everyday, is a decoder", False),
+        ({"way": "Preferences", "stage": "Reward"}, "all of its weights learn", True),
+        ({"way": "Preferences", "stage": "Policy", "base": "stories-bert"}, "", False),
+    ],
+)
+def test_the_page_speaks_of_the_base_that_is_chosen(query: dict[str, str], says: str, demo: bool) -> None:
+    app = page(**query).run()
+    base = app.selectbox(key="base").value
+    assert base == query.get("base", base)
+    assert says in read_markdown(" ".join(one.value for one in app.caption))
+    (top,), (lab,) = mounted(app, "bar"), mounted(app, "train")
+    assert unpack(top.bytes)[0]["model"] == base
+    assert bool(unpack(lab.bytes)[0]["recorded"]) == demo
+
+
+@pytest.mark.parametrize("name", library.names())
+def test_every_model_is_described_by_its_config(name: str) -> None:
+    assert re.fullmatch(r"an? (en|de)coder(-decoder)?( (that|of) [\w ]+)?", describe_model(load(name).config))
+
+
+def test_the_base_of_the_address_is_that_of_every_way_until_another_is_chosen() -> None:
+    app = page(way="Preferences", base="everyday").run()
+    assert app.selectbox(key="base").value == "everyday" and app.query_params["base"] in ("everyday", ["everyday"])
+    app.button_group(key="way").set_value("LoRA").run()
+    assert app.selectbox(key="base").value == "everyday"
+    app.button_group(key="way").set_value("Preferences").run()
+    assert app.selectbox(key="base").value == "everyday"
+    older = page(way="Preferences", start="everyday").run()
+    assert older.selectbox(key="base").value == "everyday" and "start" not in older.query_params
+
+
+def test_a_base_that_nobody_chose_follows_the_recipe() -> None:
+    app = page().run()
+    for way, base in (("Preferences", "stories"), ("Fine-tune", "stories-bert")):
+        app.button_group(key="way").set_value(way).run()
+        assert app.selectbox(key="base").value == base
+    app.selectbox(key="adapt").set_value("style-old").run()
+    assert app.selectbox(key="base").value == "everyday"
+    gone = page(way="Preferences", base="nobody").run()
+    assert gone.selectbox(key="base").value == "stories" and not gone.exception
 
 
 def test_any_model_that_is_here_can_be_the_base_and_any_part_of_it_learn() -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import streamlit as st
 
+from engine.model.config import ModelConfig
 from engine.model.layers.lora import list_linears
 from engine.runtime import library, limits, openings
 from engine.training import Recipe, model_of_base
@@ -29,6 +30,7 @@ from views.core.markdown import escape_markdown
 FOLDER = ADAPTED.parent
 FIRST = "sentiment"  # what the recorded run has learned
 WAYS = ("Fine-tune", "LoRA", "Preferences")
+CHOSEN = "base is chosen"  # in the session state: by a link or a person, whatever the recipe begins with
 KEPT = ".bases"  # in the folder of the runs: uploads that something is trained from
 
 
@@ -52,10 +54,10 @@ def plan_adaptation(way: str) -> Plan:
         preset = on_base(published, base)
     except ValueError as error:
         st.warning(escape_markdown(str(error).removeprefix("recipe: ")))
-        return Plan(found.name, None, str(error))
+        return Plan(found.name, None, str(error), base=base)
     key = f"{found.key} on {base}, {published.train}, {published.lora}, {published.objective.language_weight}"
     name = f"{name_of(base)} {found.name}"
-    return draw_recipe(Task(key, preset, name), row, about)
+    return replace(draw_recipe(Task(key, preset, name, describe), row, about), base=base)
 
 
 def name_of(base: str) -> str:
@@ -63,16 +65,70 @@ def name_of(base: str) -> str:
     return base.partition("~")[0].replace(":", "-").replace("/", "-")
 
 
-def choose_base(published: Recipe, key: str = "base") -> str:
-    """Any model that is here, the one of the recipe first, or the one that a link names by `key`."""
+def describe(recipe: Recipe) -> str:
+    """What a recipe is about, what its base is by its config, and what of it learns."""
+    parts, rank = recipe.train.parts, recipe.lora.rank
+    ways = {"all": "all of its weights learn", "head": "its head alone learns"}
+    ways["lora"] = f"its weights stay, and an adapter of rank {rank} learns"
+    named = parts if isinstance(parts, str) else ", ".join(parts)
+    how = ways.get(named, f"its {named} learn{'' if named.endswith('s') else 's'}")
+    try:
+        kind = describe_model(library.checkpoint(recipe.base).config)
+    except (ValueError, OSError):
+        return recipe.about  # the plan says why it does not open
+    return f"{recipe.about} The base, {recipe.base}, is {kind}: {how}."
+
+
+def describe_model(config: ModelConfig) -> str:
+    """A model by what it reads and gives, a part of a sentence."""
+    if config.encoder is not None:
+        return "an encoder-decoder that writes a target from a source"
+    full, head = config.attention.mask == "full", config.head.kind
+    stack = "an encoder" if full else "a decoder"
+    gives = {"masked": "guesses hidden tokens", "token": "tags tokens", "span": "finds answers in a text"}
+    if config.embedding.patches is not None:
+        return f"{stack} of pictures"
+    if config.attention.mask == "prefix":
+        return f"{stack} that fills gaps in a text"
+    if head == "sequence":
+        return f"{stack} that gives a text a score" if config.head.classes == 1 else f"{stack} that classifies texts"
+    return f"{stack} that {gives[head]}" if head in gives else stack if head == "none" else f"{stack} that writes text"
+
+
+def recording_of(folder: Path, plan: Plan) -> Path | None:
+    """`folder`, where the run that is recorded in it began with the base of a plan and learned the same in the same
+    way; None where it is another's."""
+    file, recipe = folder / "recipe.toml", plan.recipe
+    if recipe is None or not file.is_file():
+        return None
+    made = recipe_of(file, file.stat().st_mtime_ns)
+    ours, theirs = ((one.base, one.train.parts, one.objective.kind, one.data.kind) for one in (recipe, made))
+    return folder if ours == theirs else None
+
+
+def choose_base(published: Recipe) -> str:
+    """Any model that is here: the one of the recipe until a link or a person names another."""
     state, address = st.session_state, st.query_params
-    usual = published.base or looked_at()[0]
-    named = address.get(key, "")
+    usual, key = published.base or looked_at()[0], "base"
+
+    def choose() -> None:
+        state[CHOSEN] = True
+
+    if older := address.get("start", ""):  # of preferences, in a link of an earlier version
+        del address["start"]
+        state.setdefault(key, older)
+    named = address.get(key, older)
     if named and not library.knows(named):
         st.toast(escape_markdown(f"{library.absent(named)}: the base is {usual} again."), duration="long")
+        state.pop(key, None)
+    elif named:
+        choose()
     models = library.names(*recent(), *filter(None, (named, state.get(key), looked_at()[0])))
+    if key in state and not state.get(CHOSEN) and usual in models:
+        state[key] = usual
     return st.selectbox("base", models, models.index(usual) if usual in models else 0, key=key, bind="query-params",
-        filter_mode="contains", width=190, help="Models that are here. Others are opened on the page Open a model.",
+        filter_mode="contains", width=190, on_change=choose,
+        help="Models that are here. Others are opened on the page Open a model.",
     )  # fmt: skip
 
 

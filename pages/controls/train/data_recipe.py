@@ -29,13 +29,13 @@ LONGEST = 256  # tokens of a row
 WORDS = 4_096  # of a vocabulary of words, at most
 PIECE = re.compile(r"\w+|\S|\s")
 ABOUT = {
-    "next": "A decoder that learns to write like {}.", "masked": "An encoder that learns to guess hidden words of {}.",
-    "infill": "A GLM that learns to fill gaps in {} from what stands on both sides.",
-    "classification": "An encoder that learns to tell the labels of {} apart.",
-    "token_classification": "An encoder that learns to tag the words of {}.",
-    "span": "An encoder that learns where in {} the answers to questions stand.",
-    "sequence_to_sequence": "An encoder-decoder that learns what becomes of what in {}.",
-    "completion": "A decoder that learns what follows what in {}.",
+    "next": "Learns to write like {}.", "masked": "Learns to guess hidden words of {}.",
+    "infill": "Learns to fill gaps in {} from what stands on both sides.",
+    "classification": "Learns to tell the labels of {} apart.",
+    "token_classification": "Learns to tag the words of {}.",
+    "span": "Learns where in {} the answers to questions stand.",
+    "sequence_to_sequence": "Learns what becomes of what in {}.",
+    "completion": "Learns what follows what in {}.",
 }  # fmt: skip
 
 

@@ -77,7 +77,8 @@ def offer_contrasts(session: Session, plan: Plan) -> None:
 def draw_laboratory(session: Session, plan: Plan, recorded: Path | None) -> None:
     """Draws all below the plan, and answers what it asks. `recorded` is the run that a visitor meets, where the plan is
     of what it learned."""
-    bar(*looked_at())
+    model, said = looked_at()
+    bar(plan.base or model, said if plan.base in ("", model) else None)
     session.plan, session.name, session.contrasts = plan.recipe, plan.name, plan.contrasts
     offer_contrasts(session, plan)
     run, overlays = st.query_params.get("run", ""), st.session_state.get(OVERLAID, [])

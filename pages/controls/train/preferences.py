@@ -19,7 +19,16 @@ from engine.training.preferences.pairs import format_jsonl
 from engine.training.preferences.rules import RULES
 from engine.training.recipe import Preference
 from engine.training.runs import runs
-from pages.controls.train.adapt_plan import choose_base, kind_of_run, name_of, on_base, steer_weight
+from pages.controls.share.bar import bar
+from pages.controls.train.adapt_plan import (
+    choose_base,
+    describe,
+    kind_of_run,
+    name_of,
+    on_base,
+    recording_of,
+    steer_weight,
+)
 from pages.controls.train.before_after import before_after
 from pages.controls.train.laboratory import draw_laboratory
 from pages.controls.train.policies import draw_policy
@@ -45,12 +54,14 @@ def draw_preferences(session: Session) -> None:
     stage = choose_stage(kind_of_run(run))
     if stage == "Rank":
         published = presets(FOLDER)["dpo"].recipe
-        draw_rank(choose_base(published, "start"), Path(published.data.table.path))
+        base = choose_base(published)
+        bar(base)
+        draw_rank(base, Path(published.data.table.path))
         return
     name, plan = ("reward", plan_reward()) if stage == "Reward" else plan_policy(session)
     if run:
         steer_weight(session, run)
-    recorded = PREFERRED / name if (PREFERRED / name).is_dir() else None
+    recorded = recording_of(PREFERRED / name, plan)
     session.recorded = recorded or session.recorded
     draw_laboratory(session, plan, recorded)
     if run or recorded:
@@ -84,7 +95,7 @@ def plan_reward() -> Plan:
     row = st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="task row")
     published = presets(FOLDER)["reward"].recipe
     with row:
-        base = choose_base(published, "start")
+        base = choose_base(published)
     return finish(published, base, row)
 
 
@@ -97,7 +108,7 @@ def plan_policy(session: Session) -> tuple[str, Plan]:
             bind="query-params", width=160,
         )  # fmt: skip
         published = presets(FOLDER)[name].recipe
-        base = choose_base(published, "start")
+        base = choose_base(published)
 
     def choose(recipe: Recipe) -> Recipe:
         with more:
@@ -125,9 +136,9 @@ def finish(
     except (ValueError, OSError) as error:
         problem = str(error).removeprefix("recipe: ")
         st.warning(escape_markdown(problem))
-        return Plan(name, None, problem)
+        return Plan(name, None, problem, base=base)
     key = f"{called} on {base}, {recipe.data.table.path}, {recipe.preference}"
-    return draw_recipe(Task(key, recipe, name), row, about)
+    return replace(draw_recipe(Task(key, recipe, name, describe), row, about), base=base)
 
 
 def with_pairs(recipe: Recipe) -> Recipe:

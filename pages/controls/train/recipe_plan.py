@@ -6,6 +6,7 @@ import json
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
+from operator import attrgetter
 from pathlib import PurePath
 from typing import Any
 
@@ -264,7 +265,8 @@ MIB = 2**20
 @dataclass(frozen=True)
 class Plan:
     """`recipe` is None where the controls do not make one: `problem` says why, or what to do first where `asks`. `line`
-    tells what would be trained, and `seconds` how long that would take, None where it is not known."""
+    tells what would be trained, and `seconds` how long that would take, None where it is not known. `base` is the model
+    that it begins with, "" for none."""
 
     name: str
     recipe: Recipe | None
@@ -273,6 +275,7 @@ class Plan:
     contrasts: Mapping[str, Recipe] = field(default_factory=dict)
     asks: bool = False
     seconds: float | None = None
+    base: str = ""
 
 
 def plan_training() -> Plan:
@@ -291,11 +294,13 @@ def plan_training() -> Plan:
 
 @dataclass(frozen=True)
 class Task:
-    """Initial values of the controls of a recipe; `key` tells them from those of another task, `name` is the run's."""
+    """Initial values of the controls of a recipe; `key` tells them from those of another task, `name` is the run's.
+    `describe` puts what a recipe is about into words."""
 
     key: str
     preset: Recipe
     name: str
+    describe: Callable[[Recipe], str] = attrgetter("about")
 
 
 def find_task(chosen: str, known: Mapping[str, Preset]) -> Task | Plan:
@@ -317,11 +322,11 @@ def draw_recipe(begun: Task, row: DeltaGenerator, about: DeltaGenerator) -> Plan
     with row:
         seed = st.number_input("seed", 0, 2**31 - 1, recipe.seed, key=f"{turn} seed", width=110)
         name = st.text_input("name of the run", begun.name, key=f"{turn} name", width=210)
-    about.caption(escape_markdown(recipe.about))
     with st.expander("Recipe: every option", key="recipe open", on_change="rerun") as options:
         # Some eighty controls, which most visitors never open; from then on they stay, with what is half written.
         drawn = options.open or f"{turn} text" in st.session_state
         made = read(Form(recipe, turn), drawn, int(seed), name, task, preset)
+    about.caption(escape_markdown(begun.describe(made.recipe or recipe)))
     if made.recipe is not None:
         keep(task, made.recipe, preset)
     with about:
