@@ -28,6 +28,8 @@ from engine.checkpoints.folder_settings import read_folder_settings
 from engine.checkpoints.heads import with_head
 from engine.checkpoints.keys import read_link
 from engine.checkpoints.locate import ROOT, SHIPPED, Place, shipped_names
+from engine.checkpoints.run_steps import RUN, kept_steps, name_step, split_name
+from engine.checkpoints.run_steps import weights as find_run_weights
 from engine.checkpoints.save import family_for, keep_settings, write_config, zip_folder
 from engine.checkpoints.weights import Weights, open_weights, read_json, write_weights
 from engine.edits import keep_adapter
@@ -37,6 +39,7 @@ from engine.model.from_dict import build
 from engine.model.layers.lora import Adapter, check_fits, list_linears, merge, unmerge
 from engine.model.layers.module import Linear
 from engine.model.transformer import Transformer
+from engine.runtime.limits import RUNS_FOLDER
 
 CONFIG, WEIGHTS = "adapter_config.json", ("adapter_model.safetensors", "adapter_model.bin")
 BASE = "base_model_name_or_path"
@@ -480,14 +483,18 @@ def saved_module(source: str, family: Family) -> str:
 
 
 def name_base(name: str) -> str | None:
-    """What others open a base by: a hub's name, or a path, from Loupe's folder where it lies in that."""
+    """What others open a base by: a hub's name, or a path, from Loupe's folder where it lies in that. Of a run it is
+    that of the checkpoint which it made, and of an earlier step that of its weights."""
     if name.startswith("hub:"):
         return name.removeprefix("hub:")
-    if name in shipped_names():
-        return (SHIPPED / name).relative_to(ROOT).as_posix()
-    path = Path(name)
+    path = SHIPPED / name if name in shipped_names() else Path(name)
+    if name.startswith(RUN) and (found := find_run_weights(name, RUNS_FOLDER)) is not None:
+        run = Path(RUNS_FOLDER) / split_name(name)[0]
+        last = found in (find_run_weights(name_step(run.name, step), RUNS_FOLDER) for step in kept_steps(run)[-1:])
+        whole = (last or split_name(name)[1] is None) and (run / "checkpoint").is_dir()
+        path = (run / "checkpoint" if whole else found).resolve()
     inside = path.is_absolute() and path.is_relative_to(ROOT)
-    return path.relative_to(ROOT).as_posix() if inside else name or None
+    return path.relative_to(ROOT).as_posix() if inside else str(path) if name else None
 
 
 def export_adapters(checkpoint: Checkpoint, folder: Path) -> Path:

@@ -20,10 +20,12 @@ LABELS = ("id2label", "label2id", "num_labels", "_num_labels", "problem_type", "
 @dataclass(frozen=True)
 class FolderSettings:
     """`config` is config.json, with what was corrected of it, and `generation` generation_config.json, None without
-    that file. Whoever saves a checkpoint writes them as they are, but for what has changed."""
+    that file. Whoever saves a checkpoint writes them as they are, but for what has changed. Not `written` is a config
+    that was inferred from the weights."""
 
     config: Mapping[str, Any] = field(default_factory=dict)
     generation: Mapping[str, Any] | None = None
+    written: bool = True
 
     @property
     def table(self) -> dict[str, Any]:

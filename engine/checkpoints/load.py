@@ -120,11 +120,12 @@ def with_adapter(checkpoint: Checkpoint, place: Place) -> Checkpoint:
 def find_base(adapter: Place, given: str | Path | None) -> str | Path:
     """The base that an adapter names, or that is `given`: a shipped name, a path (from here or from beside it), or a
     hub's that is on this machine. Raises ValueError where there is none, and for one that is an adapter itself."""
-    named = read_json(adapter.weights.with_name(ADAPTER_CONFIG)).get(BASE)
-    named = str(given) if given else named
+    config = read_json(adapter.weights.with_name(ADAPTER_CONFIG))
+    named = str(given) if given else config.get(BASE)
     if isinstance(named, str) and named:
         beside = adapter.weights.parent.resolve().parent / named
-        for path in (named, beside, cached_base(named)):
+        revision = config.get("revision") if named == config.get(BASE) else None
+        for path in (named, beside, cached_base(f"{named}@{revision}" if revision else named)):
             try:
                 place = locate(path) if path else None
             except FileNotFoundError:
@@ -231,7 +232,7 @@ def open_with_settings(weights: Weights, path: Path, corrections: Mapping[str, A
     """nanoGPT's file, which has its sizes beside the weights."""
     theirs = nanogpt.read_settings({**(weights.settings or {}), **corrections}, path)
     family = next(family for family in nanogpt.FAMILIES if declares_family(theirs, family))
-    config, settings = family.read_config(theirs), FolderSettings(theirs)
+    config, settings = family.read_config(theirs), FolderSettings(theirs, written=False)
     return OpenedModel(accept_wrapper(family, weights.shapes), config, weights, settings)
 
 
@@ -248,7 +249,8 @@ def open_by_inference(weights: Weights, path: Path, corrections: Mapping[str, An
     guessed = ", ".join(f"{one.key} {one.value}" for one in found.assumed if not one.certain)
     note = f"There is no config.json: {path.name} was read as {found.family.architecture} by its tensors"
     note += f", with {guessed} assumed." if guessed else "."
-    return OpenedModel(found.family, config, weights, FolderSettings(found.theirs), found.assumed, (note,))
+    settings = FolderSettings(found.theirs, written=False)
+    return OpenedModel(found.family, config, weights, settings, found.assumed, (note,))
 
 
 def choose_family(theirs: Mapping[str, Any], stored: Collection[str]) -> Family:

@@ -136,29 +136,31 @@ def write_other_files(checkpoint: Checkpoint, folder: Path, config: Mapping[str,
 
 
 def write_config(checkpoint: Checkpoint, folder: Path, config: Mapping[str, Any]) -> None:
-    """Write config.json: the family's, with special tokens, names of the classes and the type of the weights."""
-    special, unchanged = special_ids(checkpoint), is_unchanged(checkpoint)
-    own = {name: value for name, value in config.items() if value is not None or special.get(name) is None}
-    ends = {} if unchanged or not checkpoint.end_ids else {"eos_token_id": special["eos_token_id"]}
-    named = {**class_names(checkpoint, config), **dtype_entry(checkpoint)}
-    _write_json(folder / "config.json", {**special, **own, **ends, **named})
+    """Write config.json, with the names of the classes and the type of the weights."""
+    _write_json(folder / "config.json", {**config, **class_names(checkpoint, config), **dtype_entry(checkpoint)})
 
 
 def keep_settings(checkpoint: Checkpoint, family: Family, own: Mapping[str, Any]) -> dict[str, Any]:
-    """config.json as it was opened, with what has changed of the model: `own` is what the family writes of it."""
+    """config.json as it was opened, where it still describes the model, else with what has changed: `own` is what the
+    family writes of it."""
+    special, unchanged = special_ids(checkpoint), is_unchanged(checkpoint)
+    ends = {} if unchanged or not checkpoint.end_ids else {"eos_token_id": special["eos_token_id"]}
+    filled = {**special, **{name: value for name, value in own.items() if value is not None or not special.get(name)}}
     theirs = {name: value for name, value in checkpoint.settings.config.items() if name not in OF_ITS_FOLDER}
     if not theirs or family is NATIVE or family.name != checkpoint.family:
-        return dict(own)
+        return {**filled, **ends}
     wanted = canonical_config(family.read_config(own))
+    whole = {} if checkpoint.settings.written else filled  # what was inferred from tensors says little
     named = {name: own[name] for name in ("model_type", "architectures")}
     without_labels = {name: value for name, value in theirs.items() if name not in LABELS}
-    for kept in ({**own, **theirs, **named}, {**without_labels, **own}):
+    tokens = {name: value for name in special if (value := theirs.get(name, filled[name])) is not None}
+    for kept in ({**whole, **theirs, **named}, {**without_labels, **own, **tokens}):
         try:
             if canonical_config(family.read_config({**kept, **start_of(checkpoint)})) == wanted:
-                return kept
+                return {**kept, **ends}
         except ValueError:
             continue
-    return dict(own)
+    return {**filled, **ends}
 
 
 def start_of(checkpoint: Checkpoint) -> dict[str, Any]:
@@ -228,7 +230,8 @@ def zip_folder(folder: Path, target: Path) -> None:
 def save_file(checkpoint: Checkpoint, path: Path) -> None:
     """Write one safetensors file under Loupe's own names, which holds all that a folder would."""
     with TemporaryDirectory() as made:
-        write_other_files(checkpoint, Path(made), NATIVE.write_config(checkpoint.config))
+        config = keep_settings(checkpoint, NATIVE, NATIVE.write_config(checkpoint.config))
+        write_other_files(checkpoint, Path(made), config)
         files = {file.name: file.read_bytes() for file in sorted(Path(made).iterdir()) if file.is_file()}
     metadata = {
         CONFIG: json.dumps(checkpoint.config.to_dict()),
