@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import ClassVar, Literal
 
 from engine.data.bounds import a_share
-from engine.data.table import Table, read_table
+from engine.data.table import Table, join_held_out, read_table
 
 Form = Literal["text", "labelled", "pairs", "tagged", "answers"]
 FORMS: dict[tuple[str, ...], Form] = {
@@ -93,16 +93,23 @@ class Columns(ABC):
 @dataclass(frozen=True, kw_only=True)
 class Rows(Columns):
     """A .txt, .csv, .tsv, .jsonl or .parquet file; a relative path is taken from where the recipe stands. `header`: the
-    first line of a .csv or .tsv file names its columns; without it they are "column 1", "column 2", ...
+    first line of a .csv or .tsv file names its columns; without it they are "column 1", "column 2", ... The rows of
+    another file, `held_out_path`, with the same columns, are measured on in place of a share of these.
     """
 
     path: str
+    held_out_path: str = ""
     header: bool = True
 
     kind: ClassVar[str] = "rows"
 
     def table(self) -> Table:
+        option = "path"
         try:
-            return read_table(Path(self.path), self.header)
+            table = read_table(Path(self.path), self.header)
+            if not self.held_out_path:
+                return table
+            option, other = "held_out_path", Path(self.held_out_path)
+            return join_held_out(table, read_table(other, self.header), other.name)
         except ValueError as error:
-            raise ValueError(f"data.rows.path: {error}") from None
+            raise ValueError(f"data.rows.{option}: {error}") from None

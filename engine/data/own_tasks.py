@@ -55,7 +55,10 @@ class Own:
     tokenizers: ClassVar[tuple[str, ...]] = ()
 
     def rows(self, keys: Sequence[str], part: Part, seed: int) -> Iterator[int]:
-        """Yields the rows of a part; no key is in both parts."""
+        """Yields the rows of a part; no key is in both parts, unless the parts are files of their own."""
+        if self.table.held_out:
+            first = len(keys) - self.table.held_out
+            return iter(range(first, len(keys)) if part == "held_out" else range(first))
         theirs = held_out(keys, self.options.held_out, seed)
         return (row for row, key in enumerate(keys) if (key in theirs) == (part == "held_out"))
 

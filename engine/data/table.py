@@ -16,7 +16,7 @@ import re
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from io import BytesIO, StringIO
 from itertools import islice
 from pathlib import Path
@@ -46,11 +46,14 @@ csv.field_size_limit(2**31 - 1)  # the program's own: a cell is no longer than i
 
 @dataclass(frozen=True)
 class Table:
-    """`rows` have a cell for each of `columns`: a text, a list of words, or None. `format` is how the file was read."""
+    """`rows` have a cell for each of `columns`: a text, a list of words, or None. `format` is how the file was read.
+    The last `held_out` rows are those of a file of their own, to be measured on alone.
+    """
 
     columns: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...]
     format: str = ""
+    held_out: int = 0
 
     @property
     def count(self) -> int:
@@ -80,6 +83,19 @@ class Table:
             raise ValueError(f"the column must be one of {known[:300]}, got {column!r:.80}; choose one of them.")
         at = self.columns.index(column)
         return (row[at] for row in self.rows)
+
+
+def join_held_out(table: Table, held_out: Table, name: str) -> Table:
+    """The rows of both, those `held_out` last. Raises ValueError where the file of that `name` lacks a column."""
+    if lacking := [column for column in table.columns if column not in held_out.columns]:
+        raise ValueError(
+            f"{name} must have the columns of the data that is learned from, and lacks "
+            f"{', '.join(map(repr, lacking))[:200]}; name its columns alike, or take another file."
+        )
+    places = [held_out.columns.index(column) for column in table.columns]
+    rows = tuple(tuple(row[place] for place in places) for row in held_out.rows)
+    check_rows(table.count + len(rows))
+    return replace(table, rows=table.rows + rows, held_out=len(rows))
 
 
 def read_table(path: Path | str, header: bool = True) -> Table:

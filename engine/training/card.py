@@ -6,12 +6,15 @@ import math
 import platform
 from dataclasses import asdict
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import torch
 
+from engine.checkpoints.adapters import name_base
 from engine.training.data_recipe import Data
 from engine.training.folder import RunFolder
+from engine.training.link import FILES
 from engine.training.measures import MEASURES
 from engine.training.objectives import OBJECTIVES
 from engine.training.trainer import Trainer
@@ -43,7 +46,7 @@ def card(trainer: Trainer, run: RunFolder) -> dict[str, Any]:
         "data": describe_data(recipe.data),
         "parameters": sum(p.numel() for p in trainer.result.parameters()),
         "steps": made.step,
-        **({"base": recipe.base} if recipe.base else {}),
+        **({"base": describe_base(recipe.base)} if recipe.base else {}),
         "tokens": made.tokens,
         **scores,
         "loss": {**scores["loss"], "unit": unit},
@@ -58,9 +61,18 @@ def card(trainer: Trainer, run: RunFolder) -> dict[str, Any]:
 
 
 def describe_data(data: Data) -> dict[str, Any]:
-    """The source that was used, and the tokenizer of its texts."""
+    """The source that was used, files by their names alone, and the tokenizer of its texts."""
     without = "tokenizer" if data.digits is not None else ""
-    return {name: value for name, value in asdict(data).items() if value is not None and name != without}
+    found = {name: value for name, value in asdict(data).items() if value is not None and name != without}
+    for table in found.values():
+        table |= {name: Path(table[name]).name for name in FILES if isinstance(table.get(name), str) and table[name]}
+    return found
+
+
+def describe_base(name: str) -> str:
+    """What a base is called, without where it lies on this machine."""
+    public = name_base(name) or ""
+    return Path(public).name if Path(public).is_absolute() else name
 
 
 def device_name(device: torch.device) -> str:

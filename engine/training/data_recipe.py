@@ -163,9 +163,10 @@ class Digits:
 class Preferences:
     """A file of `engine.training.preferences.pairs`: prompts, each with two answers of which one is preferred. A
     relative path is taken from where the recipe stands. The share `held_out` of the prompts is measured on and never
-    learned from. `ended`: an answer is whole, and the end token stands behind it."""
+    learned from, or all of another file, `held_out_path`. `ended`: an answer is whole, and the end token follows it."""
 
     path: str
+    held_out_path: str = ""
     held_out: float = 0.1
     ended: bool = True
 

@@ -11,7 +11,7 @@ from engine.training.recipe_file import parse_recipe, write_recipe
 
 VERSION = "1"  # before the letters: which WORDS they were made with
 LONGEST, LARGEST = 8_192, 65_536  # letters of a link, bytes of a recipe
-FILES = ("path", "paths", "file", "files", "folder", "hub", "url")  # options that name what only lies on one machine
+FILES = ("path", "held_out_path", "paths", "file", "files", "folder", "hub", "url")  # what only lies on one machine
 WORDS = b"""about = ""
 seed = 0
 [data.addition]

@@ -68,8 +68,9 @@ def read_recipe(path: Path | str) -> Recipe:
     data = recipe.data
     if data.text is None and data.rows is None and data.preferences is None:
         return recipe
-    file = str((path.parent / data.table.path).resolve())
-    return replace(recipe, data=replace(data, **{data.kind: replace(data.table, path=file)}))
+    named = {name: getattr(data.table, name, "") for name in ("path", "held_out_path")}
+    files = {name: str((path.parent / file).resolve()) for name, file in named.items() if file}
+    return replace(recipe, data=replace(data, **{data.kind: replace(data.table, **files)}))
 
 
 def parse_recipe(text: str, name: str = "recipe", folder: Path | None = None) -> Recipe:

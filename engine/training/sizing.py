@@ -73,10 +73,9 @@ def find_size(recipe: Recipe, folder: Path | str | None = None) -> Size:
 
 def key(recipe: Recipe) -> str:
     """The same for recipes that have the same answer."""
-    model, stamp = recipe.model, 0
-    path = getattr(recipe.data.table, "path", None)
-    if path and Path(path).is_file():
-        stamp = Path(path).stat().st_mtime_ns
+    model = recipe.model
+    named = (getattr(recipe.data.table, name, None) for name in ("path", "held_out_path"))
+    stamp = sum(Path(path).stat().st_mtime_ns for path in named if path and Path(path).is_file())
     patches = model.embedding.patches
     told: list[Any] = [
         asdict(recipe.data), recipe.objective.kind, recipe.seed, recipe.batch.context, asdict(model.head), stamp,

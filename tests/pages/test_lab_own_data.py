@@ -18,6 +18,7 @@ from engine.data import hub
 from engine.data.own_tasks import held_out
 from engine.runtime import limits
 from engine.training import sources
+from engine.training.card import describe_data
 from engine.training.sizing import Sizing, find_size, known_size
 from pages.controls.train import user_data as own_data
 from pages.controls.train import user_data as own_files
@@ -133,6 +134,25 @@ def test_columns_decide_what_can_be_learned(
     assert recipe.model.embedding.segments == 2 * two and ("segments" in source.batch(1).inputs) == two
     assert f"{60 if file == 'reviews.csv' else 40} rows" in " ".join(one.value for one in app.caption)
     assert len(app.dataframe[0].value) == 6
+
+
+def test_data_that_comes_split_is_learned_and_measured_as_it_comes(tmp_path: Path) -> None:
+    learned = own_files.store_file("train.csv", csv(REVIEWS, "review", "sentiment"))
+    measured = [(label, f"{text}, once more") for text, label in REVIEWS[:8]]  # the columns in another order
+    held = own_files.store_file("dev.csv", csv(measured, "sentiment", "review"))
+    app = page(task="own-data", data=learned.parent.name, held_out_data=held.parent.name)
+    captions = " ".join(one.value for one in app.caption)
+    assert "60 rows" in captions and "8 rows held out" in captions and "dev.csv is measured on" in captions
+    source = prepared(app, tmp_path)
+    texts = [[one.text for one in source.task_examples(part)] for part in ("train", "held_out")]
+    assert texts == [[text for text, _ in REVIEWS], [text for _, text in measured]]
+    assert str(tmp_path) not in str(describe_data(recipe_of(app).data))
+    other = own_files.store_file("other.csv", csv(REVIEWS, "a", "b"))
+    app.query_params["held_out_data"] = other.parent.name
+    assert "other.csv must have the columns of the data" in app.run().warning[0].value
+    next(one for one in app.button if one.label == "Hold out a share instead").click().run()
+    assert not app.warning and "held_out_data" not in app.query_params
+    assert recipe_of(app).data.rows.held_out_path == ""
 
 
 def test_pairs_that_are_too_long_for_the_context_are_counted_on_the_page() -> None:

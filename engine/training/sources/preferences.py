@@ -50,7 +50,10 @@ class PreferredAnswers(ShelvedTexts[Pair]):
             raise ValueError("base must name the model that learns from preferences, got none; add a base.")
         table = recipe.data.table
         self.pairs = read_pairs(table.path)
-        self.theirs = held_out([pair.prompt or pair.chosen for pair in self.pairs], table.held_out, recipe.seed)
+        self.pairs_held_out = read_pairs(table.held_out_path) if table.held_out_path else None
+        self.theirs = frozenset[str]()
+        if self.pairs_held_out is None:
+            self.theirs = held_out([pair.prompt or pair.chosen for pair in self.pairs], table.held_out, recipe.seed)
         told = Documents(
             lambda: map(document, self.task_examples("train")),
             lambda: map(document, self.task_examples("held_out")),
@@ -67,6 +70,8 @@ class PreferredAnswers(ShelvedTexts[Pair]):
 
     def task_examples(self, part: Part) -> Iterator[Pair]:
         held_out = part == "held_out"
+        if self.pairs_held_out is not None:
+            return iter(self.pairs_held_out if held_out else self.pairs)
         return (pair for pair in self.pairs if ((pair.prompt or pair.chosen) in self.theirs) == held_out)
 
     def lengths(self, tokens: Tokens) -> Tensor:

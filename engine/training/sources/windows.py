@@ -114,7 +114,7 @@ def _bilingual(recipe: Bilingual, seed: int) -> Documents:
 
 def _rows(options: Columns, seed: int) -> Documents:
     own = OwnTexts(options, options.table())
-    if len(set(own.all)) == 1:
+    if len(set(own.all)) == 1 and not own.table.held_out:
         return _halves(*split(own.all[0], options.held_out))
     return Documents(
         lambda: (Document((text,)) for text in own.texts("train", seed)),

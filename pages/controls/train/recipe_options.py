@@ -120,6 +120,7 @@ def of(*kinds: str) -> Callable[[Said, Recipe], bool]:
 
 
 WHEN: dict[str, Callable[[Said, Recipe], bool]] = {  # by the end of the dotted key: what has no meaning is not offered
+    "data.rows.held_out": lambda _, recipe: not recipe.data.table.held_out_path,
     "positions.theta": lambda said, _: said["kind"] == "rotary",
     "positions.turned": lambda said, _: said["kind"] == "rotary",
     "positions.scaling": lambda said, _: said["kind"] == "rotary",

@@ -27,8 +27,8 @@ from pages.controls.train.presets import OWN, Preset, gallery, presets
 from pages.controls.train.recipe_form import Form
 from pages.controls.train.recipe_options import format_value as as_option
 from pages.controls.train.session import folder_of
+from pages.controls.train.user_data import HELD_OUT, own_data
 from pages.controls.train.user_data import SHARED as DATA
-from pages.controls.train.user_data import own_data
 from views.core.markdown import escape_markdown
 
 SHARED = "recipe"  # the name in a link
@@ -307,7 +307,8 @@ def find_task(chosen: str, known: Mapping[str, Preset]) -> Task | Plan:
     """The task of that name, or of the person's own data, whose controls it draws; a plan that asks for data where
     there is none yet."""
     if chosen != OWN:
-        st.query_params.pop(DATA, None)
+        for name in (DATA, HELD_OUT):
+            st.query_params.pop(name, None)
         return Task(chosen, known[chosen].recipe, chosen)
     own = own_data()
     if own is None:
@@ -423,9 +424,9 @@ def apply(text: str, task: str, files: Mapping[str, str]) -> None:
 
 
 def places(preset: Recipe) -> dict[str, str]:
-    """The file that a person's own data lies in, and what it is called on the page."""
-    path = getattr(preset.data.table, "path", "")
-    return {path: path.rpartition("/")[2]} if path else {}
+    """The files that a person's own data lies in, and what they are called on the page."""
+    paths = (getattr(preset.data.table, option, "") for option in FILES)
+    return {path: path.rpartition("/")[2] for path in paths if isinstance(path, str) and path}
 
 
 def without_paths(said: dict[str, Any], files: Mapping[str, str]) -> dict[str, Any]:

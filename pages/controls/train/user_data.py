@@ -16,7 +16,7 @@ import streamlit as st
 from engine.data.hub import INSTALL, Hub, has_datasets, read_hub
 from engine.data.own import Rows
 from engine.data.stories import story
-from engine.data.table import KINDS, Table, read_table
+from engine.data.table import KINDS, Table, join_held_out, read_table
 from engine.data.text import read_text
 from engine.runtime import limits
 from engine.training import Recipe
@@ -137,7 +137,8 @@ WIDE = 176  # CSS pixels
 
 
 def first_rows(name: str, table: Table) -> None:
-    said = f"{escape_markdown(name)} · {table.count:,} rows, {len(table.columns):,} columns"
+    said = f"{escape_markdown(name)} · {table.count - table.held_out:,} rows, {len(table.columns):,} columns"
+    said += f" · {table.held_out:,} rows held out" if table.held_out else ""
     st.caption(f"{said} · {escape_markdown(table.format)}" if table.format else said)
     rows = table.first(ROWS)
     with st.container(key="first rows"):
@@ -184,6 +185,7 @@ def objective_of(offered: list[str], turn: str) -> str:
 
 
 SHARED = "data"  # the name in the address: which file of this Loupe it is
+HELD_OUT = "held_out_data"  # there too: the file with the rows to measure on, where there is one
 LEAST = 200  # characters that something can be learned from
 SHOWN = 8  # lines
 WIDTH = 400  # characters of a line that is shown
@@ -284,13 +286,16 @@ def read_uploaded() -> None:
         take(file.name, file.getvalue())
 
 
-def take(name: str, data: bytes) -> None:
+def take(name: str, data: bytes, shared: str = SHARED) -> None:
+    """Keeps a file, and its digest in the address under that name."""
     try:
         file = store_file(name, data)
     except (ValueError, OSError) as error:
         return say(str(error).replace(f"{folder()}/", ""))
-    st.query_params[SHARED] = file.parent.name
-    st.session_state.pop(HUB, None)
+    st.query_params[shared] = file.parent.name
+    if shared == SHARED:
+        st.query_params.pop(HELD_OUT, None)
+        st.session_state.pop(HUB, None)
     st.session_state[TURN] += 1  # an empty box: the server need not keep the file twice
     say("")
 
@@ -312,8 +317,42 @@ def of_file(file: Path) -> Own:
     header = True
     if file.suffix.lower() in (".csv", ".tsv"):
         header = st.toggle("the first line names the columns", True, key=f"{turn} header")
+    other = held_out_file(turn)
     table = table_in(str(file), header)
-    return of_rows(turn, file.name, table, lambda columns: rows_of(file, header, columns))
+    if other is not None:
+        table = join_held_out(table, table_in(str(other), header), other.name)
+    return of_rows(turn, file.name, table, lambda columns: rows_of(file, other, header, columns))
+
+
+def held_out_file(turn: str) -> Path | None:
+    """The file whose rows are measured on, for those whose data comes split; None: a share of the rows is."""
+    shared = st.query_params.get(HELD_OUT, "")
+    file = find_file(shared)
+    if shared and file is None:
+        st.warning("The held-out rows of this link are not here any more; bring their file once more.")
+        st.query_params.pop(HELD_OUT, None)
+    if file is not None:
+        with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+            st.caption(f"{escape_markdown(file.name)} is measured on, and never learned from", width="content")
+            st.button("Hold out a share instead", key=f"{turn} no held out", on_click=drop_held_out, type="tertiary")
+        return file
+    with st.popover("Held-out file", type="tertiary", help=f"Without one, {SHARE:.0%} of the rows are held out."):
+        key = f"{turn} held-out file {st.session_state[TURN]}"
+        st.file_uploader(
+            "a file with the same columns, to measure on", [kind[1:] for kind in KINDS if kind != ".txt"], key=key,
+            on_change=read_held_out, args=(key,), max_upload_size=max(1, limits.MAX_DATA // MIB),
+        )  # fmt: skip
+    return None
+
+
+def read_held_out(key: str) -> None:
+    file = st.session_state.get(key)
+    if file is not None:
+        take(file.name, file.getvalue(), HELD_OUT)
+
+
+def drop_held_out() -> None:
+    st.query_params.pop(HELD_OUT, None)
 
 
 def of_hub(asked: dict[str, Any]) -> Own:
@@ -321,8 +360,9 @@ def of_hub(asked: dict[str, Any]) -> Own:
     return of_rows(turn, title, read_hub(**asked), lambda columns: Hub(**columns, **asked, held_out=SHARE))
 
 
-def rows_of(file: Path, header: bool, columns: dict[str, Any]) -> Rows:
-    return Rows(path=str(file), header=header, held_out=SHARE, **columns)
+def rows_of(file: Path, held_out: Path | None, header: bool, columns: dict[str, Any]) -> Rows:
+    other = "" if held_out is None else str(held_out)
+    return Rows(path=str(file), held_out_path=other, header=header, held_out=SHARE, **columns)
 
 
 def of_rows(turn: str, title: str, table: Table, make: Callable[[dict[str, Any]], Rows | Hub]) -> Own:
