@@ -110,7 +110,8 @@ def read(markdown: str) -> str:
 def test_a_text_reads_as_it_is_and_holds_no_markup(payload: str) -> None:
     escaped = escape_markdown(payload)
     assert read(escaped).replace(JOINER, "") == re.sub(r"(?<=\n)[ \t]+|^ +(?= )", "", payload)
-    assert not re.search(r"(?<!\\)(?:\\\\)*[`*_{}\[\]()<>#|~$&]|(?<!\\):\S", escaped), "a sign without its backslash"
+    bare = r"(?<!\\)(?:\\\\)*[`*{}\[\]()<>#|~$&]|(?<![^\W_]|\\)_|(?<!\\)_(?![^\W_])|(?<!\\):\S"
+    assert not re.search(bare, escaped), "a sign without its backslash"
     assert not re.search(r"^\s*(?:[-+](?:\s|$)|--|=|\d+[.)](?:\s|$))", escaped, re.MULTILINE), (
         "a list, or the line below a heading"
     )

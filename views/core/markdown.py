@@ -9,7 +9,9 @@ from __future__ import annotations
 import re
 
 JOINER = "\N{WORD JOINER}"
-MARKUP = re.compile(r"[\\`*_{}\[\]()<>#|~$&]|:(?=\S|$)|^[-+](?=[-\s]|$)|^=|^\d+(?=\.(?:\s|$))", re.MULTILINE)
+MARKUP = re.compile(
+    r"[\\`*{}\[\]()<>#|~$&]|(?<![^\W_])_|_(?![^\W_])|:(?=\S|$)|^[-+](?=[-\s]|$)|^=|^\d+(?=\.(?:\s|$))", re.MULTILINE
+)  # an underscore within a word is none
 FOUND_IN_TEXT = re.compile(
     r"""(?<=:)(?=//|material/|[\w+-]+(?::|$))  # an address with its protocol, an icon, an emoji
     |(?<=\bwww)(?=\.)|(?<=@)(?=[\w-]+\.)       # an address without, and one of e-mail

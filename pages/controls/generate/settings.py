@@ -142,11 +142,10 @@ def changes(reads_text: bool) -> list[Markdown]:
 
 def value_of(name: str, usual: Mapping[str, Any]) -> Any:
     """Value of a setting, drawn on this tab or not."""
-    state = st.session_state
-    if name in state:
-        return state[name]
+    state, rule = st.session_state, SEED if name == "seed" else RULES[name]
+    if name in state:  # Streamlit takes over what the address has, of a text whatever its length
+        return usual[name] if isinstance(state[name], str) and rule(state[name]) else state[name]
     kept, said = state.get(KEPT, {}), st.query_params.get(name)
-    rule = SEED if name == "seed" else RULES[name]
     return kept.get(name, usual[name]) if said is None or rule(said) else type(USUAL[name])(said)
 
 
