@@ -2,18 +2,19 @@
 
 Streamlit starts a run for every message of a browser, interrupts the run before, and takes of every message what all
 controls stand at. A page here sends more than one at a time: a view asks its questions as soon as it is drawn, and the
-courier's fragment answers them. Five things are lost on the way then, on a busy machine above all; each function below
+courier's fragment answers them. Seven things are lost on the way then, on a busy machine above all; each function below
 mends one of them, and says how it comes about.
 """
 
 from __future__ import annotations
 
 import threading
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import wraps
 from typing import Any
 
 from streamlit.proto.ClientState_pb2 import ClientState
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.proto.WidgetStates_pb2 import WidgetStates
 from streamlit.runtime.app_session import AppSession
 from streamlit.runtime.scriptrunner import RerunData, ScriptRunner, ScriptRunnerEvent, get_script_run_ctx
@@ -34,6 +35,8 @@ def lose_no_message() -> None:
     _run_whole_at_first()
     _deliver_finished_runs()
     _keep_going_back()
+    _keep_the_turned_page()
+    _follow_links_to_the_page_itself()
     _keep_to_the_fragment()
     _keep_callbacks_whole()
 
@@ -101,6 +104,71 @@ def _keep_going_back() -> None:
 
     ScriptRequests.request_rerun = request_too  # type: ignore[assignment, method-assign]
     ScriptRequests.on_scriptrunner_yield = interrupt_too  # type: ignore[method-assign]
+
+
+def _keep_the_turned_page() -> None:
+    """Lets a link that was clicked stand where the script asks to run again before it has heard of the click: what
+    `st.rerun` asks for is the address of the run that is going on, which Streamlit takes in place of the link's."""
+    request = ScriptRequests.request_rerun
+
+    @wraps(request)
+    def request_there(self: ScriptRequests, asked: RerunData) -> bool:
+        context = get_script_run_ctx()
+        if context is not None and context.script_requests is self and self._state == ScriptRequestType.RERUN:
+            here = (context.query_string, context.page_script_hash)
+            if (asked.query_string, asked.page_script_hash) == here:
+                there = self._rerun_data
+                asked = replace(asked, query_string=there.query_string, page_script_hash=there.page_script_hash)
+        return request(self, asked)
+
+    ScriptRequests.request_rerun = request_there  # type: ignore[assignment, method-assign]
+
+
+def _follow_links_to_the_page_itself() -> None:
+    """Lets a link to the page that is shown, with another query, stand where a message comes after it. The browser says
+    the address before with every message, until the script has told it the new one, and the page turns back."""
+    request, enqueue = AppSession.request_rerun, AppSession._enqueue_forward_msg
+
+    @wraps(request)
+    def request_there(self: AppSession, client_state: ClientState | None) -> None:
+        if client_state is not None:
+            _follow(self.__dict__.setdefault("browser", Browser()), client_state, self.page_script_hash)
+        request(self, client_state)
+
+    @wraps(enqueue)
+    def enqueue_and_note(self: AppSession, message: ForwardMsg) -> None:
+        if message.HasField("page_info_changed"):
+            self.__dict__.setdefault("browser", Browser()).query = message.page_info_changed.query_string
+        enqueue(self, message)
+
+    AppSession.request_rerun = request_there  # type: ignore[method-assign]
+    AppSession._enqueue_forward_msg = enqueue_and_note  # type: ignore[assignment, method-assign]
+
+
+@dataclass
+class Browser:
+    """The query that a browser was last told, or has last said, that its address has; and those that it had until it
+    followed a link, to `link`, as long as it has said no other since."""
+
+    query: str = ""
+    before: set[str] = field(default_factory=set)
+    link: str = ""
+
+
+def _follow(browser: Browser, said: ClientState, shown: str) -> None:
+    """Corrects the address in a message of a browser that has not heard yet where its link has led. `shown` is the
+    page that runs, or has run last."""
+    here = said.page_script_hash == shown and not said.is_history_navigation
+    by_link = not said.widget_states.widgets and not said.fragment_id
+    if here and by_link and said.query_string != browser.query:
+        browser.before.add(browser.query)
+        browser.link = said.query_string
+    elif here and said.query_string in browser.before:
+        said.query_string = browser.link
+        return
+    else:
+        browser.before.clear()
+    browser.query = said.query_string
 
 
 def _keep_to_the_fragment() -> None:

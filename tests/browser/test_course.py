@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Page
 
 TITLE = ".st-key-lesson-head h3"
+KEYS = ".learn-keys"  # which are heard from now on
 MOST_TABS = 150
 SIZE = {"width": 1280, "height": 720}
 
@@ -57,6 +58,7 @@ def test_the_whole_course_is_walked_by_keyboard_in_french(page: "Page", server: 
     )
     said = messages(CATALOGUE, "fr")
     page.goto(f"{server}/course?lang=fr&lesson={lessons[0]['name']}")
+    page.locator(KEYS).wait_for(state="attached")
     for at, lesson in enumerate(lessons):
         expect(page.locator(TITLE)).to_contain_text(lesson["title"])
         settle(page)
@@ -76,12 +78,31 @@ def test_the_whole_course_is_walked_by_keyboard_in_french(page: "Page", server: 
 
 
 def focus_by_tab(page: "Page", name: str) -> None:
-    """Goes on by the key Tab until it is on what is called so."""
+    """Goes on by the key Tab until it is on what is called so: not on the page itself, which ends with that."""
     for _ in range(MOST_TABS):
         page.keyboard.press("Tab")
-        if page.evaluate("() => document.activeElement?.innerText ?? ''").strip().endswith(name):
+        if page.evaluate("() => document.activeElement?.closest('button, summary')?.innerText ?? ''").endswith(name):
             return
     raise AssertionError(f"no {name} within {MOST_TABS} tabs")
+
+
+def test_an_arrow_stands_whatever_is_said_before_the_server_has_heard_of_it(page: "Page", server: str) -> None:
+    page.set_viewport_size(SIZE)
+    first, second, third = course.lessons()[:3]
+    page.goto(f"{server}/course?lesson={first.name}")
+    page.locator(KEYS).wait_for(state="attached")
+    settle(page)
+    # Of one moment: the arrow, and a control of the lesson that is still shown, whose message has the address with it.
+    page.evaluate("""() => {
+      document.body.dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowRight", bubbles: true }));
+      document.querySelector(".st-key-projector input").click(); }""")
+    expect(page.locator(TITLE)).to_contain_text(second.title)
+    page.locator(".st-key-lesson-next a").first.click()
+    expect(page.locator(TITLE)).to_contain_text(third.title)
+    expect(page.get_by_test_id("stHeader")).to_be_hidden()
+    page.locator(".st-key-projector label").click()
+    expect(page.get_by_test_id("stHeader")).to_be_visible()
+    expect(page.locator(TITLE)).to_contain_text(third.title)
 
 
 def test_enter_answers_and_the_projector_shows_the_lesson_alone(page: "Page", server: str) -> None:

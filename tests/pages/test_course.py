@@ -127,6 +127,18 @@ def test_the_map_counts_what_is_done_and_a_wrong_name_is_said() -> None:
     assert "nonsense" in app.info[0].value
 
 
+def test_the_address_and_the_keys_do_not_wait_for_what_a_lesson_computes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Until then a browser speaks of the lesson before, and hears no key."""
+    order = list[str]()
+    real = course.write_address
+    experiment = course.read_lesson("residual").experiment
+    monkeypatch.setattr(course, "write_address", lambda name: order.append("address") or real(name))
+    monkeypatch.setattr(course, "keys", lambda found, **more: order.append("keys"))
+    monkeypatch.setattr(sys.modules[experiment.__module__], "experiment", lambda: order.append("experiment") or False)
+    opened(lesson="residual")
+    assert order == ["address", "keys", "experiment"]
+
+
 def test_what_does_not_read_is_said_and_the_last_good_picture_stays() -> None:
     app = opened(lesson="averaging")
     key = question_of(app)

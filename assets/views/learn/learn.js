@@ -4,6 +4,8 @@ const TYPING = "input, textarea, select, [role=slider], [role=grid], [role=radio
 
 export function mount(root, data, emit) {
   root.hidden = true;
+  root.classList.add("learn-keys");
+  root.getRootNode().host?.closest('[data-testid="stElementContainer"]')?.style.setProperty("display", "none"); // no gap
   const keep = new Keep(data, emit);
   addEventListener("keydown", keep.onKey);
   return keep;

@@ -121,7 +121,11 @@ def draw_lesson(lesson: Lesson, course: Sequence[Lesson]) -> None:
     at = course.index(lesson)
     before = course[at - 1] if at else None
     after = course[at + 1] if at + 1 < len(course) else None
+    # Before what may take seconds: until a browser has the address, all that it says is about the lesson before, and
+    # until it has the keys, it hears none.
+    write_address(lesson.name)
     draw_head(lesson, course, before, after)
+    use_keys(before, after)
     reading, trying = st.columns([5, 9], gap="large")
     with reading:
         st.markdown(link_terms(lesson.text))
@@ -140,8 +144,6 @@ def draw_lesson(lesson: Lesson, course: Sequence[Lesson]) -> None:
         with st.expander(escape_markdown(title), icon=":material/south:"):
             st.markdown(link_terms(Markdown(text.strip())))
     draw_teaching(lesson)
-    write_address(lesson.name)
-    use_keys(before, after)
 
 
 def draw_head(lesson: Lesson, course: Sequence[Lesson], before: Lesson | None, after: Lesson | None) -> None:

@@ -1,0 +1,89 @@
+"""A link that was clicked stands, whatever the run that is going on asks for, and whatever the browser says next."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from streamlit.proto.ClientState_pb2 import ClientState
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+from streamlit.runtime.app_session import AppSession
+from streamlit.runtime.scriptrunner import RerunData
+from streamlit.runtime.scriptrunner_utils.script_requests import ScriptRequests
+
+from pages.controls import messages
+
+HERE, LINK = RerunData(query_string="lesson=a", page_script_hash="x"), RerunData("lesson=b", page_script_hash="x")
+ELSEWHERE = RerunData(page_script_hash="y")  # as `st.switch_page` asks
+
+
+@pytest.mark.parametrize(("asked", "address"), [(HERE, "lesson=b"), (ELSEWHERE, "")])
+def test_a_rerun_that_the_script_asks_for_is_one_of_the_page_that_was_turned_to(
+    asked: RerunData, address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    messages.lose_no_message()
+    requests = ScriptRequests()
+    running = SimpleNamespace(query_string="lesson=a", page_script_hash="x", script_requests=requests)
+    monkeypatch.setattr(messages, "get_script_run_ctx", lambda: running)
+    requests.request_rerun(asked)
+    requests.on_scriptrunner_ready()
+    requests.request_rerun(LINK)
+    requests.request_rerun(asked)
+    assert requests.on_scriptrunner_ready().rerun_data.query_string == address
+
+
+class Session:
+    """What of a session takes messages in, after a first run of the page."""
+
+    page_script_hash = "x"
+    _scriptrunner = None
+
+    def __init__(self) -> None:
+        self.told("lesson=a&done=")
+
+    def told(self, query: str) -> None:
+        message = ForwardMsg()
+        message.page_info_changed.query_string = query
+        session: Any = self
+        AppSession._enqueue_forward_msg(session, message)
+
+    def hears(self, query: str, control: bool = True, **more: Any) -> str:
+        """The address that a message is taken to be about."""
+        said = ClientState(query_string=query, **{"page_script_hash": "x", **more})
+        if control:
+            said.widget_states.widgets.add(id="control")
+        session: Any = self
+        AppSession.request_rerun(session, said)
+        return str(said.query_string)
+
+
+@pytest.fixture
+def session(monkeypatch: pytest.MonkeyPatch) -> Session:
+    monkeypatch.setattr(AppSession, "request_rerun", lambda self, state: None)
+    monkeypatch.setattr(AppSession, "_enqueue_forward_msg", lambda self, message: None)
+    messages._follow_links_to_the_page_itself()
+    return Session()
+
+
+def test_what_is_said_before_a_browser_has_heard_where_its_link_led_is_about_that(session: Session) -> None:
+    before = "lesson=a&done="
+    assert session.hears(before) == before
+    assert session.hears("lesson=b", control=False) == "lesson=b"  # the link
+    assert session.hears(before) == "lesson=b"
+    session.told("lesson=b&done=a")
+    assert session.hears(before, fragment_id="courier") == "lesson=b"  # it was sent before
+    assert session.hears("lesson=c", control=False) == "lesson=c"
+    assert [session.hears(one) for one in (before, "lesson=b&done=a")] == ["lesson=c"] * 2
+    session.told("lesson=c&done=a")
+    assert session.hears("lesson=c&done=a") == "lesson=c&done=a"  # it has heard
+    assert session.hears(before) == before
+
+
+def test_a_way_back_and_another_page_are_no_message_that_came_late(session: Session) -> None:
+    before = "lesson=a&done="
+    session.hears("lesson=b", control=False)
+    assert session.hears(before, is_history_navigation=True) == before
+    session.hears("lesson=b", control=False)
+    assert session.hears(before, page_script_hash="y") == before
+    session.hears("lesson=b", control=False)
+    assert session.hears(before, control=False) == before  # the link back
+    assert session.hears("lesson=b") == before
