@@ -363,7 +363,12 @@ HEADS = {  # a base without the head, its classifier, PEFT's task and what else 
 }
 
 
-@pytest.mark.parametrize("name", HEADS)
+EVERYDAY = ("BertModel", "DistilBertForMaskedLM", "LlamaForCausalLM", "ViTModel")
+
+
+@pytest.mark.parametrize(
+    "name", [name if name in EVERYDAY else pytest.param(name, marks=pytest.mark.long) for name in HEADS]
+)
 def test_a_head_that_was_learned_beside_an_adapter_comes_and_goes_with_it(name: str, tmp_path: Path) -> None:
     """PEFT saves it by itself for tasks with a head (modules_to_save), and so does Loupe."""
     named, task, more = HEADS[name]

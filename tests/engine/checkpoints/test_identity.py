@@ -13,9 +13,10 @@ from transformers import AutoConfig, AutoTokenizer, GenerationConfig
 
 from engine import load, run
 from engine.checkpoints import Checkpoint
+from engine.checkpoints.save import export_checkpoint
 from engine.training import read_recipe, train
 from tests.engine.checkpoints.against import shaken
-from tests.engine.training.test_reading_of_rows import BASES, base_of, rows_of
+from tests.engine.training.test_reading_of_rows import FAMILIES, base_of, rows_of
 
 CONFIG = {  # keys that transformers reads and Loupe has no use for, or has for other things
     "initializer_range": 0.077, "use_cache": False, "classifier_dropout": 0.3, "hidden_dropout_prob": 0.2,
@@ -80,7 +81,7 @@ def check_same(first: Path, second: Path, read: Any, generates: bool) -> None:
         torch.testing.assert_close(*logits, atol=1e-6, rtol=1e-6)
 
 
-@pytest.mark.parametrize("name", BASES)
+@pytest.mark.parametrize("name", FAMILIES)
 def test_open_and_save_is_the_identity(name: str, tmp_path: Path) -> None:
     base, rows = base_of(name, tmp_path), rows_of(name)
     if headed := HEADED.get(name):
@@ -97,8 +98,6 @@ def test_open_and_save_is_the_identity(name: str, tmp_path: Path) -> None:
     opened.save(tmp_path / "again")
     check_same(base, tmp_path / "again", rows, generates)
     if headed is None or name == "BertForMaskedLM":  # also from one file, which holds all in its header
-        from engine.checkpoints.save import export_checkpoint
-
         exported: Checkpoint = load(export_checkpoint(opened, "file", tmp_path))
         assert (exported.end_ids, exported.labels, exported.writing) == (opened.end_ids, opened.labels, opened.writing)
         for row in rows:

@@ -140,6 +140,8 @@ BASES: dict[str, tuple[dict[str, Any], Callable[[Path], int]]] = {
     "BartForConditionalGeneration": (PAIRED, lambda folder: write_fast(folder, bytewise(*ROUND))),
     "MarianMTModel": (PAIRED | {"eos_token_id": 0}, marian),
 }  # fmt: skip
+EVERYDAY = ("LlamaForCausalLM", "RobertaForMaskedLM", "T5ForConditionalGeneration", "MarianMTModel")
+FAMILIES = [name if name in EVERYDAY else pytest.param(name, marks=pytest.mark.long) for name in BASES]
 MARK_OF = {"XLMRobertaForMaskedLM": "<mask>", "T5ForConditionalGeneration": "<extra_id_0>", "MarianMTModel": "</s>"}
 LEARNED = {
     "next": 'text = "text"',
@@ -243,7 +245,7 @@ def check_row(
         assert ids == list(typed.ids) == (theirs(first, second) if second else theirs(first))["input_ids"]
 
 
-@pytest.mark.parametrize("name", BASES)
+@pytest.mark.parametrize("name", FAMILIES)
 def test_the_ids_that_a_training_sees_are_those_of_the_page(name: str, tmp_path: Path) -> None:
     base = base_of(name, tmp_path)
     checkpoint, theirs = load(base), transformers.AutoTokenizer.from_pretrained(base)
