@@ -153,6 +153,25 @@ def check_run_names(path: str, tree: ast.Module) -> Iterator[str]:
                 yield f"{path}:{node.lineno} reads the name of a run's step: run_steps.split_name does"
 
 
+# Servers, senders and work that are slow on purpose, and kills at times that are drawn.
+SLOW = {
+    "tests/browser/apps/turning/app.py", "tests/browser/apps/plumbing/app.py", "tests/engine/training/test_live.py",
+    "tests/engine/training/test_kills.py", "tests/pages/test_workers.py", "tests/views/test_generate_beam.py",
+    "tests/views/test_generate_surprise.py",
+    # What Train asks by itself some time after it is opened has no name yet.
+    "tests/browser/test_lab.py", "tests/browser/test_lab_probe.py",
+}  # fmt: skip
+
+
+def check_waits(path: str, tree: ast.Module) -> Iterator[str]:
+    """A test waits for a state that is named, never for time: it may pause where it looks again and again."""
+    polls = {id(node) for loop in ast.walk(tree) if isinstance(loop, ast.While) for node in ast.walk(loop)}
+    for node in ast.walk(tree):
+        called = ast.unparse(node.func) if isinstance(node, ast.Call) else ""
+        if re.search(r"(^|\.)(sleep|wait_for_timeout)$", called) and id(node) not in polls and path not in SLOW:
+            yield f"{path}:{node.lineno} waits for time: wait for the state that is meant"
+
+
 def check_script(path: str, text: str) -> Iterator[str]:
     """What a view or the plumbing may not do in the browser."""
     for number, line in enumerate(text.splitlines(), 1):
@@ -240,6 +259,8 @@ def test_python_keeps_the_rule(rule) -> None:
         (check_run_names, "pages/x.py", "name = f'{library.RUN}{run}@{step}'", "name = name_step(run, step)"),
         (check_run_names, "engine/x.py", "name.partition('@')", "split_name(name)"),
         (check_run_names, "engine/x.py", "name.removeprefix(library.RUN)", "name.startswith(library.RUN)"),
+        (check_waits, "tests/x.py", "page.wait_for_timeout(300)", "expect(shown).to_be_visible()"),
+        (check_waits, "tests/x.py", "for x in y: time.sleep(1)", "while not found(): sleep(0.01)"),
         (
             check_broad_except,
             "engine/x.py",
@@ -251,6 +272,17 @@ def test_python_keeps_the_rule(rule) -> None:
 def test_a_python_rule_can_fail(rule, path: str, bad: str, good: str) -> None:
     assert list(rule(path, ast.parse(bad)))
     assert not list(rule(path, ast.parse(good)))
+
+
+def test_tests_wait_for_states() -> None:
+    broken = [
+        complaint
+        for path in sorted((ROOT / "tests").rglob("*.py"))
+        for complaint in check_waits(path.relative_to(ROOT).as_posix(), ast.parse(path.read_text(encoding="utf-8")))
+    ]
+    assert not broken, "\n".join(broken)
+    for path in SLOW:
+        assert list(check_waits("", ast.parse((ROOT / path).read_text(encoding="utf-8")))), f"take {path} out of SLOW"
 
 
 def test_markdown_gets_no_text_of_others() -> None:

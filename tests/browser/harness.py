@@ -33,6 +33,20 @@ STARTUP = 90.0  # seconds until a server must answer
 BYTES = """(numbers => { const bytes = new Uint8Array(Float32Array.from(numbers).buffer); let text = "";
 for (let i = 0; i < bytes.length; i += 8192) text += String.fromCharCode(...bytes.subarray(i, i + 8192));
 return btoa(text); })"""
+# In a page: whether the store of its views (core/store.js) has no open question, and has none two frames later.
+ANSWERED = """async () => {
+  const script = performance.getEntriesByType("resource").find(({ name }) => name.endsWith("/views.js"));
+  if (!script) return false;
+  const store = (await import(script.name)).use("core/store"), open = () => store.pending().length > 0;
+  if (open()) return false;
+  for (let frame = 0; frame < 2; frame++) await new Promise((done) => requestAnimationFrame(done));
+  return !open();
+}"""
+STILL = """() => {
+  const roots = [document, ...[...document.querySelectorAll("*")].map((e) => e.shadowRoot).filter(Boolean)];
+  const ends = ({ effect }) => effect && effect.getComputedTiming().endTime < Infinity;
+  return !roots.some((root) => root.getAnimations().some((one) => one.playState === "running" && ends(one)));
+}"""
 PATIENCE = 20.0  # seconds until a page must show what a test waits for
 
 
@@ -78,6 +92,18 @@ def settle(page: "Page") -> None:
         '[data-testid="stMainBlockContainer"]',
         state="attached",
     )
+
+
+def answered(page: "Page") -> None:
+    """Waits until every question of the page's views is answered, nothing follows from it, and no script runs."""
+    settle(page)
+    page.wait_for_function(ANSWERED)
+    settle(page)
+
+
+def still(page: "Page") -> None:
+    """Waits until no transition goes on, in whatever component."""
+    page.wait_for_function(STILL)
 
 
 def addresses() -> list[str]:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.browser.harness import ROOT, expect, settle, turn_to
+from tests.browser.harness import ROOT, answered, expect, settle, still, turn_to
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -123,8 +123,8 @@ def test_no_serious_finding_in_what_opens(name: str, clicks: tuple[str, ...], pa
     colour, found = "", {}
     for click in clicks:
         page.locator(click).first.click()
-        settle(page)
-        page.wait_for_timeout(300)  # the view has drawn, and no transition goes on
+        answered(page)
+        still(page)
         found[click], colour = look(page, colour)
     assert found == dict.fromkeys(clicks, {"light": [], "dark": [], "small": []})
 

@@ -15,7 +15,7 @@ from engine.inputs.readers import read_text
 from engine.runtime import library
 from engine.runtime.trace import Trace
 from pages.controls.what_if.experiment_link import to_link
-from tests.browser.harness import expect, shows
+from tests.browser.harness import answered, expect, shows
 
 if TYPE_CHECKING:
     from playwright.sync_api import Locator, Page
@@ -136,7 +136,7 @@ def test_hovering_switching_heads_and_picking_ask_no_server(look: Callable[..., 
     assert page.locator(".tip bdi").inner_text() == " → ".join(traced().encoding.pieces[i] for i in (5, 2))
     page.locator(".headgrid button").nth(5).click()
     assert (state(page)["layer"], state(page)["head"]) == (1, 1)
-    page.wait_for_timeout(400)
+    answered(page)
     assert wire.reruns == sent
     page.get_by_role("button", name="say more").click()
     page.locator(".why", has_text="(key ").wait_for()
@@ -145,7 +145,8 @@ def test_hovering_switching_heads_and_picking_ask_no_server(look: Callable[..., 
     page.locator(".why", has_text="(key 3)").wait_for()
     settled = wire.reruns
     canvas.click(position=cell(page, 9, 3, count))
-    page.wait_for_timeout(400)
+    assert (state(page)["query"], state(page)["key"]) == (9, 3)
+    answered(page)
     assert wire.reruns == settled, "the sentence about a column that is kept was asked for again"
 
 

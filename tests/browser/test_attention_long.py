@@ -20,7 +20,7 @@ from engine.model.config import MLP, Attention, ModelConfig, Positions
 from engine.runtime.run import run
 from engine.tokenizers import END, train
 from pages.controls.what_if.experiment_link import from_link, to_link
-from tests.browser.harness import UVICORN, choose, comes_to, expect, served
+from tests.browser.harness import UVICORN, answered, choose, comes_to, expect, served
 from tests.browser.test_take import saved
 from tests.engine import tiny
 
@@ -212,7 +212,8 @@ def test_another_head_is_an_overview_at_once_and_tiles_and_row_come_in_one_messa
     assert torch.equal(torch.tensor([float(x) for x in row]), made[1]["patterns"][1, 1, -1])
     for layer in (0, 1):
         root(page).evaluate("(e, layer) => e.loupe.go({ layer, head: layer })", layer)
-        page.wait_for_timeout(300)
+        page.wait_for_function(HERE)
+        answered(page)
     assert wire.reruns == sent + 1, "what was here was asked for again"
 
 
@@ -536,7 +537,7 @@ def test_a_score_that_is_not_chosen_any_more_is_asked_for_no_further(look: Calla
     page.get_by_label("score of the heads").select_option("positional")
     at_rest = f"() => !{FIND}.scores.of('positional').going && {FIND}.scores.of('positional').done"
     page.wait_for_function(at_rest)
-    page.wait_for_timeout(500)
+    answered(page)
     assert root(page).evaluate("e => e.loupe.scores.of('positional').done") == 5
     root(page).evaluate("e => { delete e.loupe.scored; }")
     page.get_by_label("score of the heads").select_option("positional")

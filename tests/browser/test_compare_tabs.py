@@ -11,7 +11,7 @@ from engine.analysis.circuits import top_outputs
 from engine.analysis.points import head_points
 from engine.inputs.readers import read_translation
 from engine.runtime import library
-from tests.browser.harness import expect
+from tests.browser.harness import answered, expect
 from tests.browser.test_compare import FIRST, SECOND, root, state, traced
 from tests.browser.test_take import saved
 
@@ -181,7 +181,7 @@ def test_an_alignment_is_there_where_attention_crosses_and_says_elsewhere_why_no
 @pytest.mark.parametrize("view", TABS)
 def test_markup_and_a_run_alone_and_rubbish_in_the_address_harm_no_tab(look: Callable[..., "Page"], view: str) -> None:
     page = look(view, '&heads={"A":[[9,9],[0,0]],"B":7}&shows=[1]&at=["B",999,1]', a_text="<b>x</b>", b_text="x")
-    page.wait_for_timeout(600)  # for what comes later
+    answered(page)
     expect(run_of(page, 1).locator(".view > *")).not_to_have_count(0)
     assert root(page).locator("b b, img, script").count() == 0
     assert page.evaluate("() => document.documentElement.scrollWidth <= innerWidth")

@@ -10,7 +10,7 @@ import pytest
 
 from engine.generation.generate import generate
 from engine.runtime import library
-from tests.browser.harness import turn_to
+from tests.browser.harness import answered, comes_to, turn_to
 from tests.browser.test_take import saved
 from views.generate.beam_search import Wanted
 
@@ -129,7 +129,7 @@ def test_escape_stops_it_where_it_stands(look: Callable[..., "Page"]) -> None:
     count = page.locator(".tok.written").count()
     said = page.locator(".write-told").inner_text()
     assert said.startswith(("Stopped after", "The end token", "Reached", "It stopped"))
-    page.wait_for_timeout(700)  # an answer that was on its way
+    answered(page)  # what was on its way, too
     assert page.locator(".tok.written").count() == count == len(told(page, "page.written"))
 
 
@@ -183,12 +183,13 @@ def test_the_slider_of_a_temperature_redraws_its_chart_without_a_message(look: C
     slider.wait_for()
     assert float(slider.input_value()) == 1
     chart = page.locator(".st-key-panel-of-numbers .stVegaLiteChart")
-    page.wait_for_timeout(1000)
+    answered(page)
     before, count = chart.screenshot(), len(sent)
     assert count > 0
     slider.fill("4.5")
-    page.wait_for_timeout(500)
-    assert chart.screenshot() != before and len(sent) == count
+    comes_to(page, lambda: chart.screenshot() != before, True)
+    answered(page)
+    assert len(sent) == count
     page.get_by_role("button", name="T = 5").click()
     page.wait_for_function("() => [...document.querySelectorAll('.vega-bind input')].every((one) => one.value === '5')")
 

@@ -9,7 +9,7 @@ import pytest
 
 from engine.generation.prompt import begin
 from engine.runtime import library
-from tests.browser.harness import expect
+from tests.browser.harness import answered, expect
 from tests.browser.test_generate import ESCAPE, FIND, IDLE, at_next_part, open_tab, told
 from tests.browser.test_take import saved
 from views.generate.beam_search import EXAMPLES, Wanted, search_to
@@ -94,7 +94,7 @@ def test_a_search_is_seen_step_by_step_stopped_and_gone_on_with(
     page.locator(".beam-now", has_text=f"Stopped after {count} of 30 steps.").wait_for()
     whole = search_to(writing("stories", text), Wanted(beams=3, tokens=30))
     some = [one for one in whole.nodes if len(one.ids) <= count]
-    page.wait_for_timeout(300)  # an answer that was on its way
+    answered(page)  # what was on its way, too
     assert told(page, "page.tab.search.nodes.map((node) => node.id)") == [one.id for one in some]
     assert page.locator(".beam-node[data-node]").count() >= len(some) and page.locator(".beam-why").count() == 0
 

@@ -37,7 +37,7 @@ def test_every_payload_is_drawn_as_it_is_written(app_server: Callable[[str], str
     address = app_server("markdown")
     page.goto(address)
     page.get_by_text("all drawn", exact=True).wait_for(timeout=60_000)
-    page.wait_for_timeout(500)
+    page.wait_for_load_state("networkidle")
     assert {host for host in asked if host} == {urlparse(address).netloc}
     for number, payload in enumerate(PAYLOADS):
         own = page.locator(f".st-key-payload-{number}")

@@ -133,7 +133,7 @@ def test_the_way_back_leads_at_once_to_the_page_before_as_it_was_left(server: st
     turn_to(page, "Compare")
     page.wait_for_url("**b_text=*")
     page.wait_for_selector(".compare[data-ready]")
-    page.wait_for_timeout(300)  # in which an address is written
+    page.evaluate("dispatchEvent(new Event('pagehide'))")  # what waits to be written behind the # is, now
     assert "query" not in page.url, "a page's link has what the page before looked at"
     page.get_by_label("text of B").fill("Anna laughed")
     page.wait_for_url("**b_text=Anna+laughed*")

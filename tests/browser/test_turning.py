@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.browser.harness import settle
+from tests.browser.harness import answered, settle
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -36,16 +36,16 @@ def slow_page(app_server: Callable[[str], str], page: "Page") -> "Page":
 
 def other_page_stays(page: "Page") -> None:
     page.wait_for_selector("text=the other page", timeout=15000)
-    page.wait_for_timeout(1000)  # for a question that the old page may have sent
-    settle(page)
+    # The server sees to one message after the other: what the old page may have sent is done with before this.
+    assert page.evaluate("window.probe.request({size: 7}).then(one => one.size)") == 7
+    answered(page)
     assert page.get_by_text("the other page").is_visible()
     assert page.locator("#probe").is_visible()
-    assert page.evaluate("window.probe.request({size: 7}).then(one => one.size)") == 7
 
 
 def test_a_page_turned_while_an_answer_is_slow_is_drawn(slow_page: "Page") -> None:
     slow_page.evaluate(ASK, 2)
-    slow_page.wait_for_timeout(300)
+    slow_page.wait_for_selector('[data-test-script-state="running"]')
     slow_page.get_by_role("link", name="Other").click()
     other_page_stays(slow_page)
 
