@@ -13,18 +13,20 @@ from engine.checkpoints.locate import Place
 from engine.checkpoints.weights import read_json
 from engine.model.config import ModelConfig
 
+PROCESSOR = "preprocessor_config.json"
 START = "decoder_start_token_id"
 LABELS = ("id2label", "label2id", "num_labels", "_num_labels", "problem_type", "finetuning_task")  # of one head
 
 
 @dataclass(frozen=True)
 class FolderSettings:
-    """`config` is config.json, with what was corrected of it, and `generation` generation_config.json, None without
-    that file. Whoever saves a checkpoint writes them as they are, but for what has changed. Not `written` is a config
-    that was inferred from the weights."""
+    """`config` is config.json, with what was corrected of it, `generation` generation_config.json and `processor`
+    preprocessor_config.json, None without these files. Whoever saves a checkpoint writes them as they are, but for what
+    has changed. Not `written` is a config that was inferred from the weights."""
 
     config: Mapping[str, Any] = field(default_factory=dict)
     generation: Mapping[str, Any] | None = None
+    processor: Mapping[str, Any] | None = None
     written: bool = True
 
     @property
@@ -60,5 +62,9 @@ class FolderSettings:
 
 
 def read_folder_settings(place: Place) -> FolderSettings:
-    config, generation = place.find("config.json"), place.find(GENERATION)
-    return FolderSettings(read_json(config) if config else {}, read_json(generation) if generation else None)
+    config, generation, processor = (place.find(name) for name in ("config.json", GENERATION, PROCESSOR))
+    return FolderSettings(
+        read_json(config) if config else {},
+        read_json(generation) if generation else None,
+        read_json(processor) if processor else None,
+    )

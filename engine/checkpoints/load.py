@@ -104,7 +104,9 @@ def load(
 
 def open_settings(opened: OpenedModel, beside: Place) -> FolderSettings:
     found = read_folder_settings(beside)
-    return found if opened.settings is None else replace(opened.settings, generation=found.generation)
+    if opened.settings is None:
+        return found
+    return replace(opened.settings, generation=found.generation, processor=found.processor)
 
 
 def with_adapter(checkpoint: Checkpoint, place: Place) -> Checkpoint:

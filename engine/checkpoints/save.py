@@ -27,12 +27,13 @@ from engine.checkpoints.canonical import canonical_config
 from engine.checkpoints.checkpoint import Checkpoint
 from engine.checkpoints.families import FAMILIES, NATIVE
 from engine.checkpoints.family import DROPPED, Family, invert_rows, translate
-from engine.checkpoints.folder_settings import LABELS, START, FolderSettings
+from engine.checkpoints.folder_settings import LABELS, PROCESSOR, START, FolderSettings
 from engine.checkpoints.generation_config import NAME as GENERATION
 from engine.checkpoints.generation_config import READ, write_generation
 from engine.checkpoints.locate import Place
 from engine.checkpoints.recomputed import SINUSOIDS
 from engine.checkpoints.weights import LARGEST_HEADER, LARGEST_JSON, write_weights
+from engine.inputs.processors import read_processor
 from engine.model.config import ModelConfig
 from engine.model.transformer import Transformer
 from engine.tokenizers.files import OF_TOKENIZER
@@ -42,7 +43,7 @@ Form = Literal["folder", "file"]
 
 FILE, PACKED = "loupe.file.", "loupe.packed."  # keys of the metadata: a file's text, or that compressed and in base64
 SHORT = 2**16  # characters that stay readable
-NAMES = ("config.json", GENERATION, "card.json", "preprocessor_config.json", *OF_TOKENIZER)
+NAMES = ("config.json", GENERATION, "card.json", PROCESSOR, *OF_TOKENIZER)
 OF_ITS_FOLDER = ("_name_or_path", "auto_map", "custom_pipelines")  # keys of config.json that are true of it alone
 ROOM = 2**22  # bytes of the header that stay free for the names and shapes of the tensors
 
@@ -122,6 +123,7 @@ def write_other_files(checkpoint: Checkpoint, folder: Path, config: Mapping[str,
     for part in (checkpoint.tokenizer, checkpoint.processor):
         if part is not None:
             part.save(folder)
+    keep_processor(checkpoint, folder)
     _write_json(folder / "card.json", checkpoint.card)
     special, settings = special_ids(checkpoint), checkpoint.settings
     unchanged, generation = is_unchanged(checkpoint), settings.generation
@@ -133,6 +135,20 @@ def write_other_files(checkpoint: Checkpoint, folder: Path, config: Mapping[str,
         kept = {name: value for name, value in (generation or {}).items() if name not in READ}
         _write_json(folder / GENERATION, {**kept, **special, **start, **asked})
     write_config(checkpoint, folder, config)
+
+
+def keep_processor(checkpoint: Checkpoint, folder: Path) -> None:
+    """Write the file of the processor as it was read, where that makes the same of a picture."""
+    theirs, ours = checkpoint.settings.processor, checkpoint.processor
+    if theirs is None or ours is None:
+        return
+    _write_json(folder / PROCESSOR, theirs)
+    try:
+        same = read_processor(folder, checkpoint.settings.config) == ours
+    except ValueError:
+        same = False
+    if not same:
+        ours.save(folder)
 
 
 def write_config(checkpoint: Checkpoint, folder: Path, config: Mapping[str, Any]) -> None:

@@ -138,3 +138,18 @@ def test_after_fine_tuning_only_what_was_trained_has_changed(tmp_path: Path) -> 
         assert load(saved).labels == ("no", "yes")
         one, other = (AutoTokenizer.from_pretrained(folder) for folder in (base, saved))
         assert (one.model_max_length, one.chat_template) == (other.model_max_length, other.chat_template)
+
+
+def test_the_processor_of_pictures_is_saved_as_it_was(tmp_path: Path) -> None:
+    base, again = tmp_path / "base", tmp_path / "again"
+    sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
+    names = {"id2label": {0: "cat", 1: "ant"}, "label2id": {"cat": 0, "ant": 1}}
+    config = transformers.ViTConfig(image_size=8, patch_size=4, **names, **sizes)
+    transformers.ViTForImageClassification(config).save_pretrained(base)
+    settings = {"size": {"height": 8, "width": 8}, "image_mean": [0.4, 0.5, 0.6], "do_convert_rgb": True, "resample": 3}
+    transformers.ViTImageProcessor(**settings).save_pretrained(base)
+    opened = load(base)
+    opened.save(again)
+    files = [json.loads((folder / "preprocessor_config.json").read_text()) for folder in (base, again)]
+    assert files[0] == files[1] and load(again).processor == opened.processor
+    assert table(AutoConfig.from_pretrained(base)) == table(AutoConfig.from_pretrained(again))
