@@ -1,4 +1,4 @@
-"""Heads: how attention is split into them and joined again, and a task that one head cannot do and two can."""
+"""Heads: how queries, keys and values are split and joined again, and a task that one head cannot do and two can."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ LENGTH, BATCH, STEPS, RATE = 8, 64, 1000, 0.1
 
 
 def split_heads(x: Tensor, heads: int) -> Tensor:
-    """batch pos d_model -> batch head pos d_head."""
+    """Cuts queries, keys or values, batch pos d_model, into batch head pos d_head. Each head has columns of its own in
+    W_Q, W_K and W_V, which read the whole stream: the stream itself is never cut."""
     batch, pos, d_model = x.shape
     if d_model % heads:
         raise ValueError(f"expected a d_model that {heads} heads divide, got {d_model}; choose another number.")

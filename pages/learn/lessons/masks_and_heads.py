@@ -152,13 +152,13 @@ def draw_shapes(checkpoint: Checkpoint, encoding: Encoding) -> None:
     x = trace["blocks.0.norm1.out"]
     q = trace["blocks.0.attn.q"]
     z = trace["blocks.0.attn.z"]
-    split = split_heads(x, config.attention.heads)
+    split = split_heads(q.flatten(2), config.attention.heads)
     joined = merge_heads(z.transpose(1, 2))
     out = trace["blocks.0.attn.out"]
     rows = [
         (_("x, one vector a token"), "[B, T, D]", x),
-        (_("q = x W_Q, cut into heads"), "[B, T, H, d]", q),
-        (_("heads before tokens"), "[B, H, T, d]", split),
+        (_("q = x W_Q + b, cut into heads"), "[B, T, H, d]", q),
+        (_("q, heads before tokens"), "[B, H, T, d]", split),
         (_("pattern of each head"), "[B, H, T, T]", trace["blocks.0.attn.pattern"]),
         (_("z = pattern · v, mixed values"), "[B, T, H, d]", z),
         (_("heads side by side again"), "[B, T, D]", joined),
@@ -169,9 +169,12 @@ def draw_shapes(checkpoint: Checkpoint, encoding: Encoding) -> None:
         columns=[_("step"), _("axes"), _("shape in {model}").format(model=MODEL)],
     )
     st.dataframe(table, hide_index=True, width="stretch")
-    st.caption(_("D = {width} is cut into H = {heads} heads of d = {size}.").format(
-        width=config.d_model, heads=config.attention.heads, size=config.d_model // config.attention.heads
-    ))  # fmt: skip
+    sentence = _(
+        "Every head reads all D = {width} numbers of x. Its q, k and v have d = {size} each, and those of H = {heads} "
+        "heads fill D again."
+    )
+    heads, size = config.attention.heads, config.d_model // config.attention.heads
+    st.caption(sentence.format(width=config.d_model, heads=heads, size=size))
     show_code(split_heads, key="masks code shapes", x=torch.arange(12.0).view(1, 2, 6), heads=2)
 
 
