@@ -19,14 +19,15 @@ from views.charts.template import colors
 from views.core.theme import Shade
 
 RECORDED = Path(__file__).resolve().parents[3] / "assets" / "learn" / "recorded" / "stack.json"
-STEPS = 15  # of a training that is made while the reader waits
+STEPS = 150  # of a training that is made while the reader waits: after 15 the stack without residuals is ahead
+LEAST = 4  # blocks: fewer learn without residual connections as well
 
 train = lru_cache(maxsize=16)(train_stack)
 
 
 def experiment() -> bool:
     left, right = st.columns([3, 1], vertical_alignment="bottom")
-    layers = left.slider(_("blocks"), 2, 8, 5, key="residual-layers", persist_state="session")
+    layers = left.slider(_("blocks"), LEAST, 8, 5, key="residual-layers", persist_state="session")
     seed = int(right.number_input(_("seed"), 0, 99, 0, key="residual-seed", persist_state="session"))
     bare = train(layers, False, STEPS, seed)
     first = bare.gradients[-1]
@@ -128,8 +129,16 @@ def draw_training(runs: Runs, at: int, key: str, every: int = 1) -> None:
     with right:
         show_altair(draw_loss, key=f"residual loss {key}")
     ends = {name: runs[name]["losses"][at] for name in named}
-    sentence = _("Loss at step {step}: {with_:.3g} with residual connections, {without:.3g} without.")
-    st.caption(sentence.format(step=at * every, with_=ends["with"], without=ends["without"]))
+    sentence = _(
+        "Loss at step {step}: {with_:.3g} with residual connections, {without:.3g} without. Gradient of the first "
+        "block, divided by that of the last: {first:.2g} with, {first_without:.2g} without."
+    )
+    first, first_without = (runs[name]["gradients"][at][0] / runs[name]["gradients"][at][-1] for name in named)
+    st.caption(
+        sentence.format(
+            step=at * every, with_=ends["with"], without=ends["without"], first=first, first_without=first_without
+        )
+    )  # fmt: skip
 
 
 def draw_addition() -> None:
