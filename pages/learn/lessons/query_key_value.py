@@ -143,9 +143,12 @@ def draw_graph(trace: Trace, pieces: list[str], head: int) -> None:
     dot = [f'digraph {{ rankdir=LR bgcolor="transparent" node [shape=box style=rounded {GREY}]']
     dot += [f'n{number} [label="{escape(piece)}"]' for number, piece in enumerate(pieces)]
     for query, key, weight in zip(found.query.tolist(), found.key.tolist(), found.weight.tolist(), strict=True):
-        dot.append(f'n{query} -> n{key} [penwidth={4 * weight:.2f} label="{weight:.2f}" fontsize=10 {GREY}]')
+        dot.append(f'n{key} -> n{query} [penwidth={4 * weight:.2f} label="{weight:.2f}" fontsize=10 {GREY}]')
     st.graphviz_chart("\n".join([*dot, "}"]), width="stretch")
-    st.caption(_("Every token points at those it looks at, with weights from {least} on.").format(least=LEAST))
+    sentence = _(
+        "An arrow carries a value from the token that is looked at to the one that looks; weights from {least} on."
+    )
+    st.caption(sentence.format(least=LEAST))
 
 
 def escape(piece: str) -> str:
