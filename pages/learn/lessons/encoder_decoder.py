@@ -86,8 +86,14 @@ def ask(source: Encoding, target: Encoding, looked: list[int], shares: list[floa
     options = name_apart(source.pieces)
     st.caption(_("{model} writes: {words}").format(model=BOTH, words=escape_markdown(" ".join(words))))
     question = _("Where does the decoder look in the English sentence as it writes word {place}, “{word}”?")
-    reason = _("Its cross-attention puts {share:.0%} on “{word}”: it looks for the meaning, not for the same place.")
-    why = reason.format(share=shares[at], word=escape_markdown(options[looked[at]]))
+    if looked[at] == at:
+        reason = _("Its cross-attention puts {share:.0%} on “{word}”: here every word has its place in both sentences.")
+    else:
+        reason = _(
+            "Its cross-attention puts {share:.0%} on “{word}”, which is word {there} and not word {place}: it looks "
+            "for the meaning, not for the same place."
+        )
+    why = reason.format(share=shares[at], word=escape_markdown(options[looked[at]]), there=looked[at] + 1, place=at + 1)
     asked = question.format(place=at + 1, word=words[at])
     return choose(asked, options, looked[at], key="encoder_decoder question", why=lambda _said: why)
 
@@ -139,7 +145,8 @@ def draw_one(name: str, text: str) -> None:
         sentence = _("Sees both sides. Hide each token in turn: {right} of {count} guessed. It writes nothing.")
     else:
         sentence = _(
-            "Sees what is before. The next token each time: {right} of {count} guessed. So it can go on writing."
+            "Sees itself and what is before. The next token each time: {right} of {count} guessed. So it can go on "
+            "writing."
         )
     st.caption(sentence.format(right=right, count=count))
 
