@@ -105,12 +105,18 @@ def draw_places(names: list[str], measured: Surprise) -> None:
         "total": measured.total, "count": len(losses), "mean": measured.mean, "perplexity": measured.perplexity,
         "bits": measured.mean / math.log(2),
     }  # fmt: skip
-    st.markdown(
-        _(
+    vocabulary = library.checkpoint(DECODER).config.vocab_size
+    if measured.perplexity <= vocabulary:
+        sentence = _(
             "Mean (the line): {total:.3f} / {count} = **{mean:.3f} nats**. Perplexity: e to the {mean:.3f} = "
             "**{perplexity:.3f}**, as if it chose among so many equally likely words each time."
-        ).format(**said)
-    )
+        )
+    else:
+        sentence = _(
+            "Mean (the line): {total:.3f} / {count} = **{mean:.3f} nats**. Perplexity: e to the {mean:.3f} = "
+            "**{perplexity:.3f}**, more than its {vocabulary} tokens: guessing among all of them alike would do better."
+        )
+    st.markdown(sentence.format(**said, vocabulary=numeral(vocabulary, ",")))
     st.caption(
         _(
             "In bits the mean is {bits:.3f}, and 2 to the {bits:.3f} is the same perplexity: base and unit go together."
