@@ -48,7 +48,7 @@ def test_a_width_that_heads_do_not_divide_is_refused() -> None:
         resize(NAMED["bert-base"].config, 12, 770)
 
 
-def test_gpt2_and_gpt3_differ_in_sizes_alone() -> None:
+def test_no_switch_tells_gpt2_from_gpt3() -> None:
     assert relatives("gpt2")[0] == (0, "gpt3-175b")
 
 

@@ -1,14 +1,19 @@
 """What lessons show at their defaults is what they say."""
 
+import re
 from typing import Any
 
 import pandas as pd
+import pytest
 from streamlit.testing.v1 import AppTest
 
+from engine.data.stories import story
 from engine.edits import Scale
-from pages.controls.learn import words
+from engine.inputs.readers import tokens
+from engine.runtime import library
+from pages.controls.learn import course, words
 from pages.controls.what_if.experiment_link import from_link
-from pages.learn.lessons import residual
+from pages.learn.lessons import adapting, residual
 from tests.pages.test_course import opened, question_of
 
 
@@ -47,3 +52,68 @@ def test_the_link_of_the_residual_stream_takes_one_out() -> None:
         about, _text = words.parse_text(words.CATALOGUE, lang, "residual.md")
         experiment, broken = from_link(about["inside"]["edits"])
         assert not broken and experiment.edits == (Scale("blocks.1.skip1", 0.0),)
+
+
+def test_arrows_of_attention_lead_to_whoever_looks() -> None:
+    app = answered("query_key_value", qkv_view="graph")
+    dot = app.get("graphviz_chart")[0].proto.spec
+    found = [(int(key), int(query)) for key, query in re.findall(r"n(\d+) -> n(\d+)", dot)]
+    assert found and all(key <= query for key, query in found)  # nobody looks at what is later
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [("The girl sees a red ball.", "which is word 5 and not word 6"), ("A dog eats a big apple.", "in both sentences")],
+)
+def test_the_reason_of_the_translator_is_that_of_its_sentence(text: str, reason: str) -> None:
+    app = opened(lesson="encoder_decoder")
+    app.text_input(key="encoder_decoder-text").set_value(text).run()
+    key = question_of(app)
+    group = app.button_group(key=f"{key} said")
+    group.set_value(group.options[0]).run()
+    app.button(key=f"{key} check").click().run()
+    assert reason in app.warning[0].value
+
+
+def test_a_perplexity_above_the_vocabulary_is_worse_than_guessing() -> None:
+    app = answered("loss")
+    assert any("as if it chose" in one.value for one in app.markdown)
+    app.text_input(key="loss-text").set_value("zq zq").run()
+    said = next(one.value for one in app.markdown if "Perplexity" in one.value)
+    assert "as if it chose" not in said and "more than its 1,024 tokens" in said
+
+
+def test_the_tasks_of_the_family_are_answered_rightly_and_the_correction_changes_what_is_said() -> None:
+    said = {
+        "answer": "chooses “Max”; with what it would say anyway taken out, “Anna”",
+        "zero": "chooses “sad”, and still does",
+    }
+    for task, sentence in said.items():
+        app = answered("family", family_view="tasks", family_task=task)
+        assert any(sentence in one.value for one in app.markdown), task
+
+
+@pytest.mark.parametrize("name", ["vit-b-16", "imagegpt-s"])
+def test_a_model_of_pictures_answers_no_question(name: str) -> None:
+    app = answered("family", family_model=name, family_view="tasks")
+    assert any("reads pictures and no text" in one.value for one in app.caption)
+    assert not any("does the answer start" in one.value for one in app.caption)
+
+
+def test_gpt3_differs_from_gpt2_in_more_than_sizes() -> None:
+    app = answered("family", family_model="gpt2", family_view="switches")
+    assert any("every other layer of the released GPT-3" in one.value for one in app.caption)
+
+
+def test_what_the_text_says_of_lambda_is_what_the_engine_measures() -> None:
+    """L1 of the text, and the loss on stories of the kind that the model was trained on."""
+    text = course.read_lesson("adapting").deeper
+    base = library.checkpoint(adapting.CLASSIFIED)
+    known = [tokens(base, story(9, index)).ids[:120] for index in range(12)]
+    for weight in (0.0, 0.5):
+        ids = tokens(base, adapting.STORY).ids
+        runs = [adapting.fine_tune(adapting.CLASSIFIED, ids, 0, weight, adapting.STEPS, one)[-1] for one in known]
+        assert runs[0][0].label < 0.01
+        assert f"{runs[0][0].language:.2f}" in text
+        after = sum(apart for _losses, apart in runs) / len(runs)
+        assert f"{after:.3f} with λ = {weight:g}" in text

@@ -173,7 +173,13 @@ def draw_switches(name: str) -> None:
     apart, nearest = relatives(name)[0]
     sentence = _("Nearest to {model}: {other}. Of {all} switches {apart} stand differently.")
     st.markdown(sentence.format(model=said[name], other=said[nearest], apart=apart, all=len(SWITCHES)))
-    if not apart:
+    if not apart and "gpt3-175b" in (name, nearest):
+        sentence = _(
+            "Beside their sizes one thing that no switch shows sets the two apart: every other layer of the released "
+            "GPT-3 sees only a band of the text, of unpublished width. Here all its layers are dense."
+        )
+        st.caption(sentence)
+    elif not apart:
         st.caption(_("The two differ in their sizes alone."))
     show_code(
         differing_switches, key="family code switches", one=NAMED[name].config, other=NAMED[nearest].config
@@ -195,9 +201,9 @@ def draw_tasks(name: str, config: ModelConfig) -> None:
     texts = {
         "answer": "Max gave the red ball to Anna.",
         "short": "Tom lost his dog in the park. He looked for it all day. At night the dog came home.",
-        "zero": "Mia won the race and got a cake.",
+        "zero": "Mia fell and hurt her knee.",
     }
-    sentences = {"answer": "Now the ball is with", "short": "In short:", "zero": "She felt very"}
+    sentences = {"answer": "The one who has the ball is", "short": "In short:", "zero": "She was very"}
     left, right = st.columns([3, 2])
     with left:
         text = read_field(f"family-text {task}", _("text"), texts[task], read_most(MOST_TEXT))
@@ -218,14 +224,19 @@ def draw_tasks(name: str, config: ModelConfig) -> None:
 
 def say_head(task: str, name: str, config: ModelConfig) -> str:
     """Sentence on how the chosen model would do a task with a head, and with a prompt."""
-    model = titles()[name]
+    model, added = titles()[name], head_parameters(config, 2)
+    if reads_pictures(name):
+        sentence = _(
+            "{model} reads pictures and no text: it answers no question and writes no summary. A head over two classes "
+            "of pictures is 2 (d + 1) = {added} parameters more, trained. Below, {reader} reads the text."
+        )
+        return sentence.format(model=model, added=numeral(added, ","), reader=READER)
     if task == "short":
         if config.attention.mask == "full":
             return _("{model} writes nothing: a summary needs a decoder, as T5 has, or a causal mask.").format(
                 model=model
             )
         return _("{model} can write: what is after the text and “In short:” is its summary.").format(model=model)
-    added = head_parameters(config, 2)
     if task == "answer":
         sentence = _(
             "As a head on {model}: at each token, does the answer start or end here? 2 (d + 1) = {added} parameters "
@@ -237,6 +248,11 @@ def say_head(task: str, name: str, config: ModelConfig) -> str:
             "to go on with, nothing trained."
         )
     return sentence.format(model=model, added=numeral(added, ","))
+
+
+def reads_pictures(name: str) -> bool:
+    """Tells whether a member reads patches, or the colours of pixels as its tokens."""
+    return NAMED[name].config.embedding.patches is not None or name.startswith("imagegpt")
 
 
 def read_most(most: int) -> Callable[[str], str]:
@@ -297,8 +313,11 @@ def draw_choice(text: str, sentence: str, candidates: tuple[str, ...]) -> None:
 
     show_altair(chart, key="family choice")
     best, raw = candidates[int(added.argmax())], candidates[int(with_text.argmax())]
-    sentence_said = _("{model} chooses “{raw}”; with what it would say anyway taken out, “{best}”.")
-    st.markdown(sentence_said.format(model=READER, raw=escape_markdown(raw), best=escape_markdown(best)))
+    if best == raw:
+        said = _("{model} chooses “{raw}”, and still does with what it would say anyway taken out.")
+    else:
+        said = _("{model} chooses “{raw}”; with what it would say anyway taken out, “{best}”.")
+    st.markdown(said.format(model=READER, raw=escape_markdown(raw), best=escape_markdown(best)))
     show_code(
         rank_continuations, key="family code tasks", checkpoint=checkpoint, prompt=f"{text} {sentence}",
         candidates=candidates,
