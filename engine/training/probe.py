@@ -19,6 +19,7 @@ from engine.training.folder import RunFolder
 from engine.training.objectives.infill import MASK
 from engine.training.recipe import Recipe
 from engine.training.sources import Source
+from engine.training.sources.label_texts import LabelledTexts
 from engine.training.sources.tag_texts import TaggedTexts
 
 LONGEST = 10_000  # characters of a text
@@ -90,6 +91,8 @@ def default_probe(recipe: Recipe, source: Source) -> Probe:
         return Probe(one.text, " ".join(one.tags))
     if recipe.objective.kind == "infill":
         return with_gap(ids, asked, tokenizer, len(ids) if recipe.data.infill is not None else SHOWN)
+    if isinstance(source, LabelledTexts) and not (labelled := source.held_out_rows(row + 1)[row]).pair:
+        return Probe(labelled.text, source.labels[labelled.label])  # not as its tokens spell it, which may be less
     if asked.dim() == 0:
         label = source.labels[int(asked)] if source.labels else None
         return Probe(tokenizer.decode(ids.tolist(), special=False), label)
