@@ -304,11 +304,19 @@ def with_saved(base: Checkpoint, folder: Path, weights: Weights) -> Checkpoint:
         pad = base.settings.config.get("pad_token_id", base.tokenizer.pad_id if base.tokenizer else None)
         last = config.head.read == "last" and config.head.mark is None
         asked = settings.config.get("problem_type")
-        link = None if asked is None else read_link(asked, settings.config)
+        own = base.config.head.link if kind == base.config.head.kind else None
+        link = own if asked is None else read_link(asked, settings.config)
         config = replace(config, head=replace(config.head, link=link, padding=pad if last else None))
+    theirs = base.model.state_dict()
+    shared = config.tied and kind in ("language", "masked")
+    if shared:  # saved whole, the table and the head are two tensors
+        config = replace(config, tied=bool(read_json(folder / CONFIG).get("ensure_weight_tying")))
+        theirs |= {} if config.tied else {"head.weight": theirs["embed.tokens.weight"]}
     family, _ = family_for(config, base.family)
-    model, theirs = build_without_memory(config), base.model.state_dict()
+    model = build_without_memory(config)
     saved = read_saved(weights, family, family.bind(model.state_dict()), config)
+    if shared and config.tied and "head.weight" in saved:
+        saved["embed.tokens.weight"] = saved.pop("head.weight")
     same = kind == base.config.head.kind
     state: dict[str, Tensor] = {}
     for name, ours in model.state_dict().items():
@@ -333,7 +341,7 @@ def find_head(base: Checkpoint, weights: Weights, task: object) -> HeadKind:
     own = base.config.head.kind
     whole = [name for tensor in weights if (name := saved_name(tensor)) is not None]
     for kind in (own, *HEADS.values()):
-        config = with_head(base.config, kind, base.family)
+        config = replace(with_head(base.config, kind, base.family), tied=False)
         family, _ = family_for(config, base.family)
         sources = {source for row in family.bind(build_without_memory(config).state_dict()) for source in row.source}
         if all(sources.intersection(family.spellings(name)) for name in whole):

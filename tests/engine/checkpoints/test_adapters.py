@@ -399,6 +399,26 @@ def test_a_head_that_was_learned_beside_an_adapter_comes_and_goes_with_it(name: 
     equal(answers_of(kind.from_pretrained(tmp_path / "whole").eval()), expected)
 
 
+@pytest.mark.parametrize("name", ["GPT2LMHeadModel", "LlamaForCausalLM"])
+@pytest.mark.parametrize("saved", ["lm_head", "wte|embed_tokens"])
+def test_a_language_head_or_a_table_that_was_saved_whole_takes_the_place_of_the_bases(
+    name: str, saved: str, tmp_path: Path
+) -> None:
+    theirs(name).save_pretrained(tmp_path / "base")
+    model = getattr(transformers, name).from_pretrained(tmp_path / "base")
+    whole = [part for part in saved.split("|") if any(path.endswith(part) for path, _ in model.named_modules())]
+    targets = [each for each in linear_names(model) if "lm_head" not in each]
+    adapted = with_peft(model, task_type="CAUSAL_LM", target_modules=targets, modules_to_save=whole)
+    for path, parameter in adapted.named_parameters():
+        if "modules_to_save" in path:
+            parameter.add_(torch.randn(parameter.shape, generator=torch.Generator().manual_seed(6)) / 4)
+    adapted.save_pretrained(tmp_path / "adapter")
+    rewritten(tmp_path / "adapter", **{BASE: str(tmp_path / "base")})
+    base = getattr(transformers, name).from_pretrained(tmp_path / "base")
+    again = PeftModel.from_pretrained(base, tmp_path / "adapter")
+    equal(ours(load(tmp_path / "adapter")), logits_of(again.eval()))
+
+
 def answers_of(model: Any) -> Tensor:
     found = model(PICTURE if hasattr(model.config, "image_size") else IDS)
     return torch.stack([found.start_logits, found.end_logits], -1) if "start_logits" in found else found.logits
