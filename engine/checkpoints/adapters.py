@@ -45,7 +45,7 @@ CONFIG, WEIGHTS = "adapter_config.json", ("adapter_model.safetensors", "adapter_
 BASE = "base_model_name_or_path"
 PREFIX = "base_model.model."
 TENSOR = re.compile(r"(.+)\.lora_([AB])\.weight")
-SAVED = re.compile(r"\.modules_to_save\.(?:default\.)?")  # between a module and its tensor, in older files
+SAVED = re.compile(r"\.(?:modules_to_save\.(?:default\.)?|base_layer\.)")  # between a module and its tensor
 DRAWN = (True, False, None, "gaussian", "eva", "orthogonal", "mica")  # first values of A and B; others change the base
 SILENT = frozenset(  # keys that change nothing once A and B are there, or that are read elsewhere
     "task_type peft_type auto_mapping peft_version revision inference_mode fan_in_fan_out megatron_core loftq_config "
@@ -191,10 +191,12 @@ def read_config(path: Path) -> AdapterConfig:
     return config
 
 
-def read_adapter(folder: str | Path, checkpoint: Checkpoint) -> Adapter:
+def read_adapter(folder: str | Path, checkpoint: Checkpoint, merged: Mapping[str, str] | None = None) -> Adapter:
     """The adapter in a folder of PEFT's for this base, in float32 where it is stored in less; edits find it by its key.
 
-    Raises FileNotFoundError where there is none, ValueError for one that is not plain LoRA or not of this base.
+    `merged` are modules outside the blocks, by their names in the file, with the tensors here that hold their change
+    already. Raises FileNotFoundError where there is none, ValueError for one that is not plain LoRA or not of this
+    base.
     """
     folder = Path(folder)
     path = find_adapter_weights(folder)
@@ -203,8 +205,10 @@ def read_adapter(folder: str | Path, checkpoint: Checkpoint) -> Adapter:
     config, weights, model = read_config(folder / CONFIG), open_weights(path), checkpoint.model
     family, _ = family_for(model.config, checkpoint.family)
     rows = family.bind(model.state_dict())
-    modules, saved = list_modules(model, rows), read_saved(weights, family, rows, model.config)
+    modules, saved, merged = list_modules(model, rows), read_saved(weights, family, rows, model.config), merged or {}
     for name, tensor in saved.items():
+        if name in merged.values():
+            continue
         ours = model.state_dict()[name]
         if ours.shape != tensor.shape or not torch.equal(ours.float(), tensor.float()):
             raise ValueError(
@@ -212,7 +216,8 @@ def read_adapter(folder: str | Path, checkpoint: Checkpoint) -> Adapter:
                 f"and this model has another; open it with load({str(folder)!r:.200}), which puts that on its base."
             )
     linears = list_linears(model)
-    stored = match_modules(weights, modules, family.spellings)
+    saved |= {target: model.state_dict()[target] for target in merged.values()}
+    stored = match_modules(weights, modules, family.spellings, merged)
     check_targets(config, weights, spell_alike(modules, stored, family), stored)
     matrices: dict[str, tuple[Tensor, Tensor]] = {}
     alphas: dict[str, float] = {}
@@ -230,12 +235,14 @@ def read_adapter(folder: str | Path, checkpoint: Checkpoint) -> Adapter:
     return adapter
 
 
-def match_modules(weights: Weights, modules: Mapping[str, Module], spellings: Any) -> dict[str, Module]:
-    """The modules that a file has matrices of, by the name it gives them."""
+def match_modules(
+    weights: Weights, modules: Mapping[str, Module], spellings: Any, but: Collection[str] = ()
+) -> dict[str, Module]:
+    """The modules that a file has matrices of, by the name it gives them, `but` for some."""
     stored: dict[str, Module] = {}
     for tensor in weights:
         match = TENSOR.fullmatch(tensor.removeprefix(PREFIX))
-        if match is None:
+        if match is None or match[1] in but:
             continue
         found = next((modules[name] for name in spellings(match[1]) if name in modules), None)
         if found is None:
@@ -288,10 +295,52 @@ def open_adapter(base: Checkpoint, folder: Path) -> Checkpoint:
     weights = open_weights(folder / next(name for name in WEIGHTS if (folder / name).is_file()))
     if any(saved_name(tensor) is not None for tensor in weights):
         base = with_saved(base, folder, weights)
-    adapter = read_adapter(folder, base)
+    outside = list_outside(base, weights)
+    adapter = read_adapter(folder, with_outside(base, read_config(folder / CONFIG), weights, outside), outside)
+    base = replace(base, model=with_tensors(base.model, adapter.saved))
     model = merge(base.model, {adapter: 1.0})
     model.merged = frozenset({*base.model.merged, digest_of(adapter.key)})
     return replace(base, model=model, adapters=(*base.adapters, adapter))
+
+
+def list_outside(base: Checkpoint, weights: Weights) -> dict[str, str]:
+    """Modules outside the blocks that a file has matrices of, such as a pooler, by the name it gives them, with their
+    weight here. No edit reaches those: they are merged and count as saved whole."""
+    family, _ = family_for(base.config, base.family)
+    rows = family.bind(base.model.state_dict())
+    modules = list_modules(base.model, rows)
+    plain = {row.source[0].removesuffix(".weight"): row.target[0] for row in rows if row.transform is SAME}
+    found: dict[str, str] = {}
+    for tensor in weights:
+        match = TENSOR.fullmatch(tensor.removeprefix(PREFIX))
+        names = () if match is None else family.spellings(match[1])
+        target = next((plain[name] for name in names if name in plain), None)
+        if match is not None and target is not None and modules.keys().isdisjoint(names):
+            found[match[1]] = target
+    return found
+
+
+def with_outside(
+    base: Checkpoint, config: AdapterConfig, weights: Weights, outside: Mapping[str, str]
+) -> Checkpoint:
+    """The base with what the file adds to the weights of these modules."""
+    changed: dict[str, Tensor] = {}
+    for name, target in outside.items():
+        weight, rank = base.model.state_dict()[target], config.own(config.rank_pattern, name, config.r)
+        a, b = read_matrices(name, weights, rank, (len(weight), weight.shape[-1]))
+        alpha = config.own(config.alpha_pattern, name, config.lora_alpha)
+        change = b @ a * (alpha / (math.sqrt(rank) if config.use_rslora else rank))
+        changed[target] = (weight + change).to(weight.dtype)
+    return replace(base, model=with_tensors(base.model, changed))
+
+
+def with_tensors(model: Transformer, tensors: Mapping[str, Tensor]) -> Transformer:
+    """The model with some of its tensors in place of its own; all others are shared."""
+    if not tensors:
+        return model
+    changed = merge(model, {})
+    changed.load_state_dict({name: each.to(model.dtype) for name, each in tensors.items()}, strict=False, assign=True)
+    return changed
 
 
 def with_saved(base: Checkpoint, folder: Path, weights: Weights) -> Checkpoint:
@@ -389,9 +438,16 @@ def read_pair(
 ) -> tuple[Tensor, Tensor]:
     rank = config.own(config.rank_pattern, name, config.r)
     inputs, outputs = linears[module.ours[0]].in_features, sum(linears[ours].out_features for ours in module.ours)
+    return read_matrices(name, weights, rank, (outputs, inputs))
+
+
+def read_matrices(name: str, weights: Weights, rank: int, shape: tuple[int, int]) -> tuple[Tensor, Tensor]:
+    """A (rank in) and B (out rank) of a module whose weight has that shape, out in."""
     pair = []
-    for letter, expected in (("A", (rank, inputs)), ("B", (outputs, rank))):
+    for letter, expected in (("A", (rank, shape[1])), ("B", (shape[0], rank))):
         tensor = f"{PREFIX}{name}.lora_{letter}.weight"
+        if tensor not in weights:
+            raise ValueError(f"{WEIGHTS[0]} lacks A or B of {name}; fetch the file again.")
         if weights.shapes[tensor] != expected:
             raise ValueError(
                 f"{weights.label(tensor)} must have shape {expected} by {CONFIG} and the base, got "
@@ -445,7 +501,8 @@ def write_adapter(adapter: Adapter, checkpoint: Checkpoint, folder: str | Path) 
         "use_rslora": adapter.rank_stabilised,
         "lora_dropout": adapter.dropout,
         "target_modules": sorted(ranks),
-        "modules_to_save": sorted({saved_module(name, family) for name in saved}) or None,
+        "modules_to_save": sorted({family.module_name(saved_module(name, family).removeprefix(body)) for name in saved})
+        or None,
         "fan_in_fan_out": any(module.transposed for module in modules.values()),
         "bias": "none",
         "init_lora_weights": True,
@@ -464,10 +521,9 @@ def list_saved(adapter: Adapter, model: Transformer, family: Family, rows: Seque
     ours = set(adapter.saved)
     if model.config.head.over_classes:
         ours |= {name for name in model.state_dict() if name.startswith("head.")}
-    touched = [row for row in rows if ours.intersection(row.target)]
-    modules = {saved_module(source, family) for row in touched for source in row.source}
-    whole = [row for row in rows if all(saved_module(source, family) in modules for source in row.source)]
-    chosen = [row for row in whole if row in touched or not any(is_body(source, family) for source in row.source)]
+    touched = {source for row in rows if ours.intersection(row.target) for source in row.source}
+    modules = {saved_module(source, family) for source in touched}
+    chosen = [row for row in rows if any(saved_module(source, family) in modules for source in row.source)]
     state = {**model.state_dict(), **adapter.saved}
     return {
         source: tensor.detach().contiguous()
@@ -478,16 +534,12 @@ def list_saved(adapter: Adapter, model: Transformer, family: Family, rows: Seque
     }
 
 
-def is_body(source: str, family: Family) -> bool:
-    return bool(family.optional_prefix) and source.startswith(family.optional_prefix)
-
-
 def saved_module(source: str, family: Family) -> str:
-    """The module of modules_to_save that holds a tensor: the head's outermost one, or of the body the one that it
-    belongs to."""
-    path = source.rpartition(".")[0]
-    within = path.removeprefix(family.optional_prefix)
-    return within.rpartition(".")[2] if within.count(".") > 1 else within.partition(".")[0]
+    """The module of modules_to_save that holds a tensor: the outermost one of a head over classes, which PEFT names by
+    itself, else its own."""
+    prefix, path = family.optional_prefix, source.rpartition(".")[0]
+    own = family.head not in TASKS or (prefix and path.startswith(prefix))
+    return path if own else path.partition(".")[0]
 
 
 def name_base(name: str) -> str | None:

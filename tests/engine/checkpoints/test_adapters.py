@@ -419,6 +419,25 @@ def test_a_language_head_or_a_table_that_was_saved_whole_takes_the_place_of_the_
     equal(ours(load(tmp_path / "adapter")), logits_of(again.eval()))
 
 
+@pytest.mark.parametrize("name", ["BertForSequenceClassification", "BertForMaskedLM", "LlamaForCausalLM"])
+def test_what_reaches_outside_the_blocks_is_read_as_saved_whole(name: str, tmp_path: Path) -> None:
+    """As "all-linear" does in an encoder: a pooler, the transform before the vocabulary; and a head of its own."""
+    theirs(name).save_pretrained(tmp_path / "base")
+    model = getattr(transformers, name).from_pretrained(tmp_path / "base")
+    targets = [*linear_names(model), "lm_head"] if name == "LlamaForCausalLM" else "all-linear"
+    adapted = with_peft(model, target_modules=targets, use_rslora=True)
+    adapted.save_pretrained(tmp_path / "adapter")
+    rewritten(tmp_path / "adapter", **{BASE: str(tmp_path / "base")})
+    opened = load(tmp_path / "adapter")
+    equal(ours(opened), logits_of(adapted))
+    assert all(".attn." in each or ".mlp." in each for each in opened.adapters[0].matrices)
+    write_adapter(opened.adapters[0], opened, tmp_path / "again")
+    base = getattr(transformers, name).from_pretrained(tmp_path / "base")
+    equal(logits_of(PeftModel.from_pretrained(base, tmp_path / "again").eval()), logits_of(adapted))
+    with pytest.raises(ValueError, match="acts on a layer that no adapter reaches in this model"):
+        read_adapter(tmp_path / "adapter", load(tmp_path / "base"))
+
+
 def answers_of(model: Any) -> Tensor:
     found = model(PICTURE if hasattr(model.config, "image_size") else IDS)
     return torch.stack([found.start_logits, found.end_logits], -1) if "start_logits" in found else found.logits
