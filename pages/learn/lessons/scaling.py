@@ -78,7 +78,12 @@ def draw_softmax(d: int, seed: int) -> None:
             bars(weights, names, key=f"scaling bars {name}")
             sentence = _("largest weight {weight:.4f} · largest gradient {gradient:.2g}")
             st.caption(sentence.format(weight=float(weights.max()), gradient=float(gradient.abs().max())))
-    st.caption(_("One query and {keys} keys. A gradient near 0 is a head that cannot learn.").format(keys=KEYS))
+    sentence = _(
+        "One query and {keys} keys. A gradient near 0 is a head that cannot learn. Each is by the score that its "
+        "softmax reads; by q·k itself the one on the right is {own:.2g}."
+    )
+    own = float(softmax_gradient(attend(scores, d**0.5)).abs().max()) / d**0.5
+    st.caption(sentence.format(keys=KEYS, own=own))
     show_code(softmax_gradient, key="scaling code softmax", weights=attend(scores, 1.0))
 
 
