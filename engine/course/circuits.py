@@ -29,6 +29,18 @@ def head_scores(checkpoint: Checkpoint, encoding: Encoding) -> HeadScores:
     return HeadScores(*(torch.stack([getattr(one, name) for one in found]) for name in HeadScores._fields))
 
 
+def leading_head(wanted: Tensor, other: Tensor) -> tuple[int, int] | None:
+    """Layer and head with the highest of the `wanted` scores (layer head) among those that have less of the `other`.
+
+    Where a text repeats after one or two tokens, what came after an earlier copy is the token before, and a head that
+    looks at it has both scores. None where no head has more of the wanted one.
+    """
+    wanted, other = wanted.nan_to_num(-1.0), other.nan_to_num(-1.0)
+    allowed = wanted.masked_fill(wanted <= other, -2.0)
+    layer, head = divmod(int(allowed.flatten().argmax()), wanted.shape[1])
+    return (layer, head) if float(allowed[layer, head]) > 0 else None
+
+
 @torch.no_grad()
 def direct_effects(checkpoint: Checkpoint, encoding: Encoding, id: int) -> Tensor:
     """What each head adds by itself to the logit of a token at the last position, less its mean over all tokens, layer

@@ -16,7 +16,7 @@ from engine.course.averaging import (
     triangular_weights,
     weighted_average,
 )
-from engine.course.circuits import direct_effects, head_scores
+from engine.course.circuits import direct_effects, head_scores, leading_head
 from engine.course.embeddings import (
     analogy,
     context_similarity,
@@ -222,3 +222,15 @@ def test_effects_of_heads_are_their_part_of_the_logit() -> None:
     logits = trace["logits"][0, -1]
     parts = direct_effects(stories, encoding, 7).sum() + (other[7] - other.mean())
     torch.testing.assert_close(parts, logits[7] - logits.mean(), atol=1e-3, rtol=1e-3)
+
+
+def test_a_head_that_looks_one_back_is_no_induction_head() -> None:
+    induction = load("induction")
+    for text in ("b7Kx2qmTb7Kx2qm", "abababab", "aaaaaaaa", "abcabcabc"):
+        found = head_scores(induction, induction.tokenizer.encode(text))
+        leading = leading_head(found.induction, found.previous)
+        assert leading is None or found.induction[leading] > found.previous[leading]
+    copies, back = torch.tensor([[0.6, 0.5], [0.1, 0.2]]), torch.tensor([[0.9, 0.1], [0.0, 0.0]])
+    assert leading_head(copies, back) == (0, 1)
+    assert leading_head(back, copies) == (0, 0)
+    assert leading_head(torch.zeros(2, 2), torch.zeros(2, 2)) is None

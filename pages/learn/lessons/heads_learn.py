@@ -10,7 +10,7 @@ import pandas as pd
 import streamlit as st
 import torch
 
-from engine.course.circuits import direct_effects, head_scores
+from engine.course.circuits import direct_effects, head_scores, leading_head
 from engine.runtime import library
 from engine.tokenizers.encoding import Encoding
 from pages.controls.figures import matrix
@@ -31,8 +31,9 @@ def experiment() -> bool:
     checkpoint = library.checkpoint(REPEATS)
     encoding = read_field("heads-text", _("a sequence that repeats"), SEQUENCE, read_sequence)
     found = head_scores(checkpoint, encoding)
-    last = int(found.induction.nan_to_num(-1.0).flatten().argmax())
-    layer, head = divmod(last, found.induction.shape[1])
+    leading = leading_head(found.induction, found.previous)
+    assert leading is not None  # read_sequence saw to it
+    layer, head = leading
     pattern = library.traces.trace(REPEATS, encoding)[f"blocks.{layer}.attn.pattern"][0, head]
     pieces = list(encoding.pieces)
     row = len(pieces) - 1
@@ -63,6 +64,10 @@ def read_sequence(said: str) -> Encoding:
     encoding = read_short_text(library.checkpoint(REPEATS), said, MOST)
     if encoding.ids[-1] not in encoding.ids[:-1]:
         raise ValueError(_("Expected a last token that stood there before; repeat some of the sequence."))
+    found = head_scores(library.checkpoint(REPEATS), encoding)
+    if leading_head(found.induction, found.previous) is None:
+        sentence = _("Expected a sequence where a head looks after copies and not just one back; repeat a longer part.")
+        raise ValueError(sentence)
     return encoding
 
 
@@ -70,8 +75,12 @@ def draw_induction(encoding: Encoding, pieces: list[str]) -> None:
     found = head_scores(library.checkpoint(REPEATS), encoding)
     trace = library.traces.trace(REPEATS, encoding)
     named = {"previous": _("previous token"), "induction": _("induction")}
-    for place, (name, title), scores in zip(st.columns(2), named.items(), found, strict=True):
-        layer, head = divmod(int(scores.nan_to_num(-1.0).flatten().argmax()), scores.shape[1])
+    both = zip(st.columns(2), named.items(), found, reversed(found), strict=True)
+    for place, (name, title), scores, other in both:
+        leading = leading_head(scores, other)
+        if leading is None:
+            continue
+        layer, head = leading
         with place:
             sentence = _("{title}: block {layer}, head {head}, {share:.0%} of its attention")
             st.caption(sentence.format(title=title, layer=layer + 1, head=head + 1, share=float(scores[layer, head])))
