@@ -121,7 +121,8 @@ function full(trace, kind, has) {
       : has(`${kind}.${letter}_norm.out`)
         ? `${letter}_norm.out`
         : null;
-    return stage(letter, title, `x W_${letter.toUpperCase()}`, role, [strip(`${at}${letter}`, role)], {
+    const formula = `x W_${letter.toUpperCase()}${model.bias ? " + b" : ""}`;
+    return stage(letter, title, formula, role, [strip(`${at}${letter}`, role)], {
       open: [
         wide(strip(`${at}${letter}`, role), title),
         has(`${kind}.${letter}_norm.out`) && wide(strip(`${at}${letter}_norm.out`, role), "normalised"),
@@ -302,6 +303,11 @@ const scaled = (model) =>
       ? "q · k"
       : `q · k · ${+model.scale.toPrecision(3)}`;
 const turned = (model) => model.positions === "rotary";
+const mlpFormula = ({ activation, gated, mlp_bias }) => {
+  const b = mlp_bias ? " + b" : "";
+  const inner = gated ? `(${activation}(x W_in${b}) · (x W_up${b}))` : `${activation}(x W_in${b})`;
+  return `${inner} W_out${b}`;
+};
 
 /** @type {Record<string, (model: any) => About>} the panels of an attention, by the last word of their hook */
 const ATTENTION_STEPS = {
@@ -400,7 +406,7 @@ const ABOUT = {
   norm2_after: (model) => normed(model, "Here it follows the MLP, before its result is added."),
   final_norm: (model) => normed(model, "The head reads the last stream through it."),
   q: (model) => ({
-    formula: `q = x W_Q${turned(model) ? ", rotated by its position" : ""}`,
+    formula: `q = x W_Q${model.bias ? " + b" : ""}${turned(model) ? ", rotated by its position" : ""}`,
     text:
       "A token’s query says what this head looks for. " +
       (turned(model)
@@ -408,11 +414,11 @@ const ABOUT = {
         : "It is compared with the key of every token that may be seen."),
   }),
   k: (model) => ({
-    formula: `k = x W_K${turned(model) ? ", rotated by its position" : ""}`,
+    formula: `k = x W_K${model.bias ? " + b" : ""}${turned(model) ? ", rotated by its position" : ""}`,
     text: "A token’s key says what it can be found by. A query that points the same way gives it a high score.",
   }),
-  v: () => ({
-    formula: "v = x W_V",
+  v: (model) => ({
+    formula: `v = x W_V${model.bias ? " + b" : ""}`,
     text: "A token’s value is what it hands over when it is attended to. How much of it another token receives, the pattern decides.",
   }),
   z: () => ({
@@ -420,7 +426,7 @@ const ABOUT = {
     text: "The values of all tokens are added up, each times its weight in this row of the pattern. The sum is what this head read for the token.",
   }),
   out: (model) => ({
-    formula: `[z of ${model.heads} heads] W_O`,
+    formula: `[z of ${model.heads} heads] W_O${model.out_bias ? " + b" : ""}`,
     text: "The results of all heads are put side by side and mapped to the width of the stream. This is what attention adds to it.",
   }),
   resid_mid: (model) => ({ formula: plus(model, "attention"), text: added(model, "attention") }),
@@ -430,7 +436,7 @@ const ABOUT = {
     text: added(model, trace.beside() ? "each of the two" : "the MLP"),
   }),
   mlp: (model) => ({
-    formula: model.gated ? `(${model.activation}(x W_in) · x W_up) W_out` : `${model.activation}(x W_in) W_out`,
+    formula: mlpFormula(model),
     text: `Each token’s vector is widened to ${model.d_mlp} features, passed through ${model.activation} and mapped back. The MLP works on every token alone; only attention moves something from one token to another.`,
   }),
   transform: (model) => ({

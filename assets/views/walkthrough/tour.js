@@ -4,18 +4,31 @@ import { about } from "./stages.js";
 
 /** What is to be clicked: the stages of which the first that the model has is meant, and what to do with it. */
 const STEPS = [
-  { ids: ["tokens"], ask: "Click a token: its row is followed through the model." },
+  {
+    ids: ["tokens"],
+    ask: (trace) => `Click a ${trace.grid ? "cell of the picture" : "token"}: its row is followed through the model.`,
+  },
   { ids: ["embed", "patches"], ask: "Click “embed”, where it becomes a vector." },
   { ids: ["q"], ask: "Click “query”, the first of three vectors that every head makes of it." },
   { ids: ["attention"], ask: "Click “scores”, where queries meet keys." },
   { ids: ["z"], ask: "Click “z”, where the values are mixed by these weights." },
   { ids: ["out"], ask: "Click “W_O”, where the heads are joined." },
   { ids: ["mlp"], ask: "Click “MLP”, which works on each token alone." },
-  { ids: ["next"], ask: "Click one of the candidates, which is where it all leads." },
+  { ids: ["next"], ask: "Click one of the outcomes, which is where it all leads." },
 ];
-const INTRODUCTION =
-  "This is one run of a trained model: a text enters at the left, the most likely next token leaves at the right, and every " +
-  "number between them is drawn.";
+/** What leaves at the right. */
+function outcomeOf({ grid, reads, link, count, model }) {
+  if (grid?.predicts) return "the most likely next pixel leaves";
+  if (link === "identity") return count > 1 ? "scores leave" : "a score leaves";
+  if (link === "logistic") return "the probability of every label leaves";
+  if (model.head === "token") return "the most likely class of each token leaves";
+  const best = { next: "next token", here: "token at each place", class: "class", answer: "answer" }[reads];
+  return `the most likely ${best} leaves`;
+}
+
+const introduce = (trace) =>
+  `This is one run of a trained model: a ${trace.grid ? "picture" : "text"} enters at the left, ${outcomeOf(trace)} at ` +
+  "the right, and every number between them is drawn.";
 const SEEN = "loupe.tour"; // in the browser: somebody has been here, who needs no introduction
 const CLOSED = "That was the whole way. Click any cell to see how its number was computed.";
 
@@ -36,13 +49,13 @@ export function mountTour(page) {
   const steps = () =>
     STEPS.map(({ ids, ask }) => ({
       id: ids.find((id) => page.element.querySelector(`.stages .stage-${id}`)),
-      ask,
+      ask: typeof ask === "string" ? ask : ask(page.trace),
     })).filter(({ id }) => id);
   const show = () => {
     const list = steps();
     const step = list[at];
     const number = at < 0 || !step ? null : make("strong", "", `${at + 1} of ${list.length} `);
-    const idle = localStorage.getItem(SEEN) ? "" : INTRODUCTION;
+    const idle = localStorage.getItem(SEEN) ? "" : introduce(page.trace);
     const said = at < 0 ? idle : [done, step?.ask ?? CLOSED].filter(Boolean).join(" ");
     element.classList.toggle("quiet", at < 0 && !idle);
     element.classList.toggle("running", at >= 0);
