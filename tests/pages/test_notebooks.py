@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from engine.course.grading import is_right, seal
 from pages.controls.learn import course
 from pages.controls.learn.notebooks import FOLDER, for_students
 from pages.controls.learn.notes import print_notes, read_note
@@ -100,6 +101,33 @@ def test_a_notebook_asks_what_its_lesson_asks_and_its_answers_are_right(
     assert same_but_for_rounding(write_json(notebook(name, "en")), kept(name))
     assert all(grade(kept(name), monkeypatch).values())
     assert not any(grade(for_students(kept(name)), monkeypatch).values())
+
+
+@pytest.mark.parametrize(
+    ("answer", "right", "wrong"),
+    [
+        ({"is": 2}, [2, 2.0], [1, True, "2", ..., None]),
+        ({"near": 64.0, "within": 6.4}, [64, 70.3, 58], [71, -64, ..., [64]]),
+        ({"among": [(0, 1), (0, 2)]}, [(0, 1), [0, 2]], [(1, 0), 0, ...]),
+    ],
+)
+def test_a_sealed_answer_is_known_and_not_read(answer: dict[str, Any], right: list[Any], wrong: list[Any]) -> None:
+    sealed = seal(answer)
+    assert all(is_right(one, sealed) for one in right) and not any(is_right(one, sealed) for one in wrong)
+    assert json.dumps(answer) not in sealed
+    with pytest.raises(ValueError, match="download"):
+        is_right(1, "nonsense")
+
+
+@pytest.mark.parametrize("lang", languages(CATALOGUE))
+def test_no_check_prints_its_answer(lang: str) -> None:
+    """Otter prints the lines of a test that fails: none compares with a number."""
+    for name in course.names():
+        tests = json.loads(kept(name, lang))["metadata"]["otter"]["tests"]
+        (case,) = tests["q1"]["suites"][0]["cases"]
+        assert re.fullmatch(
+            r">>> from engine.course.grading import is_right\n>>> is_right\(answer_1, '[\w=-]+'\)\nTrue", case["code"]
+        ), name
 
 
 def test_every_lesson_has_a_note_of_five_parts_in_every_language_which_is_drawn_and_printed() -> None:
