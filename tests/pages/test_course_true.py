@@ -1,5 +1,6 @@
 """What lessons show at their defaults is what they say."""
 
+import json
 import re
 from typing import Any
 
@@ -117,3 +118,31 @@ def test_what_the_text_says_of_lambda_is_what_the_engine_measures() -> None:
         assert f"{runs[0][0].language:.2f}" in text
         after = sum(apart for _losses, apart in runs) / len(runs)
         assert f"{after:.3f} with λ = {weight:g}" in text
+
+
+FRAME = 110  # pixels of a chart's legend, axis and titles, which its height holds too
+
+
+@pytest.mark.parametrize(
+    ("name", "chosen"),
+    [
+        ("family", {"family_view": "tasks"}),
+        ("adapting", {"adapting_view": "reward"}),
+        ("adapting", {"adapting_view": "loss"}),
+        ("heads_learn", {"heads_view": "formed"}),
+    ],
+)
+def test_a_chart_is_high_enough_to_be_read(name: str, chosen: dict[str, str]) -> None:
+    charts = answered(name, **chosen).get("vega_lite_chart") or answered(name, **chosen).get("arrow_vega_lite_chart")
+    assert charts
+    for chart in charts:
+        assert json.loads(chart.proto.spec)["height"] >= FRAME + 80
+
+
+def test_unigram_opens_at_a_removal_that_costs_something() -> None:
+    app = answered("vocabulary", vocabulary_way="unigram")
+    assert float(app.dataframe[0].value.iloc[0, -1]) > 0
+    assert any("removes **thin**" in one.value for one in app.markdown)
+    app.session_state["vocabulary-step unigram"] = 1
+    app.run()
+    assert not app.exception and any("removes **hin**" in one.value for one in app.markdown)

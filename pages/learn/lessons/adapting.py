@@ -254,7 +254,7 @@ def draw_losses(table: pd.DataFrame, names: list[str], shade: Shade) -> alt.Char
                 scale=alt.Scale(domain=names, range=[ink["probability"], ink["attention"], ink["residual"]]),
             ),
         )
-        .properties(height=210)
+        .properties(height=270)
     )  # fmt: skip
 
 
@@ -355,5 +355,5 @@ def draw_curve(table: pd.DataFrame, column: str, title: str, runs: list[str], sh
                 scale=alt.Scale(domain=runs, range=[ink["attention"], ink["key"]]),
             ),
         )
-        .properties(height=150)
+        .properties(height=250)
     )  # fmt: skip

@@ -308,7 +308,7 @@ def draw_choice(text: str, sentence: str, candidates: tuple[str, ...]) -> None:
                     scale=alt.Scale(range=[ink["probability"], ink["residual"], ink["attention"]]),
                 ),
             )
-            .properties(height=max(110, 40 * len(candidates)))
+            .properties(height=110 + max(80, 45 * len(candidates)))
         )  # fmt: skip
 
     show_altair(chart, key="family choice")

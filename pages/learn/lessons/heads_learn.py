@@ -154,7 +154,7 @@ def draw_formed() -> None:
                 alt.Color("what:N", title=None, scale=scale),
             )
         )
-        return (lines + here).properties(height=150)
+        return (lines + here).properties(height=250)
 
     left, right = st.columns(2)
     with left:

@@ -21,6 +21,7 @@ from pages.controls.predict import choose, show_code
 from views.core.markdown import escape_markdown
 
 TEXT = "the thin thief thinks this thing is thicker than the other thing"
+COSTS = 5e-4  # loss of a removal that is no zero in the table: those before it are of pieces that no cut needs
 MOST, ROWS, CANDIDATES, CHIPS, NAMED = 200, 5, 5, 36, 6  # characters; rows, options, chips, entries in a sentence
 
 
@@ -61,12 +62,14 @@ def read_learnable(said: str) -> str:
     return text
 
 
-def choose_step(way: str, most: int) -> int:
-    """1 to `most`, by a slider and a button on either side."""
+def choose_step(way: str, most: int, start: int = 1) -> int:
+    """1 to `most`, by a slider and a button on either side; `start` at first."""
     key = f"vocabulary-step {way}"
     state = st.session_state
     if key in state:
         state[key] = min(max(1, state[key]), most)
+    elif start > 1:
+        state[key] = start
     if most == 1:
         return 1
     now = state.get(key, 1)
@@ -158,7 +161,8 @@ def draw_unigram(text: str) -> None:
     if not count:
         st.info(_("No piece of two or more letters stands twice: there is nothing to remove. Repeat something."))
         return
-    at = choose_step("unigram", count)
+    costly = (at for at, step in enumerate(learned.steps, 1) if step.pieces[0].loss >= COSTS)
+    at = choose_step("unigram", count, next(costly, 1))
     step = learned.steps[at - 1]
     gone = step.pieces[0]
     said = {"step": at, "count": count, "entry": shown_as(gone.entry), "loss": numeral(gone.loss, ".3f")}
