@@ -140,7 +140,7 @@ def test_a_model_that_neither_writes_nor_masks_is_refused_with_the_names_of_thos
 
 def test_a_text_without_a_gap_is_refused_with_a_sentence() -> None:
     (said,) = [one.value for one in opened(text="no gap", model="infill").warning]
-    assert "[gMASK]" in said and said[0].isupper()
+    assert r"\[gMASK\]" in said and said[0].isupper()
 
 
 def test_an_emptied_text_keeps_what_was_continued() -> None:
