@@ -24,7 +24,8 @@ from unicodedata import category
 import tokenizers
 
 DOTTED_CIRCLE = "\u25cc"
-SIGNS = {" ": "\u00b7", "\n": "\\n", "\t": "\\t", "\\": "\\\\"}
+SPACE = "·"  # as it is drawn
+SIGNS = {" ": SPACE, "\n": "\\n", "\t": "\\t", "\\": "\\\\"}
 
 # Controls, formats (zero width, bidi), line separators, exotic spaces, private, unassigned, lone surrogates.
 HIDDEN_CATEGORIES = {"Cc", "Cf", "Zl", "Zp", "Zs", "Co", "Cn", "Cs"}

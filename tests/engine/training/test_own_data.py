@@ -161,7 +161,8 @@ def test_a_word_is_asked_once_at_its_first_token(tokenizer: str, folder: Path) -
     assert None not in places and len(set(places)) == 8
     for place, word in zip(places, encoding.text.split(), strict=True):
         start, stop = encoding.spans[place]  # type: ignore[index]
-        assert encoding.text[start:stop].strip() and word.startswith(encoding.text[start:stop].strip())
+        mark = tokenizer == "unigram" and encoding.pieces[place] == "·"  # type: ignore[index]
+        assert (mark or encoding.text[start:stop].strip()) and word.startswith(encoding.text[start:stop].strip())
     examples = source.batch(1)
     assert (examples.targets != UNASKED).sum(1).tolist() == [8] * 4
 
