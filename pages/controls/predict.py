@@ -83,6 +83,11 @@ def is_answered(key: str) -> bool:
     return f"{key} revealed" in st.session_state
 
 
+def is_found(key: str) -> bool:
+    """Tells whether the question `key` was answered rightly: neither wrongly, nor shown without an answer."""
+    return bool(st.session_state.get(f"{key} found"))
+
+
 def reveal(
     question: LiteralString,
     ask: Callable[[], Any],
@@ -99,6 +104,7 @@ def reveal(
     if kept in state and state[kept][0] != about:
         del state[kept]
         state.pop(f"{key} said", None)
+        state.pop(f"{key} found", None)
     with st.container(border=True, key=f"{key} question"):
         st.markdown(f"**{escape_markdown(question)}**")
         if kept not in state:
@@ -114,6 +120,7 @@ def reveal(
                 )  # fmt: skip
             return bool(state.get(OPEN))
         said = state[kept][1]
+        state[f"{key} found"] = said is not None and is_right(said)
         if said is None:
             st.info(_("It is {answer}.").format(answer=escape_markdown(answer)))
         elif is_right(said):

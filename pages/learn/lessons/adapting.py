@@ -28,7 +28,7 @@ from pages.controls.figures import strip, tokens
 from pages.controls.learn.fields import LONGEST, choose_view, read_field, read_short_text, read_words
 from pages.controls.learn.words import numeral, numerals
 from pages.controls.learn.words import translate as _
-from pages.controls.predict import choose, show_code
+from pages.controls.predict import choose, is_found, show_code
 from views.charts.show import show_altair
 from views.charts.template import colors
 from views.core.markdown import escape_markdown
@@ -65,7 +65,7 @@ def experiment() -> bool:
         draw_separator()
     else:
         draw_reward()
-    return True
+    return is_found("adapting question")
 
 
 def choose_matrix() -> tuple[Adapter, str]:

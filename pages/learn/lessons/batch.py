@@ -7,7 +7,7 @@ from pages.controls.figures import matrix, tokens
 from pages.controls.learn.fields import choose_view, read_field, read_words, write_matrix
 from pages.controls.learn.words import numeral
 from pages.controls.learn.words import translate as _
-from pages.controls.predict import choose, show_code
+from pages.controls.predict import choose, is_found, show_code
 from views.core.markdown import code_markdown, escape_markdown
 
 TEXTS = ("Max gave the red ball to Anna.", "She smiled.")
@@ -46,7 +46,7 @@ def experiment() -> bool:
         draw = draw_outputs if view == "outputs" else draw_attention
         draw(found, name, rows, shorter)
         draw_verdict(found, name, rows, shorter, masked)
-    return True
+    return is_found("batch question")
 
 
 def choose_rows() -> tuple[str, list[list[int]]]:

@@ -24,7 +24,7 @@ from pages.controls.figures import strip
 from pages.controls.learn.fields import choose_view, read_field, read_words
 from pages.controls.learn.words import numeral
 from pages.controls.learn.words import translate as _
-from pages.controls.predict import choose, show_code
+from pages.controls.predict import choose, is_found, show_code
 from views.charts.show import show_altair, show_plotly
 from views.charts.template import colors
 from views.core.markdown import escape_markdown
@@ -74,7 +74,7 @@ def experiment() -> bool:
         draw_map(table, words, word, near)
     else:
         draw_context()
-    return True
+    return is_found("embeddings question")
 
 
 def read_word(words: dict[str, int], said: str) -> str:

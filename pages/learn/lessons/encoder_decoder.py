@@ -20,7 +20,7 @@ from engine.tokenizers.encoding import Encoding
 from pages.controls.figures import matrix
 from pages.controls.learn.fields import choose_view, name_apart, read_field, read_short_text, read_words
 from pages.controls.learn.words import translate as _
-from pages.controls.predict import choose, show_code
+from pages.controls.predict import choose, is_found, show_code
 from views.core.markdown import escape_markdown
 
 ENCODER, DECODER, BOTH = "stories-bert", "stories", "translate-en-fr"
@@ -59,7 +59,7 @@ def experiment() -> bool:
         draw_shifted(checkpoint, source, target)
     else:
         draw_written(checkpoint, source)
-    return True
+    return is_found("encoder_decoder question")
 
 
 def read_source(checkpoint: Checkpoint, said: str) -> str:

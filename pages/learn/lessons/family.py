@@ -25,7 +25,7 @@ from engine.runtime import library
 from pages.controls.learn.fields import LONGEST, choose_view, read_field, read_words
 from pages.controls.learn.words import numeral
 from pages.controls.learn.words import translate as _
-from pages.controls.predict import choose, show_code
+from pages.controls.predict import choose, is_found, show_code
 from views.charts.show import show_altair
 from views.charts.template import colors
 from views.core.markdown import escape_markdown
@@ -72,7 +72,7 @@ def experiment() -> bool:
         draw_switches(name)
     else:
         draw_tasks(name, config)
-    return True
+    return is_found("family question")
 
 
 def choose_model() -> tuple[str, ModelConfig]:

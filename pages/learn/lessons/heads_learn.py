@@ -16,7 +16,7 @@ from engine.tokenizers.encoding import Encoding
 from pages.controls.figures import matrix
 from pages.controls.learn.fields import choose_view, read_field, read_short_text
 from pages.controls.learn.words import translate as _
-from pages.controls.predict import choose, show_code
+from pages.controls.predict import choose, is_found, show_code
 from views.charts.show import show_altair
 from views.charts.template import colors
 from views.core.theme import Shade
@@ -56,7 +56,7 @@ def experiment() -> bool:
         draw_names()
     else:
         draw_formed()
-    return True
+    return is_found("heads_learn question")
 
 
 def read_sequence(said: str) -> Encoding:

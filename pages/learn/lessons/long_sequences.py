@@ -28,7 +28,7 @@ from pages.controls.learn.cross_nearest import draw_nearest
 from pages.controls.learn.fields import choose_view, read_field, read_short_text
 from pages.controls.learn.words import numeral
 from pages.controls.learn.words import translate as _
-from pages.controls.predict import choose, show_code
+from pages.controls.predict import choose, is_found, show_code
 from views.charts.show import show_altair
 from views.charts.template import colors
 from views.core.theme import Shade
@@ -60,7 +60,7 @@ def experiment() -> bool:
         draw_nearest()
     else:
         draw_codes()
-    return True
+    return is_found("long_sequences question")
 
 
 def ask_lengths() -> tuple[int, int]:

@@ -29,7 +29,7 @@ from pages.controls.figures import bars, matrix
 from pages.controls.learn.fields import choose_view, name_apart, read_field, read_short_text, read_words
 from pages.controls.learn.words import numeral
 from pages.controls.learn.words import translate as _
-from pages.controls.predict import choose, show_code
+from pages.controls.predict import choose, is_found, show_code
 from views.charts.show import show_altair
 from views.charts.template import colors
 from views.core.markdown import escape_markdown
@@ -61,7 +61,7 @@ def experiment() -> bool:
         draw_masked(encoding.text)
     else:
         draw_pairs()
-    return True
+    return is_found("loss question")
 
 
 def losses_of(measured: Surprise) -> list[float]:

@@ -15,7 +15,7 @@ from engine.tokenizers.encoding import Encoding
 from pages.controls.figures import matrix, picked_place
 from pages.controls.learn.fields import choose_view, read_field, read_short_text
 from pages.controls.learn.words import translate as _
-from pages.controls.predict import is_answered, point, show_code
+from pages.controls.predict import is_answered, is_found, point, show_code
 from views.charts.show import show_altair
 from views.charts.template import colors
 from views.core.markdown import escape_markdown
@@ -44,7 +44,7 @@ def experiment() -> bool:
         draw_shapes(checkpoint, encoding)
     else:
         draw_two()
-    return True
+    return is_found("masks_and_heads question")
 
 
 def ask(checkpoint: Checkpoint, encoding: Encoding, pieces: list[str]) -> bool:

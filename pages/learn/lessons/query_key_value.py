@@ -15,7 +15,7 @@ from pages.controls.figures import matrix, strip
 from pages.controls.learn.fields import choose_view, read_field, read_matrix, read_short_text
 from pages.controls.learn.words import numeral, numerals
 from pages.controls.learn.words import translate as _
-from pages.controls.predict import choose, show_code
+from pages.controls.predict import choose, is_found, show_code
 from views.core.component import view
 
 KEYS, VALUES = "[[2, 0], [0, 2], [-2, -1]]", "[[1, 0], [0, 1], [1, 1]]"
@@ -54,7 +54,7 @@ def experiment() -> bool:
         draw_plane(keys, values, names)
     else:
         draw_head(shown)
-    return True
+    return is_found("query_key_value question")
 
 
 @st.fragment

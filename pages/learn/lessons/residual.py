@@ -13,7 +13,7 @@ from engine.course.residual import StackTraining, branch_gradients, train_stack
 from pages.controls.learn.fields import choose_view
 from pages.controls.learn.words import numerals
 from pages.controls.learn.words import translate as _
-from pages.controls.predict import choose, show_code
+from pages.controls.predict import choose, is_found, show_code
 from views.charts.show import show_altair
 from views.charts.template import colors
 from views.core.theme import Shade
@@ -49,7 +49,7 @@ def experiment() -> bool:
         draw_recorded()
     else:
         draw_addition()
-    return True
+    return is_found("residual question")
 
 
 Runs = dict[str, dict[str, Any]]  # "with", "without" -> losses (step), gradients (step layer)

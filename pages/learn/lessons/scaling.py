@@ -12,7 +12,7 @@ from engine.course.scaling import attend, random_scores, score_variance, softmax
 from pages.controls.figures import bars
 from pages.controls.learn.fields import choose_view
 from pages.controls.learn.words import translate as _
-from pages.controls.predict import estimate, show_code
+from pages.controls.predict import estimate, is_found, show_code
 from views.charts.show import show_altair
 from views.charts.template import colors
 from views.core.theme import Shade
@@ -45,7 +45,7 @@ def experiment() -> bool:
         draw_softmax(d, int(seed))
     else:
         draw_trainings()
-    return True
+    return is_found("scaling question")
 
 
 def draw_variance(d: int, seed: int, shade: Shade) -> alt.LayerChart:

@@ -10,7 +10,7 @@ from pages.controls import figures
 from pages.controls.learn.fields import choose_view, read_field, read_words
 from pages.controls.learn.words import translate as _
 from pages.controls.learn.words import translate_count as _n
-from pages.controls.predict import estimate, show_code
+from pages.controls.predict import estimate, is_found, show_code
 from views.charts.show import NamedChart
 from views.charts.template import AltairChart
 from views.core.markdown import escape_markdown
@@ -43,7 +43,7 @@ def experiment() -> bool:
     views = {"pieces": _("pieces"), "sizes": _("vocabulary and length"), "special": _("unknown and special")}
     shown = choose_view("tokens-view", views)
     {"pieces": draw_pieces, "sizes": draw_sizes, "special": draw_special}[str(shown)](text)
-    return True
+    return is_found("tokens question")
 
 
 def draw_examples() -> None:

@@ -25,7 +25,7 @@ from pages.controls.learn.fields import choose_view, name_apart, read_field, rea
 from pages.controls.learn.words import numeral, numerals
 from pages.controls.learn.words import translate as _
 from pages.controls.learn.words import translate_count as _n
-from pages.controls.predict import estimate, show_code
+from pages.controls.predict import estimate, is_found, show_code
 from views.core.markdown import code_markdown, escape_markdown
 
 MODEL, TEXT, LOGITS = "bilingual", "The red book is", "[2, 4, 5]"
@@ -60,7 +60,7 @@ def experiment() -> bool:
         draw_sample(encoding)
     else:
         draw_beams(encoding)
-    return True
+    return is_found("vector_to_word question")
 
 
 def read_logits(said: str) -> Tensor:
