@@ -1,7 +1,7 @@
 """The course: its lessons in order, how far the reader is, and the page of one lesson.
 
 A lesson is one file in pages/learn/lessons/, whose `experiment()` draws what the reader can do and returns whether its
-question was answered, and one text of the same name in assets/learn/en/, which says its place, title, terms and
+question was answered rightly, and one text of the same name in assets/learn/en/, which says its place, title, terms and
 minutes. Everything else follows from these two.
 """
 
@@ -78,7 +78,7 @@ def read_lesson(name: str) -> Lesson:
 
 
 def done() -> list[str]:
-    """Lessons whose question was answered, in this visit, in the link, or as the browser remembers."""
+    """Lessons whose question was answered rightly, in this visit, in the link, or as the browser remembers."""
     state = st.session_state
     if DONE not in state:
         state[DONE] = []
