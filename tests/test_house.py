@@ -158,8 +158,6 @@ SLOW = {
     "tests/browser/apps/turning/app.py", "tests/browser/apps/plumbing/app.py", "tests/engine/training/test_live.py",
     "tests/engine/training/test_kills.py", "tests/pages/test_workers.py", "tests/views/test_generate_beam.py",
     "tests/views/test_generate_surprise.py",
-    # What Train asks by itself some time after it is opened has no name yet.
-    "tests/browser/test_lab.py", "tests/browser/test_lab_probe.py",
 }  # fmt: skip
 
 

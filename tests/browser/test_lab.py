@@ -17,7 +17,7 @@ import pytest
 
 from engine.training.frames import read_frames
 from engine.training.recipe_file import read_recipe, write_recipe
-from tests.browser.harness import ROOT, UVICORN, choose, comes_to, expect, served, settle
+from tests.browser.harness import ROOT, UVICORN, answered, choose, comes_to, expect, served, settle
 from tests.browser.test_take import SVG, saved
 
 if TYPE_CHECKING:
@@ -154,7 +154,7 @@ def test_the_handle_goes_through_the_frames_and_asks_for_nothing(
     assert shown == frames[steps[5]].tensors["patterns.cross_attn"].flatten().tolist()
     page.keyboard.press("l")
     assert handle(page) == steps[-1] and asked(page, "lab.state.step") == "live"
-    page.wait_for_timeout(300)
+    answered(page)
     assert wire.reruns == before
 
 
@@ -195,7 +195,7 @@ def test_a_zoom_of_the_curves_moves_the_track_with_them_and_asks_for_nothing(
     left, right = asked(page, "[lab.parts.curves.scale.from(lab.parts.curves.at.left), lab.parts.curves.at.right]")
     assert left == pytest.approx(20)
     assert asked(page, "lab.parts.curves.scale.to(40)") == pytest.approx(right)
-    page.wait_for_timeout(300)
+    answered(page)
     assert wire.reruns == before
 
 

@@ -24,7 +24,7 @@ from engine.training.folder import RunFolder
 from engine.training.frames import Frame, read_frames
 from engine.training.probe import read_probe
 from engine.training.probe_frame import LISTED
-from tests.browser.harness import ROOT, UVICORN, comes_to, served, settle
+from tests.browser.harness import ROOT, UVICORN, answered, comes_to, served, settle
 
 if TYPE_CHECKING:
     from playwright.sync_api import Locator, Page
@@ -185,7 +185,7 @@ def test_going_through_the_steps_keeps_every_element_and_asks_for_nothing(look: 
           first !== e.querySelector(".probe-next").textContent]; }"""
     )
     assert moved[0] == moved[1] and moved[2] == 0 and moved[3]
-    page.wait_for_timeout(300)
+    answered(page)
     assert wire.reruns == before
 
 
