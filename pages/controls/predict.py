@@ -99,7 +99,7 @@ def reveal(
 ) -> bool:
     """Draws the question, and once it is answered what was right; what was said first stays."""
     about: Hashable = (question, answer)
-    kept = f"{key} revealed"
+    kept, seen = f"{key} revealed", f"{key} seen"
     state = st.session_state
     if kept in state and state[kept][0] != about:
         del state[kept]
@@ -118,8 +118,8 @@ def reveal(
                     _("Show me"), key=f"{key} show", type="tertiary", on_click=state.__setitem__,
                     args=(kept, (about, None)),
                 )  # fmt: skip
-            return bool(state.get(OPEN))
-        said = state[kept][1]
+            return bool(state.get(OPEN) or state.get(seen))
+        said, state[seen] = state[kept][1], True  # who has seen one answer may change the input and look on
         state[f"{key} found"] = said is not None and is_right(said)
         if said is None:
             st.info(_("It is {answer}.").format(answer=escape_markdown(answer)))
