@@ -93,7 +93,9 @@ class RunFolder:
 
     def read_labels(self) -> tuple[str, ...]:
         """Names of the classes of the base, or of what has been learned since, in the order of the head's rows."""
-        named = self.settings.config.get("id2label") or {}
+        named = self.settings.config.get("id2label")
+        if not isinstance(named, dict) or not all(number.isdecimal() for number in named):
+            return ()
         return tuple(str(named[number]) for number in sorted(named, key=int))
 
     def describe(self, end_ids: Sequence[int], labels: Sequence[str]) -> None:
