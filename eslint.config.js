@@ -14,4 +14,24 @@ export default [
       "object-shorthand": "error",
     },
   },
+  {
+    files: ["assets/views/**/*.js"],
+    ignores: ["assets/views/core/place.js", "assets/views/share/vector_*.js"], // the latter draws what is measured
+    rules: {
+      "no-restricted-properties": [
+        "error",
+        ...["clientX", "clientY", "offsetX", "offsetY", "pageX", "pageY", "innerWidth", "innerHeight"]
+          .concat("getBoundingClientRect", "getClientRects")
+          .map((property) => ({ property, message: "It is not in an element's pixels: core/place.js has what is." })),
+      ],
+      "no-restricted-globals": ["error", "innerWidth", "innerHeight"],
+      "no-restricted-syntax": [
+        "error",
+        {
+          selector: "ObjectPattern > Property[key.name=/^(client|offset|page)[XY]$/]",
+          message: "It is not in an element's pixels: core/place.js has what is.",
+        },
+      ],
+    },
+  },
 ];

@@ -5,6 +5,7 @@ import { emptied } from "../components/cells_paint.js";
 import { make } from "../core/dom.js";
 import { percent } from "../core/format.js";
 import { colour } from "../core/palette.js";
+import { inside } from "../core/place.js";
 
 const FITS = 34; // CSS pixels of a component that its number fits under
 const INDEXED = 15; // and its index
@@ -37,7 +38,7 @@ export function mountComponents(root, hover) {
   let kept = []; // the elements of each strip
   rows.addEventListener("pointermove", (event) => {
     if (!shown) return;
-    const x = event.clientX - rows.getBoundingClientRect().left - shown.label;
+    const x = inside(event, rows).x - shown.label;
     const place = Math.floor((x / shown.width) * shown.order.length);
     hover(place >= 0 && place < shown.order.length ? place : null);
   });

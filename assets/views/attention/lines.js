@@ -10,6 +10,7 @@ import { make, pencil, range } from "../core/dom.js";
 import { percent } from "../core/format.js";
 import { rows } from "../core/layout.js";
 import { colour } from "../core/palette.js";
+import { inside } from "../core/place.js";
 
 const LEAST = 0.01; // the smallest weight drawn at first
 const STEPS = 200; // of the slider, in the square root of the weight
@@ -357,9 +358,8 @@ class Lines {
   /** The pointer over a square: whose it is, and its weight. */
   onSquare(event, inner) {
     const { only, sizes, page } = this;
-    const box = inner.getBoundingClientRect();
-    const x = event.clientX - box.left;
-    const row = Math.floor((event.clientY - box.top) / this.pitch);
+    const { x, y } = inside(event, inner);
+    const row = Math.floor(y / this.pitch);
     const reads = only?.query !== undefined;
     const head =
       only && headAt(reads ? x - sizes.width + sizes.squares : sizes.squares - x, this.compared.length, page.narrow);

@@ -8,6 +8,7 @@ import { number, percent } from "../core/format.js";
 import { legend, PERCENTILE } from "../components/legend.js";
 import * as matrix from "../components/matrix.js";
 import { mount as mountPicture } from "../components/picture.js";
+import { windowSize } from "../core/place.js";
 
 const CELL = { least: 3, most: 40, tall: 32, low: 14, valued: { share: 25, number: 31 } }; // CSS pixels
 const PICTURE = { most: 260, share: 0.3, gap: 28 }; // CSS pixels of the picture, of the room, and from the map
@@ -121,7 +122,7 @@ class HeadMap {
     const hidden = kind.name === "scores" ? undefined : masked;
     const size = (this.size = this.fitting(block));
     const edited = editedCells(page, page.state.layer, page.state.head, kind.part ?? "pattern");
-    this.scroll.style.maxHeight = `${page.narrow ? Math.round(PHONE * window.innerHeight) : tallest()}px`;
+    this.scroll.style.maxHeight = `${page.narrow ? Math.round(PHONE * windowSize().height) : tallest()}px`;
     const data = { block, role: kind.role, scale: kind.scale, max, hidden, edited, label: this.label(block), ...size };
     if (this.cells) this.cells.update(data);
     else this.cells = matrix.mount(this.axes.place, data, (event, where) => this.heard(event, where));
@@ -279,7 +280,7 @@ function scaled({ scale, d_head: width }) {
 
 /** The most of a window's height that the map takes. */
 function tallest() {
-  return Math.max(LEAST_TALL, window.innerHeight - CHROME);
+  return Math.max(LEAST_TALL, windowSize().height - CHROME);
 }
 
 /** The width of the picture in the room that the page has. */

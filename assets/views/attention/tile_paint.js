@@ -5,6 +5,7 @@ import { at, paint } from "../components/cells.js";
 import { outline } from "../components/cells_edited.js";
 import { make } from "../core/dom.js";
 import { ramp, step } from "../core/palette.js";
+import { fraction } from "../core/place.js";
 
 const APART = 7; // CSS pixels of a weight, from which on weights are drawn apart
 const TALL = 46; // CSS pixels of the whole head, small
@@ -175,11 +176,8 @@ export function minimap(page, go) {
   let drawn = "";
   let size = { rows: 1, cols: 1, width: TALL };
   const jump = (event) => {
-    const box = canvas.getBoundingClientRect();
-    go(
-      ((event.clientY - box.top) / TALL) * size.rows - 0.5,
-      ((event.clientX - box.left) / size.width) * size.cols - 0.5,
-    );
+    const { x, y } = fraction(event, canvas);
+    go(y * size.rows - 0.5, x * size.cols - 0.5);
   };
   canvas.addEventListener("pointerdown", (event) => {
     canvas.setPointerCapture(event.pointerId);
@@ -210,11 +208,11 @@ export function minimap(page, go) {
     element.title = "the whole of this head; click to go there";
     canvas.setAttribute("aria-label", "the whole of this head, and what of it is in view");
     frame.hidden = zoom === 1;
-    const share = (x, all, to) => (x / all) * to;
+    const part = (x, all, to) => (x / all) * to;
     Object.assign(frame.style, {
-      transform: `translate(${share(left, cols, width)}px, ${share(top, rows, TALL)}px)`,
-      width: `${Math.max(5, share(across, cols, width))}px`,
-      height: `${Math.max(5, share(down, rows, TALL))}px`,
+      transform: `translate(${part(left, cols, width)}px, ${part(top, rows, TALL)}px)`,
+      width: `${Math.max(5, part(across, cols, width))}px`,
+      height: `${Math.max(5, part(down, rows, TALL))}px`,
     });
   };
   return { element, update };

@@ -7,6 +7,7 @@ import { switcher, TILED } from "./values.js";
 import { make } from "../core/dom.js";
 import { number, percent } from "../core/format.js";
 import { legend } from "../components/legend.js";
+import { inside, windowSize } from "../core/place.js";
 
 const ABOVE = 58; // the axis on top
 const THIN = 6; // below this height or width a lit row or column is a line
@@ -93,7 +94,7 @@ export class TileMap {
     const room = page.width - beside - (page.narrow ? 4 : OVERHANG);
     let [wide, tall] = [
       Math.min(CELL, room / cols),
-      Math.min(CELL, Math.max(LEAST_TALL, window.innerHeight - CHROME) / rows),
+      Math.min(CELL, Math.max(LEAST_TALL, windowSize().height - CHROME) / rows),
     ];
     const stretch = rows === cols ? 1 : STRETCH;
     [wide, tall] = [Math.min(wide, stretch * tall), Math.min(tall, stretch * wide)];
@@ -110,7 +111,7 @@ export class TileMap {
     ];
     const [across, down] = [Math.min(cols, width / wide), Math.min(rows, height / tall)];
     const [row, col] = isPlace(state.from) ? state.from : [0, 0];
-    return { zoom, wide, tall, across, down, top: inside(row, rows - down), left: inside(col, cols - across) };
+    return { zoom, wide, tall, across, down, top: within(row, rows - down), left: within(col, cols - across) };
   }
 
   fitting(zoom) {
@@ -362,8 +363,8 @@ export class TileMap {
     if (!dy && !dx) return;
     event.preventDefault();
     const by = (visible) => (event.shiftKey ? Math.max(1, Math.round(visible / 10)) : 1);
-    const query = inside(page.state.query + dy * by(down), this.rest.rows - 1);
-    const key = inside(page.state.key + dx * by(across), this.rest.cols - 1);
+    const query = within(page.state.query + dy * by(down), this.rest.rows - 1);
+    const key = within(page.state.key + dx * by(across), this.rest.cols - 1);
     page.go({ query, key, jump: true });
     const said = this.said(query, key);
     page.tell(`${page.trace.pieces[query]} ${query} → ${page.keys[key]} ${key}${said && ": "}${said}`);
@@ -415,7 +416,7 @@ function isPlace(from) {
   return Array.isArray(from) && from.length === 2 && from.every(Number.isFinite);
 }
 
-function inside(x, most) {
+function within(x, most) {
   return Math.max(0, Math.min(Math.max(0, most), x));
 }
 
@@ -427,10 +428,7 @@ function gestures(box, map) {
   const down = new Map(); // pointer -> {x, y} where it was last
   let moved = 0;
 
-  const place = (event) => {
-    const edge = box.getBoundingClientRect();
-    return { x: event.clientX - edge.left, y: event.clientY - edge.top };
-  };
+  const place = (event) => inside(event, box);
   const spread = () => {
     const [a, b] = [...down.values()];
     return { x: (a.x + b.x) / 2, y: (a.y + b.y) / 2, size: Math.hypot(a.x - b.x, a.y - b.y) || 1 };

@@ -4,6 +4,7 @@
 // block = {data, offset, stride, rows, cols}: the element of row r and column c is data[offset + r * stride + c].
 import { paint } from "./cells_paint.js";
 import { canvas as unused } from "./cells_spare.js";
+import { fraction } from "../core/place.js";
 
 export { extent, largest } from "../core/cells_extent.js";
 export { paint } from "./cells_paint.js";
@@ -35,11 +36,9 @@ export function mountCells(root, data, emit) {
   let shown = data;
 
   const place = (event) => {
-    const box = canvas.getBoundingClientRect();
-    const { block, pitch } = shown;
-    const row = Math.floor((event.clientY - box.top) / pitch);
-    const col = Math.floor(((event.clientX - box.left) / box.width) * block.cols);
-    return { row: clamp(row, block.rows), col: clamp(col, block.cols) };
+    const { rows, cols } = shown.block;
+    const { x, y } = fraction(event, canvas);
+    return { row: clamp(Math.floor(y * rows), rows), col: clamp(Math.floor(x * cols), cols) };
   };
   let hovered = null; // a click has whole pixels only, so what is picked is what the hover said
   const hover = (where) => emit("hover", (hovered = where));

@@ -2,6 +2,7 @@
 import { make } from "../core/dom.js";
 import { percent } from "../core/format.js";
 import { colour, curve } from "../core/palette.js";
+import { fraction } from "../core/place.js";
 
 const FAINT = 0.16; // of the picture under the attention
 
@@ -20,10 +21,9 @@ export function mount(root, data, emit) {
   let shown = data;
   const rowOf = (event) => {
     const { grid, weights } = shown;
-    const box = canvas.getBoundingClientRect();
-    const cell = (size, from, at) => Math.max(0, Math.min(grid.side - 1, Math.floor(((at - from) / size) * grid.side)));
-    const row =
-      cell(box.height, box.top, event.clientY) * grid.side + cell(box.width, box.left, event.clientX) + grid.offset;
+    const { x, y } = fraction(event, canvas);
+    const cell = (at) => Math.max(0, Math.min(grid.side - 1, Math.floor(at * grid.side)));
+    const row = cell(y) * grid.side + cell(x) + grid.offset;
     return row < weights.length ? row : null;
   };
   canvas.addEventListener(

@@ -27,7 +27,8 @@ export function mount(root) {
   };
   button.addEventListener("click", () => turn(!isOn()));
   addEventListener("keydown", leave);
-  show(sessionStorage.getItem(KEPT) === "on");
+  const kept = sessionStorage.getItem(KEPT); // null until it was switched in this tab
+  show(kept === "on" || (kept === null && new URLSearchParams(location.search).has("large"))); // of a link to a lesson
   const drawer = new MutationObserver(nameDrawer);
   const page = document.querySelector("[data-testid=stAppViewContainer]");
   if (page) drawer.observe(page, { childList: true, subtree: true });

@@ -1,5 +1,6 @@
 // How wide everything is: one number in (the width of the page), pixel widths out.
 import { pencil } from "./dom.js";
+import { windowSize } from "./place.js";
 
 export const NARROW = 800; // below this the flow runs downward
 
@@ -37,7 +38,7 @@ export function listed(length, narrow, lists = 1) {
 
 /** The side of a thumbnail: at most `widest`, and so that all layers are seen without scrolling the page. */
 export function thumbnail(length, layers, widest, narrow) {
-  const room = window.innerHeight - CHROME - height(length);
+  const room = windowSize().height - CHROME - height(length);
   return Math.max(18, Math.min(56, widest, narrow ? 56 : Math.floor(room / layers) - 8));
 }
 
@@ -47,7 +48,7 @@ function height(length) {
 }
 
 function tallest() {
-  return Math.max(FLOW.least, window.innerHeight - FLOW.rest);
+  return Math.max(FLOW.least, windowSize().height - FLOW.rest);
 }
 
 /** The height of the flow, so that all heads and the arithmetic stay in view below it; walkthrough.css has it as variables. */

@@ -1,6 +1,8 @@
 // plotly.js inside a view, for a chart along which a cursor moves without a message to the server. The library is a file of the pinned
 // Python package, loaded when the first chart comes to be drawn; a file that works alone carries it.
 
+import { fromBox } from "./place.js";
+
 /** @type {Promise<any> | null} */
 let library = null;
 
@@ -45,6 +47,18 @@ export function adoptStyle(element) {
   style.className = "plotly-style";
   style.textContent = Array.from(sheet.cssRules, (rule) => rule.cssText).join("\n");
   root.append(style);
+}
+
+/** In place of plotly.js 7.1's own, which knows of `transform` and not of `zoom`: how it comes from the window to its pixels. */
+function unscale(chart) {
+  const { scale, x, y } = fromBox(chart.querySelector(".nsewdrag") ?? chart, chart);
+  const _invTransform = [
+    [scale, 0, 0, x],
+    [0, scale, 0, y],
+    [0, 0, 1, 0],
+    [0, 0, 0, 1],
+  ];
+  Object.assign(chart._fullLayout, { _invTransform, _invScaleX: scale, _invScaleY: scale });
 }
 
 /** A text as it is: plotly.js reads tags. */
@@ -118,6 +132,7 @@ export class Chart {
       for (const [event, act] of Object.entries(this.heard.on ?? {})) this.element.on(event, act);
       this.element.on("plotly_relayout", () => this.heard.drawn?.(this.element.layout));
     }
+    this.element._fullLayout._calcInverseTransform = unscale;
     this.heard.drawn?.(this.element.layout);
   }
 

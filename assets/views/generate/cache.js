@@ -3,6 +3,7 @@
 import { make } from "../core/dom.js";
 import { number } from "../core/format.js";
 import { colour, css, ramp, step, STEPS } from "../core/palette.js";
+import { inside } from "../core/place.js";
 
 export function mount(room, page) {
   return new Cache(room, page);
@@ -390,10 +391,9 @@ class CacheGrid {
   // --- pointer and keyboard ------------------------------------------------------------------------------------------------
 
   at(event) {
-    const box = this.canvas.getBoundingClientRect();
-    const position = Math.floor((event.clientX - box.left) / this.across);
+    const { x, y } = inside(event, this.canvas);
+    const position = Math.floor(x / this.across);
     const { layers, heads } = this.what;
-    const y = event.clientY - box.top;
     const layer = Math.min(layers - 1, Math.floor(y / (heads * this.down + GAP)));
     const head = Math.floor((y - this.top(layer, 0)) / this.down);
     return position >= 0 && position < this.shown && head >= 0 && head < heads ? { layer, head, position } : null;

@@ -1,6 +1,7 @@
 // The text with each token tinted by its surprise; of a picture, its pixels.
 import { make } from "../core/dom.js";
 import { colourOf, token } from "./text.js";
+import { boxIn } from "../core/place.js";
 
 const DEEPEST = 46; // percent of the hue, at the surprise of a blind guess and beyond
 const LARGEST = 340; // CSS pixels of a picture's side
@@ -62,9 +63,10 @@ export class Painted {
 
   /** Scrolls the text's own box, where the token is outside of it. */
   show(span) {
-    const [box, one] = [this.place.getBoundingClientRect(), span.getBoundingClientRect()];
-    if (one.top < box.top) this.place.scrollTop += one.top - box.top - 6;
-    else if (one.bottom > box.bottom) this.place.scrollTop += one.bottom - box.bottom + 6;
+    const { top, height } = boxIn(span, this.place);
+    const below = top + height - this.place.offsetHeight;
+    if (top < 0) this.place.scrollTop += top - 6;
+    else if (below > 0) this.place.scrollTop += below + 6;
   }
 
   build() {

@@ -3,6 +3,7 @@
 import { make } from "../core/dom.js";
 import { percent } from "../core/format.js";
 import { joinBytes } from "../core/token_kinds.js";
+import { fraction } from "../core/place.js";
 
 const DEEPEST = 54; // percent of the hue, at a probability of 1
 
@@ -244,11 +245,8 @@ class Pixels {
   /** Which of the written pixels the pointer is on. */
   at(event) {
     const { rows, columns } = this.page.data.grid;
-    const box = this.canvas.getBoundingClientRect();
-    const [col, row] = [
-      Math.floor(((event.clientX - box.left) * columns) / box.width),
-      Math.floor(((event.clientY - box.top) * rows) / box.height),
-    ];
+    const { x, y } = fraction(event, this.canvas);
+    const [col, row] = [Math.floor(x * columns), Math.floor(y * rows)];
     const at = row * columns + col - this.given.length;
     return col >= 0 && col < columns && at >= 0 && at <= this.page.tree.path().length ? at : null;
   }

@@ -1,6 +1,7 @@
 // A plane with keys, values' mixture and a query that is dragged, or moved with the arrow keys. Emits "move" with [x, y].
 // No library draws an arrow that can be dragged.
 import { make } from "../core/dom.js";
+import { fraction } from "../core/place.js";
 
 const REACH = 3; // of each axis, both ways
 const STEP = 0.25; // of an arrow key
@@ -33,9 +34,9 @@ export function mount(root, data, emit) {
     say();
   };
   const place = (event) => {
-    const box = svg.getBoundingClientRect();
-    const at = (edge, from, size) => ((edge - from) / size) * 2 * REACH - REACH;
-    return [at(event.clientX, box.left, box.width), -at(event.clientY, box.top, box.height)];
+    const { x, y } = fraction(event, svg);
+    const at = (part) => part * 2 * REACH - REACH;
+    return [at(x), -at(y)];
   };
   svg.addEventListener("pointerdown", (event) => {
     held = true;

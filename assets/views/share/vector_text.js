@@ -8,12 +8,12 @@ const graphemes = new Intl.Segmenter(undefined, { granularity: "grapheme" });
 /** @type {CanvasRenderingContext2D | undefined} */
 let ruler;
 
-/** Draws a text node into `into`, in pixels from `origin`: with a line through it where `struck`, with dots where it reaches beyond `limit`. */
+/** Draws a text node into `into`, in pixels from `origin`, {left, top, unit} of vector_walk.js: with a line through it where `struck`, with dots where it reaches beyond `limit`. */
 export function paintText(into, node, style, origin, { struck, limit }) {
   const fill = filled(style.color);
   if (!fill || !node.data.trim()) return;
   const [ascent, descent] = heights(style);
-  for (const { text, left, right, top, bottom } of lines(node, limit, style)) {
+  for (const { text, left, right, top, bottom } of lines(node, limit, style, origin.unit)) {
     const baseline = top + (bottom - top - ascent - descent) / 2 + ascent;
     const written = transformed(text, style.textTransform);
     const several = [...written].length > 1 && right > left;
@@ -79,7 +79,7 @@ export function width(text, font) {
 }
 
 /** The lines that a text node is broken into, each with its box; white space that is not drawn is not among them. */
-function lines(node, limit, style) {
+function lines(node, limit, style, unit) {
   const range = document.createRange();
   const found = [];
   for (const { segment, index } of graphemes.segment(node.data)) {
@@ -87,10 +87,11 @@ function lines(node, limit, style) {
     range.setEnd(node, index + segment.length);
     const box = range.getClientRects()[0];
     if (!box || (box.width === 0 && !segment.trim())) continue;
-    const letter = { text: segment === "\n" || segment === "\t" ? " " : segment, left: box.left, right: box.right };
+    const [left, right, top, bottom] = [box.left, box.right, box.top, box.bottom].map((pixels) => pixels / unit);
+    const letter = { text: segment === "\n" || segment === "\t" ? " " : segment, left, right };
     const line = found.at(-1);
-    if (line && Math.abs(line.top - box.top) < SAME_LINE) line.letters.push(letter);
-    else found.push({ letters: [letter], top: box.top, bottom: box.bottom });
+    if (line && Math.abs(line.top - top) < SAME_LINE) line.letters.push(letter);
+    else found.push({ letters: [letter], top, bottom });
   }
   return found.map(({ letters, top, bottom }) => ({ top, bottom, ...joined(letters, limit, style) }));
 }

@@ -8,12 +8,13 @@ const FIELD = /^(INPUT|SELECT|TEXTAREA)$/; // of which a picture has what is sai
 
 export class Walk {
   constructor(root, drawings, turns) {
-    const { left, top, width, height } = root.getBoundingClientRect();
+    const box = root.getBoundingClientRect();
+    this.unit = box.width / root.offsetWidth || 1; // of what is measured, where the page is zoomed: a style's pixels are not
     this.drawings = drawings;
     this.turns = turns;
-    this.origin = { left, top };
-    this.width = width;
-    this.height = height;
+    this.origin = { left: box.left / this.unit, top: box.top / this.unit, unit: this.unit };
+    this.width = box.width / this.unit;
+    this.height = box.height / this.unit;
     this.defs = shape("defs");
     this.content = shape("g");
     /** @type {Map<Element, number>} */
@@ -58,8 +59,14 @@ export class Walk {
   }
 
   box(element) {
+    const { unit, origin } = this;
     const { left, top, width, height } = element.getBoundingClientRect();
-    return { x: left - this.origin.left, y: top - this.origin.top, width, height };
+    return {
+      x: left / unit - origin.left,
+      y: top / unit - origin.top,
+      width: width / unit,
+      height: height / unit,
+    };
   }
 
   /** Where an element's shapes go: into a group of their own where it is turned or lets through what lies behind. */

@@ -5,6 +5,7 @@ import { make } from "../core/dom.js";
 import { evenly } from "./probe_answers.js";
 import { isPicture, right } from "./frames.js";
 import { colour, css, curve, ramp } from "../core/palette.js";
+import { fraction } from "../core/place.js";
 
 const SIDE = { most: 150, gap: 18 }; // CSS pixels
 const FAINT = 0.14; // of the picture that shows through where all attention lies
@@ -20,10 +21,10 @@ export function picture(lab, pick) {
   let seen;
   figures.looks.canvas.addEventListener("click", (event) => {
     if (!seen) return;
-    const { grid, side } = seen;
-    const box = figures.looks.canvas.getBoundingClientRect();
-    const cell = (x) => Math.max(0, Math.min(grid.side - 1, Math.floor((x / side) * grid.side)));
-    const row = cell(event.clientY - box.top) * grid.side + cell(event.clientX - box.left) + grid.before;
+    const { grid } = seen;
+    const at = fraction(event, figures.looks.canvas);
+    const cell = (x) => Math.max(0, Math.min(grid.side - 1, Math.floor(x * grid.side)));
+    const row = cell(at.y) * grid.side + cell(at.x) + grid.before;
     if (row < seen.rows) pick(row);
   });
   const update = (frame, kind, shown, row, most, room) => {

@@ -4,6 +4,7 @@ import { svg } from "../components/stack.js";
 import { make, range } from "../core/dom.js";
 import { upTo } from "./run.js";
 import { whole } from "./transport.js";
+import { inside } from "../core/place.js";
 
 const RAIL = 30; // px from the top of the track to its rail, with room for the flags above
 const FAR = 10; // frames that Shift and an arrow go
@@ -117,7 +118,7 @@ class Track {
       event.composedPath()[0].closest?.("button, select, label, .modebar-container")
     )
       return;
-    const [x, y] = this.inside(event);
+    const { x, y } = inside(event, this.root);
     if (x < at.left - 12 || x > at.right + 12 || y > at.height || (y < at.track && this.zooming())) return;
     const other =
       lab.state.other !== null &&
@@ -132,18 +133,13 @@ class Track {
   }
 
   drag(event) {
-    const wanted = this.at.scale.from(this.inside(event)[0]);
+    const wanted = this.at.scale.from(inside(event, this.root).x);
     this.to(this.dragged, nearest(this.steps, wanted));
   }
 
   release() {
     this.dragged = null;
     this.root.classList.remove("dragged");
-  }
-
-  inside(event) {
-    const box = this.root.getBoundingClientRect();
-    return [event.clientX - box.left, event.clientY - box.top];
   }
 
   /** Takes a handle to the frame of that number; the newest is followed. */

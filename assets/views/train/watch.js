@@ -7,6 +7,7 @@ import { colour, css, ramp, STEPS } from "../core/palette.js";
 import { Chart } from "../core/plotly.js";
 import { axisOfSteps, chartConfig, extent, logged, roundUp, scaleOf } from "./charts.js";
 import { whole } from "./transport.js";
+import { inside } from "../core/place.js";
 
 /** `tab` is "gradients", "weights" or "activations". */
 export function mount(root, lab, tab) {
@@ -318,7 +319,7 @@ function listen(view, update) {
   const { track, plot, lab } = view;
   track.addEventListener("click", (event) => {
     if (!view.lines || plot._fullLayout?.dragmode || event.target.closest(".modebar")) return;
-    const px = event.clientX - track.getBoundingClientRect().left;
+    const px = inside(event, track).x;
     lab.go({
       step: view.lines[nearest(view.lines, view.scale.from(Math.max(view.left, Math.min(view.right, px))))].step,
     });

@@ -6,6 +6,7 @@ import { colour } from "../core/palette.js";
 import { request } from "../core/store.js";
 import { printed } from "./equations.js";
 import { column, questionOf } from "./outcome.js";
+import { fraction } from "../core/place.js";
 
 /**
  * One cell: `hook` with {l} for the block in view, `row` and `col` in what is drawn; `flat` joins all heads.
@@ -172,7 +173,7 @@ function strand(root, { label, role, place, start, length, named, chosen }, all,
   canvas.setAttribute("aria-label", `${label}: ${length} values`);
   row.append(head, canvas);
   canvas.addEventListener("pointermove", (event) => {
-    const i = Math.floor((event.offsetX / canvas.clientWidth) * length);
+    const i = Math.floor(fraction(event, canvas).x * length);
     if (i in values) canvas.title = `${named ? `${names[i]} ` : ""}[${i}] ${number(values[i])}`;
   });
   const draw = () =>

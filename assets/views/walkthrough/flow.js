@@ -8,6 +8,7 @@ import { mount as mountTokens } from "../components/tokens.js";
 import { Trace } from "../core/trace.js";
 import { nextStage, titleOf } from "./outcome.js";
 import { about, sources, stageOf } from "./stages.js";
+import { follow } from "../core/place.js";
 
 /** Builds the page in `page.element` and returns its places and the functions that move its marks. */
 export function build(page, stages) {
@@ -90,7 +91,7 @@ export function build(page, stages) {
     tip,
     live,
   );
-  flow.addEventListener("pointermove", (event) => moveTip(tip, event));
+  flow.addEventListener("pointermove", (event) => follow(tip, event, 220));
 
   Object.assign(parts, {
     flow,
@@ -437,13 +438,6 @@ function hint() {
 function placeBand(band, row, { rows }) {
   band.hidden = row === null;
   if (row !== null) band.style.transform = `translateY(${HEAD + row * rows.pitch}px)`;
-}
-
-function moveTip(tip, event) {
-  const wide = window.innerWidth - event.clientX < 220;
-  tip.style.left = wide ? "" : `${event.clientX + 14}px`;
-  tip.style.right = wide ? `${window.innerWidth - event.clientX + 14}px` : "";
-  tip.style.top = `${event.clientY + 18}px`;
 }
 
 function joint(text) {

@@ -3,6 +3,7 @@ import { paint } from "../components/cells.js";
 import { axis } from "../components/legend.js";
 import { make, range } from "../core/dom.js";
 import { colour } from "../core/palette.js";
+import { inside, windowSize } from "../core/place.js";
 
 const LEAST = 6; // CSS pixels of a cell
 const NAMED = 11; // from which on rows and columns bear their tokens
@@ -23,7 +24,7 @@ export class Window {
     this.picked = picked;
     this.moved = moved;
     this.edit = edit;
-    const wide = Math.min(WIDEST, innerWidth - 90) - NAMES;
+    const wide = Math.min(WIDEST, windowSize().width - 90) - NAMES;
     this.scrolls = Math.max(size.rows, size.cols) > WHOLE;
     this.cell = this.scrolls ? ROOMY : Math.max(LEAST, Math.min(most, Math.floor(wide / size.cols)));
     const seen = (count, room) => (this.scrolls ? Math.min(count, Math.floor(room / this.cell)) : count);
@@ -129,9 +130,9 @@ export class Window {
 
   /** {row, col} of the matrix under the pointer, null outside. */
   under(event) {
-    const box = this.canvas.getBoundingClientRect();
     const { view, cell } = this;
-    const [row, col] = [Math.floor((event.clientY - box.top) / cell), Math.floor((event.clientX - box.left) / cell)];
+    const { x, y } = inside(event, this.canvas);
+    const [row, col] = [Math.floor(y / cell), Math.floor(x / cell)];
     return row >= 0 && col >= 0 && row < view.rows && col < view.cols
       ? { row: view.row + row, col: view.col + col }
       : null;

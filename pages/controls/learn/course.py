@@ -30,10 +30,6 @@ LESSONS = Path(__file__).resolve().parents[2] / "learn" / "lessons"
 COURSE = "pages/learn/course.py"
 DEEPER = "\n## "  # begins what folds out below
 DONE = "lessons done"  # in the session state
-LARGE = "large"  # in the address: projector mode
-
-PROJECTOR = """<style>html { zoom: 1.35 } [data-testid=stHeader], .st-key-lesson-head [data-testid=stCaptionContainer]
-{ display: none } [data-testid=stMain] { margin-top: -40px }</style>"""
 
 keys = view("learn", events=("restore",))
 
@@ -113,7 +109,7 @@ def write_address(name: str) -> None:
 
 def address(name: str) -> dict[str, str]:
     """The query of the address of a lesson, from where the reader is."""
-    kept = {key: st.query_params[key] for key in (LARGE, "lang") if key in st.query_params}
+    kept = {key: st.query_params[key] for key in ("lang",) if key in st.query_params}
     return {"lesson": name, **({"done": ",".join(done())} if done() else {}), **kept}
 
 
@@ -155,10 +151,6 @@ def draw_head(lesson: Lesson, course: Sequence[Lesson], before: Lesson | None, a
         st.markdown(f"### {escape_markdown(lesson.title)}{sign}", width="stretch")
         minutes = _("{minutes} min").format(minutes=lesson.minutes)
         st.caption(f"{number} · {minutes}", width="content")
-        st.toggle(
-            _("Projector"), key="projector", value=LARGE in st.query_params, on_change=set_large,
-            help=_("Larger type, and nothing around the lesson."),
-        )  # fmt: skip
         for one, label, icon in ((before, "previous", "arrow_back"), (after, "next", "arrow_forward")):
             with st.container(width="content", key=f"lesson-{label}"):
                 if one is not None:
@@ -167,15 +159,6 @@ def draw_head(lesson: Lesson, course: Sequence[Lesson], before: Lesson | None, a
                         COURSE, label=" ", icon=f":material/{icon}:", query_params=address(one.name),
                         help=name.format(title=one.title),
                     )  # fmt: skip
-    if LARGE in st.query_params:
-        st.html(PROJECTOR)
-
-
-def set_large() -> None:
-    if st.session_state["projector"]:
-        st.query_params[LARGE] = "1"
-    else:
-        st.query_params.pop(LARGE, None)
 
 
 def draw_links(lesson: Lesson) -> None:
