@@ -61,7 +61,7 @@ class Recorder:
         return self.ask(text, str(answer), test_sealed({"is": answer}))
 
     def estimate(self, question: str, answer: float, tolerance: float, *, unit: str = "", **_more: Any) -> bool:
-        note = _("Answer with a number; anything within {tolerance:g} counts.").format(tolerance=tolerance)
+        note = _("Answer with a number; ± {tolerance:g} is accepted.").format(tolerance=tolerance)
         test = test_sealed({"near": round_floats(answer, SEALED), "within": tolerance})
         answer = round_floats(answer, DIGITS)
         return self.ask(f"{question}\n\n{note}{f' ({unit})' if unit else ''}", repr(answer), test)

@@ -52,7 +52,7 @@ def count_by_group(config: ModelConfig) -> dict[str, Formula]:
 
 
 def relatives(name: str) -> list[tuple[int, str]]:
-    """The other members, the one with the fewest switches that stand differently first."""
+    """The other members, the one with the fewest switches that differ first."""
     own = NAMED[name].config
     return sorted((len(differing_switches(own, NAMED[other].config)), other) for other in FAMILY if other != name)
 

@@ -54,7 +54,7 @@ def estimate(
     def name(value: float) -> str:
         return f"{numeral(value, '.4g')}{f' {unit}' if unit else ''}"
 
-    shown = _("{value} (anything within {tolerance:g} counts)").format(value=name(answer), tolerance=tolerance)
+    shown = _("{value} (± {tolerance:g} is accepted)").format(value=name(answer), tolerance=tolerance)
     return reveal(question, ask, lambda said: abs(said - answer) <= tolerance, name, shown, key, why)
 
 

@@ -211,11 +211,11 @@ def choose_candidate(name: str, run: Run, chosen: Mapping[str, Any]) -> int:
     id = known_candidate(run, said)
     if id is None:
         st.caption(
-            f"“{escape_markdown(str(said))}” is not among what this model chooses from; the most likely is drawn."
+            f"This model cannot choose “{escape_markdown(str(said))}”. Using the most likely candidate."
         )
         return ids[0]
     if (drawn := run.name_candidates([id])[0]) != names.get(said, said):
-        st.caption(f"Drawn is its first token, “{escape_markdown(drawn)}”.")
+        st.caption(f"Using its first token, “{escape_markdown(drawn)}”.")
     return id
 
 

@@ -144,13 +144,13 @@ with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key
         help="Models opened on the page Open a model are offered too, except those with rotary positions."
     )  # fmt: skip
     st.select_slider("length", CHOICES["length"], AUTOMATIC, key="length", bind="query-params", width=260,
-        help="The longest text to measure. What takes more than a moment a button starts."
+        help="The longest text to measure. Slow measurements start with a button."
     )  # fmt: skip
     st.select_slider("k", CHOICES["k"], 16, key="k", bind="query-params", width=180,
         help="States each query of each head attends to."
     )  # fmt: skip
     st.text_area("a text of your own", key="long_text", bind="query-params", height=68, width="stretch",
-        placeholder="Generated stories follow it, and are read alone where it is empty.",
+        placeholder="Filled up with generated stories; empty: only those.",
     )  # fmt: skip
     st.button("Example", type="tertiary", key="example of long_text", on_click=begin_example,
         help="Puts the text here that was written for this model."

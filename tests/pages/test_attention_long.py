@@ -91,7 +91,7 @@ def test_an_adapter_changes_every_tile_of_a_long_text() -> None:
 def test_an_edit_under_which_numbers_overflow_is_off_in_a_long_text_too() -> None:
     app = long_page(300, edits=to_link(Experiment().add(Scale("blocks.0.mlp.out", 3e38))))
     (entry,) = view(app, "experiment")[0]["entries"]
-    assert "no longer holds numbers at" in entry["sentence"]
+    assert "values overflow at" in entry["sentence"]
 
 
 def test_what_is_drawn_first_is_the_engines() -> None:

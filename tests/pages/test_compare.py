@@ -61,7 +61,7 @@ def test_a_side_whose_text_is_emptied_keeps_its_picture() -> None:
     app = opened(a_model="stories", b_model="stories", a_text="the dog", b_text="the cat sat")
     before = view(app)[0]
     app.text_input(key="b_text").set_value("").run()
-    assert [one.value for one in app.info] == ["B has no text: drawn is the text before."]
+    assert [one.value for one in app.info] == ["B has no text. Still showing its previous one."]
     after = view(app)[0]
     assert after["sides"] == before["sides"] and after["take"]["link"]["b_text"] == "the cat sat"
     app.text_input(key="b_text").set_value("a dog").run()

@@ -178,8 +178,8 @@ def test_a_link_brings_only_so_many_edits_and_says_how_many_it_had() -> None:
 @pytest.mark.parametrize(
     ("edit", "why"),
     [
-        (Scale("blocks.0.resid_post", 1e38), "no longer holds numbers at blocks.0.resid_post"),
-        (Scale("logits", 1e38), "no longer holds numbers at logits"),
+        (Scale("blocks.0.resid_post", 1e38), "values overflow at blocks.0.resid_post"),
+        (Scale("logits", 1e38), "values overflow at logits"),
         (Replace("blocks.0.mlp.out", [{"a": 1}]), "must be a number or even lists of them, got [{'a': 1}]"),
         (Replace("blocks.0.mlp.out", [[1], [1, 2]]), "must be a number or even lists of them, got [[1], [1, 2]]"),
         (SilenceHeads(0, []), "must be one or more of 0..3, got none"),
@@ -207,7 +207,7 @@ def test_what_the_panel_asks_changes_the_experiment() -> None:
     assert carry_out(one, {"do": "clear"}) == Experiment()
     assert carry_out(carry_out(one, {"do": "undo"}), {"do": "redo"}) == one
     for wrong in ({}, {"do": "add", "edit": "x"}, {"do": "remove", "number": 7}, {"do": "switch", "number": "0"}):
-        with pytest.raises(ValueError, match=r"reload the page|counted from 0"):
+        with pytest.raises(ValueError, match=r"Reload and try again|counted from 0"):
             carry_out(one, wrong)
 
 

@@ -131,7 +131,7 @@ def test_a_table_that_nothing_is_in_says_how_to_fill_it(place: Path) -> None:
     for name in ("first", "second"):
         trash.delete(name, place)
     app = page("")
-    assert not app.dataframe and any("No run has been made yet" in one.value for one in app.caption)
+    assert not app.dataframe and any("No runs yet" in one.value for one in app.caption)
 
 
 def test_the_runs_of_others_are_looked_at_and_not_changed(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:

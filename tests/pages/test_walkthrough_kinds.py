@@ -185,7 +185,7 @@ def test_an_empty_text_keeps_the_picture_and_says_so_until_the_example_is_put_ba
     before = picture(app)[0]["lanes"]
     app.text_input(key="text").set_value("").run()
     assert [one.value for one in app.info] == [
-        "There is no text: the picture is that of the text before. Type a few words above."
+        "No text. Still showing the previous one. Type a few words above."
     ]
     assert picture(app)[0]["lanes"] == before
     app.button(key="example text").click().run()

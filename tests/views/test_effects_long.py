@@ -20,7 +20,7 @@ from views.what_if.paint_ground import painted_on
 pytestmark = pytest.mark.long
 
 QUIET = SilenceHeads(1, [1])
-UNKNOWN = "asked for something"
+UNKNOWN = "Unknown request"
 
 
 def both(name: str, edit: Edit) -> tuple[LongContext, LongContext, Reading]:

@@ -84,7 +84,7 @@ def draw_spectrum(table: pd.DataFrame, shade: Shade) -> AltairChart:
     )  # fmt: skip
     values = lines.mark_line(point=True).encode(y=alt.Y("singular value:Q", title="singular value of the change"))
     shares = lines.mark_line(strokeDash=[5, 4], point=True).encode(
-        y=alt.Y("caught:Q", title="caught by the best of that rank", axis=alt.Axis(format="%"))
+        y=alt.Y("caught:Q", title="explained by the best rank-r approximation", axis=alt.Axis(format="%"))
     )
     return alt.hconcat(values.properties(width=440), shares.properties(width=440))
 

@@ -15,7 +15,7 @@ from views.core.matrix_files import Matrix
 from views.core.run_context import HeadOfRun
 
 LESS = "−"
-NOWHERE = "The picture looks at something that these runs do not have; reload the page."
+NOWHERE = "These runs do not have what the page asked for. Reload and try again."
 
 
 @dataclass(frozen=True)

@@ -109,9 +109,5 @@ def source_words(source: Source | None, terms: Terms) -> str:
     return short if picture else f"“{short}”"
 
 
-def count_words(count: int, noun: str) -> str:
-    return f"{count} {noun}{'' if count == 1 else 's'}"
-
-
 def join_words(parts: Sequence[str]) -> str:
     return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"

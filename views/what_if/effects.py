@@ -20,6 +20,7 @@ from views.attention.long import LongContext
 from views.core.decision import Decision, decision_of
 from views.core.lanes import Lane, candidate_names
 from views.core.payload import pack
+from views.core.questions import UNKNOWN
 from views.core.run_context import HeadOfRun, Run
 from views.what_if.continuation import writes
 
@@ -84,7 +85,7 @@ def moved_heads(before: Run, after: Run, name: str, layer: int) -> Tensor:
     """Share of a row's weight that went elsewhere, as `in_attention` gives it, of one layer of an attention: head."""
     places = attentions(after.lanes)
     if name not in places or layer not in after.choices("layer", {"side": places[name][0]}):
-        raise ValueError("The picture asked for something this page does not know; reload the page.")
+        raise ValueError(UNKNOWN)
     if not isinstance(after, LongContext):
         return pattern_change(before.trace, after.trace, f"{name}.pattern")[layer].float()
     made, hook = after.made, HeadOfRun(*places[name], layer, 0).hook

@@ -96,7 +96,7 @@ function removal(page, layer, head, role) {
   const button = make("button");
   button.append(make("span", "patch"), `${layer + 1}·${head + 1}`, make("span", "control", " ×"));
   button.style.setProperty("--chosen", `var(--${role})`);
-  button.setAttribute("aria-label", `compare block ${layer + 1}, head ${head + 1} no longer`);
+  button.setAttribute("aria-label", `remove block ${layer + 1}, head ${head + 1} from the comparison`);
   button.addEventListener("click", () => page.go({ heads: toggled(page.state.heads, layer, head) }));
   return button;
 }

@@ -415,7 +415,7 @@ function heads(page, keys, pick) {
 function sum(page, row, stored, keys, { top, total }) {
   const element = make("p", "ledger-sum");
   if (!row.total) {
-    element.textContent = "No key is allowed in this row: its weights are all 0, and what the head hands on is 0.";
+    element.textContent = "No key is allowed in this row: its weights are all 0, and the head's output is 0.";
     return element;
   }
   const count = stored.length + (page.trace.outside?.(page.state.query).count ?? 0);

@@ -151,7 +151,7 @@ class TakeAway {
     const made = this.made();
     this.theme = this.box("keep light or dark");
     const copied = this.act("Copy link", "the address of what is shown, for others who have this Loupe", async () => {
-      await this.copy(await this.address(), made, "The link");
+      await this.copy(await this.address(), made, "the link");
     });
     return this.row("Link", copied, this.theme, made);
   }
@@ -195,7 +195,7 @@ class TakeAway {
       const parsed = new DOMParser().parseFromString(svg, "text/html").querySelector("svg");
       code.replaceChildren(...(parsed ? [parsed] : []));
       this.warning.textContent = warning;
-      await this.copy(address, made, "The link for the class");
+      await this.copy(address, made, "the link for the class");
     });
     return this.row("For a class", this.choices, instruction, this.predict, copied, this.warning, made, code);
   }
@@ -265,7 +265,7 @@ class TakeAway {
       made.hidden = true; // what stands there may be of another tab
       const { asks } = shown(this.place.view);
       const { lines } = await this.ask("python", {}, asks);
-      await this.copy(lines, made, "The lines");
+      await this.copy(lines, made, "the lines");
     });
     return this.row("Python", show, make("p", "", "to run anywhere, once the engine is installed (see README)"), made);
   }
@@ -363,7 +363,7 @@ class TakeAway {
     made.hidden = false;
     try {
       await navigator.clipboard.writeText(text);
-      this.say(`${name} ${name.endsWith("s") ? "are" : "is"} in the clipboard.`);
+      this.say(`Copied ${name} to the clipboard.`);
     } catch (error) {
       if (!(error instanceof DOMException || error instanceof TypeError)) throw error;
       this.say("This browser gives no way to the clipboard: copy from the field.");

@@ -57,7 +57,7 @@ export function words(lab) {
 /** The loss of the example in words. */
 export function total(frame) {
   const { sum, mean, asked } = cost(frame);
-  if (!asked) return "Nothing is asked here whose right answer is known.";
+  if (!asked) return "No known answers here.";
   return asked === 1
     ? `Loss ${number(sum)} nats`
     : `Loss: sum ${number(sum)} nats over ${asked} positions, mean ${number(mean)} nats`;
@@ -385,7 +385,7 @@ function spell(element, lab, answer, kind) {
         named(lab, answer.id, kind),
         `, 0 elsewhere): −ln ${p} ${sign} ${loss} nats`,
       ]
-    : ["What is right here is not known, so nothing is lost."];
+    : ["Answer unknown, so no loss."];
   write(element, parts);
 }
 

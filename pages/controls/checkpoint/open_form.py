@@ -31,7 +31,7 @@ def open_row() -> None:
         st.text_input(
             "open another: a name on the hub, or a path", key=TYPED, on_change=read_typed, width="stretch",
             placeholder="hub:org/name, hub:org/name@revision, or /path/of/a/folder/or/file",
-            help="A path is one of the server's own machine, for visitors there alone.",
+            help="Paths are on the server and work only there.",
         )  # fmt: skip
         with st.popover("Your files", key="own files"):
             st.file_uploader(

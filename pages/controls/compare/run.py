@@ -86,7 +86,7 @@ def read_side(letter: LiteralString) -> Said | None:
         elif kept.get(letter, {}).get("model") == name:
             field = kept[letter].get
             read = reading(checkpoint, LIMIT, field)
-            st.info(f"{letter} has no text: drawn is the text before.")
+            st.info(f"{letter} has no text. Still showing its previous one.")
     except (ValueError, OSError) as error:
         st.warning(f"{letter}: {escape_markdown(error)}")
         return None

@@ -143,7 +143,8 @@ def row(letter: LiteralString, options: list[str]) -> None:
             put_in = partial(show_example, letter)
             st.button("Example", type="tertiary", key=f"example of {letter}", help=about, on_click=put_in)
         if letter in "CD":
-            st.button("×", key=f"remove {letter}", on_click=partial(remove, letter), help=f"Compare {letter} no longer")
+            about = f"Remove {letter} from the comparison"
+            st.button("×", key=f"remove {letter}", on_click=partial(remove, letter), help=about)
 
 
 def step(letter: LiteralString) -> None:
@@ -228,7 +229,7 @@ def under(shown: str) -> None:
         st.button("A → B", key="copy", on_click=copy, args=("B",), help="B becomes a copy of A")
         if len(shown) < len(LETTERS):
             new = next(letter for letter in LETTERS if letter not in shown)
-            about = f"Compare {new} as well, at first a copy of A"
+            about = f"Add {new} to the comparison; it starts as a copy of A"
             st.button(f"+ {new}", key="more", on_click=copy, args=(new,), help=about)
 
 

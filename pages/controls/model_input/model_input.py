@@ -69,7 +69,7 @@ READS = "fields of the subject"  # there too: those of its model
 LEFT = "subjects"  # there too: what was looked at by entries of the browser's history
 OPENED_LAST = "opened last"  # there too: the model that a page without a text has come to show since
 READ = "read last"  # in the session state: fields of the last input that was not empty
-NO_TEXT = "There is no text: the picture is that of the text before. Type a few words above."
+NO_TEXT = "No text. Still showing the previous one. Type a few words above."
 
 
 @dataclass(frozen=True)

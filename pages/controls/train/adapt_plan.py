@@ -163,7 +163,8 @@ def choose_parts(base: str, published: Recipe) -> Recipe:
     """The recipe with what learns of the base, and how."""
     train, key = published.train, f"{published.objective.kind} {published.objective.language_weight}"
     own = train.parts if isinstance(train.parts, str) and train.parts != "lora" else "all"
-    last = {f"last {n} blocks": f"its last {n} blocks" for n in (1, 2, 4) if n < blocks_of(base)}
+    said = {1: "its last block", 2: "its last 2 blocks", 4: "its last 4 blocks"}
+    last = {f"last {n} blocks": title for n, title in said.items() if n < blocks_of(base)}
     named = {"all": "all of it", **last, "head": "the head alone"}
     options = list(named)
     at = options.index(own) if own in options else 0

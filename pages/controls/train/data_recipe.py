@@ -34,8 +34,8 @@ ABOUT = {
     "classification": "Learns to tell the labels of {} apart.",
     "token_classification": "Learns to tag the words of {}.",
     "span": "Learns where in {} the answers to questions stand.",
-    "sequence_to_sequence": "Learns what becomes of what in {}.",
-    "completion": "Learns what follows what in {}.",
+    "sequence_to_sequence": "Learns to turn sources into targets ({}).",
+    "completion": "Learns to complete prompts ({}).",
 }  # fmt: skip
 
 

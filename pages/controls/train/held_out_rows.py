@@ -162,7 +162,7 @@ def show_wrong(
         if any(links):
             wrong = wrong.assign(walkthrough=links)
         else:
-            st.caption("Walkthrough gives this model one text, whose tokens are not those of two: no row opens there.")
+            st.caption("Rows of two texts cannot be opened in Walkthrough.")
     st.dataframe(wrong, hide_index=True, key="wrong rows", column_config={
         "probability": st.column_config.NumberColumn(format="percent", help="of the class that was predicted"),
         "walkthrough": st.column_config.LinkColumn(display_text="open"),

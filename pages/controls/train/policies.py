@@ -49,7 +49,7 @@ def draw_policy(session: Session, name: str) -> None:
                         show_altair(partial(draw_curve, curve), key=f"policy {measure}")
         samples = run.read_samples()
         if samples and not may_read(session, name, recipe):
-            st.caption("The answers to held-out prompts are shown to whoever brought these.")
+            st.caption("Only the owner of these prompts sees the answers.")
         elif samples:
             st.markdown(f"**Answers to held-out prompts** at step {samples[0]['step']:,} and {samples[-1]['step']:,}")
             draw_texts(sample_table(samples), "prompt")

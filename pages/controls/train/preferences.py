@@ -40,6 +40,7 @@ from pages.controls.train.run_state import newest_weights
 from pages.controls.train.session import PREFERRED, Session
 from pages.controls.train.user_data import store_file
 from views.core.markdown import escape_markdown
+from views.core.plurals import count_words
 
 FOLDER = PREFERRED.parent
 POLICIES = {"dpo": "DPO", "ppo": "PPO", "ppo-free": "PPO, no penalty", "grpo": "GRPO"}  # recipes, with titles
@@ -145,7 +146,7 @@ def with_pairs(recipe: Recipe) -> Recipe:
     """The recipe with the pairs that are chosen. Raises ValueError where there are too few."""
     mine = read_ranking().all_pairs
     chosen = st.selectbox("pairs", (SHIPPED, MINE), key="pairs", bind="query-params", width=130,
-        help=f"Yours are the {len(mine)} of the step Rank.",
+        help=f"{MINE}: the {count_words(len(mine), 'pair')} that you ranked.",
     )  # fmt: skip
     if chosen == SHIPPED:
         return recipe
@@ -175,7 +176,7 @@ def choose_preference(session: Session, recipe: Recipe, base: str) -> Preference
     tokens = st.number_input("answer tokens", 1, 256, usual.answer_tokens, key=f"answer tokens {kind}", width=120)
     watched = {"": "nothing", **judges}
     watch = st.selectbox("also watch", list(watched), list(watched).index(usual.watch), watched.__getitem__,
-        key=f"watch {kind}", width=190, help="A measure that nothing learns from.",
+        key=f"watch {kind}", width=190, help="A second score, shown but not trained on.",
     )  # fmt: skip
     return replace(usual, beta=beta, reward=chosen, answers=answers, answer_tokens=int(tokens), watch=watch)
 

@@ -143,7 +143,9 @@ def draw_question_form(base: str, shipped: Path) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         temperature = st.number_input("temperature", 0.1, 3.0, 1.0, 0.1, key="rank temperature", width=130)
         tokens = st.number_input("answer tokens", 1, 256, 32, key="rank tokens", width=130)
-        seed = st.number_input("seed", 0, 2**31 - 1, 0, key="rank seed", width=110, help="Of the prompts and answers.")
+        seed = st.number_input(
+            "seed", 0, 2**31 - 1, 0, key="rank seed", width=110, help="Chooses the prompts and draws the answers."
+        )
         asked = tuple(random.Random(int(seed)).sample(prompts, min(PROMPTS, len(prompts))))
         if st.button("Draw answers", key="draw answers", type="primary"):
             ask(base, asked, int(tokens), temperature, int(seed))

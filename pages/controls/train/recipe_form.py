@@ -61,7 +61,7 @@ class Form:
         own = self.recipe.data.tokenizer
         if not suits(self.recipe, replace(own, sample=own.sample + 1)):
             pictures = self.recipe.data.kind == "digits"
-            st.caption("Pictures are no text." if pictures else "The data's own symbols are the tokens.")
+            st.caption("Images need no tokenizer." if pictures else "The data's own symbols are the tokens.")
             return asdict(own)
         st.caption(field_meanings(TokenizerRecipe))
         return self.table(own, "data.tokenizer")

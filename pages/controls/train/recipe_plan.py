@@ -244,12 +244,12 @@ def text_of_recipe(turn: str, text: str, apply: Callable[[str], None]) -> None:
 
     st.text_area("recipe in TOML", key=key, height=HIGH, label_visibility="collapsed")
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        st.button("Apply", key=f"{key} apply", on_click=apply_text, help="The controls then say what is written here.")
+        st.button("Apply", key=f"{key} apply", on_click=apply_text, help="Set the controls to this text.")
         written = state[key] != text
         st.button("Discard", key=f"{key} discard", on_click=discard_text, disabled=not written,
-                  help="Back to what the controls say.")  # fmt: skip
+                  help="Set this text to the controls.")  # fmt: skip
         if written:
-            st.caption("The controls say something else, and it is what they say that is trained.")
+            st.caption("Not applied yet. Training uses the controls, not this text.")
     if wrong in state:
         st.warning(escape_markdown(state[wrong]))
 
@@ -451,7 +451,8 @@ def show_link_state(task: str, recipe: Recipe | None, preset: Recipe) -> None:
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
             named = ", ".join(differs[:NAMED]) + (f" and {more} more" if more > 0 else "")
             st.caption(f"changed: {escape_markdown(named)}", width="content")
-            st.button("As it was", key="as it was", on_click=recipe_memory().begin, args=(task, None), type="tertiary")
+            begin = recipe_memory().begin
+            st.button("Reset to preset", key="as it was", on_click=begin, args=(task, None), type="tertiary")
 
 
 @st.cache_resource

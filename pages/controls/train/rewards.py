@@ -44,11 +44,11 @@ def draw_reward(session: Session, name: str) -> None:
         f"by {scores['margin']:+.4f} in the mean"
     )
     if not may_read(session, name, recipe):
-        st.caption("The pairs themselves are shown to whoever brought them.")
+        st.caption("Only the owner of these pairs sees them.")
     elif (worst := worst_pairs(table)).empty:
         st.caption("No rejected answer has a larger reward than the chosen one.")
     else:
-        st.markdown("Those whose rejected answer it likes most beyond the chosen one:")
+        st.markdown("Pairs it gets most wrong:")
         draw_texts(worst, "prompt")
     text = st.text_area("a text of your own", TEXT, key="judged text", height=80)
     try:

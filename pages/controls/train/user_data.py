@@ -207,7 +207,7 @@ def own_data() -> Own | None:
     state, shared = st.session_state, st.query_params.get(SHARED, "")
     file, hub = find_file(shared), state.get(HUB)
     if shared and file is None:
-        say("The data of this link is not here any more; bring it once more.")
+        say("This link's data was deleted. Upload it again.")
         del st.query_params[SHARED]
     with st.container(key="own data"):
         bring(file is None and hub is None)

@@ -67,11 +67,11 @@ from pages.controls.what_if.edit_fields import (
     whole_number_field,
 )
 from pages.controls.what_if.edit_form import Form
+from views.core.plurals import count_words
 from views.what_if.edit_words import (
     Terms,
     attention_words,
     chosen,
-    count_words,
     head_words,
     join_words,
     source_words,

@@ -19,13 +19,13 @@ from pages.controls.what_if.edit_kinds import KINDS, Kind, in_words, kind_of
 from pages.controls.what_if.experiment_link import clip
 from views.core.component import view
 from views.core.markdown import escape_markdown
+from views.core.questions import UNKNOWN
 from views.what_if.edit_sources import to_form
 from views.what_if.experiment import Editable, from_form, panel
 
 MISFITS = (ValueError, KeyError, IndexError, RuntimeError)  # of an edit that was made for another model or text
 SAID, CHANGED, OPENING, DRAFT, SHAPE = "says", "changed", "edit to open", "edit in the form", "edits offered"
 DRAFTS = "edits opened"  # in the session state: how many forms there were
-NO_REQUEST = "The panel asked for something this page does not know; reload the page."
 
 experiment_panel = view("what_if/experiment", events=("change",))
 
@@ -105,7 +105,7 @@ class EditPanel:
                 return made.undo()
             case {"do": "redo"}:
                 return made.redo()
-        raise ValueError(NO_REQUEST)
+        raise ValueError(UNKNOWN)
 
     def set_strength(self, made: Experiment, number: int, value: float) -> Experiment:
         """Raises ValueError for an edit that has none."""

@@ -183,7 +183,7 @@ def finite(made: Run) -> Run:
     trace = made.trace
     for hook in trace:
         if hook.endswith(("resid_pre", "resid_post", "logits")) and not bool(trace[hook].isfinite().all()):
-            raise ValueError(f"the run no longer holds numbers at {hook}: they grow too large; choose a smaller one.")
+            raise ValueError(f"values overflow at {hook}; choose a smaller number.")
     return made
 
 

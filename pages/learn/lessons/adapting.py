@@ -127,7 +127,7 @@ def draw_matrices(adapter: Adapter, name: str) -> None:
     strip(a, key="adapting a", role="key", label="A")
     st.caption(_("A, {r} × {into}: a row is what it looks for in the input").format(r=len(a), into=a.shape[1]))
     strip(b.T, key="adapting b", role="value", label="B")
-    st.caption(_("B, {out} × {r}, drawn lying: a row is what it adds to the output").format(out=len(b), r=len(a)))
+    st.caption(_("B transposed, {r} × {out}: a row is what it adds to the output").format(out=len(b), r=len(a)))
     counted = count_lora(checkpoint, adapter)
     sentence = _(
         "W + {scale:g} · B A. The product has {size} numbers and rank {rank}; A and B have {few}, {share:.1%} of them."

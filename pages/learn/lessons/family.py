@@ -171,7 +171,7 @@ def draw_switches(name: str) -> None:
     rows = [{named[one.name]: option_label(one.get(NAMED[other].config)) for one in shown} for other in order]
     st.dataframe(pd.DataFrame(rows, index=[said[other] for other in order]), width="stretch", height=320)
     apart, nearest = relatives(name)[0]
-    sentence = _("Nearest to {model}: {other}. Of {all} switches {apart} stand differently.")
+    sentence = _("Nearest to {model}: {other}. {apart} of {all} switches differ.")
     st.markdown(sentence.format(model=said[name], other=said[nearest], apart=apart, all=len(SWITCHES)))
     if not apart and "gpt3-175b" in (name, nearest):
         sentence = _(

@@ -76,7 +76,7 @@ def ask(names: list[str], measured: Surprise) -> bool:
     def price(at: int) -> str:
         return said_of.format(token=escape_markdown(names[at]), p=math.exp(-losses[at]), loss=losses[at])
 
-    question = _("{model} reads this text and is asked for each next token. Which one costs the most?")
+    question = _("The model {model} reads this text and is asked for each next token. Which one costs the most?")
     return choose(
         question.format(model=DECODER), names, worst, key="loss question",
         why=lambda said: f"{price(said)}; {price(worst)}.",

@@ -33,7 +33,7 @@ def experiment() -> bool:
     at = shown.index(pairs[0])
 
     def why(said: int) -> str:
-        return _("{best} stands there {count} times, {other} {less} times; of equals the alphabet decides.").format(
+        return _("{best} occurs {count} times, {other} {less} times; ties are broken alphabetically.").format(
             best=escape_markdown(names[at]),
             count=pairs[0].count,
             other=escape_markdown(names[said]),
