@@ -150,9 +150,9 @@ class TakeAway {
   link() {
     const made = this.made();
     this.theme = this.box("keep light or dark");
-    const copied = this.act("Copy link", "the address of what is shown, for others who have this Loupe", async () => {
-      await this.copy(await this.address(), made, "the link");
-    });
+    const copied = this.act("Copy link", "the address of what is shown, for others who have this Loupe", () =>
+      this.copy(this.address(), made, "the link"),
+    );
     return this.row("Link", copied, this.theme, made);
   }
 
@@ -182,7 +182,10 @@ class TakeAway {
       placeholder: "a question or an instruction, shown above the page",
     });
     instruction.setAttribute("aria-label", "question or instruction for the class");
-    const copied = this.act("Copy class link", "the address of what is shown, as the class is to find it", async () => {
+    const copied = this.act("Copy class link", "the address of what is shown, as the class is to find it", () =>
+      this.copy(classLink(), made, "the link for the class"),
+    );
+    const classLink = async () => {
       const hidden = [...this.choices.querySelectorAll("input:checked")].map(({ value }) => value);
       const local = await this.address({
         hidden,
@@ -195,8 +198,8 @@ class TakeAway {
       const parsed = new DOMParser().parseFromString(svg, "text/html").querySelector("svg");
       code.replaceChildren(...(parsed ? [parsed] : []));
       this.warning.textContent = warning;
-      await this.copy(address, made, "the link for the class");
-    });
+      return address;
+    };
     return this.row("For a class", this.choices, instruction, this.predict, copied, this.warning, made, code);
   }
 
@@ -261,11 +264,11 @@ class TakeAway {
     const made = make("pre", "made");
     made.tabIndex = 0;
     made.hidden = true;
-    const show = this.act("Copy lines", "they load the model and print the number that is looked at", async () => {
+    const show = this.act("Copy lines", "they load the model and print the number that is looked at", () => {
       made.hidden = true; // what stands there may be of another tab
       const { asks } = shown(this.place.view);
-      const { lines } = await this.ask("python", {}, asks);
-      await this.copy(lines, made, "the lines");
+      const lines = this.ask("python", {}, asks).then((answer) => answer.lines);
+      return this.copy(lines, made, "the lines");
     });
     return this.row("Python", show, make("p", "", "to run anywhere, once the engine is installed (see README)"), made);
   }
@@ -357,17 +360,19 @@ class TakeAway {
     return made;
   }
 
-  async copy(text, made, name) {
-    if (made.tagName === "INPUT") made.value = text;
-    else made.textContent = text;
+  /**
+   * Copies what is on its way, and shows it in `made`. Called within the click: WebKit refuses what comes after an answer.
+   * @param {Promise<string>} coming
+   */
+  async copy(coming, made, name) {
+    const [text, copied] = await Promise.allSettled([coming, toClipboard(coming)]);
+    if (text.status === "rejected") throw text.reason;
+    if (made.tagName === "INPUT") made.value = text.value;
+    else made.textContent = text.value;
     made.hidden = false;
-    try {
-      await navigator.clipboard.writeText(text);
-      this.say(`Copied ${name} to the clipboard.`);
-    } catch (error) {
-      if (!(error instanceof DOMException || error instanceof TypeError)) throw error;
-      this.say("This browser gives no way to the clipboard: copy from the field.");
-    }
+    if (copied.status === "fulfilled") return this.say(`Copied ${name} to the clipboard.`);
+    if (!(copied.reason instanceof DOMException || copied.reason instanceof TypeError)) throw copied.reason;
+    this.say("This browser gives no way to the clipboard: copy from the field.");
   }
 
   say(sentence) {
@@ -377,4 +382,11 @@ class TakeAway {
 
 function size(bytes) {
   return bytes < 1e6 ? `${Math.max(1, Math.round(bytes / 1000))} kB` : `${(bytes / 1e6).toFixed(1)} MB`;
+}
+
+/** Firefox before 127 has no ClipboardItem, and takes a text after an answer. */
+async function toClipboard(coming) {
+  if (!globalThis.ClipboardItem) return navigator.clipboard.writeText(await coming);
+  const blob = coming.then((text) => new Blob([text], { type: "text/plain" }));
+  return navigator.clipboard.write([new ClipboardItem({ "text/plain": blob })]);
 }
