@@ -1,31 +1,66 @@
 """Numbers that lessons and their notes state, computed by the engine again: a table of where, what and how."""
 
-from collections.abc import Callable, Sequence
+import math
+import re
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
+from itertools import chain
 
 import pytest
 import torch
 
+from engine.analysis.sizes.envelope import envelope
+from engine.analysis.sizes.parameters import count
 from engine.analysis.surprise import surprise
 from engine.checkpoints import Checkpoint
+from engine.course.adapting import count_lora, open_lora, recorded_reward
+from engine.course.averaging import average_by_loop, scores_of, softmax_weights
 from engine.course.batch import compare_row
-from engine.course.circuits import direct_effects
+from engine.course.circuits import direct_effects, head_scores
 from engine.course.embeddings import context_similarity, embedding_table, rank, whole_words
+from engine.course.encoder_decoder import attend_across
+from engine.course.family import count_by_group
 from engine.course.heads import fit_difference
 from engine.course.long_sequences import keep_window
 from engine.course.lookup import look_up
+from engine.course.loss import gradients
 from engine.course.norms import normalise
+from engine.course.positions import alibi, rotated_score, shuffle_change
+from engine.course.residual import branch_gradients
 from engine.course.scaling import attend, random_scores, score_variance, softmax_gradient
-from engine.course.tokens import comes_back, cut
-from engine.course.vector_to_word import at_temperature
-from engine.inputs.readers import tokens
+from engine.course.tokens import KINDS, comes_back, cut
+from engine.course.vector_to_word import at_temperature, softmax_terms
+from engine.course.vocabulary import learn_merges
+from engine.inputs.readers import read_translation, tokens
+from engine.model.presets import NAMED
 from engine.runtime import library
+from engine.training.preferences.rules import happy_words
 from pages.controls.learn import words
 from pages.controls.learn.fields import read_matrix
-from pages.learn.lessons import batch, embeddings, heads_learn, long_sequences, loss, norms, query_key_value, residual
+from pages.learn.lessons import (
+    adapting,
+    averaging,
+    batch,
+    embeddings,
+    encoder_decoder,
+    heads_learn,
+    long_sequences,
+    loss,
+    norms,
+    positions,
+    query_key_value,
+    residual,
+    scaling,
+    vector_to_word,
+    vocabulary,
+)
+from pages.learn.lessons import tokens as tokens_lesson
 
 NOTE, TEXT = "teacher/{}.md", "{}.md"
 BERT = "stories-bert"
+NOTES = sorted(file.stem for file in (words.CATALOGUE / words.ENGLISH / "teacher").glob("*.md"))
+DECIMAL = re.compile(r"\d[\d,]*\.\d+(?: ?%)?|\d+ ?%")
+PAPERS = {("loss", "10 %"): "Devlin et al. 2019, section 3.1"}  # numbers of a note that nothing here computes
 
 
 @cache
@@ -59,17 +94,40 @@ def without_residuals() -> list[str]:
     return [format(float(found[0]), ".2g"), format(float(found[-1]), ".2g")]
 
 
+def sixteen_blocks() -> list[str]:
+    without, with_ = (residual.recorded()[name]["losses"][-1] for name in ("without", "with"))
+    return [f"{without:.2f}", f"{with_:.4f}"]
+
+
+def sixteen_additions() -> list[str]:
+    _skip, branch = branch_gradients(1.0, 0.1)
+    return [f"{branch:g}", f"{1 + branch:g}", f"{(1 + branch) ** 16:.2f}"]
+
+
 def text_loss() -> list[str]:
     found = surprise(of(loss.DECODER), of(loss.DECODER).tokenizer.encode(loss.TEXT).ids)
     worst = -float(found.log_probabilities.min())
-    return [*write([found.total, found.mean, found.perplexity, worst], ".3f")]
+    return [
+        *write([found.total, found.mean, found.perplexity, worst], ".3f"),
+        f"{worst:.2f}", f"{math.exp(-worst):.5f}", f"{100 * worst / found.total:.0f} %",
+    ]  # fmt: skip
+
+
+def gradient_at_logits() -> list[str]:
+    return write(gradients(torch.tensor([0.7, 0.2, 0.1]).log(), 1).by_hand.tolist(), ".1f")
 
 
 def lookup() -> list[str]:
     keys, values = read_matrix(query_key_value.KEYS, 2), read_matrix(query_key_value.VALUES)
-    found = look_up(torch.tensor(query_key_value.ASKED), keys, values)
-    other = look_up(torch.tensor(query_key_value.ASKED), torch.tensor([[1.0, 1], [3, 3], [-2, -1]]), values)
-    return write([*found.weights.tolist(), *found.out.tolist(), float(other.weights[1])], ".3f")
+    query = torch.tensor(query_key_value.ASKED)
+    found = look_up(query, keys, values)
+    other = look_up(query, torch.tensor([[1.0, 1], [3, 3], [-2, -1]]), values)
+    stated = [*found.weights.tolist(), *found.out.tolist(), float(other.weights[1])]
+    return [*write(stated, ".3f"), *write(query_key_value.ASKED, "g"), f"{float(keys[2] @ query):g}"]
+
+
+def mix_by_hand() -> list[str]:
+    return write((torch.tensor([0.25, 0.75, 0]) @ torch.tensor([[1.0, 0], [0, 1], [1, 1]])).tolist(), "g")
 
 
 def gradient_at_256() -> list[str]:
@@ -88,7 +146,19 @@ def gradient_by_products() -> list[str]:
 
 def variances() -> list[str]:
     found = score_variance(64)
-    return [format(found.plain, ".2f"), format(found.divided, ".3f")]
+    off = {f"{100 * share:.1f} %" for share in (1 - found.plain / 64, 1 - found.divided)}
+    return [format(found.plain, ".2f"), format(found.divided, ".3f"), *off]
+
+
+def two_trainings() -> list[str]:
+    scaled, unscaled = (scaling.recorded(name)["loss"].iloc[-1] for name in scaling.RUNS)
+    return [f"{scaled:.3f}", f"{unscaled:.2f}"]
+
+
+def one_token_by_hand() -> list[str]:
+    x = torch.tensor([[1.0, 2, 3, 6]])
+    first, second, _mean, last = normalise(x, "layer")[0].tolist()
+    return [f"{float(x.var(correction=0)):g}", *write([first, second, last], ".3f")]
 
 
 def one_of_a_batch() -> list[str]:
@@ -107,6 +177,20 @@ def name_mover() -> list[str]:
     return [f"{float(direct_effects(of('stories'), encoding, int(logits[0, -1].argmax())).max()):+.1f}"]
 
 
+def copied() -> list[str]:
+    encoding = of(heads_learn.REPEATS).tokenizer.encode(heads_learn.SEQUENCE)
+    layer, head = divmod(int(head_scores(of(heads_learn.REPEATS), encoding).induction.argmax()), 4)
+    pattern = library.traces.trace(heads_learn.REPEATS, encoding)[f"blocks.{layer}.attn.pattern"][0, head]
+    assert float(pattern[-1].max()) > 0.99
+    return [f"“{encoding.pieces[int(pattern[-1].argmax())]}”", "99 %"]
+
+
+def formed() -> list[str]:
+    rows = {row["step"]: row for row in heads_learn.recorded()["rows"]}
+    shares = [max(map(max, rows[step]["induction"])) for step in (0, 119, 400)]
+    return write([*shares, rows[119]["loss"], rows[400]["loss"]], ".2f")
+
+
 def windows() -> list[str]:
     encoding = of("stories").tokenizer.encode(long_sequences.TEXT)
     found = [keep_window(of("stories"), encoding, 3, 0, size) for size in (4, 8)]
@@ -123,6 +207,90 @@ def two_logits() -> list[str]:
     return write([*at_temperature(logits, 1).tolist(), *at_temperature(logits, 2).tolist()], ".3f")
 
 
+def three_logits() -> list[str]:
+    logits = read_matrix(f"[{vector_to_word.LOGITS}]")[0]
+    warm, cold = (f"{float(at_temperature(logits, t).max()):.3f}" for t in (2, 0.5))
+    terms, _total = softmax_terms(logits)
+    powers = [term / min(terms) for term in terms]
+    return [*write([*at_temperature(logits, 1).tolist(), *powers[1:], sum(powers)], ".3f"), warm, cold, "0.5"]
+
+
+def pirate() -> list[str]:
+    base = of(adapting.MODEL)
+    adapter = next(one for one in library.adapters_for(adapting.MODEL) if one.name == "style-pirate")
+    (out, into), rank = (found := open_lora(base, adapter, "blocks.0.mlp.pre")).w.shape, found.used
+    counted, few = count_lora(base, adapter), rank * (out + into)
+    whole = [counted.model, counted.adapter, few, out * into]
+    return [f"{out} × {into}", *write(whole, ","), f"{100 * few / (out * into):.1f} %"]
+
+
+def happy() -> list[str]:
+    assert [happy_words("", text) for text in (adapting.ENDING, "happy happy happy")] == [2, 3]
+    ends = [recorded_reward("ppo-free")[at] for at in (0, -1)]
+    return [*write([one.reward for one in ends], ".1f"), *(f"{100 * one.distinct:.0f} %" for one in ends)]
+
+
+def tuned_losses() -> list[str]:
+    ids = tuple(tokens(of(adapting.CLASSIFIED), adapting.STORY).ids)
+    alone, kept = (adapting.tuned(ids, 0, weight) for weight in (0.0, 0.5))
+    return write([alone[0][0].language, alone[-1][0].language, kept[-1][0].language], ".2f")
+
+
+def means() -> list[str]:
+    x = read_matrix(averaging.TENSOR)
+    weights = softmax_weights(scores_of(x))
+    return [
+        *write(weights[-1].tolist(), ".2f"), *write(softmax_weights(0 * scores_of(x))[1].tolist(), "g"),
+        *write(average_by_loop(x).flatten().tolist(), ".4g"),
+    ]  # fmt: skip
+
+
+def red() -> list[str]:
+    model = of(encoder_decoder.BOTH)
+    reading = read_translation(model, encoder_decoder.TEXT, "", encoder_decoder.LONGEST)
+    source, target = reading.read, reading.target
+    look = encoder_decoder.aligning_head(model)
+    found = attend_across(encoder_decoder.BOTH, source.ids, target.ids, *look)
+    at = target.pieces[1:].index("rouge")
+    assert float(found.pattern[at].max()) > 0.99
+    return [f"“{source.pieces[int(found.pattern[at].argmax())]}”", "99 %", *map(str, map(len, (found.q, found.k)))]
+
+
+def bert() -> list[str]:
+    config = NAMED["bert-base"].config
+    whole, seen = count(config), envelope(config)[0].count
+    table = config.vocab_size * config.d_model
+    numbers = [whole, seen, whole - seen, count_by_group(config)["W_O"].value, config.vocab_size, table]
+    return [*write(numbers, ","), f"{100 * (whole - seen) / whole:.1f} %", f"{100 * table / whole:.1f} %"]
+
+
+def ordered() -> list[str]:
+    model = of(positions.MODEL)
+    ids, size = model.tokenizer.encode(positions.TEXT).ids, model.config.vocab_size
+    assert shuffle_change("none", "full", ids, size) < positions.NOTICED
+    q, k = torch.tensor([1.0, 0.5]), torch.tensor([0.5, 1.0])
+    turned = {f"{float(rotated_score(q, k, *pair)):.4f}" for pair in ((5, 2), (25, 22))}
+    slopes = write(alibi(8, 4)[:, 1, 0].tolist(), ".4f")
+    return [f"{shuffle_change('none', 'causal', ids, size):.3f}", *turned, *(slope.rstrip("0") for slope in slopes)]
+
+
+def phones() -> list[str]:
+    assert [comes_back(kind, "猫坐在垫子上。") for kind in KINDS].count(False) == 4
+    count, size = len(cut("bpe", tokens_lesson.TEXT)), len(tokens_lesson.TEXT.encode())
+    return [f"{size} - {size - count} = {count}"]
+
+
+def merges() -> list[str]:
+    learned = learn_merges(vocabulary.TEXT, "bpe").steps
+    best = [step.pairs[0] for step in learned]
+    assert [pair.entry for pair in best[:4]] == ["th", "thi", "thin", "the"]
+    first = learn_merges(vocabulary.TEXT, "wordpiece").steps[0].pairs[0]
+    low = learn_merges("low low low lower", "bpe").steps
+    assert [pair.count for pair in low[0].pairs[:2]] == [4, 4] and first.count == 1
+    done = [f"{pair.first} + {pair.second}" for pair in best[:4]]
+    return [*done, f"{first.first} + {first.second}", str(best[0].count), str(low[0].symbols), str(low[1].symbols)]
+
+
 STATED: list[tuple[str, str, Callable[[], list[str]]]] = [
     (NOTE, "embeddings", near_girl),
     (NOTE, "embeddings", bank),
@@ -136,6 +304,26 @@ STATED: list[tuple[str, str, Callable[[], list[str]]]] = [
     (NOTE, "heads_learn", name_mover),
     (NOTE, "long_sequences", windows),
     (NOTE, "masks_and_heads", lambda: [format(fit_difference(1).losses[-1], ".2f")]),
+    (NOTE, "masks_and_heads", lambda: [format(float(softmax_weights(torch.zeros(6, 6))[0, 0]), ".2f")]),
+    (NOTE, "residual", sixteen_blocks),
+    (NOTE, "residual", sixteen_additions),
+    (NOTE, "loss", gradient_at_logits),
+    (NOTE, "query_key_value", mix_by_hand),
+    (NOTE, "scaling", two_trainings),
+    (NOTE, "norms", one_token_by_hand),
+    (NOTE, "heads_learn", copied),
+    (NOTE, "heads_learn", formed),
+    (NOTE, "adapting", pirate),
+    (NOTE, "adapting", happy),
+    (NOTE, "adapting", lambda: ["0.5"]),  # where the slider of λ begins
+    (NOTE, "averaging", means),
+    (NOTE, "encoder_decoder", red),
+    (NOTE, "family", bert),
+    (NOTE, "positions", ordered),
+    (NOTE, "tokens", phones),
+    (NOTE, "vector_to_word", three_logits),
+    (NOTE, "vocabulary", merges),
+    (TEXT, "adapting", tuned_losses),
     (TEXT, "norms", blocks_share),
     (TEXT, "scaling", gradient_by_products),
     (TEXT, "tokens", cafe),
@@ -143,12 +331,32 @@ STATED: list[tuple[str, str, Callable[[], list[str]]]] = [
 ]
 
 
+computed = cache(lambda compute: compute())
+
+
 @pytest.mark.parametrize(("place", "name", "compute"), STATED)
 def test_a_text_states_what_the_engine_computes(place: str, name: str, compute: Callable[[], list[str]]) -> None:
     for lang in words.languages(words.CATALOGUE):
-        said = (words.CATALOGUE / lang / place.format(name)).read_text(encoding="utf-8")
-        said = said.replace("\u202f", " ").replace("\xa0", " ")
-        for number in compute():
+        said = read(lang, place, name)
+        for number in computed(compute):
             quoted = number.replace("“", "« ").replace("”", " »")
             forms = {number, number.replace(".", ","), number.replace(",", " "), quoted}
             assert any(form in said for form in forms), (lang, number)
+
+
+@pytest.mark.parametrize("note", NOTES)
+def test_each_decimal_and_percentage_of_a_note_is_computed_or_from_a_paper(note: str) -> None:
+    """But for those that an exercise on paper gives."""
+    paragraphs = read(words.ENGLISH, NOTE, note).split("\n\n")
+    stated = decimals(one for one in paragraphs if not one.startswith("On paper:"))
+    known = [computed(compute) for place, name, compute in STATED if (place, name) == (NOTE, note)]
+    assert not stated - decimals(chain(*known)) - {number for name, number in PAPERS if name == note}
+
+
+def read(lang: str, place: str, name: str) -> str:
+    said = (words.CATALOGUE / lang / place.format(name)).read_text(encoding="utf-8")
+    return said.replace("\u202f", " ").replace("\xa0", " ")
+
+
+def decimals(texts: Iterable[str]) -> set[str]:
+    return {number for text in texts for number in DECIMAL.findall(text)}
