@@ -6,7 +6,10 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
+from engine.data.own_tasks import OwnPairs
 from engine.data.task import Pair
+from engine.data.translation.task import Translation
+from engine.scoring.overlap import bleu, chrf
 from engine.training.measures.decoding import decode_continuations, decode_translations
 from engine.training.objectives.completion import prompt
 from engine.training.objectives.padding import pad_rows, real
@@ -19,25 +22,38 @@ EXAMPLES, AT_ONCE = 2_000, 250
 
 
 def exact_match(trainer: Trainer) -> dict[str, Any]:
-    """`exact_match` of the first EXAMPLES that are held out, and `by_...`, the same for each group of them."""
+    """`exact_match` of the first EXAMPLES that are held out, and `by_...`, the same for each group of them. Of
+    sentences also `chrf` and `bleu`: what is right may be said in other words."""
     source = taught(trainer)
     asked = asked_of(source, EXAMPLES)
-    right = [
-        given == target.tolist()
+    written = [
+        given
         for begin in range(0, len(asked), AT_ONCE)
-        for given, (_, (_, target)) in zip(
-            write_targets(trainer, [ids for _, ids in asked[begin : begin + AT_ONCE]]), asked[begin : begin + AT_ONCE],
-            strict=True,
-        )
-    ]  # fmt: skip
+        for given in write_targets(trainer, [ids for _, ids in asked[begin : begin + AT_ONCE]])
+    ]
+    right = [given == target.tolist() for given, (_, (_, target)) in zip(written, asked, strict=True)]
     found = {
         "exact_match": sum(right) / len(right),
         "examples": len(right),
         "decoding": "greedy",
         "unseen": "no source is among those trained on",
     }
+    if isinstance(source.task, OwnPairs | Translation):
+        found |= overlaps(source, [pair for pair, _ in asked], written)
     grouped = by_group([source.task.group(pair) for pair, _ in asked], right) if source.task.grouped else {}
     return found | ({f"by_{source.task.grouped}": grouped} if grouped else {})
+
+
+def overlaps(source: TaughtPairs, pairs: Sequence[Pair], written: Sequence[Sequence[int]]) -> dict[str, float]:
+    """Of each source once, beside all targets that are known of it."""
+    known: dict[str, list[str]] = {}
+    for pair in pairs:
+        known.setdefault(pair.source, []).append(pair.target)
+    decode = source.corpus.tokenizer.decode
+    texts = {pair.source: decode(ids, special=False) for pair, ids in zip(pairs, written, strict=True)}
+    given = list(texts.values())
+    references = [known[text] for text in texts]
+    return {"chrf": chrf(given, references), "bleu": bleu(given, references)}
 
 
 def asked_of(source: TaughtPairs, count: int) -> list[tuple[Pair, Ids]]:
