@@ -2,6 +2,8 @@ PORT ?= 8501
 HOST = 127.0.0.1
 PYTHON ?= python3
 JOBS ?= 2
+CORPORA ?= $(LOUPE_CORPORA)
+OUT ?= assets/checkpoints
 WORKERS = 1
 BIN := .venv/bin
 NODE := node_modules/.bin
@@ -39,9 +41,11 @@ load: .venv/installed-dev
 bench: .venv/installed-dev
 	$(BIN)/python -m bench
 
+# Recipes that learn from published texts find them in the folder CORPORA; without them they say where they can be had.
 checkpoints: .venv/installed
 	for recipe in assets/recipes/*.toml; do name=$$(basename $$recipe .toml); \
-		$(BIN)/python -m engine train $$recipe --out runs/$$name --publish assets/checkpoints/$$name --licence MIT || exit 1; done
+		LOUPE_CORPORA="$(CORPORA)" $(BIN)/python -m engine train $$recipe --out runs/$$name --publish $(OUT)/$$name \
+			--licence MIT || exit 1; done
 
 adapters: .venv/installed
 	for recipe in assets/adapt/style-*.toml; do name=$$(basename $$recipe .toml); \

@@ -15,10 +15,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from pathlib import Path
 from typing import ClassVar, Literal
 
 from engine.data.bounds import a_share
+from engine.data.published import locate
 from engine.data.table import Table, join_held_out, read_table
 
 Form = Literal["text", "labelled", "pairs", "tagged", "answers"]
@@ -45,6 +45,8 @@ class Columns(ABC):
     and `tags` (a tag for each token; both are lists or have spaces between words). With `pair`, a second text, the
     label is that of both; an `answer` to the `question` begins at the character `start`, from 0, of the `context`. The
     share `held_out` of the different texts is measured on and never learned from; the seed of the recipe says which.
+    Where texts are short, two sources in a row are a longer one, and their targets its target: `joined` times as many
+    as there are pairs are learned from beside these.
     """
 
     text: str = ""
@@ -59,11 +61,14 @@ class Columns(ABC):
     answer: str = ""
     start: str = ""
     held_out: float = 0.1
+    joined: float = 0.0
 
     kind: ClassVar[str] = "own"
 
     def __post_init__(self) -> None:
         a_share(f"data.{self.kind}.held_out", self.held_out)
+        if not 0 <= self.joined <= 1:
+            raise ValueError(f"data.{self.kind}.joined must be a share in [0, 1], got {self.joined}.")
         if self.names not in FORMS:
             got = " and ".join(self.names) or "none"
             raise ValueError(
@@ -106,10 +111,10 @@ class Rows(Columns):
     def table(self) -> Table:
         option = "path"
         try:
-            table = read_table(Path(self.path), self.header)
+            table = read_table(locate(self.path), self.header)
             if not self.held_out_path:
                 return table
-            option, other = "held_out_path", Path(self.held_out_path)
+            option, other = "held_out_path", locate(self.held_out_path)
             return join_held_out(table, read_table(other, self.header), other.name)
         except ValueError as error:
             raise ValueError(f"data.rows.{option}: {error}") from None

@@ -83,7 +83,12 @@ class OwnPairs(Own, PairTask):
 
     def pairs(self, part: Part, seed: int) -> Iterator[Pair]:
         sources, targets = self.columns
-        return (Pair(sources[row], targets[row]) for row in self.rows(sources, part, seed))
+        rows = list(self.rows(sources, part, seed))
+        yield from (Pair(sources[row], targets[row]) for row in rows)
+        if part == "train" and self.options.joined:
+            mixed = sorted(rows, key=lambda row: lot(f"joined {row}", seed))
+            for some in list(zip(mixed, mixed[1:], strict=False))[: round(self.options.joined * len(rows))]:
+                yield Pair(*(" ".join(texts[row] for row in some) for texts in (sources, targets)))
 
 
 @dataclass(frozen=True)

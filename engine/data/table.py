@@ -22,6 +22,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
 
+from engine.data.published import PACKED, unpack
 from engine.data.text import name_stray_byte
 from engine.runtime import limits
 
@@ -113,7 +114,7 @@ def read_table(path: Path | str, header: bool = True) -> Table:
     if not path.is_file():
         raise ValueError(f"{path.name} must be a file, got a folder; name one of the files in it.")
     check_size(size, path.name)
-    return parse_table(raw, path.name, header)
+    return parse_table(unpack(raw, path.name), path.name.removesuffix(PACKED), header)
 
 
 def parse_table(raw: bytes, name: str, header: bool = True) -> Table:

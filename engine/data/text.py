@@ -3,15 +3,17 @@
 from pathlib import Path
 from pydoc_data.topics import topics
 
+from engine.data.published import unpack
+
 PARAGRAPH = "\n\n"
 
 
 def read_text(path: str | Path) -> str:
-    """The text of a UTF-8 file, with \\n for every line end and without a byte-order mark.
+    """The text of a UTF-8 file, with \\n for every line end and without a byte-order mark. One named .xz is unpacked.
 
     Raises ValueError, in one sentence, for a file that is not UTF-8 or has no text in it.
     """
-    raw = Path(path).read_bytes()
+    raw = unpack(Path(path).read_bytes(), Path(path).name)
     try:
         text = raw.decode()
     except UnicodeDecodeError as error:

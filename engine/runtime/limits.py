@@ -29,5 +29,6 @@ MAX_PARAMETERS = int(os.environ.get("LOUPE_MAX_PARAMETERS", "100000000"))  # of 
 MAX_RUN_SECONDS = int(os.environ.get("LOUPE_MAX_RUN_SECONDS", "86400"))  # from one start of a training to its stop
 RUNS_DISK = int(os.environ.get("LOUPE_RUNS_DISK_MIB", "16384")) * 2**20  # bytes of all run directories
 DELETED_DAYS = int(os.environ.get("LOUPE_DELETED_DAYS", "7"))  # for which a deleted run can be had back
+CORPORA_FOLDER = os.environ.get("LOUPE_CORPORA", "")  # of published texts that shipped recipes learn from
 MAX_DATA = int(os.environ.get("LOUPE_MAX_DATA_MIB", "64")) * 2**20  # bytes of one file to learn from
 DATA_DISK = int(os.environ.get("LOUPE_DATA_DISK_MIB", "4096")) * 2**20  # bytes of all of them

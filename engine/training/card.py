@@ -12,6 +12,7 @@ from typing import Any
 import torch
 
 from engine.checkpoints.adapters import name_base
+from engine.data.published import PREFIX, describe
 from engine.training.data_recipe import Data
 from engine.training.folder import RunFolder
 from engine.training.link import FILES
@@ -44,6 +45,7 @@ def card(trainer: Trainer, run: RunFolder) -> dict[str, Any]:
         "about": recipe.about,
         "objective": kind,
         "data": describe_data(recipe.data),
+        **({"corpora": corpora} if (corpora := describe_corpora(recipe.data)) else {}),
         "parameters": sum(p.numel() for p in trainer.result.parameters()),
         "steps": made.step,
         **({"base": describe_base(recipe.base)} if recipe.base else {}),
@@ -67,6 +69,12 @@ def describe_data(data: Data) -> dict[str, Any]:
     for table in found.values():
         table |= {name: Path(table[name]).name for name in FILES if isinstance(table.get(name), str) and table[name]}
     return found
+
+
+def describe_corpora(data: Data) -> list[dict[str, Any]]:
+    """The files of published texts that were learned from."""
+    named = vars(data.table).values()
+    return [describe(file) for file in named if isinstance(file, str) and file.startswith(PREFIX)]
 
 
 def describe_base(name: str) -> str:

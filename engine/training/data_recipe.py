@@ -19,6 +19,7 @@ from engine.data.instructions import Bilingual, Instructions
 from engine.data.modular import Modular
 from engine.data.names import Names
 from engine.data.own import Columns, Rows
+from engine.data.published import PREFIX
 from engine.data.rewriting import Rewriting
 from engine.data.sentiment import Sentiment
 from engine.data.spans import Spans
@@ -47,16 +48,25 @@ class Stories:
 class Everyday:
     """Everyday English of `engine.data.everyday`; `held_out` documents come from another stream of the same seed.
 
-    `style` is another way of writing them, to be learned by a model that writes the plain one.
+    `style` is another way of writing them, to be learned by a model that writes the plain one. `tales` and `sentences`
+    are files of `engine.data.published`: what `engine.data.mixture` makes of them is mixed with it, each
+    sentence `times` times in other company.
     """
 
     documents: int = 60_000
     held_out: int = 1_000
     style: Literal["plain", "pirate", "old", "cheerful"] = "plain"
+    tales: str = ""
+    sentences: str = ""
+    times: int = 2
 
     def __post_init__(self) -> None:
         at_least("data.everyday.documents", self.documents, 1)
         at_least("data.everyday.held_out", self.held_out, 1)
+        at_least("data.everyday.times", self.times, 1)
+        for name in ("tales", "sentences"):
+            if (file := getattr(self, name)) and not file.startswith(PREFIX):
+                raise ValueError(f'data.everyday.{name} must be "{PREFIX}" and the name of a file, got {file!r:.80}.')
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ import zlib
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from dataclasses import fields
 
+from engine.data.published import PREFIX
 from engine.training.recipe import Recipe
 from engine.training.recipe_file import parse_recipe, write_recipe
 
@@ -133,10 +134,15 @@ def unpack_recipe(link: str) -> Recipe:
     return recipe
 
 
+def is_place(file: object) -> bool:
+    """Tells whether an option names a file of one machine: one of published texts is the same on each."""
+    return bool(file) and not str(file).startswith(PREFIX)
+
+
 def without_files(recipe: Recipe) -> None:
     """A link is for others, whose files are other ones, and may come from others, who are not to read ours."""
     data = getattr(recipe.data, recipe.data.kind)
-    named = [one.name for one in fields(data) if one.name in FILES and getattr(data, one.name)]
+    named = [one.name for one in fields(data) if one.name in FILES and is_place(getattr(data, one.name))]
     if named:
         raise ValueError(
             f"data.{recipe.data.kind}.{named[0]} is a place on one machine, which a link cannot carry; send the recipe "

@@ -12,6 +12,7 @@ from typing import Any
 
 import tomli_w
 
+from engine.data.published import PREFIX
 from engine.model.config import ModelConfig
 from engine.model.from_dict import build
 from engine.training.base import resolve_base
@@ -66,10 +67,14 @@ def read_recipe(path: Path | str) -> Recipe:
         raise RecipeError(str(path), None, f"a recipe must be UTF-8 text, got {where}; save it as UTF-8.") from None
     recipe = parse_recipe(text, str(path), path.parent)
     data = recipe.data
-    if data.text is None and data.rows is None and data.preferences is None:
-        return recipe
     named = {name: getattr(data.table, name, "") for name in ("path", "held_out_path")}
-    files = {name: str((path.parent / file).resolve()) for name, file in named.items() if file}
+    files = {
+        name: str((path.parent / file).resolve())
+        for name, file in named.items()
+        if file and not file.startswith(PREFIX)
+    }
+    if not files:
+        return recipe
     return replace(recipe, data=replace(data, **{data.kind: replace(data.table, **files)}))
 
 

@@ -14,6 +14,7 @@ from torch.nn.utils.rnn import pad_sequence
 
 from engine.checkpoints import load
 from engine.checkpoints.locate import shipped_names
+from engine.data import mixture
 from engine.data.corpora import read_corpus
 from engine.data.everyday import Fact, Writer, unseen_facts, write_story
 from engine.data.seeds import seed_for
@@ -26,7 +27,7 @@ from engine.training.trainer import Trainer
 
 WORD = re.compile(r"(?<!['’\w])[^\W\d_]+")  # what stands behind an apostrophe is the rest of a word
 MOSTLY = 0.8  # of a sentence's words
-STORIES = 60
+STORIES, SENTENCES = 60, 500
 BATCH = 32
 DECODED = 1_000_000  # tokens at once
 LONGEST = 600  # characters of a story: fewer tokens than either model reads
@@ -36,8 +37,7 @@ OTHER = "stories"  # the shipped model that learnt from children's stories alone
 def measure_everyday(trainer: Trainer) -> dict[str, Any]:
     """`whole_words`: of hand-written sentences that no document has, the share of which MOSTLY of the words are whole
     tokens. `facts`: how many are known in a wording that no document has, and of these `sums`. `bits_per_byte`: of
-    held-out children's stories and everyday stories, the model's and that of the shipped model OTHER, whose tokens are
-    others.
+    held-out texts of each kind, the model's and that of the shipped model OTHER, whose tokens are others.
     """
     tokenizer, seed = trainer.source.tokenizer, trainer.recipe.seed
     assert tokenizer is not None
@@ -51,6 +51,12 @@ def measure_everyday(trainer: Trainer) -> dict[str, Any]:
             for index in range(STORIES)
         ],
     }
+    data = trainer.recipe.data.everyday
+    assert data is not None
+    if data.tales:
+        texts["tales"] = mixture.part_of(mixture.tales(data.tales), "held_out", seed)[:STORIES]
+    if data.sentences:
+        texts["sentences"] = mixture.part_of(mixture.english(data.sentences), "held_out", seed)[:SENTENCES]
     bits = {kind: {"this model": bits_per_byte(trainer.result, tokenizer, some)} for kind, some in texts.items()}
     if OTHER in shipped_names():
         other = load(OTHER)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -11,11 +11,12 @@ from typing import ClassVar, Literal
 import torch
 from torch import Tensor
 
-from engine.data import everyday
+from engine.data import everyday, mixture
 from engine.data.instructions import Bilingual
 from engine.data.long_stories import long_story
 from engine.data.own import Columns
 from engine.data.own_tasks import OwnTexts
+from engine.data.published import locate
 from engine.data.seeds import seed_for
 from engine.data.stories import story
 from engine.data.text import python_reference, read_text, split
@@ -83,7 +84,8 @@ def documents(data: Data, seed: int) -> Documents:
     if data.everyday is not None:
         style = data.everyday.style
         write = everyday.document if style == "plain" else partial(everyday.styled_document, style=style)
-        return _streams(write, "everyday", data.everyday, seed)
+        told = _streams(write, "everyday", data.everyday, seed)
+        return _mixed(told, data.everyday, seed) if data.everyday.tales or data.everyday.sentences else told
     if data.text is not None:
         return _file(data.text)
     if data.python_reference is not None:
@@ -102,6 +104,17 @@ def _streams(write: Callable[[int, int], str], name: str, recipe: Stories | Ever
         lambda: (Document((write(ours, index),)) for index in range(recipe.documents)),
         lambda: (Document((write(theirs, index),)) for index in range(recipe.held_out)),
     )
+
+
+def _mixed(told: Documents, recipe: Everyday, seed: int) -> Documents:
+    """Generated texts among real ones."""
+
+    def texts(part: Part, ours: Iterator[Document]) -> Iterator[Document]:
+        theirs = mixture.documents(recipe.tales, recipe.sentences, recipe.times, part, seed)
+        whole = mixture.mixed([*(one.texts[0] for one in ours), *theirs], seed)
+        return (Document((text,)) for text in whole)
+
+    return Documents(lambda: texts("train", told.train()), lambda: texts("held_out", told.held_out()))
 
 
 def _bilingual(recipe: Bilingual, seed: int) -> Documents:
@@ -124,7 +137,7 @@ def _rows(options: Columns, seed: int) -> Documents:
 
 def _file(recipe: Text) -> Documents:
     try:
-        return _halves(*split(read_text(recipe.path), recipe.held_out))
+        return _halves(*split(read_text(locate(recipe.path)), recipe.held_out))
     except FileNotFoundError:
         raise ValueError(
             f"data.text.path must be a file, and there is no {Path(recipe.path).name} where it says; bring that file "

@@ -16,7 +16,8 @@ DECIDED = {  # by the data and the task, or said elsewhere on the page
     "model.vocab_size", "model.context", "model.infill", "model.encoder.start", "model.head.kind", "model.head.classes",
     "model.head.next_sentence", "model.head.averaged", "model.head.narrow", "model.head.outputs", "model.head.language",
     "model.embedding.patches.image", "model.embedding.patches.channels", "preference.beta", "preference.reward",
-    "preference.watch", "preference.answers", "preference.answer_tokens",
+    "preference.watch", "preference.answers", "preference.answer_tokens", "data.everyday.tales",
+    "data.everyday.sentences", "data.everyday.times",
 }  # fmt: skip
 BROUGHT = ("text", "rows", "hub", "preferences")  # tables of data of which the page asks in its own way,
 BUT = ("held_out", "ended")  # but for these
