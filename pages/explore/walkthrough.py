@@ -61,7 +61,7 @@ def append() -> None:
     elif token in tokenizer.encode(tokenizer.decode([token])).ids:
         st.session_state[field] = text + tokenizer.decode([token])
     else:
-        st.toast("That token is only part of a character and cannot stand in a text; draw another one.")
+        st.toast("That token is only part of a character and cannot be added to the text; draw another one.")
 
 
 def again() -> None:

@@ -138,7 +138,7 @@ def test_the_runs_of_others_are_looked_at_and_not_changed(place: Path, monkeypat
     monkeypatch.setattr(ContextProxy, "ip_address", property(lambda self: "10.0.0.7"))
     app = page("second")
     button = app.button(key="runs delete")
-    assert button.disabled and "belongs to whoever started it" in button.help
+    assert button.disabled and "Only the owner of this run can change it" in button.help
     assert set(shown(app)["run"]) == {"first", "second"}
     trash.delete("first", place)
     assert not [one for one in page("second").button if one.key == "runs undo"]

@@ -181,10 +181,10 @@ def test_a_run_is_changed_by_whoever_started_it_and_at_the_machine_alone(
     anna, max_ = visiting(session, "a" * 32), visiting(session, "b" * 32)
     run = ask(anna, ask="start", once="1")[0]["run"]
     for other in (max_, visiting(session, "")):
-        with pytest.raises(ValueError, match="belongs to whoever started it; fork it"):
+        with pytest.raises(ValueError, match="Only the owner of this run can change it; fork it"):
             ask(other, **change, run=run, once="2")
         header, _ = ask(other, ask="live", run=run)
-        assert header["status"]["locked"].startswith("This run belongs to")
+        assert header["status"]["locked"].startswith("Only the owner of this run")
     assert ask(anna, ask="live", run=run)[0]["status"]["locked"] == ""
     assert ask(session, ask="live", run=run)[0]["status"]["locked"] == ""
     assert (tmp_path / run / "owner.txt").read_text() == "a" * 32
@@ -197,15 +197,15 @@ def test_a_run_of_the_command_line_is_that_of_the_machine_and_a_fork_is_ones_own
     session: Session, trained: str, tmp_path: Path
 ) -> None:
     anna, max_ = visiting(session, "a" * 32), visiting(session, "b" * 32)
-    with pytest.raises(ValueError, match="belongs to whoever started it"):
+    with pytest.raises(ValueError, match="Only the owner of this run can change it"):
         ask(anna, ask="delete", run=trained, once="1")
     forked = ask(anna, ask="fork", run=trained, step=RunFolder(tmp_path / trained).snapshot_steps()[1], once="2")[0][
         "run"
     ]
-    with pytest.raises(ValueError, match="belongs to whoever started it"):
+    with pytest.raises(ValueError, match="Only the owner of this run can change it"):
         ask(max_, ask="delete", run=forked, once="3")
     token = ask(anna, ask="delete", run=forked, once="4")[0]["token"]
-    with pytest.raises(ValueError, match="belongs to whoever started it"):
+    with pytest.raises(ValueError, match="Only the owner of this run can change it"):
         ask(max_, ask="undo", token=token, once="5")
     assert ask(anna, ask="undo", token=token, once="6")[0]["run"] == forked
     ask(session, ask="delete", run=trained, once="7")

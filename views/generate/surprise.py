@@ -25,7 +25,7 @@ Stride = Literal["half", "quarter", "whole"]  # how far apart windows are: a key
 NEXT, MASKED = "the next token", "masked tokens"
 HIDDEN = "Its own training hid many tokens of a text at once; here each one is hidden alone."
 TAUGHT = {  # by the objective that a model was trained with, where that asks for less than every token
-    "completion": "Its own training asked only for what stands behind an instruction or a separator.",
+    "completion": "Its own training scored only what comes after an instruction or a separator.",
     "repeated": "Its own training asked only for what had stood in the text before.",
 }
 

@@ -41,7 +41,7 @@ def source(given: Mapping[str, Any], checkpoint: Checkpoint, reading: Reading, w
     """The run of a text that was typed or of a picture that was chosen; of one that was not chosen anew, `was`."""
     if given.get("kept"):
         if was is None:
-            raise ValueError("The picture of this edit is not there any more; choose it again.")
+            raise ValueError("The image of this edit was deleted; choose it again.")
         return asdict(was)
     if "picture" in given:
         return asdict(other_picture(given["picture"], str(given.get("name", "")), checkpoint, reading))

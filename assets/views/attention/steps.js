@@ -58,7 +58,7 @@ class Steps {
     this.place.setAttribute("aria-label", "the steps of this head; arrow keys move the cell");
     this.place.addEventListener("keydown", (event) => this.key(event));
     this.sign = make("p", "steps-edited");
-    this.sign.append(editedSign("cells", "edited: put there by a what-if, and not by what stands before it"));
+    this.sign.append(editedSign("cells", "edited: set by a what-if, not computed from what comes before"));
     this.ledger = make("div");
     root.append(this.title, this.place, this.sign, this.ledger);
   }

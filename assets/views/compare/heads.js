@@ -48,14 +48,14 @@ export function mount(root, lab) {
     const blocks = lab.source.tiled ? " Thumbnails show the largest |difference| of every block." : "";
     const apart = lab.related(beside)
       ? ""
-      : " Of models that were trained apart a place says nothing; below stands which heads are alike.";
+      : " Heads of models trained independently do not match by place; the table below shows which heads are alike.";
     return `Head by head in its place: how much of a row’s attention differs, half the sum of |difference|, the mean over the rows but the first.${blocks}${apart}`;
   }
 
   function missing(beside) {
     const found = lab.described(beside);
     if (!found || found.change) return lab.absent(beside);
-    return `A and ${beside} do not have the same heads, so that no head has its counterpart by place; below stands which are alike.`;
+    return `A and ${beside} do not have the same heads, so none matches by place; the table below shows which are alike.`;
   }
 
   function show({ shares, seen, edition }) {

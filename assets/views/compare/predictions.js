@@ -16,7 +16,7 @@ export function mount(root, lab) {
       const { beside } = lab.state;
       const { says } = lab.data.pairs[beside];
       title.textContent =
-        { next: "Next token", class: "Which class", here: "What stands here" }[says.reads] ?? "What they say";
+        { next: "Next token", class: "Which class", here: "At this position" }[says.reads] ?? "What they say";
       const row = says.sentence ? null : place(lab, beside, says);
       const missing =
         says.sentence || (row === null ? "The row under the cursor has no partner in the other run." : "");

@@ -376,7 +376,7 @@ export function why(node, search) {
   const count = search.nodes.filter(({ step }) => step === node.step).length;
   const rank = `Rank ${node.rank} of the ${count} candidates of step ${node.step + 1}`;
   if (node.state === "greedy")
-    return `The search did not consider it: it had given up what stands before it.${node.stop ? ` ${node.stop.sentence}` : ""}`;
+    return `The search did not consider it: it had pruned the text before it.${node.stop ? ` ${node.stop.sentence}` : ""}`;
   if (node.state === "kept") return `${rank}: it goes on.`;
   if (node.state === "pruned")
     return `${rank}: pruned, ${nats(node.margin)} nats behind rank ${node.behind}, the last that was taken.`;

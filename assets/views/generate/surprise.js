@@ -503,5 +503,5 @@ function windowed({ windows }, length) {
 function masked({ asked }) {
   const each =
     asked === 1 ? "its one token is masked" : `each of its ${asked.toLocaleString("en")} tokens is masked in turn`;
-  return `The model sees the text from both sides: ${each}, and predicted from all that stands before and after it. That adds up to the pseudo-log-likelihood (Salazar et al. 2020), which compares with others of its kind and with no loss of a model that writes.`;
+  return `The model sees the text from both sides: ${each}, and predicted from everything before and after it. That adds up to the pseudo-log-likelihood (Salazar et al. 2020), which compares with others of its kind and with no loss of a model that writes.`;
 }

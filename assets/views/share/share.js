@@ -227,7 +227,7 @@ class TakeAway {
       png,
       label,
       this.paper,
-      make("p", "", "as it stands here, with its legend and a caption"),
+      make("p", "", "as shown here, with its legend and a caption"),
     );
   }
 

@@ -108,7 +108,7 @@ class Two {
         ? "Both are the same step; move the handle, or choose another to compare with."
         : alike
           ? ""
-          : "At the two steps the model read other words here, those that it wrote itself, so no difference is drawn.";
+          : "No difference: at the two steps the model read different words here, its own output.";
     this.lists.candidates.update(before, after, kind, position, attention);
     this.lists.losses.update(before, after, kind, position);
   }

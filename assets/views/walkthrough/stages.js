@@ -325,11 +325,11 @@ const ATTENTION_STEPS = {
   }),
   bias: () => ({
     formula: "score + bias(distance)",
-    text: "A bias that depends on how far two tokens stand apart is added to their score. It is how this model knows the order of tokens.",
+    text: "A bias that depends on the distance between two tokens is added to their score. It is how this model knows the order of tokens.",
   }),
   mask: () => ({
     formula: "0, or −∞ where a token may not be seen",
-    text: "Filled cells may be attended to; every other score is replaced by −∞, of which the softmax makes a weight of exactly 0. In a causal model a token sees itself and what stands before it.",
+    text: "Filled cells may be attended to; every other score is replaced by −∞, of which the softmax makes a weight of exactly 0. In a causal model a token sees itself and the tokens before it.",
   }),
   masked_scores: () => ({
     formula: "score + mask",
@@ -384,7 +384,7 @@ const ABOUT = {
         },
   within: () => ({
     formula: "x + W_B[j]",
-    text: "A learned vector says where in its gap a written token stands. Tokens of the given text have j = 0.",
+    text: "A learned vector gives a written token's place in its gap. Tokens of the given text have j = 0.",
   }),
   embed_norm: (model) => normed(model, "The blocks begin with what it gives."),
   resid_pre: () => ({

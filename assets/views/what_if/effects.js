@@ -135,7 +135,7 @@ class Effects {
       fold,
       this.data.head
         ? headline(this)
-        : make("span", "", "This model has no head: what changed stands in its attention and its stream."),
+        : make("span", "", "This model has no head: see the changes in its attention and its residual stream."),
     );
     row.append(make("span", "took", took(this.data.took)));
     return row;

@@ -361,7 +361,7 @@ function looks({ guess, arrays, lanes }) {
     const weights = arrays["guess.after"].data;
     const best = Math.max(...weights);
     const key = weights.indexOf(best);
-    if (!best) return [false, `From ${reader}, ${head} looks at nothing any more.`];
+    if (!best) return [false, `From ${reader}, ${head} now looks at nothing.`];
     const right = weights[answer] === best;
     const yours = right ? "" : ` Yours, ${nameOf(keys, answer)}, gets ${percent(weights[answer])}.`;
     return [

@@ -100,7 +100,7 @@ def offer_link(link: Mapping[str, str], hideable: Sequence[str], key: str, predi
     )  # fmt: skip
     instruction = st.text_area(
         "question or instruction", key=f"{key} instruction", height=68, max_chars=LONGEST_INSTRUCTION,
-        help="It stands above the page.",
+        help="Shown above the page.",
     ).strip()  # fmt: skip
     asks = predicts and st.toggle(
         "ask for a guess first", key=f"{key} predict", help="A guess comes before the picture."

@@ -30,10 +30,10 @@ WORDS = 4_096  # of a vocabulary of words, at most
 PIECE = re.compile(r"\w+|\S|\s")
 ABOUT = {
     "next": "Learns to write like {}.", "masked": "Learns to guess hidden words of {}.",
-    "infill": "Learns to fill gaps in {} from what stands on both sides.",
+    "infill": "Learns to fill gaps in {} from the text on both sides.",
     "classification": "Learns to tell the labels of {} apart.",
     "token_classification": "Learns to tag the words of {}.",
-    "span": "Learns where in {} the answers to questions stand.",
+    "span": "Learns to find the answers to questions in {}.",
     "sequence_to_sequence": "Learns to turn sources into targets ({}).",
     "completion": "Learns to complete prompts ({}).",
 }  # fmt: skip

@@ -67,7 +67,7 @@ def ask_curve(session: Session, run: str) -> bytes:
 def start_run(session: Session) -> Answer:
     """Trains the recipe of the controls as a new run."""
     if session.plan is None:
-        raise ValueError("the recipe above cannot be trained as it stands; correct what it complains about.")
+        raise ValueError("the recipe above has an error; correct it to train.")
     return Answer(header={"run": session.begin(session.launcher.start(session.plan, session.name))})
 
 

@@ -22,7 +22,7 @@ from engine.training.probe import Probe
 from engine.training.question import Question
 from views.core.questions import BareContext
 
-OTHERS = "This run belongs to whoever started it; fork it to go on from one of its steps as your own."
+OTHERS = "Only the owner of this run can change it; fork it to continue from one of its steps."
 ASSETS = Path(__file__).parents[3] / "assets"
 # The runs that a visitor meets; their name is "".
 RECORDED, ADAPTED = ASSETS / "lab" / "recorded", ASSETS / "adapt" / "recorded"

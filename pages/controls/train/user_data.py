@@ -329,7 +329,7 @@ def held_out_file(turn: str) -> Path | None:
     shared = st.query_params.get(HELD_OUT, "")
     file = find_file(shared)
     if shared and file is None:
-        st.warning("The held-out rows of this link are not here any more; bring their file once more.")
+        st.warning("The held-out rows of this link were deleted. Upload their file again.")
         st.query_params.pop(HELD_OUT, None)
     if file is not None:
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):

@@ -145,5 +145,5 @@ def draw_verdict(found: Compared, name: str, rows: list[list[int]], row: int, ma
             sentence = _("The padding is read as the token of id 0, {piece}, and mixed into the text.")
             st.caption(sentence.format(piece=piece))
         else:
-            st.caption(_("Nothing changes even so: this model looks back only, and padding stands after the text."))
+            st.caption(_("Nothing changes even so: this model looks only back, and padding comes after the text."))
     show_code(compare_row, key="batch code outputs", name=name, rows=rows, row=row, masked=masked)

@@ -54,7 +54,7 @@ def experiment() -> bool:
     options = sorted(near.words[at] for at in PLACES)
     cosines = "; ".join(f"{one} {numeral(near.cosines[near.words.index(one)], '.2f')}" for one in options)
     reason = _("The cosines are {cosines}.").format(cosines=cosines)
-    question = _("Which word stands nearest to “{word}” in the table of {model}?").format(word=word, model=MODEL)
+    question = _("Which word is nearest to “{word}” in the table of {model}?").format(word=word, model=MODEL)
     answer = options.index(near.words[0])
     if not choose(question, options, answer, key="embeddings question", why=lambda _said: reason):
         return False
@@ -180,4 +180,4 @@ def draw_context() -> None:
         )
 
     show_altair(chart, key="embeddings context")
-    st.caption(_("One embedding, two contexts: a hidden state is no embedding any more after the first layer."))
+    st.caption(_("One embedding, two contexts: after the first layer, a hidden state is not an embedding."))

@@ -203,7 +203,7 @@ def draw_shifted(checkpoint: Checkpoint, source: Encoding, target: Encoding) -> 
     }
     st.dataframe(pd.DataFrame(table), hide_index=True, width="stretch", height=TALL)
     sentence = _(
-        "The same words, one place apart: a start token in front, an end token behind. A place sees itself and what is "
+        "The same words, one place apart: a start token before, an end token after. A place sees itself and what is "
         "before it, so without the shift it would read the very word it is asked for."
     )
     st.caption(sentence)

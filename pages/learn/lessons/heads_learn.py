@@ -39,7 +39,7 @@ def experiment() -> bool:
     row = len(pieces) - 1
     before = [at for at in range(row) if pieces[at] == pieces[row]]
     options = [f"{piece} ({at})" for at, piece in enumerate(pieces)]
-    reason = _("“{piece}” stood at {places} before; an induction head looks at what came next there.").format(
+    reason = _("“{piece}” occurred at {places} before; an induction head looks at what came next there.").format(
         piece=pieces[row], places=", ".join(map(str, before))
     )
     question = _("Block {layer}, head {head} reads the last token, “{piece}”. Which token does it look at most?")
@@ -63,7 +63,7 @@ def read_sequence(said: str) -> Encoding:
     """A sequence whose last token stood in it before."""
     encoding = read_short_text(library.checkpoint(REPEATS), said, MOST)
     if encoding.ids[-1] not in encoding.ids[:-1]:
-        raise ValueError(_("Expected a last token that stood there before; repeat some of the sequence."))
+        raise ValueError(_("Expected a last token that occurs earlier too; repeat some of the sequence."))
     found = head_scores(library.checkpoint(REPEATS), encoding)
     if leading_head(found.induction, found.previous) is None:
         sentence = _("Expected a sequence where a head looks after copies and not just one back; repeat a longer part.")

@@ -239,7 +239,7 @@ def draw_drawing(drawn: Examples) -> None:
             _("Loss: the mean of −ln p over {count} asked = {loss:.3f} nats.").format(count=sum(asked), loss=loss)
         )
     else:
-        st.caption(_("No ordinary token stands here, so nothing is asked."))
+        st.caption(_("No ordinary token here, so nothing is asked."))
 
 
 # --- next sentence ---

@@ -53,7 +53,7 @@ def ask(checkpoint: Checkpoint, encoding: Encoding, pieces: list[str]) -> bool:
     above = st.container()
     cell = picked_place(f"{key} picture", (length, length))
     hidden = (~mask_of("causal", length)[row]).nonzero().flatten().tolist()
-    reason = _("It stands at place {row}; of {count} places, {hidden} are later.")
+    reason = _("It is at place {row}; of {count} places, {hidden} are later.")
     answered = point(
         _("Click a weight in the row of “{token}” that a causal mask makes 0.").format(token=pieces[row]),
         None if cell is None else (cell[0], cell[1]),

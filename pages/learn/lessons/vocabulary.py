@@ -40,7 +40,7 @@ def experiment() -> bool:
             less=shown[said].count,
         )
 
-    question = _("BPE merges the pair of neighbours that stands in your text most often. Which is the first?")
+    question = _("BPE merges the pair of neighbours that is most frequent in your text. Which comes first?")
     if not choose(question, names, at, key="vocabulary question", why=why):
         return False
     ways = {"bpe": "BPE", "wordpiece": "WordPiece", "unigram": "Unigram"}
@@ -159,7 +159,7 @@ def draw_unigram(text: str) -> None:
     learned = learn_unigram(text)
     count = len(learned.steps)
     if not count:
-        st.info(_("No piece of two or more letters stands twice: there is nothing to remove. Repeat something."))
+        st.info(_("No piece of two or more letters occurs twice: there is nothing to remove. Repeat something."))
         return
     costly = (at for at, step in enumerate(learned.steps, 1) if step.pieces[0].loss >= COSTS)
     at = choose_step("unigram", count, next(costly, 1))
