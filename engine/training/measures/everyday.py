@@ -129,8 +129,8 @@ def bits_per_byte(model: Transformer, tokenizer: Tokenizer, texts: Iterable[str]
 
 
 def beginning(text: str) -> str:
-    """The first whole sentences of a text, of at most LONGEST characters."""
-    return text if len(text) <= LONGEST else text[: text.rfind(". ", 0, LONGEST) + 1]
+    """The first whole sentences of a text, of at most LONGEST characters, or what there is room for of a longer one."""
+    return text if len(text) <= LONGEST else text[: text.rfind(". ", 0, LONGEST) + 1] or text[:LONGEST]
 
 
 def tensor(ids: Sequence[int], model: Transformer) -> Tensor:

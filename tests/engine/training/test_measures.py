@@ -16,6 +16,7 @@ from engine.runtime.run import run
 from engine.tokenizers import train
 from engine.training.measures.decoding import decode_continuations, decode_translations, until
 from engine.training.measures.digits import draw_levels
+from engine.training.measures.everyday import LONGEST, beginning
 from engine.training.measures.next_pixel import drawn_after
 from engine.training.measures.sequence_to_sequence import Link, alignment, best, links
 from engine.training.objectives.padding import pad_rows, real
@@ -121,3 +122,8 @@ def test_a_text_ends_before_its_end_token(ids: list[int], expected: list[int]) -
 
 def test_the_tokenizer_cuts_as_the_alignment_counts(tmp_path: Path) -> None:
     assert [TOKENIZER.piece(id) for id in TOKENIZER.encode(PAIR.french).ids] == PAIR.french.split()
+
+
+def test_of_a_text_whose_first_sentence_is_long_there_is_as_much_as_is_read() -> None:
+    long = "and " * LONGEST
+    assert beginning("Short.") == "Short." and beginning(f"One. {long}") == "One." and beginning(long) == long[:LONGEST]
