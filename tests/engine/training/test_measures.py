@@ -18,7 +18,7 @@ from engine.training.measures.decoding import decode_continuations, decode_trans
 from engine.training.measures.digits import draw_levels
 from engine.training.measures.everyday import LONGEST, beginning
 from engine.training.measures.next_pixel import drawn_after
-from engine.training.measures.sequence_to_sequence import Link, alignment, best, links
+from engine.training.measures.sequence_to_sequence import Link, alignment, best, links, tokens_of_words
 from engine.training.objectives.padding import pad_rows, real
 
 WORDS = ["The red cars sleep", "Les voitures rouges dorment"]
@@ -103,6 +103,14 @@ def test_alignment_is_the_share_of_words_that_the_row_before_them_looks_for() ->
     assert (found["crossing_accuracy"], found["accuracy"]) == (crossing / 2, every / 4)
     assert scores[found["layer"], found["head"]] == (crossing, every)
     assert (found["words"], found["crossing_words"]) == (4, 2)
+
+
+def test_the_tokens_of_a_word_are_found_whatever_a_token_is() -> None:
+    pieces = train("bpe", ["the dog the dog l'oiseau"] * 3, vocab_size=262)
+    encoding = pieces.encode("the l'oiseau.", special=False)
+    found = ["".join(encoding.pieces[token] for token in word) for word in tokens_of_words(encoding)]
+    assert [word.strip("\u00b7 ") for word in found] == ["the", "l'oiseau", "."]
+    assert [len(word) for word in tokens_of_words(TOKENIZER.encode("The red cars"))] == [1, 1, 1]
 
 
 def test_the_best_head_is_the_one_that_shows_the_crossing() -> None:
