@@ -12,7 +12,7 @@ FORMATTED := "assets/views/**/*.js" "tests/js/*.js" eslint.config.js
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses $(JOBS) --dist loadfile --no-loadscope-reorder
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: run test test-long lock bench load lint format checkpoints adapters screenshot
+.PHONY: run test test-long browsers lock bench load lint format checkpoints adapters screenshot
 
 run: .venv/installed
 	@echo "Loupe: http://127.0.0.1:$(PORT)"
@@ -24,6 +24,11 @@ test: .venv/installed-dev node_modules/installed
 
 test-long: .venv/installed-dev node_modules/installed
 	$(PYTEST) -m long
+
+# In Chromium, Firefox ESR and WebKitGTK, which Debian has as chromium, firefox-esr, webkit2gtk-driver and xvfb.
+browsers: .venv/installed-dev
+	$(PIP) -r requirements-browsers.txt
+	LOUPE_REQUIRE_BROWSER=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests/browsers
 
 lint: .venv/installed-dev node_modules/installed
 	$(BIN)/ruff check .
@@ -67,11 +72,11 @@ $(BIN)/python:
 	$(PIP) -r requirements-dev.txt
 	@touch $@ .venv/installed
 
-# Notes what a fresh environment takes of all that requirements-dev.txt allows; what torch brings for a GPU it pins itself.
+# Notes what a fresh environment takes of all that requirements-browsers.txt allows; what torch brings for a GPU it pins itself.
 lock:
 	: > constraints.txt
 	$(PYTHON) -m venv --clear .venv-lock
-	.venv-lock/bin/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.txt
+	.venv-lock/bin/python -m pip install --quiet --disable-pip-version-check -r requirements-browsers.txt
 	.venv-lock/bin/python -m pip freeze | sed 's/+cpu$$//' | grep -Ev '^(cuda|nvidia|triton)' > constraints.txt
 	rm -r .venv-lock
 

@@ -1,7 +1,9 @@
-"""Chromium, Firefox and WebKit behind one small interface: a place in the window is pressed, keys are typed, a script is asked.
+"""Chromium, Firefox and WebKit behind one small interface: a place in the window is pressed, keys are typed, a script is
+asked.
 
-Playwright drives the first two (Firefox by WebDriver BiDi), Selenium the third: MiniBrowser of WebKitGTK, in Xvfb where there is
-no screen. Elements are found in the shadow trees of views too, and places are those of the window, under CSS zoom as well.
+Playwright drives the first two (Firefox by WebDriver BiDi), Selenium the third: MiniBrowser of WebKitGTK, in Xvfb where
+there is no screen. Elements are found in the shadow trees of views too, and places are those of the window, under CSS
+zoom as well.
 """
 
 import json
@@ -21,7 +23,6 @@ if TYPE_CHECKING:
     from playwright.sync_api import Page
 
 Place = tuple[float, float]  # in the window, CSS pixels of it
-NAMES = ("chromium", "firefox", "webkit")
 SIZE = (1280, 720)
 MINIBROWSER = sorted(Path("/usr/lib").glob("*/webkit2gtk-4*/MiniBrowser"))
 
@@ -178,7 +179,7 @@ def driven(name: str) -> Iterator[Driver]:
 
 @contextmanager
 def screen() -> Iterator[None]:
-    """A display for a browser that cannot do without, where there is none; and its processes may not be confined as root."""
+    """A display for a browser that cannot do without, where there is none; as root its processes cannot be confined."""
     with ExitStack() as stack:
         if not os.environ.get("DISPLAY"):
             read, write = os.pipe()
@@ -243,7 +244,9 @@ class Visit:
         left, top, width, height = self.box(selector, text, nth)
         places = [(left + x * width, top + y * height) for x, y in parts]
         between = [
-            (x0 + (x1 - x0) * i / 8, y0 + (y1 - y0) * i / 8) for (x0, y0), (x1, y1) in pairwise(places) for i in range(1, 9)
+            (x0 + (x1 - x0) * i / 8, y0 + (y1 - y0) * i / 8)
+            for (x0, y0), (x1, y1) in pairwise(places)
+            for i in range(1, 9)
         ]
         self.driver.drag([places[0], *between])
 

@@ -104,7 +104,7 @@ class Attention {
     this.source.begin(data);
     this.fit();
     if (before && changed) this.remember();
-    else if (!before && !state.chosen) address.show(state);
+    address.show(state);
     if (!this.parts) this.build();
     this.parts.notice(data.notice ?? "");
     this.measure();
@@ -309,6 +309,7 @@ class Attention {
   }
 
   remember() {
+    address.show(this.state);
     address.write(remembered(this.state, this.trace));
   }
 

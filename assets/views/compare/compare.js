@@ -100,6 +100,7 @@ class Compare extends Cursor {
     if (turned) this.source = new Source(this);
     this.source.begin(data);
     this.fit();
+    address.show(state);
     if (!this.parts) this.build();
     if (turned) this.lay();
     this.measure();
@@ -202,6 +203,7 @@ class Compare extends Cursor {
   }
 
   remember() {
+    address.show(this.state);
     address.write(remembered(this.state));
   }
 

@@ -20,7 +20,7 @@ let state = parse(location.hash || opened());
 let path = location.pathname;
 let timer = 0;
 let carried = {}; // what was looked at on the last page of heads
-let shown = {}; // block and head that the page has chosen by itself: no address names them
+let shown = {}; // block, head and row of the picture, which the address may not name
 let left = false; // another page is on its way, and whoever still stands here is of the page before
 let fresh = false; // whether what changes next begins a step
 let entered = false; // whether Enter has ended what was typed
@@ -33,15 +33,15 @@ export function read() {
   return { ...state };
 }
 
-/** Block and head that are looked at, or on a page without heads were looked at last. */
+/** Block, head and row that are looked at, or on a page without heads were looked at last. */
 export function looked() {
   if (path !== location.pathname) turn();
   return pageOfHeads(path) ? { ...shown, ...picked(state) } : carried;
 }
 
-/** Says which block and head a page shows where its address names none. */
+/** Says which block, head and row a page shows, of which its address names what somebody has chosen. */
 export function show(place) {
-  shown = picked(place);
+  shown = { ...picked(place), query: place.query };
   for (const callback of observers) callback();
 }
 

@@ -170,9 +170,14 @@ function head(page, parts, stage, panel, single, first) {
   button.textContent = single ? stage.title : panel.title;
   button.title = isOpen ? `close ${stage.name}` : `open ${stage.name}: see its cells one by one`;
   if (stage.focus) button.title = `look at the ${stage.name} step by step`;
-  button.addEventListener("click", () => (stage.focus ? page.go({ focus: stage.focus }) : page.toggle(stage.id)));
+  const where = { id: stage.id, hook: panel.hook };
+  button.addEventListener("click", () => {
+    page.titled = where;
+    if (stage.focus) page.go({ focus: stage.focus });
+    else page.toggle(stage.id);
+  });
   if (first || single) button.dataset.stage = stage.id;
-  points(button, parts, { id: stage.id, hook: panel.hook });
+  points(button, parts, where);
   const formula = make("span", "formula", single ? stage.formula : (panel.formula ?? ""));
   if (page.trace.edited.some((hook) => touches(hook, page.trace.named(page.name(panel))))) {
     formula.textContent = "edited";
@@ -189,7 +194,7 @@ function points(title, parts, where) {
 }
 
 /**
- * What the stage in focus does: of the title that is pointed at, else of the cell that is chosen. {element, show(), point(where)},
+ * What the stage in focus does: of the title that is pointed at, or was pressed last, else of the cell that is chosen. {element, show(), point(where)},
  * `where` {id, hook} or null.
  */
 function explanation(page, stages) {
@@ -200,14 +205,15 @@ function explanation(page, stages) {
   const show = () => {
     const { cell } = page.state;
     const chosen = stageOf(stages, cell);
-    const id = pointed?.id ?? chosen.stage?.id ?? (cell?.hook ? "v" : "next"); // a source's keys and values have no stage
-    const hook = pointed ? pointed.hook : (chosen.panel?.hook ?? "");
+    const title = pointed ?? page.titled;
+    const id = title?.id ?? chosen.stage?.id ?? (cell?.hook ? "v" : "next"); // a source's keys and values have no stage
+    const hook = title ? title.hook : (chosen.panel?.hook ?? "");
     const stage = stages.find((one) => one.id === id);
     const panel = stage && [...stage.closed, ...stage.open].find((one) => one.hook === hook && one.title);
     const last = id === "next";
     const name = (id === "attention" && panel?.title) || stage?.name || (last ? titleOf(page.trace) : id);
-    const title = make("strong", `role-${stage?.role ?? (last ? "probability" : "residual")}`, name);
-    element.replaceChildren(title, ...sentences(page, id, hook));
+    const heading = make("strong", `role-${stage?.role ?? (last ? "probability" : "residual")}`, name);
+    element.replaceChildren(heading, ...sentences(page, id, hook));
   };
   show();
   const point = (where) => {

@@ -63,6 +63,7 @@ class Walkthrough {
     this.turn = 0;
     this.width = 0;
     this.sheet = false; // whether the arithmetic lies over a phone's page
+    this.titled = null; // what is explained since its title was pressed: {id, hook}
     this.resize = new ResizeObserver(() => this.element.clientWidth !== this.width && this.trace && this.build());
     this.resize.observe(this.element);
     this.onKey = (event) => this.key(event);
@@ -95,6 +96,7 @@ class Walkthrough {
     if (before && !same) Object.assign(state, { cell: null, query: undefined });
     if (fresh && data.look.query !== undefined) state.query = data.look.query;
     this.choose();
+    address.show(state);
     if (before && changed) this.remember();
     this.build(before && before.trace !== data.trace ? SETTLED : 0);
     if (!same) this.parts?.reveal(state.query);
@@ -186,6 +188,7 @@ class Walkthrough {
     if (turned) Object.assign(state, { cell: null });
     this.choose();
     this.remember();
+    if (change.cell) this.titled = null;
     if (change.cell) this.openSheet(true);
     if (opened || moved) this.build();
     else {
@@ -365,6 +368,7 @@ class Walkthrough {
   }
 
   remember() {
+    address.show(this.state);
     address.write(stored(this.trace, this.state));
   }
 
@@ -474,7 +478,7 @@ function panelData(page, panel) {
     scale: panel.scale,
     width: panel.width ?? page.sizes.panel.get(panel),
     ...(panel.rows ?? page.rows),
-    label: `${where}${panel.title ?? panel.hook}: ${block.rows} rows by ${block.cols} columns`,
+    label: `${where}${panel.title ?? page.name(panel)}: ${block.rows} rows by ${block.cols} columns`,
     hidden: hides ? (r, c) => !at(mask, r, c) : undefined,
   };
 }

@@ -157,7 +157,7 @@ class Panel {
   open(asked) {
     this.adding = false;
     this.draw();
-    this.ask({ ...asked, address: address.read() });
+    this.ask({ ...asked, address: { ...address.looked(), ...address.read() } });
   }
 }
 

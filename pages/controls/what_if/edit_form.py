@@ -46,7 +46,8 @@ class Draft:
 
 @dataclass
 class Form:
-    """Widgets that write into the draft's values. `faults` are sentences about fields that do not read.
+    """Widgets that write into the draft's values. `faults` are sentences about fields that do not read,
+    `waits` says what is to be done before there is an edit.
 
     Every field takes `about`: what else decides what it offers. Another `about` begins with the draft's value again.
     """
@@ -55,6 +56,7 @@ class Form:
     draft: Draft
     trace: str
     faults: list[str] = field(default_factory=list)
+    waits: str = ""
 
     def __post_init__(self) -> None:
         self.above = st.container()
@@ -202,6 +204,8 @@ class Form:
                 draft.freed += painted.get("free", values.get("free")) != values.get("free")
                 values.update({name: painted[name] for name in PAINTED if name in painted and name in values})
 
+        if not any(values.get(name) for name in PAINTED if name != "free"):
+            self.waits = "Paint a cell first."
         named = {"stack": own.stack, "cross": own.cross, "rows": list(own.rows), "keys": list(own.keys)}
         data = {"mode": mode, "edit": values, "own": named, "row": draft.row, "brush": brush, "label": label}
         with self.below:

@@ -186,7 +186,10 @@ def draw_form(own: EditPanel, draft: Draft, form: Form) -> None:
         refused = st.container()
         with st.container(horizontal=True, gap="small"):
             key = f"edit {draft.serial}"
-            applied = st.button("Add" if number is None else "Change", type="primary", key=f"{key} apply")
+            applied = st.button(
+                "Add" if number is None else "Change", type="primary", key=f"{key} apply",
+                disabled=bool(form.waits), help=form.waits or None,
+            )  # fmt: skip
             st.button("Cancel", key=f"{key} cancel", on_click=lambda: st.session_state.pop(own.at(DRAFT), None))
     if applied:
         draft.refused = own.apply(draft, kind, form.faults)

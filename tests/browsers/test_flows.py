@@ -1,0 +1,120 @@
+"""What people do, in each of the browsers that Loupe is for: `make browsers`; `make test-long` does it in Chromium."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.browsers.driver import Visit, driven, missing
+from tests.conftest import REQUIRE_BROWSER
+
+BROWSERS = [pytest.param("chromium", marks=pytest.mark.long), "firefox", "webkit"]
+
+TEXT = "/attention?model=stories&text=Max+gave+the+red+ball+to+Anna."
+CHOSEN = "(({query, key}) => `${query},${key}`)(all('.attention')[0].loupe.state)"
+
+
+@pytest.fixture(scope="module", params=BROWSERS)
+def visit(request: pytest.FixtureRequest, server: str) -> Iterator[Visit]:
+    if lacking := missing(request.param):
+        pytest.fail(lacking) if REQUIRE_BROWSER else pytest.skip(lacking)
+    with driven(request.param) as driver:
+        yield Visit(driver, server)
+
+
+@pytest.fixture(params=["usual", "projector"])
+def size(request: pytest.FixtureRequest, visit: Visit) -> Iterator[str]:
+    """A page at its usual size, and as a projector shows it."""
+    visit.open("/glossary")
+    if request.param == "projector":
+        visit.click("button.projector")
+        visit.until("document.documentElement.hasAttribute('data-projector')")
+    yield request.param
+    if request.param == "projector":
+        visit.driver.press("Escape")
+        visit.until("document.documentElement.hasAttribute('data-projector')", False)
+
+
+def test_what_is_typed_is_read(visit: Visit) -> None:
+    visit.open("/walkthrough")
+    visit.until("all('.walkthrough[data-ready]').length", 1)
+    before = visit.ask("all('.walkthrough')[0].dataset.ready")
+    visit.fill("[data-testid=stTextInput] input", "The cat sat on the mat")
+    visit.until(f"all('.walkthrough')[0].dataset.ready !== {before!r}")
+    read = "all('.walkthrough')[0].loupe.trace.pieces.join('').replaceAll('·', ' ').trim()"
+    visit.until(read, "The cat sat on the mat")
+
+
+def test_a_cell_that_is_pressed_is_the_one_that_is_chosen(visit: Visit, size: str) -> None:
+    visit.open(TEXT)
+    visit.until("all('.attention[data-ready]').length", 1)
+    rows = visit.ask("all('.attention')[0].loupe.trace.length")
+    for row, column in ((1, 0), (4, 3), (rows - 2, 1), (rows - 1, rows - 2)):
+        visit.click(".room .cells canvas", at=((column + 0.5) / rows, (row + 0.5) / rows))
+        visit.until(CHOSEN, f"{row},{column}")
+        near = "((tip, [x, y]) => Math.abs(tip[0] - x) < 60 && Math.abs(tip[1] - y) < 60)"
+        left, top, width, height = visit.box(".room .cells canvas")
+        pointed = [left + (column + 0.5) / rows * width, top + (row + 0.5) / rows * height]
+        visit.until(f"{near}(box(all('.tip:not([hidden])')[0]), {pointed})")
+
+
+def test_a_curve_goes_to_the_step_that_is_pressed_and_follows_a_drag(visit: Visit, size: str) -> None:
+    visit.open("/train")
+    visit.until("all('.curves-plot')[0]?._fullLayout !== undefined")
+    step = "all('.lab')[0].loupe.shown"
+    for wanted, parts in ((500, [(0.5, 0.3)]), (250, [(0.5, 0.3), (0.25, 0.3)])):
+        visit.drag(".curves-plot .nsewdrag", parts)
+        visit.until(f"Math.abs({step} - {wanted}) <= 20")
+    zoomed = 1.3 if size == "projector" else 1
+    visit.until(f"Math.abs(all('.curves-plot')[0]._fullLayout._invScaleX * {zoomed} - 1) < 0.01")  # as its hover reads it
+
+
+def test_a_mask_is_painted_where_it_is_dragged(visit: Visit, size: str) -> None:
+    visit.open(TEXT)
+    visit.until("all('.attention[data-ready]').length", 1)
+    visit.click("button", "What if …")
+    visit.click("button", "Maskwho may see whom")
+    rows = visit.ask("all('.attention')[0].loupe.trace.length")
+    visit.drag(".mask canvas", [((column + 0.5) / rows, (rows - 0.5) / rows) for column in (1, 4)])
+    visit.click("button", "Add")
+    visit.until("all('.edit .words').length", 1)
+    row = "(({trace, state}) => [...trace.row(`blocks.${state.layer}.attn.pattern`, trace.length - 1, state.head)])"
+    visit.until(f"{row}(all('.attention')[0].loupe).flatMap((weight, key) => weight ? [] : [key])", [1, 2, 3, 4])
+
+
+def test_a_cell_of_homes_small_picture_is_the_one_that_is_pressed(visit: Visit) -> None:
+    visit.open("/")
+    visit.until("all('.walkthrough[data-ready]').length", 1)
+    rows = visit.ask("all('.walkthrough')[0].loupe.trace.length")
+    pattern = "all('.walkthrough .cells canvas').findIndex((one) => one.ariaLabel.includes(' pattern:'))"
+    nth = visit.ask(pattern)
+    for row, column in ((3, 1), (rows - 1, rows - 3)):
+        visit.click(".walkthrough .cells canvas", at=((column + 0.5) / rows, (row + 0.5) / rows), nth=nth)
+        visit.until("(({row, col}) => `${row},${col}`)(all('.walkthrough')[0].loupe.state.cell)", f"{row},{column}")
+
+
+def test_a_lesson_is_answered(visit: Visit) -> None:
+    visit.open("/course?lesson=averaging")
+    visit.fill(".st-key-experiment input[type=number]", "1.667")
+    visit.click(".st-key-experiment button", "Check")
+    visit.until("document.body.textContent.includes('Right: 1.667')")
+
+
+def test_a_picture_and_a_class_link_are_taken_away(visit: Visit) -> None:
+    visit.open(TEXT)
+    visit.until("all('.attention[data-ready]').length", 1)
+    visit.ask("(globalThis.saved = [], URL.createObjectURL = (blob) => (saved.push(blob.type), 'data:,'), 0)")
+    visit.click("button.open")
+    visit.click(".loupe-take button", "SVG")
+    visit.until("saved.includes('image/svg+xml')")
+    visit.click(".loupe-take button", "Copy class link")
+    visit.until("/Copied the link for the class|no way to the clipboard/.test(all('.loupe-take')[0].textContent)")
+    visit.until("all('.loupe-take input.made').some((one) => one.value.startsWith('http'))")
+
+
+def test_a_training_is_played(visit: Visit) -> None:
+    visit.open("/train")
+    visit.until("all('.curves-plot')[0]?._fullLayout !== undefined")
+    visit.click("button", "Play")
+    visit.until("all('.lab')[0].dataset.state", "running")
+    visit.click("button", "Stop")
+    visit.until("['stopped', 'finished'].includes(all('.lab')[0].dataset.state)")
