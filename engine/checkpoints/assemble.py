@@ -283,7 +283,8 @@ def check_report(report: Report, family: Family, differing: Collection[str], not
     if not unexpected:
         return report
     names = ", ".join(row.name for row in unexpected[:3])
-    note = f"{len(unexpected)} tensors have no place in a {family.name} model and were left out: {names}."
+    count = "1 tensor has" if len(unexpected) == 1 else f"{len(unexpected)} tensors have"
+    note = f"{count} no place in a {family.name} model, left out: {names}."
     return replace(report, notes=(note,))
 
 

@@ -147,7 +147,7 @@ def test_an_emptied_text_keeps_what_was_continued() -> None:
     app = opened(model="stories", text="The dog was")
     before = view(app)[0]["prompt"]
     app.text_input(key="text").set_value("").run()
-    assert "There is no text" in app.info[0].value and view(app)[0]["prompt"] == before
+    assert "No text. Still showing" in app.info[0].value and view(app)[0]["prompt"] == before
     of = {"ask": "written", "ids": write(app, 2, method="greedy"), "begun": 0, "settings": {"method": "greedy"}}
     assert '"The dog was"' in exported(app, "python", of)[0]["lines"]
     app = opened(model="translate-en-fr")

@@ -199,7 +199,7 @@ const KINDS = {
   spike: ["mlp", "S", "spike"],
 };
 const SOON =
-  "Nothing yet. A head that forms, the end of a plateau, grokking, overfitting and jumps of the gradient are told of here.";
+  "Nothing yet. Events appear here: a head forming, the end of a plateau, grokking, overfitting, jumps of the gradient.";
 const NOTHING = "Nothing that stands out was found in the curves and the attention.";
 const WIDTH = 17; // px that a flag takes
 const LEVEL = 13; // px between two flags above each other

@@ -24,6 +24,7 @@ from pages.controls.what_if.experiment_link import from_link
 from views.attention.long import long_context
 from views.core.lanes import Lane, is_long, lanes
 from views.core.markdown import escape_markdown
+from views.core.plurals import count_words
 from views.core.run_context import Run, RunContext
 
 LIMIT = max(LONG_TOKENS, MAX_TOKENS)  # tokens of a text
@@ -124,8 +125,11 @@ def run(sides: Sequence[Said], tell: Callable[[str], Any]) -> list[Side]:
 
 def effort(said: Said) -> str:
     config, tokens = said.checkpoint.model.config, sum(len(lane.pieces) for lane in said.lanes)
-    layers = f"{config.encoder.layers} + {config.layers}" if config.encoder else str(config.layers)
-    return f"{said.title} reads {tokens:,} tokens in {layers} layers of {config.attention.heads} heads"
+    layers = count_words(config.layers, "layer")
+    if config.encoder:
+        layers = f"{config.encoder.layers} + {layers}"
+    heads = count_words(config.attention.heads, "head")
+    return f"{said.title} reads {count_words(tokens, 'token')} in {layers} of {heads}"
 
 
 def run_side(said: Said, make: Callable[[Said, Sequence[Edit]], Run]) -> Side:

@@ -41,6 +41,7 @@ from pages.controls.share.bar import bar
 from pages.controls.share.hiding import is_hidden
 from pages.controls.share.visitor import recent
 from views.core.markdown import Markdown, escape_markdown
+from views.core.plurals import count_words
 
 EXAMPLES = tomllib.loads((Path(__file__).parents[3] / "assets/texts/examples.toml").read_text())
 PLAIN = "everyday"  # whose text any other model opens on
@@ -236,9 +237,12 @@ def adapters_line(checkpoint: Checkpoint) -> str:
 
 def sizes(checkpoint: Checkpoint) -> str:
     config = checkpoint.model.config
-    layers = f"{config.encoder.layers} + {config.layers}" if config.encoder else str(config.layers)
+    blocks = count_words(config.layers, "block")
+    if config.encoder:
+        blocks = f"{config.encoder.layers} + {blocks}"
+    heads = count_words(config.attention.heads, "head")
     count = sum(parameter.numel() for parameter in checkpoint.model.parameters())
-    return f"{layers} blocks of {config.attention.heads} heads · d {config.d_model} · {count:,} parameters"
+    return f"{blocks} of {heads} · d {config.d_model} · {count:,} parameters"
 
 
 def looked_at() -> tuple[str, dict[str, Any]]:

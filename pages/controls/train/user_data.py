@@ -26,6 +26,7 @@ from engine.training.folder import size
 from pages.controls.train.data_recipe import SHARE, objectives, of_table, of_text
 from pages.controls.train.recipe_options import format_value
 from views.core.markdown import escape_markdown
+from views.core.plurals import count_words
 
 # --- Files in the folder of the runs ---
 
@@ -137,8 +138,9 @@ WIDE = 176  # CSS pixels
 
 
 def first_rows(name: str, table: Table) -> None:
-    said = f"{escape_markdown(name)} · {table.count - table.held_out:,} rows, {len(table.columns):,} columns"
-    said += f" · {table.held_out:,} rows held out" if table.held_out else ""
+    said = f"{escape_markdown(name)} · {count_words(table.count - table.held_out, 'row')}"
+    said += f", {count_words(len(table.columns), 'column')}"
+    said += f" · {count_words(table.held_out, 'row')} held out" if table.held_out else ""
     st.caption(f"{said} · {escape_markdown(table.format)}" if table.format else said)
     rows = table.first(ROWS)
     with st.container(key="first rows"):

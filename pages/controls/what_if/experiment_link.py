@@ -10,6 +10,7 @@ from typing import Any
 
 from engine.edits.experiment import Experiment, entry
 from engine.runtime.limits import MAX_EDITS
+from views.core.plurals import count_words
 
 LONGEST = 200_000  # characters of JSON in a link
 SAID = 3  # sentences about single edits, and the number of the others
@@ -65,7 +66,7 @@ def from_link(link: str) -> tuple[Experiment, list[str]]:
             wrong.append(f"One edit in this address could not be read and is left out: {clip(str(error))}")
     sentences = wrong[:SAID]
     if len(wrong) > SAID:
-        sentences.append(f"{len(wrong) - SAID} more edits in it could not be read either.")
+        sentences.append(f"{count_words(len(wrong) - SAID, 'more edit')} in it could not be read either.")
     if len(value) > MAX_EDITS:
         sentences.append(f"This address has {len(value):,} edits; those after the first {MAX_EDITS} are left out.")
     return Experiment(tuple(found)), sentences
