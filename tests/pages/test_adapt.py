@@ -259,7 +259,7 @@ def test_own_rows_are_learned_and_the_wrong_ones_lead_to_walkthrough(
     assert find_size(recipe).left_out == 1
     app.run()
     context = recipe.batch.context
-    said = f"1 of 60 rows have more tokens than the context of {context} and are left out: raise the context, or"
+    said = f"Left out: 1 of 60 rows, with more tokens than the context of {context}: raise the context, or"
     assert any(one.value.replace("\\", "").startswith(said) for one in app.caption) and context < 128
 
     name = f"own {form}"

@@ -162,7 +162,7 @@ def test_pairs_that_are_too_long_for_the_context_are_counted_on_the_page() -> No
     size = find_size(recipe)
     assert (size.rows, size.left_out, recipe.objective.kind) == (200, 2, "sequence_to_sequence")
     said = (
-        f"2 of 200 rows have more tokens than the context of {recipe.batch.context} and are left out: raise the "
+        f"Left out: 2 of 200 rows, with more tokens than the context of {recipe.batch.context}: raise the "
         "context, or shorten them."
     )
     assert said not in [one.value for one in app.caption]

@@ -147,7 +147,8 @@ def account(report: Report) -> tuple[bool, str, str]:
     """Tells whether every tensor of the file found its place, a sentence that says so, and the counts."""
     counts = ledger(report)
     lost, total = counts["missing"] + counts["unexpected"], sum(counts.values())
-    sentence = f"{lost} of {total} tensors have no place" if lost else f"{total} tensors, every one accounted for"
+    verb = "has" if lost == 1 else "have"
+    sentence = f"{lost} of {total} tensors {verb} no place" if lost else f"{total} tensors, every one accounted for"
     shown = [f"{n} {status}" for status, n in counts.items() if n or status in ("missing", "unexpected")]
     return not lost, sentence, " · ".join(shown)
 

@@ -1,5 +1,6 @@
 // What may be painted over a text: the ways to say how much one token attends to another, each with its definition.
 import { at } from "../components/cells.js";
+import { counted } from "../components/plurals.js";
 import { range } from "../core/dom.js";
 
 const SOURCE = "Abnar and Zuidema 2020";
@@ -11,15 +12,16 @@ export const MEASURES = [
   [
     "heads",
     "mean of heads",
-    ({ state, trace }) => `The mean of the ${trace.model.heads} heads of block ${state.layer + 1}, cell by cell.`,
+    ({ state, trace }) =>
+      `The mean of ${counted(trace.model.heads, "head")} of block ${state.layer + 1}, cell by cell.`,
   ],
   [
     "layers",
     "mean of layers",
     ({ state, trace }) =>
       state.alone
-        ? `The mean of head ${state.head + 1} of all ${trace.model.layers} blocks, cell by cell. Heads of one number have nothing else in common: which one does what is chance.`
-        : `The mean over all ${trace.model.heads} heads of all ${trace.model.layers} blocks, cell by cell: each counts as much as any other.`,
+        ? `The mean of head ${state.head + 1} over ${counted(trace.model.layers, "block")}, cell by cell. Heads of one number have nothing else in common: which one does what is chance.`
+        : `The mean over all heads (${counted(trace.model.heads, "head")} in each of ${counted(trace.model.layers, "block")}), cell by cell: each counts as much as any other.`,
   ],
   [
     "rollout",

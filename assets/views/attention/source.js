@@ -2,6 +2,7 @@
 // same of a long text, of which the browser holds overviews, tiles and rows.
 import { downward, measureOf, span } from "./over.js";
 import { at } from "../components/cells.js";
+import { counted } from "../components/plurals.js";
 import { range } from "../core/dom.js";
 import { number, percent } from "../core/format.js";
 
@@ -259,6 +260,10 @@ function aligned(page) {
   return word === undefined ? by : `${weight(page, `${word} from ${keys[state.key]}`)}; ${by}`;
 }
 
+function all(count, noun) {
+  return count === 1 ? `1 ${noun}` : `all ${counted(count, noun)}`;
+}
+
 function painted(page, { side, focus, layer, head }) {
   const { state, trace } = page;
   const { layers, heads } = trace.model;
@@ -266,15 +271,15 @@ function painted(page, { side, focus, layer, head }) {
   const [id, label] = measureOf(page);
   const [first, last] = span(state, trace);
   const stack = trace.side ? `${trace.side} ` : "";
-  const every = alone ? `head ${head + 1} of each` : `all ${heads} heads`;
+  const every = alone ? `head ${head + 1} of each` : all(heads, "head");
   const found = {
     heads: {
       tab: { ask: "average", side, focus, over: "heads", layer, head },
-      where: `${stack}block ${layer + 1} of ${layers}, mean of ${heads} heads`,
+      where: `${stack}block ${layer + 1} of ${layers}, mean of ${counted(heads, "head")}`,
     },
     layers: {
       tab: { ask: "average", side, focus, over: "layers", layer, head, alone },
-      where: `${stack}mean of ${layers} blocks, ${every}`,
+      where: `${stack}mean of ${counted(layers, "block")}, ${every}`,
     },
     rollout: {
       tab: { ask: "rollout", side, focus, first, last, head: alone ? head : null },
@@ -282,7 +287,7 @@ function painted(page, { side, focus, layer, head }) {
     },
     flow: {
       tab: downward(page) ? { ask: "flow", side, focus, pos: state.query } : { ask: "flows", side, focus },
-      where: `${stack}all ${layers} blocks, all ${heads} heads`,
+      where: `${stack}${all(layers, "block")}, ${all(heads, "head")}`,
     },
     sentences: { tab: { ask: "text_average", side, focus, layer, head } },
   }[id];

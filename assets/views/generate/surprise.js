@@ -1,5 +1,6 @@
 // How surprising each token of a text is to the model, painted on the words, and how that adds up to the loss it was trained on. It is ours because the text is
 // painted token by token as it is measured; the curve along it is a chart of the page.
+import { counted } from "../components/plurals.js";
 import { make } from "../core/dom.js";
 import { difference, equation, number, percent } from "../core/format.js";
 import { Coming } from "./streams.js";
@@ -238,9 +239,9 @@ class Surprise {
     if (!this.found)
       return { where: "", sentence: this.sentence.textContent, asks: { tab: { ask: "surprise", ...this.reading } } };
     const token = this.tokens[this.at];
-    const windows = this.inWindows ? ` in ${this.found.windows.length.toLocaleString("en")} windows` : "";
+    const windows = this.inWindows ? ` in ${counted(this.found.windows.length, "window")}` : "";
     const sums = `${this.named("perplexity")} ${number(this.found.perplexity)}, ${this.found.pseudo ? "" : "loss "}${number(this.found.mean)} nats a token`;
-    const sentence = `${this.tokens.length.toLocaleString("en")} tokens${windows}, ${sums}; “${token.piece}” ${token.surprise.toFixed(2)} bits`;
+    const sentence = `${counted(this.tokens.length, "token")}${windows}, ${sums}; “${token.piece}” ${token.surprise.toFixed(2)} bits`;
     return {
       where: `token ${this.at + 1} of ${this.tokens.length}`,
       sentence,

@@ -1,5 +1,6 @@
 // A text, token by token: what stands there, what each token was chosen from, and the tree of all that was written from this prompt. It is ours because no
 // library draws a text that grows, branches where a token is replaced, and can be stopped.
+import { counted } from "../components/plurals.js";
 import { svg } from "../components/stack.js";
 import { make } from "../core/dom.js";
 import { number } from "../core/format.js";
@@ -274,7 +275,7 @@ class Write {
     const begun = Math.max(last + 1, path.findLastIndex((one) => tree.settingsOf(one) !== said) + 1);
     const { count, sum, perplexity } = tree.measure();
     const numbers = count
-      ? `${count} tokens, sum of log-probabilities ${sum.toFixed(2)} nats, perplexity ${perplexity.toFixed(2)}`
+      ? `${counted(count, "token")}, sum of log-probabilities ${sum.toFixed(2)} nats, perplexity ${perplexity.toFixed(2)}`
       : "";
     const where = node ? `token ${this.at + 1} of ${count}` : "what follows";
     return {

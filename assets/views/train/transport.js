@@ -1,5 +1,6 @@
 // The row of buttons above everything: play, pause, steps, stop, reset; the learning rate; what the recipe would train; and how the
 // run is going, in words.
+import { counted } from "../components/plurals.js";
 import { svg } from "../components/stack.js";
 import { make } from "../core/dom.js";
 import { formatDuration, planTime } from "./duration.js";
@@ -267,7 +268,7 @@ export function describeStatus(lab) {
   if (state === "paused") return `paused at ${at}`;
   const finished = status.recorded ? `Demo: recorded run of “${lab.task.name}”` : "finished";
   if (state === "finished")
-    return [finished, `${whole(status.step)} steps`, trainingTime(lab)].filter(Boolean).join(" · ");
+    return [finished, counted(status.step, "step"), trainingTime(lab)].filter(Boolean).join(" · ");
   if (state === "new") return `at its beginning: ${at}`;
   if (status.error) return `${ENDED[state]} at ${at}: ${status.error}`;
   return `${ENDED[state] ?? state} at ${at}`;

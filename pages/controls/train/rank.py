@@ -21,6 +21,7 @@ from engine.training.preferences.rules import RULES, rank_by_rule
 from engine.training.preferences.sample import sample_answers
 from pages.controls.share.visitor import THIS_MACHINE, on_this_machine, visitor_name
 from views.core.markdown import Markdown, escape_markdown
+from views.core.plurals import count_words
 
 FOLDER = ".preferences"  # in that of the runs; a file a visitor, called by the hash of their cookie
 NOBODY = "nobody"  # in the session state: stands for a visitor without a cookie
@@ -261,7 +262,7 @@ def draw_pairs(ranking: Ranking) -> None:
                     on_click="ignore",
                 )
             with st.popover("Clear"):
-                st.markdown(f"This deletes all {len(pairs)} pairs and what is being ranked.")
+                st.markdown(f"This deletes {count_words(len(pairs), 'pair')} and the ranking in progress.")
                 st.button("Delete them", key="clear pairs", on_click=change, args=(Ranking(),))
         turn = st.session_state.setdefault(TURN, 0)
         with st.popover("Upload"):

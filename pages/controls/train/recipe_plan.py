@@ -30,6 +30,7 @@ from pages.controls.train.session import folder_of
 from pages.controls.train.user_data import HELD_OUT, own_data
 from pages.controls.train.user_data import SHARED as DATA
 from views.core.markdown import escape_markdown
+from views.core.plurals import count_words
 
 SHARED = "recipe"  # the name in a link
 
@@ -345,10 +346,8 @@ def show_left_out(recipe: Recipe | None) -> None:
     advice = "shorten them" if recipe.base and context == most else "raise the context, or shorten them"
     if recipe.base:
         advice += f"; {escape_markdown(recipe.base)} reads at most {most:,}"
-    st.caption(
-        f"{size.left_out:,} of {size.rows:,} rows have more tokens than the context of {context:,} and are left out: "
-        f"{advice}."
-    )
+    rows = f"{size.left_out:,} of {count_words(size.rows, 'row')}"
+    st.caption(f"Left out: {rows}, with more tokens than the context of {context:,}: {advice}.")
 
 
 def follow_run() -> None:
