@@ -1,4 +1,5 @@
 import js from "@eslint/js";
+import compat from "eslint-plugin-compat";
 
 export default [
   { ignores: ["node_modules/", "runs/", ".venv/"] },
@@ -14,6 +15,7 @@ export default [
       "object-shorthand": "error",
     },
   },
+  { ...compat.configs["flat/recommended"], files: ["assets/views/**/*.js"] }, // package.json says for which browsers
   {
     files: ["assets/views/**/*.js"],
     ignores: ["assets/views/core/place.js", "assets/views/share/vector_*.js"], // the latter draws what is measured

@@ -1,5 +1,5 @@
-"""Chromium, Firefox and WebKit behind one small interface: a place in the window is pressed, keys are typed, a script is
-asked.
+"""Chromium, Firefox and WebKit behind one small interface: a place in the window is pressed, keys are typed, and a
+script is asked.
 
 Playwright drives the first two (Firefox by WebDriver BiDi), Selenium the third: MiniBrowser of WebKitGTK, in Xvfb where
 there is no screen. Elements are found in the shadow trees of views too, and places are those of the window, under CSS

@@ -65,7 +65,8 @@ def test_a_curve_goes_to_the_step_that_is_pressed_and_follows_a_drag(visit: Visi
         visit.drag(".curves-plot .nsewdrag", parts)
         visit.until(f"Math.abs({step} - {wanted}) <= 20")
     zoomed = 1.3 if size == "projector" else 1
-    visit.until(f"Math.abs(all('.curves-plot')[0]._fullLayout._invScaleX * {zoomed} - 1) < 0.01")  # as its hover reads it
+    scale = "all('.curves-plot')[0]._fullLayout._invScaleX"  # by which Plotly's hover goes
+    visit.until(f"Math.abs({scale} * {zoomed} - 1) < 0.01")
 
 
 def test_a_mask_is_painted_where_it_is_dragged(visit: Visit, size: str) -> None:

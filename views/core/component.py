@@ -51,13 +51,16 @@ LOADER = """
 export default async function (component) {
   const place = component.parentElement;
   try {
+    const known = ["selector(:has(a))", "(color: color-mix(in srgb, red, blue))"].every((what) => CSS.supports(what));
+    if (!known || !self.OffscreenCanvas)
+      throw new Error("it needs Chrome or Edge 111, Firefox 121, Safari 16.4 or newer, and this browser is older");
     const { use, styles } = await import(new URL(%(address)s, location.href).href);
     return await use(%(module)s).present(%(name)s, component, styles);
   } catch (error) {
     console.error(error);
     const sentence = place.querySelector("p") ?? place.appendChild(document.createElement("p"));
     const why = error.message;
-    sentence.textContent = `This view ("${%(name)s}") could not be loaded: ${why}. Reload the page.`;
+    sentence.textContent = `This view ("${%(name)s}") could not be loaded: ${why}. Update it or reload the page.`;
   }
 }
 """

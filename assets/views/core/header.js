@@ -9,7 +9,7 @@ const OPEN = "[data-testid=stPopoverBody], [data-testid=stMainMenuPopover], [rol
 export function mount(root) {
   const button = make("button", "projector");
   button.type = "button";
-  root.append(button);
+  if (CSS.supports("zoom", "1.3")) root.append(button); // not in Firefox before 126
   const show = (on) => {
     document.documentElement.toggleAttribute("data-projector", on);
     button.textContent = on ? "× leave" : "projector";

@@ -150,8 +150,11 @@ function remember(key, coming) {
 /** Those of a prompt, for a file: {ask: [{query, steps}]}, `steps` null where all of it is here. */
 export function comingOf(trace) {
   const here = [...known.values()].filter((one) => one.trace === trace && one.found);
-  const told = here.map(({ query, found }) => ({ query, steps: found.whole ? null : found.count }));
-  return /** @type {Record<string, typeof told>} */ (Object.groupBy(told, ({ query }) => query.ask));
+  /** @type {Record<string, { query: any, steps: number | null }[]>} */
+  const told = {};
+  for (const { query, found } of here)
+    (told[query.ask] ??= []).push({ query, steps: found.whole ? null : found.count });
+  return told;
 }
 
 /** What is asked to have as much of it again. */

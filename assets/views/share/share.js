@@ -386,7 +386,8 @@ function size(bytes) {
 
 /** Firefox before 127 has no ClipboardItem, and takes a text after an answer. */
 async function toClipboard(coming) {
-  if (!globalThis.ClipboardItem) return navigator.clipboard.writeText(await coming);
+  if (typeof ClipboardItem === "undefined") return navigator.clipboard.writeText(await coming);
   const blob = coming.then((text) => new Blob([text], { type: "text/plain" }));
+  // eslint-disable-next-line compat/compat -- where it is
   return navigator.clipboard.write([new ClipboardItem({ "text/plain": blob })]);
 }

@@ -125,7 +125,7 @@ function crc(bytes) {
 /** A text in lines no wider than `most`. */
 function broken(text, most, font) {
   const lines = [""];
-  for (const word of text.split(/(?<=\s)/)) {
+  for (const word of text.match(/\S*\s|\S+/g) ?? []) {
     if (lines.at(-1) && measured(lines.at(-1) + word, font) > most) lines.push("");
     lines[lines.length - 1] += word;
   }

@@ -4,7 +4,8 @@ import { filled, shape } from "./vector_paint.js";
 import { short } from "./vector_canvas.js";
 
 const SAME_LINE = 2; // CSS pixels
-const graphemes = new Intl.Segmenter(undefined, { granularity: "grapheme" });
+// eslint-disable-next-line compat/compat -- Firefox before 125 has none, and gets code points
+const graphemes = Intl.Segmenter && new Intl.Segmenter(undefined, { granularity: "grapheme" });
 /** @type {CanvasRenderingContext2D | undefined} */
 let ruler;
 
@@ -82,7 +83,7 @@ export function width(text, font) {
 function lines(node, limit, style, unit) {
   const range = document.createRange();
   const found = [];
-  for (const { segment, index } of graphemes.segment(node.data)) {
+  for (const { segment, index } of letters(node.data)) {
     range.setStart(node, index);
     range.setEnd(node, index + segment.length);
     const box = range.getClientRects()[0];
@@ -94,6 +95,12 @@ function lines(node, limit, style, unit) {
     else found.push({ letters: [letter], top, bottom });
   }
   return found.map(({ letters, top, bottom }) => ({ top, bottom, ...joined(letters, limit, style) }));
+}
+
+/** @returns {Iterable<{ segment: string, index: number }>} */
+function letters(text) {
+  if (graphemes) return graphemes.segment(text);
+  return [...text.matchAll(/./gsu)].map(({ 0: segment, index }) => ({ segment, index: Number(index) }));
 }
 
 /** Letters as one text, which ends in dots where it would reach beyond `limit`. */
