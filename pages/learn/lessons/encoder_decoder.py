@@ -38,7 +38,7 @@ def experiment() -> bool:
     assert isinstance(source, Encoding) and target is not None
     if "<unk>" in source.pieces:
         st.caption(
-            _("{model} knows {count} words. What it does not know it reads as {unknown}, and guesses.").format(
+            _("The model {model} knows {count} words. It reads other words as {unknown} and guesses.").format(
                 model=BOTH, count=checkpoint.config.vocab_size, unknown=escape_markdown("<unk>")
             )
         )
@@ -84,7 +84,7 @@ def ask(source: Encoding, target: Encoding, looked: list[int], shares: list[floa
     words = target.pieces[1:] or ("",)
     at = max(range(len(words)), key=lambda pos: (abs(looked[pos] - pos), pos))
     options = name_apart(source.pieces)
-    st.caption(_("{model} writes: {words}").format(model=BOTH, words=escape_markdown(" ".join(words))))
+    st.caption(_("The model {model} writes: {words}").format(model=BOTH, words=escape_markdown(" ".join(words))))
     question = _("Where does the decoder look in the English sentence as it writes word {place}, “{word}”?")
     if looked[at] == at:
         reason = _("Its cross-attention puts {share:.0%} on “{word}”: here every word has its place in both sentences.")

@@ -171,7 +171,7 @@ def draw_switches(name: str) -> None:
     rows = [{named[one.name]: option_label(one.get(NAMED[other].config)) for one in shown} for other in order]
     st.dataframe(pd.DataFrame(rows, index=[said[other] for other in order]), width="stretch", height=320)
     apart, nearest = relatives(name)[0]
-    sentence = _("Nearest to {model}: {other}. {apart} of {all} switches differ.")
+    sentence = _("Nearest to {model}: {other}. Switches that differ: {apart} of {all}.")
     st.markdown(sentence.format(model=said[name], other=said[nearest], apart=apart, all=len(SWITCHES)))
     if not apart and "gpt3-175b" in (name, nearest):
         sentence = _(
@@ -228,7 +228,7 @@ def say_head(task: str, name: str, config: ModelConfig) -> str:
     if reads_pictures(name):
         sentence = _(
             "{model} reads pictures and no text: it answers no question and writes no summary. A head over two classes "
-            "of pictures is 2 (d + 1) = {added} parameters more, trained. Below, {reader} reads the text."
+            "of pictures is 2 (d + 1) = {added} parameters more, trained. Below, the model {reader} reads the text."
         )
         return sentence.format(model=model, added=numeral(added, ","), reader=READER)
     if task == "short":
@@ -314,9 +314,9 @@ def draw_choice(text: str, sentence: str, candidates: tuple[str, ...]) -> None:
     show_altair(chart, key="family choice")
     best, raw = candidates[int(added.argmax())], candidates[int(with_text.argmax())]
     if best == raw:
-        said = _("{model} chooses “{raw}”, and still does with what it would say anyway taken out.")
+        said = _("The model {model} chooses “{raw}”, and still does with what it would say anyway taken out.")
     else:
-        said = _("{model} chooses “{raw}”; with what it would say anyway taken out, “{best}”.")
+        said = _("The model {model} chooses “{raw}”; with what it would say anyway taken out, “{best}”.")
     st.markdown(said.format(model=READER, raw=escape_markdown(raw), best=escape_markdown(best)))
     show_code(
         rank_continuations, key="family code tasks", checkpoint=checkpoint, prompt=f"{text} {sentence}",

@@ -179,7 +179,7 @@ def draw_masked(text: str) -> None:
     whole = tokens(checkpoint, text)
     ids = tuple(id for id, special in zip(whole.ids, whole.special, strict=True) if not special)[:MOST_HIDDEN]
     if not ids:
-        st.caption(_("{model} has no word for any of this text; change it.").format(model=ENCODER))
+        st.caption(_("The model {model} knows no word of this text; change it.").format(model=ENCODER))
         return
     left, right = st.columns(2)
     with left:

@@ -99,7 +99,7 @@ def draw_learned() -> None:
     table = library.checkpoint(MODEL).model.embed.positions
     assert table is not None
     weight = table.weight
-    sentence = _("The first {count} rows of the table that {model} learned: one for each position.")
+    sentence = _("The first {count} rows of the table that the model {model} learned: one for each position.")
     st.caption(sentence.format(count=LENGTH, model=MODEL))
     names = [str(pos) for pos in range(LENGTH)]
     strip(weight[:LENGTH], rows=names, key="positions learned", label=_("learned positions"))

@@ -107,7 +107,7 @@ def draw_temperature(logits: Tensor, encoding: Encoding) -> None:
         bars(found, [f"{value:g}" for value in logits.tolist()], key="vector_to_word own", label=_("probabilities"))
         st.markdown(code_markdown(write_row(found)))
     with right:
-        st.caption(_("what {model} puts next").format(model=MODEL))
+        st.caption(_("what the model {model} puts next").format(model=MODEL))
         model = at_temperature(next_logits(MODEL, encoding.ids), temperature)
         top = model.topk(SHOWN)
         bars(top.values, pieces_of(top.indices.tolist()), key="vector_to_word model", label=_("probabilities"))
