@@ -1,6 +1,5 @@
 """Numbers that lessons and their notes state, computed by the engine again: a table of where, what and how."""
 
-import copy
 import math
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -14,7 +13,7 @@ from engine.analysis.sizes.envelope import envelope
 from engine.analysis.sizes.parameters import count
 from engine.analysis.surprise import surprise
 from engine.checkpoints import Checkpoint
-from engine.course.adapting import count_lora, objective, open_lora, recorded_reward, with_label_head
+from engine.course.adapting import count_lora, open_lora, recorded_reward
 from engine.course.averaging import average_by_loop, scores_of, softmax_weights
 from engine.course.batch import compare_row
 from engine.course.circuits import direct_effects, head_scores
@@ -32,8 +31,6 @@ from engine.course.scaling import attend, random_scores, score_variance, softmax
 from engine.course.tokens import KINDS, comes_back, cut
 from engine.course.vector_to_word import at_temperature, softmax_terms
 from engine.course.vocabulary import learn_merges
-from engine.data.seeds import seed_for
-from engine.data.stories import story
 from engine.inputs.readers import read_translation, tokens
 from engine.model.presets import NAMED
 from engine.runtime import library
@@ -239,25 +236,6 @@ def tuned_losses() -> list[str]:
     return write([alone[0][0].language, alone[-1][0].language, kept[-1][0].language], ".2f")
 
 
-def held_out_losses() -> list[str]:
-    """Mean loss of stories that the model was not trained on: before, and after the lesson's steps."""
-    base, decoder = with_label_head(adapting.CLASSIFIED), of(adapting.CLASSIFIED)
-    ids, seed = tokens(decoder, adapting.STORY).ids, seed_for(0, "held-out stories")
-    held_out = [decoder.tokenizer.encode(story(seed, at)).ids[: base.config.context] for at in range(300)]
-    found = []
-    for steps, weight in ((0, 0.0), (adapting.STEPS, 0.0), (adapting.STEPS, 0.5)):
-        model = copy.deepcopy(base)
-        optimiser = torch.optim.Adam(model.parameters(), lr=3e-4)
-        for _ in range(steps):
-            optimiser.zero_grad()
-            objective(model, ids, 0, weight)["loss"].backward()
-            optimiser.step()
-        with torch.no_grad():
-            losses = [float(objective(model, one, 0, 0.0)["language_loss"]) for one in held_out]
-        found.append(sum(losses) / len(losses))
-    return write(found, ".3f")
-
-
 def means() -> list[str]:
     x = read_matrix(averaging.TENSOR)
     weights = softmax_weights(scores_of(x))
@@ -358,18 +336,9 @@ computed = cache(lambda compute: compute())
 
 @pytest.mark.parametrize(("place", "name", "compute"), STATED)
 def test_a_text_states_what_the_engine_computes(place: str, name: str, compute: Callable[[], list[str]]) -> None:
-    check_stated(place, name, computed(compute))
-
-
-@pytest.mark.long
-def test_what_a_tuned_model_loses_on_other_stories_is_stated() -> None:
-    check_stated(TEXT, "adapting", held_out_losses())
-
-
-def check_stated(place: str, name: str, numbers: Iterable[str]) -> None:
     for lang in words.languages(words.CATALOGUE):
         said = read(lang, place, name)
-        for number in numbers:
+        for number in computed(compute):
             quoted = number.replace("“", "« ").replace("”", " »")
             forms = {number, number.replace(".", ","), number.replace(",", " "), quoted}
             assert any(form in said for form in forms), (lang, number)
