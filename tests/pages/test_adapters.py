@@ -188,7 +188,7 @@ def test_the_strength_of_an_adapter_is_moved_in_the_list(pirate: Path, monkeypat
     moved = what_if.EDITS_OF_PAGE.carry_out(made(QUIET, edit), {"do": "strength", "number": 1, "value": 2})
     assert moved == made(QUIET, replace(edit, strength=2.0)) and moved.undo() == made(QUIET, edit)
     for number, value in ((0, 1.0), (2, 1.0), (-1, 1.0), (1, 2.1), (1, float("nan")), (1, "1")):
-        with pytest.raises(ValueError, match=r"reload the page|strength of an adapter"):
+        with pytest.raises(ValueError, match=r"Reload and try again|strength of an adapter"):
             what_if.EDITS_OF_PAGE.carry_out(made(QUIET, edit), {"do": "strength", "number": number, "value": value})
 
 

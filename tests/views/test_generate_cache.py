@@ -152,7 +152,7 @@ def test_a_whole_picture_is_drawn_as_far_as_the_model_reads_it() -> None:
         ({"ask": "cache", "begun": [1], "trace": "another"}, STALE),
         ({"ask": "costs", "begun": [], "trace": "another"}, STALE),
         ({"ask": "cache", "begun": "x"}, "begun must be a list, got 'x'."),
-        ({"ask": "cache", "begun": [-1]}, "token ids must be whole numbers"),
+        ({"ask": "cache", "begun": [-1]}, "token ids must be 0 to"),
         ({"ask": "cache", "begun": [True]}, "begun must be a whole number, got True."),
         ({"ask": "cache"}, "needs 'begun'"),
     ],

@@ -27,7 +27,7 @@ KINDS = {  # of tokens, with the role whose colour each has; assets/views/core/t
     "special": ("special", "edited"),
     "byte": ("byte", "soft"),
 }
-NO_TABLE = "This checkpoint has no such table; reload the page."
+NO_TABLE = "Unknown request: this checkpoint has no such table. Reload and try again."
 SUGGESTED = 8  # tokens that a search finds
 
 

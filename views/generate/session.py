@@ -169,7 +169,7 @@ class Writing:
         if not isinstance(said, list) or len(said) > max(self.prompt.tokens_left, 0):
             raise ValueError(UNKNOWN)
         if not all(type(id) is int and 0 <= id < size for id in said):
-            raise ValueError(f"token ids must be whole numbers in 0..{size - 1}; reload the page.")
+            raise ValueError(f"Unknown request: token ids must be 0 to {size - 1}. Reload and try again.")
         return tuple(said)
 
     def piece(self, id: int) -> str:

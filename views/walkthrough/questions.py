@@ -82,7 +82,7 @@ def ask_cell(run: WalkthroughContext, hook: str, row: int, col: int) -> bytes:
     layers = [str(layer) for layer in range(config.layers)] if LAYER in hook else [layer_of(hook)]
     first = run.trace.hooks.get(hook.replace(LAYER, "0"))
     if first is None:
-        raise ValueError(f"this model has no hook {hook!r}; reload the page.")
+        raise ValueError(f"Unknown request: this model has no hook {hook[:40]!r}. Reload and try again.")
     attention = config.cross_attention if "cross_attn" in hook else config.attention
     heads = range(attention.heads) if "head" in first.axes else [None]
     if LAYER in hook and len(layers) * len(heads) > TOGETHER:

@@ -30,7 +30,7 @@ def class_link(address: str) -> ClassLink:
     Raises ValueError for what is no link."""
     parts = urlsplit(address)
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise ValueError(f"a link must begin with http:// or https://, got {address[:40]!r}; reload the page.")
+        raise ValueError(f"A link must begin with http:// or https://, got {address[:40]!r}. Reload and try again.")
     found, warning = outside(parts)
     address = found.geturl()
     if len(address.encode()) > MOST_CODED:

@@ -111,7 +111,7 @@ class EditPanel:
         """Raises ValueError for an edit that has none."""
         edit = made.entries[number].edit if 0 <= number < len(made.entries) else None
         if not isinstance(edit, ApplyAdapter):
-            raise ValueError("Only an adapter has a strength to set; reload the page.")
+            raise ValueError("Unknown request: only an adapter has a strength to set. Reload and try again.")
         draft = st.session_state.get(self.at(DRAFT))
         if draft is not None and draft.number == number:
             del st.session_state[self.at(DRAFT)]
