@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -11,7 +12,7 @@ import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
-from views.charts.template import AltairChart, apply_altair_theme, plotly_config, plotly_template
+from views.charts.template import AltairChart, apply_altair_theme, least_width, plotly_config, plotly_template
 from views.core.component import PAGE
 from views.core.theme import Shade
 
@@ -43,7 +44,13 @@ def _shown_charts() -> set[str | None]:
 def show_altair(chart: Callable[[Shade], AltairChart], *, key: str, **options: Any) -> Any:
     """Draws the chart as wide as its place. `options` are those of st.altair_chart, whose result is returned."""
     shade = current_shade()
-    return st.altair_chart(apply_altair_theme(chart(shade), shade), theme=None, key=key, **options)
+    drawn = chart(shade)
+    for least in least_width(drawn).values():
+        place = f"sideways-{zlib.crc32(key.encode()):x}"
+        st.html(f"<style>.st-key-{place} [data-testid=stVegaLiteChart] {{ min-width: {least:d}px }}</style>")
+        with st.container(key=place):
+            return st.altair_chart(apply_altair_theme(drawn, shade), theme=None, key=key, **options)
+    return st.altair_chart(apply_altair_theme(drawn, shade), theme=None, key=key, **options)
 
 
 @dataclass(frozen=True)

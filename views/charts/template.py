@@ -11,6 +11,7 @@ import plotly.graph_objects as go
 from views.core.theme import SERIES, Shade, diverging_scale, ramp, tokens
 
 FONT_SIZE = 12  # px
+LEAST = "leastWidth"  # in the `usermeta` of a chart
 ALTAIR_ACTIONS = {"export": True, "source": False, "compiled": False, "editor": False}
 
 AltairChart = (
@@ -66,8 +67,19 @@ def altair_theme(shade: Shade) -> dict[str, Any]:
 
 def apply_altair_theme(chart: AltairChart, shade: Shade) -> AltairChart:
     return chart.configure(**altair_theme(shade)).properties(
-        usermeta={"embedOptions": {"actions": ALTAIR_ACTIONS, "downloadFileName": "loupe"}}
+        usermeta={"embedOptions": {"actions": ALTAIR_ACTIONS, "downloadFileName": "loupe"}, **least_width(chart)}
     )
+
+
+def at_least(chart: AltairChart, width: int) -> AltairChart:
+    """The chart, not narrower on a page than `width` CSS pixels: where there is less room it scrolls sideways."""
+    return chart.properties(usermeta={LEAST: width})
+
+
+def least_width(chart: AltairChart) -> dict[str, int]:
+    """What `at_least` said, by its name in the `usermeta`."""
+    meta = chart.usermeta if isinstance(chart.usermeta, dict) else {}
+    return {LEAST: meta[LEAST]} if LEAST in meta else {}
 
 
 def pan_and_zoom() -> alt.Parameter:

@@ -7,10 +7,12 @@ from collections.abc import Callable
 import altair as alt
 import pandas as pd
 
-from views.charts.template import AltairChart, colors
+from views.charts.template import AltairChart, at_least, colors
 from views.core.theme import Shade, ramp
 
-ROW, COLUMN, AROUND = 26, 56, 110  # CSS pixels of a layer, of a position whose candidates are written, of the axes
+ROW, COLUMN = 26, 60  # CSS pixels of a layer, and of a position at least
+AROUND, BESIDE = 110, 90  # of the axes below and beside them
+POINT = 44  # of a layer whose rank is written
 LETTERS = 9  # of a candidate that fit into its cell
 
 
@@ -59,10 +61,10 @@ def heat_map(table: pd.DataFrame, shade: Shade, value: str, title: str, role: st
     shown["written"] = shown["candidate"].where(fits, shown["candidate"].str[: LETTERS - 1] + "…")
     inks = legible_inks(shade, role)
     shown["ink"] = [inks[round(min(at / top, 1.0) ** power * (len(inks) - 1))] for at in shown[value]]
-    wide = alt.ExprRef(f"width / {len(positions)} < {COLUMN} ? 0 : 1")
-    letters = base.mark_text(baseline="middle", fontSize=11, opacity=wide)
+    letters = base.mark_text(baseline="middle", fontSize=11)
     letters = letters.encode(text="written:N", color=alt.Color("ink:N", scale=None))
-    return (base.mark_rect().encode(color=colour) + letters).resolve_scale(color="independent")
+    drawn = (base.mark_rect().encode(color=colour) + letters).resolve_scale(color="independent")
+    return at_least(drawn, COLUMN * len(positions) + BESIDE)
 
 
 def legible_inks(shade: Shade, role: str) -> list[str]:
@@ -99,14 +101,14 @@ def draw_distance(table: pd.DataFrame, shade: Shade) -> AltairChart:
 def draw_depth(table: pd.DataFrame, shade: Shade) -> AltairChart:
     """`probability` by `layer`, with the `rank` at each point."""
     shown = with_names(table).assign(rank=table["rank"].astype(int))
-    shown["place"] = "rank " + shown["rank"].map("{:,}".format)
+    shown["place"] = shown["rank"].map("{:,}".format)
     x = alt.X("behind:N", title="after", sort=list(shown["behind"]), axis=alt.Axis(labelAngle=0, labelOverlap=True))
     told = [alt.Tooltip("behind", title="after"), alt.Tooltip("probability", format=".4f"), alt.Tooltip("rank")]
-    y = alt.Y("probability:Q", scale=alt.Scale(domain=[0, 1]))
+    y = alt.Y("probability:Q", title="probability, and rank", scale=alt.Scale(domain=[0, 1]))
     base = alt.Chart(shown, height=230).encode(x=x, y=y, tooltip=told)
     color = colors(shade)["probability"]
     line = base.mark_line(color=color) + base.mark_point(color=color, filled=True, size=60)
-    return line + base.mark_text(dy=-12, fontSize=11).encode(text="place:N")
+    return at_least(line + base.mark_text(dy=-12, fontSize=11).encode(text="place:N"), POINT * len(shown) + BESIDE)
 
 
 CHARTS: dict[str, tuple[str, Callable[[pd.DataFrame, Shade], AltairChart]]] = {

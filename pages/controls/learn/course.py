@@ -125,7 +125,8 @@ def draw_lesson(lesson: Lesson, course: Sequence[Lesson]) -> None:
     reading, trying = st.columns([5, 9], gap="large")
     with reading:
         st.markdown(link_terms(lesson.text))
-        draw_links(lesson)
+        with st.container(key="lesson-links"):
+            draw_links(lesson)
     st.session_state[OPEN] = lesson.name in done()  # who has answered once may change the input and look on
     try:
         with trying, st.container(key="experiment"):
@@ -135,6 +136,8 @@ def draw_lesson(lesson: Lesson, course: Sequence[Lesson]) -> None:
     if answered and lesson.name not in done():
         remember([lesson.name])
         st.rerun()  # the line above shows it
+    with st.container(key="lesson-links-below"):  # on a phone, where the question follows its text
+        draw_links(lesson)
     if lesson.deeper:
         title, _line, text = lesson.deeper.partition("\n")
         with st.expander(escape_markdown(title), icon=":material/south:"):
