@@ -45,6 +45,18 @@ class Encoding:
         count = len(ids)
         return cls("", ids, drawn, ((0, 0),) * count, (False,) * count, (0,) * count)
 
+    def letters_in_parts(self) -> list[tuple[int, int, str]]:
+        """Characters of which several tokens hold a part each: the first of those tokens, one after the last, and the
+        character."""
+        found: list[tuple[int, int, str]] = []
+        for at in range(1, len(self)):
+            start, end = self.spans[at]
+            if not start < self.spans[at - 1][1] <= end:
+                continue
+            first = found.pop()[0] if found and found[-1][1:] == (at, self.text[start]) else at - 1
+            found.append((first, at + 1, self.text[start]))
+        return found
+
     def truncate(self, length: int) -> Encoding:
         """Cut to `length` tokens as transformers does by `truncation=True`: the texts get shorter, of two the longer
         first, and the tokens that the tokenizer added stay. `text` stays whole, so that spans go on meaning the same.

@@ -35,6 +35,7 @@ HIDDEN_CODES = {0xB7, 0x25CC, 0xFFFD, 0x34F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x2
 VARIATION_SELECTORS = (range(0x180B, 0x1810), range(0xFE00, 0xFE10), range(0xE0100, 0xE01F0))
 
 STRAY_BYTES = re.compile("[\udc80-\udcff]+")  # where "surrogateescape" keeps bytes that are not UTF-8
+SHOWN_BYTES = re.compile("<[0-9A-F]{2}(?: [0-9A-F]{2})*>")  # how a piece shows them
 LOOKS_LIKE_BYTE = re.compile("<(?=[0-9A-F]{2}>)")  # of several bytes, the spaces between would be drawn as ·
 
 

@@ -37,7 +37,8 @@ def digest(name: str, trace: Trace) -> str:
 class Lane:
     """Stack of a model and what it reads: "encoder", "decoder", or "" where there is one stack only.
 
-    `positions` are the two ids of every token where it has two. `grid` is how the rows stand in a picture.
+    `positions` are the two ids of every token where it has two. `grid` is how the rows stand in a picture. `letters`
+    are those that several tokens are the parts of (Encoding.letters_in_parts).
     """
 
     side: str
@@ -48,6 +49,7 @@ class Lane:
     segments: Sequence[int] = ()
     positions: Sequence[Sequence[int]] = ()
     grid: Mapping[str, Any] | None = None
+    letters: Sequence[tuple[int, int, str]] = ()
 
     @property
     def prefix(self) -> str:
@@ -88,7 +90,8 @@ def text_lane(side: str, config: ModelConfig, read: Encoding, grid: Mapping[str,
     positions: list[list[int]] = []
     if config.infill is not None and config.positions.axes == 2:
         positions = infill_positions(torch.tensor([read.ids]), config.infill)[:, 0].tolist()
-    return Lane(side, config, read.pieces, read.ids, read.special, read.segments, positions, grid)
+    letters = read.letters_in_parts()
+    return Lane(side, config, read.pieces, read.ids, read.special, read.segments, positions, grid, letters)
 
 
 def measure_heads(trace: Trace, lanes: Sequence[Lane]) -> dict[str, HeadScores | CrossScores]:
@@ -109,6 +112,7 @@ def lane_header(trace: Trace, lane: Lane) -> dict[str, Any]:
         "segments": list(lane.segments),
         "positions": [list(one) for one in lane.positions],
         "grid": lane.grid,
+        "letters": [list(one) for one in lane.letters],
         "hooks": sorted({h.removeprefix(prefix).split(".", 1)[1] for h in trace if h.startswith(prefix)}),
         "model": stack_header(lane.config),
     }

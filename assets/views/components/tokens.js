@@ -1,7 +1,9 @@
 // Tokens drawn as tokens, with their ids: the label of every row.
+import { make, range } from "../core/dom.js";
 
 /**
- * data = {pieces, ids?, pitch, special?, drawn?, painted?}; `drawn(i)` is a picture of row i, or null, and `painted(i)` how strongly
+ * data = {pieces, ids?, pitch, special?, letters?, drawn?, painted?}; `letters` are [first, last + 1, letter] of those of which
+ * several tokens are the parts, each of which stands beside them in a bracket; `drawn(i)` is a picture of row i, or null, and `painted(i)` how strongly
  * its token is marked as what the head says, in 0..1. Emits "hover" {row} | null and "pick" {row}.
  * `mark({query, key})` lights the token whose row is read and the one it reads from.
  */
@@ -17,7 +19,8 @@ export function mount(root, data, emit) {
   root.addEventListener("click", (event) => rowOf(event) >= 0 && emit("pick", { row: rowOf(event) }));
 
   const view = {
-    update({ pieces, ids, pitch, special = [], drawn, painted }) {
+    update({ pieces, ids, pitch, special = [], letters = [], drawn, painted }) {
+      const whole = new Map(letters.flatMap((one) => range(one[0], one[1]).map((i) => [i, one])));
       rows = pieces.map((piece, i) => {
         const row = document.createElement("div");
         row.className = "token";
@@ -33,6 +36,7 @@ export function mount(root, data, emit) {
         const seen = drawn?.(i);
         if (seen) row.append(seen);
         row.append(name);
+        if (whole.has(i)) row.append(bracket(name, i, whole.get(i)));
         if (ids) {
           const id = document.createElement("span");
           id.className = "id";
@@ -53,4 +57,13 @@ export function mount(root, data, emit) {
   };
   view.update(data);
   return view;
+}
+
+/** The piece of a bracket beside row `i`, one of a letter's parts; in the middle of them stands the letter. */
+function bracket(name, i, [first, end, letter]) {
+  const part = make("span", "bracket", i === Math.floor((first + end - 1) / 2) ? letter : "");
+  part.classList.toggle("first", i === first);
+  part.classList.toggle("last", i === end - 1);
+  name.title = part.title = `${name.textContent}: part ${i - first + 1} of ${end - first} of “${letter}”`;
+  return part;
 }

@@ -493,6 +493,7 @@ function tokenData(page, withIds) {
     ids: withIds && ids.length ? ids : null,
     pitch: page.rows.pitch,
     special: trace.special,
+    letters: trace.letters,
     drawn,
     painted: withIds ? painted(trace) : null,
   };

@@ -35,6 +35,8 @@ from engine.inputs.readers import (
 )
 from engine.runtime import library
 from engine.runtime.limits import FIRST_MODEL, LONG_TOKENS, MAX_TOKENS
+from engine.tokenizers.encoding import Encoding
+from engine.tokenizers.pieces import SHOWN_BYTES
 from pages.controls.model_input.browser_history import complete, entry_address, went_back
 from pages.controls.model_input.text_field import several_lines, text_field
 from pages.controls.share.bar import bar
@@ -361,6 +363,24 @@ def look() -> dict[str, int]:
 
 
 def notice(shown: Subject) -> str:
+    """What a reader of the tokens must know: those that a text longer than the limit loses, and which are bytes."""
+    return " ".join(filter(None, [cut_notice(shown), bytes_notice(shown.reading)]))
+
+
+def bytes_notice(reading: Reading) -> str:
+    read = [one for one in (reading.read, reading.target) if isinstance(one, Encoding)]
+    parts = [(letter, one.pieces[first]) for one in read for first, _, letter in one.letters_in_parts()]
+    letters = {letter: piece for letter, piece in reversed(parts) if SHOWN_BYTES.search(piece)}
+    if not letters:
+        return ""
+    *rest, (letter, piece) = letters.items()
+    if not rest:
+        return f"“{letter}” has no token of its own: its rows are the bytes of its UTF-8, such as {piece}."
+    others = count_words(len(rest), "more letter")
+    return f"“{letter}” and {others} have no token of their own: their rows are bytes of their UTF-8, such as {piece}."
+
+
+def cut_notice(shown: Subject) -> str:
     """Tokens that a text longer than the limit loses; empty when nothing is cut."""
     whole, limit = shown.reading.whole, shown.limit
     if whole is None or len(whole) <= limit:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from tokenizers.processors import TemplateProcessing
 
+from engine.runtime import library
 from engine.tokenizers import Encoding, read_tokenizer, train
 from engine.tokenizers.fast import FastTokenizer
 
@@ -77,3 +78,11 @@ def test_the_side_that_is_cut_is_the_one_that_the_files_name(tmp_path: Path) -> 
         assert one is not None
         cut = one.encode("one two three", "two three one").truncate(7)
         assert list(cut.ids) == theirs("one two three", "two three one", truncation=True, max_length=7)["input_ids"]
+
+
+def test_letters_that_several_tokens_hold_are_told_with_those_tokens() -> None:
+    read = library.checkpoint("everyday").tokenizer.encode("a 🙂é")
+    face, accent = read.letters_in_parts()
+    assert (face[2], accent[2]) == ("🙂", "é") and face[1] == accent[0] and accent[1] == len(read)
+    assert [f"<{byte:02X}>" for byte in "🙂é".encode()] == list(read.pieces[face[0] :])
+    assert library.checkpoint("everyday").tokenizer.encode("The cat sat.").letters_in_parts() == []
