@@ -34,6 +34,18 @@ PARTS = {
 }  # charts and tables, megabytes each, would hold up what is drawn first
 KINDS = {"js": "text/javascript", "css": "text/css"}
 CHUNK = re.compile(r"""(?:from|import)\s*["'`]\./([\w.-]+\.js)["'`]""")
+# Streamlit keeps light or dark by the path at which it was chosen; here it is that of every page.
+THEME = """<script>try {
+  const place = `stActiveTheme-${location.pathname}-v2`, last = localStorage.getItem("loupe theme");
+  if (last) localStorage.setItem(place, last);
+  const before = localStorage.getItem(place);
+  const keep = () => {
+    const now = localStorage.getItem(place);
+    if (now && now !== before) localStorage.setItem("loupe theme", now);
+  };
+  addEventListener("pagehide", keep);
+  addEventListener("visibilitychange", keep);
+} catch (error) { console.warn(error); }</script>"""  # a browser may keep nothing
 STATIC = Path(st.__file__).parent / "static" / "static"
 
 
@@ -70,7 +82,8 @@ class FirstLoad:
     """Brings a page with few waits: what has a hash in its name comes out of memory, compressed, to be kept for good;
     and the HTML names what the page needs next, which Streamlit would ask for only once its script has run.
 
-    It also says where the server is: Streamlit else asks below the page's own address first, in vain.
+    It also says where the server is: Streamlit else asks below the page's own address first, in vain. And light or dark
+    is the same at every address.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -159,7 +172,7 @@ class Head:
 
     def where(self) -> bytes:
         place = f"location.origin+{json.dumps(base() + '/')}"
-        return f"<script>window.__streamlit={{BACKEND_BASE_URL:{place}}}</script>".encode()
+        return f"<script>window.__streamlit={{BACKEND_BASE_URL:{place}}}</script>{THEME}".encode()
 
     def wanted(self) -> bytes:
         own = self.body.decode()

@@ -154,3 +154,14 @@ def test_a_projectors_size_is_kept_over_pages_and_reloads_and_left_by_escape(pag
     assert main.evaluate("(one) => one.scrollWidth <= one.clientWidth")
     page.keyboard.press("Escape")
     expect(page.get_by_role("button", name="projector")).to_be_visible()
+
+
+def test_dark_is_that_of_every_address(page: "Page", server: str) -> None:
+    come_to(page, f"{server}/generate")
+    page.get_by_test_id("stMainMenuButton").click()
+    page.get_by_test_id("stMainMenuPopover").get_by_text("Dark").last.click()
+    try:
+        come_to(page, f"{server}/glossary")
+        assert page.get_by_test_id("stApp").evaluate("(app) => getComputedStyle(app).colorScheme") == "dark"
+    finally:
+        page.evaluate("localStorage.clear()")
