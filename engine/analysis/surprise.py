@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from math import log
 from typing import Any
 
 import torch
@@ -19,6 +20,7 @@ from engine.model.config import Infill
 from engine.scoring.examples import UNASKED, Examples
 from engine.scoring.score import score
 
+ENOUGH = 4  # tokens that say whether a model knows such a text
 TOP = 10  # of the most probable tokens at each place
 AT_ONCE = 2**22  # logits that are measured at a time
 MEASURED = ("log_probabilities", "ranks", "entropies", "top_ids", "top_probabilities")
@@ -89,6 +91,15 @@ def slides(checkpoint: Checkpoint) -> bool:
     config = checkpoint.config
     alone = config.encoder is None and config.infill is None
     return alone and config.attention.mask == "causal" and picture_start(config) is None
+
+
+def beside_guessing(checkpoint: Checkpoint, ids: Sequence[int], logits: Tensor) -> tuple[float, float] | None:
+    """Nats a token of a text of which pos vocab `logits` are known, and those of guessing, ln vocab. None of a model of
+    which other tokens are asked than all but the first, and of a text in which fewer than `ENOUGH` are."""
+    if not slides(checkpoint) or len(ids) <= ENOUGH or len(logits) != len(ids):
+        return None
+    measured = measure_rows(logits[:-1], torch.tensor(ids[1:]))
+    return -float(measured["log_probabilities"].mean()), log(logits.shape[-1])
 
 
 def windows_of(checkpoint: Checkpoint, ids: Sequence[int], stride: int | None = None) -> tuple[Window, ...]:

@@ -57,7 +57,7 @@ def look_at_first(run: Run) -> dict[str, int]:
 
 def draw(subject: Subject, run: Run, export: Export) -> bytes:
     """The payload: every weight of every head; of a long text all heads as overviews, one in tiles."""
-    about = {"notice": notice(subject), "take": export.header, "plotly": plotly_address()}
+    about = {"notice": notice(subject, run), "take": export.header, "plotly": plotly_address()}
     if isinstance(run, LongContext):
         return attention_long(run, name=subject.name, look=look(), notes=about)
     return attention(

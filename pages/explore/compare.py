@@ -31,7 +31,7 @@ picture = view("compare", events=("silence",))
 
 
 def shown_side(side: Side) -> Shown:
-    cut = notice(Subject(side.name, side.checkpoint, side.reading, side.limit))
+    cut = notice(Subject(side.name, side.checkpoint, side.reading, side.limit), side.run)
     said = " ".join(text for text in (side.problem, cut) if text)
     return Shown(side.letter, side.title, side.reading, side.run, said)
 

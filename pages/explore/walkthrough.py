@@ -98,7 +98,7 @@ def draw(subject: Subject, run: Run, export: Export) -> bytes:
         picture=shown.picture,
         original=shown.original,
         notes={
-            "notice": notice(subject),
+            "notice": notice(subject, run),
             "tour": True,
             "locked": is_locked(run.checkpoint),
             "full": len(run.lanes[-1].pieces) >= subject.limit,

@@ -15,6 +15,7 @@ import streamlit as st
 import torch
 from streamlit.errors import StreamlitAPIException
 
+from engine.analysis.surprise import beside_guessing
 from engine.checkpoints import Checkpoint, shipped_names
 from engine.checkpoints.locate import SHIPPED
 from engine.inputs.pictures import open_picture
@@ -44,6 +45,7 @@ from pages.controls.share.hiding import is_hidden
 from pages.controls.share.visitor import recent
 from views.core.markdown import Markdown, escape_markdown
 from views.core.plurals import count_words
+from views.core.run_context import Run
 
 EXAMPLES = tomllib.loads((Path(__file__).parents[3] / "assets/texts/examples.toml").read_text())
 PLAIN = "everyday"  # whose text any other model opens on
@@ -362,9 +364,38 @@ def look() -> dict[str, int]:
     return found if is_example(EVERY_FIELD) else {}
 
 
-def notice(shown: Subject) -> str:
-    """What a reader of the tokens must know: those that a text longer than the limit loses, and which are bytes."""
-    return " ".join(filter(None, [cut_notice(shown), bytes_notice(shown.reading)]))
+def notice(shown: Subject, run: Run) -> str:
+    """What a reader of the tokens must know: those that a text longer than the limit loses, which are bytes, which the
+    model has no words for, and whether it knows such a text."""
+    told = [cut_notice(shown), bytes_notice(shown.reading), unknown_notice(shown), strange_notice(shown, run)]
+    return " ".join(filter(None, told))
+
+
+def unknown_notice(shown: Subject) -> str:
+    tokenizer, read = shown.checkpoint.tokenizer, shown.reading.read
+    if tokenizer is None or tokenizer.unknown_id is None or not isinstance(read, Encoding):
+        return ""
+    at = [at for at, one in enumerate(read.ids) if one == tokenizer.unknown_id]
+    words = dict.fromkeys(read.text[slice(*read.spans[one])].strip() for one in at)
+    first = next(iter(words), "")
+    if not first:
+        return ""
+    others = f" and {count_words(len(words) - 1, 'more word')} are" if len(words) > 1 else " is"
+    return f"“{first}”{others} unknown to this model, which reads {read.pieces[at[0]]} instead."
+
+
+def strange_notice(shown: Subject, run: Run) -> str:
+    """Of a text that the model foresees worse than by guessing."""
+    trace, read = run.before or run.trace, shown.reading.read
+    if not isinstance(read, Encoding) or "logits" not in trace:
+        return ""
+    found = beside_guessing(shown.checkpoint, read.ids, trace["logits"][0])
+    if found is None or found[0] <= found[1]:
+        return ""
+    what = "picture" if shown.reading.picture is not None else "text"
+    return (
+        f"This model has seen nothing like this {what}: {found[0]:.1f} nats a token, where guessing is {found[1]:.1f}."
+    )
 
 
 def bytes_notice(reading: Reading) -> str:
