@@ -1,6 +1,7 @@
 """The walkthrough page without a browser: what reaches the picture, and what a person is told."""
 
 import json
+from math import log
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ import torch
 from streamlit.testing.v1 import AppTest
 
 from engine import Checkpoint
+from engine.analysis.surprise import surprise
 from engine.model.config import Attention, ModelConfig
 from engine.model.transformer import Transformer, initialise
 from engine.runtime import library
@@ -37,6 +39,18 @@ def test_first_open_shows_a_finished_picture_of_the_first_model() -> None:
     assert header["model"]["name"] == "stories"
     assert header["lanes"][""]["ids"] == list(encoding.ids)
     assert torch.equal(torch.tensor(arrays["blocks.2.attn.pattern"].data), trace["blocks.2.attn.pattern"][0])
+
+
+def test_what_a_model_cannot_know_is_said_by_measure() -> None:
+    strange = picture(opened(text="The train was late again, so we missed the beginning of the film."))[0]
+    checkpoint = library.checkpoint("stories")
+    found = surprise(checkpoint, strange["lanes"][""]["ids"])
+    guessing = log(checkpoint.model.config.vocab_size)
+    said = f"{found.mean:.1f} nats a token, where guessing is {guessing:.1f}."
+    assert strange["notice"].endswith(said) and found.mean > guessing
+    assert picture(opened())[0]["notice"] == ""
+    bytes_of = picture(opened(model="everyday", text="The girl ate a crêpe."))[0]["notice"]
+    assert bytes_of == "“ê” has no token of its own: its rows are the bytes of its UTF-8, such as <C3>."
 
 
 def header_text(header: dict) -> str:
