@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.markdown_rule import TRUSTED, find_unsafe
+from tests.plural_rule import ALLOWED, find_uncounted
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -28,8 +29,8 @@ LAYERS = [
     ("engine/model/hooks.py", []),
     ("engine/model/from_dict.py", []),
     ("engine/model/layers/", ["engine.model.layers", "engine.model.hooks", "engine.model.config"]),
-    ("engine/model/", ["engine.model"]),
-    ("engine/tokenizers/", ["engine.tokenizers"]),
+    ("engine/model/", ["engine.model", "engine.plurals"]),
+    ("engine/tokenizers/", ["engine.tokenizers", "engine.plurals"]),
     ("engine/", ["engine"]),
     ("bench/", ["bench", "engine", "views", "tests.browser.harness"]),
 ]
@@ -37,7 +38,7 @@ LAYERS = [
 # from its own row and those before it; the longest name that fits a module is its place. engine/__init__.py
 # and __main__.py have none: they import everything, and nothing here imports them.
 ENGINE = [
-    ["engine.runtime.limits", "engine.runtime.lru_cache", "engine.runtime.memory"],
+    ["engine.plurals", "engine.runtime.limits", "engine.runtime.lru_cache", "engine.runtime.memory"],
     ["engine.model"],
     ["engine.tokenizers"],
     ["engine.scoring"],
@@ -281,6 +282,34 @@ def test_tests_wait_for_states() -> None:
     assert not broken, "\n".join(broken)
     for path in SLOW:
         assert list(check_waits("", ast.parse((ROOT / path).read_text(encoding="utf-8")))), f"take {path} out of SLOW"
+
+
+def test_a_count_and_its_noun_agree() -> None:
+    allowed = {entry.strip() for entries in ALLOWED.values() for entry in entries.strip().split("\n")}
+    paths = [path.relative_to(ROOT).as_posix() for path in sources(".py", ".js")]
+    found = [
+        complaint
+        for path in paths
+        if path.startswith(("app.py", "pages/", "views/", "engine/", "assets/views/"))
+        for complaint in find_uncounted(path, (ROOT / path).read_text(encoding="utf-8"))
+    ]
+    broken = [complaint for complaint, entry in found if entry not in allowed]
+    assert not broken, "\n".join([*broken, "count by `count_words` or `counted`, or say why not in ALLOWED"])
+    assert not allowed - {entry for _complaint, entry in found}, "take what is gone out of ALLOWED"
+
+
+@pytest.mark.parametrize(
+    ("path", "bad", "good"),
+    [
+        ("a.py", "f'{n:,} tokens'", "f'{count_words(n, \"token\")}'"),
+        ("a.py", "f'{len(a)} special tokens'", "f'{n} of tokens, {MOST} tokens'"),
+        ("a.py", "_('{count} heads').format(count=n)", "_n('{count} head', '{count} heads', n)"),
+        ("a.js", "`${a.map((b) => `${b}`).length} rows`", "`${counted(n, 'row')}`; ({ n }) rows"),
+    ],
+)
+def test_the_rule_of_counts_can_fail(path: str, bad: str, good: str) -> None:
+    assert list(find_uncounted(path, bad))
+    assert not list(find_uncounted(path, good))
 
 
 def test_markdown_gets_no_text_of_others() -> None:

@@ -13,6 +13,7 @@ from engine.analysis.recorded_patterns import patterns, recorded_hooks, side_of
 from engine.analysis.weights.circuit import attention_of, rows
 from engine.model.layers.attention import Attention
 from engine.model.transformer import Transformer
+from engine.plurals import count_words
 from engine.runtime.trace import Trace
 
 
@@ -56,7 +57,9 @@ def over_texts(traces: Iterable[Trace], fewest: int = 1, side: str = "", crosses
         for text in range(len(trace.ids)):
             found = torch.stack(patterns(trace, side, crosses, text))
             if counts.numel() and found.shape[:2] != total.shape[:2]:
-                made = " and ".join(f"{len(one)} layers of {one.shape[1]} heads" for one in (total, found))
+                made = " and ".join(
+                    f"{count_words(len(one), 'layer')} of {count_words(one.shape[1], 'head')}" for one in (total, found)
+                )
                 raise ValueError(f"texts are averaged over runs of one model, got {made}; run them all on the same.")
             total, counts = add_padded(total, found), add_padded(counts, torch.ones(found.shape[-2], dtype=torch.long))
     kept = int((counts >= fewest).sum())

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from engine.analysis.alignment import Alignment, Group, gathered, mean_rows
 from engine.analysis.tiles import Tile, Window, tile
+from engine.plurals import count_words
 from engine.runtime.trace import Trace
 
 Groups = Sequence[tuple[int, ...]]
@@ -197,7 +198,7 @@ def stream_distance(first: Trace, second: Trace, aligned: Alignment, sides: tupl
     if (len(old), old.shape[-1]) != (len(new), new.shape[-1]):
         raise ValueError(
             "residual streams are compared in models of one depth and width, got "
-            f"{len(old) - 1} layers of {old.shape[-1]} and {len(new) - 1} of {new.shape[-1]}."
+            f"{count_words(len(old) - 1, 'layer')} of {old.shape[-1]} and {len(new) - 1} of {new.shape[-1]}."
         )
     single = [len(group.first) == len(group.second) == 1 for group in aligned.groups]
     old = old[:, [group.first[0] for group in aligned.groups]]

@@ -60,7 +60,7 @@ def allowed_2d(grid: Size, block: Size, margin: Size = (0, 0), *, causal: bool =
 
 def _check(length: int, grid: Size, block: Size, margin: Size) -> None:
     if grid[0] * grid[1] != length:
-        raise ValueError(f"a grid of {grid[0]} x {grid[1]} has {grid[0] * grid[1]} pixels, got {length} positions.")
+        raise ValueError(f"a grid of {grid[0]} x {grid[1]} has {grid[0] * grid[1]} pixels, got {length}.")
     if min(block) < 1 or min(margin) < 0:
         raise ValueError(f"a block must have at least 1 x 1 pixels and a margin at least 0, got {block} and {margin}.")
 

@@ -88,7 +88,7 @@ def encode_in_chunks(encode: Callable[[Tensor], Tensor], ids: Tensor, context: i
     """
     length = len(ids)
     if context < 2 or length == 0:
-        raise ValueError(f"chunks need a context of at least 2 and a text, got {context} and {length} tokens.")
+        raise ValueError(f"chunks need a context of at least 2 and a text, got {context} and {length}.")
     last = max(length - context, 0)
     starts = [*range(0, last, context // 2), last]
     chunks = torch.stack([ids[start : start + context] for start in starts])

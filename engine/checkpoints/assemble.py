@@ -22,6 +22,7 @@ from engine.checkpoints.report import IncompleteWeights, Report, TensorRow
 from engine.checkpoints.weights import Weights
 from engine.model.config import ModelConfig, Positions
 from engine.model.transformer import Transformer
+from engine.plurals import count_words
 
 FLOATS = {str(dtype).removeprefix("torch."): dtype for dtype in (torch.float64, torch.float32, torch.float16)}
 FLOATS["bfloat16"] = torch.bfloat16
@@ -115,8 +116,8 @@ def check_plausible(config: ModelConfig, shapes: Shapes) -> None:
     least = config.d_embed * tables + config.d_model * columns
     if sum(blocks) > len(shapes) or least > stored or layers > MOST_LAYERS:
         raise ValueError(
-            f"config.json describes {layers} layers and at least {least} numbers, but the weights "
-            f"hold {len(shapes)} tensors and {stored} numbers; they are not of one model."
+            f"config.json describes {count_words(layers, 'layer')} and at least {least} numbers, but the weights "
+            f"hold {count_words(len(shapes), 'tensor')} and {stored} numbers; they are not of one model."
         )
 
 
@@ -206,10 +207,10 @@ def describe_differing(differing: Mapping[str, Recomputed], trained: bool) -> tu
     kinds: dict[str, list[str]] = {}
     for stored, computed in differing.items():
         kinds.setdefault(computed.label, []).append(stored)
-    fate = "are loaded as learned positions" if trained else "are left out; the logits are those of what is computed"
+    fate = "loaded as learned positions" if trained else "left out; the logits are those of what is computed"
     return tuple(
-        f"{len(stored)} tensors ({', '.join(stored[:2])}{', ...' * (len(stored) > 2)}) "
-        f"should equal {label}, which Loupe computes, and do not: they {fate}."
+        f"{count_words(len(stored), 'tensor')} ({', '.join(stored[:2])}{', ...' * (len(stored) > 2)}) "
+        f"should equal {label}, which Loupe computes, and differ{'s' if len(stored) == 1 else ''}: {fate}."
         for label, stored in kinds.items()
     )
 

@@ -6,6 +6,8 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
+from engine.plurals import count_words
+
 Status = Literal["loaded", "tied", "dropped", "missing", "unexpected"]
 MEANING = {
     "loaded": "loaded",
@@ -68,7 +70,7 @@ class Report:
         counts = Counter(row.status for row in self.rows)
         summary = ", ".join(f"{counts[status]} {MEANING[status]}" for status in get_args(Status))
         remarkable = [str(row) for row in self.rows if row.status != "loaded"]
-        return "\n".join([f"{len(self.rows)} tensors: {summary}", *remarkable, *self.notes])
+        return "\n".join([f"{count_words(len(self.rows), 'tensor')}: {summary}", *remarkable, *self.notes])
 
 
 class UnknownNames(ValueError):

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from engine.checkpoints.keys import Key, Table, write_only_key
+from engine.plurals import count_words
 
 SLIDING, WHOLE = "sliding_attention", "full_attention"
 
@@ -25,7 +26,7 @@ def layer_types(
         layers, window = theirs[count], size(theirs)
         kinds = theirs.get(name) or otherwise(theirs, layers)
         if not isinstance(kinds, list) or len(kinds) != layers or not set(kinds) <= {sliding, whole}:
-            raise ValueError(f"config.json's {name} must be {layers} words, each {sliding} or {whole}.")
+            raise ValueError(f"config.json's {name} must be {count_words(layers, 'word')}, each {sliding} or {whole}.")
         windowed = tuple(layer for layer, kind in enumerate(kinds) if kind == sliding)
         if window is None or not windowed:
             return None, None

@@ -21,6 +21,7 @@ from engine.analysis.sizes.report import report
 from engine.checkpoints import load
 from engine.cli import generate as cli_generate
 from engine.model.presets import NAMED
+from engine.plurals import count_words
 from engine.runtime.limits import RUNS_FOLDER
 from engine.training import Recipe, RunFolder, Step, TrainingFailed, read_recipe, read_status, stop, train
 from engine.training.atomic import read_json, write_json
@@ -120,7 +121,8 @@ def run_training(options: argparse.Namespace) -> int:
         return 0
     status = read_status(run.status)
     if status is not None and status.state == "stopped" and late:
-        told = f"it ran for {options.seconds:,} seconds, as long as is allowed at a time; resume it to go on."
+        time = count_words(options.seconds, "second")
+        told = f"it ran for {time}, as long as is allowed at a time; resume it to go on."
         write_status(run.status, replace(status, cause="time limit", error=told))
     if status is None or status.state != "finished":
         print(f"Stopped. The same command continues it from {run.latest}.", file=sys.stderr)

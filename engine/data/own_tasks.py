@@ -12,6 +12,7 @@ from engine.data.drawing import Part, lot
 from engine.data.own import Columns
 from engine.data.table import Table
 from engine.data.task import BETWEEN, Answered, AnswerTask, Labelled, LabelTask, Pair, PairTask, Tagged, TagTask
+from engine.plurals import count_words
 
 MOST_CLASSES = 1_000
 
@@ -117,7 +118,8 @@ class OwnTags(Own, TagTask):
         for row, (some, others) in enumerate(zip(words, tags, strict=True), 1):
             if len(some) != len(others):
                 raise ValueError(
-                    f"row {row:,} must have a tag for each token, got {len(some)} tokens and {len(others)} tags; "
+                    f"row {row:,} must have a tag for each token, got {count_words(len(some), 'token')} and "
+                    f"{count_words(len(others), 'tag')}; "
                     "correct or remove the row."
                 )
         return words, tags

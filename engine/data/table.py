@@ -24,6 +24,7 @@ from typing import Any, Literal
 
 from engine.data.published import PACKED, unpack
 from engine.data.text import name_stray_byte
+from engine.plurals import count_words
 from engine.runtime import limits
 
 Cell = str | tuple[str, ...] | None
@@ -160,7 +161,8 @@ def parse_csv(text: str, encoding: str, header: bool, separator: str) -> Table:
         check_cells((len(rows) + 1) * len(columns))
         if len(line) != len(columns):
             raise ValueError(
-                f"row {len(rows) + 1:,} must have {len(columns)} cells as the first line has, got {len(line)}; put "
+                f"row {len(rows) + 1:,} must have {count_words(len(columns), 'cell')} as the first line has, got "
+                f"{len(line)}; put "
                 f"quotation marks around a cell with {name_separator(separator)} in it, or remove the row."
             )
         rows.append(tuple(cell or None for cell in line))

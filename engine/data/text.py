@@ -4,6 +4,7 @@ from pathlib import Path
 from pydoc_data.topics import topics
 
 from engine.data.published import unpack
+from engine.plurals import count_words
 
 PARAGRAPH = "\n\n"
 
@@ -50,7 +51,8 @@ def split(text: str, held_out: float = 0.05) -> tuple[str, str]:
     if not 0 < held_out < 1:
         raise ValueError(f"held_out should be a share between 0 and 1, but it is {held_out}; 0.05 is usual.")
     if len(text) < 2:
-        raise ValueError(f"a text of {len(text)} characters cannot be split in two; give it a longer text.")
+        count = count_words(len(text), "character")
+        raise ValueError(f"a text of {count} cannot be split in two; give it a longer text.")
     wanted = min(max(round(len(text) * (1 - held_out)), 1), len(text) - 1)
     for mark in (PARAGRAPH, "\n"):
         before, after = text.rfind(mark, 0, wanted), text.find(mark, wanted)

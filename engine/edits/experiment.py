@@ -104,7 +104,8 @@ class Experiment:
 
     def _entry(self, number: int) -> Entry:
         if not 0 <= number < len(self.entries):
-            raise ValueError(f"there are {len(self.entries)} edits, counted from 0, got {number}; name one of them.")
+            below = len(self.entries)
+            raise ValueError(f"expected an edit's number, counted from 0 and below {below}, got {number}; name one.")
         return self.entries[number]
 
     def _set(self, number: int, entry: Entry) -> Experiment:

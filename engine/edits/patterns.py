@@ -12,6 +12,7 @@ from torch.nn.functional import one_hot
 from engine.edits.edit import ALL_REAL, Edit, Reach, Real, Side, attention, heads_only, merge_at, query_positions
 from engine.edits.heads import level
 from engine.model.hooks import HookPoint
+from engine.plurals import count_words
 
 PatternName = Literal["uniform", "previous", "first", "itself", "position"]
 NAMES: tuple[PatternName, ...] = ("uniform", "previous", "first", "itself", "position")
@@ -124,8 +125,8 @@ class PaintPattern(Edit):
     def __post_init__(self) -> None:
         if not self.cells or len(self.cells) != len(self.weights):
             raise ValueError(
-                f"a painted pattern must have one weight a cell, got {len(self.cells)} cells and "
-                f"{len(self.weights)} weights; paint at least one."
+                f"a painted pattern must have one weight a cell, got {count_words(len(self.cells), 'cell')} and "
+                f"{count_words(len(self.weights), 'weight')}; paint at least one."
             )
         wrong = next((cell for cell in self.cells if len(cell) != 2 or min(cell) < 0), None)
         if wrong is not None:

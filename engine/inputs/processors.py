@@ -21,6 +21,7 @@ from PIL import Image
 from torch import Tensor
 
 from engine.inputs.pictures import MODES, Picture, crop_center, picture_array, resize_channels, resize_shorter
+from engine.plurals import count_words
 from engine.tokenizers.jsonfile import read_object
 
 Floats: TypeAlias = NDArray[np.float32]
@@ -174,7 +175,7 @@ class PalettePixels:
     def __post_init__(self) -> None:
         if not self.clusters or any(len(colour) != self.image.channels for colour in self.clusters):
             raise ValueError(
-                f"Expected a palette of colours with {self.image.channels} values each, "
+                f"Expected a palette of colours with {count_words(self.image.channels, 'value')} each, "
                 f"got {len(self.clusters)} with {sorted(set(map(len, self.clusters)))}; correct clusters."
             )
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from engine.plurals import count_words
+
 if TYPE_CHECKING:
     from engine.model.config import Attention, ModelConfig, Positions, RotaryScaling
 
@@ -38,7 +40,7 @@ def check_sharing(config: ModelConfig) -> None:
     """Layers that share a block, and token vectors that are narrower than the stream."""
     check_sizes({"distinct": config.distinct, "embedding.width": config.embedding.width})
     if config.distinct is not None and (config.distinct > config.layers or config.layers % config.distinct):
-        raise ValueError(f"distinct must divide the {config.layers} layers, got {config.distinct}.")
+        raise ValueError(f"distinct must divide layers, {config.layers}, got {config.distinct}.")
     if config.encoder is not None and (config.distinct is not None or config.embedding.width is not None):
         raise ValueError("distinct and embedding.width are for one stack of blocks; leave out the encoder or those.")
     if config.embedding.width is not None and config.embedding.patches is not None:
@@ -118,7 +120,8 @@ def check_scaling(positions: Positions, scaling: RotaryScaling, turned: int) -> 
     for name in ("short", "long"):
         divisors = getattr(scaling, name)
         if scaling.kind == "longrope" and (len(divisors) != turned // 2 or not all(d > 0 for d in divisors)):
-            raise ValueError(f"positions.scaling.{name} must be {turned // 2} numbers above 0, got {list(divisors)}.")
+            count = count_words(turned // 2, "number")
+            raise ValueError(f"positions.scaling.{name} must be {count} above 0, got {list(divisors)}.")
 
 
 def check_ends(config: ModelConfig) -> None:

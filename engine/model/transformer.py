@@ -16,6 +16,7 @@ from engine.model.layers.head import LanguageHead, MeanHead, Pooler, make_head
 from engine.model.layers.lora import name_linears
 from engine.model.layers.mask import Mask
 from engine.model.stack import Stack
+from engine.plurals import count_words
 
 
 class Transformer(Stack):
@@ -222,7 +223,8 @@ class Transformer(Stack):
             raise ValueError(f"this model reads token ids, batch x pos, got {shape} of {ids.dtype}; give it a text.")
         length = past + ids.shape[1]
         if length > self.config.context:
-            raise ValueError(f"this model reads at most {self.config.context} tokens, got {length}; shorten the text.")
+            most = count_words(self.config.context, "token")
+            raise ValueError(f"this model reads at most {most}, got {length}; shorten the text.")
         low, high = (int(end) for end in ids.aminmax())
         if low < 0 or high >= self.config.vocab_size:
             wrong = low if low < 0 else high

@@ -11,6 +11,7 @@ from torch import Tensor
 from engine.edits import Edit
 from engine.model.hooks import Axes, HookPoint, canonical, match_hooks
 from engine.model.layers.mask import Mask
+from engine.plurals import count_words
 from engine.tokenizers.encoding import Encoding
 
 
@@ -111,4 +112,4 @@ class Trace(Mapping[str, Tensor]):
         return found
 
     def __repr__(self) -> str:
-        return f"Trace({len(self)} values, {self.bytes / 2**20:.1f} MiB)"
+        return f"Trace({count_words(len(self), 'value')}, {self.bytes / 2**20:.1f} MiB)"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from engine.plurals import count_words
 from engine.tokenizers.fast import FastTokenizer
 from engine.tokenizers.jsonfile import read_object
 from engine.tokenizers.special import LISTS, ROLES, read_special_names
@@ -66,5 +67,6 @@ def obey_settings(tokenizer: FastTokenizer, folder: Path) -> None:
     named = dict.fromkeys(name for name in read_special_names(folder) if tokenizer.fast.token_to_id(name) is None)
     if named:
         listed = ", ".join(f"{name!r:.80}" for name in list(named)[:MOST_NAMED])
-        notes.append(f"{len(named)} special tokens are left out, as the vocabulary has no place for them: {listed}.")
+        count = count_words(len(named), "special token")
+        notes.append(f"The vocabulary has no place for {count}, left out here: {listed}.")
     tokenizer.notes = (*tokenizer.notes, *notes)

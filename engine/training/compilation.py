@@ -14,6 +14,7 @@ from typing import Literal, TypeVar
 
 import torch
 
+from engine.plurals import count_words
 from engine.scoring.score import Outputs
 from engine.training.parallel import Peers
 
@@ -79,8 +80,8 @@ class Compilation:
                 self.stage = "compiled"
                 return
             self._settle(
-                f"Uncompiled: {left:,} more steps at {pace * 1e3:.3g} ms would not win back the {COST:g} s or so that "
-                "compiling takes."
+                f"Uncompiled: {count_words(left, 'more step')} at {pace * 1e3:.3g} ms would not win back the {COST:g} "
+                "s or so that compiling takes."
             )
         elif self.peers.agree(pace < self.eager_pace and not self.failed):
             timed = self.eager_pace < math.inf

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 
 from safetensors import SafetensorError
 
+from engine.plurals import count_words
 from engine.training.atomic import FULL
 from engine.training.machine import Plan
 from engine.training.recipe import Recipe
@@ -74,9 +75,9 @@ def out_of_memory(message: str, recipe: Recipe) -> str:
     parts = min(2 * batch.accumulate, batch.size)
     split = f"raise batch.accumulate from {batch.accumulate} to {parts}, " if parts > batch.accumulate else ""
     return (
-        f"memory must hold a step of {batch.size} x {batch.context} tokens through {model.layers} layers of width "
-        f"{model.d_model}, and there was no room{f' for {amount} more' if amount else ''}; {split}lower batch.size or "
-        "batch.context, or take a smaller model."
+        f"memory must hold a step of {batch.size} x {count_words(batch.context, 'token')} through "
+        f"{count_words(model.layers, 'layer')} of width {model.d_model}, and there was no room"
+        f"{f' for {amount} more' if amount else ''}; {split}lower batch.size or batch.context, or take a smaller model."
     )
 
 

@@ -12,6 +12,7 @@ from engine.checkpoints import Checkpoint
 from engine.data.digits import split as cut
 from engine.inputs.processors import ImageProcessor, PalettePixels
 from engine.model.config import ModelConfig
+from engine.plurals import count_words
 from engine.scoring.examples import UNASKED
 from engine.tokenizers import Encoding, Tokenizer
 from engine.training.objectives.token_classification import answers
@@ -148,7 +149,8 @@ def of_masked(read: Encoding, target: str | None, checkpoint: Checkpoint, tokeni
     whole = encode_probe(target, tokenizer)
     if len(whole) != len(read):
         raise ValueError(
-            f"the target must be the text with its hidden words shown, {len(read)} tokens, got {len(whole)}."
+            f"the target must be the text with its hidden words shown, {count_words(len(read), 'token')}, "
+            f"got {len(whole)}."
         )
     hidden = zip(read.ids, whole.ids, strict=True)
     asked = tuple(right if shown == tokenizer.mask_id else UNASKED for shown, right in hidden)
@@ -159,7 +161,8 @@ def of_words(read: Encoding, names: list[str], labels: tuple[str, ...]) -> tuple
     """The class of each word at its first token."""
     words = len(read.text.split())
     if len(names) != words:
-        raise ValueError(f"the target must name a class for each of the {words} words, got {len(names)}.")
+        count = count_words(words, "class", "classes")
+        raise ValueError(f"the target must name a class for each word, {count}, got {len(names)}.")
     found: list[int] = answers(read, [class_of(name, labels) for name in names]).tolist()
     return tuple(found)
 
@@ -195,9 +198,10 @@ def check_size(question: Question, config: ModelConfig) -> None:
     source, target = len(question.read), 0 if question.target is None else len(question.target)
     longest = max(source, target, (question.room if config.encoder is not None else 0))
     if longest > config.context:
-        raise ValueError(f"this model reads at most {config.context} tokens, got {longest}; shorten the probe.")
+        count = count_words(config.context, "token")
+        raise ValueError(f"this model reads at most {count}, got {longest}; shorten the probe.")
     encoder = config.encoder.layers * config.encoder.attention.heads if config.encoder is not None else 0
     decoder = config.layers * config.attention.heads * (2 if encoder else 1)
     if (encoder + decoder) * longest**2 > CELLS:
-        most = isqrt(CELLS // max(encoder + decoder, 1))
-        raise ValueError(f"all heads of this model are watched on {most} tokens at most, got {longest}; shorten it.")
+        count = count_words(isqrt(CELLS // max(encoder + decoder, 1)), "token")
+        raise ValueError(f"all heads of this model are watched on {count} at most, got {longest}; shorten it.")

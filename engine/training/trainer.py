@@ -21,6 +21,7 @@ from engine.data.seeds import seed_for
 from engine.model.hooks import active
 from engine.model.layers.lora import AdaptedRun, Adapter
 from engine.model.transformer import Transformer, initialise
+from engine.plurals import count_words
 from engine.runtime.memory import keep_freed_memory
 from engine.scoring.examples import Examples
 from engine.scoring.score import Outputs
@@ -87,7 +88,7 @@ class Trainer:
         if recipe.batch.size < parts:
             raise ValueError(
                 f"batch.size must be at least {parts}, one row for each of {recipe.batch.accumulate} parts in each of "
-                f"{peers.count} processes, got {recipe.batch.size}."
+                f"{count_words(peers.count, 'process', 'processes')}, got {recipe.batch.size}."
             )
         if parts > 1 and recipe.model.norm.kind == "batch":
             raise ValueError(

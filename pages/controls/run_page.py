@@ -12,6 +12,7 @@ from typing import Any
 import streamlit as st
 
 from engine.edits import AttentionTemperature, Edit
+from engine.plurals import count_words
 from engine.runtime.limits import LONG_TOKENS, MAX_TOKENS
 from pages.controls.model_input.model_input import Subject, subject
 from pages.controls.share.export import Export, draw_page
@@ -135,7 +136,7 @@ def measure_steps(name: str, subject: Hashable, steps: Sequence[Callable[[], Any
 
     def draw() -> None:
         done = len(measuring.found)
-        place.progress(done / len(steps), f"{done} of {len(steps)} layers measured")
+        place.progress(done / len(steps), f"{done} of {count_words(len(steps), 'layer')} measured")
 
     draw()
     measuring.go_on((step() for step in steps), draw)

@@ -19,6 +19,7 @@ from engine.analysis.switches import (
 )
 from engine.model.config import ModelConfig
 from engine.model.presets import NAMED, blueprint
+from engine.plurals import count_words
 from engine.runtime import library
 from pages.controls.model_input.model_input import look_at, looked_at, open_on_looked_at
 from pages.controls.share.bar import bar
@@ -349,13 +350,13 @@ def show_costs(config: ModelConfig, batch: int, length: int, number: int) -> Non
 
 def asked_size(config: ModelConfig, now: int) -> LiteralString:
     patches = config.embedding.patches
-    return f"{now:,} tokens chosen" if patches is None else f"pictures of {now:,} pixels a side"
+    return f"{count_words(now, 'token')} chosen" if patches is None else f"pictures of {now:,} pixels a side"
 
 
 def operations(config: ModelConfig, length: int, fixed: bool) -> None:
     work = forward(config, length)
     flops = sum(one.flops for one in work)
-    read = f"one picture, {length:,} positions" if fixed else f"one text of {length:,} tokens"
+    read = f"one picture, {count_words(length, 'position')}" if fixed else f"one text of {count_words(length, 'token')}"
     st.markdown("#### Operations by part")
     st.caption(
         f"{per_token(config, length):,.0f} a {'position' if fixed else 'token'}, {flops:,} for {read}; training takes "
@@ -370,7 +371,7 @@ def cache_and_training(config: ModelConfig, batch: int, length: int, number: int
     st.markdown("#### KV cache by part")
     if cache := kv_cache(config, batch, length, number):
         held = sum(part.bytes for part in cache)
-        st.caption(f"{drawn.size(held)} for {batch:d} × {length:,} tokens.")
+        st.caption(f"{drawn.size(held)} for {batch:d} × {count_words(length, 'token')}.")
         tabulate([(part.name, part.formula) for part in cache], held, "bytes", "cache")
     else:
         st.caption("It reads everything at once and continues no text, so it keeps none.")
@@ -380,8 +381,8 @@ def cache_and_training(config: ModelConfig, batch: int, length: int, number: int
     of_kept, of_adam = sum(part.bytes for part in kept), sum(part.bytes for part in adam)
     st.caption(
         f"{drawn.size(of_adam)} of weights, gradients and Adam's moments, and {drawn.size(of_kept)} of activations "
-        f"kept for the backward pass of {batch} × {length:,} tokens: every tensor that autograd saves, with fused "
-        "attention and no dropout."
+        f"kept for the backward pass of {batch} × {count_words(length, 'token')}: every tensor that autograd saves, "
+        "with fused attention and no dropout."
     )
     tabulate([(part.name, part.formula) for part in [*kept, *adam]], of_kept + of_adam, "bytes", "training")
 

@@ -10,6 +10,7 @@ from engine.attention_variants.compare import KS
 from engine.attention_variants.material import long_text, why_unsuited
 from engine.attention_variants.measure import KINDS, MOST_BYTES, Setup, grid
 from engine.attention_variants.quantize import Settings
+from engine.plurals import count_words
 from engine.runtime import library
 from pages.controls.learn.cross_nearest import draw_nearest
 from pages.controls.long_sequences.export import CONTROLS, cost_tables, pattern_export
@@ -182,11 +183,11 @@ with actions:
     if measuring:
         kind, length = min(left, key=lambda point: (point[1], list(KINDS).index(point[0])))
         st.button("Stop", key="stop", on_click=stop_measuring)
-        next_one = f"{KINDS[kind]}, {length:,} positions · {about} left"
+        next_one = f"{KINDS[kind]}, {count_words(length, 'position')} · {about} left"
         st.progress(max(0, 1 - len(left) / count), next_one, width="stretch")
     elif left:
         st.button(
-            f"Measure up to {state.length:,} positions, {about}", key="measure", type="primary",
+            f"Measure up to {count_words(state.length, 'position')}, {about}", key="measure", type="primary",
             on_click=start_measuring, args=((model, state.length, setup), len(left)),
         )  # fmt: skip
 
@@ -246,7 +247,7 @@ share_panel(
     cost_tables(model, {"measured": measurements, "formulas": by_formula, "searches": searches}),
     lambda: chart_file(
         "Long context · Loupe", [chart.figure for chart in cost_charts(KINDS)],
-        caption=[f"{model} · measured up to {reached:,} positions"],
+        caption=[f"{model} · measured up to {count_words(reached, 'position')}"],
         tables={f"What a search finds among {reached:,} states": searches.to_dict("list")}, name="loupe-long-sequences",
     ),
     key="costs share", names=[model],

@@ -9,6 +9,7 @@ from typing import Any, LiteralString
 from engine.analysis.sizes import Formula, Part, parameters
 from engine.analysis.sizes.shape import stacks
 from engine.model.config import Attention, ModelConfig, kv_heads
+from engine.plurals import count_words
 from views.core.markdown import Markdown
 from views.core.payload import pack
 
@@ -165,7 +166,7 @@ def end_drawing(config: ModelConfig) -> dict[str, Any]:
 def outcome(config: ModelConfig) -> str:
     head = config.head
     if head.kind == "sequence":
-        return f"{config.outputs:,} classes"
+        return count_words(config.outputs, "class", "classes")
     if head.kind == "token":
         return f"{config.outputs:,} {'classes' if config.outputs > 1 else 'logit'} at each position"
     if head.kind == "span":

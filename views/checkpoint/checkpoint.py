@@ -16,6 +16,7 @@ from engine.checkpoints.report import Status
 from engine.model.config import Attention, ModelConfig, kv_heads
 from engine.model.hooks import fold_layers
 from engine.model.layers.lora import Adapter
+from engine.plurals import count_words
 from views.architecture.architecture import model_drawing
 from views.core.markdown import Markdown, code_markdown
 from views.core.payload import pack
@@ -97,7 +98,8 @@ def head(config: ModelConfig) -> str:
     if kind == "none":
         return "none: vectors"
     if kind not in ("language", "masked"):
-        return "span: where an answer starts and ends" if kind == "span" else f"{kind}, {config.outputs:,} classes"
+        classes = count_words(config.outputs, "class", "classes")
+        return "span: where an answer starts and ends" if kind == "span" else f"{kind}, {classes}"
     return f"{kind}, {config.outputs:,} tokens{', shares the token embedding (tied)' if config.tied else ''}"
 
 
@@ -148,7 +150,8 @@ def account(report: Report) -> tuple[bool, str, str]:
     counts = ledger(report)
     lost, total = counts["missing"] + counts["unexpected"], sum(counts.values())
     verb = "has" if lost == 1 else "have"
-    sentence = f"{lost} of {total} tensors {verb} no place" if lost else f"{total} tensors, every one accounted for"
+    tensors = count_words(total, "tensor")
+    sentence = f"{lost} of {tensors} {verb} no place" if lost else f"{tensors}, every one accounted for"
     shown = [f"{n} {status}" for status, n in counts.items() if n or status in ("missing", "unexpected")]
     return not lost, sentence, " · ".join(shown)
 

@@ -6,6 +6,7 @@ import math
 
 from engine.generation.beam import Hypothesis
 from engine.generation.prompt import picture_start
+from engine.plurals import count_words
 from views.generate.beam_search import Search
 
 FULL = {
@@ -72,8 +73,8 @@ def greedy_told(search: Search) -> list[str]:
     """Sentences: where the two paths part, what greedy gains there and loses behind it, and when the search left it."""
     best, greedy = search.best[0], search.greedy
     if best.ids == greedy.ids:
-        count = f"each of its {len(greedy.ids)} tokens is the most probable one there"
-        return [f"Greedy finds the best {noun(search)} too: {count}."]
+        each = "its one token" if len(greedy.ids) == 1 else f"each of its {count_words(len(greedy.ids), 'token')}"
+        return [f"Greedy finds the best {noun(search)} too: {each} is the most probable one there."]
     return [parting_sentence(search, best), outcome(search, best), greedy_sentence(search)]
 
 
@@ -126,9 +127,9 @@ def greedy_sentence(search: Search) -> str:
     if state == "kept" and length < len(search.steps):
         behind = search.steps[length].kept or search.steps[length].finished
         nearest = behind[-1].log_probability - float(search.greedy.total[length])
-        count = len(search.steps[length].candidates)
+        count = count_words(len(search.steps[length].candidates), "candidate")
         return (
-            f"The search gave greedy’s path up at token {length + 1}: it is none of the {count} candidates there, "
+            f"The search gave greedy’s path up at token {length + 1}: it is none of the {count} there, "
             f"{nats(nearest)} nats behind the last that was taken."
         )
     if state == "kept":

@@ -1,5 +1,6 @@
 // What a head's weights do to any token, whatever the text around it: the tokens that it writes when it is attended to (OV),
 // and which tokens attend to which by content alone (QK). Elhage et al. 2021, "A Mathematical Framework for Transformer Circuits".
+import { counted } from "../components/plurals.js";
 import { endOf } from "./colours.js";
 import { at, extent, mountCells } from "../components/cells.js";
 import { legible } from "../core/contrast.js";
@@ -152,7 +153,7 @@ class Circuits {
     this.qk.body.replaceChildren(corner, map, colours.element);
     const max = endOf(this.page, "qk", extent(block));
     colours.show(block, max);
-    const label = `scores of ${rows} tokens as queries by ${cols} as keys`;
+    const label = `scores of ${counted(rows, "token")} as queries by ${cols} as keys`;
     const view = mountCells(
       cells,
       { block, role: "attention", scale: "signed", max, width, pitch, height: pitch - 2, label },

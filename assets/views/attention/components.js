@@ -2,6 +2,7 @@
 // against all its keys, a row of products for every key under the components they belong to, and their sums.
 import { mountCells } from "../components/cells.js";
 import { emptied } from "../components/cells_paint.js";
+import { counted } from "../components/plurals.js";
 import { make } from "../core/dom.js";
 import { percent } from "../core/format.js";
 import { colour } from "../core/palette.js";
@@ -193,7 +194,7 @@ export function mountKeys(root, emit) {
       }
       fillRows(rows, data);
       const { block, width, pitch, pieces } = data;
-      const label = `q × k of ${pieces.length} keys, component by component`;
+      const label = `q × k of ${counted(pieces.length, "key")}, component by component`;
       const drawn = {
         block,
         role: "attention",

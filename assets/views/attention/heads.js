@@ -1,4 +1,5 @@
 // All heads of the attention that is looked at, as thumbnails: measured by a score, sorted by it, those below a value dimmed.
+import { counted } from "../components/plurals.js";
 import { compared, editedSign, isEdited, roles } from "./colours.js";
 import { toggled, MOST_HEADS } from "./state.js";
 import { inColumn, measured, measures, shortest } from "./scores.js";
@@ -175,7 +176,7 @@ function scoring(page) {
     const missing =
       waits.scored + 1 === layers ? `block ${layers} has` : `blocks ${waits.scored + 1} to ${layers} have`;
     const sorted = page.state.order ? ", and are sorted once they do" : "";
-    said.textContent = `${waits.scored} of ${layers} blocks scored; ${missing} none yet (…)${sorted}.`;
+    said.textContent = `${waits.scored} of ${counted(layers, "block")} scored; ${missing} none yet (…)${sorted}.`;
   };
   return { element, show };
 }

@@ -1,5 +1,6 @@
 // The lines: queries at the left, keys at the right, and a curve for every weight between them, as thick and as dense as
 // the weight is large. Several heads stand side by side, each in its colour; one token keeps its own curves only.
+import { counted } from "../components/plurals.js";
 import { compared, editedCells, editedSign, roles } from "./colours.js";
 import { choose, drawSquares, headAt, stroke, widthFor } from "./curves.js";
 import { MOST_HEADS } from "./state.js";
@@ -307,7 +308,7 @@ class Lines {
     if (only) drawSquares(context, this.root, patterns, only, { ...seen, ...sizes, narrow: this.page.narrow });
     this.left.light(only ? (only.query ?? null) : this.page.state.query);
     this.right.light(only ? (only.key ?? null) : this.page.state.key);
-    this.canvas.setAttribute("aria-label", `${chosen.curves.length} lines from queries to keys`);
+    this.canvas.setAttribute("aria-label", `${counted(chosen.curves.length, "line")} from queries to keys`);
     this.say(chosen, only);
   }
 

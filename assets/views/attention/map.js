@@ -1,4 +1,5 @@
 // One head as a map: a row for every query, a column for every key; of a picture also where the row looks on it.
+import { counted } from "../components/plurals.js";
 import { axes, called } from "./axes.js";
 import { editedCells, editedSign } from "./colours.js";
 import { inCells, KINDS, shown, switcher } from "./values.js";
@@ -149,7 +150,7 @@ class HeadMap {
 
   label(block) {
     const { state } = this.page;
-    return `block ${state.layer + 1} head ${state.head + 1}, ${this.kind.title}: ${block.rows} queries by ${block.cols} keys`;
+    return `block ${state.layer + 1} head ${state.head + 1}, ${this.kind.title}: ${counted(block.rows, "query", "queries")} by ${counted(block.cols, "key")}`;
   }
 
   /** (row, col) => whether the mask takes the key away; undefined where nothing is known to be masked. */

@@ -1,5 +1,6 @@
 // Queries and keys of one head as points of one plane: near one another where they point the same way. plotly.js draws them; it is mounted
 // in this view because the chosen row's attention follows the pointer without a message to the server.
+import { counted } from "../components/plurals.js";
 import { apart, LINE, Room } from "./names.js";
 import { hues, signs, TINTS } from "./tints.js";
 import { choices } from "../components/choices.js";
@@ -148,7 +149,7 @@ class Points {
     const count = page.trace.length + page.keys.length;
     const seconds = this.projection === "tsne" ? Math.round(count * EACH) : 0;
     if (seconds >= SLOW)
-      this.axes.textContent = `t-SNE of ${count.toLocaleString("en")} points is being computed, which takes about ${seconds} seconds …`;
+      this.axes.textContent = `t-SNE of ${counted(count, "point")} is being computed, which takes about ${seconds} seconds …`;
     else if (!this.answer) this.axes.textContent = "the plane is being computed …";
     return seconds >= SLOW;
   }
@@ -451,7 +452,7 @@ class Points {
 
   spoken(row, weights) {
     const best = weights.indexOf(Math.max(...weights));
-    return `${this.count} points; the query of ${this.piece(row)} attends most to the key of ${this.piece(this.queries + best)}: ${percent(weights[best])}`;
+    return `${counted(this.count, "point")}; the query of ${this.piece(row)} attends most to the key of ${this.piece(this.queries + best)}: ${percent(weights[best])}`;
   }
 
   destroy() {

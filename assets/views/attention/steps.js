@@ -1,5 +1,6 @@
 // The steps of one head, side by side: raw products, scores, bias, mask, softmax, and how much each key then hands over. The
 // same cell is lit in all of them with its number below, and the row it stands in is written out under them.
+import { counted } from "../components/plurals.js";
 import { editedCells, editedSign, endOf } from "./colours.js";
 import { factor, here, panels, plain, softmaxRow, topKeys, weightedPanel } from "./row.js";
 import { at, extent, largest, mountCells } from "../components/cells.js";
@@ -215,7 +216,7 @@ class Steps {
     const { pitch, width } = this.scale;
     const { state } = this.page;
     const max = this.ended({ id, block, scale });
-    const label = `${title} of block ${state.layer + 1} head ${state.head + 1}: ${block.rows} queries by ${block.cols} keys`;
+    const label = `${title} of block ${state.layer + 1} head ${state.head + 1}: ${counted(block.rows, "query", "queries")} by ${counted(block.cols, "key")}`;
     return {
       block,
       role,

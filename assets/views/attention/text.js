@@ -1,4 +1,5 @@
 // Attention painted over the words of the text: what the chosen token looks at, or what looks at it.
+import { counted } from "../components/plurals.js";
 import { called } from "./axes.js";
 import { endOf } from "./colours.js";
 import { downward, measureOf, MEASURES, span, wayOf, weights } from "./over.js";
@@ -133,7 +134,7 @@ class Over {
     this.said.textContent =
       id === "sentences"
         ? `Reading many ${grid ? "pictures" : "texts"} …`
-        : `Computing ${id === "head" ? "the weights" : `the ${label}`} of ${length.toLocaleString("en")} tokens …`;
+        : `Computing ${id === "head" ? "the weights" : `the ${label}`} of ${counted(length, "token")} …`;
   }
 
   /** Of rows that have no average, because the texts are shorter than this one. */
@@ -141,7 +142,7 @@ class Over {
     const { grid, length } = this.page.trace;
     return grid || rows >= length
       ? ""
-      : ` Too few of them are longer than ${rows} tokens: later positions of this text have no average.`;
+      : ` Too few of them are longer than ${counted(rows, "token")}: later positions of this text have no average.`;
   }
 
   show(draw, averaged) {
@@ -414,7 +415,7 @@ function mountAverage(root, page) {
       width: pitch * cols,
       pitch,
       height: pitch - 1,
-      label: `attention from ${rows} positions to ${cols}, averaged`,
+      label: `attention from ${counted(rows, "position")} to ${cols}, averaged`,
     };
     root.replaceChildren(cells); // where the colours are
     mountCells(cells, data, (event, where) => event === "hover" && said(answer, block, where));

@@ -1,5 +1,6 @@
 // A window into one head of a long text, in which the views of a short one stand: some neighbouring rows and the keys that matter to
 // them, every number an element of the engine's tensors (views/attention/long_window.py). What lies outside is said, and left as it is.
+import { counted } from "../components/plurals.js";
 import { compared } from "./colours.js";
 import { at } from "../components/cells.js";
 import { make, range } from "../core/dom.js";
@@ -227,7 +228,7 @@ class Windowed {
     const [from, to] = [trace.rows[0], trace.rows.at(-1)];
     const rows = `Rows ${many(from)} to ${many(to)} of ${many(page.trace.length)}`;
     const keys = count
-      ? `the ${many(trace.columns.length)} of ${many(trace.count)} keys that these rows give the most`
+      ? `the ${many(trace.columns.length)} of ${counted(trace.count, "key")} that these rows give the most`
       : "all their keys";
     const named = ([layer, head], i) => make("strong", "", `${layer + 1}·${head + 1} ${percent(trace.shares(row)[i])}`);
     const held = trace.beside.length
@@ -240,7 +241,7 @@ class Windowed {
       this.note.append(
         "Of the chosen row ",
         ...held,
-        ` lies on the ${many(count)} keys that are not listed; nothing is scaled to make up for it.`,
+        ` lies on ${counted(count, "key")} not listed here; nothing is scaled to make up for it.`,
       );
   }
 }

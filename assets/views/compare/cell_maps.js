@@ -1,6 +1,7 @@
 // The maps of a comparison in cells, of runs of which every weight is here; and what a model of pictures reads, below them.
 import { editedCells, editedSign } from "../attention/colours.js";
 import { at } from "../components/cells.js";
+import { counted } from "../components/plurals.js";
 import { map } from "./map.js";
 import { Maps, Place } from "./maps.js";
 import { alone, mismatch, subtract } from "./merge.js";
@@ -123,7 +124,7 @@ function own(lab, letter, width) {
     edition: lab.edition,
     width,
     written: { as: "share" },
-    label: `${letter}, block ${layer + 1} head ${head + 1}: ${trace.pieces.length} queries by ${special.length} keys`,
+    label: `${letter}, block ${layer + 1} head ${head + 1}: ${counted(trace.pieces.length, "query", "queries")} by ${counted(special.length, "key")}`,
   };
 }
 
@@ -158,7 +159,7 @@ function difference(lab, letter, width) {
     edition: lab.edition,
     width,
     written: inPoints(block, max),
-    label: `${letter} less A: ${rows.length} queries by ${cols.length} keys`,
+    label: `${letter} less A: ${counted(rows.length, "query", "queries")} by ${counted(cols.length, "key")}`,
   };
 }
 

@@ -1,16 +1,13 @@
 // What stands above a run, whatever of its head is shown below: which run it is, which head, and whether that head is heard.
 import { isEdited } from "../attention/colours.js";
+import { counted } from "../components/plurals.js";
 import { make } from "../core/dom.js";
 
 /** Letter, model, head and edits of a run, and in a run that is no A the button that silences the head. */
 export function headingOf(lab, letter) {
   const { title, edits, trace } = lab.side(letter);
   const [layer, head] = lab.headOf(letter);
-  const said = make(
-    "span",
-    "head-of",
-    `${layer + 1}·${head + 1}${edits ? ` · ${edits === 1 ? "1 edit" : `${edits} edits`}` : ""}`,
-  );
+  const said = make("span", "head-of", `${layer + 1}·${head + 1}${edits ? ` · ${counted(edits, "edit")}` : ""}`);
   said.title = `block ${layer + 1}, head ${head + 1}`;
   const parts = [make("span", `letter ${letter === "A" ? "" : "second"}`, letter), make("span", "name", title), said];
   const attention = lab.attention(letter);

@@ -1,6 +1,7 @@
 // Every head of A with every head of another run: how alike their attention is, and for each the best match by name. Ours because
 // it marks the two heads that the other pictures show, and chooses them, without a message to the server.
 import { at } from "../components/cells.js";
+import { counted } from "../components/plurals.js";
 import { map } from "./map.js";
 import { strongest } from "./runs.js";
 import { make, range } from "../core/dom.js";
@@ -83,7 +84,9 @@ export function mount(root, lab) {
             : (answer?.sentence ?? "Every head is being compared with every other …");
       if (answer?.rows)
         about.append(
-          ` ${answer.rows.toLocaleString("en")}${answer.of > answer.rows ? ` of ${answer.of.toLocaleString("en")} rows, evenly apart` : " rows"}.`,
+          answer.of > answer.rows
+            ? ` ${answer.rows.toLocaleString("en")} of ${counted(answer.of, "row")}, evenly apart.`
+            : ` ${counted(answer.rows, "row")}.`,
         );
       over.hidden = !lab.described(beside);
       chips[1].chip.textContent = `on 24 other ${lab.side("A").trace.grid ? "pictures" : "texts"}`;
@@ -123,7 +126,7 @@ export function mount(root, lab) {
       edition: `${lab.edition} ${beside} ${lab.state.attention}`,
       width: Math.round(root.clientWidth * share),
       written: null,
-      label: `similarity of ${block.rows} heads of A and ${block.cols} of ${beside}`,
+      label: `similarity of ${counted(block.rows, "head")} of A and ${block.cols} of ${beside}`,
     };
     one.update(data, Math.max(CELL.least, Math.min(CELL.most, Math.floor(10 * one.room(data)) / 10)));
     colours.replaceChildren(

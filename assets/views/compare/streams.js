@@ -1,6 +1,7 @@
 // How far the residual streams of A and another run are apart, token by token and block by block. Ours because the cursor that all
 // pictures of a comparison share is marked here too, and moved from here, without a message to the server.
 import { at } from "../components/cells.js";
+import { counted } from "../components/plurals.js";
 import { map } from "./map.js";
 import { alone } from "./merge.js";
 import { make, range } from "../core/dom.js";
@@ -42,7 +43,7 @@ export function mount(root, lab) {
     const called =
       shown.per === 1
         ? shown.entries[entry].label
-        : `${shown.entries[entry].label}, the largest of ${shown.per} tokens from row ${row * shown.per}`;
+        : `${shown.entries[entry].label}, the largest of ${counted(shown.per, "token")} from row ${row * shown.per}`;
     if (Number.isNaN(value))
       return lab.tip(called, alone(shown.entries[entry]) ? "no partner" : "several tokens on one side");
     lab.tip(called, `${number(value)} of |A|, cosine ${number(at(shown.cosine, entry, col))}`);

@@ -1,6 +1,7 @@
 // One stack of a transformer as a drawing: the residual stream runs upward, and what is added to it branches off and
 // comes back at a plus. Everything is placed from the bottom; a mirrored stack has its stream on the right.
 import { pencil, range } from "../core/dom.js";
+import { counted } from "./plurals.js";
 
 const NS = "http://www.w3.org/2000/svg";
 const TRUNK = 45; // where the stream runs
@@ -424,7 +425,7 @@ class Pen {
       group.append(svg("text", { x: place.text, y: y + 25, class: "title", style: `font-size:${bold}px` }, title));
       if (count && !place.narrow)
         group.append(...numberAt(left + width - 12, y + 25, count, place.room - measure(title, 16, 600) - 10));
-      this.detail(group, place.text, y + 25 + LINE, `${made.heads} heads × ${made.dHead}`, place.beside);
+      this.detail(group, place.text, y + 25 + LINE, `${counted(made.heads, "head")} × ${made.dHead}`, place.beside);
       headTicks(group, made, place.text, y + 25 + LINE + 8, Math.min(place.room, 190));
       notesOf(made).forEach((note, i) =>
         this.detail(group, place.text, y + 25 + 2 * LINE + 18 + i * 17, note, place.room),

@@ -1,4 +1,5 @@
 // Beam search as a tree: every hypothesis that was considered, what was pruned and why, and the path that greedy takes through it. It is ours as the tree is.
+import { counted } from "../components/plurals.js";
 import { make } from "../core/dom.js";
 import { idsOf, joined, lineOf, nats, points, searchOf, TreePicture, why } from "./beam_tree.js";
 import { Coming } from "./streams.js";
@@ -186,12 +187,12 @@ class Beam {
     const { state, steps, count, room } = this.search;
     if (state === "stopped") return this.stopped(this.search);
     if (state === "whole") return "";
-    return steps < count ? "The search is over, greedy goes on …" : `Searching, at most ${room} steps …`;
+    return steps < count ? "The search is over, greedy goes on …" : `Searching, at most ${counted(room, "step")} …`;
   }
 
   stopped({ count, room, found }) {
     const whole = found.length < count ? ` The search itself was over after ${found.length}.` : "";
-    return this.run.why || `Stopped after ${count} of ${room} steps.${whole}`;
+    return this.run.why || `Stopped after ${count} of ${counted(room, "step")}.${whole}`;
   }
 
   pick(node) {
@@ -292,7 +293,7 @@ class Beam {
       : "";
     const { beams, penalty } = query.wanted;
     const tab = { ...query, ...(steps && { steps }) };
-    const where = `${beams} beams, length penalty ${penalty}${steps ? `, after ${steps} of at most ${search.room} steps` : ""}`;
+    const where = `${counted(beams, "beam")}, length penalty ${penalty}${steps ? `, after ${steps} of at most ${counted(search.room, "step")}` : ""}`;
     return {
       where,
       sentence,

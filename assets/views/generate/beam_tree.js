@@ -1,5 +1,6 @@
 // The tree of a beam search: columns are steps, rows ranks; what was pruned is struck, and the greedy path is drawn through it. It is ours because no library
 // draws it at this size while steps arrive, with every hypothesis to be walked by arrow keys.
+import { counted } from "../components/plurals.js";
 import { svg } from "../components/stack.js";
 import { make } from "../core/dom.js";
 
@@ -374,7 +375,7 @@ function short(value, decimals) {
 /** Why a hypothesis stands as it does, in a sentence. */
 export function why(node, search) {
   const count = search.nodes.filter(({ step }) => step === node.step).length;
-  const rank = `Rank ${node.rank} of the ${count} candidates of step ${node.step + 1}`;
+  const rank = `Rank ${node.rank} of the ${counted(count, "candidate")} of step ${node.step + 1}`;
   if (node.state === "greedy")
     return `The search did not consider it: it had pruned the text before it.${node.stop ? ` ${node.stop.sentence}` : ""}`;
   if (node.state === "kept") return `${rank}: it goes on.`;

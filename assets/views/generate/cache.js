@@ -1,5 +1,6 @@
 // The KV cache made visible: a grid with blocks and heads down and positions across, where a cell is the key (above) and the value (below) of one head at one
 // position, and what is read for each token with the cache and without it. It is ours because columns come while a text is written, thousands of cells on a canvas.
+import { counted } from "../components/plurals.js";
 import { make } from "../core/dom.js";
 import { number } from "../core/format.js";
 import { colour, css, ramp, step, STEPS } from "../core/palette.js";
@@ -174,7 +175,7 @@ class Cache {
       ],
       [
         "a position",
-        `${layers} blocks × ${heads} heads × ${cell} = ${(layers * heads * cell).toLocaleString("en")} bytes`,
+        `${counted(layers, "block")} × ${counted(heads, "head")} × ${cell} = ${(layers * heads * cell).toLocaleString("en")} bytes`,
       ],
       [
         "all",
@@ -185,7 +186,7 @@ class Cache {
       const other = layers * cross.heads * source.length * cross.cell;
       rows.push([
         "the source",
-        `${source.length} positions × ${layers} blocks × ${cross.heads} heads × ${cross.cell} = ${other.toLocaleString("en")} bytes; with it ${(own + other).toLocaleString("en")}`,
+        `${counted(source.length, "position")} × ${counted(layers, "block")} × ${counted(cross.heads, "head")} × ${cross.cell} = ${other.toLocaleString("en")} bytes; with it ${(own + other).toLocaleString("en")}`,
       ]);
     }
     if (heads < queries)
@@ -238,7 +239,7 @@ class Cache {
     const { found } = this;
     if (!found)
       return { where: "", sentence: "", asks: { tab: { ask: "cache", begun: this.page.written } }, file: "cache" };
-    const sentence = `${this.shown} positions, ${(found.layers * found.heads * found.cell).toLocaleString("en")} bytes each`;
+    const sentence = `${counted(this.shown, "position")}, ${(found.layers * found.heads * found.cell).toLocaleString("en")} bytes each`;
     return {
       where: this.at ? `token ${this.at} of ${this.steps}` : "the prompt",
       sentence,
@@ -310,7 +311,7 @@ class CacheGrid {
     this.label();
     this.canvas.setAttribute(
       "aria-label",
-      `${what.title}: ${layers} blocks of ${heads} heads, ${shown} positions; arrow keys go from cell to cell`,
+      `${what.title}: ${counted(layers, "block")} of ${counted(heads, "head")}, ${counted(shown, "position")}; arrow keys go from cell to cell`,
     );
     if (this.cell && this.cell.position >= shown) this.point(null);
   }

@@ -486,23 +486,20 @@ class Windows {
     this.button.textContent = tab.measuring ? "Stop" : "Continue";
     if (!found) return this.told.replaceChildren();
     const windows = tab.inWindows
-      ? `${found.count.toLocaleString("en")} of ${found.windows.length.toLocaleString("en")} windows, `
+      ? `${found.count.toLocaleString("en")} of ${counted(found.windows.length, "window")}, `
       : "";
-    const done = `${windows}${tokens.length.toLocaleString("en")} of ${found.asked.toLocaleString("en")} tokens`;
+    const done = `${windows}${tokens.length.toLocaleString("en")} of ${counted(found.asked, "token")}`;
     this.told.textContent = tab.measuring ? `Read so far: ${done}.` : `Stopped after ${done}; the sums are of those.`;
   }
 }
 
 function windowed({ windows }, length) {
   const { most, stride, least } = spread(windows);
-  const [whole, count, reads, apart, low, high] = [length, windows.length, most, stride, least, most - 1].map((one) =>
-    one.toLocaleString("en"),
-  );
-  return `The text has ${whole} tokens, and the model reads ${reads} at a time: it is read in ${count} windows, each ${apart} tokens after the one before. After the first, every token is predicted from the ${low === high ? low : `${low} to ${high}`} ${high === "1" ? "token" : "tokens"} before it.`;
+  const [reads, low, high] = [most, least, most - 1].map((one) => one.toLocaleString("en"));
+  return `The text has ${counted(length, "token")}, and the model reads ${reads} at a time: it is read in ${counted(windows.length, "window")}, each ${counted(stride, "token")} after the one before. After the first, every token is predicted from the ${low === high ? low : `${low} to ${high}`} ${high === "1" ? "token" : "tokens"} before it.`;
 }
 
 function masked({ asked }) {
-  const each =
-    asked === 1 ? "its one token is masked" : `each of its ${asked.toLocaleString("en")} tokens is masked in turn`;
+  const each = asked === 1 ? "its one token is masked" : `each of its ${counted(asked, "token")} is masked in turn`;
   return `The model sees the text from both sides: ${each}, and predicted from everything before and after it. That adds up to the pseudo-log-likelihood (Salazar et al. 2020), which compares with others of its kind and with no loss of a model that writes.`;
 }

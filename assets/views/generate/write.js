@@ -327,7 +327,7 @@ class Branches {
     ]);
     if (drawn === this.drawn) return;
     this.drawn = drawn;
-    this.title.textContent = branches.length === 1 ? "1 branch" : `${branches.length} branches`;
+    this.title.textContent = counted(branches.length, "branch", "branches");
     this.all.hidden = run.active;
     const width = page.narrow ? WIDTH.narrow : WIDTH.wide;
     const rows = make("div", "branches-rows");

@@ -1,5 +1,6 @@
 // What each kind of attention keeps of a head's pattern. Ours because one cursor marks the same cell in five maps of
 // 16,384 cells at once, without a message to the server.
+import { counted } from "../components/plurals.js";
 import * as address from "../core/address.js";
 import { at, mountCells } from "../components/cells.js";
 import { make, range } from "../core/dom.js";
@@ -132,9 +133,9 @@ class KeptPatterns {
     this.between = make("p", "between");
     this.between.setAttribute("aria-live", "polite");
     const [high, wide] = this.data.grid;
-    const note = `One head on the first ${this.data.pieces.length} tokens of the text: each query is a row, each key a \
+    const note = `One head on the first ${counted(this.data.pieces.length, "token")} of the text: each query is a row, each key a \
 column, and where a query may not look the map is empty. What is left of a row is divided by its sum. For 2-D blocks the \
-text is laid out as an image of ${high} rows of ${wide}.`;
+text is laid out as an image of ${counted(high, "row")} of ${wide}.`;
     const body = this.sentence ? make("p", "refused", this.sentence) : row;
     this.element.replaceChildren(heading, body, this.between, make("p", "note", note));
     // once the row is in the page, which has the colours
@@ -191,7 +192,7 @@ text is laid out as an image of ${high} rows of ${wide}.`;
     const [rows, cols] = shape;
     const block = { data, offset: 0, stride: cols, rows, cols };
     const pitch = width / rows;
-    const label = `${part.title}: ${rows} queries down, ${cols} keys across`;
+    const label = `${part.title}: ${counted(rows, "query", "queries")} down, ${counted(cols, "key")} across`;
     const look = { role: "attention", scale: "unit", max: this.data.brightest, width, pitch, height: pitch, label };
     const hidden = (r, c) => Number.isNaN(at(block, r, c));
     const cells = mountCells(place, { block, hidden, ...look }, (event, where) => this.point(event, where));

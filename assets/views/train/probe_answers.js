@@ -1,4 +1,5 @@
 // What the model says of the example: what each word costs, what it writes, and its likeliest answers at the chosen position.
+import { counted } from "../components/plurals.js";
 import * as prose from "../components/prose.js";
 import { make, range } from "../core/dom.js";
 import { equation, number, percent } from "../core/format.js";
@@ -60,7 +61,7 @@ export function total(frame) {
   if (!asked) return "No known answers here.";
   return asked === 1
     ? `Loss ${number(sum)} nats`
-    : `Loss: sum ${number(sum)} nats over ${asked} positions, mean ${number(mean)} nats`;
+    : `Loss: sum ${number(sum)} nats over ${counted(asked, "position")}, mean ${number(mean)} nats`;
 }
 
 /** [{piece, row, answer}]: a word and the row of the answer that is about it. */

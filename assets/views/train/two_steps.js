@@ -1,4 +1,5 @@
 // Two steps of a training beside each other: one head before and after, what changed of it, of the answers and of their cost.
+import { counted } from "../components/plurals.js";
 import { make, range } from "../core/dom.js";
 import { percent } from "../core/format.js";
 import { cost, count, holds, kindOf, named, positionOf, right, rowOf, top } from "./frames.js";
@@ -128,7 +129,9 @@ function changed(before, after) {
   const { hidden } = after;
   const say = (r, c) => {
     const x = data[r * cols + c];
-    return hidden?.(r, c) ? "masked" : `≈ ${x > 0 ? "+" : x < 0 ? "−" : ""}${(100 * Math.abs(x)).toFixed(0)} points`;
+    return hidden?.(r, c)
+      ? "masked"
+      : `≈ ${x > 0 ? "+" : x < 0 ? "−" : ""}${counted(Math.round(100 * Math.abs(x)), "point")}`;
   };
   return {
     ...after,

@@ -1,5 +1,6 @@
 // The arithmetic panel: how one element came about, as the engine explains it, ending in recomputed = stored. Ours, because it
 // draws operands of any length as bars beside the sums that they go into.
+import { counted } from "../components/plurals.js";
 import { make } from "../core/dom.js";
 import { difference, equation, number, percent } from "../core/format.js";
 import { colour } from "../core/palette.js";
@@ -170,7 +171,7 @@ function strand(root, { label, role, place, start, length, named, chosen }, all,
   head.title = place;
   const canvas = make("canvas");
   canvas.setAttribute("role", "img");
-  canvas.setAttribute("aria-label", `${label}: ${length} values`);
+  canvas.setAttribute("aria-label", `${label}: ${counted(length, "value")}`);
   row.append(head, canvas);
   canvas.addEventListener("pointermove", (event) => {
     const i = Math.floor(fraction(event, canvas).x * length);

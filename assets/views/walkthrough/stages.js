@@ -3,6 +3,8 @@
 // A panel is {hook, kind: "strip" | "matrix", role, scale?, title?, weight, least}: `weight` shares out the spare width and
 // `least` is what it never goes below, in CSS pixels. `{l}` in a hook is the block that is looked at.
 
+import { counted } from "../components/plurals.js";
+
 const strip = (hook, role, more = {}) => ({
   hook,
   kind: "strip",
@@ -426,7 +428,7 @@ const ABOUT = {
     text: "The values of all tokens are added up, each times its weight in this row of the pattern. The sum is what this head read for the token.",
   }),
   out: (model) => ({
-    formula: `[z of ${model.heads} heads] W_O${model.out_bias ? " + b" : ""}`,
+    formula: `[z of ${counted(model.heads, "head")}] W_O${model.out_bias ? " + b" : ""}`,
     text: "The results of all heads are put side by side and mapped to the width of the stream. This is what attention adds to it.",
   }),
   resid_mid: (model) => ({ formula: plus(model, "attention"), text: added(model, "attention") }),

@@ -1,6 +1,7 @@
 // The walkthrough: one text or picture through one transformer, left to right (downward on a phone), every number an element
 // of a tensor. It holds the state (which stack, block, head, row and cell is in view) and hands the drawing to the others.
 // Ours, because no library draws a whole forward pass whose parts follow one cursor without a message to the server.
+import { counted } from "../components/plurals.js";
 import * as address from "../core/address.js";
 import { exists, explanationOf, mount as mountArithmetic, patternOf, strongest, titleOf } from "./arithmetic.js";
 import { mount as mountBars } from "../components/bars.js";
@@ -478,7 +479,7 @@ function panelData(page, panel) {
     scale: panel.scale,
     width: panel.width ?? page.sizes.panel.get(panel),
     ...(panel.rows ?? page.rows),
-    label: `${where}${panel.title ?? page.name(panel)}: ${block.rows} rows by ${block.cols} columns`,
+    label: `${where}${panel.title ?? page.name(panel)}: ${counted(block.rows, "row")} by ${counted(block.cols, "column")}`,
     hidden: hides ? (r, c) => !at(mask, r, c) : undefined,
   };
 }

@@ -161,7 +161,9 @@ function took({ start, layers, seconds }) {
   if (start === layers) return `only what follows the last block computed again in ${trimmed(time)}`;
   const which =
     start === 0
-      ? `all ${layers} blocks`
+      ? layers === 1
+        ? "the one block"
+        : `all ${layers} blocks`
       : start + 1 === layers
         ? `block ${layers} of ${layers}`
         : `blocks ${start + 1} to ${layers} of ${layers}`;

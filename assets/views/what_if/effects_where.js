@@ -1,6 +1,7 @@
 // Where a run changed: in the stream and in what the head says at every position, and in every head's pattern.
 // Ours because its cells choose the position of the distribution and the head of the maps below, without a message to the server.
 import { at, mountCells } from "../components/cells.js";
+import { counted } from "../components/plurals.js";
 import { make, range } from "../core/dom.js";
 import { axis, legend } from "../components/legend.js";
 import { number, percent } from "../core/format.js";
@@ -64,7 +65,7 @@ function stream(page, lane, room, said) {
         role: "residual",
         scale: "unit",
         max: most,
-        label: `relative distance of the residual stream${lane.side ? ` of the ${lane.side}` : ""}, ${rows} places by ${cols} positions`,
+        label: `relative distance of the residual stream${lane.side ? ` of the ${lane.side}` : ""}, ${counted(rows, "place")} by ${counted(cols, "position")}`,
         ...shape,
       },
       hear,
@@ -118,7 +119,7 @@ function spoken(page, cols, shape, said, lane) {
         : atRest(page);
   };
   const most = largest(kl);
-  const label = `change of what is said at ${cols} positions, up to ${number(most)} bits`;
+  const label = `change of what is said at ${counted(cols, "position")}, up to ${number(most)} bits`;
   const row = labelled(
     page,
     ["says"],
@@ -205,7 +206,7 @@ function grid(page, name, several, said) {
       ? `${several ? `${stackName} ` : ""}block ${where.row + 1} head ${where.col + 1}: ${moved ? `${percent(moved)} of a row moved` : "as before"}`
       : "\u00a0";
   };
-  const label = `share of the weight that moved, ${layers} blocks by ${count} heads${several ? `, ${stackName}` : ""}`;
+  const label = `share of the weight that moved, ${counted(layers, "block")} by ${counted(count, "head")}${several ? `, ${stackName}` : ""}`;
   box.append(
     labelled(
       page,

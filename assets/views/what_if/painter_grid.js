@@ -1,6 +1,7 @@
 // Cells to paint on: a grid of two axes, seen whole or through a window of it. Ours, because no widget paints.
 import { paint } from "../components/cells.js";
 import { axis } from "../components/legend.js";
+import { counted } from "../components/plurals.js";
 import { make, range } from "../core/dom.js";
 import { colour } from "../core/palette.js";
 import { inside, windowSize } from "../core/place.js";
@@ -355,7 +356,7 @@ export class Grid {
     }
     canvas.setAttribute(
       "aria-label",
-      `${this.called}, ${size.rows} rows by ${size.cols} columns; arrows move, space paints${this.digits ? ", 0 to 9 set tenths" : ""}`,
+      `${this.called}, ${counted(size.rows, "row")} by ${counted(size.cols, "column")}; arrows move, space paints${this.digits ? ", 0 to 9 set tenths" : ""}`,
     );
   }
 

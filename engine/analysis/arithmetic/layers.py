@@ -42,6 +42,7 @@ from engine.model.layers.mlp import ACTIVATIONS, MLP
 from engine.model.layers.norm import BatchNorm, LayerNorm, RMSNorm
 from engine.model.stack import Stack
 from engine.model.transformer import Transformer
+from engine.plurals import count_words
 from engine.runtime.trace import Trace
 
 FORMULAS = {
@@ -455,7 +456,8 @@ def position_mean(source: Source, unit: int) -> Steps:
         values = values[source.trace.padding[0]]
     total, count = float(values.sum()), len(values)
     value = total / count
-    line: Line = (f"mean of {count} positions: Σ x / {count} = ", number(total), f" / {count} = ", result(value))
+    begun = f"mean of {count_words(count, 'position')}: Σ x / {count} = "
+    line: Line = (begun, number(total), f" / {count} = ", result(value))
     strip = Operand(f"x[·, {unit}]", values, hook, (WHOLE, unit), "pos", "residual")
     return Steps("mean", value, (line,), (strip,))
 

@@ -10,6 +10,7 @@ from engine.analysis.sizes.memory import activations, kv_cache, states
 from engine.analysis.sizes.parameters import parameters
 from engine.analysis.sizes.work import BACKWARD, forward, per_token
 from engine.model.config import ModelConfig
+from engine.plurals import count_words
 
 Row = tuple[str, Formula]
 
@@ -26,7 +27,7 @@ def report(config: ModelConfig, batch: int, length: int, target: int | None = No
     steps = [(step.name, step.formula) for step in envelope(config)]
     yield from table("from the back of an envelope", steps)
     work = [(part_name(w.block, w.name), w.formula) for w in forward(config, length, target)]
-    yield from table(f"operations, forward, one text of {length:,} tokens", work)
+    yield from table(f"operations, forward, one text of {count_words(length, 'token')}", work)
     yield f"  a token {per_token(config, length, target):,.0f}, with the backward pass {1 + BACKWARD} times as many"
     if cache := [(m.name, m.formula) for m in kv_cache(config, batch, length, number)]:
         yield from table("KV cache, bytes", cache)

@@ -20,7 +20,7 @@ class LayerCache:
         begin, new = self.length, k.shape[2]
         end = begin + new
         if end > self.k.shape[2]:
-            raise ValueError(f"the cache holds {self.k.shape[2]} tokens and {end} were put in; make it longer.")
+            raise ValueError(f"the cache must hold {end} tokens, and has room for {self.k.shape[2]}; make it longer.")
         self.k.narrow(2, begin, new).copy_(k)  # a third of the time of an index
         self.v.narrow(2, begin, new).copy_(v)
         self.length = end

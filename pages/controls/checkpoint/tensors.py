@@ -11,6 +11,7 @@ import streamlit as st
 
 from engine.checkpoints import Checkpoint, Report
 from engine.checkpoints.report import MEANING, Status
+from engine.plurals import count_words
 from pages.controls.share.links import address_now
 from pages.controls.share.panel import share_panel
 from views.charts.show import current_shade
@@ -45,7 +46,7 @@ def tensors_section(
         )  # fmt: skip
     shown = filter_rows(frame, status, text or "")
     told = [f"{counts[status]:,} {MEANING[status]}" for status in get_args(Status)]
-    st.caption(" · ".join([f"{len(shown):,} of {len(frame):,} tensors", *told]))
+    st.caption(" · ".join([f"{len(shown):,} of {count_words(len(frame), 'tensor')}", *told]))
     if shown.empty:
         st.caption("No tensor has that name.")
     else:

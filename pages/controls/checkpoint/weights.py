@@ -9,6 +9,7 @@ from math import isfinite
 import streamlit as st
 
 from engine.checkpoints import Checkpoint
+from engine.plurals import count_words
 from pages.controls.share.links import address_now
 from pages.controls.share.panel import Data, share_panel
 from views.charts.show import show_altair
@@ -169,6 +170,6 @@ def figures_of_rank(found: Measures) -> list[tuple[str, str]]:
         ("σ₁", f"{values.values[0].item():.5g}"),
         ("effective rank", f"{values.rank:.1f} of {len(values.values)}"),
         ("stable rank", f"{values.stable_rank:.2f}"),
-        ("90 % of ‖W‖²", f"{values.energy} values"),
+        ("90 % of ‖W‖²", f"{count_words(values.energy, 'value')}"),
         ("condition", f"{values.condition:.5g}" if isfinite(values.condition) else "∞"),
     ]

@@ -14,6 +14,7 @@ from engine.checkpoints import Checkpoint
 from engine.edits import Edit
 from engine.edits.experiment import Experiment
 from engine.inputs.readers import Reading
+from engine.plurals import count_words
 from engine.runtime import library
 from engine.runtime.limits import LONG_TOKENS, MAX_TOKENS
 from pages.controls.compare.defaults import RUN, format_edits, key, library_name
@@ -24,7 +25,6 @@ from pages.controls.what_if.experiment_link import from_link
 from views.attention.long import long_context
 from views.core.lanes import Lane, is_long, lanes
 from views.core.markdown import escape_markdown
-from views.core.plurals import count_words
 from views.core.run_context import Run, RunContext
 
 LIMIT = max(LONG_TOKENS, MAX_TOKENS)  # tokens of a text

@@ -15,6 +15,7 @@ from streamlit.delta_generator import DeltaGenerator
 from engine.edits import SilenceHeads
 from engine.edits.experiment import Experiment
 from engine.inputs.readers import Kind, kind
+from engine.plurals import count_words
 from engine.runtime import library
 from engine.runtime.limits import FIRST_MODEL
 from pages.controls.compare.defaults import (
@@ -188,7 +189,7 @@ def edits_button(letter: LiteralString) -> None:
     own = key(letter, "edits")
     st.session_state.setdefault(own, "")
     count = len(read_edits(letter)[0].entries)
-    title = "edits" if not count else "1 edit" if count == 1 else f"{count} edits"
+    title = count_words(count, "edit") if count else "edits"
     is_open = st.session_state.get(EDITED) == letter
     st.button(
         title, key=f"{own} button", width=105, on_click=put, args=(EDITED, "" if is_open else letter),

@@ -10,6 +10,7 @@ import pandas as pd
 import streamlit as st
 
 from engine.analysis.caching import TokenTime
+from engine.plurals import count_words
 from pages.controls.generate.tabs import Shown, branch_of
 from pages.controls.share.measure import Measurement, measure_button, measurement
 from views.charts.show import NamedChart
@@ -70,7 +71,7 @@ def draw_work(by_length: LengthCharts, found: Mapping[str, Any]) -> NamedChart:
     chart = by_length.costs(found["lengths"], values, "multiply-adds")
     chart.show("cache work")
     ratio = round(found["again"][-1] / found["cached"][-1])
-    st.caption(f"{ratio:,} times less with the cache at {by_length.context:,} positions.")
+    st.caption(f"{ratio:,} times less with the cache at {count_words(by_length.context, 'position')}.")
     return chart
 
 
@@ -106,7 +107,7 @@ def draw_times(by_length: LengthCharts, measuring: Measurement[TokenTime]) -> Ca
                 return
             by_length.times(seen).show("cache time")
             ratio = seen[-1].again / seen[-1].cached
-            st.caption(f"{ratio:.1f} times faster with the cache at {seen[-1].length:,} positions.")
+            st.caption(f"{ratio:.1f} times faster with the cache at {count_words(seen[-1].length, 'position')}.")
 
     draw()
     return draw

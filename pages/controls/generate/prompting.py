@@ -12,6 +12,7 @@ import streamlit as st
 from engine.generation import few_shot as prompting
 from engine.generation.few_shot import PromptTable
 from engine.generation.instructions import held_out_pairs
+from engine.plurals import count_words
 from engine.runtime import library
 from pages.controls.generate.prompt import sentence
 from pages.controls.generate.tabs import CONTROLS, Shown, choose, choose_among, current, keep, restore
@@ -89,7 +90,7 @@ def draw_shots(writing: Writing) -> Shown:
         measuring, accuracy, work = show_accuracy(name, table, seed)
     keep(*SHOTS)
     return Shown(
-        sentence=f"{name}, {k} examples, “{query}”",
+        sentence=f"{name}, {count_words(k, 'example')}, “{query}”",
         python=lambda: shots_lines(name, table, rows, k, query, seed, n),
         tables={
             "Prompting: answer": lambda: answer_table(name, found),

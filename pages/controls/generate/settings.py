@@ -10,6 +10,7 @@ import streamlit as st
 
 from engine.checkpoints import Checkpoint
 from engine.checkpoints.generation_defaults import CONSTRAINTS, NOTHING
+from engine.plurals import count_words
 from pages.controls.generate.tabs import RULES as TAB_RULES
 from pages.controls.share.links import CONTROLS, RUN, Rule, one_of, span, whole_number
 from views.core.markdown import Markdown, escape_markdown
@@ -105,7 +106,7 @@ def asked_sentence(checkpoint: Checkpoint) -> Markdown:
     if (asked.num_beams or 1) > 1:
         parts.append(f"It asks for {asked.num_beams} beams: the tab Beam opens on them.")
     if asked.max_length is not None and asked.max_new_tokens is None:
-        length = f"{asked.max_length:,} tokens, prompt included"
+        length = f"{count_words(asked.max_length, 'token')}, prompt included"
         parts.append(f"Its max_length, {length}, is not obeyed: maximum tokens is.")
     shown = asdict(opens_on(checkpoint))
     beyond = {name: value for name, value in asdict(usual_settings(checkpoint)).items() if value != shown[name]}

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import streamlit as st
 import torch
 
+from engine.plurals import count_words
 from pages.controls.generate.tabs import Shown, branch_of, choose, keep, restore
 from views.charts.show import NamedChart
 from views.core.markdown import code_markdown, escape_markdown
@@ -126,7 +127,7 @@ def place_of(writing: Writing) -> tuple[int, ...]:
     last = (
         ""
         if prompt.fits
-        else f" (the last {reads:,} of the text’s {len(prompt.ids):,} tokens, as many as the model reads)"
+        else f" (the last {reads:,} of the text’s {count_words(len(prompt.ids), 'token')}, as many as the model reads)"
     )
     st.markdown(f"What follows{last} … {shown}")
     return ids[:count]

@@ -34,6 +34,7 @@ from engine.inputs.readers import (
     read_translation,
     readable,
 )
+from engine.plurals import count_words
 from engine.runtime import library
 from engine.runtime.limits import FIRST_MODEL, LONG_TOKENS, MAX_TOKENS
 from engine.tokenizers.encoding import Encoding
@@ -44,7 +45,6 @@ from pages.controls.share.bar import bar
 from pages.controls.share.hiding import is_hidden
 from pages.controls.share.visitor import recent
 from views.core.markdown import Markdown, escape_markdown
-from views.core.plurals import count_words
 from views.core.run_context import Run
 
 EXAMPLES = tomllib.loads((Path(__file__).parents[3] / "assets/texts/examples.toml").read_text())
@@ -423,8 +423,8 @@ def cut_notice(shown: Subject) -> str:
     raised = "LOUPE_LONG_TOKENS" if limit == LONG_TOKENS else "LOUPE_MAX_TOKENS"
     whose = "this model reads" if reads else f"this page draws (raise it with {raised})"
     return (
-        f"The text has {len(whole):,} tokens and {whose} {limit}; {'the last ' if whole.second is None else ''}"
-        f"{len(whole) - limit:,} are cut, "
+        f"The text has {count_words(len(whole), 'token')} and {whose} {limit}; "
+        f"{'the last ' if whole.second is None else ''}{len(whole) - limit:,} are cut, "
         f"from “{lost[:40]}{'…' if len(lost) > 40 else ''}”."
     )
 

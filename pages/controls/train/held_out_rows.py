@@ -14,6 +14,7 @@ import streamlit as st
 from engine.checkpoints import Checkpoint, load
 from engine.checkpoints.run_steps import name_step
 from engine.inputs.readers import kind
+from engine.plurals import count_words
 from engine.training import Recipe
 from engine.training.comparison import open_held_out
 from engine.training.measures.classification import classify, macro_f1
@@ -77,7 +78,8 @@ def told_apart(recipe: str, weights: Path, stamp: int) -> tuple[pd.DataFrame, fl
 def draw_tags(recipe: str, weights: Path, name: str) -> None:
     words, texts, scores = tagged(recipe, weights, weights.stat().st_mtime_ns)
     said = (
-        f"**Held-out rows**: {scores['test_accuracy']:.1%} of {scores['words']:,} words in {scores['texts']:,} texts "
+        f"**Held-out rows**: {scores['test_accuracy']:.1%} of {count_words(scores['words'], 'word')} in "
+        f"{count_words(scores['texts'], 'text')} "
         "have their tag"
     )
     by_tag = scores.get("f1_by_tag")
@@ -115,8 +117,8 @@ def tagged(recipe: str, weights: Path, stamp: int) -> tuple[pd.DataFrame, pd.Dat
 def draw_answers(recipe: str, weights: Path, name: str) -> None:
     table, scores = answered(recipe, weights, weights.stat().st_mtime_ns)
     st.markdown(
-        f"**Held-out rows**: {scores['exact']:.1%} of {scores['questions']:,} questions have their very answer (exact "
-        f"match), F1 of the words {scores['f1']:.4f}"
+        f"**Held-out rows**: {scores['exact']:.1%} of {count_words(scores['questions'], 'question')} have their very "
+        f"answer (exact match), F1 of the words {scores['f1']:.4f}"
     )
     exact = [is_exact(*pair) for pair in zip(table["answer"], table["predicted"], strict=True)]
     wrong = table[[not one for one in exact]]

@@ -10,6 +10,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from engine.checkpoints.run_steps import name_step
+from engine.plurals import count_words
 from engine.runtime import library
 from engine.training import Recipe
 from engine.training.base import tokenizer_of
@@ -40,7 +41,6 @@ from pages.controls.train.run_state import newest_weights
 from pages.controls.train.session import PREFERRED, Session
 from pages.controls.train.user_data import store_file
 from views.core.markdown import escape_markdown
-from views.core.plurals import count_words
 
 FOLDER = PREFERRED.parent
 POLICIES = {"dpo": "DPO", "ppo": "PPO", "ppo-free": "PPO, no penalty", "grpo": "GRPO"}  # recipes, with titles

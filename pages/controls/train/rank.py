@@ -14,6 +14,7 @@ from typing import LiteralString
 
 import streamlit as st
 
+from engine.plurals import count_words
 from engine.runtime import library, limits
 from engine.training.atomic import read_json, write_json
 from engine.training.preferences.pairs import Pair, format_csv, format_jsonl, parse_pairs, read_pairs
@@ -21,7 +22,6 @@ from engine.training.preferences.rules import RULES, rank_by_rule
 from engine.training.preferences.sample import sample_answers
 from pages.controls.share.visitor import THIS_MACHINE, on_this_machine, visitor_name
 from views.core.markdown import Markdown, escape_markdown
-from views.core.plurals import count_words
 
 FOLDER = ".preferences"  # in that of the runs; a file a visitor, called by the hash of their cookie
 NOBODY = "nobody"  # in the session state: stands for a visitor without a cookie
@@ -202,7 +202,10 @@ def draw_question(ranking: Ranking) -> None:
 
 def skipped(ranking: Ranking) -> LiteralString:
     left_out = ranking.drawn - len(ranking.questions)
-    return f"{left_out:d} of {ranking.drawn:d} prompts got equal or empty answers and are skipped." if left_out else ""
+    if not left_out:
+        return ""
+    skip = "is" if left_out == 1 else "are"
+    return f"{left_out:d} of {count_words(ranking.drawn, 'prompt')} got equal or empty answers and {skip} skipped."
 
 
 def lines(text: str) -> Markdown:

@@ -15,6 +15,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from engine.data.own import Columns
 from engine.model.config import ModelConfig, PositionKind
+from engine.plurals import count_words
 from engine.training import Recipe, limit_checks
 from engine.training.estimate import estimate
 from engine.training.folder import RunFolder
@@ -30,7 +31,6 @@ from pages.controls.train.session import folder_of
 from pages.controls.train.user_data import HELD_OUT, own_data
 from pages.controls.train.user_data import SHARED as DATA
 from views.core.markdown import escape_markdown
-from views.core.plurals import count_words
 
 SHARED = "recipe"  # the name in a link
 
@@ -492,7 +492,7 @@ def describe_plan(recipe: Recipe, exactly: bool) -> tuple[str, float | None]:
         f"{kind}, {layers} block{'' if layers == '1' else 's'}, {heads} head{'' if heads == 1 else 's'}, "
         f"{model.d_model} wide",
         f"{'' if exactly else 'about '}{found.parameters:,} parameters",
-        f"{recipe.schedule.steps:,} steps of {recipe.batch.size} rows",
+        f"{count_words(recipe.schedule.steps, 'step')} of {count_words(recipe.batch.size, 'row')}",
         f"about {max(1, round(found.memory_bytes / MIB)):,} MiB",
     ]
     return " · ".join(said), found.seconds

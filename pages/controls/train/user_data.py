@@ -18,6 +18,7 @@ from engine.data.own import Rows
 from engine.data.stories import story
 from engine.data.table import KINDS, Table, join_held_out, read_table
 from engine.data.text import read_text
+from engine.plurals import count_words
 from engine.runtime import limits
 from engine.training import Recipe
 from engine.training.atomic import replace_atomically
@@ -26,7 +27,6 @@ from engine.training.folder import size
 from pages.controls.train.data_recipe import SHARE, objectives, of_table, of_text
 from pages.controls.train.recipe_options import format_value
 from views.core.markdown import escape_markdown
-from views.core.plurals import count_words
 
 # --- Files in the folder of the runs ---
 
@@ -389,8 +389,8 @@ def table_in(path: str, header: bool) -> Table:
 def first_lines(name: str, text: str) -> None:
     lines = text.removesuffix("\n").split("\n")
     st.caption(
-        f"{escape_markdown(name)} · {len(text):,} characters, {len(set(text)):,} different ones · {len(lines):,} lines "
-        f"· the last {SHARE:.0%} are held out"
+        f"{escape_markdown(name)} · {len(text):,} characters, {len(set(text)):,} different ones · "
+        f"{count_words(len(lines), 'line')} · the last {SHARE:.0%} are held out"
     )
     shown = [line if len(line) <= WIDTH else f"{line[:WIDTH]} …" for line in lines[:SHOWN]]
     with st.expander("The first lines", key="first lines"):

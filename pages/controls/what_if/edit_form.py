@@ -56,7 +56,7 @@ class Form:
     draft: Draft
     trace: str
     faults: list[str] = field(default_factory=list)
-    waits: str = ""
+    waits: LiteralString = ""
 
     def __post_init__(self) -> None:
         self.above = st.container()

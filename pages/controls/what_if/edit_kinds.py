@@ -30,6 +30,7 @@ from engine.edits import (
     SwapPositions,
 )
 from engine.edits.adapters import STRONGEST
+from engine.plurals import count_words
 from pages.controls.what_if.edit_fields import (
     ATTENTION,
     PLACE,
@@ -67,7 +68,6 @@ from pages.controls.what_if.edit_fields import (
     whole_number_field,
 )
 from pages.controls.what_if.edit_form import Form
-from views.core.plurals import count_words
 from views.what_if.edit_words import (
     Terms,
     attention_words,

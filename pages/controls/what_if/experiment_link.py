@@ -9,8 +9,8 @@ from base64 import urlsafe_b64decode, urlsafe_b64encode
 from typing import Any
 
 from engine.edits.experiment import Experiment, entry
+from engine.plurals import count_words
 from engine.runtime.limits import MAX_EDITS
-from views.core.plurals import count_words
 
 LONGEST = 200_000  # characters of JSON in a link
 SAID = 3  # sentences about single edits, and the number of the others

@@ -25,7 +25,7 @@ def experiment() -> bool:
     x = read_field("averaging-x", _("x, one row a token"), TENSOR, read_matrix)
     mean = average_by_loop(x)
     total = " + ".join(f"{value:g}" for value in x[:, -1].tolist())
-    reason = _("The last row averages all {count} rows: ({total}) / {count}.").format(count=len(x), total=total)
+    reason = _("The last row is the mean of all rows: ({total}) / {count}.").format(count=len(x), total=total)
     question = _("Every row becomes the mean of itself and the rows above. What is the last number of the last row?")
     answer = float(mean[-1, -1])
     if not estimate(question, answer, TOLERANCE, key="averaging question", why=lambda _said: reason):

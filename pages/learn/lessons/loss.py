@@ -150,7 +150,7 @@ def draw_gradient(encoding: Encoding, names: list[str], measured: Surprise) -> N
     st.caption(
         _(
             "A step against it raises the logit of the right word and lowers each other one by its share. "
-            "It sums to 0. In the mean over {places} places each place has 1/{places} of it."
+            "It sums to 0. In the mean over all places each has 1/{places} of it."
         ).format(places=len(names))
     )
     show_code(gradients_at, key="loss code gradient", name=DECODER, ids=list(encoding.ids), at=at + 1)

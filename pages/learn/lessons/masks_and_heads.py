@@ -15,6 +15,7 @@ from engine.tokenizers.encoding import Encoding
 from pages.controls.figures import matrix, picked_place
 from pages.controls.learn.fields import choose_view, read_field, read_short_text
 from pages.controls.learn.words import translate as _
+from pages.controls.learn.words import translate_count as _n
 from pages.controls.predict import is_answered, is_found, point, show_code
 from views.charts.show import show_altair
 from views.charts.template import colors
@@ -53,7 +54,7 @@ def ask(checkpoint: Checkpoint, encoding: Encoding, pieces: list[str]) -> bool:
     above = st.container()
     cell = picked_place(f"{key} picture", (length, length))
     hidden = (~mask_of("causal", length)[row]).nonzero().flatten().tolist()
-    reason = _("It is at place {row}; of {count} places, {hidden} are later.")
+    reason = _("It is at place {row} of {count}; later places: {hidden}.")
     answered = point(
         _("Click a weight in the row of “{token}” that a causal mask makes 0.").format(token=pieces[row]),
         None if cell is None else (cell[0], cell[1]),
@@ -132,7 +133,11 @@ def paint(cell: tuple[int, int] | None, length: int) -> None:
 
 def draw_examples(encoding: Encoding) -> None:
     pairs = training_examples(list(encoding.ids))
-    sentence = _("{tokens} tokens are {count} training examples, computed in one pass: no token sees its answer.")
+    sentence = _n(
+        "{tokens} tokens are {count} training example, computed in one pass: no token sees its answer.",
+        "{tokens} tokens are {count} training examples, computed in one pass: no token sees its answer.",
+        len(pairs),
+    )
     st.markdown(sentence.format(tokens=len(encoding.ids), count=len(pairs)))
     pieces = list(encoding.pieces)
     rows = {

@@ -36,7 +36,7 @@ def experiment() -> bool:
     with right:
         values = read_field("qkv-values", _("values, one row a key"), VALUES, read_matrix)
     if len(values) != len(keys):
-        sentence = _("Expected one value for each of {keys} keys, got {values}; add or remove some.")
+        sentence = _("Expected one value a key, {keys} in all, got {values}; add or remove some.")
         st.caption(f":red[:material/error:] {sentence.format(keys=len(keys), values=len(values))}")
         keys, values = read_matrix(KEYS), read_matrix(VALUES)
     query = torch.tensor(ASKED)

@@ -33,7 +33,7 @@ def experiment() -> bool:
     at = shown.index(pairs[0])
 
     def why(said: int) -> str:
-        return _("{best} occurs {count} times, {other} {less} times; ties are broken alphabetically.").format(
+        return _("{best} occurs {count} ×, {other} {less} ×; ties are broken alphabetically.").format(
             best=escape_markdown(names[at]),
             count=pairs[0].count,
             other=escape_markdown(names[said]),
@@ -116,7 +116,13 @@ def draw_merges(text: str, way: str) -> None:
             label=_("words as they are cut after the step"),
         )  # fmt: skip
     new = learned.entries(at)[len(learned.alphabet) :]
-    st.caption(_("Vocabulary: {letters} letters, and what was merged.").format(letters=len(learned.alphabet)))
+    letters = len(learned.alphabet)
+    sentence = _n(
+        "Vocabulary: {letters} letter, and what was merged.",
+        "Vocabulary: {letters} letters, and what was merged.",
+        letters,
+    )
+    st.caption(sentence.format(letters=letters))
     marks = np.array([float(entry == best.entry) for entry in new[-CHIPS:]])
     figures.tokens(
         list(map(draw_piece, new[-CHIPS:])), marks, key=f"vocabulary entries {way}", label=_("merged entries")
@@ -182,7 +188,7 @@ def draw_unigram(text: str) -> None:
     st.dataframe(rows, hide_index=True, height="content", key="vocabulary table unigram")
     kept = sorted((p, entry) for entry, p in step.probabilities.items() if len(entry) > 1)[::-1][:CHIPS]
     said = {"letters": len(learned.letters), "kept": len(step.probabilities) - len(learned.letters)}
-    st.caption(_("Vocabulary: {letters} letters, which always stay, and {kept} pieces.").format(**said))
+    st.caption(_("Vocabulary: its letters, {letters}, which always stay, and {kept} more.").format(**said))
     if kept:
         shares = np.array([p / kept[0][0] for p, _entry in kept])
         figures.tokens(

@@ -165,5 +165,5 @@ def test_an_edit_there_is_not_is_named(number: int) -> None:
         lambda: experiment.move(0, number),
         lambda: experiment.move(number, 0),
     ):
-        with pytest.raises(ValueError, match=f"there are 2 edits, counted from 0, got {number}"):
+        with pytest.raises(ValueError, match=f"counted from 0 and below 2, got {number}"):
             step()

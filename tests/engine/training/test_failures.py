@@ -157,7 +157,7 @@ def test_too_little_memory_is_said_with_the_amount_and_what_to_lower(
         list(train(recipe, run.path))
     status, progress = read_status(run.status), read_progress(run.latest)
     assert status is not None and (status.state, status.cause) == ("failed", "out of memory")
-    assert "a step of 4 x 8 tokens through 1 layers of width 16" in status.error
+    assert "a step of 4 x 8 tokens through 1 layer of width 16" in status.error
     assert progress is not None and progress.step == 5
 
 

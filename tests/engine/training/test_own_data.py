@@ -271,7 +271,7 @@ def test_a_probe_names_a_class_for_each_of_its_words(folder: Path) -> None:
     found = load(folder / "run" / "checkpoint")
     made = question(Probe("the cat ran", "O B-cat O"), found, recipe)
     assert [found.labels[one] for one in made.asked if one != UNASKED] == ["O", "B-cat", "O"]
-    with pytest.raises(ValueError, match="a class for each of the 3 words, got 2"):
+    with pytest.raises(ValueError, match="a class for each word, 3 classes, got 2"):
         question(Probe("the cat ran", "O O"), found, recipe)
     with pytest.raises(ValueError, match="must be one of B-cat, .* got 'PLACE'"):
         question(Probe("the cat ran", "O PLACE O"), found, recipe)

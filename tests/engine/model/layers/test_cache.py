@@ -51,7 +51,7 @@ def test_more_tokens_than_the_cache_holds_are_refused() -> None:
     model = tiny.model()
     cache = KVCache(model.config, batch=1, length=4, like=model.embed.tokens.weight)
     run(model, tiny.IDS[:4], cache=cache)
-    with pytest.raises(ValueError, match="the cache holds 4 tokens and 5 were put in"):
+    with pytest.raises(ValueError, match="the cache must hold 5 tokens, and has room for 4"):
         run(model, [1], cache=cache)
 
 
