@@ -13,6 +13,7 @@ from torch import Tensor
 from engine.checkpoints import Checkpoint
 from engine.data import digits
 from engine.generation.generate import generate
+from engine.inputs.pictures import Picture
 from engine.inputs.processors import Floats, ImageProcessor, PalettePixels
 from engine.model.config import ModelConfig
 from engine.runtime.limits import MAX_TOKENS
@@ -186,8 +187,8 @@ def pictures() -> tuple[Tensor, Tensor]:
     return held_out.test_images / (digits.LEVELS - 1), held_out.test_labels
 
 
-def read_picture(checkpoint: Checkpoint, image: Tensor, limit: int = MAX_TOKENS) -> Reading:
-    """`image` is height width or height width channel, in 0..1.
+def read_picture(checkpoint: Checkpoint, image: Picture, limit: int = MAX_TOKENS) -> Reading:
+    """Reads it whole.
 
     Where each pixel is a token they are all read, without the start token, as transformers gives them to ImageGPT's
     classifier. Raises ValueError where they are more than `limit`: of a part of a picture the model would say another
@@ -227,7 +228,7 @@ def unit(values: Floats) -> Tensor:
 
 
 def read_pixels(
-    checkpoint: Checkpoint, image: Tensor, given: int, limit: int, settings: Mapping[str, float | int], seed: int
+    checkpoint: Checkpoint, image: Picture, given: int, limit: int, settings: Mapping[str, float | int], seed: int
 ) -> Reading:
     """The first `given` pixels of `image`, and the rest as the model draws it, as far as `limit` tokens go.
 

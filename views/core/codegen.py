@@ -83,7 +83,7 @@ def run_lines(
         "engine": {"load", "run"},
         "engine.checkpoints": {"read_adapter"} if any(" = read_adapter(" in line for line in made) else set(),
         "engine.edits": edit_names(trace.edits),
-        "engine.inputs.pictures": {"open_picture"}
+        "engine.inputs.ink": {"own_picture"}
         if given.picture is None and given.kind in ("picture", "pixels")
         else set(),
         "engine.inputs.readers": reader_names(reads),
@@ -146,7 +146,7 @@ def reading_lines(checkpoint: Checkpoint, given: Fields) -> list[str]:
 
 def picture_line(given: Fields) -> str:
     if given.picture is None:
-        return f'picture = open_picture(open({quote(OWN_PICTURE)}, "rb"))  # put its path here'
+        return f'picture = own_picture(checkpoint, open({quote(OWN_PICTURE)}, "rb"))  # put its path here'
     return f"picture = pictures()[0][{given.picture}]"
 
 

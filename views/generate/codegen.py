@@ -23,7 +23,7 @@ def prompt_lines(writing: Writing) -> tuple[Imports, list[str]]:
     source, note = source_of(writing.name)
     imports: Imports = {"engine": {"load"}}
     for name in writing.call.imports:
-        module = "engine.inputs.pictures" if name == "open_picture" else "engine.inputs.readers"
+        module = "engine.inputs.ink" if name == "own_picture" else "engine.inputs.readers"
         imports.setdefault(module, set()).add(name)
     return imports, [f"checkpoint = load({source}){note}", *writing.call.lines]
 

@@ -94,7 +94,7 @@ def prompt_of(checkpoint: Checkpoint, said: Callable[[str], Any] = field_value) 
         case "pixels":
             processor = checkpoint.processor
             assert isinstance(processor, PalettePixels)  # as this kind says
-            return begin(checkpoint, processor.ids(chosen_picture(said)).flatten()[: said("given")])
+            return begin(checkpoint, processor.ids(chosen_picture(checkpoint, said)).flatten()[: said("given")])
         case _:
             return begin(checkpoint, require_tokens(tokens(checkpoint, said("text"))), longer=True)
 
@@ -113,7 +113,7 @@ def call_of(checkpoint: Checkpoint, said: Callable[[str], Any] = field_value) ->
             own = bool(said("upload"))
             fields = Fields("pixels", 0, picture=None if own else int(said("picture")))
             line = f"pixels = checkpoint.processor.ids(picture).flatten()[:{int(said('given'))}]"
-            return Call("pixels", "", (picture_line(fields), line), ("open_picture",) if own else ("pictures",))
+            return Call("pixels", "", (picture_line(fields), line), ("own_picture",) if own else ("pictures",))
     if checkpoint.tokenizer is None:
         return Call(repr([int(word) for word in said("text").replace(",", " ").split()]))
     return Call(text)

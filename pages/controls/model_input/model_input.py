@@ -12,13 +12,15 @@ from pathlib import Path
 from typing import Any
 
 import streamlit as st
-import torch
+from PIL import Image, ImageOps
 from streamlit.errors import StreamlitAPIException
 
 from engine.analysis.surprise import beside_guessing
 from engine.checkpoints import Checkpoint, shipped_names
 from engine.checkpoints.locate import SHIPPED
-from engine.inputs.pictures import open_picture
+from engine.data.digits import LEVELS
+from engine.inputs.ink import is_brought, own_picture, read_ink
+from engine.inputs.pictures import Picture, open_picture
 from engine.inputs.processors import PalettePixels
 from engine.inputs.readers import (
     GAP,
@@ -48,6 +50,7 @@ from views.core.markdown import Markdown, escape_markdown
 from views.core.run_context import Run
 
 EXAMPLES = tomllib.loads((Path(__file__).parents[3] / "assets/texts/examples.toml").read_text())
+INK = 72  # CSS pixels of a side of the pictures on the way
 PLAIN = "everyday"  # whose text any other model opens on
 FIELDS: dict[Kind, list[str]] = {
     "text": ["text"],
@@ -136,6 +139,8 @@ def controls(more: Callable[[], None] = nothing_more, labels: Mapping[str, str] 
         )
         more()
     several_lines(field for field in FIELDS[wanted] if field in LABELS)
+    if wanted in ("picture", "pixels") and state.get("upload"):
+        show_ink(named, state.upload)
     state[KEPT] = {key: state[key] for key in ("page", "model", *EVERY_FIELD) if key in state}
     state[READS] = FIELDS[wanted]
     state.setdefault(LEFT, {})[here] = state[KEPT]
@@ -228,6 +233,8 @@ def pixels(checkpoint: Checkpoint) -> int:
 
 def headline(checkpoint: Checkpoint, wanted: Kind, heads: bool = True) -> None:
     said = {field: field_value(field) for field in FIELDS[wanted]}
+    if "picture" in said and st.session_state.get("upload"):
+        said["picture"] = "of your own"
     about = "\n".join(filter(None, [checkpoint.card.get("about"), sizes(checkpoint)]))
     named = " · ".join(filter(None, [st.session_state.model, adapters_line(checkpoint)]))
     bar(named, said, about, {"layer": 0, "head": 0, **look()} if heads else None)
@@ -271,18 +278,38 @@ def reading(checkpoint: Checkpoint, limit: int = MAX_TOKENS, said: Callable[[str
         case "infill":
             return read_infill(checkpoint, said("text"), said("span"), limit)
         case "picture":
-            return read_picture(checkpoint, chosen_picture(said), limit)
+            return read_picture(checkpoint, chosen_picture(checkpoint, said), limit)
         case "pixels":
             settings = {key: said(key) for key in ("temperature", "top_k", "top_p")}
-            return read_pixels(checkpoint, chosen_picture(said), said("given"), limit, settings, seed())
+            return read_pixels(checkpoint, chosen_picture(checkpoint, said), said("given"), limit, settings, seed())
         case _:
             return read_text(checkpoint, said("text"), limit)
 
 
-def chosen_picture(said: Callable[[str], Any] = field_value) -> torch.Tensor | Any:
+def show_ink(checkpoint: Checkpoint, file: Any) -> None:
+    """What a person's own picture of a digit becomes before the model reads it, step by step."""
+    with suppress(ValueError):  # the page says below why it is none
+        picture = open_picture(file)
+        if not is_brought(checkpoint, picture):
+            return
+        drawn = read_ink(picture)
+        steps = {"its ink": drawn.ink, "32 × 32": drawn.bitmap, "8 × 8": drawn.levels.numpy() / (LEVELS - 1)}
+        with st.container(horizontal=True, vertical_alignment="center", gap="medium", key="ink"):
+            for name, values in steps.items():
+                shown = Image.fromarray((255 * values).astype("uint8"))
+                shown = ImageOps.pad(shown, (INK, INK), Image.Resampling.NEAREST)
+                st.image(shown, name, width=INK)
+            st.caption(
+                "Your picture as the digits of the training were made: what stands out from the ground, cut out and "
+                "brought to 32 × 32, of which each block of 4 × 4 counts its inked pixels.",
+                width=480,
+            )
+
+
+def chosen_picture(checkpoint: Checkpoint, said: Callable[[str], Any] = field_value) -> Picture:
     file = said("upload")
     if file:
-        return open_picture(file)
+        return own_picture(checkpoint, file)
     return pictures()[0][said("picture") % len(pictures()[0])]
 
 
