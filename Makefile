@@ -47,8 +47,10 @@ bench: .venv/installed-dev
 	$(BIN)/python -m bench
 
 # Recipes that learn from published texts find them in the folder CORPORA; without them they say where they can be had.
+# What begins with another model, or is judged by one, after all others.
+RESTS_ON := ^(base|judge) = 
 checkpoints: .venv/installed
-	for recipe in assets/recipes/*.toml; do name=$$(basename $$recipe .toml); \
+	for recipe in $$(grep -LE "$(RESTS_ON)" assets/recipes/*.toml; grep -lE "$(RESTS_ON)" assets/recipes/*.toml); do name=$$(basename $$recipe .toml); \
 		LOUPE_CORPORA="$(CORPORA)" $(BIN)/python -m engine train $$recipe --out runs/$$name --publish $(OUT)/$$name \
 			--licence MIT || exit 1; done
 
