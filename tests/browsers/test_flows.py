@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.browser.harness import addresses
 from tests.browsers.driver import Visit, driven, missing
 from tests.conftest import REQUIRE_BROWSER
 
@@ -32,6 +33,15 @@ def size(request: pytest.FixtureRequest, visit: Visit) -> Iterator[str]:
     if request.param == "projector":
         visit.driver.press("Escape")
         visit.until("document.documentElement.hasAttribute('data-projector')", False)
+
+
+def test_every_page_opens_and_draws(visit: Visit) -> None:
+    failed = "all('.loupe-sentence').map((one) => one.textContent).filter((said) => said.includes('could not be'))"
+    for name in addresses():
+        visit.open(f"/{name}")
+        visit.until("all('[data-testid=stException]').length", 0)
+        visit.until(failed, [])
+        visit.until("all('.loupe-view').some((one) => one.getBoundingClientRect().height > 0)")
 
 
 def test_what_is_typed_is_read(visit: Visit) -> None:
