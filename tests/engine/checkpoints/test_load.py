@@ -264,7 +264,7 @@ def test_a_report_has_one_row_for_every_tensor_and_reads_as_a_summary(folder: Pa
         ({"n_head": 3}, "d_model 16 cannot be split into 3 heads; try 2 or 4"),
         ({"n_head": "4"}, "attention.heads must be a whole number, got '4'.*n_head"),
         ({"n_embd": [16], "n_inner": None}, "n_embd"),
-        ({"n_layer": 10**9}, "describes 1000000000 layers .* the weights hold 40 tensors"),
+        ({"n_layer": 10**9}, "describes 1,000,000,000 layers .* the weights hold 40 tensors"),
         ({"vocab_size": 10**8}, r"at least \d+ numbers, but the weights hold 40 tensors"),
         ({"vocab_size": 10**12}, r"whose vocab_size is 1000000000000, and 1073741824 is the most"),
         ({"n_head": 10**9, "n_embd": 10**9}, r"at least \d+ numbers, but the weights hold"),

@@ -198,7 +198,7 @@ def test_free_weights_are_put_there_and_nothing_else_changes() -> None:
         (lambda: SetPattern(0, "position", position=-1), "position must have a position, counted from 0, got -1"),
         (lambda: both(SetPattern(0, "position", position=8)), "the keys 0..7 to attend to, got 8"),
         (lambda: PaintPattern(0), "must have one weight a cell, got 0 cells and 0 weights"),
-        (lambda: PaintPattern(0, [[1, 1]], [0.5, 0.5]), "got 1 cells and 2 weights"),
+        (lambda: PaintPattern(0, [[1, 1]], [0.5, 0.5]), "got 1 cell and 2 weights"),
         (lambda: PaintPattern(0, [[1, -1]], [0.5]), r"must be \[query, key\], both counted from 0, got \[1, -1\]"),
         (lambda: PaintPattern(0, [[1, 1]], [-0.5]), "weights of a pattern must be 0 or more, got -0.5; or set free"),
         (lambda: both(PaintPattern(0, [[8, 0]], [0.5])), "blocks.0.attn.pattern has rows 0..7, got 8"),
