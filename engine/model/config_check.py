@@ -40,7 +40,7 @@ def check_sharing(config: ModelConfig) -> None:
     """Layers that share a block, and token vectors that are narrower than the stream."""
     check_sizes({"distinct": config.distinct, "embedding.width": config.embedding.width})
     if config.distinct is not None and (config.distinct > config.layers or config.layers % config.distinct):
-        raise ValueError(f"distinct must divide layers, {config.layers}, got {config.distinct}.")
+        raise ValueError(f"distinct must divide the number of layers, {config.layers}, got {config.distinct}.")
     if config.encoder is not None and (config.distinct is not None or config.embedding.width is not None):
         raise ValueError("distinct and embedding.width are for one stack of blocks; leave out the encoder or those.")
     if config.embedding.width is not None and config.embedding.patches is not None:

@@ -104,8 +104,8 @@ DISTILLED = Embedding(patches=Patches(12, 4, distilled=True))
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"layers": 4, "distinct": 3}, "distinct must divide the 4 layers, got 3"),
-        ({"layers": 2, "distinct": 4}, "distinct must divide the 2 layers, got 4"),
+        ({"layers": 4, "distinct": 3}, "distinct must divide the number of layers, 4, got 3"),
+        ({"layers": 2, "distinct": 4}, "distinct must divide the number of layers, 2, got 4"),
         ({"distinct": 0}, "distinct must be at least 1, got 0"),
         ({"embedding": {"width": 0}}, "embedding.width must be at least 1, got 0"),
         ({"embedding": {"width": 6}, "encoder": ENCODER}, "distinct and embedding.width are for one stack"),
