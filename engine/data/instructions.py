@@ -5,26 +5,37 @@ write such instructions as words).
 A meaning has three forms: English, French and one line of Python. It is a command of `corpora/commands`, or a
 sentence of `engine.data.translation` of at most `longest` words, whose Python prints the English one. Each form of each
 meaning is met with each of the tokens, so that a text alone does not say what is wanted: behind that of its own form it
-is written again. Sentences in which two English words would be one in French are left out ("her" and "his", "that" and
+is written again. Names and nouns may be words that nobody knows, which are copied ("set zorb to 3" is "zorb = 3"), so
+that a word of a person's own is, and sentences that others have written with their translations may stand among these.
+Sentences in which two English words would be one in French are left out ("her" and "his", "that" and
 "this", "delighted" beside "very happy"), so that a French sentence has one translation, too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+import builtins
+import keyword
+import re
+from collections.abc import Container, Iterator, Sequence
+from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import cache
-from itertools import count, islice, product
-from typing import ClassVar, NamedTuple
+from itertools import chain, count, islice, product
+from random import Random
+from typing import Any, ClassVar, NamedTuple
 
+from engine.data import mixture
 from engine.data.bounds import at_least
 from engine.data.corpora import read_corpus
 from engine.data.drawing import Chance, Part, choice, draw_indexed, number
+from engine.data.in_context import make_up
+from engine.data.published import check_named
 from engine.data.seeds import seed_for
 from engine.data.task import Pair, PairTask
 from engine.data.translation import words
 from engine.data.translation.drawing import draw
+from engine.data.translation.french import begins_with_vowel
 from engine.data.translation.lexicon import LEXICON
+from engine.data.translation.meaning import Nominal
 from engine.data.translation.pair import write
 
 INSTRUCTIONS = TO_ENGLISH, TO_FRENCH, TO_CODE = "[toEnglish]", "[toFrench]", "[toCode]"
@@ -32,7 +43,13 @@ FORMS = ENGLISH, FRENCH, CODE = "English", "French", "Python"
 SHORTEST = 4  # words that a limit must allow
 COMMANDS = 0.4  # share of the meanings
 LARGEST = 50  # number in a command
+SMALL = 0.5  # how often a number in a command of unknown words is no more than LARGEST
 CELLS = tuple(product(range(3), repeat=2))  # forms that are given and asked for
+TRANSLATED = (0, 1), (1, 0)  # of which each real sentence is asked, and of one of the
+OTHERS = tuple(cell for cell in CELLS if cell not in TRANSLATED)
+PARTS = frozenset(("subject", "object", "places", "nominal", "place", "first", "second"))  # that have nouns
+SAID = frozenset(("kin", "free", "mass", "place"))  # nouns before which not every determiner stands
+NAME = re.compile(r"(?<![\w'’-])[A-Z][a-z]+(?![\w'’-])")
 
 
 class Meaning(NamedTuple):
@@ -54,26 +71,40 @@ class Instructions(PairTask):
     neither capital nor full stop.
 
     No meaning that is held out is trained on, in any form.
+
+    The share `made_up` of the names and numbers of commands, and of the masculine nouns and the names of people in
+    sentences, is one that nobody knows. `sentences` is a file of pairs of `engine.data.published`; each sentence, with
+    its first translation, is asked for in both languages, and once in another way. These are mixed with the others.
     """
 
     documents: int = 270_000
     held_out: int = 1_800
     longest: int = 10
     plain: float = 0.5
+    made_up: float = 0.0
+    sentences: str = ""
 
-    tokenizers: ClassVar[tuple[str, ...]] = ("word",)
+    tokenizers: ClassVar[tuple[str, ...]] = ("word", "bpe", "byte")
     separator: ClassVar[str] = ""
     grouped: ClassVar[str] = "instruction"
 
     def __post_init__(self) -> None:
         at_least("data.instructions.documents", self.documents, 1)
         at_least("data.instructions.held_out", self.held_out, 1)
-        check_options("data.instructions", self.longest, self.plain)
+        check_options("data.instructions", self)
 
     def pairs(self, part: Part, seed: int) -> Iterator[Pair]:
         meanings = (draw_meaning(self, part, seed, index) for index in count())
         asked = (ask(meaning, *cell) for meaning in meanings for cell in CELLS)
-        return islice(asked, self.documents if part == "train" else self.held_out)
+        told = islice(asked, self.documents if part == "train" else self.held_out)
+        if not self.sentences:
+            return told
+        real = (
+            ask(meaning, *cell)
+            for index, meaning in enumerate(real_meanings(self, part, seed))
+            for cell in (*TRANSLATED, OTHERS[index % len(OTHERS)])
+        )
+        return iter(mixture.mixed(chain(told, real), seed))
 
     def group(self, pair: Pair) -> str:
         assert isinstance(pair, AskedPair)
@@ -83,28 +114,36 @@ class Instructions(PairTask):
 @dataclass(frozen=True)
 class Bilingual:
     """English, French and Python in turn, none of which says what another does: what a model learns all three from
-    before it is taught to translate. `longest` and `plain` as in `Instructions`, and what is held out there by the same
-    seed is here, too."""
+    before it is taught to translate. The other options as in `Instructions`, and what is held out there by the same
+    seed is here, too; of the sentences every second one is French, and none is Python."""
 
     documents: int = 60_000
     held_out: int = 1_000
     longest: int = 10
     plain: float = 0.5
+    made_up: float = 0.0
+    sentences: str = ""
 
     def __post_init__(self) -> None:
         at_least("data.bilingual.documents", self.documents, 1)
         at_least("data.bilingual.held_out", self.held_out, 1)
-        check_options("data.bilingual", self.longest, self.plain)
+        check_options("data.bilingual", self)
 
     def texts(self, part: Part, seed: int) -> Iterator[str]:
-        for index in range(self.documents if part == "train" else self.held_out):
-            yield draw_meaning(self, part, seed, index)[index % 3]
+        count = self.documents if part == "train" else self.held_out
+        told = (draw_meaning(self, part, seed, index)[index % 3] for index in range(count))
+        if not self.sentences:
+            return told
+        real = (meaning[index % 2] for index, meaning in enumerate(real_meanings(self, part, seed)))
+        return iter(mixture.mixed(chain(told, real), seed))
 
 
-def check_options(table: str, longest: int, plain: float) -> None:
-    at_least(f"{table}.longest", longest, SHORTEST)
-    if not 0 <= plain <= 1:
-        raise ValueError(f"{table}.plain must be a share in [0, 1], got {plain}.")
+def check_options(table: str, options: Instructions | Bilingual) -> None:
+    at_least(f"{table}.longest", options.longest, SHORTEST)
+    for name in ("plain", "made_up"):
+        if not 0 <= (share := getattr(options, name)) <= 1:
+            raise ValueError(f"{table}.{name} must be a share in [0, 1], got {share}.")
+    check_named(table, sentences=options.sentences)
 
 
 def ask(meaning: Meaning, given: int, wanted: int) -> AskedPair:
@@ -117,31 +156,102 @@ def draw_meaning(options: Instructions | Bilingual, part: Part, seed: int, index
 
     def drawn(chance: Chance) -> Meaning:
         if chance() < COMMANDS:
-            return draw_command(chance)
-        return draw_sentence(chance, options.longest, chance() < options.plain)
+            return draw_command(chance, options.made_up)
+        return draw_sentence(chance, options.longest, chance() < options.plain, options.made_up)
 
     return draw_indexed(drawn, lambda meaning: lower_first(meaning.english), part, seed_for(seed, "meanings"), index)
 
 
-def draw_command(chance: Chance) -> Meaning:
+def real_meanings(options: Instructions | Bilingual, part: Part, seed: int) -> Iterator[Meaning]:
+    """Sentences that others have written, those of the part; without those that a line of Python cannot quote."""
+    chance = Random(f"{seed}:{part}:real meanings").random
+    for english, (french, *_) in mixture.translations(options.sentences, part, seed):
+        if not {'"', "\\"} & {*english}:
+            if options.made_up:
+                english, french = rename(english, french, options.made_up, chance)
+            yield Meaning(english, french, f'print("{english}")')
+
+
+def rename(english: str, french: str, share: float, chance: Chance) -> tuple[str, str]:
+    """The share of the names that stand in both is made up."""
+    found = dict.fromkeys(NAME.findall(english))
+    others = {
+        name: make_up_name(chance).capitalize()
+        for name in found
+        if len(name) > 2 and name in NAME.findall(french) and chance() < share
+    }
+    renamed = (NAME.sub(lambda name: others.get(name[0], name[0]), text) for text in (english, french))
+    return next(renamed), next(renamed)
+
+
+def make_up_name(chance: Chance) -> str:
+    """A word that nobody knows, before which no French word is shortened."""
+    while True:
+        word = make_up(chance)
+        if len(word) > 2 and word[0] != "h" and not begins_with_vowel(word):
+            return word
+
+
+def make_up_variable(chance: Chance, but: Container[str] = ()) -> str:
+    """A name that Python takes, such as "x", "zorb", "zorb2" or "max_zorb"."""
+    while True:
+        kind, word = chance(), make_up(chance)
+        if kind < 0.25:
+            word = chr(ord("a") + number(chance, 0, 25))
+        elif kind < 0.4:
+            word = f"{word}_{make_up(chance)}"
+        elif kind < 0.5:
+            word = f"{word}{number(chance, 0, 9)}"
+        if word not in but and not keyword.iskeyword(word) and not hasattr(builtins, word):
+            return word
+
+
+def draw_command(chance: Chance, made_up: float = 0.0) -> Meaning:
     corpus = read_corpus("commands/commands")
     names = list(corpus["numbers"])
     one = names.pop(number(chance, 0, len(names) - 1))
     several, entry = choice(chance, corpus["lists"])
     fields = {"v": one, "w": choice(chance, names), "l": several, "i": entry}
     fields |= {name: str(number(chance, 1, LARGEST)) for name in "nm"}
+    if made_up:
+        for name in "vwli":
+            if chance() < made_up:
+                fields[name] = make_up_variable(chance, {*fields.values()})
+        for name in "nm":
+            if chance() < made_up and chance() >= SMALL:
+                fields[name] = str(number(chance, 0, 10 ** number(chance, 2, 5)))
     english, french, code = choice(chance, corpus["forms"])
     return Meaning(*(form.format(**fields) for form in (english, french, code)))
 
 
-def draw_sentence(chance: Chance, longest: int, is_plain: bool) -> Meaning:
+def draw_sentence(chance: Chance, longest: int, is_plain: bool, made_up: float = 0.0) -> Meaning:
     """The first sentence drawn that is short enough and has no word that is left out."""
     while True:
-        one = write(draw(chance))
+        meaning = draw(chance)
+        one = write(with_unknown(meaning, made_up, chance) if made_up else meaning)
         if fits(words(one.english), words(one.french), longest):
             break
     english, french = (lower_first(text) if is_plain else text for text in (one.english, one.french))
     return Meaning(english, french, f'print("{english}")')
+
+
+def with_unknown(part: Any, share: float, chance: Chance) -> Any:
+    """A meaning, or a part of one, with the share of its masculine nouns made up. Those of a plural are left, of which
+    French does not say how an unknown word makes it."""
+    if isinstance(part, tuple):
+        return tuple(with_unknown(one, share, chance) for one in part)
+    if not is_dataclass(part) or isinstance(part, type):
+        return part
+    if isinstance(part, Nominal):
+        owner = with_unknown(part.owner, share, chance)
+        noun = part.noun
+        if noun.gender == "m" and not part.plural and not noun.kinds & SAID and chance() < share:
+            word = make_up_name(chance)
+            noun = replace(noun, english=word, french=word)
+        return replace(part, noun=noun, owner=owner)
+    inner = {one.name: getattr(part, one.name) for one in fields(part)}
+    kept = {name: with_unknown(one, share, chance) for name, one in inner.items() if name in PARTS}
+    return replace(part, **kept)
 
 
 @cache

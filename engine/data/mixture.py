@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
+from operator import itemgetter
+from typing import TypeVar
 
 from engine.data.drawing import Part, lot
 from engine.data.own_tasks import held_out
 from engine.data.published import locate
 from engine.data.text import PARAGRAPH, chunks, read_text
+
+T = TypeVar("T")
 
 TALE, TOGETHER = 900, 14  # characters of a document of a tale, sentences of one of sentences
 SHARE = 0.05  # that is held out
@@ -23,9 +27,18 @@ def tales(path: str) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=2)
+def pairs(path: str) -> dict[str, tuple[str, ...]]:
+    """The different English sentences of pairs, each with its translations."""
+    found: dict[str, tuple[str, ...]] = {}
+    for line in read_text(locate(path)).split("\n"):
+        if line.strip():
+            first, _, second = line.partition("\t")
+            found[first] = (*found.get(first, ()), second.partition("\t")[0])
+    return found
+
+
 def english(path: str) -> tuple[str, ...]:
-    """The different English sentences of pairs."""
-    return tuple(dict.fromkeys(line.split("\t")[0] for line in read_text(locate(path)).split("\n") if line.strip()))
+    return tuple(pairs(path))
 
 
 def part_of(texts: Sequence[str], part: Part, seed: int) -> list[str]:
@@ -34,9 +47,15 @@ def part_of(texts: Sequence[str], part: Part, seed: int) -> list[str]:
     return mixed((one for one in dict.fromkeys(texts) if (one in theirs) == (part == "held_out")), seed)
 
 
-def mixed(texts: Iterable[str], seed: int, purpose: str = "") -> list[str]:
+def translations(path: str, part: Part, seed: int) -> list[tuple[str, tuple[str, ...]]]:
+    """The English sentences of a part, mixed, each with its translations."""
+    return [(text, pairs(path)[text]) for text in part_of(english(path), part, seed)] if path else []
+
+
+def mixed(texts: Iterable[T], seed: int, purpose: str = "") -> list[T]:
     """In an order of chance, the same on every machine."""
-    return [text for _, text in sorted((lot(f"{purpose}{n}", seed), text) for n, text in enumerate(texts))]
+    lots = ((lot(f"{purpose}{n}", seed), one) for n, one in enumerate(texts))
+    return [one for _, one in sorted(lots, key=itemgetter(0))]
 
 
 def documents(tales_path: str, sentences_path: str, times: int, part: Part, seed: int) -> list[str]:

@@ -39,6 +39,13 @@ KNOWN = {
 }
 
 
+def check_named(table: str, **files: str) -> None:
+    """Raises ValueError for a file that is named and is none of these."""
+    for name, file in files.items():
+        if file and not file.startswith(PREFIX):
+            raise ValueError(f'{table}.{name} must be "{PREFIX}" and the name of a file, got {file!r:.80}.')
+
+
 def locate(path: str) -> Path:
     """The file that a recipe names. Raises ValueError, in a sentence that says where it can be had, for one of
     LOUPE_CORPORA that is not there."""

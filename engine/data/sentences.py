@@ -1,17 +1,19 @@
-"""Sentences of the stories, for the two tasks that need more than one text.
+"""Sentences of the stories, and of texts that others have written, for the two tasks that need more than one text.
 
 Next-sentence prediction (Devlin et al. 2019, section 3.1, task 2): does the second passage follow the first in
 its story, or does it come from another? Infilling (Du et al. 2022, section 2.1): what stood in the gap?
 
-Example `index` of `seed` is always the same, on every machine, as story `index` of `seed` is.
+Example `index` of `seed` is always the same, on every machine, as story `index` of `seed` is, and so are those of the
+same texts.
 """
 
 from __future__ import annotations
 
 import random
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 from engine.data.stories import story
 
@@ -25,6 +27,7 @@ LONGEST_PASSAGE = 3  # sentences on each side of a pair
 SHORTEST_PASSAGE = 2  # sentences around a gap
 LONGEST_GAP = 12  # words
 WHOLE_SENTENCE = 0.25  # how often the gap is a sentence
+LONGEST_GAP_OF_TEXT = 10  # words, where the text is another's
 
 
 @dataclass(frozen=True)
@@ -84,26 +87,77 @@ def pair(seed: int, index: int) -> SentencePair:
 def span(seed: int, index: int) -> Infill:
     """Story `index`: from two of its sentences to all of them, with a gap of 1 to 12 words, or of a whole sentence."""
     draw = random.Random(f"{seed}:{index}:span").random
-    told = sentences(story(seed, index))
-    count = _number(draw, SHORTEST_PASSAGE, len(told))
+    return _gap(sentences(story(seed, index)), SHORTEST_PASSAGE, LONGEST_GAP, WHOLE_SENTENCE, draw)
+
+
+def gapped(texts: Sequence[str], seed: int) -> Iterator[Infill]:
+    """Of each text some neighbouring sentences, each of two words or more, and a gap of LONGEST_GAP_OF_TEXT at most."""
+    for index, text in enumerate(texts):
+        draw = random.Random(f"{seed}:{index}:gap").random
+        told = [one for one in sentences(text.replace("\n", " ")) if len(WORD.findall(one)) > 1]
+        if told:
+            yield _gap(told, 1, LONGEST_GAP_OF_TEXT, 0.0, draw)
+
+
+def following(texts: Sequence[str], times: int, seed: int) -> Iterator[SentencePair]:
+    """Of each text `times` times what stands before a place in it and what follows there, or in half of the pairs what
+    follows a place in another text: so whatever a passage is by itself says nothing.
+
+    The place is between two paragraphs (lines), or two sentences of a text of one; on each side of it are at most
+    LONGEST_PASSAGE sentences. Where there is no other text, all follow.
+    """
+    told = [[sentences(paragraph) for paragraph in text.split("\n")] for text in texts]
+    told = [text for text in told if sum(map(len, text)) > 1]
+    draw = random.Random(f"{seed}:following").random
+    cuts = [_cut(text, draw) for _ in range(times) for text in told]
+    for index, (first, second) in enumerate(cuts):
+        if draw() < 0.5 or len(told) < 2:
+            yield SentencePair(first, second, True)
+            continue
+        other = (index + _number(draw, 1, len(told) - 1)) % len(told)  # cut `n` is of text `n` modulo their number
+        passage = cuts[other + len(told) * _number(draw, 0, times - 1)][1]
+        yield SentencePair(first, passage, passage == second)
+
+
+def _cut(text: Sequence[Sequence[str]], draw: Callable[[], float]) -> tuple[str, str]:
+    """Passages before and behind a place between two paragraphs, each a list of its sentences."""
+    told = [one for paragraph in text for one in paragraph]
+    places = list(accumulate(map(len, text)))[:-1] or range(1, len(told))
+    at = places[_number(draw, 0, len(places) - 1)]
+    first, second = (_number(draw, 1, LONGEST_PASSAGE) for _ in range(2))
+    return " ".join(told[max(at - first, 0) : at]), " ".join(told[at : at + second])
+
+
+def passages(text: str, most: int, draw: Callable[[], float]) -> Iterator[str]:
+    """All sentences of a text in their order, one to `most` together."""
+    told, at = sentences(text.replace("\n", " ")), 0
+    while at < len(told):
+        count = _number(draw, 1, most)
+        yield " ".join(told[at : at + count])
+        at += count
+
+
+def _gap(told: Sequence[str], fewest: int, longest: int, whole: float, draw: Callable[[], float]) -> Infill:
+    """`fewest` of the sentences or more, with a gap of at most `longest` words, or in a share `whole` of a sentence."""
+    count = _number(draw, fewest, len(told))
     at = _number(draw, 0, len(told) - count)
     chosen = told[at : at + count]
     passage = " ".join(chosen)
-    start, stop = _sentence(chosen, draw) if draw() < WHOLE_SENTENCE else _words(passage, draw)
+    start, stop = _sentence(chosen, draw) if draw() < whole else _words(passage, longest, draw)
     start -= start > 0 and passage[start - 1] == " "
     return Infill(passage[:start], passage[start:stop], passage[stop:])
 
 
-def _sentence(chosen: list[str], draw: Callable[[], float]) -> tuple[int, int]:
+def _sentence(chosen: Sequence[str], draw: Callable[[], float]) -> tuple[int, int]:
     which = _number(draw, 0, len(chosen) - 1)
     start = sum(len(each) + 1 for each in chosen[:which])
     return start, start + len(chosen[which])
 
 
-def _words(passage: str, draw: Callable[[], float]) -> tuple[int, int]:
+def _words(passage: str, longest: int, draw: Callable[[], float]) -> tuple[int, int]:
     """Cuts a gap from the beginning of a word to the end of one; at least one word of the passage stays."""
     words = list(WORD.finditer(passage))
-    length = _number(draw, 1, min(LONGEST_GAP, len(words) - 1))
+    length = _number(draw, 1, min(longest, len(words) - 1))
     first = _number(draw, 0, len(words) - length)
     return words[first].start(), words[first + length - 1].end()
 

@@ -11,14 +11,18 @@ from dataclasses import dataclass
 from itertools import chain, islice, pairwise
 from typing import ClassVar
 
+from engine.data import mixture
 from engine.data.bounds import a_share, at_least
-from engine.data.drawing import Chance, Part, draw_indexed, number
+from engine.data.drawing import Chance, Part, choice, draw_indexed, number
+from engine.data.published import check_named
+from engine.data.sentences import passages
 from engine.data.task import BETWEEN, Pair, PairTask
 from engine.data.text_to_text import LABELS, PREFIXES, SHORTEST, write_sentence
 from engine.data.translation import Pair as Sentences
 
 TOKEN = re.compile(r"\s*(?:\w+(?:'\w+)*|[^\w\s])")  # a word or mark with the blank before it
 SENTINEL = "<extra_id_{}>"  # as T5's vocabulary calls them
+ONE_GAP, LONGEST_GAP = 0.5, 10  # of real texts: how many have one gap alone, and of how many words and marks at most
 
 
 @dataclass(frozen=True)
@@ -28,22 +32,28 @@ class Spans(PairTask):
     share `dropped` of their words and marks is dropped, in stretches of `mean` of them on average.
 
     No sentence that is held out in `TextToText`, by the same seed, is trained on, in either language.
+
+    `tales` and `sentences` (pairs) are files of `engine.data.published`: up to `most` sentences of a tale at a time,
+    and of each pair the English or the French one, are mixed with these. `documents` may be 0 beside them.
     """
 
     documents: int = 60_000
     held_out: int = 1_000
+    tales: str = ""
+    sentences: str = ""
     longest: int = 12
     most: int = 2
     again: float = 0.9
     dropped: float = 0.15
     mean: float = 3.0
 
-    tokenizers: ClassVar[tuple[str, ...]] = ("word",)
+    tokenizers: ClassVar[tuple[str, ...]] = ("word", "bpe")
     separator: ClassVar[str] = BETWEEN
 
     def __post_init__(self) -> None:
-        at_least("data.spans.documents", self.documents, 1)
-        at_least("data.spans.held_out", self.held_out, 1)
+        for name in ("documents", "held_out"):
+            at_least(f"data.spans.{name}", getattr(self, name), 0 if self.tales or self.sentences else 1)
+        check_named("data.spans", tales=self.tales, sentences=self.sentences)
         at_least("data.spans.longest", self.longest, SHORTEST)
         at_least("data.spans.most", self.most, 1)
         a_share("data.spans.again", self.again)
@@ -57,7 +67,35 @@ class Spans(PairTask):
 
     def pairs(self, part: Part, seed: int) -> Iterator[Pair]:
         count = self.documents if part == "train" else self.held_out
-        return (draw_spans(self, part, seed, index) for index in range(count))
+        told = (draw_spans(self, part, seed, index) for index in range(count))
+        if not self.tales and not self.sentences:
+            return told
+        return iter(mixture.mixed(chain(told, real_spans(self, part, seed)), seed))
+
+
+def real_spans(options: Spans, part: Part, seed: int) -> Iterator[Pair]:
+    """Those of real texts."""
+    chance = random.Random(f"{seed}:{part}:real spans").random
+    texts = [
+        one
+        for text in mixture.documents(options.tales, "", 1, part, seed)
+        for one in passages(text, options.most, chance)
+    ]
+    for english, french in mixture.translations(options.sentences, part, seed):
+        texts.append(english if chance() < 0.5 else choice(chance, french))
+    for text in texts:
+        tokens = TOKEN.findall(f" {text}")
+        if len(tokens) > 1 and chance() < ONE_GAP:
+            yield corrupt(tokens, one_gap(len(tokens), chance))
+        elif len(tokens) > 1:
+            yield corrupt(tokens, draw_lengths(len(tokens), options.dropped, options.mean, chance))
+
+
+def one_gap(count: int, chance: Chance) -> list[int]:
+    """Lengths as of `draw_lengths`, of one gap that is at most half of the text."""
+    gone = number(chance, 1, min(LONGEST_GAP, count // 2))
+    first = number(chance, 0, count - gone)
+    return [first, gone, count - gone - first]
 
 
 def draw_spans(options: Spans, part: Part, seed: int, index: int) -> Pair:

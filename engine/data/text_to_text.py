@@ -13,8 +13,10 @@ from functools import cache
 from itertools import chain
 from typing import ClassVar
 
+from engine.data import mixture
 from engine.data.bounds import at_least
 from engine.data.drawing import Chance, Part, choice, draw_indexed
+from engine.data.published import check_named
 from engine.data.task import BETWEEN, Pair, PairTask
 from engine.data.translation import Pair as Sentences
 from engine.data.translation import words
@@ -35,13 +37,17 @@ class TextToText(PairTask):
 
     Half of the sentences to judge have one fault: a determiner behind its word ("sees cat the"), or a verb of another
     number than its subject's ("The dogs sees"). No sentence that is held out is trained on, in any of the tasks.
+
+    `sentences` is a file of pairs of `engine.data.published`, which are mixed with these to be translated, all
+    translations of a sentence in one part.
     """
 
     documents: int = 120_000
     held_out: int = 2_000
+    sentences: str = ""
     longest: int = 12
 
-    tokenizers: ClassVar[tuple[str, ...]] = ("word",)
+    tokenizers: ClassVar[tuple[str, ...]] = ("word", "bpe")
     separator: ClassVar[str] = BETWEEN
     grouped: ClassVar[str] = "task"
 
@@ -49,10 +55,16 @@ class TextToText(PairTask):
         at_least("data.text_to_text.documents", self.documents, 1)
         at_least("data.text_to_text.held_out", self.held_out, 1)
         at_least("data.text_to_text.longest", self.longest, SHORTEST)
+        check_named("data.text_to_text", sentences=self.sentences)
 
     def pairs(self, part: Part, seed: int) -> Iterator[Pair]:
         count = self.documents if part == "train" else self.held_out
-        return (draw_task(self, part, seed, index) for index in range(count))
+        told = (draw_task(self, part, seed, index) for index in range(count))
+        if not self.sentences:
+            return told
+        real = mixture.translations(self.sentences, part, seed)
+        translated = (Pair(TRANSLATE + english, french) for english, every in real for french in every)
+        return iter(mixture.mixed(chain(told, translated), seed))
 
     def group(self, pair: Pair) -> str:
         return pair.source.partition(":")[0]

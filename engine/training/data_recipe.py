@@ -19,7 +19,7 @@ from engine.data.instructions import Bilingual, Instructions
 from engine.data.modular import Modular
 from engine.data.names import Names
 from engine.data.own import Columns, Rows
-from engine.data.published import PREFIX
+from engine.data.published import check_named
 from engine.data.rewriting import Rewriting
 from engine.data.sentiment import Sentiment
 from engine.data.spans import Spans
@@ -64,9 +64,7 @@ class Everyday:
         at_least("data.everyday.documents", self.documents, 1)
         at_least("data.everyday.held_out", self.held_out, 1)
         at_least("data.everyday.times", self.times, 1)
-        for name in ("tales", "sentences"):
-            if (file := getattr(self, name)) and not file.startswith(PREFIX):
-                raise ValueError(f'data.everyday.{name} must be "{PREFIX}" and the name of a file, got {file!r:.80}.')
+        check_named("data.everyday", tales=self.tales, sentences=self.sentences)
 
 
 @dataclass(frozen=True)
@@ -106,16 +104,26 @@ class Repeats:
 
 @dataclass(frozen=True)
 class SentencePairs:
-    """Pairs of passages from the stories (`engine.data.sentences.pair`), half of which follow each other."""
+    """Pairs of passages from the stories (`engine.data.sentences.pair`), half of which follow each other.
+
+    `tales` and `sentences` are files of `engine.data.published`, and their pairs are mixed with these: `times` pairs of
+    each document of the tales (`engine.data.sentences.following`), and sentences, each `times` times in other company,
+    of which only hidden words are asked. `documents` may be 0 beside them.
+    """
 
     documents: int = 60_000
     held_out: int = 1_000
+    tales: str = ""
+    sentences: str = ""
+    times: int = 2
 
     tokenizers: ClassVar[tuple[str, ...]] = ("wordpiece",)
 
     def __post_init__(self) -> None:
-        at_least("data.sentence_pairs.documents", self.documents, 1)
-        at_least("data.sentence_pairs.held_out", self.held_out, 1)
+        for name in ("documents", "held_out"):
+            at_least(f"data.sentence_pairs.{name}", getattr(self, name), 0 if self.tales else 1)
+        at_least("data.sentence_pairs.times", self.times, 1)
+        check_named("data.sentence_pairs", tales=self.tales, sentences=self.sentences)
 
 
 @dataclass(frozen=True)
@@ -127,18 +135,27 @@ class Gaps:
     `hidden` of the words (GLM's two objectives, Du et al. 2022, sections 2.1 and 2.1.1). In a `recurring` share the
     gaps are words that stand elsewhere in the passage, as names do: a model that only learns what words stand next to
     each other never fills them (salient spans, Guu et al. 2020, section 3.4).
+
+    `tales` and `sentences` are files of `engine.data.published`: passages of what `engine.data.mixture` makes of them
+    (`engine.data.sentences.gapped`) are mixed with these, each sentence `times` times in other company. `documents` may
+    be 0 beside them.
     """
 
     documents: int = 60_000
     held_out: int = 1_000
+    tales: str = ""
+    sentences: str = ""
+    times: int = 2
     own: float = 0.2
     long: float = 0.4
     recurring: float = 0.2
     hidden: float = 0.3
 
     def __post_init__(self) -> None:
-        at_least("data.infill.documents", self.documents, 1)
-        at_least("data.infill.held_out", self.held_out, 1)
+        for name in ("documents", "held_out"):
+            at_least(f"data.infill.{name}", getattr(self, name), 0 if self.tales or self.sentences else 1)
+        at_least("data.infill.times", self.times, 1)
+        check_named("data.infill", tales=self.tales, sentences=self.sentences)
         for name in ("own", "long", "recurring", "hidden"):
             if not 0 <= getattr(self, name) <= 1:
                 raise ValueError(f"data.infill.{name} must be a share in [0, 1], got {getattr(self, name)}.")

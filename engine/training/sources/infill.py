@@ -1,10 +1,10 @@
-"""Passages of the stories with a gap to fill."""
+"""Passages of the stories, or of real texts, with a gap to fill."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -12,13 +12,15 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
+from engine.data import mixture
 from engine.data.seeds import seed_for
-from engine.data.sentences import span
+from engine.data.sentences import gapped, span
 from engine.model.config import Infill, ModelConfig
 from engine.scoring.examples import Examples
 from engine.tokenizers import Tokenizer
 from engine.training.atomic import write_json
 from engine.training.corpus import Document, Documents, open_corpus, read_parts
+from engine.training.data_recipe import Gaps
 from engine.training.objectives.infill import END, MASK, START, infill_examples, marks_of
 from engine.training.recipe import Recipe
 from engine.training.sources.shelf import shelf
@@ -39,10 +41,9 @@ class GappedPassages(Source):
         if recipe.data.infill is None:
             raise ValueError("passages with gaps need [data.infill] in the recipe; add it.")
         told, seed = recipe.data.infill, recipe.seed
-        ours, theirs = seed_for(seed, "infill"), seed_for(seed, "held-out infill")
         documents = Documents(
-            lambda: passages(ours, told.documents),
-            lambda: passages(theirs, told.held_out),
+            lambda: iter(passages(told, "train", seed)),
+            lambda: iter(passages(told, "held_out", seed)),
             (MASK, START, END),
             read=read_parts,
             template="bare",
@@ -182,7 +183,11 @@ def cut_at(ids: Tensor, cuts: list[int]) -> list[Tensor]:
     return [ids[start:stop] for start, stop in zip([0, *cuts], [*cuts, len(ids)], strict=True)]
 
 
-def passages(seed: int, count: int) -> Iterator[Document]:
-    for index in range(count):
-        one = span(seed, index)
-        yield Document((one.before, one.span, one.after))
+def passages(told: Gaps, part: Part, seed: int) -> list[Document]:
+    """Those of the stories, among those of real texts."""
+    name, count = ("infill", told.documents) if part == "train" else ("held-out infill", told.held_out)
+    ours = seed_for(seed, name)
+    found = [span(ours, index) for index in range(count)]
+    real = mixture.documents(told.tales, told.sentences, told.times, part, seed)
+    whole = [Document((one.before, one.span, one.after)) for one in (*found, *gapped(real, ours))]
+    return mixture.mixed(whole, seed) if real else whole

@@ -1,20 +1,26 @@
-"""Two passages of the stories, with words to guess and the question whether they belong together."""
+"""Two passages of the stories or of tales, with words to guess and the question whether they belong together."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
+from engine.data import mixture
+from engine.data.drawing import number
 from engine.data.seeds import seed_for
-from engine.data.sentences import pair
-from engine.scoring.examples import Examples
+from engine.data.sentences import following, pair, sentences
+from engine.scoring.examples import UNASKED, Examples
 from engine.training.corpus import Document, Documents, open_corpus, read_parts
+from engine.training.data_recipe import SentencePairs
 from engine.training.objectives.masked import marks_of, masked_pairs
 from engine.training.recipe import Recipe
 from engine.training.sources.shelf import shelf
 from engine.training.sources.source import Part, Source, chance
 
 ADDED = 3  # [CLS] and two [SEP]
+ANOTHER, FOLLOWS, UNKNOWN = 0, 1, 2  # labels of the documents
 
 
 class PairsOfPassages(Source):
@@ -23,9 +29,8 @@ class PairsOfPassages(Source):
         if recipe.data.sentence_pairs is None:
             raise ValueError("pairs of passages need [data.sentence_pairs] in the recipe; add it.")
         told, seed = recipe.data.sentence_pairs, recipe.seed
-        ours, theirs = seed_for(seed, "sentence pairs"), seed_for(seed, "held-out sentence pairs")
         documents = Documents(
-            lambda: passages(ours, told.documents), lambda: passages(theirs, told.held_out), read=read_parts
+            lambda: iter(passages(told, "train", seed)), lambda: iter(passages(told, "held_out", seed)), read=read_parts
         )
         self.corpus = open_corpus(documents, recipe.data, seed, folder, recipe.base)
         self.tokenizer = self.corpus.tokenizer
@@ -39,11 +44,30 @@ class PairsOfPassages(Source):
         shelf, draw = self.shelves[part], chance(seed)
         chosen = shelf.draw(self.recipe.batch.size, draw)
         pairs = [shelf.tokens.document(index) for index in chosen]
-        follows = shelf.tokens.labels[chosen] == 1
-        return masked_pairs([(first, second) for first, second in pairs], follows, self.marks, draw)
+        labels = shelf.tokens.labels[chosen]
+        found = masked_pairs([(first, second) for first, second in pairs], labels == FOLLOWS, self.marks, draw)
+        assert found.second is not None
+        return replace(found, second=found.second.masked_fill(labels == UNKNOWN, UNASKED))
 
 
-def passages(seed: int, count: int) -> Iterator[Document]:
-    for index in range(count):
-        one = pair(seed, index)
-        yield Document((one.first, one.second), int(one.follows))
+def passages(told: SentencePairs, part: Part, seed: int) -> list[Document]:
+    """Pairs of the stories, among those of the tales and the sentences."""
+    name, count = ("sentence pairs", told.documents) if part == "train" else ("held-out sentence pairs", told.held_out)
+    ours = seed_for(seed, name)
+    found = [pair(ours, index) for index in range(count)]
+    if told.tales:
+        found += following(mixture.documents(told.tales, "", 1, part, seed), told.times, ours)
+    whole = [Document((one.first, one.second), FOLLOWS if one.follows else ANOTHER) for one in found]
+    if told.sentences:
+        whole += in_two(mixture.documents("", told.sentences, told.times, part, seed), ours)
+    return mixture.mixed(whole, seed) if told.tales or told.sentences else whole
+
+
+def in_two(texts: Sequence[str], seed: int) -> Iterator[Document]:
+    """Sentences that have nothing to do with each other, cut at a place where one ends."""
+    chance = random.Random(f"{seed}:in two").random
+    for text in texts:
+        told = sentences(text.replace("\n", " "))
+        if len(told) > 1:
+            at = number(chance, 1, len(told) - 1)
+            yield Document((" ".join(told[:at]), " ".join(told[at:])), UNKNOWN)

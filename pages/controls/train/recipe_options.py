@@ -12,12 +12,15 @@ from engine.training.machine import Abilities, plan
 from engine.training.recipe import Machine
 from views.core.markdown import Markdown, escape_markdown
 
+MIXED = (  # tables of data that files of published texts may be mixed with, which a recipe's file names
+    "everyday", "sentence_pairs", "infill", "spans", "text_to_text", "bilingual", "instructions",
+)  # fmt: skip
 DECIDED = {  # by the data and the task, or said elsewhere on the page
     "model.vocab_size", "model.context", "model.infill", "model.encoder.start", "model.head.kind", "model.head.classes",
     "model.head.next_sentence", "model.head.averaged", "model.head.narrow", "model.head.outputs", "model.head.language",
     "model.embedding.patches.image", "model.embedding.patches.channels", "preference.beta", "preference.reward",
-    "preference.watch", "preference.answers", "preference.answer_tokens", "data.everyday.tales",
-    "data.everyday.sentences", "data.everyday.times",
+    "preference.watch", "preference.answers", "preference.answer_tokens",
+    *(f"data.{name}.{option}" for name in MIXED for option in ("tales", "sentences", "times")),
 }  # fmt: skip
 BROUGHT = ("text", "rows", "hub", "preferences")  # tables of data of which the page asks in its own way,
 BUT = ("held_out", "ended")  # but for these
@@ -46,6 +49,7 @@ HELP = {
     "data.documents": "Examples to learn from, drawn from the seed.",
     "data.held_out": "What the model is measured on and never learns from: a number of examples, or a share.",
     "data.ended": "Each answer is complete and followed by the end token.",
+    "data.made_up": "The share of names and nouns that are words nobody knows, which the model learns to copy.",
     "data.tokenizer.kind": "What a token is: a character, a word, a byte, or a learned piece of a word.",
     "data.tokenizer.vocab_size": "Different tokens, the special ones included. Empty: each kind’s own.",
     "data.tokenizer.sample": "The tokenizer learns from that many of the first documents.",

@@ -27,7 +27,7 @@ def corpora(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "eng-fra.tsv").write_text(PAIRS, encoding="utf-8")
     monkeypatch.setattr(limits, "CORPORA_FOLDER", str(tmp_path))
     mixture.tales.cache_clear()
-    mixture.english.cache_clear()
+    mixture.pairs.cache_clear()
     return tmp_path
 
 
