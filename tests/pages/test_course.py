@@ -66,7 +66,7 @@ def say(app: AppTest, key: str, answer: str, right: bool) -> Any:
     numbers = [one for one in app.number_input if one.key == f"{key} said"]
     choices = [one for one in app.button_group if one.key == f"{key} said"]
     if numbers:
-        value, tolerance = re.match(r"(\S+).*within (\S+)", answer).groups()  # type: ignore[union-attr]
+        value, tolerance = re.match(r"(\S+).*± (\S+)", answer).groups()  # type: ignore[union-attr]
         numbers[0].set_value(float(value) + (0 if right else 3 * float(tolerance) + 1)).run()
     elif choices:
         (group,) = choices
