@@ -169,7 +169,8 @@ def test_another_attention_of_two_stacks_begins_with_all_its_heads_and_nothing_p
     app = new("mask", opened(address={"model": "translate-en-fr"}), focus="cross_attn", layer=1)
     app.session_state["what if: edit in the form"].values["cells"] = [[0, 1]]
     field(app.selectbox, "attention").set_value(0).run()
-    assert "must name what is painted" in press(app).error[0].value
+    (add,) = [one for one in app.button if one.label == "Add"]
+    assert add.disabled and add.help == "Paint a cell first."
     field(app.selectbox, "mask").set_value("full").run()
     assert edits(press(app)) == [PresetMask("full", layer=1, stack="encoder")]
 
