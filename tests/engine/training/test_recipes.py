@@ -85,8 +85,8 @@ WRITTEN = {"exact_match", "examples", "decoding", "unseen"}
 TEXTS = {"test_accuracy", "texts", "by_class"}
 MEASURED = {
     "stories-bert": {"masked_accuracy", "next_sentence_accuracy", "pairs"},
-    "translate-en-fr": WRITTEN | {"by_words", "alignment"},
-    "english-french": WRITTEN | {"by_words", "alignment"},
+    "translate-en-fr": WRITTEN | {"by_words", "alignment", "chrf", "bleu"},
+    "english-french": WRITTEN | {"by_words", "alignment", "chrf", "bleu"},
     **{name: WRITTEN | {"by_length", "attention_on_origin"} for name in ("reverse", "copy", "sort", "repeat")},
     "modular-addition": WRITTEN,
     "addition": WRITTEN | {"by_carries"},
