@@ -28,7 +28,7 @@ test-long: .venv/installed-dev node_modules/installed
 # In Chromium, Firefox ESR and WebKitGTK, which Debian has as chromium, firefox-esr, webkit2gtk-driver and xvfb.
 browsers: .venv/installed-dev
 	$(PIP) -r requirements-browsers.txt
-	LOUPE_REQUIRE_BROWSER=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests/browsers
+	LOUPE_BROWSERS=all LOUPE_REQUIRE_BROWSER=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests/browsers
 
 lint: .venv/installed-dev node_modules/installed
 	$(BIN)/ruff check .

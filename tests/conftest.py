@@ -20,7 +20,7 @@ from tests.browser.harness import BROWSERS, FLAGS, PATIENCE, ROOT, UVICORN, brow
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, ViewportSize, WebSocket
+    from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Playwright, ViewportSize, WebSocket
 
 # Opened at /walkthrough, Streamlit first asks below that path where its server is; the misses are no faults.
 PROBE = re.compile(r"/[^/]+/_stcore/(health|host-config)$")
@@ -102,16 +102,22 @@ def app_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[s
 
 
 @pytest.fixture(scope="session")
-def browser() -> "Iterator[Browser]":
-    executable = browser_path()
-    if executable is None:
-        pytest.fail(NO_BROWSER) if REQUIRE_BROWSER else pytest.skip(NO_BROWSER)
+def playwright() -> "Iterator[Playwright]":
+    """One for a process, which cannot have two."""
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=executable, args=FLAGS)
-        yield browser
-        browser.close()
+        yield playwright
+
+
+@pytest.fixture(scope="session")
+def browser(request: pytest.FixtureRequest) -> "Iterator[Browser]":
+    executable = browser_path()
+    if executable is None:
+        pytest.fail(NO_BROWSER) if REQUIRE_BROWSER else pytest.skip(NO_BROWSER)
+    browser = request.getfixturevalue("playwright").chromium.launch(executable_path=executable, args=FLAGS)
+    yield browser
+    browser.close()
 
 
 @pytest.fixture(scope="session")

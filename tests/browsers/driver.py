@@ -11,7 +11,7 @@ import os
 import shutil
 import subprocess
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from itertools import pairwise
 from pathlib import Path
@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from tests.browser.harness import FLAGS, PATIENCE, browser_path
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Page
+    from playwright.sync_api import Page, Playwright
 
 Place = tuple[float, float]  # in the window, CSS pixels of it
 SIZE = (1280, 720)
@@ -151,7 +151,7 @@ def missing(name: str) -> str | None:
 
 
 @contextmanager
-def driven(name: str) -> Iterator[Driver]:
+def driven(name: str, playwright: "Callable[[], Playwright]") -> Iterator[Driver]:
     with ExitStack() as stack:
         if name == "webkit":
             from selenium.webdriver import WebKitGTK, WebKitGTKOptions, WebKitGTKService
@@ -164,13 +164,11 @@ def driven(name: str) -> Iterator[Driver]:
             stack.callback(driver.quit)
             one: Driver = Selected(driver)
         else:
-            from playwright.sync_api import sync_playwright
-
-            playwright = stack.enter_context(sync_playwright())
             if name == "firefox":
-                browser = playwright.firefox.launch(channel="moz-firefox", executable_path=shutil.which("firefox-esr"))
+                found = shutil.which("firefox-esr")
+                browser = playwright().firefox.launch(channel="moz-firefox", executable_path=found)
             else:
-                browser = playwright.chromium.launch(executable_path=browser_path(), args=FLAGS)
+                browser = playwright().chromium.launch(executable_path=browser_path(), args=FLAGS)
             stack.callback(browser.close)
             one = Played(name, browser.new_page())
         one.resize(*SIZE)

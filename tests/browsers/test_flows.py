@@ -1,5 +1,6 @@
 """What people do, in each of the browsers that Loupe is for: `make browsers`; `make test-long` does it in Chromium."""
 
+import os
 from collections.abc import Iterator
 
 import pytest
@@ -8,7 +9,9 @@ from tests.browser.harness import addresses
 from tests.browsers.driver import Visit, driven, missing
 from tests.conftest import REQUIRE_BROWSER
 
-BROWSERS = [pytest.param("chromium", marks=pytest.mark.long), "firefox", "webkit"]
+BROWSERS = [pytest.param("chromium", marks=pytest.mark.long)]
+if os.environ.get("LOUPE_BROWSERS") == "all":
+    BROWSERS += [pytest.param("firefox"), pytest.param("webkit")]
 
 TEXT = "/attention?model=stories&text=Max+gave+the+red+ball+to+Anna."
 CHOSEN = "(({query, key}) => `${query},${key}`)(all('.attention')[0].loupe.state)"
@@ -18,7 +21,7 @@ CHOSEN = "(({query, key}) => `${query},${key}`)(all('.attention')[0].loupe.state
 def visit(request: pytest.FixtureRequest, server: str) -> Iterator[Visit]:
     if lacking := missing(request.param):
         pytest.fail(lacking) if REQUIRE_BROWSER else pytest.skip(lacking)
-    with driven(request.param) as driver:
+    with driven(request.param, lambda: request.getfixturevalue("playwright")) as driver:
         yield Visit(driver, server)
 
 
