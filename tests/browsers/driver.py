@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 Place = tuple[float, float]  # in the window, CSS pixels of it
 SIZE = (1280, 720)
+STILL = 4  # times in a row that an element is found in one place
 MINIBROWSER = sorted(Path("/usr/lib").glob("*/webkit2gtk-4*/MiniBrowser"))
 
 # all(selector): what is found in the document and in every shadow tree; box(element): where that is in the window.
@@ -227,11 +228,11 @@ class Visit:
         which = f"named({json.dumps(selector)}, {json.dumps(text)}).filter((one) => one.checkVisibility())[{nth}]"
         self.until(f"!!{which}")
         self.driver.ask(f'{FIND} {which}.scrollIntoView({{ block: "center", behavior: "instant" }});')
-        last = None
-        while (now := self.ask(f"box({which})")) != last:
-            last = now
+        last: list[list[float]] = []
+        while len(last) < STILL or any(one != last[-1] for one in last[-STILL:]):
+            last.append(self.ask(f"box({which})"))
             time.sleep(0.1)
-        left, top, width, height = now
+        left, top, width, height = last[-1]
         return left, top, width, height
 
     def click(self, selector: str, text: str | None = None, at: Place = (0.5, 0.5), nth: int = 0) -> None:

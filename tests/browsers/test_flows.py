@@ -73,6 +73,7 @@ def test_a_cell_that_is_pressed_is_the_one_that_is_chosen(visit: Visit, size: st
 def test_a_curve_goes_to_the_step_that_is_pressed_and_follows_a_drag(visit: Visit, size: str) -> None:
     visit.open("/train")
     visit.until("all('.curves-plot')[0]?._fullLayout !== undefined")
+    visit.until("all('.lab[data-ready]').length", 1)
     step = "all('.lab')[0].loupe.shown"
     for wanted, parts in ((500, [(0.5, 0.3)]), (250, [(0.5, 0.3), (0.25, 0.3)])):
         visit.drag(".curves-plot .nsewdrag", parts)
