@@ -1,6 +1,6 @@
 """The rule that a number and its noun agree: an interpolation that is 1 at times is not followed by a plural.
 
-`count_words` (engine/plurals.py), `counted` (assets/views/components/plurals.js) and the course's `_n` write the
+`count_words` (engine/plurals.py), `counted` (assets/views/core/format.js) and the course's `_n` write the
 noun in the number it asks for. A constant of the source, named in capitals, is not 1.
 """
 

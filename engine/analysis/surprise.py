@@ -20,7 +20,7 @@ from engine.model.config import Infill
 from engine.scoring.examples import UNASKED, Examples
 from engine.scoring.score import score
 
-ENOUGH = 4  # tokens that say whether a model knows such a text
+FEWEST = 4  # tokens that say whether a model knows such a text
 TOP = 10  # of the most probable tokens at each place
 AT_ONCE = 2**22  # logits that are measured at a time
 MEASURED = ("log_probabilities", "ranks", "entropies", "top_ids", "top_probabilities")
@@ -93,10 +93,10 @@ def slides(checkpoint: Checkpoint) -> bool:
     return alone and config.attention.mask == "causal" and picture_start(config) is None
 
 
-def beside_guessing(checkpoint: Checkpoint, ids: Sequence[int], logits: Tensor) -> tuple[float, float] | None:
+def compare_with_guessing(checkpoint: Checkpoint, ids: Sequence[int], logits: Tensor) -> tuple[float, float] | None:
     """Nats a token of a text of which pos vocab `logits` are known, and those of guessing, ln vocab. None of a model of
-    which other tokens are asked than all but the first, and of a text in which fewer than `ENOUGH` are."""
-    if not slides(checkpoint) or len(ids) <= ENOUGH or len(logits) != len(ids):
+    which other tokens are asked than all but the first, and of a text in which fewer than FEWEST are."""
+    if not slides(checkpoint) or len(ids) <= FEWEST or len(logits) != len(ids):
         return None
     measured = measure_rows(logits[:-1], torch.tensor(ids[1:]))
     return -float(measured["log_probabilities"].mean()), log(logits.shape[-1])

@@ -31,7 +31,7 @@ STROKES = (0.26, 0.36)  # least and most share of ink: those between which nine 
 
 
 @dataclass(frozen=True)
-class Drawn:
+class Drawing:
     """What became of a picture: its `ink` (height width, bool), that as a `bitmap` (32 32, bool), and the `levels`
     (8 8, uint8 from 0 to 16) that a model reads."""
 
@@ -52,15 +52,16 @@ def own_picture(checkpoint: Checkpoint, file: IO[bytes]) -> Picture:
     """A person's picture from a file, and for a model that reads digits what `read_ink` makes of it, unless it has
     their size already. Raises ValueError for what is no picture, and for one with nothing drawn on it."""
     picture = open_picture(file)
-    return read_ink(picture).levels if is_brought(checkpoint, picture) else picture
+    drawing = find_drawing(picture) if reads_digits(checkpoint) else None
+    return picture if drawing is None else drawing.levels
 
 
-def is_brought(checkpoint: Checkpoint, picture: Image.Image) -> bool:
-    """True if the model reads what `read_ink` makes of the picture."""
-    return reads_digits(checkpoint) and picture.size != (SIDE, SIDE)
+def find_drawing(picture: Image.Image) -> Drawing | None:
+    """`read_ink` of the picture; None of one that has the digits' size already."""
+    return None if picture.size == (SIDE, SIDE) else read_ink(picture)
 
 
-def read_ink(picture: Picture) -> Drawn:
+def read_ink(picture: Picture) -> Drawing:
     """Finds what is drawn, dark on light or light on dark, cuts it out and brings it to the digits' size and stroke.
 
     Raises ValueError for a picture with nothing drawn on it.
@@ -72,7 +73,7 @@ def read_ink(picture: Picture) -> Drawn:
     ink = _without_specks(differs > max(LEAST / 2, _otsu(differs)))
     bitmap = _stroked(_fitted(ink))
     counts = bitmap.reshape(SIDE, BLOCK, SIDE, BLOCK).sum((1, 3))
-    return Drawn(ink, bitmap, torch.from_numpy(counts.astype(np.uint8)))
+    return Drawing(ink, bitmap, torch.from_numpy(counts.astype(np.uint8)))
 
 
 def _grey(picture: Picture) -> NDArray[np.float64]:

@@ -6,7 +6,8 @@ from functools import partial
 from typing import Any
 
 from engine.analysis.heads import CROSS_SCORES, SCORES, most_telling_head
-from pages.controls.model_input.model_input import Subject, look, notice
+from pages.controls.model_input.model_input import Subject, look
+from pages.controls.model_input.notice import notice
 from pages.controls.run_page import run_page
 from pages.controls.share.export import ROOM, Export
 from views.attention.attention import attention

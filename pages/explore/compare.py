@@ -10,7 +10,8 @@ from pages.controls.compare.defaults import LETTERS, NUMBERS, key
 from pages.controls.compare.export import comparison_export, comparison_of
 from pages.controls.compare.run import Side
 from pages.controls.compare.runs import sides, silence
-from pages.controls.model_input.model_input import EXAMPLES, Subject, notice
+from pages.controls.model_input.model_input import EXAMPLES, Subject
+from pages.controls.model_input.notice import notice
 from pages.controls.share.bar import bar
 from pages.controls.share.export import draw_page
 from pages.controls.share.links import Rule, honour_link, one_of, whole_number

@@ -8,7 +8,8 @@ from engine.checkpoints import Checkpoint
 from engine.generation.sampling import Sampling
 from engine.inputs.readers import SPAN, kind
 from engine.runtime import library
-from pages.controls.model_input.model_input import Subject, field_value, look, notice, pixels, reading, seed
+from pages.controls.model_input.model_input import Subject, field_value, look, pixels, reading, seed
+from pages.controls.model_input.notice import notice
 from pages.controls.run_page import attention_temperature, run_page
 from pages.controls.share.export import Export
 from pages.controls.share.hiding import is_hidden

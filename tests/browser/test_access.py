@@ -8,7 +8,7 @@ import pytest
 from tests.browser.harness import ROOT, answered, expect, settle, still, turn_to
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Page
+    from playwright.sync_api import BrowserContext, Page
 
 AXE = ROOT / "node_modules" / "axe-core" / "axe.min.js"
 PAGES = (
@@ -165,3 +165,11 @@ def test_dark_is_that_of_every_address(page: "Page", server: str) -> None:
         assert page.get_by_test_id("stApp").evaluate("(app) => getComputedStyle(app).colorScheme") == "dark"
     finally:
         page.evaluate("localStorage.clear()")
+
+
+def test_a_browser_that_is_too_old_is_told_so_once(context: "BrowserContext", server: str) -> None:
+    page = context.new_page()
+    page.add_init_script("CSS.supports = () => false")
+    page.goto(f"{server}/walkthrough")
+    expect(page.get_by_text("This browser is older: update it.")).to_have_count(1)
+    page.close()

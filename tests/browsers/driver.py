@@ -56,7 +56,7 @@ class Driver(Protocol):
     def resize(self, width: int, height: int) -> None: ...
 
 
-class Played:
+class PlaywrightDriver:
     """Chromium or Firefox, by Playwright."""
 
     def __init__(self, name: str, page: "Page") -> None:
@@ -86,7 +86,7 @@ class Played:
         self.page.set_viewport_size({"width": width, "height": height})
 
 
-class Selected:
+class SeleniumDriver:
     """WebKit, by Selenium."""
 
     name = "webkit"
@@ -137,7 +137,7 @@ class Selected:
         self.driver.set_window_size(2 * width - inner[0], 2 * height - inner[1])
 
 
-def missing(name: str) -> str | None:
+def missing_packages(name: str) -> str | None:
     """What is not on this machine of what a browser needs, in a sentence."""
     needed = {
         "chromium": {"chromium": browser_path()},
@@ -152,7 +152,7 @@ def missing(name: str) -> str | None:
 
 
 @contextmanager
-def driven(name: str, playwright: "Callable[[], Playwright]") -> Iterator[Driver]:
+def open_driver(name: str, playwright: "Callable[[], Playwright]") -> Iterator[Driver]:
     with ExitStack() as stack:
         if name == "webkit":
             from selenium.webdriver import WebKitGTK, WebKitGTKOptions, WebKitGTKService
@@ -163,7 +163,7 @@ def driven(name: str, playwright: "Callable[[], Playwright]") -> Iterator[Driver
             options.add_argument("--automation")
             driver: Any = WebKitGTK(options=options, service=WebKitGTKService(shutil.which("WebKitWebDriver")))
             stack.callback(driver.quit)
-            one: Driver = Selected(driver)
+            one: Driver = SeleniumDriver(driver)
         else:
             if name == "firefox":
                 found = shutil.which("firefox-esr")
@@ -171,7 +171,7 @@ def driven(name: str, playwright: "Callable[[], Playwright]") -> Iterator[Driver
             else:
                 browser = playwright().chromium.launch(executable_path=browser_path(), args=FLAGS)
             stack.callback(browser.close)
-            one = Played(name, browser.new_page())
+            one = PlaywrightDriver(name, browser.new_page())
         one.resize(*SIZE)
         yield one
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.browser.harness import addresses
-from tests.browsers.driver import Visit, driven, missing
+from tests.browsers.driver import Visit, missing_packages, open_driver
 from tests.conftest import REQUIRE_BROWSER
 
 BROWSERS = [pytest.param("chromium", marks=pytest.mark.long)]
@@ -19,9 +19,9 @@ CHOSEN = "(({query, key}) => `${query},${key}`)(all('.attention')[0].loupe.state
 
 @pytest.fixture(scope="module", params=BROWSERS)
 def visit(request: pytest.FixtureRequest, server: str) -> Iterator[Visit]:
-    if lacking := missing(request.param):
+    if lacking := missing_packages(request.param):
         pytest.fail(lacking) if REQUIRE_BROWSER else pytest.skip(lacking)
-    with driven(request.param, lambda: request.getfixturevalue("playwright")) as driver:
+    with open_driver(request.param, lambda: request.getfixturevalue("playwright")) as driver:
         yield Visit(driver, server)
 
 

@@ -189,7 +189,7 @@ def test_a_sentence_escapes_texts_once_and_keeps_markdown() -> None:
     assert said.format(term=link, name="a*b", escaped=escape_markdown("a*b")) == rf"{link} · a\*b · a\*b"
     lesson = course.read_lesson(LESSONS[0])
     app = opened(lesson=lesson.name)
-    shown, _below = [one.value for one in app.markdown if one.value.startswith(":small[Terms: ")]
+    (shown,) = [one.value for one in app.markdown if one.value.startswith(":small[Terms: ")]
     assert linked_terms(lesson.terms, " · ") in shown
 
 

@@ -45,12 +45,13 @@ def show_altair(chart: Callable[[Shade], AltairChart], *, key: str, **options: A
     """Draws the chart as wide as its place. `options` are those of st.altair_chart, whose result is returned."""
     shade = current_shade()
     drawn = chart(shade)
-    for least in least_width(drawn).values():
-        place = f"sideways-{zlib.crc32(key.encode()):x}"
-        st.html(f"<style>.st-key-{place} [data-testid=stVegaLiteChart] {{ min-width: {least:d}px }}</style>")
-        with st.container(key=place):
-            return st.altair_chart(apply_altair_theme(drawn, shade), theme=None, key=key, **options)
-    return st.altair_chart(apply_altair_theme(drawn, shade), theme=None, key=key, **options)
+    themed, least = apply_altair_theme(drawn, shade), least_width(drawn)
+    if not least:
+        return st.altair_chart(themed, theme=None, key=key, **options)
+    place = f"sideways-{zlib.crc32(key.encode()):x}"
+    st.html(f"<style>.st-key-{place} [data-testid=stVegaLiteChart] {{ min-width: {least:d}px }}</style>")
+    with st.container(key=place):
+        return st.altair_chart(themed, theme=None, key=key, **options)
 
 
 @dataclass(frozen=True)

@@ -67,7 +67,7 @@ def altair_theme(shade: Shade) -> dict[str, Any]:
 
 def apply_altair_theme(chart: AltairChart, shade: Shade) -> AltairChart:
     return chart.configure(**altair_theme(shade)).properties(
-        usermeta={"embedOptions": {"actions": ALTAIR_ACTIONS, "downloadFileName": "loupe"}, **least_width(chart)}
+        usermeta={"embedOptions": {"actions": ALTAIR_ACTIONS, "downloadFileName": "loupe"}}
     )
 
 
@@ -76,10 +76,10 @@ def at_least(chart: AltairChart, width: int) -> AltairChart:
     return chart.properties(usermeta={LEAST: width})
 
 
-def least_width(chart: AltairChart) -> dict[str, int]:
-    """What `at_least` said, by its name in the `usermeta`."""
+def least_width(chart: AltairChart) -> int:
+    """What `at_least` said, 0 where it said nothing."""
     meta = chart.usermeta if isinstance(chart.usermeta, dict) else {}
-    return {LEAST: meta[LEAST]} if LEAST in meta else {}
+    return int(meta.get(LEAST, 0))
 
 
 def pan_and_zoom() -> alt.Parameter:

@@ -47,21 +47,31 @@ class Question(NamedTuple):
 mimetypes.add_type("text/javascript", ".js")  # where a system says text/plain, browsers refuse the module
 mimetypes.add_type("text/css", ".css")
 
+# A browser older than those of package.json lacks one of what is asked for.
 LOADER = """
+const NEEDED = ["selector(:has(a))", "(color: color-mix(in srgb, red, blue))"];
+const OLD = "Loupe draws in Chrome and Edge 111, Firefox 121, Safari 16.4 and newer. This browser is older: update it.";
+
 export default async function (component) {
   const place = component.parentElement;
+  if (!NEEDED.every((what) => CSS.supports(what)) || !self.OffscreenCanvas) return tellOld();
   try {
-    const known = ["selector(:has(a))", "(color: color-mix(in srgb, red, blue))"].every((what) => CSS.supports(what));
-    if (!known || !self.OffscreenCanvas)
-      throw new Error("it needs Chrome or Edge 111, Firefox 121, Safari 16.4 or newer, and this browser is older");
     const { use, styles } = await import(new URL(%(address)s, location.href).href);
     return await use(%(module)s).present(%(name)s, component, styles);
   } catch (error) {
     console.error(error);
     const sentence = place.querySelector("p") ?? place.appendChild(document.createElement("p"));
-    const why = error.message;
-    sentence.textContent = `This view ("${%(name)s}") could not be loaded: ${why}. Update it or reload the page.`;
+    sentence.textContent = `This view ("${%(name)s}") could not be loaded: ${error.message}. Reload the page.`;
   }
+}
+
+/** Once on a page, below all of it. */
+function tellOld() {
+  if (document.getElementById("old-browser")) return;
+  const sentence = Object.assign(document.createElement("p"), { id: "old-browser", textContent: OLD });
+  sentence.style.cssText = "position:fixed;z-index:999;inset:auto 0 0;margin:0;padding:12px 24px;" +
+    "font:15px sans-serif;background:Canvas;color:CanvasText;border-top:1px solid";
+  document.body.append(sentence);
 }
 """
 

@@ -2,8 +2,8 @@
 import * as address from "../core/address.js";
 import { make } from "../core/dom.js";
 import { formula } from "../core/formula.js";
+import { pageTop, windowSize } from "../core/place.js";
 import { drawStack, svg } from "../components/stack.js";
-import { above, windowSize } from "../core/place.js";
 
 const PANEL = { one: 380, two: 290 }; // CSS pixels that the panel takes beside the drawing of so many stacks
 const LEAST = 250; // of a stack that has others beside it
@@ -110,7 +110,7 @@ class Architecture {
 
   /** So that what stands below the caption is in the window whole, if that takes no more than SHRINK. */
   scale(height) {
-    const room = windowSize().height - above(this.element) - 52;
+    const room = windowSize().height - pageTop(this.element) - 52;
     return this.stacked ? 1 : Math.max(SHRINK, Math.min(1, room / height));
   }
 

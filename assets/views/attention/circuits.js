@@ -1,11 +1,10 @@
 // What a head's weights do to any token, whatever the text around it: the tokens that it writes when it is attended to (OV),
 // and which tokens attend to which by content alone (QK). Elhage et al. 2021, "A Mathematical Framework for Transformer Circuits".
-import { counted } from "../components/plurals.js";
 import { endOf } from "./colours.js";
 import { at, extent, mountCells } from "../components/cells.js";
 import { legible } from "../core/contrast.js";
 import { make, range } from "../core/dom.js";
-import { number } from "../core/format.js";
+import { counted, number } from "../core/format.js";
 import { axis, legend } from "../components/legend.js";
 import { colour, ramp, step } from "../core/palette.js";
 

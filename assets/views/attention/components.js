@@ -2,9 +2,8 @@
 // against all its keys, a row of products for every key under the components they belong to, and their sums.
 import { mountCells } from "../components/cells.js";
 import { emptied } from "../components/cells_paint.js";
-import { counted } from "../components/plurals.js";
 import { make } from "../core/dom.js";
-import { percent } from "../core/format.js";
+import { counted, percent } from "../core/format.js";
 import { colour } from "../core/palette.js";
 import { inside } from "../core/place.js";
 

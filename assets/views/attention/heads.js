@@ -1,5 +1,5 @@
 // All heads of the attention that is looked at, as thumbnails: measured by a score, sorted by it, those below a value dimmed.
-import { counted } from "../components/plurals.js";
+import { counted } from "../core/format.js";
 import { compared, editedSign, isEdited, roles } from "./colours.js";
 import { toggled, MOST_HEADS } from "./state.js";
 import { inColumn, measured, measures, shortest } from "./scores.js";

@@ -1,6 +1,5 @@
 // The lines: queries at the left, keys at the right, and a curve for every weight between them, as thick and as dense as
 // the weight is large. Several heads stand side by side, each in its colour; one token keeps its own curves only.
-import { counted } from "../components/plurals.js";
 import { compared, editedCells, editedSign, roles } from "./colours.js";
 import { choose, drawSquares, headAt, stroke, widthFor } from "./curves.js";
 import { MOST_HEADS } from "./state.js";
@@ -8,7 +7,7 @@ import { at } from "../components/cells.js";
 import { emptied } from "../components/cells_paint.js";
 import { swatch } from "../components/picture.js";
 import { make, pencil, range } from "../core/dom.js";
-import { percent } from "../core/format.js";
+import { counted, percent } from "../core/format.js";
 import { rows } from "../core/layout.js";
 import { colour } from "../core/palette.js";
 import { inside } from "../core/place.js";

@@ -1,15 +1,14 @@
 // One head as a map: a row for every query, a column for every key; of a picture also where the row looks on it.
-import { counted } from "../components/plurals.js";
 import { axes, called } from "./axes.js";
 import { editedCells, editedSign } from "./colours.js";
 import { inCells, KINDS, shown, switcher } from "./values.js";
 import { at, extent, largest } from "../components/cells.js";
 import { make } from "../core/dom.js";
-import { number, percent } from "../core/format.js";
+import { counted, number, percent } from "../core/format.js";
+import { windowSize } from "../core/place.js";
 import { legend, PERCENTILE } from "../components/legend.js";
 import * as matrix from "../components/matrix.js";
 import { mount as mountPicture } from "../components/picture.js";
-import { windowSize } from "../core/place.js";
 
 const CELL = { least: 3, most: 40, tall: 32, low: 14, valued: { share: 25, number: 31 } }; // CSS pixels
 const PICTURE = { most: 260, share: 0.3, gap: 28 }; // CSS pixels of the picture, of the room, and from the map

@@ -1,6 +1,6 @@
 // What may be painted over a text: the ways to say how much one token attends to another, each with its definition.
+import { counted } from "../core/format.js";
 import { at } from "../components/cells.js";
-import { counted } from "../components/plurals.js";
 import { range } from "../core/dom.js";
 
 const SOURCE = "Abnar and Zuidema 2020";

@@ -1,11 +1,10 @@
 // Queries and keys of one head as points of one plane: near one another where they point the same way. plotly.js draws them; it is mounted
 // in this view because the chosen row's attention follows the pointer without a message to the server.
-import { counted } from "../components/plurals.js";
 import { apart, LINE, Room } from "./names.js";
 import { hues, signs, TINTS } from "./tints.js";
 import { choices } from "../components/choices.js";
 import { make, pencil, range } from "../core/dom.js";
-import { percent } from "../core/format.js";
+import { counted, percent } from "../core/format.js";
 import { colour } from "../core/palette.js";
 import { Chart, literal } from "../core/plotly.js";
 

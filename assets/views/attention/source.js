@@ -2,9 +2,8 @@
 // same of a long text, of which the browser holds overviews, tiles and rows.
 import { downward, measureOf, span } from "./over.js";
 import { at } from "../components/cells.js";
-import { counted } from "../components/plurals.js";
 import { range } from "../core/dom.js";
-import { number, percent } from "../core/format.js";
+import { counted, number, percent } from "../core/format.js";
 
 const SETTLED = 1000; // ms after new data until the server is asked for the scores that take it some work
 const BESIDE = 48; // tokens up to which the map leaves room for the details

@@ -1,12 +1,11 @@
 // The steps of one head, side by side: raw products, scores, bias, mask, softmax, and how much each key then hands over. The
 // same cell is lit in all of them with its number below, and the row it stands in is written out under them.
-import { counted } from "../components/plurals.js";
 import { editedCells, editedSign, endOf } from "./colours.js";
 import { factor, here, panels, plain, softmaxRow, topKeys, weightedPanel } from "./row.js";
 import { at, extent, largest, mountCells } from "../components/cells.js";
 import { axis, legend } from "../components/legend.js";
 import { make } from "../core/dom.js";
-import { difference, equation, number, percent, read } from "../core/format.js";
+import { counted, difference, equation, number, percent, read } from "../core/format.js";
 
 const GAP = 18; // CSS pixels between two panels
 const NARROWEST = 146; // a panel, for its title

@@ -1,5 +1,4 @@
 // Attention painted over the words of the text: what the chosen token looks at, or what looks at it.
-import { counted } from "../components/plurals.js";
 import { called } from "./axes.js";
 import { endOf } from "./colours.js";
 import { downward, measureOf, MEASURES, span, wayOf, weights } from "./over.js";
@@ -10,7 +9,7 @@ import { mount as mountPicture } from "../components/picture.js";
 import { letters, mount as mountProse } from "../components/prose.js";
 import { legible } from "../core/contrast.js";
 import { make, range } from "../core/dom.js";
-import { number, percent } from "../core/format.js";
+import { counted, number, percent } from "../core/format.js";
 import { css, ramp, step } from "../core/palette.js";
 
 const FULL = 0.1; // the least weight at which the colour may be full, so that an even spread does not look like a peak

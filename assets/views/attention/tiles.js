@@ -6,8 +6,8 @@ import { minimap, Painter, tileAxes } from "./tile_paint.js";
 import { switcher, TILED } from "./values.js";
 import { make } from "../core/dom.js";
 import { number, percent } from "../core/format.js";
-import { legend } from "../components/legend.js";
 import { inside, windowSize } from "../core/place.js";
+import { legend } from "../components/legend.js";
 
 const ABOVE = 58; // the axis on top
 const THIN = 6; // below this height or width a lit row or column is a line

@@ -1,10 +1,9 @@
 // A window into one head of a long text, in which the views of a short one stand: some neighbouring rows and the keys that matter to
 // them, every number an element of the engine's tensors (views/attention/long_window.py). What lies outside is said, and left as it is.
-import { counted } from "../components/plurals.js";
 import { compared } from "./colours.js";
 import { at } from "../components/cells.js";
 import { make, range } from "../core/dom.js";
-import { percent } from "../core/format.js";
+import { counted, percent } from "../core/format.js";
 import { Trace } from "../core/trace.js";
 
 const ROWS = 48; // of a window, as the server cuts it

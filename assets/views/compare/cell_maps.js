@@ -1,13 +1,12 @@
 // The maps of a comparison in cells, of runs of which every weight is here; and what a model of pictures reads, below them.
 import { editedCells, editedSign } from "../attention/colours.js";
 import { at } from "../components/cells.js";
-import { counted } from "../components/plurals.js";
 import { map } from "./map.js";
 import { Maps, Place } from "./maps.js";
 import { alone, mismatch, subtract } from "./merge.js";
 import { points } from "./pointed.js";
 import { make } from "../core/dom.js";
-import { percent } from "../core/format.js";
+import { counted, percent } from "../core/format.js";
 import { legend } from "../components/legend.js";
 import { mount as mountPicture } from "../components/picture.js";
 

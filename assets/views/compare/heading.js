@@ -1,6 +1,6 @@
 // What stands above a run, whatever of its head is shown below: which run it is, which head, and whether that head is heard.
+import { counted } from "../core/format.js";
 import { isEdited } from "../attention/colours.js";
-import { counted } from "../components/plurals.js";
 import { make } from "../core/dom.js";
 
 /** Letter, model, head and edits of a run, and in a run that is no A the button that silences the head. */

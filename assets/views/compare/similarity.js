@@ -1,11 +1,10 @@
 // Every head of A with every head of another run: how alike their attention is, and for each the best match by name. Ours because
 // it marks the two heads that the other pictures show, and chooses them, without a message to the server.
 import { at } from "../components/cells.js";
-import { counted } from "../components/plurals.js";
 import { map } from "./map.js";
 import { strongest } from "./runs.js";
 import { make, range } from "../core/dom.js";
-import { percent } from "../core/format.js";
+import { counted, percent } from "../core/format.js";
 
 const CELL = { least: 3, most: 24 }; // CSS pixels
 const SHARE = { wide: 0.46, narrow: 1 }; // of the room

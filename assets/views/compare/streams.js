@@ -1,11 +1,10 @@
 // How far the residual streams of A and another run are apart, token by token and block by block. Ours because the cursor that all
 // pictures of a comparison share is marked here too, and moved from here, without a message to the server.
 import { at } from "../components/cells.js";
-import { counted } from "../components/plurals.js";
 import { map } from "./map.js";
 import { alone } from "./merge.js";
 import { make, range } from "../core/dom.js";
-import { number } from "../core/format.js";
+import { counted, number } from "../core/format.js";
 import { legend } from "../components/legend.js";
 
 const CELL = { least: 3, most: 24, low: 7 }; // CSS pixels

@@ -1,7 +1,7 @@
 // One stack of a transformer as a drawing: the residual stream runs upward, and what is added to it branches off and
 // comes back at a plus. Everything is placed from the bottom; a mirrored stack has its stream on the right.
+import { counted } from "../core/format.js";
 import { pencil, range } from "../core/dom.js";
-import { counted } from "./plurals.js";
 
 const NS = "http://www.w3.org/2000/svg";
 const TRUNK = 45; // where the stream runs

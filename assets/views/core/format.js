@@ -86,3 +86,8 @@ const DIGITS = "₀₁₂₃₄₅₆₇₈₉";
 export function subscript(n) {
   return String(n).replace(/\d/g, (digit) => DIGITS[digit]);
 }
+
+/** The count and the noun in the number it asks for: "1 block", "1,200 blocks"; `plural` is one that no s makes. */
+export function counted(count, noun, plural = `${noun}s`) {
+  return `${count.toLocaleString("en")} ${count === 1 ? noun : plural}`;
+}

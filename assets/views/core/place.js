@@ -92,7 +92,7 @@ export function boxIn(element, other) {
  * What leads from `clientX - left` and `clientY - top` of a part's measured box to places in it, in pixels of `element`, in which
  * it stands: those times `scale`, and `x` and `y` more. For a library that does this arithmetic itself.
  */
-export function fromBox(part, element) {
+export function boxTransform(part, element) {
   const [{ left, top }, at, scale] = [part.getBoundingClientRect(), seen(part), scaleOf(element)];
   return { scale: 1 / scale, x: (left - at.left) / scale, y: (top - at.top) / scale };
 }
@@ -104,7 +104,7 @@ export function windowSize(element = document.querySelector("[data-testid=stApp]
 }
 
 /** How far below the beginning of the page an element begins, in its own pixels. */
-export function above(element) {
+export function pageTop(element) {
   return Math.max(0, seen(element).top + window.scrollY) / scaleOf(element);
 }
 

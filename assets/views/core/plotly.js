@@ -1,7 +1,7 @@
 // plotly.js inside a view, for a chart along which a cursor moves without a message to the server. The library is a file of the pinned
 // Python package, loaded when the first chart comes to be drawn; a file that works alone carries it.
 
-import { fromBox } from "./place.js";
+import { boxTransform } from "./place.js";
 
 /** @type {Promise<any> | null} */
 let library = null;
@@ -51,7 +51,7 @@ export function adoptStyle(element) {
 
 /** In place of plotly.js 7.1's own, which knows of `transform` and not of `zoom`: how it comes from the window to its pixels. */
 function unscale(chart) {
-  const { scale, x, y } = fromBox(chart.querySelector(".nsewdrag") ?? chart, chart);
+  const { scale, x, y } = boxTransform(chart.querySelector(".nsewdrag") ?? chart, chart);
   const _invTransform = [
     [scale, 0, 0, x],
     [0, scale, 0, y],

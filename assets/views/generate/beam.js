@@ -1,5 +1,5 @@
 // Beam search as a tree: every hypothesis that was considered, what was pruned and why, and the path that greedy takes through it. It is ours as the tree is.
-import { counted } from "../components/plurals.js";
+import { counted } from "../core/format.js";
 import { make } from "../core/dom.js";
 import { idsOf, joined, lineOf, nats, points, searchOf, TreePicture, why } from "./beam_tree.js";
 import { Coming } from "./streams.js";

@@ -1,6 +1,6 @@
 // The tree of a beam search: columns are steps, rows ranks; what was pruned is struck, and the greedy path is drawn through it. It is ours because no library
 // draws it at this size while steps arrive, with every hypothesis to be walked by arrow keys.
-import { counted } from "../components/plurals.js";
+import { counted } from "../core/format.js";
 import { svg } from "../components/stack.js";
 import { make } from "../core/dom.js";
 

@@ -1,8 +1,7 @@
 // The KV cache made visible: a grid with blocks and heads down and positions across, where a cell is the key (above) and the value (below) of one head at one
 // position, and what is read for each token with the cache and without it. It is ours because columns come while a text is written, thousands of cells on a canvas.
-import { counted } from "../components/plurals.js";
 import { make } from "../core/dom.js";
-import { number } from "../core/format.js";
+import { counted, number } from "../core/format.js";
 import { colour, css, ramp, step, STEPS } from "../core/palette.js";
 import { inside } from "../core/place.js";
 

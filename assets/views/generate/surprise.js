@@ -1,8 +1,7 @@
 // How surprising each token of a text is to the model, painted on the words, and how that adds up to the loss it was trained on. It is ours because the text is
 // painted token by token as it is measured; the curve along it is a chart of the page.
-import { counted } from "../components/plurals.js";
 import { make } from "../core/dom.js";
-import { difference, equation, number, percent } from "../core/format.js";
+import { counted, difference, equation, number, percent } from "../core/format.js";
 import { Coming } from "./streams.js";
 import { Painted } from "./surprise_text.js";
 import { colourOf } from "./text.js";

@@ -1,7 +1,7 @@
 // The text with each token tinted by its surprise; of a picture, its pixels.
 import { make } from "../core/dom.js";
-import { colourOf, token } from "./text.js";
 import { boxIn } from "../core/place.js";
+import { colourOf, token } from "./text.js";
 
 const DEEPEST = 46; // percent of the hue, at the surprise of a blind guess and beyond
 const LARGEST = 340; // CSS pixels of a picture's side

@@ -2,8 +2,8 @@
 // tokens arrive while they are read, and hover, click and arrow keys go along them without a message.
 import { make } from "../core/dom.js";
 import { percent } from "../core/format.js";
-import { joinBytes } from "../core/token_kinds.js";
 import { fraction } from "../core/place.js";
+import { joinBytes } from "../core/token_kinds.js";
 
 const DEEPEST = 54; // percent of the hue, at a probability of 1
 

@@ -1,9 +1,8 @@
 // A text, token by token: what stands there, what each token was chosen from, and the tree of all that was written from this prompt. It is ours because no
 // library draws a text that grows, branches where a token is replaced, and can be stopped.
-import { counted } from "../components/plurals.js";
 import { svg } from "../components/stack.js";
 import { make } from "../core/dom.js";
-import { number } from "../core/format.js";
+import { counted, number } from "../core/format.js";
 import { StepView } from "./step.js";
 import { colourOf, Text } from "./text.js";
 import { stepQuery, stepsOf } from "./tree.js";

@@ -1,10 +1,9 @@
 // What each kind of attention keeps of a head's pattern. Ours because one cursor marks the same cell in five maps of
 // 16,384 cells at once, without a message to the server.
-import { counted } from "../components/plurals.js";
 import * as address from "../core/address.js";
 import { at, mountCells } from "../components/cells.js";
 import { make, range } from "../core/dom.js";
-import { percent } from "../core/format.js";
+import { counted, percent } from "../core/format.js";
 import { curve, css, ramp, STEPS } from "../core/palette.js";
 import { request } from "../core/store.js";
 

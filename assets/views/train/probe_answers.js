@@ -1,8 +1,7 @@
 // What the model says of the example: what each word costs, what it writes, and its likeliest answers at the chosen position.
-import { counted } from "../components/plurals.js";
 import * as prose from "../components/prose.js";
 import { make, range } from "../core/dom.js";
-import { equation, number, percent } from "../core/format.js";
+import { counted, equation, number, percent } from "../core/format.js";
 import { colour, css, ramp, STEPS } from "../core/palette.js";
 import { axis, cost, count, isSpecial, named, parting, right, top, written } from "./frames.js";
 

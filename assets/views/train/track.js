@@ -2,9 +2,9 @@
 // what happened. Ours, because a handle moves through every frame of a run without a message to the server.
 import { svg } from "../components/stack.js";
 import { make, range } from "../core/dom.js";
+import { inside } from "../core/place.js";
 import { upTo } from "./run.js";
 import { whole } from "./transport.js";
-import { inside } from "../core/place.js";
 
 const RAIL = 30; // px from the top of the track to its rail, with room for the flags above
 const FAR = 10; // frames that Shift and an arrow go

@@ -1,6 +1,6 @@
 // The row of buttons above everything: play, pause, steps, stop, reset; the learning rate; what the recipe would train; and how the
 // run is going, in words.
-import { counted } from "../components/plurals.js";
+import { counted } from "../core/format.js";
 import { svg } from "../components/stack.js";
 import { make } from "../core/dom.js";
 import { formatDuration, planTime } from "./duration.js";

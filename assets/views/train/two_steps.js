@@ -1,7 +1,6 @@
 // Two steps of a training beside each other: one head before and after, what changed of it, of the answers and of their cost.
-import { counted } from "../components/plurals.js";
 import { make, range } from "../core/dom.js";
-import { percent } from "../core/format.js";
+import { counted, percent } from "../core/format.js";
 import { cost, count, holds, kindOf, named, positionOf, right, rowOf, top } from "./frames.js";
 import { headMap, headOf } from "./probe.js";
 import { asked, isNumber, write } from "./probe_answers.js";

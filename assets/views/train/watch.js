@@ -4,10 +4,10 @@ import { choices } from "../components/choices.js";
 import { make } from "../core/dom.js";
 import { number, percent } from "../core/format.js";
 import { colour, css, ramp, STEPS } from "../core/palette.js";
+import { inside } from "../core/place.js";
 import { Chart } from "../core/plotly.js";
 import { axisOfSteps, chartConfig, extent, logged, roundUp, scaleOf } from "./charts.js";
 import { whole } from "./transport.js";
-import { inside } from "../core/place.js";
 
 /** `tab` is "gradients", "weights" or "activations". */
 export function mount(root, lab, tab) {

@@ -1,13 +1,12 @@
 // The arithmetic panel: how one element came about, as the engine explains it, ending in recomputed = stored. Ours, because it
 // draws operands of any length as bars beside the sums that they go into.
-import { counted } from "../components/plurals.js";
 import { make } from "../core/dom.js";
-import { difference, equation, number, percent } from "../core/format.js";
+import { counted, difference, equation, number, percent } from "../core/format.js";
 import { colour } from "../core/palette.js";
+import { fraction } from "../core/place.js";
 import { request } from "../core/store.js";
 import { printed } from "./equations.js";
 import { column, questionOf } from "./outcome.js";
-import { fraction } from "../core/place.js";
 
 /**
  * One cell: `hook` with {l} for the block in view, `row` and `col` in what is drawn; `flat` joins all heads.

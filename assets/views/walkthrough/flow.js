@@ -3,12 +3,12 @@ import { extent, paint } from "../components/cells.js";
 import { make, range, section } from "../core/dom.js";
 import { number, percent } from "../core/format.js";
 import { TIGHT } from "../core/layout.js";
+import { follow } from "../core/place.js";
 import { axis, legend, PERCENTILE } from "../components/legend.js";
 import { mount as mountTokens } from "../components/tokens.js";
 import { Trace } from "../core/trace.js";
 import { nextStage, titleOf } from "./outcome.js";
 import { about, sources, stageOf } from "./stages.js";
-import { follow } from "../core/place.js";
 
 /** Builds the page in `page.element` and returns its places and the functions that move its marks. */
 export function build(page, stages) {
@@ -172,7 +172,7 @@ function head(page, parts, stage, panel, single, first) {
   if (stage.focus) button.title = `look at the ${stage.name} step by step`;
   const where = { id: stage.id, hook: panel.hook };
   button.addEventListener("click", () => {
-    page.titled = where;
+    page.explainedTitle = where;
     if (stage.focus) page.go({ focus: stage.focus });
     else page.toggle(stage.id);
   });
@@ -205,7 +205,7 @@ function explanation(page, stages) {
   const show = () => {
     const { cell } = page.state;
     const chosen = stageOf(stages, cell);
-    const title = pointed ?? page.titled;
+    const title = pointed ?? page.explainedTitle;
     const id = title?.id ?? chosen.stage?.id ?? (cell?.hook ? "v" : "next"); // a source's keys and values have no stage
     const hook = title ? title.hook : (chosen.panel?.hook ?? "");
     const stage = stages.find((one) => one.id === id);

@@ -2,8 +2,7 @@
 //
 // A panel is {hook, kind: "strip" | "matrix", role, scale?, title?, weight, least}: `weight` shares out the spare width and
 // `least` is what it never goes below, in CSS pixels. `{l}` in a hook is the block that is looked at.
-
-import { counted } from "../components/plurals.js";
+import { counted } from "../core/format.js";
 
 const strip = (hook, role, more = {}) => ({
   hook,

@@ -1,14 +1,13 @@
 // The walkthrough: one text or picture through one transformer, left to right (downward on a phone), every number an element
 // of a tensor. It holds the state (which stack, block, head, row and cell is in view) and hands the drawing to the others.
 // Ours, because no library draws a whole forward pass whose parts follow one cursor without a message to the server.
-import { counted } from "../components/plurals.js";
 import * as address from "../core/address.js";
 import { exists, explanationOf, mount as mountArithmetic, patternOf, strongest, titleOf } from "./arithmetic.js";
 import { mount as mountBars } from "../components/bars.js";
 import { at } from "../components/cells.js";
 import { forget, leave } from "../components/cells_spare.js";
 import { build } from "./flow.js";
-import { number, percent } from "../core/format.js";
+import { counted, number, percent } from "../core/format.js";
 import { mount as mountHeadgrid } from "../components/headgrid.js";
 import { FLOW, listed, NARROW, rows, stacked, thumbnail, widths } from "../core/layout.js";
 import { mount as mountLines } from "../components/lines.js";
@@ -64,7 +63,7 @@ class Walkthrough {
     this.turn = 0;
     this.width = 0;
     this.sheet = false; // whether the arithmetic lies over a phone's page
-    this.titled = null; // what is explained since its title was pressed: {id, hook}
+    this.explainedTitle = null; // what is explained since its title was pressed: {id, hook}
     this.resize = new ResizeObserver(() => this.element.clientWidth !== this.width && this.trace && this.build());
     this.resize.observe(this.element);
     this.onKey = (event) => this.key(event);
@@ -189,7 +188,7 @@ class Walkthrough {
     if (turned) Object.assign(state, { cell: null });
     this.choose();
     this.remember();
-    if (change.cell) this.titled = null;
+    if (change.cell) this.explainedTitle = null;
     if (change.cell) this.openSheet(true);
     if (opened || moved) this.build();
     else {

@@ -1,10 +1,9 @@
 // Where a run changed: in the stream and in what the head says at every position, and in every head's pattern.
 // Ours because its cells choose the position of the distribution and the head of the maps below, without a message to the server.
 import { at, mountCells } from "../components/cells.js";
-import { counted } from "../components/plurals.js";
 import { make, range } from "../core/dom.js";
 import { axis, legend } from "../components/legend.js";
-import { number, percent } from "../core/format.js";
+import { counted, number, percent } from "../core/format.js";
 import { nameOf } from "./effects_distribution.js";
 
 const NAMED = 13; // CSS pixels of a column that bears its token

@@ -1,7 +1,7 @@
 // Cells to paint on: a grid of two axes, seen whole or through a window of it. Ours, because no widget paints.
+import { counted } from "../core/format.js";
 import { paint } from "../components/cells.js";
 import { axis } from "../components/legend.js";
-import { counted } from "../components/plurals.js";
 import { make, range } from "../core/dom.js";
 import { colour } from "../core/palette.js";
 import { inside, windowSize } from "../core/place.js";

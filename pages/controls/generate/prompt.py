@@ -16,13 +16,13 @@ from engine.runtime import library
 from pages.controls.model_input.model_input import (
     LABELS,
     NO_TEXT,
-    chosen_picture,
     controls,
     field_value,
     headline,
     keep_read,
     read_before,
 )
+from pages.controls.model_input.picture import chosen_picture
 from views.core.codegen import Fields, picture_line, quote
 from views.core.markdown import Markdown, escape_markdown
 from views.generate.session import Call

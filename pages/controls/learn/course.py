@@ -136,8 +136,6 @@ def draw_lesson(lesson: Lesson, course: Sequence[Lesson]) -> None:
     if answered and lesson.name not in done():
         remember([lesson.name])
         st.rerun()  # the line above shows it
-    with st.container(key="lesson-links-below"):  # on a phone, where the question follows its text
-        draw_links(lesson)
     if lesson.deeper:
         title, _line, text = lesson.deeper.partition("\n")
         with st.expander(escape_markdown(title), icon=":material/south:"):

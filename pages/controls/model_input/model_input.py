@@ -12,15 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import streamlit as st
-from PIL import Image, ImageOps
 from streamlit.errors import StreamlitAPIException
 
-from engine.analysis.surprise import beside_guessing
 from engine.checkpoints import Checkpoint, shipped_names
 from engine.checkpoints.locate import SHIPPED
-from engine.data.digits import LEVELS
-from engine.inputs.ink import is_brought, own_picture, read_ink
-from engine.inputs.pictures import Picture, open_picture
 from engine.inputs.processors import PalettePixels
 from engine.inputs.readers import (
     GAP,
@@ -38,19 +33,16 @@ from engine.inputs.readers import (
 )
 from engine.plurals import count_words
 from engine.runtime import library
-from engine.runtime.limits import FIRST_MODEL, LONG_TOKENS, MAX_TOKENS
-from engine.tokenizers.encoding import Encoding
-from engine.tokenizers.pieces import SHOWN_BYTES
+from engine.runtime.limits import FIRST_MODEL, MAX_TOKENS
 from pages.controls.model_input.browser_history import complete, entry_address, went_back
+from pages.controls.model_input.picture import chosen_picture, show_ink
 from pages.controls.model_input.text_field import several_lines, text_field
 from pages.controls.share.bar import bar
 from pages.controls.share.hiding import is_hidden
 from pages.controls.share.visitor import recent
 from views.core.markdown import Markdown, escape_markdown
-from views.core.run_context import Run
 
 EXAMPLES = tomllib.loads((Path(__file__).parents[3] / "assets/texts/examples.toml").read_text())
-INK = 72  # CSS pixels of a side of the pictures on the way
 PLAIN = "everyday"  # whose text any other model opens on
 FIELDS: dict[Kind, list[str]] = {
     "text": ["text"],
@@ -140,7 +132,7 @@ def controls(more: Callable[[], None] = nothing_more, labels: Mapping[str, str] 
         more()
     several_lines(field for field in FIELDS[wanted] if field in LABELS)
     if wanted in ("picture", "pixels") and state.get("upload"):
-        show_ink(named, state.upload)
+        show_ink(named, state.upload.getvalue())
     state[KEPT] = {key: state[key] for key in ("page", "model", *EVERY_FIELD) if key in state}
     state[READS] = FIELDS[wanted]
     state.setdefault(LEFT, {})[here] = state[KEPT]
@@ -286,33 +278,6 @@ def reading(checkpoint: Checkpoint, limit: int = MAX_TOKENS, said: Callable[[str
             return read_text(checkpoint, said("text"), limit)
 
 
-def show_ink(checkpoint: Checkpoint, file: Any) -> None:
-    """What a person's own picture of a digit becomes before the model reads it, step by step."""
-    with suppress(ValueError):  # the page says below why it is none
-        picture = open_picture(file)
-        if not is_brought(checkpoint, picture):
-            return
-        drawn = read_ink(picture)
-        steps = {"its ink": drawn.ink, "32 × 32": drawn.bitmap, "8 × 8": drawn.levels.numpy() / (LEVELS - 1)}
-        with st.container(horizontal=True, vertical_alignment="center", gap="medium", key="ink"):
-            for name, values in steps.items():
-                shown = Image.fromarray((255 * values).astype("uint8"))
-                shown = ImageOps.pad(shown, (INK, INK), Image.Resampling.NEAREST)
-                st.image(shown, name, width=INK)
-            st.caption(
-                "Your picture as the digits of the training were made: what stands out from the ground, cut out and "
-                "brought to 32 × 32, of which each block of 4 × 4 counts its inked pixels.",
-                width=480,
-            )
-
-
-def chosen_picture(checkpoint: Checkpoint, said: Callable[[str], Any] = field_value) -> Picture:
-    file = said("upload")
-    if file:
-        return own_picture(checkpoint, file)
-    return pictures()[0][said("picture") % len(pictures()[0])]
-
-
 def keep_read() -> None:
     st.session_state[READ] = {field: field_value(field) for field in ("model", *EVERY_FIELD)}
 
@@ -389,71 +354,6 @@ def look() -> dict[str, int]:
     """The head and row to look at first: those that the example is there for."""
     found: dict[str, int] = st.session_state.get("example", {}).get("look", {})
     return found if is_example(EVERY_FIELD) else {}
-
-
-def notice(shown: Subject, run: Run) -> str:
-    """What a reader of the tokens must know: those that a text longer than the limit loses, which are bytes, which the
-    model has no words for, and whether it knows such a text."""
-    told = [cut_notice(shown), bytes_notice(shown.reading), unknown_notice(shown), strange_notice(shown, run)]
-    return " ".join(filter(None, told))
-
-
-def unknown_notice(shown: Subject) -> str:
-    tokenizer, read = shown.checkpoint.tokenizer, shown.reading.read
-    if tokenizer is None or tokenizer.unknown_id is None or not isinstance(read, Encoding):
-        return ""
-    at = [at for at, one in enumerate(read.ids) if one == tokenizer.unknown_id]
-    words = dict.fromkeys(read.text[slice(*read.spans[one])].strip() for one in at)
-    first = next(iter(words), "")
-    if not first:
-        return ""
-    others = f" and {count_words(len(words) - 1, 'more word')} are" if len(words) > 1 else " is"
-    return f"“{first}”{others} unknown to this model, which reads {read.pieces[at[0]]} instead."
-
-
-def strange_notice(shown: Subject, run: Run) -> str:
-    """Of a text that the model foresees worse than by guessing."""
-    trace, read = run.before or run.trace, shown.reading.read
-    if not isinstance(read, Encoding) or "logits" not in trace:
-        return ""
-    found = beside_guessing(shown.checkpoint, read.ids, trace["logits"][0])
-    if found is None or found[0] <= found[1]:
-        return ""
-    what = "picture" if shown.reading.picture is not None else "text"
-    return (
-        f"This model has seen nothing like this {what}: {found[0]:.1f} nats a token, where guessing is {found[1]:.1f}."
-    )
-
-
-def bytes_notice(reading: Reading) -> str:
-    read = [one for one in (reading.read, reading.target) if isinstance(one, Encoding)]
-    parts = [(letter, one.pieces[first]) for one in read for first, _, letter in one.letters_in_parts()]
-    letters = {letter: piece for letter, piece in reversed(parts) if SHOWN_BYTES.search(piece)}
-    if not letters:
-        return ""
-    *rest, (letter, piece) = letters.items()
-    if not rest:
-        return f"“{letter}” has no token of its own: its rows are the bytes of its UTF-8, such as {piece}."
-    others = count_words(len(rest), "more letter")
-    return f"“{letter}” and {others} have no token of their own: their rows are bytes of their UTF-8, such as {piece}."
-
-
-def cut_notice(shown: Subject) -> str:
-    """Tokens that a text longer than the limit loses; empty when nothing is cut."""
-    whole, limit = shown.reading.whole, shown.limit
-    if whole is None or len(whole) <= limit:
-        return ""
-    kept = set(whole.positions_within(limit))
-    start = next(whole.spans[at][0] for at in range(len(whole)) if at not in kept)
-    lost = whole.text[start : whole.second if start < (whole.second or 0) else None].strip()
-    reads = limit == shown.checkpoint.model.config.context
-    raised = "LOUPE_LONG_TOKENS" if limit == LONG_TOKENS else "LOUPE_MAX_TOKENS"
-    whose = "this model reads" if reads else f"this page draws (raise it with {raised})"
-    return (
-        f"The text has {count_words(len(whole), 'token')} and {whose} {limit}; "
-        f"{'the last ' if whole.second is None else ''}{len(whole) - limit:,} are cut, "
-        f"from “{lost[:40]}{'…' if len(lost) > 40 else ''}”."
-    )
 
 
 def seed() -> int:

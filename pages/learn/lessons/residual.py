@@ -1,7 +1,8 @@
 """The residual stream: what an addition does to a gradient, and a deep stack with and without it."""
 
 import json
-from functools import cache, lru_cache
+from collections.abc import Mapping
+from functools import cache, lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -78,56 +79,11 @@ def draw_recorded() -> None:
 
 def draw_training(runs: Runs, at: int, key: str, every: int = 1) -> None:
     named = {"with": _("with residuals"), "without": _("without")}
-    depth = pd.DataFrame(
-        [
-            (named[name], layer + 1, value)
-            for name in named
-            for layer, value in enumerate(runs[name]["gradients"][at])
-        ],
-        columns=["run", "block", "gradient"],
-    )  # fmt: skip
-    losses = pd.DataFrame(
-        [
-            (named[name], step * every, value)
-            for name in named
-            for step, value in enumerate(runs[name]["losses"][: at + 1])
-        ],
-        columns=["run", "step", "loss"],
-    )  # fmt: skip
-    last = every * (len(runs["with"]["losses"]) - 1)
-
-    def color(shade: Shade) -> alt.Color:
-        ink = colors(shade)
-        inks = alt.Scale(domain=list(named.values()), range=[ink["residual"], ink["key"]])
-        return alt.Color("run:N", title=None, scale=inks)
-
-    def draw_depth(shade: Shade) -> alt.Chart:
-        scale = alt.Scale(type="log", domain=[1e-10, 1e3])
-        gradient = alt.Y("gradient:Q", title=_("gradient of its weights"), scale=scale, axis=alt.Axis(format=".0e"))
-        return (
-            alt.Chart(depth)
-            .mark_line(point=True)
-            .encode(alt.X("block:O", title=_("block")), gradient, color(shade))
-            .properties(height=230)
-        )
-
-    def draw_loss(shade: Shade) -> alt.Chart:
-        return (
-            alt.Chart(losses)
-            .mark_line()
-            .encode(
-                alt.X("step:Q", title=_("step"), scale=alt.Scale(domain=[0, last])),
-                alt.Y("loss:Q", title=_("loss, nats")),
-                color(shade),
-            )
-            .properties(height=230)
-        )
-
     left, right = st.columns(2)
     with left:
-        show_altair(draw_depth, key=f"residual depth {key}")
+        show_altair(partial(draw_gradients, runs, named, at), key=f"residual depth {key}")
     with right:
-        show_altair(draw_loss, key=f"residual loss {key}")
+        show_altair(partial(draw_losses, runs, named, at, every), key=f"residual loss {key}")
     ends = {name: runs[name]["losses"][at] for name in named}
     sentence = _(
         "Loss at step {step}: {with_:.3g} with residual connections, {without:.3g} without. Gradient of the first "
@@ -139,6 +95,49 @@ def draw_training(runs: Runs, at: int, key: str, every: int = 1) -> None:
             step=at * every, with_=ends["with"], without=ends["without"], first=first, first_without=first_without
         )
     )  # fmt: skip
+
+
+def draw_gradients(runs: Runs, named: Mapping[str, str], at: int, shade: Shade) -> alt.Chart:
+    """The gradient of each block's weights at entry `at` of the runs, which are `named`."""
+    values = [
+        (title, layer + 1, value)
+        for name, title in named.items()
+        for layer, value in enumerate(runs[name]["gradients"][at])
+    ]
+    scale = alt.Scale(type="log", domain=[1e-10, 1e3])
+    gradient = alt.Y("gradient:Q", title=_("gradient of its weights"), scale=scale, axis=alt.Axis(format=".0e"))
+    return (
+        alt.Chart(pd.DataFrame(values, columns=["run", "block", "gradient"]))
+        .mark_line(point=True)
+        .encode(alt.X("block:O", title=_("block")), gradient, run_color(named, shade))
+        .properties(height=230)
+    )
+
+
+def draw_losses(runs: Runs, named: Mapping[str, str], at: int, every: int, shade: Shade) -> alt.Chart:
+    """The losses up to entry `at`, of which there is one in `every` steps."""
+    values = [
+        (title, step * every, value)
+        for name, title in named.items()
+        for step, value in enumerate(runs[name]["losses"][: at + 1])
+    ]
+    last = every * (len(runs["with"]["losses"]) - 1)
+    return (
+        alt.Chart(pd.DataFrame(values, columns=["run", "step", "loss"]))
+        .mark_line()
+        .encode(
+            alt.X("step:Q", title=_("step"), scale=alt.Scale(domain=[0, last])),
+            alt.Y("loss:Q", title=_("loss, nats")),
+            run_color(named, shade),
+        )
+        .properties(height=230)
+    )
+
+
+def run_color(named: Mapping[str, str], shade: Shade) -> alt.Color:
+    inks = colors(shade)
+    scale = alt.Scale(domain=list(named.values()), range=[inks["residual"], inks["key"]])
+    return alt.Color("run:N", title=None, scale=scale)
 
 
 def draw_addition() -> None:

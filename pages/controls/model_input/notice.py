@@ -1,0 +1,77 @@
+"""What a reader of a page's tokens must know of them, in sentences above the picture."""
+
+from __future__ import annotations
+
+from engine.analysis.surprise import compare_with_guessing
+from engine.inputs.readers import Reading
+from engine.plurals import count_words
+from engine.runtime.limits import LONG_TOKENS
+from engine.tokenizers.encoding import Encoding
+from engine.tokenizers.pieces import SHOWN_BYTES
+from pages.controls.model_input.model_input import Subject
+from views.core.run_context import Run
+
+
+def notice(shown: Subject, run: Run) -> str:
+    """What a reader of the tokens must know: those that a text longer than the limit loses, which are bytes, which the
+    model has no words for, and whether it knows such a text."""
+    told = [cut_notice(shown), bytes_notice(shown.reading), unknown_notice(shown), strange_notice(shown, run)]
+    return " ".join(filter(None, told))
+
+
+def unknown_notice(shown: Subject) -> str:
+    tokenizer, read = shown.checkpoint.tokenizer, shown.reading.read
+    if tokenizer is None or tokenizer.unknown_id is None or not isinstance(read, Encoding):
+        return ""
+    at = [at for at, one in enumerate(read.ids) if one == tokenizer.unknown_id]
+    words = dict.fromkeys(read.text[slice(*read.spans[one])].strip() for one in at)
+    first = next(iter(words), "")
+    if not first:
+        return ""
+    others = f" and {count_words(len(words) - 1, 'more word')} are" if len(words) > 1 else " is"
+    return f"“{first}”{others} unknown to this model, which reads {read.pieces[at[0]]} instead."
+
+
+def strange_notice(shown: Subject, run: Run) -> str:
+    """Of a text that the model foresees worse than by guessing."""
+    trace, read = run.before or run.trace, shown.reading.read
+    if not isinstance(read, Encoding) or "logits" not in trace:
+        return ""
+    found = compare_with_guessing(shown.checkpoint, read.ids, trace["logits"][0])
+    if found is None or found[0] <= found[1]:
+        return ""
+    what = "picture" if shown.reading.picture is not None else "text"
+    return (
+        f"This model has seen nothing like this {what}: {found[0]:.1f} nats a token, where guessing is {found[1]:.1f}."
+    )
+
+
+def bytes_notice(reading: Reading) -> str:
+    read = [one for one in (reading.read, reading.target) if isinstance(one, Encoding)]
+    parts = [(letter, one.pieces[first]) for one in read for first, _, letter in one.letters_in_parts()]
+    letters = {letter: piece for letter, piece in reversed(parts) if SHOWN_BYTES.search(piece)}
+    if not letters:
+        return ""
+    *rest, (letter, piece) = letters.items()
+    if not rest:
+        return f"“{letter}” has no token of its own: its rows are the bytes of its UTF-8, such as {piece}."
+    others = count_words(len(rest), "more letter")
+    return f"“{letter}” and {others} have no token of their own: their rows are bytes of their UTF-8, such as {piece}."
+
+
+def cut_notice(shown: Subject) -> str:
+    """Tokens that a text longer than the limit loses; empty when nothing is cut."""
+    whole, limit = shown.reading.whole, shown.limit
+    if whole is None or len(whole) <= limit:
+        return ""
+    kept = set(whole.positions_within(limit))
+    start = next(whole.spans[at][0] for at in range(len(whole)) if at not in kept)
+    lost = whole.text[start : whole.second if start < (whole.second or 0) else None].strip()
+    reads = limit == shown.checkpoint.model.config.context
+    raised = "LOUPE_LONG_TOKENS" if limit == LONG_TOKENS else "LOUPE_MAX_TOKENS"
+    whose = "this model reads" if reads else f"this page draws (raise it with {raised})"
+    return (
+        f"The text has {count_words(len(whole), 'token')} and {whose} {limit}; "
+        f"{'the last ' if whole.second is None else ''}{len(whole) - limit:,} are cut, "
+        f"from “{lost[:40]}{'…' if len(lost) > 40 else ''}”."
+    )
