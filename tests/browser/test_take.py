@@ -220,15 +220,15 @@ def test_no_link_is_made_that_no_page_could_read(look: Look) -> None:
 
 @pytest.mark.long
 def test_a_text_that_no_address_can_hold_is_said_once_and_stays_until_the_reload(look: Look) -> None:
-    """A browser opens no address above 2 MiB: what stood there would be gone with a reload, and the model with it."""
+    """An address that long is not read: what stood there would be gone with a reload, and the model with it."""
     page = look(model="stories-bert", text="It began to [MASK].")
     field = page.get_by_label("text", exact=True)
-    long = "\u65e5\u672c\u8a9e " * 75_000
-    field.fill(long, timeout=15_000)
+    long = "\u65e5\u672c\u8a9e " * 20_000
+    field.fill(long)
     field.press("Enter")
     said = page.locator(".loupe-lost")
     said.get_by_text("The text is too long for a link").wait_for()
-    assert "2,100,0" in said.inner_text() and said.inner_text().endswith("paste it again then.")
+    assert "560,0" in said.inner_text() and said.inner_text().endswith("paste it again then.")
     assert urlsplit(page.url).query == "model=stories-bert" and field.input_value() == long
     page.get_by_role("button", name="Copy link").click()
     page.locator("output.said").get_by_text(said.inner_text()).wait_for()

@@ -388,6 +388,7 @@ function size(bytes) {
 async function toClipboard(coming) {
   if (typeof ClipboardItem === "undefined") return navigator.clipboard.writeText(await coming);
   const blob = coming.then((text) => new Blob([text], { type: "text/plain" }));
+  blob.catch(() => {}); // a refused clipboard does not wait for it, and `copy` says why there is no text
   // eslint-disable-next-line compat/compat -- where it is
   return navigator.clipboard.write([new ClipboardItem({ "text/plain": blob })]);
 }
