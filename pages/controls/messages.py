@@ -2,7 +2,7 @@
 
 Streamlit starts a run for every message of a browser, interrupts the run before, and takes of every message what all
 controls stand at. A page here sends more than one at a time: a view asks its questions as soon as it is drawn, and the
-courier's fragment answers them. Seven things are lost on the way then, on a busy machine above all; each function below
+courier's fragment answers them. Eight things are lost on the way then, on a busy machine above all; each function below
 mends one of them, and says how it comes about.
 """
 
@@ -15,12 +15,12 @@ from typing import Any
 
 from streamlit.proto.ClientState_pb2 import ClientState
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
-from streamlit.proto.WidgetStates_pb2 import WidgetStates
+from streamlit.proto.WidgetStates_pb2 import WidgetState, WidgetStates
 from streamlit.runtime.app_session import AppSession
 from streamlit.runtime.scriptrunner import RerunData, ScriptRunner, ScriptRunnerEvent, get_script_run_ctx
 from streamlit.runtime.scriptrunner_utils.script_requests import ScriptRequest, ScriptRequests, ScriptRequestType
 from streamlit.runtime.state.safe_session_state import SafeSessionState
-from streamlit.runtime.state.session_state import SessionState
+from streamlit.runtime.state.session_state import SessionState, WStates
 
 from pages.controls.model_input.browser_history import went_back
 
@@ -38,6 +38,7 @@ def lose_no_message() -> None:
     _keep_the_turned_page()
     _follow_links_to_the_page_itself()
     _keep_to_the_fragment()
+    _hear_what_was_said_beside()
     _keep_callbacks_whole()
 
 
@@ -194,6 +195,44 @@ def _is_of(state: SessionState, widget: str, fragments: list[str]) -> bool:
     """True if a widget stands in one of the fragments, or is not known yet."""
     known = state._new_widget_state.widget_metadata.get(widget)
     return known is None or known.fragment_id in fragments
+
+
+def _hear_what_was_said_beside() -> None:
+    """Lets the whole page run where a control outside the fragment was changed by hand in the tick in which the
+    fragment spoke. A browser makes one message of what is said to it in one tick, about the fragment that spoke first:
+    the Enter behind a text is lost if a view asks just then. A control whose value differs from that of the message
+    before, and from what it stands at, was changed by hand; what the server has set was not."""
+    request = AppSession.request_rerun
+
+    @wraps(request)
+    def request_for_all(self: AppSession, client_state: ClientState | None) -> None:
+        if client_state is not None:
+            before = self.__dict__.get("said", {})
+            said = self.__dict__["said"] = {one.id: one for one in client_state.widget_states.widgets}
+            if client_state.fragment_id:
+                new = [one for id, one in said.items() if before.get(id) != one]
+                if any(_is_news(self._session_state, one, client_state.fragment_id) for one in new):
+                    client_state.fragment_id = ""
+        request(self, client_state)
+
+    AppSession.request_rerun = request_for_all  # type: ignore[method-assign]
+
+
+def _is_news(state: SessionState, said: WidgetState, fragment: str) -> bool:
+    """True if a control outside the fragment stands at something else, or if it is a button that was pressed."""
+    metadata = state._new_widget_state.widget_metadata.get(said.id)
+    if metadata is None or metadata.fragment_id == fragment:
+        return False
+    if "trigger" in metadata.value_type:
+        return bool(getattr(said, metadata.value_type))
+    heard = WStates()
+    heard.set_widget_metadata(metadata)
+    heard.set_widget_from_proto(said)
+    try:
+        stands = state._getitem(said.id, state._key_id_mapper.id_key_mapping.get(said.id))
+    except KeyError:
+        return False
+    return bool(heard[said.id] != stands)
 
 
 def _keep_callbacks_whole() -> None:

@@ -1,9 +1,11 @@
-"""What a browser says, with a message about a fragment, of the controls outside it changes nothing."""
+"""What a browser says, with a message about a fragment, of the controls outside it is passed over, unless it is news."""
 
 from types import SimpleNamespace
 
 import pytest
+from streamlit.proto.ClientState_pb2 import ClientState
 from streamlit.proto.WidgetStates_pb2 import WidgetState, WidgetStates
+from streamlit.runtime.app_session import AppSession, AppSessionState
 from streamlit.runtime.state.common import WidgetMetadata
 from streamlit.runtime.state.session_state import SessionState
 
@@ -34,3 +36,34 @@ def test_a_control_outside_keeps_what_the_server_set_and_does_not_count_as_chang
     come(outside="stale", inside="two", unknown="three")
     assert (state["outside"], state["inside"]) == (kept, "two")
     assert {widget for widget in BOTH & set(state._new_widget_state) if state._widget_changed(widget)} == changed
+
+
+@pytest.mark.parametrize(
+    ("stands", "said", "presses", "whole"),
+    [
+        ("a", "b", False, True),  # typed as the view asked
+        ("b", "a", False, False),  # set by the server, of which the browser has not heard
+        ("b", "b", False, False),  # and has heard
+        ("a", "a", True, True),
+        ("a", "a", False, False),
+    ],
+)
+def test_a_message_that_was_made_of_two_runs_the_whole_page(stands: str, said: str, presses: bool, whole: bool) -> None:
+    lose_no_message()
+    state, started = SessionState(), []
+    for widget, kind in (("text", "string_value"), ("button", "trigger_value")):
+        state._set_widget_metadata(WidgetMetadata(widget, str, str, kind))
+    state._set_widget_metadata(WidgetMetadata("ask", str, str, "json_trigger_value", fragment_id="courier"))
+    state._new_widget_state.set_from_value("text", stands)
+    session = SimpleNamespace(
+        page_script_hash="walkthrough", _state=AppSessionState.APP_NOT_RUNNING, _scriptrunner=None,
+        _session_state=state, has_fragment=lambda name: True, _client_state=ClientState(),
+        _create_scriptrunner=lambda run: started.append(run.fragment_id or ""), id="one",
+    )  # fmt: skip
+    for text, pressed in (("a", False), (said, presses)):
+        widgets = [WidgetState(id="text", string_value=text), WidgetState(id="ask", json_trigger_value="[]")]
+        widgets += [WidgetState(id="button", trigger_value=True)] if pressed else []
+        asked = ClientState(fragment_id="courier", page_script_hash="walkthrough")
+        asked.widget_states.widgets.extend(widgets)
+        AppSession.request_rerun(session, asked)  # type: ignore[arg-type]
+    assert started[1] == ("" if whole else "courier")
