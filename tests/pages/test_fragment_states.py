@@ -1,4 +1,4 @@
-"""What a browser says, with a message about a fragment, of the controls outside it is passed over, unless it is news."""
+"""What a browser says, with a message about a fragment, of controls outside it is passed over, unless it is news."""
 
 from types import SimpleNamespace
 
