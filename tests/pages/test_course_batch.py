@@ -2,7 +2,10 @@
 
 from streamlit.testing.v1 import AppTest
 
+from engine.runtime import library
 from tests.pages.test_course import opened, question_of
+
+LAST = min(library.checkpoint(name).config.vocab_size for name in ("stories-bert", "everyday")) - 1
 
 
 def pick(app: AppTest, key: str, value: str) -> None:
@@ -17,7 +20,7 @@ def verdict(app: AppTest) -> str:
 
 
 def test_the_mask_keeps_the_shorter_row_as_it_is() -> None:
-    for model in ("stories-bert", "stories"):
+    for model in ("stories-bert", "everyday"):
         for kind in ("texts", "ids"):
             app = opened(lesson="batch")
             pick(app, "batch-model", model)
@@ -30,7 +33,7 @@ def test_the_mask_keeps_the_shorter_row_as_it_is() -> None:
                 pick(app, "batch-view", view)
                 assert " 0 of all" in verdict(app)
             app.toggle(key="batch-mask").set_value(False).run()
-            assert (" 0 of all" in verdict(app)) == (model == "stories")
+            assert (" 0 of all" in verdict(app)) == (model == "everyday")
 
 
 def test_odd_texts_are_read_and_bad_ones_are_said() -> None:
@@ -41,7 +44,7 @@ def test_odd_texts_are_read_and_bad_ones_are_said() -> None:
         for view in ("ids", "outputs", "attention"):
             pick(app, "batch-view", view)
         assert not [one for one in app.caption if "Expected" in one.value]
-    pick(app, "batch-model", "stories")
+    pick(app, "batch-model", "everyday")
     app.text_input(key="batch-text 1").set_value("🦉" * 48).run()
     assert not app.exception and [one for one in app.caption if "the first 16 tokens" in one.value]
     for bad in ("", "x" * 49):
@@ -49,8 +52,8 @@ def test_odd_texts_are_read_and_bad_ones_are_said() -> None:
         assert not app.exception and [one for one in app.caption if "Expected" in one.value]
     app = opened(lesson="batch")
     pick(app, "batch-kind", "ids")
-    app.text_input(key="batch-ids").set_value("[[1, 1023], [1, 2, 3]]").run()
-    pick(app, "batch-model", "stories")
-    for bad in ("", "[[1, 2]]", "[[1, 1024], [1]]", "[[1, a], [2]]", "[[1], [99999]]"):
+    app.text_input(key="batch-ids").set_value(f"[[1, {LAST}], [1, 2, 3]]").run()
+    pick(app, "batch-model", "everyday")
+    for bad in ("", "[[1, 2]]", f"[[1, {LAST + 1}], [1]]", "[[1, a], [2]]", "[[1], [99999]]"):
         app.text_input(key="batch-ids").set_value(bad).run()
         assert not app.exception and [one for one in app.caption if "Expected" in one.value], bad

@@ -27,7 +27,7 @@ LEFT, RIGHT = "⟦", "⟧"
 SPOKEN = re.compile(r"[A-Za-z]{3,}")
 # Names, which no language translates: of models, methods, formulas and materials of Streamlit.
 NAMES = re.compile(
-    r":material/\w+:|:red|:green|:small|`[^`]*`|\$[^$]*\$|\b(?:BPE|WordPiece|Unigram|RoPE|ALiBi|out|softmax|seed|stories(-bert)?)\b"
+    r":material/\w+:|:red|:green|:small|`[^`]*`|\$[^$]*\$|\b(?:BPE|WordPiece|Unigram|RoPE|ALiBi|out|softmax|seed|stories(-bert)?|everyday)\b"
 )
 
 

@@ -83,7 +83,7 @@ def bank() -> list[str]:
 
 
 def blocks_share() -> list[str]:
-    block = of("stories").model.blocks[0]
+    block = of(norms.MODEL).model.blocks[0]
     mlp = sum(one.numel() for one in block.mlp.parameters())
     assert abs(mlp / sum(one.numel() for one in block.parameters()) - 2 / 3) < 0.01
     return []
@@ -192,8 +192,9 @@ def formed() -> list[str]:
 
 
 def windows() -> list[str]:
-    encoding = of("stories").tokenizer.encode(long_sequences.TEXT)
-    found = [keep_window(of("stories"), encoding, 3, 0, size) for size in (4, 8)]
+    model = of(long_sequences.READER)
+    encoding, last = model.tokenizer.encode(long_sequences.TEXT), model.config.layers - 1
+    found = [keep_window(model, encoding, last, 0, size) for size in (4, 8)]
     return [f"{100 * share:.0f} %" for one in found for share in (one.cells, one.mass)]
 
 

@@ -18,7 +18,7 @@ from engine.inputs.readers import tokens
 from engine.runtime import library
 from pages.controls.learn import course, words
 from pages.controls.what_if.experiment_link import from_link
-from pages.learn.lessons import adapting, residual
+from pages.learn.lessons import adapting, loss, masks_and_heads, residual
 from tests.pages.test_course import opened, question_of
 
 
@@ -40,8 +40,12 @@ def first_table(app: AppTest) -> pd.DataFrame:
 def test_queries_are_cut_into_heads_and_the_stream_is_not() -> None:
     table = first_table(answered("masks_and_heads", masks_view="shapes"))
     steps, shapes = table.iloc[:, 0].tolist(), table.iloc[:, 2].tolist()
-    assert [step.partition(",")[0] for step in steps[:3]] == ["x", "q = x W_Q + b", "q"]
-    assert shapes[:3] == ["[1, 6, 128]", "[1, 6, 4, 32]", "[1, 4, 6, 32]"]
+    config = library.checkpoint(masks_and_heads.MODEL).config
+    heads, width = config.attention.heads, config.d_model
+    added = " + b" if config.attention.bias else ""
+    assert [step.partition(",")[0] for step in steps[:3]] == ["x", f"q = x W_Q{added}", "q"]
+    size = width // heads
+    assert shapes[:3] == [f"[1, 6, {width}]", f"[1, 6, {heads}, {size}]", f"[1, {heads}, 6, {size}]"]
 
 
 def test_a_stack_with_residual_connections_learns_more_at_every_depth_that_is_offered() -> None:
@@ -81,11 +85,11 @@ def test_the_reason_of_the_translator_is_that_of_its_sentence(text: str, reason:
 
 
 def test_a_perplexity_above_the_vocabulary_is_worse_than_guessing() -> None:
-    app = answered("loss")
+    app, size = answered("loss"), library.checkpoint(loss.DECODER).config.vocab_size
     assert any("as if it chose" in one.value for one in app.markdown)
     app.text_input(key="loss-text").set_value("zq zq").run()
     said = next(one.value for one in app.markdown if "Perplexity" in one.value)
-    assert "as if it chose" not in said and "more than its 1,024 tokens" in said
+    assert "as if it chose" not in said and f"more than its {size:,} tokens" in said
 
 
 def test_the_tasks_of_the_family_are_answered_rightly_and_the_correction_changes_what_is_said() -> None:

@@ -75,6 +75,12 @@ def read_short_text(checkpoint: Checkpoint, said: str, most: int) -> Encoding:
     return encoding
 
 
+def say_what_it_knows(model: str, text: str) -> None:
+    """Of a model that was made to show a circuit, and was trained on templates for that."""
+    sentence = _("The model {model} knows only texts of its own kind, such as “{text}”.")
+    st.caption(sentence.format(model=model, text=escape_markdown(text)))
+
+
 def name_apart(pieces: Sequence[str]) -> list[str]:
     """The tokens as options: a space is seen, and one that comes again has a number."""
     shown = [piece.replace(" ", "·") or "∅" for piece in pieces]

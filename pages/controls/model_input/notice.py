@@ -8,7 +8,7 @@ from engine.plurals import count_words
 from engine.runtime.limits import LONG_TOKENS
 from engine.tokenizers.encoding import Encoding
 from engine.tokenizers.pieces import SHOWN_BYTES
-from pages.controls.model_input.model_input import Subject
+from pages.controls.model_input.model_input import EXAMPLES, Subject
 from views.core.run_context import Run
 
 
@@ -41,8 +41,10 @@ def strange_notice(shown: Subject, run: Run) -> str:
     if found is None or found[0] <= found[1]:
         return ""
     what = "picture" if shown.reading.picture is not None else "text"
+    known = EXAMPLES.get(shown.checkpoint.name, {}).get("text", "").strip().split("\n")[0]
     return (
         f"This model has seen nothing like this {what}: {found[0]:.1f} nats a token, where guessing is {found[1]:.1f}."
+        + (f" A text of its kind: “{known}”." if known else "")
     )
 
 

@@ -51,7 +51,7 @@ def experiment() -> bool:
 
 def choose_rows() -> tuple[str, list[list[int]]]:
     """The model, and what it reads: texts, or ids as they are."""
-    models = {"stories-bert": _("stories-bert, looks both ways"), "stories": _("stories, looks back")}
+    models = {"stories-bert": _("stories-bert, looks both ways"), "everyday": _("everyday, looks back")}
     kinds = {"texts": _("texts"), "ids": _("ids")}
     with st.container(horizontal=True):
         name = st.segmented_control(

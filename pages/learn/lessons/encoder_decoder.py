@@ -23,7 +23,7 @@ from pages.controls.learn.words import translate as _
 from pages.controls.predict import choose, is_found, show_code
 from views.core.markdown import escape_markdown
 
-ENCODER, DECODER, BOTH = "stories-bert", "stories", "translate-en-fr"
+ENCODER, DECODER, BOTH = "stories-bert", "everyday", "translate-en-fr"
 TEXT, TARGET = "The girl sees a red ball.", "La fille regarde un chat rouge."
 MOST, CHARACTERS = 12, 60  # of the text
 TALL = 250  # pixels of a table

@@ -25,7 +25,7 @@ from engine.course.long_sequences import (
 from engine.runtime import library
 from pages.controls.figures import matrix, picked_place, strip, tokens
 from pages.controls.learn.cross_nearest import draw_nearest
-from pages.controls.learn.fields import choose_view, read_field, read_short_text
+from pages.controls.learn.fields import choose_view, read_field, read_short_text, say_what_it_knows
 from pages.controls.learn.words import numeral
 from pages.controls.learn.words import translate as _
 from pages.controls.predict import choose, is_found, show_code
@@ -33,9 +33,9 @@ from views.charts.show import show_altair
 from views.charts.template import colors
 from views.core.theme import Shade
 
-MODEL = "stories"
+MODEL, READER = "stories", "everyday"  # whose states are searched, and whose weights a window cuts
 SHORTEST, LONGER, TIMES = 32, 256, 4  # tokens to begin with, and how many times as many at most
-TEXT = "Max gave the red ball to Anna. She was very happy."
+TEXT = "The girl gave the red ball to Anna. She was very happy."
 MOST = 20  # tokens
 WINDOW = 32  # of what is measured
 SIDE = 8  # pixels of the image
@@ -175,7 +175,7 @@ def draw_local() -> None:
 
 
 def draw_window() -> None:
-    checkpoint = library.checkpoint(MODEL)
+    checkpoint = library.checkpoint(READER)
     encoding = read_field("long_sequences-text", _("text"), TEXT, lambda said: read_short_text(checkpoint, said, MOST))
     config = checkpoint.config
     with st.container(horizontal=True):
@@ -256,6 +256,7 @@ def draw_codes() -> None:
         "long_sequences-query", _("text, whose last token asks"), TEXT,
         lambda said: read_short_text(checkpoint, said, MOST),
     )  # fmt: skip
+    say_what_it_knows(MODEL, TEXT)
     with st.container(horizontal=True):
         pieces = st.selectbox(_("pieces m"), (4, 8, 16, 32), 1, key="long_sequences-pieces", width=110)
         codes = st.selectbox(_("codes k*"), (4, 8, 16, 64), 2, key="long_sequences-codes", width=110)

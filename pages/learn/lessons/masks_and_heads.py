@@ -22,7 +22,7 @@ from views.charts.template import colors
 from views.core.markdown import escape_markdown
 from views.core.theme import Shade
 
-MODEL, TEXT = "stories", "Max gave the red ball"
+MODEL, TEXT = "everyday", "The cat sat on the mat"
 MOST = 10  # tokens
 PAINTED = "masks-painted"  # in the session state: a mask by the number of its tokens
 
@@ -160,14 +160,16 @@ def draw_shapes(checkpoint: Checkpoint, encoding: Encoding) -> None:
     split = split_heads(q.flatten(2), config.attention.heads)
     joined = merge_heads(z.transpose(1, 2))
     out = trace["blocks.0.attn.out"]
+    biased, own = _("q = x W_Q + b, cut into heads"), _("q = x W_Q, cut into heads")
+    out_biased, out_own = _("out = joined · W_O + b"), _("out = joined · W_O")
     rows = [
         (_("x, one vector a token"), "[B, T, D]", x),
-        (_("q = x W_Q + b, cut into heads"), "[B, T, H, d]", q),
+        (biased if config.attention.bias else own, "[B, T, H, d]", q),
         (_("q, heads before tokens"), "[B, H, T, d]", split),
         (_("pattern of each head"), "[B, H, T, T]", trace["blocks.0.attn.pattern"]),
         (_("z = pattern · v, mixed values"), "[B, T, H, d]", z),
         (_("heads side by side again"), "[B, T, D]", joined),
-        (_("out = joined · W_O + b"), "[B, T, D]", out),
+        (out_biased if config.attention.out_bias else out_own, "[B, T, D]", out),
     ]
     table = pd.DataFrame(
         [(what, axes, str(list(value.shape))) for what, axes, value in rows],

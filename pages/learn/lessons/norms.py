@@ -16,7 +16,7 @@ from pages.controls.learn.words import translate as _
 from pages.controls.predict import is_answered, is_found, point, show_code
 
 BATCH = "[[1, 2, 3, 6], [2, 2, 8, 4], [0, 5, 1, 2], [4, 3, 3, 2]]"
-MODEL, TEXT, LAYER = "stories", "Max gave the red ball", 1
+MODEL, TEXT, LAYER = "everyday", "The cat sat on the mat", 1
 MOST = 12  # tokens
 
 

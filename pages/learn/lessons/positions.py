@@ -28,7 +28,8 @@ from views.charts.show import show_altair
 from views.charts.template import colors
 from views.core.theme import Shade
 
-MODEL, TEXT = "stories", "Max gave the red ball to Anna"
+MODEL, TEXT = "everyday", "The old dog bit the young man"
+LEARNED = "stories"  # whose positions are a table
 LENGTH, SHORT = 32, 9  # rows that are drawn; those with numbers in them
 MOST = 24  # tokens
 
@@ -96,11 +97,11 @@ def draw_distances(products: torch.Tensor, shade: Shade) -> alt.Chart:
 
 
 def draw_learned() -> None:
-    table = library.checkpoint(MODEL).model.embed.positions
+    table = library.checkpoint(LEARNED).model.embed.positions
     assert table is not None
     weight = table.weight
     sentence = _("The first {count} rows of the table that the model {model} learned: one for each position.")
-    st.caption(sentence.format(count=LENGTH, model=MODEL))
+    st.caption(sentence.format(count=LENGTH, model=LEARNED))
     names = [str(pos) for pos in range(LENGTH)]
     strip(weight[:LENGTH], rows=names, key="positions learned", label=_("learned positions"))
     show_altair(lambda shade: draw_distances(dot_products(weight[:LENGTH]), shade), key="positions learned distances")

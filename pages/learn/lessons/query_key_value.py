@@ -20,7 +20,7 @@ from views.core.component import view
 
 KEYS, VALUES = "[[2, 0], [0, 2], [-2, -1]]", "[[1, 0], [0, 1], [1, 1]]"
 ASKED = (1.0, 1.5)  # the query of the question
-MODEL, TEXT, LAYER = "stories", "Max gave the red ball", 0
+MODEL, TEXT, LAYER = "everyday", "The cat sat on the mat", 0
 MOST = 12  # tokens
 REACH = 3.0  # of the plane
 LEAST = 0.1  # weight of an edge that is drawn

@@ -1,0 +1,68 @@
+"""`python -m scripts.numbers` writes the numbers that lessons and notes state anew, in every language.
+
+It is for a model that was trained again. What they stated before stands in `numbers.json`; a number that has several
+reasons, which differ now, is named and left.
+"""
+
+import json
+import re
+from pathlib import Path
+
+from pages.controls.learn import words
+from tests.pages.test_course_numbers import STATED, computed
+
+BEFORE = Path(__file__).with_name("numbers.json")
+SPACE = "[ \u202f\xa0]"
+
+
+def stated() -> dict[str, list[str]]:
+    """{text of the catalogue: what it states, in the order of the computations}"""
+    found: dict[str, list[str]] = {}
+    for place, name, compute in STATED:
+        found.setdefault(place.format(name), []).extend(computed(compute))
+    return found
+
+
+def in_language(number: str, lang: str) -> str:
+    if lang == words.ENGLISH:
+        return number
+    if number.startswith("“"):
+        return f"« {number[1:-1]} »"
+    return number.replace(",", " ").replace(".", ",")
+
+
+def restate(text: str, changes: dict[str, str]) -> str:
+    """Each key of `changes` by its value, all at once."""
+    olds = sorted(changes, key=len, reverse=True)
+    whole = "|".join("({})".format(re.escape(old).replace("\\ ", SPACE)) for old in olds)
+
+    def change(found: re.Match[str]) -> str:
+        space = next((one for one in found[0] if re.match(SPACE, one)), "\xa0")
+        return changes[olds[(found.lastindex or 1) - 1]].replace(" ", space)
+
+    return re.sub(rf"(?<![\d.,])(?:{whole})(?!\d)", change, text)
+
+
+def main() -> None:
+    now, before = stated(), json.loads(BEFORE.read_text(encoding="utf-8")) if BEFORE.is_file() else {}
+    for place, numbers in now.items():
+        old = before.get(place, numbers)
+        pairs = set(zip(old, numbers, strict=True)) if len(old) == len(numbers) else set()
+        if len(old) != len(numbers):
+            print(f"{place} states {len(numbers)} numbers and stated {len(old)}; change it by hand.")
+        twice = {one for one, _ in pairs if sum(one == other for other, _ in pairs) > 1}
+        for one in sorted(twice):
+            print(f"{place}: {one} is stated for several reasons, which differ now; change it by hand.")
+        changes = {one: new for one, new in pairs if one != new and one not in twice}
+        for lang in words.languages(words.CATALOGUE) if changes else []:
+            file = words.CATALOGUE / lang / place
+            text = file.read_text(encoding="utf-8")
+            told = {in_language(one, lang): in_language(new, lang) for one, new in changes.items()}
+            file.write_text(restate(text, told), encoding="utf-8")
+        for one, new in sorted(changes.items()):
+            print(f"{place}: {one} -> {new}")
+    BEFORE.write_text(json.dumps(now, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
