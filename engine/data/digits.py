@@ -14,7 +14,7 @@ from pathlib import Path
 
 import torch
 from torch import Tensor
-from torch.nn.functional import affine_grid, grid_sample
+from torch.nn.functional import affine_grid, grid_sample, max_pool2d
 
 SIDE = 8
 LEVELS = 17
@@ -78,3 +78,28 @@ def augment(
     grid = affine_grid(theta, [count, 1, height, width], align_corners=False)
     moved = grid_sample(images[:, None].float(), grid, align_corners=False)[:, 0]
     return moved.to(images.dtype) if images.is_floating_point() else moved.round().to(images.dtype)
+
+
+def vary_stroke(images: Tensor, generator: torch.Generator, most: float) -> Tensor:
+    """`images` (image height width, levels), each with thicker or thinner strokes, in their dtype.
+
+    Drawn anew from `generator`, uniformly up to `most` either way: 1 is the grey dilation by a pixel to each side, -1
+    the erosion (Serra 1982), and between them lies a mixture with the picture itself, rounded for whole levels.
+    """
+    amount = (torch.rand(len(images), generator=generator) * 2 - 1).to(images.device)[:, None, None] * most
+    drawn = images.float()
+    thick, thin = _dilate(drawn), -_dilate(-drawn)
+    varied = drawn + amount.clamp(min=0) * (thick - drawn) + amount.clamp(max=0) * (drawn - thin)
+    return varied.to(images.dtype) if images.is_floating_point() else varied.round().to(images.dtype)
+
+
+def invert(images: Tensor) -> Tensor:
+    """Pictures of levels on the other ground: ink is 0 and paper 16."""
+    return LEVELS - 1 - images
+
+
+def _dilate(images: Tensor) -> Tensor:
+    """The largest of each pixel and the four beside it."""
+    return torch.maximum(
+        max_pool2d(images[:, None], (3, 1), 1, (1, 0)), max_pool2d(images[:, None], (1, 3), 1, (0, 1))
+    )[:, 0]

@@ -168,8 +168,9 @@ class Digits:
     """The handwritten digits of `engine.data.digits`, cut by the seed `split` and not by the recipe's, so that models
     agree on what is held out.
 
-    In training the share `moved` of the pictures is shifted (pixels), turned (`degrees`) and resized (`scale`) a
-    little. `judge` is a shipped classifier that says what digit a completed picture shows.
+    In training the share `moved` of the pictures is shifted (pixels), turned (`degrees`), resized (`scale`) and drawn
+    with a thicker or thinner `stroke` (1: a pixel to each side), all at most so much; the share `inverted` is dark on
+    light. `judge` is a shipped classifier that says what digit a completed picture shows.
     """
 
     split: int = 0
@@ -177,12 +178,15 @@ class Digits:
     shift: float = 1.0
     degrees: float = 10.0
     scale: float = 0.1
+    stroke: float = 0.0
+    inverted: float = 0.0
     judge: str = ""
 
     def __post_init__(self) -> None:
-        if not 0 <= self.moved <= 1:
-            raise ValueError(f"data.digits.moved must be a share in [0, 1], got {self.moved}.")
-        for name in ("shift", "degrees", "scale"):
+        for name in ("moved", "inverted"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise ValueError(f"data.digits.{name} must be a share in [0, 1], got {getattr(self, name)}.")
+        for name in ("shift", "degrees", "scale", "stroke"):
             at_least(f"data.digits.{name}", getattr(self, name), 0)
 
 

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from engine.checkpoints import shipped_names
-from engine.data.digits import CLASSES, LEVELS, SIDE, augment, split
+from engine.data.digits import CLASSES, LEVELS, SIDE, augment, invert, split, vary_stroke
 from engine.inputs.processors import ImageProcessor, PalettePixels
 from engine.model.config import ModelConfig
 from engine.scoring.examples import Examples
@@ -38,7 +38,7 @@ class Digits(Source):
         labels = self.images.train_labels if part == "train" else self.images.test_labels
         chosen = torch.randint(len(of), (self.recipe.batch.size,), generator=draw)
         images = of[chosen]
-        return self.examples(self._shift(images, draw) if part == "train" else images, labels[chosen])
+        return self.examples(self._vary(images, draw) if part == "train" else images, labels[chosen])
 
     def held_out(self, batches: int) -> Iterator[Examples]:
         """All test pictures, or the first `batches` batches of them."""
@@ -51,10 +51,15 @@ class Digits(Source):
     def examples(self, images: Tensor, labels: Tensor) -> Examples:
         """`images` are levels, batch height width."""
 
-    def _shift(self, images: Tensor, draw: torch.Generator) -> Tensor:
+    def _vary(self, images: Tensor, draw: torch.Generator) -> Tensor:
+        """Moves, then thickens or thins the share `moved`, and inverts the share `inverted` of all."""
         digits = self.digits
         moved = augment(images, draw, digits.shift, digits.degrees, digits.scale)
-        return torch.where((torch.rand(len(images), generator=draw) < digits.moved)[:, None, None], moved, images)
+        is_moved = torch.rand(len(images), generator=draw) < digits.moved
+        moved = vary_stroke(moved, draw, digits.stroke)
+        is_inverted = torch.rand(len(images), generator=draw) < digits.inverted
+        varied = torch.where(is_moved[:, None, None], moved, images)
+        return torch.where(is_inverted[:, None, None], invert(varied), varied)
 
 
 class NamedDigits(Digits):

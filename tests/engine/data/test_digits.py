@@ -3,10 +3,11 @@
 from collections import Counter
 
 import numpy as np
+import pytest
 import torch
 from sklearn.datasets import load_digits
 
-from engine.data.digits import augment, split
+from engine.data.digits import augment, invert, split, vary_stroke
 
 DIGITS = split(0)
 
@@ -76,3 +77,28 @@ def test_augmented_digits_are_levels_that_differ_from_draw_to_draw_but_not_from_
     assert first.dtype == torch.uint8 and first.max() <= 16
     kept = first.sum().item() / DIGITS.train_images.sum().item()
     assert 0.85 < kept < 1.05
+
+
+def test_strokes_get_thicker_and_thinner_and_0_leaves_them() -> None:
+    images = DIGITS.test_images
+    assert torch.equal(vary_stroke(images, torch.Generator().manual_seed(1), 0.0), images)
+    first, again = (vary_stroke(images, torch.Generator().manual_seed(1), 0.5) for _ in range(2))
+    assert torch.equal(first, again) and first.dtype == torch.uint8 and first.max() <= 16
+    thicker = torch.rand(len(images), generator=torch.Generator().manual_seed(1)) > 0.5
+    assert (first[thicker] >= images[thicker]).all() and (first[~thicker] <= images[~thicker]).all()
+    more, less = (float(first[each].sum() / images[each].sum()) for each in (thicker, ~thicker))
+    assert less < 0.9 and more > 1.1
+
+
+def test_a_whole_stroke_is_the_dilation_by_a_pixel_to_each_side() -> None:
+    point = torch.zeros(1, 8, 8)
+    point[0, 3, 4] = 16
+    amount = 2 * float(torch.rand(1, generator=torch.Generator().manual_seed(3))) - 1
+    thick = vary_stroke(point, torch.Generator().manual_seed(3), 1 / amount)
+    cross = {(2, 4), (3, 3), (3, 4), (3, 5), (4, 4)}
+    assert {tuple(at) for at in thick[0].nonzero().tolist()} == cross and thick.max() == pytest.approx(16)
+
+
+def test_the_other_ground_is_paper_for_ink() -> None:
+    images = DIGITS.test_images
+    assert torch.equal(images + invert(images), torch.full_like(images, 16))

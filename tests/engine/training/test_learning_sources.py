@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from engine.data.digits import split
+from engine.data.digits import invert, split
 from engine.data.seeds import seed_for
 from engine.data.sentences import pair as passages
 from engine.data.sentences import span
@@ -175,6 +175,21 @@ def test_the_share_of_moved_pictures_is_the_recipes(tmp_path: Path) -> None:
 
     assert kept(0.0) == 1.0 and kept(1.0) == 0.0
     assert kept(0.5) == pytest.approx(0.5, abs=0.1)
+
+
+def test_the_share_of_pictures_on_the_other_ground_is_the_recipes(tmp_path: Path) -> None:
+    images = split(0).train_images
+    known, dark = ({tuple(row) for row in rows.flatten(1).tolist()} for rows in (images, invert(images)))
+
+    def drawn(inverted: float) -> list[tuple[int, ...]]:
+        recipe = small("digits-imagegpt")
+        digits = Digits(moved=0.0, inverted=inverted)
+        recipe = replace(recipe, data=replace(recipe.data, digits=digits), batch=replace(recipe.batch, size=300))
+        return [tuple(row) for row in open_source(recipe, tmp_path).batch(1).ids[:, 1:].tolist()]
+
+    some = drawn(0.3)
+    assert known.issuperset(drawn(0.0)) and dark.issuperset(drawn(1.0)) and some == drawn(0.3)
+    assert sum(row in dark for row in some) / 300 == pytest.approx(0.3, abs=0.1)
 
 
 def test_a_judge_that_is_not_there_is_refused_before_the_training(tmp_path: Path) -> None:
