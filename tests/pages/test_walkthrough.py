@@ -1,6 +1,7 @@
 """The walkthrough page without a browser: what reaches the picture, and what a person is told."""
 
 import json
+from dataclasses import replace
 from math import log
 from pathlib import Path
 
@@ -10,9 +11,14 @@ from streamlit.testing.v1 import AppTest
 
 from engine import Checkpoint
 from engine.analysis.surprise import surprise
+from engine.data.digits import split
+from engine.inputs.familiarity import MARGIN, MEASURED, distances
+from engine.inputs.readers import read_picture
 from engine.model.config import Attention, ModelConfig
 from engine.model.transformer import Transformer, initialise
 from engine.runtime import library
+from pages.controls.model_input.model_input import Subject
+from pages.controls.model_input.notice import strange_picture_notice
 from views.core.payload import Named, unpack
 
 APP = str(Path(__file__).parents[2] / "app.py")
@@ -51,6 +57,23 @@ def test_what_a_model_cannot_know_is_said_by_measure() -> None:
     assert picture(opened())[0]["notice"] == ""
     bytes_of = picture(opened(model="everyday", text="The girl ate a crêpe."))[0]["notice"]
     assert bytes_of == "“ê” has no token of its own: its rows are the bytes of its UTF-8, such as <C3>."
+
+
+def test_a_picture_that_is_no_digit_is_said_to_be_none_by_measure() -> None:
+    stripes = (torch.arange(8) % 2 * 16).to(torch.uint8).expand(8, 8)
+    found, most = float(distances(stripes[None], 0)), float(distances(split(0).test_images, 0).max())
+    card = {"measured": {MEASURED: {"split": 0, "held_out_most": most}}}
+    checkpoint = replace(library.checkpoint("digits-vit"), card=card)
+
+    def said(image: torch.Tensor) -> str:
+        return strange_picture_notice(Subject("digits-vit", checkpoint, read_picture(checkpoint, image), 256))
+
+    assert found > MARGIN * most and said(stripes) == (
+        "This picture is unlike the digits that this model was trained on: it differs from the nearest by "
+        f"{found:.1f} of 16 grey levels a pixel, where new digits differ by at most {most:.1f}."
+    )
+    assert said(split(0).test_images[3]) == ""
+    assert picture(opened(model="digits-vit"))[0]["notice"] == ""
 
 
 def header_text(header: dict) -> str:

@@ -1,4 +1,4 @@
-"""How often a held-out picture is named right."""
+"""How often a held-out picture is named right, on its own ground and on the other."""
 
 from __future__ import annotations
 
@@ -6,15 +6,32 @@ from typing import Any
 
 import torch
 
+from engine.data.digits import invert
+from engine.inputs.familiarity import MEASURED, distances
 from engine.training.sources.digits import Digits
 from engine.training.trainer import Trainer
 
 SHADES = " .:-=+*#%@"
 
 
+@torch.no_grad()
 def measure_digit_classes(trainer: Trainer) -> dict[str, Any]:
-    pictures = len(digits(trainer).images.test_labels)
-    return {"test_accuracy": trainer.measure(pictures)["accuracy"], "pictures": pictures}
+    source = digits(trainer)
+    images, labels = source.images.test_images, source.images.test_labels
+    dark = source.examples(invert(images), labels).to(trainer.device)
+    right = (trainer.result(dark.ids).argmax(-1) == dark.targets).float()
+    return {
+        "test_accuracy": trainer.measure(len(labels))["accuracy"],
+        "test_accuracy_inverted": float(right.mean()),
+        "pictures": len(labels),
+        **measure_distance(source),
+    }
+
+
+def measure_distance(source: Digits) -> dict[str, Any]:
+    """How far from the training a held-out picture lies at most, by which a picture that is no digit is found."""
+    cut = source.digits.split
+    return {MEASURED: {"held_out_most": float(distances(source.images.test_images, cut).max()), "split": cut}}
 
 
 @torch.no_grad()

@@ -7,14 +7,15 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn.functional import cross_entropy
 
 from engine.checkpoints import load
-from engine.data.digits import SIDE
+from engine.data.digits import SIDE, invert
 from engine.inputs.processors import ImageProcessor, PalettePixels
 from engine.model.layers.cache import KVCache
 from engine.model.layers.softmax import softmax
 from engine.model.transformer import Transformer
-from engine.training.measures.digits import digits, draw_levels
+from engine.training.measures.digits import digits, draw_levels, measure_distance
 from engine.training.sources.source import chance
 from engine.training.trainer import Trainer
 
@@ -26,14 +27,29 @@ def measure_pixels(trainer: Trainer) -> dict[str, Any]:
     source = digits(trainer)
     pictures = source.images.test_images
     loss = trainer.measure(len(pictures))["loss"]
-    found: dict[str, Any] = {"bits_per_pixel": loss / math.log(2), "pictures": len(pictures)}
+    found: dict[str, Any] = {
+        "bits_per_pixel": loss / math.log(2),
+        "bits_per_pixel_inverted": measure_bits(trainer, invert(pictures)),
+        "pictures": len(pictures),
+        **measure_distance(source),
+    }
     if source.digits.judge:
         found["completion"] = judge_completions(trainer, source.digits.judge)
     return found
 
 
+@torch.no_grad()
+def measure_bits(trainer: Trainer, images: Tensor) -> float:
+    """Bits a pixel of `images`, levels, batch height width."""
+    source = digits(trainer)
+    examples = source.examples(images, source.images.test_labels).to(trainer.device)
+    logits, pixels = trainer.result(examples.ids)[:, :-1], examples.targets[:, :-1]
+    return float(cross_entropy(logits.flatten(0, 1), pixels.flatten())) / math.log(2)
+
+
 def judge_completions(trainer: Trainer, judge: str) -> dict[str, Any]:
-    """Measures how often `judge` names a picture right: as it was, and with its lower half drawn by the model."""
+    """Measures how often `judge` names a picture right: as it was, and with its lower half drawn by the model, whose
+    upper half is given on either ground."""
     source = digits(trainer)
     images, labels = source.images.test_images, source.images.test_labels
     classifier = load(judge)
@@ -50,6 +66,7 @@ def judge_completions(trainer: Trainer, judge: str) -> dict[str, Any]:
     return {
         "judge": judge,
         "right": accuracy(drawn),
+        "right_inverted": accuracy(complete_pictures(trainer, invert(images))),
         "right_of_the_originals": accuracy(images),
         "right_with_an_empty_lower_half": accuracy(empty),
         "temperature": TEMPERATURE,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from engine.analysis.surprise import compare_with_guessing
+from engine.inputs.familiarity import distance_to_training
 from engine.inputs.readers import Reading
 from engine.plurals import count_words
 from engine.runtime.limits import LONG_TOKENS
@@ -16,7 +17,7 @@ def notice(shown: Subject, run: Run) -> str:
     """What a reader of the tokens must know: those that a text longer than the limit loses, which are bytes, which the
     model has no words for, and whether it knows such a text."""
     told = [cut_notice(shown), bytes_notice(shown.reading), unknown_notice(shown), strange_notice(shown, run)]
-    return " ".join(filter(None, told))
+    return " ".join(filter(None, [*told, strange_picture_notice(shown)]))
 
 
 def unknown_notice(shown: Subject) -> str:
@@ -45,6 +46,17 @@ def strange_notice(shown: Subject, run: Run) -> str:
     return (
         f"This model has seen nothing like this {what}: {found[0]:.1f} nats a token, where guessing is {found[1]:.1f}."
         + (f" A text of its kind: “{known}”." if known else "")
+    )
+
+
+def strange_picture_notice(shown: Subject) -> str:
+    """Of a picture that lies further from the digits of the training than digits do."""
+    distance = distance_to_training(shown.checkpoint, shown.reading)
+    if distance is None or not distance.is_far:
+        return ""
+    return (
+        "This picture is unlike the digits that this model was trained on: it differs from the nearest by "
+        f"{distance.found:.1f} of 16 grey levels a pixel, where new digits differ by at most {distance.most:.1f}."
     )
 
 

@@ -96,8 +96,10 @@ MEASURED = {
     "names": {"test_accuracy", "words", "texts", "precision", "recall", "f1", "f1_by_kind"},
     "masked-stories": {"masked_accuracy", "texts"},
     "infill": {"token_accuracy", "exact_spans", "gaps", "decoding"},
-    "digits-vit": {"test_accuracy", "pictures"},
-    "digits-imagegpt": {"bits_per_pixel", "pictures", "completion"},
+    "digits-vit": {"test_accuracy", "test_accuracy_inverted", "pictures", "distance_to_training"},
+    "digits-imagegpt": {
+        "bits_per_pixel", "bits_per_pixel_inverted", "pictures", "completion", "distance_to_training",
+    },
     "instruct": WRITTEN | {"by_instruction"},
     "t5-spans": WRITTEN,
     "t5-tasks": WRITTEN | {"by_task"},
