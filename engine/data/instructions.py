@@ -30,7 +30,7 @@ from engine.data.drawing import Chance, Part, choice, draw_indexed, number
 from engine.data.in_context import make_up
 from engine.data.published import check_named
 from engine.data.seeds import seed_for
-from engine.data.task import Pair, PairTask
+from engine.data.task import PUBLISHED, Pair, PairTask
 from engine.data.translation import words
 from engine.data.translation.drawing import draw
 from engine.data.translation.french import begins_with_vowel
@@ -100,7 +100,7 @@ class Instructions(PairTask):
         if not self.sentences:
             return told
         real = (
-            ask(meaning, *cell)
+            replace(ask(meaning, *cell), published=True)
             for index, meaning in enumerate(real_meanings(self, part, seed))
             for cell in (*TRANSLATED, OTHERS[index % len(OTHERS)])
         )
@@ -108,7 +108,7 @@ class Instructions(PairTask):
 
     def group(self, pair: Pair) -> str:
         assert isinstance(pair, AskedPair)
-        return f"{pair.form} {pair.source.rpartition(' ')[2]}"
+        return f"{pair.form} {pair.source.rpartition(' ')[2]}{PUBLISHED * pair.published}"
 
 
 @dataclass(frozen=True)

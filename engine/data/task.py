@@ -7,19 +7,23 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 from engine.data.drawing import Part
 
 EVERY = "char", "word", "byte", "bpe", "bpe-characters", "wordpiece", "unigram"  # kinds of tokenizers
 EQUALS, BETWEEN = SEPARATORS = "=", "<sep>"  # between the texts of a pair; the second where "=" may be in them
+PUBLISHED = ", published"  # behind the name of a group
 
 
 @dataclass(frozen=True)
 class Pair:
+    """`published`: others have written it, see `engine.data.published`."""
+
     source: str
     target: str
+    published: bool = field(default=False, kw_only=True)
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from engine.data import mixture
 from engine.data.bounds import at_least
 from engine.data.drawing import Chance, Part, choice, draw_indexed
 from engine.data.published import check_named
-from engine.data.task import BETWEEN, Pair, PairTask
+from engine.data.task import BETWEEN, PUBLISHED, Pair, PairTask
 from engine.data.translation import Pair as Sentences
 from engine.data.translation import words
 from engine.data.translation.drawing import draw
@@ -63,11 +63,11 @@ class TextToText(PairTask):
         if not self.sentences:
             return told
         real = mixture.translations(self.sentences, part, seed)
-        translated = (Pair(TRANSLATE + english, french) for english, every in real for french in every)
+        translated = (Pair(TRANSLATE + english, french, published=True) for english, every in real for french in every)
         return iter(mixture.mixed(chain(told, translated), seed))
 
     def group(self, pair: Pair) -> str:
-        return pair.source.partition(":")[0]
+        return pair.source.partition(":")[0] + PUBLISHED * pair.published
 
 
 def draw_task(options: TextToText, part: Part, seed: int, index: int) -> Pair:

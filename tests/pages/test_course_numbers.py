@@ -78,6 +78,11 @@ def near_girl() -> list[str]:
     return [*(f"“{word}”" for word in found.words[:2]), *write(found.cosines[:2], ".2f")]
 
 
+def table_of_everyday() -> list[str]:
+    rows, width = embedding_table(of(embeddings.MODEL)).shape
+    return [f"{rows:,}", f"{width}", f"{rows * width:,}"]
+
+
 def bank() -> list[str]:
     return [format(float(context_similarity(of("everyday"), embeddings.TEXTS, "bank")[-1]), ".2f")]
 
@@ -222,7 +227,7 @@ def pirate() -> list[str]:
     (out, into), rank = (found := open_lora(base, adapter, "blocks.0.mlp.pre")).w.shape, found.used
     counted, few = count_lora(base, adapter), rank * (out + into)
     whole = [counted.model, counted.adapter, few, out * into]
-    return [f"{out} × {into}", *write(whole, ","), f"{100 * few / (out * into):.1f} %"]
+    return [f"{out} × {into}", f"({out} + {into})", *write(whole, ","), f"{100 * few / (out * into):.1f} %"]
 
 
 def happy() -> list[str]:
@@ -295,6 +300,7 @@ def merges() -> list[str]:
 STATED: list[tuple[str, str, Callable[[], list[str]]]] = [
     (NOTE, "embeddings", near_girl),
     (NOTE, "embeddings", bank),
+    (NOTE, "embeddings", table_of_everyday),
     (NOTE, "residual", without_residuals),
     (NOTE, "loss", text_loss),
     (NOTE, "query_key_value", lookup),

@@ -60,7 +60,8 @@ def examples(task: object, method: str, count: int = 300) -> Callable[[int], Ite
     def both_parts(seed: int) -> Iterator[object]:
         for part in ("train", "held_out"):
             for example in islice(getattr(task, method)(part, seed), count):
-                said = example if isinstance(example, str) else astuple(example)
+                values = () if isinstance(example, str) else astuple(example)
+                said = tuple(one for one in values if one is not False) or example
                 yield said[:2] if isinstance(example, Labelled) and not example.pair else said
 
     return both_parts

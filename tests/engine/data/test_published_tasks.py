@@ -106,6 +106,8 @@ def test_real_pairs_are_translated_among_the_tasks_all_translations_of_a_sentenc
     assert len(told["train"]) == 30 + len(real["train"]) and len(real["train"]) + len(real["held_out"]) == 160
     assert not {one.source for one in real["train"]} & {one.source for one in real["held_out"]}
     assert all(one.target in SENTENCES[one.source.removeprefix(TRANSLATE)] for part in PARTS for one in real[part])
+    groups = {(options.group(one), "Marek" in one.source) for one in told["train"]}  # a card tells them apart
+    assert groups >= {("translate English to French", False), ("translate English to French, published", True)}
     plain = list(TextToText(30, 9).pairs("train", 0))
     assert sorted(map(str, told["train"])) == sorted(map(str, [*plain, *real["train"]])) and told["train"][:30] != plain
 
@@ -116,6 +118,7 @@ def test_real_sentences_are_asked_for_in_both_languages_and_held_out_of_the_base
     assert len(asked["train"]) == 3 * 76 and len(asked["held_out"]) == 3 * 4
     given = {(one.form, one.source.rpartition(" ")[2]) for one in asked["train"] if isinstance(one, AskedPair)}
     assert len(given) == 9  # each form in each, some seldom
+    assert len({Instructions(**options).group(one) for part in PARTS for one in asked[part]}) == 9  # type: ignore[arg-type]
     assert {"Marek has 7 lamps. [toFrench]", "Marek a 7 lampes. [toEnglish]"} <= {
         one.source for part in PARTS for one in asked[part]
     }
