@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
+from torch import Tensor
 
-from engine.checkpoints import nanogpt, run_steps
+from engine.checkpoints import adapter_snapshot, nanogpt, run_steps
 from engine.checkpoints.adapters import BASE, find_adapter_weights, is_adapter, open_adapter
 from engine.checkpoints.adapters import CONFIG as ADAPTER_CONFIG
 from engine.checkpoints.assemble import assemble
@@ -25,7 +26,7 @@ from engine.checkpoints.locate import Place, locate
 from engine.checkpoints.rename import rename_tensors
 from engine.checkpoints.report import Assumption, Report, UnknownNames
 from engine.checkpoints.save import CONFIG, unpack_header
-from engine.checkpoints.weights import Weights, open_weights, read_json
+from engine.checkpoints.weights import Weights, open_weights, read_json, weights_of_tensors
 from engine.inputs.processors import ImageProcessor, describe_unread_keys, read_processor
 from engine.model.config import ModelConfig, check_config
 from engine.runtime.limits import MAX_DOWNLOAD, RUNS_FOLDER
@@ -76,6 +77,9 @@ def load(
         base = load(find_base(place, given.pop(BASE, None)), dtype, given, rename)
         return replace(open_adapter(base, place.weights.parent), name=place.name)
     opened = open_model(place, dict(config or {}), dict(rename or {}))
+    if adapter_snapshot.KEY in opened.weights.metadata:
+        whole = weights_of_tensors(read_state(place.weights), place.weights, mapped=False)
+        opened = opened._replace(weights=replace(whole, metadata=opened.weights.metadata))
     model, report = assemble(opened.family, opened.config, opened.weights, dtype, place.name)
     with unpack_header(place, opened.weights.metadata) as beside:
         tokenizer, notes = open_tokenizer(beside, opened.config)
@@ -179,6 +183,39 @@ def open_model(place: Place, corrections: Mapping[str, Any], rename: Mapping[str
     if weights.settings is not None:
         return open_with_settings(weights, path, corrections)
     return open_by_inference(weights, path, corrections)
+
+
+def read_state(path: Path) -> dict[str, Tensor]:
+    """Tensors of the model in a file that describes itself. Raises ValueError as `read_frozen`."""
+    return adapter_snapshot.merge_learned(read_frozen(path), open_weights(path))
+
+
+def read_frozen(path: Path) -> dict[str, Tensor]:
+    """What a snapshot that holds an adapter alone needs of its run's base; empty for a whole one. Raises ValueError
+    where the base is gone, or has other weights than the run began with."""
+    learned, place = open_weights(path), locate(path)
+    if adapter_snapshot.KEY not in learned.metadata:
+        return {}
+    said, file = f"{path.name} holds an adapter alone", place.find(adapter_snapshot.FILE)
+    if file is None:
+        raise ValueError(
+            f"{said} and must lie in the folder of its run, whose {adapter_snapshot.FILE} names its base; put it back, "
+            "or export that step."
+        )
+    record = read_json(file)
+    named = f"{said} and needs the base of its run, {record['base']!r:.200},"
+    else_open = 'or open what of the run is whole, its folder "checkpoint" or "latest".'
+    try:
+        base = load(record["source"], config=record["config"], rename=record["rename"])
+    except (ValueError, OSError) as error:
+        told = str(error).rstrip(".")
+        raise ValueError(f"{named} which does not open ({told}); bring it back, {else_open}") from None
+    config = parse_own_config(learned.metadata[CONFIG], path)
+    theirs = adapter_snapshot.name_tensors(base.model.state_dict(), base.config.head.kind, config)
+    frozen = {name: theirs[name] for name in record["taken"] if name in theirs and name not in learned}
+    if adapter_snapshot.checksum(frozen) != record["checksum"]:
+        raise ValueError(f"{named} with the weights that the run began with, and got others; restore them, {else_open}")
+    return frozen
 
 
 def refuse_corrections(corrections: Mapping[str, Any], path: Path) -> None:

@@ -3,19 +3,22 @@ training, and whoever looks at a step, or keeps it, is given a model whose weigh
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
+from engine.checkpoints.adapter_snapshot import BESIDE, KEY, MODULE, VALUE, checksum
+from engine.checkpoints.save import CONFIG
+from engine.checkpoints.weights import write_weights
 from engine.data.seeds import seed_for
 from engine.model.layers.lora import Adapter, merge, new_adapter
 from engine.model.transformer import Transformer
 from engine.training.atomic import replace_atomically
 from engine.training.recipe import Recipe
 
-MODULE, VALUE = BESIDE = ("adapter", "value")  # modules of the model in training that are not of the one it makes
 FOLDER = "adapter"  # of a run: the adapter in PEFT's format, once it has finished
 
 
@@ -85,7 +88,7 @@ def adapter_file(snapshot: Path) -> Path:
 
 
 def save_beside(model: Transformer, snapshot: Path) -> None:
-    """Keeps what is held beside the model at a step, where something is, beside its weights."""
+    """Keeps what is held beside the model at a step, where something is, beside its whole weights."""
     if held := held_beside(model):
         with replace_atomically(adapter_file(snapshot)) as partial:
             save_file({name: parameter.detach().contiguous() for name, parameter in held.items()}, partial)
@@ -93,8 +96,27 @@ def save_beside(model: Transformer, snapshot: Path) -> None:
 
 def load_beside(model: Transformer, snapshot: Path) -> None:
     """Puts back what was held beside the model at a kept step, and what of its own weights learned there."""
-    found = load_file(adapter_file(snapshot), device=str(model.device))
-    learned = {name for name, parameter in model.named_parameters() if parameter.requires_grad}
-    whole = load_file(snapshot, device=str(model.device))
-    state = {name: tensor for name, tensor in whole.items() if name in learned}
-    model.load_state_dict(state | found, strict=False)
+    files = (file for file in (snapshot, adapter_file(snapshot)) if file.exists())  # a whole one, or learned alone
+    found = {name: tensor for file in files for name, tensor in load_file(file, device=str(model.device)).items()}
+    model.load_state_dict({name: found[name] for name in found if name in learned_state(model)}, strict=False)
+
+
+def frozen_checksum(model: Transformer, taken: Collection[str]) -> int:
+    """Checksum of the parameters in `taken` that do not learn."""
+    return checksum({name: p for name, p in model.named_parameters() if name in taken and not p.requires_grad})
+
+
+def learned_state(model: Transformer) -> dict[str, Tensor]:
+    """Every tensor of a model in training but its frozen parameters."""
+    frozen = {name for name, parameter in model.named_parameters() if not parameter.requires_grad}
+    return {name: tensor for name, tensor in model.state_dict().items() if name not in frozen}
+
+
+def save_learned(model: Transformer, adapter: Adapter, snapshot: Path) -> None:
+    """Writes a snapshot that needs the run's base to be opened."""
+    state = model.state_dict()
+    told = {
+        "scale": {"alpha": adapter.alpha, "rank_stabilised": adapter.rank_stabilised},
+        "parameters": sum(state[name].numel() for name in state if name.partition(".")[0] not in BESIDE),
+    }
+    write_weights(snapshot, learned_state(model), {CONFIG: json.dumps(model.config.to_dict()), KEY: json.dumps(told)})

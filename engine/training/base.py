@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from engine.checkpoints import Checkpoint, load
+from engine.checkpoints.adapter_snapshot import FILE, name_tensors
 from engine.checkpoints.assemble import build_without_memory
 from engine.checkpoints.folder_settings import FolderSettings
 from engine.checkpoints.load import OpenedModel, find_place, open_model, open_settings, open_tokenizer
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from engine.training.recipe import Recipe
 
 OF_DATA = frozenset({"vocab_size", "head", "tied", "encoder", "infill"})  # what data and head decide in a model
-FILE = "base.json"  # of a run's folder
 ROLES = {
     "[PAD]": ("pad_id",), "<pad>": ("pad_id",), "[CLS]": ("cls_id",), "[SEP]": ("sep_id",), "[MASK]": ("mask_id",),
     END: ("end_id",), "</s>": ("end_id", "sep_id"), "<sep>": ("sep_id", "end_id"),
@@ -158,13 +158,15 @@ def mark_id(tokenizer: Tokenizer, mark: str) -> int | None:
 @dataclass(frozen=True)
 class Transfer:
     """Fate of every tensor of a fine-tuning, by Loupe's names: `taken` over from the base, `new` and drawn at random,
-    `left` behind in the base. `family` is what the base was read as, and what the result is saved as if it can be."""
+    `left` behind in the base. `family` is what the base was read as, and what the result is saved as if it can be, and
+    `checksum` that of the frozen tensors of a training of an adapter."""
 
     base: str
     taken: tuple[str, ...]
     new: tuple[str, ...]
     left: tuple[str, ...]
     family: str = ""
+    checksum: int | None = None
 
     def __str__(self) -> str:
         lists = {"taken over": (), "new": self.new, "left behind": self.left}
@@ -185,12 +187,10 @@ def begin_with(config: ModelConfig, name: str, seed: int) -> tuple[Transformer, 
     check_base(name, config)
     checkpoint = load_base(name)
     head, family = checkpoint.config.head.kind, checkpoint.family
-    model, theirs = build_without_memory(config), checkpoint.model.state_dict()
+    model, theirs = build_without_memory(config), name_tensors(checkpoint.model.state_dict(), head, config)
     del checkpoint  # so that each of its tensors goes once it is copied
     ours = model.state_dict()
     other = head != config.head.kind
-    if config.head.language and head == "language":
-        theirs = {f"language.{key[5:]}" if key.startswith("head.") else key: value for key, value in theirs.items()}
 
     def fits(key: str) -> bool:
         foreign = other and key.startswith("head.")
@@ -212,7 +212,11 @@ def begin_with(config: ModelConfig, name: str, seed: int) -> tuple[Transformer, 
 
 def write_transfer(folder: Path, transfer: Transfer) -> None:
     lists = {"taken": transfer.taken, "new": transfer.new, "left": transfer.left}
-    told = {"base": transfer.base, "family": transfer.family, "sentence": str(transfer)}
+    told: dict[str, object] = {"base": transfer.base, "family": transfer.family, "sentence": str(transfer)}
+    if transfer.checksum is not None:  # snapshots will need the base
+        how, named = find_opening(transfer.base), transfer.base.startswith(library.RUN)
+        told |= {"source": transfer.base if named else str(how.source), "config": how.config, "rename": how.rename}
+        told |= {"checksum": transfer.checksum}
     write_json(folder / FILE, told | lists)
 
 
@@ -222,4 +226,4 @@ def read_transfer(folder: Path) -> Transfer | None:
     if found is None:
         return None
     taken, new, left = (tuple(found[name]) for name in ("taken", "new", "left"))
-    return Transfer(found["base"], taken, new, left, found["family"])
+    return Transfer(found["base"], taken, new, left, found["family"], found.get("checksum"))

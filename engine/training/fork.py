@@ -10,11 +10,13 @@ from pathlib import Path
 from shutil import copy2
 from typing import Any
 
-from safetensors.torch import load_file, save_file
+from safetensors.torch import save_file
 
+from engine.checkpoints.adapter_snapshot import BESIDE, merge_learned, read_matrices
+from engine.checkpoints.load import read_frozen
 from engine.checkpoints.run_steps import PROGRESS, kept_steps, latest_step
 from engine.checkpoints.save import CONFIG
-from engine.checkpoints.weights import safetensors_header
+from engine.checkpoints.weights import open_weights
 from engine.model.from_dict import build
 from engine.runtime.limits import RUNS_FOLDER
 from engine.training.folder import RunFolder
@@ -153,9 +155,14 @@ def begin_from(parent: RunFolder, run: RunFolder, step: int, seed: int) -> None:
     before = read_progress(parent.latest) if latest_step(parent.path) is not None else None
     scaler, threads = ({}, 0) if before is None else (before.scaler, before.threads)
     progress = Progress(step, seed, at.get("tokens", 0), at.get("seconds", 0.0), scaler, True, threads)
-    told = safetensors_header(parent.snapshot(step))["__metadata__"][CONFIG]
-    weights = load_file(parent.snapshot(step))
-    save_file(weights, run.weights, {CONFIG: told, PROGRESS: json.dumps(asdict(progress))})
+    learned, frozen = open_weights(parent.snapshot(step)), read_frozen(parent.snapshot(step))
+    weights = merge_learned(frozen, learned)
+    save_file(weights, run.weights, {CONFIG: learned.metadata[CONFIG], PROGRESS: json.dumps(asdict(progress))})
+    held = {name: learned[name] for name in learned if name.partition(".")[0] in BESIDE}
+    held |= {weight: frozen[weight].contiguous() for name in read_matrices(learned) if (weight := f"{name}.weight")}
+    if held:
+        kept = {f"held.{name}": tensor for name, tensor in held.items()}
+        save_file(kept, run.latest / f"optimiser-{step:07d}.safetensors")
 
 
 def _steps_on_disk(run: RunFolder) -> str:

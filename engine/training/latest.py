@@ -77,9 +77,10 @@ def load_latest(folder: Path, model: Transformer, optimiser: Optimisers) -> Prog
     device = str(model.device)
     held = bool(held_beside(model))
     model.load_state_dict(load_file(folder / "model.safetensors", device=device), strict=not held)
-    if progress.fresh:
-        return replace(progress, fresh=False)
     kept = folder / f"optimiser-{progress.step:07d}.safetensors"
+    if progress.fresh:  # of a snapshot that holds an adapter alone that is known apart
+        load_held(model, load_file(kept, device=device) if kept.exists() else {})
+        return replace(progress, fresh=False)
     if not kept.exists():
         raise ValueError(f"{folder} must hold {kept.name} beside its model.safetensors, and does not; begin a new run.")
     memory = load_file(kept, device=device) if progress.step or held else {}

@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from safetensors.torch import load_file
-
 from engine.checkpoints import Checkpoint, load
+from engine.checkpoints.load import read_state
 from engine.training.atomic import replace_atomically
 from engine.training.folder import RunFolder
 from engine.training.frames import FOLDER, Frame, pack_frame, read_frames
@@ -50,7 +49,7 @@ def frames_of_snapshots(folder: Path | str, probe: Probe) -> Iterator[Frame]:
 def load_weights(checkpoint: Checkpoint, weights: Path) -> bool:
     """Loads these weights; returns False where the run has deleted them in the meantime."""
     try:
-        checkpoint.model.load_state_dict(load_file(weights))
+        checkpoint.model.load_state_dict(read_state(weights))
     except FileNotFoundError:
         return False
     return True

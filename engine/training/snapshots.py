@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from math import prod
 
 from safetensors import SafetensorError
 
+from engine.checkpoints.adapter_snapshot import KEY
 from engine.checkpoints.weights import safetensors_header
 from engine.training.folder import RunFolder
 from engine.training.latest import Progress, read_progress
@@ -25,5 +27,8 @@ def count_parameters(run: RunFolder) -> int | None:
     file = run.snapshot(kept[-1]) if kept else run.weights
     if not file.exists():
         return None
-    tensors = {name: entry for name, entry in safetensors_header(file).items() if name != "__metadata__"}
+    header = safetensors_header(file)
+    if KEY in header.get("__metadata__", {}):
+        return int(json.loads(header["__metadata__"][KEY])["parameters"])
+    tensors = {name: entry for name, entry in header.items() if name != "__metadata__"}
     return sum(prod(entry["shape"]) for entry in tensors.values())

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from torch import Tensor
 from torch.nn.utils import clip_grads_with_norm_, get_total_norm
 
 from engine.checkpoints import Checkpoint, save_weights
+from engine.checkpoints.adapter_snapshot import BESIDE
 from engine.checkpoints.assemble import build_without_memory
 from engine.data.seeds import seed_for
 from engine.model.hooks import active
@@ -27,14 +28,15 @@ from engine.scoring.examples import Examples
 from engine.scoring.score import Outputs
 from engine.training import latest
 from engine.training.adapter import (
-    BESIDE,
     attach_adapter,
     attach_value,
+    frozen_checksum,
     held_beside,
     held_weights,
     load_beside,
     merged_model,
     save_beside,
+    save_learned,
 )
 from engine.training.base import begin_with, read_transfer, write_transfer
 from engine.training.compilation import Compilation
@@ -103,10 +105,11 @@ class Trainer:
             self.source = open_source(recipe, run.path)
         config = self.source.complete_config(recipe.model)
         seed = seed_for(recipe.seed, "weights")
+        begun = None
         if recipe.base and not run.weights.exists():  # a run that is continued needs its base no more
-            model, transfer = begin_with(config, recipe.base, seed)
+            model, begun = begin_with(config, recipe.base, seed)
             if peers.leads:
-                write_transfer(run.path, transfer)
+                write_transfer(run.path, begun)
         else:
             model = initialise(Transformer(config), seed)
         kept = read_transfer(run.path) if recipe.base else None
@@ -117,6 +120,8 @@ class Trainer:
         if recipe.train.parts == "lora":
             found = read_transfer(run.path)
             self.adapter = attach_adapter(self.model, recipe, () if found is None else found.new)
+            if begun is not None and peers.leads:
+                write_transfer(run.path, replace(begun, checksum=frozen_checksum(self.model, begun.taken)))
         self.acting = None if self.adapter is None else AdaptedRun({self.adapter: 1.0}, self.device)
         changed = self.adapter is not None or recipe.objective.kind in LEARNERS
         forward, at_once = self._forward(), recipe.machine.compile == "on"
@@ -273,9 +278,17 @@ class Trainer:
         memory = optimiser_state(self.model, self.optimiser) | held_weights(self.model, self.adapter)
         latest.save_latest(self.run.latest, self.result, memory, self.progress)
 
+    @cached_property
+    def rests_on_base(self) -> bool:
+        """True where an adapter learns and all that is frozen is the base's: not in a fork of a whole snapshot."""
+        began = read_transfer(self.run.path) if self.adapter is not None else None
+        return began is not None and began.checksum == frozen_checksum(self.model, began.taken)
+
     def save_snapshot(self, file: Path) -> None:
-        """Keeps the weights as they are now, and beside them the adapter where there is one."""
+        """Keeps what learned of the weights as they are now, or all and beside them what the model does not have."""
         self.check_weights()
+        if self.adapter is not None and self.rests_on_base:
+            return save_learned(self.model, self.adapter, file)
         save_beside(self.model, file)
         save_weights(self.result, file)
 

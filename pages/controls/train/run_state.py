@@ -82,8 +82,9 @@ def look_at(run: RunFolder, given: Probe) -> ProbeReading:
     file = newest_weights(run)
     if file is None:
         return ProbeReading(given)
-    checkpoint = load(file)
+    checkpoint = None
     try:
+        checkpoint = load(file)
         return ProbeReading(given, checkpoint, question(given, checkpoint, read_recipe(run.recipe)))
     except ValueError as error:
         return ProbeReading(given, checkpoint, error=str(error))
