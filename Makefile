@@ -32,7 +32,7 @@ browsers: .venv/installed-dev
 
 lint: .venv/installed-dev node_modules/installed
 	$(BIN)/ruff check .
-	$(BIN)/mypy engine views pages bench app.py asgi.py
+	$(BIN)/mypy engine views pages serving bench app.py asgi.py
 	$(BIN)/node $(NODE)/eslint $(SCRIPTS)
 	$(BIN)/node $(NODE)/tsc
 	$(BIN)/node $(NODE)/prettier --log-level warn --check $(FORMATTED)

@@ -7,16 +7,14 @@ import streamlit as st
 
 from pages.controls.learn.glossary import draw_terms
 from pages.controls.menu import entries
-from pages.controls.messages import lose_no_message
-from pages.controls.state_lookup import look_up_one_value
+from serving.streamlit_patches import patch_streamlit
 from views.core.component import begin, view
 from views.core.turns import turns
 
 THEME = Path(__file__).parent / "assets" / "theme"
 ABOUT = "**Loupe**, a laboratory for looking inside transformers. What is drawn is what a tensor holds."
 
-lose_no_message()
-look_up_one_value()
+patch_streamlit()  # under `streamlit run app.py` too
 
 # Streamlit opens its default page at "/" only. The first page shall open at its own name too, as every other
 # page does: so it stands here twice, and the menu shows the one that the address asks for.

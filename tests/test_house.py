@@ -20,8 +20,11 @@ ROOT = Path(__file__).resolve().parent.parent
 
 # Who may import whom: the first prefix that matches a file names what it may import of this repository.
 LAYERS = [
-    ("app.py", ["pages", "views", "engine"]),
-    ("asgi.py", ["engine.attention_variants", "engine.runtime", "engine.training.warm_trainer", "pages.controls"]),
+    ("app.py", ["serving.streamlit_patches", "pages", "views", "engine"]),
+    ("asgi.py", ["serving"]),
+    ("serving/warming.py", ["serving", "engine.attention_variants", "engine.runtime", "engine.training.warm_trainer"]),
+    ("serving/first_load.py", ["serving", "pages.controls.menu", "views.core"]),
+    ("serving/", ["serving", "pages.controls.model_input.browser_history"]),
     ("pages/", ["pages.controls", "views", "engine"]),
     ("views/core/", ["views.core", "engine"]),
     ("views/charts/", ["views.charts", "views.core", "engine"]),
@@ -59,8 +62,10 @@ CLIMBS = {
     ("engine/edits/sources.py", "engine.runtime.trace.Trace"): "a type alone: a run hands its traces down to its edits",
     ("engine/training/warm_trainer.py", "engine.cli.main"): "the waiting process becomes the command that it is told",
 }
-OWN = ("app", "asgi", "pages", "views", "engine", "bench", "tests")
-SHOWS_STREAMLIT = ("app.py", "asgi.py", "pages/", "views/core/component.py", "views/charts/show.py", "bench/load.py")
+OWN = ("app", "asgi", "serving", "pages", "views", "engine", "bench", "tests")
+SHOWS_STREAMLIT = (
+    "app.py", "asgi.py", "serving/", "pages/", "views/core/component.py", "views/charts/show.py", "bench/load.py"
+)  # fmt: skip
 SECRET_PLACES = re.compile(r"/work\b|/home/\w|/Users/\w|/\.library\b|\.\./shared")
 # Namespaces are names, not places that anything is fetched from.
 OTHER_HOSTS = re.compile(r"""["'`(](?:https?:)?//(?!www\.w3\.org/)[\w.-]+\.\w+""")
@@ -68,7 +73,7 @@ OTHER_HOSTS = re.compile(r"""["'`(](?:https?:)?//(?!www\.w3\.org/)[\w.-]+\.\w+""
 
 def sources(*suffixes: str) -> list[Path]:
     """Everything a person wrote here, tests aside."""
-    folders = ("pages", "views", "engine", "assets", "corpora", "bench", "scripts")
+    folders = ("serving", "pages", "views", "engine", "assets", "corpora", "bench", "scripts")
     found = [path for folder in folders for path in (ROOT / folder).rglob("*") if path.suffix in suffixes]
     return sorted(found + [path for path in ROOT.iterdir() if path.suffix in suffixes])
 
@@ -157,7 +162,7 @@ def check_run_names(path: str, tree: ast.Module) -> Iterator[str]:
 # Servers, senders and work that are slow on purpose, and kills at times that are drawn.
 SLOW = {
     "tests/browser/apps/turning/app.py", "tests/browser/apps/plumbing/app.py", "tests/engine/training/test_live.py",
-    "tests/engine/training/test_kills.py", "tests/pages/test_workers.py", "tests/views/test_generate_beam.py",
+    "tests/engine/training/test_kills.py", "tests/serving/test_workers.py", "tests/views/test_generate_beam.py",
     "tests/views/test_generate_surprise.py",
 }  # fmt: skip
 
@@ -383,7 +388,7 @@ def test_a_rule_about_text_can_fail(rule, bad: str, good: str) -> None:
     assert not list(rule("x", good))
 
 
-HOUSE = ("engine", "views", "pages", "assets", "corpora", "bench", "scripts", "tests", "docs")
+HOUSE = ("engine", "views", "serving", "pages", "assets", "corpora", "bench", "scripts", "tests", "docs")
 PATH = re.compile(r"(?<![\w/.<>*:-])[\w.<>*-]+(?:/[\w.<>*-]+)*")
 OURS = re.compile(r".*[\w>*]\.(py|js|css|md|toml)")  # files of other endings are mostly written by a run
 FOREIGN = {

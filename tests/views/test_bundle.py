@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from starlette.testclient import TestClient
 
-from pages.controls.first_load import FirstLoad, chunks
 from pages.controls.menu import entries
+from serving.first_load import COMMON, PARTS, STATIC, FirstLoad, chunks
 from tests.browser.harness import ROOT
 from views.core import component
 from views.core.bundle import SCRIPT, bundle, wrap
@@ -90,6 +90,11 @@ def test_the_page_names_the_script_which_is_immutable_and_whole(client: TestClie
             assert answer.headers["cache-control"] == "public, max-age=31536000, immutable"
             assert answer.headers["content-type"].startswith("text/javascript")
     assert client.get(address).text == text
+
+
+@pytest.mark.parametrize("part", sorted({*COMMON, *(part for parts in PARTS.values() for part in parts)}))
+def test_streamlit_has_each_part_that_a_page_names_in_advance(part: str) -> None:
+    assert list((STATIC / "js").glob(f"{part}.*.js")), f"no script of Streamlit begins with {part} any more"
 
 
 def test_what_is_no_page_passes_as_it_is(client: TestClient) -> None:

@@ -6,13 +6,9 @@ import pytest
 from streamlit.proto.ClientState_pb2 import ClientState
 from streamlit.runtime.app_session import AppSession, AppSessionState
 
-from pages.controls.messages import lose_no_message
-
 
 @pytest.mark.parametrize(("page", "begun"), [("", [None]), ("walkthrough", [])])
 def test_a_fragment_that_a_new_session_does_not_know_runs_the_whole_script(page: str, begun: list[None]) -> None:
-    lose_no_message()
-    lose_no_message()
     started: list[str | None] = []
     session = SimpleNamespace(
         page_script_hash=page, _state=AppSessionState.APP_NOT_RUNNING, _scriptrunner=None,

@@ -10,7 +10,7 @@ from streamlit.runtime.app_session import AppSession
 from streamlit.runtime.scriptrunner import RerunData
 from streamlit.runtime.scriptrunner_utils.script_requests import ScriptRequests
 
-from pages.controls import messages
+from serving.streamlit_patches import link_to_the_page, turned_page
 
 HERE, LINK = RerunData(query_string="lesson=a", page_script_hash="x"), RerunData("lesson=b", page_script_hash="x")
 ELSEWHERE = RerunData(page_script_hash="y")  # as `st.switch_page` asks
@@ -20,10 +20,9 @@ ELSEWHERE = RerunData(page_script_hash="y")  # as `st.switch_page` asks
 def test_a_rerun_that_the_script_asks_for_is_one_of_the_page_that_was_turned_to(
     asked: RerunData, address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    messages.lose_no_message()
     requests = ScriptRequests()
     running = SimpleNamespace(query_string="lesson=a", page_script_hash="x", script_requests=requests)
-    monkeypatch.setattr(messages, "get_script_run_ctx", lambda: running)
+    monkeypatch.setattr(turned_page, "get_script_run_ctx", lambda: running)
     requests.request_rerun(asked)
     requests.on_scriptrunner_ready()
     requests.request_rerun(LINK)
@@ -60,7 +59,7 @@ class Session:
 def session(monkeypatch: pytest.MonkeyPatch) -> Session:
     monkeypatch.setattr(AppSession, "request_rerun", lambda self, state: None)
     monkeypatch.setattr(AppSession, "_enqueue_forward_msg", lambda self, message: None)
-    messages._follow_links_to_the_page_itself()
+    link_to_the_page.apply()
     return Session()
 
 

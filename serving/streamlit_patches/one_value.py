@@ -13,6 +13,8 @@ from streamlit.runtime.state.common import is_element_id
 from streamlit.runtime.state.safe_session_state import SafeSessionState
 from streamlit.runtime.state.session_state import _is_internal_key
 
+READ = {"state.safe_session_state:SafeSessionState.filtered_state": "1bcc3b710ffa9dd2"}
+
 
 class VisibleState(Mapping[str, Any]):
     """The values that have a key, which a script can read; all of them only to count or list them."""
@@ -37,6 +39,5 @@ class VisibleState(Mapping[str, Any]):
         return repr(dict(self))
 
 
-def look_up_one_value() -> None:
-    """Call it before a script runs; a second call does nothing."""
+def apply() -> None:
     SafeSessionState.filtered_state = property(VisibleState)  # type: ignore[assignment, method-assign]

@@ -9,8 +9,7 @@ from streamlit.runtime.app_session import AppSession, AppSessionState
 from streamlit.runtime.state.common import WidgetMetadata
 from streamlit.runtime.state.session_state import SessionState
 
-from pages.controls import messages
-from pages.controls.messages import lose_no_message
+from serving.streamlit_patches import fragment_states
 
 BOTH = {"outside", "inside"}
 
@@ -19,10 +18,8 @@ BOTH = {"outside", "inside"}
 def test_a_control_outside_keeps_what_the_server_set_and_does_not_count_as_changed(
     fragments: list[str] | None, kept: str, changed: set[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lose_no_message()
-    lose_no_message()
     running = SimpleNamespace(fragment_ids_this_run=None)
-    monkeypatch.setattr(messages, "get_script_run_ctx", lambda: running)
+    monkeypatch.setattr(fragment_states, "get_script_run_ctx", lambda: running)
     state = SessionState()
     for widget, fragment in (("outside", None), ("inside", "courier")):
         state._set_widget_metadata(WidgetMetadata(widget, str, str, "string_value", fragment_id=fragment))
@@ -49,7 +46,6 @@ def test_a_control_outside_keeps_what_the_server_set_and_does_not_count_as_chang
     ],
 )
 def test_a_message_that_was_made_of_two_runs_the_whole_page(stands: str, said: str, presses: bool, whole: bool) -> None:
-    lose_no_message()
     state, started = SessionState(), []
     for widget, kind in (("text", "string_value"), ("button", "trigger_value")):
         state._set_widget_metadata(WidgetMetadata(widget, str, str, kind))

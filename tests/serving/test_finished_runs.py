@@ -9,8 +9,6 @@ from streamlit.runtime.app_session import AppSession, AppSessionState
 from streamlit.runtime.scriptrunner import RerunData, ScriptRunnerEvent
 from streamlit.runtime.scriptrunner_utils.script_requests import ScriptRequests
 
-from pages.controls.messages import lose_no_message
-
 
 def runner(*, ended: bool) -> SimpleNamespace:
     requests = ScriptRequests()
@@ -39,8 +37,6 @@ async def play(*, ended: bool) -> tuple[list[str], list[str]]:
 
 
 def test_a_message_waits_for_what_has_ended_and_no_other() -> None:
-    lose_no_message()
-    lose_no_message()
     with ThreadPoolExecutor(1) as thread:  # in this one the tests in a browser may have a loop already
         assert thread.submit(asyncio.run, play(ended=True)).result() == ([], ["one", "two"])
         assert thread.submit(asyncio.run, play(ended=False)).result() == ([], [])  # the one that runs has taken them

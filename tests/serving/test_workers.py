@@ -11,14 +11,14 @@ from time import monotonic, sleep
 
 import pytest
 
-from pages.controls.workers import COOKIE, Place, worker_of
+from serving.workers import COOKIE, Place, worker_of
 from tests.browser.harness import ROOT, free_port
 
 WORKERS = 2
 WORKER = """
 import os, sys
 import uvicorn
-from pages.controls.workers import here, serve_as_worker
+from serving.workers import here, serve_as_worker
 
 async def app(scope, receive, send):
     said = f"{os.getpid()} {here.number} {scope['client'][0]} {here.new_name()}".encode()
@@ -29,7 +29,7 @@ serve_as_worker(uvicorn.Config(app, lifespan="off", log_level="error"), sys.argv
 """
 FRONT = """
 import asyncio, sys
-from pages.controls.workers import Front
+from serving.workers import Front
 
 asyncio.run(Front([sys.executable, "-c", sys.argv[1]], int(sys.argv[2])).serve("127.0.0.1", int(sys.argv[3])))
 """

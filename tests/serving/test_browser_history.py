@@ -6,16 +6,10 @@ import pytest
 from streamlit.runtime.scriptrunner import RerunData
 from streamlit.runtime.scriptrunner_utils.script_requests import ScriptRequests
 
-from pages.controls.messages import lose_no_message
 from pages.controls.model_input import browser_history
 
 BACK, QUESTION, CLICK = RerunData(is_history_navigation=True), RerunData(fragment_id="courier"), RerunData()
 
-
-@pytest.fixture(autouse=True)
-def kept() -> None:
-    lose_no_message()
-    lose_no_message()
 
 
 def test_a_question_that_comes_before_its_run_has_begun() -> None:

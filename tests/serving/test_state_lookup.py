@@ -4,8 +4,6 @@ import pytest
 from streamlit.runtime.state.session_state import SessionState
 from streamlit.testing.v1 import AppTest
 
-from pages.controls.state_lookup import look_up_one_value
-
 MENUS = 30
 
 
@@ -19,7 +17,6 @@ def script() -> None:
 
 
 def test_a_value_is_looked_up_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    look_up_one_value()
     asked = list[str]()
     given = SessionState.__getitem__
     monkeypatch.setattr(SessionState, "__getitem__", lambda self, key: asked.append(key) or given(self, key))
@@ -31,7 +28,6 @@ def test_a_value_is_looked_up_alone(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_what_a_script_can_read_is_what_streamlit_says() -> None:
-    look_up_one_value()
     app = AppTest.from_function(script)
     app.session_state["menus"] = 2
     app.run().selectbox[1].select("two").run()

@@ -2,8 +2,6 @@
 
 from streamlit.testing.v1 import AppTest
 
-from pages.controls.messages import lose_no_message
-
 
 def script() -> None:
     import streamlit as st
@@ -19,8 +17,6 @@ def script() -> None:
 
 
 def test_a_callback_is_not_interrupted_by_the_next_message() -> None:
-    lose_no_message()
-    lose_no_message()
     app = AppTest.from_function(script).run()
     app.button[0].click().run()
     assert app.session_state["done"]
