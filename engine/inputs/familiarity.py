@@ -33,10 +33,10 @@ class Distance:
         return self.found > MARGIN * self.most
 
 
-def distances(images: Tensor, cut: int) -> Tensor:
+def distances(images: Tensor, cut: int, either_ground: bool) -> Tensor:
     """Root mean square difference (image) of `images` (image height width, levels) and the nearest picture that
-    `split(cut)` trains on, on either ground."""
-    known = training_rows(cut)
+    `split(cut)` trains on, as it is or on `either_ground`."""
+    known = training_rows(cut, either_ground)
     return cdist(images.flatten(1).float(), known).amin(1) / known.shape[1] ** 0.5
 
 
@@ -51,11 +51,11 @@ def distance_to_training(checkpoint: Checkpoint, reading: Reading) -> Distance |
     if not isinstance(cut, int) or not isinstance(most, float):
         return None
     levels = (picture.reshape(1, -1) * (LEVELS - 1)).round()
-    return Distance(float(distances(levels, cut)), most)
+    return Distance(float(distances(levels, cut, bool(figures.get("either_ground")))), most)
 
 
-@lru_cache(maxsize=2)
-def training_rows(cut: int) -> Tensor:
-    """The training pictures on both grounds, picture pixel."""
+@lru_cache(maxsize=4)
+def training_rows(cut: int, either_ground: bool) -> Tensor:
+    """The training pictures, picture pixel."""
     images = split(cut).train_images
-    return cat([images, invert(images)]).flatten(1).float()
+    return (cat([images, invert(images)]) if either_ground else images).flatten(1).float()

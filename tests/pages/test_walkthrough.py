@@ -61,8 +61,8 @@ def test_what_a_model_cannot_know_is_said_by_measure() -> None:
 
 def test_a_picture_that_is_no_digit_is_said_to_be_none_by_measure() -> None:
     stripes = (torch.arange(8) % 2 * 16).to(torch.uint8).expand(8, 8)
-    found, most = float(distances(stripes[None], 0)), float(distances(split(0).test_images, 0).max())
-    card = {"measured": {MEASURED: {"split": 0, "held_out_most": most}}}
+    found, most = float(distances(stripes[None], 0, True)), float(distances(split(0).test_images, 0, True).max())
+    card = {"measured": {MEASURED: {"split": 0, "either_ground": True, "held_out_most": most}}}
     checkpoint = replace(library.checkpoint("digits-vit"), card=card)
 
     def said(image: torch.Tensor) -> str:

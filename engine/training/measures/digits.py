@@ -30,8 +30,9 @@ def measure_digit_classes(trainer: Trainer) -> dict[str, Any]:
 
 def measure_distance(source: Digits) -> dict[str, Any]:
     """How far from the training a held-out picture lies at most, by which a picture that is no digit is found."""
-    cut = source.digits.split
-    return {MEASURED: {"held_out_most": float(distances(source.images.test_images, cut).max()), "split": cut}}
+    cut, either = source.digits.split, source.digits.inverted > 0
+    most = float(distances(source.images.test_images, cut, either).max())
+    return {MEASURED: {"held_out_most": most, "split": cut, "either_ground": either}}
 
 
 @torch.no_grad()

@@ -249,11 +249,13 @@ def test_pixels_cost_what_the_card_says_and_halves_are_completed_to_digits() -> 
     checkpoint, measured = opened("digits-imagegpt")
     palette = checkpoint.processor
     assert isinstance(palette, PalettePixels)
-    pixels = palette.ids(list(split(0).test_images))
-    ids = torch.cat([torch.full((len(pixels), 1), palette.start_id), pixels], dim=1)
-    chances = checkpoint.model(ids)[:, :-1].log_softmax(-1).gather(-1, pixels[..., None])
-    bits = -float(chances.mean()) / torch.tensor(2.0).log().item()
-    assert bits == pytest.approx(measured["bits_per_pixel"], abs=0.001)
+    drawn = split(0).test_images
+    for images, said in ((drawn, "bits_per_pixel"), (invert(drawn), "bits_per_pixel_inverted")):
+        pixels = palette.ids(list(images))
+        ids = torch.cat([torch.full((len(pixels), 1), palette.start_id), pixels], dim=1)
+        chances = checkpoint.model(ids)[:, :-1].log_softmax(-1).gather(-1, pixels[..., None])
+        bits = -float(chances.mean()) / torch.tensor(2.0).log().item()
+        assert bits == pytest.approx(measured[said], abs=0.001)
     completion = measured["completion"]
     assert completion["right"] > 0.75 > completion["right_with_an_empty_lower_half"] + 0.1
 
