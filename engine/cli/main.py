@@ -20,6 +20,7 @@ from tqdm import tqdm
 from engine.analysis.sizes.report import report
 from engine.checkpoints import load
 from engine.cli import generate as cli_generate
+from engine.data import digits
 from engine.model.presets import NAMED
 from engine.plurals import count_words
 from engine.runtime.limits import RUNS_FOLDER
@@ -137,8 +138,9 @@ def publish(run: RunFolder, folder: Path, licence: str | None) -> None:
     copytree(run.checkpoint, folder, dirs_exist_ok=True)
     copyfile(run.recipe, folder / "recipe.toml")
     if licence:
-        card = folder / "card.json"
-        write_json(card, {**read_json(card), "licence": licence})
+        card = read_json(folder / "card.json")
+        data = f", {digits.LICENCE}" if "digits" in card["data"] else ""  # a corpus has its own beside it
+        write_json(folder / "card.json", {**card, "licence": licence + data})
 
 
 def wait(run: RunFolder, recipe: Recipe, options: argparse.Namespace) -> None:

@@ -20,6 +20,7 @@ SIDE = 8
 LEVELS = 17
 CLASSES = 10
 HELD_OUT = 0.2
+LICENCE = "the digits it learned from CC-BY-4.0 (UCI)"
 
 
 @dataclass(frozen=True)
