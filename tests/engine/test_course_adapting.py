@@ -40,8 +40,9 @@ def test_the_change_is_thin_and_of_its_rank(name: str) -> None:
         torch.testing.assert_close(found.scale * (b @ a), found.delta)
         assert found.delta.shape == found.w.shape and found.scale == 2
     counted = count_lora(checkpoint, adapter)
-    assert counted.adapter == 5 * 4 * (2 * (160 + 160) + 2 * (160 + 640)) == 44_800
-    assert counted.matrices == 5 * (2 * 160 * 160 + 2 * 160 * 640)
+    layers, width, wide = checkpoint.config.layers, checkpoint.config.d_model, checkpoint.config.mlp.d_mlp
+    assert counted.adapter == layers * 4 * (2 * (width + width) + 2 * (width + wide))
+    assert counted.matrices == layers * (2 * width * width + 2 * width * wide)
     assert counted.model == sum(one.numel() for one in checkpoint.model.parameters())
 
 

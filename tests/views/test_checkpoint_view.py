@@ -61,6 +61,19 @@ def test_the_card_says_what_the_checkpoint_is() -> None:
     assert found.says == STORIES.card["about"]
 
 
+def test_what_a_card_measured_is_said_value_by_value() -> None:
+    card = {
+        "loss": {"training": 1.0, "held_out": 1.23456}, "accuracy": 3,
+        "measured": {"by_task": {"a|b": 0.5}, "asked": 2000},
+        "corpora": [{"file": "x.txt", "bytes": 1_234_567}, "odd"],
+    }  # fmt: skip
+    assert view.measures(card) == [
+        ("loss", "1.235"), ("by task · a|b", "0.5"), ("asked", "2,000"), ("learned from 1 · file", "x.txt"),
+        ("learned from 1 · bytes", "1,234,567"), ("learned from 2", "odd"),
+    ]  # fmt: skip
+    assert view.measures({}) == view.measures({"measured": None, "corpora": 1}) == []
+
+
 def test_a_config_in_the_words_of_the_field() -> None:
     grouped, two = dict(view.config_facts(GROUPED)), dict(view.config_facts(TWO))
     assert grouped["blocks"] == "2 × (6 causal query heads, 2 key/value heads, head size 4, gated MLP 20 gelu tanh)"

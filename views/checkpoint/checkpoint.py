@@ -61,6 +61,31 @@ def facts(checkpoint: Checkpoint, about: Facts | None) -> list[Fact]:
     return [*found, *([("perplexity", f"{held_out:.3g}, held out")] if isinstance(held_out, float) else [])]
 
 
+def measures(card: Mapping[str, Any]) -> list[Fact]:
+    """What a card says was measured on texts that were not learned from, each value under the names that lead to it,
+    and the published texts that were."""
+    found: list[Fact] = []
+
+    def walk(value: object, *names: str) -> None:
+        if isinstance(value, Mapping):
+            for name, inner in value.items():
+                walk(inner, *names, str(name).replace("_", " "))
+        elif isinstance(value, list):
+            walk({str(number): inner for number, inner in enumerate(value, 1)}, *names)
+        elif value is not None:
+            said = f"{value:.4g}" if isinstance(value, float) else f"{value:,}" if is_count(value) else str(value)
+            found.append((" · ".join(names), said))
+
+    for name in ("loss", "accuracy", "perplexity"):
+        held_out = card.get(name)
+        walk(held_out.get("held_out") if isinstance(held_out, Mapping) else None, name)
+    walk(card.get("measured"))
+    corpora = card.get("corpora")
+    for number, corpus in enumerate(corpora if isinstance(corpora, list) else [], 1):
+        walk(corpus, f"learned from {number}")
+    return found
+
+
 def config_facts(config: ModelConfig) -> list[Fact]:
     """A config in the words of the field."""
     stacks = [("encoder", config.encoder_stack), ("decoder", config)] if config.encoder else [("blocks", config)]

@@ -21,6 +21,7 @@ from engine.data.seeds import seed_for
 from engine.data.stories import story
 from engine.model.transformer import Transformer
 from engine.tokenizers import END, Tokenizer
+from engine.training.measures.antecedents import measure_antecedents
 from engine.training.sources.source import Source
 from engine.training.sources.windows import Windows
 from engine.training.trainer import Trainer
@@ -37,7 +38,8 @@ OTHER = "stories"  # the shipped model that learnt from children's stories alone
 def measure_everyday(trainer: Trainer) -> dict[str, Any]:
     """`whole_words`: of hand-written sentences that no document has, the share of which MOSTLY of the words are whole
     tokens. `facts`: how many are known in a wording that no document has, and of these `sums`. `bits_per_byte`: of
-    held-out texts of each kind, the model's and that of the shipped model OTHER, whose tokens are others.
+    held-out texts of each kind, the model's and that of the shipped model OTHER, whose tokens are others. `it`: see
+    `measure_antecedents`.
     """
     tokenizer, seed = trainer.source.tokenizer, trainer.recipe.seed
     assert tokenizer is not None
@@ -74,6 +76,7 @@ def measure_everyday(trainer: Trainer) -> dict[str, Any]:
             for name, some in (("facts", asked), ("sums", sums))
         },
         "bits_per_byte": bits,
+        "it": measure_antecedents(trainer.checkpoint()),
         "unseen": "no sentence, wording of a fact or story is among those trained on",
     }
 

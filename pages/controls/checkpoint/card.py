@@ -71,9 +71,14 @@ def facts_column(name: str, checkpoint: Checkpoint) -> None:
         rows = [*drawn.facts(checkpoint, found), *drawn.config_facts(checkpoint.config)]
         table = {escape_markdown(label): escape_markdown(value) for label, value in rows}
         st.table(table, border="horizontal", hide_header=True)
-        if found and found.files:
-            with st.popover("Files", type="tertiary"):
-                st.markdown(drawn.sizes(found.files))
+        with st.container(horizontal=True):
+            if found and found.files:
+                with st.popover("Files", type="tertiary"):
+                    st.markdown(drawn.sizes(found.files))
+            if measured := drawn.measures(checkpoint.card):
+                with st.popover("Measured", type="tertiary"):
+                    told = {escape_markdown(label): escape_markdown(value) for label, value in measured}
+                    st.table(told, border="horizontal", hide_header=True)
         whole, sentence, counts = drawn.account(checkpoint.report)
         (st.success if whole else st.warning)(f"**{sentence}**  \n{counts}", icon=":material/check:" if whole else None)
         if checkpoint.adapters:

@@ -104,7 +104,7 @@ MEASURED = {
     "t5-spans": WRITTEN,
     "t5-tasks": WRITTEN | {"by_task"},
     "long-stories": {"texts", "loss_by_position", "end_by_tokens_read"},
-    "everyday": {"whole_words", "facts", "sums", "bits_per_byte", "unseen"},
+    "everyday": {"whole_words", "facts", "sums", "bits_per_byte", "it", "unseen"},
     "in-context": {"accuracy_by_examples", "prompts", "decoding", "unseen"},
 }
 
