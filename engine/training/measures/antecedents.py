@@ -14,7 +14,7 @@ Sentence = tuple[str, str, str]  # the text up to "it", what that is, and the ot
 
 
 def sentences() -> list[Sentence]:
-    """Two of each row of corpora/everyday/antecedents: the same two nouns, each once what "it" is."""
+    """Two of each row of corpora/everyday/antecedents.toml: the same two nouns, each once what "it" is."""
     found = []
     for text, first, of_first, second, of_second in read_corpus("everyday/antecedents")["rows"]:
         found += [(f"{text} {of_first} it", first, second), (f"{text} {of_second} it", second, first)]
