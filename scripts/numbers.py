@@ -16,10 +16,12 @@ SPACE = "[ \u202f\xa0]"
 
 
 def stated() -> dict[str, list[str]]:
-    """{text of the catalogue: what it states, in the order of the computations}"""
+    """{text of the catalogue and computation: what it states}"""
     found: dict[str, list[str]] = {}
     for place, name, compute in STATED:
-        found.setdefault(place.format(name), []).extend(computed(compute))
+        text = place.format(name)
+        said = f"{text} {compute.__name__}"
+        found[said if said not in found else f"{said} {len(found)}"] = computed(compute)
     return found
 
 
@@ -45,22 +47,23 @@ def restate(text: str, changes: dict[str, str]) -> str:
 
 def main() -> None:
     now, before = stated(), json.loads(BEFORE.read_text(encoding="utf-8")) if BEFORE.is_file() else {}
-    for place, numbers in now.items():
-        old = before.get(place, numbers)
-        pairs = set(zip(old, numbers, strict=True)) if len(old) == len(numbers) else set()
+    pairs: dict[str, set[tuple[str, str]]] = {}
+    for said, numbers in now.items():
+        old = before.get(said, numbers)
         if len(old) != len(numbers):
-            print(f"{place} states {len(numbers)} numbers and stated {len(old)}; change it by hand.")
-        twice = {one for one, _ in pairs if sum(one == other for other, _ in pairs) > 1}
+            print(f"{said}: {len(old)} numbers became {len(numbers)}; change the text by hand.")
+        pairs.setdefault(said.split()[0], set()).update(zip(old, numbers, strict=False))
+    for place, found in pairs.items():
+        twice = {old for old, _ in found if sum(old == other for other, _ in found) > 1}
         for one in sorted(twice):
             print(f"{place}: {one} is stated for several reasons, which differ now; change it by hand.")
-        changes = {one: new for one, new in pairs if one != new and one not in twice}
+        changes = {old: new for old, new in found if old != new and old not in twice}
         for lang in words.languages(words.CATALOGUE) if changes else []:
             file = words.CATALOGUE / lang / place
-            text = file.read_text(encoding="utf-8")
-            told = {in_language(one, lang): in_language(new, lang) for one, new in changes.items()}
-            file.write_text(restate(text, told), encoding="utf-8")
-        for one, new in sorted(changes.items()):
-            print(f"{place}: {one} -> {new}")
+            told = {in_language(old, lang): in_language(new, lang) for old, new in changes.items()}
+            file.write_text(restate(file.read_text(encoding="utf-8"), told), encoding="utf-8")
+        for old, new in sorted(changes.items()):
+            print(f"{place}: {old} -> {new}")
     BEFORE.write_text(json.dumps(now, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 

@@ -135,8 +135,8 @@ def test_a_row_is_a_product_and_analogies_succeed_and_fail_on_the_shipped_table(
     assert near.cosines == sorted(near.cosines, reverse=True)
     for a, b, c, d in (("he", "she", "his", "her"), ("Monday", "Tuesday", "Wednesday", "Thursday")):
         assert analogy(table, words, a, b, c).words[0] == d
-    assert analogy(table, words, "bird", "birds", "horse").words.index("horses") > 10
-    assert analogy(table, words, "hot", "cold", "day").words[0] != "night"
+    assert analogy(table, words, "bird", "birds", "cow").words[0] != "cows"
+    assert analogy(table, words, "hot", "cold", "day").words[0] == "night"
     places, shares = principal_map(table[:50], 50)
     centred = table[:50] - table[:50].mean(0)
     torch.testing.assert_close(places @ places.T, centred @ centred.T, atol=1e-3, rtol=1e-3)
@@ -144,9 +144,9 @@ def test_a_row_is_a_product_and_analogies_succeed_and_fail_on_the_shipped_table(
 
 
 def test_one_word_in_two_contexts_begins_alike_and_ends_apart() -> None:
-    texts = ("She sat on the bank of the river. The bank", "He put his money in the bank. The bank")
+    texts = ("We fished from the bank", "I work in a bank")
     found = context_similarity(load("everyday"), texts, "bank")
-    assert abs(found[0] - 1) < 1e-6 and found[-1] < 0.95
+    assert abs(found[0] - 1) < 1e-6 and found[-1] < 0.7
     with pytest.raises(ValueError, match="one token of the text"):
         context_similarity(load("everyday"), texts, "house")
 

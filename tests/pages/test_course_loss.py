@@ -14,7 +14,7 @@ def pick(app: AppTest, view: str) -> None:
     assert not app.exception, app.exception
 
 
-@pytest.mark.parametrize("text", ["ab", "🦉猫", "[MASK]", "the the the the", "`*[a](b)$"])
+@pytest.mark.parametrize("text", ["zq", "🦉猫", "[MASK]", "the the the the", "`*[a](b)$"])
 def test_odd_texts_are_drawn_in_every_view(text: str) -> None:
     app = opened(lesson="loss")
     app.text_input(key="loss-text").set_value(text).run()

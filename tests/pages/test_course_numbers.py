@@ -17,7 +17,7 @@ from engine.course.adapting import count_lora, open_lora, recorded_reward
 from engine.course.averaging import average_by_loop, scores_of, softmax_weights
 from engine.course.batch import compare_row
 from engine.course.circuits import direct_effects, head_scores
-from engine.course.embeddings import context_similarity, embedding_table, rank, whole_words
+from engine.course.embeddings import analogy, context_similarity, embedding_table, rank, whole_words
 from engine.course.encoder_decoder import attend_across
 from engine.course.family import count_by_group
 from engine.course.heads import fit_difference
@@ -34,6 +34,7 @@ from engine.course.vocabulary import learn_merges
 from engine.inputs.readers import read_translation, tokens
 from engine.model.presets import NAMED
 from engine.runtime import library
+from engine.training.measures.antecedents import measure_antecedents
 from engine.training.preferences.rules import happy_words
 from pages.controls.learn import words
 from pages.controls.learn.fields import read_matrix
@@ -81,6 +82,12 @@ def near_girl() -> list[str]:
 def table_of_everyday() -> list[str]:
     rows, width = embedding_table(of(embeddings.MODEL)).shape
     return [f"{rows:,}", f"{width}", f"{rows * width:,}"]
+
+
+def analogies() -> list[str]:
+    table, known = embedding_table(of(embeddings.MODEL)), whole_words(of(embeddings.MODEL))
+    tried = embeddings.EXAMPLES[0], embeddings.EXAMPLES[3]
+    return [f"“{analogy(table, known, *one).words[0]}”" for one in tried]
 
 
 def bank() -> list[str]:
@@ -180,6 +187,12 @@ def name_mover() -> list[str]:
     encoding = of("stories").tokenizer.encode(heads_learn.STORY)
     logits = library.traces.trace("stories", encoding)["logits"]
     return [f"{float(direct_effects(of('stories'), encoding, int(logits[0, -1].argmax())).max()):+.1f}"]
+
+
+def it() -> list[str]:
+    found, heads = measure_antecedents(of("everyday")), of("everyday").config
+    assert found["right"] < 0.75 * found["asked"]  # no head knows
+    return [f"{heads.layers * heads.attention.heads} ", f"{found['right']} ", f"{found['asked']} "]
 
 
 def copied() -> list[str]:
@@ -299,6 +312,7 @@ def merges() -> list[str]:
 
 STATED: list[tuple[str, str, Callable[[], list[str]]]] = [
     (NOTE, "embeddings", near_girl),
+    (NOTE, "embeddings", analogies),
     (NOTE, "embeddings", bank),
     (NOTE, "embeddings", table_of_everyday),
     (NOTE, "residual", without_residuals),
@@ -331,6 +345,7 @@ STATED: list[tuple[str, str, Callable[[], list[str]]]] = [
     (NOTE, "vector_to_word", three_logits),
     (NOTE, "vocabulary", merges),
     (TEXT, "adapting", tuned_losses),
+    (TEXT, "heads_learn", it),
     (TEXT, "norms", blocks_share),
     (TEXT, "scaling", gradient_by_products),
     (TEXT, "tokens", cafe),

@@ -26,7 +26,7 @@ LAST = "compared"  # in the session state: what was compared last
 LOOKED_AT = "looked at"  # in there: what the other pages looked at then
 # What B reads where A reads the example of its model.
 OTHER: dict[str, dict[str, Any]] = {
-    "everyday": {"text": "The little girl was thirsty, so she drank a"},
+    "everyday": {"text": "The little girl was hungry, so she ate an"},
     "stories": {"text": 'Anna gave the red ball to Max. "Thank you," said'},
     "induction": {"text": "b7Kx2qmTb7Kx9qm"},
     "stories-bert": {"text": "It began to [MASK]. Lily was not worried, because she had a swing."},

