@@ -37,6 +37,7 @@ from views.generate.session import Call, Settings, Writing
 
 ROOT = Path(__file__).parents[2]
 GENERATE, ATTENTION = "pages/explore/generate.py", "pages/explore/attention.py"
+TRAIN = "The train was late again, so we missed the beginning of the film."
 
 
 def opened(**address: str) -> AppTest:
@@ -446,3 +447,8 @@ def test_another_checkpoint_opens_at_its_own_settings(asking: Callable[..., None
     settings = view(app)[0]["settings"]
     assert (settings["method"], settings["top_p"], settings["most"]) == ("sample", 0.5, 11)
     assert any("30 tokens, prompt included" in one.value for one in app.caption)
+
+
+def test_a_prompt_unlike_all_that_the_model_knows_is_said_to_be_by_measure() -> None:
+    said = [view(opened(model=name, text=TRAIN))[0]["notice"] for name in ("stories", "everyday")]
+    assert said[0].startswith("This model has seen nothing like this text: ") and said[1] == ""

@@ -16,7 +16,7 @@ from engine.inputs.processors import PalettePixels
 from engine.inputs.readers import kind, unit
 from engine.tokenizers import Tokenizer
 from views.core.payload import pack
-from views.generate.availability import missing_tabs, notice, why_no_logits
+from views.generate.availability import missing_tabs, why_no_logits
 from views.generate.session import Writing, settings_header
 from views.generate.steps import stop_header
 
@@ -44,7 +44,6 @@ def page_payload(writing: Writing, notes: Mapping[str, Any]) -> bytes:
         "fits": prompt.fits,
         "follows": not why_no_logits(prompt),
         "missing": missing_tabs(prompt),
-        "notice": notice(prompt),
         "full": None if prompt.tokens_left > 0 else stop_header(stopping_rules(prompt).limit),
         "context": checkpoint.config.context,
         "vocab": checkpoint.config.outputs,

@@ -7,6 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from engine.inputs.readers import kind
+from pages.controls.generate.prompt import strange_prompt
 from pages.controls.generate.settings import CONTROLLED, USED, opens_on
 from pages.controls.generate.tabs import Shown, changed_controls
 from pages.controls.model_input.model_input import FIELDS, field_value
@@ -15,7 +16,7 @@ from pages.controls.share.links import VERSION, VERSIONED, address_of
 from pages.controls.share.panel import share_panel
 from views.charts.standalone import chart_file
 from views.core.questions import UNKNOWN, Query
-from views.generate.availability import missing_tabs
+from views.generate.availability import missing_tabs, notice
 from views.generate.beam_search import Wanted
 from views.generate.generate import grid, page_payload
 from views.generate.questions import TABLES, carry_queries
@@ -62,10 +63,12 @@ def tree_of(of: Query) -> tuple[dict[str, Any], list[int]]:
 
 
 def tab_notes(writing: Writing, tab: str, shown: Shown) -> dict[str, Any]:
-    """Settings that the payload holds of the open tab; of the others, which a file has too, their defaults."""
+    """What stands above the tabs, and settings that the payload holds of the open one; of the others, which a file has
+    too, their defaults."""
     usual = Wanted(stop_at="" if grid(writing.checkpoint) else writing.settings.stop_at)
     others = {"beam": vars(usual), "surprise": {"reads": "written", "stride": "half", "charted": 0}}
-    return {"view": tab, **others, **shown.header}
+    told = " ".join(filter(None, [strange_prompt(writing), notice(writing.prompt)]))
+    return {"view": tab, "notice": told, **others, **shown.header}
 
 
 def link_of(writing: Writing, tab: str) -> dict[str, str]:

@@ -6,13 +6,16 @@ from collections.abc import Callable
 from typing import Any
 
 import streamlit as st
+import torch
 
 from engine.analysis.pseudo import scores
+from engine.analysis.surprise import slides
 from engine.checkpoints import Checkpoint, shipped_names
 from engine.generation.prompt import Prompt, begin, check_generates
 from engine.inputs.processors import PalettePixels
 from engine.inputs.readers import GAP, SPAN, given_target, kind, require_known_ids, tokens
 from engine.runtime import library
+from engine.runtime.limits import MAX_TOKENS
 from pages.controls.model_input.model_input import (
     LABELS,
     NO_TEXT,
@@ -22,11 +25,13 @@ from pages.controls.model_input.model_input import (
     keep_read,
     read_before,
 )
+from pages.controls.model_input.notice import worse_than_guessing
 from pages.controls.model_input.picture import chosen_picture
 from views.core.codegen import Fields, picture_line, quote
 from views.core.markdown import Markdown, escape_markdown
-from views.generate.session import Call
+from views.generate.session import Call, Writing
 
+STRANGE = "how strange the prompt is"  # in the session state
 BEGUN = {"target": "target so far (may be empty)", "span": "in the gap so far (may be empty)"}
 
 
@@ -97,6 +102,20 @@ def prompt_of(checkpoint: Checkpoint, said: Callable[[str], Any] = field_value) 
             return begin(checkpoint, processor.ids(chosen_picture(checkpoint, said)).flatten()[: said("given")])
         case _:
             return begin(checkpoint, require_tokens(tokens(checkpoint, said("text"))), longer=True)
+
+
+def strange_prompt(writing: Writing) -> str:
+    """Of a prompt whose first MAX_TOKENS the model foresees worse than by guessing; measured once as long as it is
+    shown."""
+    checkpoint, state = writing.checkpoint, st.session_state
+    ids = writing.prompt.ids[: min(MAX_TOKENS, checkpoint.config.context)]
+    if not slides(checkpoint):
+        return ""
+    if state.get(STRANGE, ("", ""))[0] != (writing.name, ids):
+        with torch.no_grad():
+            logits = checkpoint.model(torch.tensor([ids]))[0]
+        state[STRANGE] = (writing.name, ids), worse_than_guessing(checkpoint, ids, logits, "text")
+    return str(state[STRANGE][1])
 
 
 def call_of(checkpoint: Checkpoint, said: Callable[[str], Any] = field_value) -> Call:

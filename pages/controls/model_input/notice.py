@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from torch import Tensor
+
 from engine.analysis.surprise import compare_with_guessing
+from engine.checkpoints import Checkpoint
 from engine.inputs.familiarity import distance_to_training
 from engine.inputs.readers import Reading
 from engine.plurals import count_words
@@ -38,11 +43,16 @@ def strange_notice(shown: Subject, run: Run) -> str:
     trace, read = run.before or run.trace, shown.reading.read
     if not isinstance(read, Encoding) or "logits" not in trace:
         return ""
-    found = compare_with_guessing(shown.checkpoint, read.ids, trace["logits"][0])
+    what = "picture" if shown.reading.picture is not None else "text"
+    return worse_than_guessing(shown.checkpoint, read.ids, trace["logits"][0], what)
+
+
+def worse_than_guessing(checkpoint: Checkpoint, ids: Sequence[int], logits: Tensor, what: str) -> str:
+    """Empty where it is not. `logits` are pos vocab, of all of `ids`."""
+    found = compare_with_guessing(checkpoint, ids, logits)
     if found is None or found[0] <= found[1]:
         return ""
-    what = "picture" if shown.reading.picture is not None else "text"
-    known = EXAMPLES.get(shown.checkpoint.name, {}).get("text", "").strip().split("\n")[0]
+    known = EXAMPLES.get(checkpoint.name, {}).get("text", "").strip().split("\n")[0]
     return (
         f"This model has seen nothing like this {what}: {found[0]:.1f} nats a token, where guessing is {found[1]:.1f}."
         + (f" A text of its kind: “{known}”." if known else "")

@@ -70,7 +70,8 @@ def test_words_of_a_visitor_stay_whole_and_facts_are_known_as_the_card_says() ->
     ours, stories = (measured["bits_per_byte"]["everyday stories"][name] for name in ("this model", "stories"))
     assert ours < stories / 5
     plain = measured["plain_sentences"]  # by hand and in no corpus; the texts are kept elsewhere
-    assert plain["nats_a_character"] < 0.9 < plain["nats_a_character_of_stories260K"] and not plain["worse_than_guessing"]
+    ours, other = plain["nats_a_character"], plain["nats_a_character_of_stories260K"]
+    assert ours < 0.9 < other and not plain["worse_than_guessing"]
 
 
 def test_the_first_text_has_several_continuations_and_a_head_that_looks_at_its_verb() -> None:
