@@ -81,8 +81,8 @@ def test_the_side_that_is_cut_is_the_one_that_the_files_name(tmp_path: Path) -> 
 
 
 def test_letters_that_several_tokens_hold_are_told_with_those_tokens() -> None:
-    read = library.checkpoint("everyday").tokenizer.encode("a 🙂é")
+    read = library.checkpoint("everyday").tokenizer.encode("a 🙂ê")
     face, accent = read.letters_in_parts()
-    assert (face[2], accent[2]) == ("🙂", "é") and face[1] == accent[0] and accent[1] == len(read)
-    assert [f"<{byte:02X}>" for byte in "🙂é".encode()] == list(read.pieces[face[0] :])
+    assert (face[2], accent[2]) == ("🙂", "ê") and face[1] == accent[0] and accent[1] == len(read)
+    assert [f"<{byte:02X}>" for byte in "🙂ê".encode()] == list(read.pieces[face[0] :])
     assert library.checkpoint("everyday").tokenizer.encode("The cat sat.").letters_in_parts() == []
