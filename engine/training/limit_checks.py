@@ -12,7 +12,7 @@ from engine.runtime import limits
 from engine.training.base import OF_DATA, check_base, check_tokenizer
 from engine.training.folder import size
 from engine.training.machine import Abilities, plan
-from engine.training.parts import learning_names
+from engine.training.parts import count_learning, learning_names
 from engine.training.recipe import Recipe
 from engine.training.trash import empty
 
@@ -72,9 +72,10 @@ def check_room(recipe: Recipe, runs: Path) -> None:
 
 
 def disk_need(recipe: Recipe) -> int:
-    """Bytes that a run will keep."""
-    kept = min(recipe.log.snapshots, recipe.schedule.steps + 1) + COPIES
-    return recipe_parameters(recipe) * NUMBER * kept
+    """Bytes that a run will keep; the snapshots of an adapter hold the adapter alone."""
+    whole = recipe_parameters(recipe)
+    each = count_learning(recipe, None)[0] if recipe.train.parts == "lora" else whole
+    return NUMBER * (whole * COPIES + each * min(recipe.log.snapshots, recipe.schedule.steps + 1))
 
 
 def recipe_parameters(recipe: Recipe) -> int:

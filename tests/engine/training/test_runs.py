@@ -18,6 +18,7 @@ from engine.training import runs as table_of_runs
 from engine.training.folder import size
 from engine.training.fork import reset
 from engine.training.origin import Origin, make
+from engine.training.recipe import Train
 from engine.training.runs import Run, format_table, runs
 from engine.training.status import Status, write_status
 from engine.training.trash import delete, list_deleted, rename, undo_delete
@@ -227,6 +228,9 @@ def test_a_run_that_fits_alone_and_not_beside_the_others_is_refused(
 
     monkeypatch.setattr(limits, "RUNS_DISK", disk_need(recipe))
     check_start(recipe)
+    snapshots = replace(recipe, log=replace(recipe.log, snapshots=20))
+    whole, adapter = (disk_need(replace(snapshots, train=Train(parts))) for parts in ("all", "lora"))
+    assert adapter < 0.7 * whole  # of it, the snapshots hold what learns alone
     with pytest.raises(ValueError, match="together may take .* where this one needs .* LOUPE_RUNS_DISK_MIB"):
         check_room(recipe, place)
 
