@@ -52,7 +52,8 @@ def main() -> None:
         old = before.get(said, numbers)
         if len(old) != len(numbers):
             print(f"{said}: {len(old)} numbers became {len(numbers)}; change the text by hand.")
-        pairs.setdefault(said.split()[0], set()).update(zip(old, numbers, strict=False))
+            old = numbers
+        pairs.setdefault(said.split()[0], set()).update(zip(old, numbers, strict=True))
     for place, found in pairs.items():
         twice = {old for old, _ in found if sum(old == other for other, _ in found) > 1}
         for one in sorted(twice):

@@ -117,10 +117,12 @@ def sixteen_additions() -> list[str]:
 
 
 def text_loss() -> list[str]:
-    found = surprise(of(loss.DECODER), of(loss.DECODER).tokenizer.encode(loss.TEXT).ids)
+    read = of(loss.DECODER).tokenizer.encode(loss.TEXT)
+    found = surprise(of(loss.DECODER), read.ids)
     worst = -float(found.log_probabilities.min())
     return [
         *write([found.total, found.mean, found.perplexity, worst], ".3f"),
+        f"“{read.pieces[int(found.log_probabilities.argmin()) + 1].strip('·')}”",
         f"{worst:.2f}", f"{math.exp(-worst):.5f}", f"{100 * worst / found.total:.0f} %",
     ]  # fmt: skip
 

@@ -151,7 +151,7 @@ def draw_growth(table: pd.DataFrame, column: str, kinds: list[str], shade: Shade
             alt.X("tokens:Q", title=_("tokens")),
             alt.Y(f"{column}:Q", title=column),
             alt.Color(
-                "kind:N", title=None, sort=kinds, legend=alt.Legend(orient="top", direction="vertical"),
+                "kind:N", title=None, sort=kinds, legend=alt.Legend(orient="top", direction="vertical", labelLimit=0),
                 scale=alt.Scale(domain=kinds, range=[ink["attention"], ink["key"]]),
             ),
         )
