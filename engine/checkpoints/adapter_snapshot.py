@@ -19,6 +19,7 @@ from engine.model.layers.lora import Adapter
 
 KEY = "loupe.adapter"  # of the metadata: how the matrices are scaled, and the number of parameters of the whole model
 FILE = "base.json"  # of a run's folder
+RECORD = ("base", "source", "config", "rename", "taken", "checksum")  # what a snapshot needs of it
 MODULE, VALUE = BESIDE = ("adapter", "value")  # modules of the model in training that are not of the one it makes
 
 

@@ -203,6 +203,8 @@ def read_frozen(path: Path) -> dict[str, Tensor]:
             "or export that step."
         )
     record = read_json(file)
+    if lacks := [name for name in adapter_snapshot.RECORD if name not in record]:
+        raise ValueError(f"{file.name} must say {', '.join(lacks)} of the base of {path.name}; restore the file.")
     named = f"{said} and needs the base of its run, {record['base']!r:.200},"
     else_open = 'or open what of the run is whole, its folder "checkpoint" or "latest".'
     try:

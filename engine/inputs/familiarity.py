@@ -23,7 +23,8 @@ MARGIN = 1.2  # times as far as every held-out digit: most digits that somebody 
 
 @dataclass(frozen=True)
 class Distance:
-    """Of a picture to the nearest one of the training, and the `most` that a held-out digit has, in grey levels."""
+    """Distance of a picture to the nearest one of the training, and the `most` that a held-out digit has, in grey
+    levels."""
 
     found: float
     most: float

@@ -10,20 +10,20 @@ source}.
 from __future__ import annotations
 
 from serving.streamlit_patches import (
+    concurrent_change,
     finished_runs,
+    first_message,
     fragment_states,
-    link_to_the_page,
-    one_value,
-    said_beside,
+    history_navigation,
+    same_page_link,
+    state_lookup,
     turned_page,
-    way_back,
     whole_callbacks,
-    whole_first_run,
 )
 
 PATCHES = (
-    whole_first_run, finished_runs, way_back, turned_page, link_to_the_page, fragment_states, said_beside,
-    whole_callbacks, one_value,
+    first_message, finished_runs, history_navigation, turned_page, same_page_link, fragment_states, concurrent_change,
+    whole_callbacks, state_lookup,
 )  # fmt: skip
 _applied = list[str]()
 

@@ -10,7 +10,7 @@ from streamlit.runtime.app_session import AppSession
 from streamlit.runtime.scriptrunner import RerunData
 from streamlit.runtime.scriptrunner_utils.script_requests import ScriptRequests
 
-from serving.streamlit_patches import link_to_the_page, turned_page
+from serving.streamlit_patches import same_page_link, turned_page
 
 HERE, LINK = RerunData(query_string="lesson=a", page_script_hash="x"), RerunData("lesson=b", page_script_hash="x")
 ELSEWHERE = RerunData(page_script_hash="y")  # as `st.switch_page` asks
@@ -59,7 +59,7 @@ class Session:
 def session(monkeypatch: pytest.MonkeyPatch) -> Session:
     monkeypatch.setattr(AppSession, "request_rerun", lambda self, state: None)
     monkeypatch.setattr(AppSession, "_enqueue_forward_msg", lambda self, message: None)
-    link_to_the_page.apply()
+    same_page_link.apply()
     return Session()
 
 

@@ -29,7 +29,7 @@ def measure_digit_classes(trainer: Trainer) -> dict[str, Any]:
 
 
 def measure_distance(source: Digits) -> dict[str, Any]:
-    """How far from the training a held-out picture lies at most, by which a picture that is no digit is found."""
+    """Largest distance of a held-out picture to the training, by which a picture that is no digit is found."""
     cut, either = source.digits.split, source.digits.inverted > 0
     most = float(distances(source.images.test_images, cut, either).max())
     return {MEASURED: {"held_out_most": most, "split": cut, "either_ground": either}}

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from engine.inputs.readers import kind
-from pages.controls.generate.prompt import strange_prompt
+from pages.controls.generate.prompt import prompt_notice
 from pages.controls.generate.settings import CONTROLLED, USED, opens_on
 from pages.controls.generate.tabs import Shown, changed_controls
 from pages.controls.model_input.model_input import FIELDS, field_value
@@ -67,7 +67,7 @@ def tab_notes(writing: Writing, tab: str, shown: Shown) -> dict[str, Any]:
     too, their defaults."""
     usual = Wanted(stop_at="" if grid(writing.checkpoint) else writing.settings.stop_at)
     others = {"beam": vars(usual), "surprise": {"reads": "written", "stride": "half", "charted": 0}}
-    told = " ".join(filter(None, [strange_prompt(writing), notice(writing.prompt)]))
+    told = " ".join(filter(None, [prompt_notice(writing), notice(writing.prompt)]))
     return {"view": tab, "notice": told, **others, **shown.header}
 
 

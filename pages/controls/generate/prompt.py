@@ -25,13 +25,12 @@ from pages.controls.model_input.model_input import (
     keep_read,
     read_before,
 )
-from pages.controls.model_input.notice import worse_than_guessing
+from pages.controls.model_input.notice import guessing_notice
 from pages.controls.model_input.picture import chosen_picture
 from views.core.codegen import Fields, picture_line, quote
 from views.core.markdown import Markdown, escape_markdown
 from views.generate.session import Call, Writing
 
-STRANGE = "how strange the prompt is"  # in the session state
 BEGUN = {"target": "target so far (may be empty)", "span": "in the gap so far (may be empty)"}
 
 
@@ -104,18 +103,18 @@ def prompt_of(checkpoint: Checkpoint, said: Callable[[str], Any] = field_value) 
             return begin(checkpoint, require_tokens(tokens(checkpoint, said("text"))), longer=True)
 
 
-def strange_prompt(writing: Writing) -> str:
-    """Of a prompt whose first MAX_TOKENS the model foresees worse than by guessing; measured once as long as it is
-    shown."""
-    checkpoint, state = writing.checkpoint, st.session_state
+def prompt_notice(writing: Writing) -> str:
+    """Sentence about a prompt whose first MAX_TOKENS the model foresees worse than by guessing, else empty."""
+    checkpoint = writing.checkpoint
     ids = writing.prompt.ids[: min(MAX_TOKENS, checkpoint.config.context)]
-    if not slides(checkpoint):
-        return ""
-    if state.get(STRANGE, ("", ""))[0] != (writing.name, ids):
+
+    def measure() -> bytes:
         with torch.no_grad():
             logits = checkpoint.model(torch.tensor([ids]))[0]
-        state[STRANGE] = (writing.name, ids), worse_than_guessing(checkpoint, ids, logits, "text")
-    return str(state[STRANGE][1])
+        return guessing_notice(checkpoint, ids, logits, "text").encode()
+
+    asked = {"ask": "prompt notice", "model": writing.name, "ids": list(ids)}
+    return library.answers.answer(asked, measure).decode() if slides(checkpoint) else ""
 
 
 def call_of(checkpoint: Checkpoint, said: Callable[[str], Any] = field_value) -> Call:

@@ -75,8 +75,8 @@ def read_short_text(checkpoint: Checkpoint, said: str, most: int) -> Encoding:
     return encoding
 
 
-def say_what_it_knows(model: str, text: str) -> None:
-    """Of a model that was made to show a circuit, and was trained on templates for that."""
+def caption_known_texts(model: str, text: str) -> None:
+    """Says which texts a model knows that was trained on templates, to show a circuit."""
     sentence = _("The model {model} knows only texts of its own kind, such as “{text}”.")
     st.caption(sentence.format(model=model, text=escape_markdown(text)))
 

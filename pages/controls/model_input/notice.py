@@ -19,8 +19,8 @@ from views.core.run_context import Run
 
 
 def notice(shown: Subject, run: Run) -> str:
-    """What a reader of the tokens must know: those that a text longer than the limit loses, which are bytes, which the
-    model has no words for, and whether it knows such a text."""
+    """Sentences on the tokens that a text longer than the limit loses, on those that are bytes, on words that the model
+    does not have, and on whether it knows such a text or picture."""
     told = [cut_notice(shown), bytes_notice(shown.reading), unknown_notice(shown), strange_notice(shown, run)]
     return " ".join(filter(None, [*told, strange_picture_notice(shown)]))
 
@@ -39,16 +39,17 @@ def unknown_notice(shown: Subject) -> str:
 
 
 def strange_notice(shown: Subject, run: Run) -> str:
-    """Of a text that the model foresees worse than by guessing."""
+    """Sentence about a text that the model foresees worse than by guessing."""
     trace, read = run.before or run.trace, shown.reading.read
     if not isinstance(read, Encoding) or "logits" not in trace:
         return ""
     what = "picture" if shown.reading.picture is not None else "text"
-    return worse_than_guessing(shown.checkpoint, read.ids, trace["logits"][0], what)
+    return guessing_notice(shown.checkpoint, read.ids, trace["logits"][0], what)
 
 
-def worse_than_guessing(checkpoint: Checkpoint, ids: Sequence[int], logits: Tensor, what: str) -> str:
-    """Empty where it is not. `logits` are pos vocab, of all of `ids`."""
+def guessing_notice(checkpoint: Checkpoint, ids: Sequence[int], logits: Tensor, what: str) -> str:
+    """Sentence about a text or picture that is foreseen worse than by guessing, else empty. `logits` (pos vocab) are
+    those of all `ids`."""
     found = compare_with_guessing(checkpoint, ids, logits)
     if found is None or found[0] <= found[1]:
         return ""
@@ -60,7 +61,7 @@ def worse_than_guessing(checkpoint: Checkpoint, ids: Sequence[int], logits: Tens
 
 
 def strange_picture_notice(shown: Subject) -> str:
-    """Of a picture that lies further from the digits of the training than digits do."""
+    """Sentence about a picture that lies further from the digits of the training than digits do."""
     distance = distance_to_training(shown.checkpoint, shown.reading)
     if distance is None or not distance.is_far:
         return ""

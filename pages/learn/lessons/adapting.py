@@ -27,11 +27,11 @@ from engine.training.preferences.rules import happy_words
 from pages.controls.figures import strip, tokens
 from pages.controls.learn.fields import (
     LONGEST,
+    caption_known_texts,
     choose_view,
     read_field,
     read_short_text,
     read_words,
-    say_what_it_knows,
 )
 from pages.controls.learn.words import numeral, numerals
 from pages.controls.learn.words import translate as _
@@ -207,7 +207,7 @@ def draw_loss() -> None:
     encoding = read_field(
         "adapting-story", _("text"), STORY, lambda said: read_short_text(checkpoint, said, MOST_STORY)
     )  # fmt: skip
-    say_what_it_knows(CLASSIFIED, STORY)
+    caption_known_texts(CLASSIFIED, STORY)
     labels = {0: _("ends badly"), 1: _("ends well")}
     left, right = st.columns(2)
     with left:

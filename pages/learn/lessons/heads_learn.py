@@ -14,7 +14,7 @@ from engine.course.circuits import direct_effects, head_scores, leading_head
 from engine.runtime import library
 from engine.tokenizers.encoding import Encoding
 from pages.controls.figures import matrix
-from pages.controls.learn.fields import choose_view, read_field, read_short_text, say_what_it_knows
+from pages.controls.learn.fields import caption_known_texts, choose_view, read_field, read_short_text
 from pages.controls.learn.words import translate as _
 from pages.controls.predict import choose, is_found, show_code
 from views.charts.show import show_altair
@@ -94,7 +94,7 @@ def draw_induction(encoding: Encoding, pieces: list[str]) -> None:
 def draw_names() -> None:
     checkpoint = library.checkpoint(STORIES)
     encoding = read_field("heads-story", _("text"), STORY, lambda said: read_short_text(checkpoint, said, MOST))
-    say_what_it_knows(STORIES, STORY)
+    caption_known_texts(STORIES, STORY)
     trace = library.traces.trace(STORIES, encoding)
     id = int(trace["logits"][0, -1].argmax())
     effects = direct_effects(checkpoint, encoding, id)

@@ -25,7 +25,7 @@ from engine.course.long_sequences import (
 from engine.runtime import library
 from pages.controls.figures import matrix, picked_place, strip, tokens
 from pages.controls.learn.cross_nearest import draw_nearest
-from pages.controls.learn.fields import choose_view, read_field, read_short_text, say_what_it_knows
+from pages.controls.learn.fields import caption_known_texts, choose_view, read_field, read_short_text
 from pages.controls.learn.words import numeral
 from pages.controls.learn.words import translate as _
 from pages.controls.predict import choose, is_found, show_code
@@ -256,7 +256,7 @@ def draw_codes() -> None:
         "long_sequences-query", _("text, whose last token asks"), TEXT,
         lambda said: read_short_text(checkpoint, said, MOST),
     )  # fmt: skip
-    say_what_it_knows(MODEL, TEXT)
+    caption_known_texts(MODEL, TEXT)
     with st.container(horizontal=True):
         pieces = st.selectbox(_("pieces m"), (4, 8, 16, 32), 1, key="long_sequences-pieces", width=110)
         codes = st.selectbox(_("codes k*"), (4, 8, 16, 64), 2, key="long_sequences-codes", width=110)

@@ -6,6 +6,7 @@ before, and from what it stands at, was changed by hand; what the server has set
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Collection
 from functools import wraps
 from typing import Any
 
@@ -21,8 +22,7 @@ READ = {
 }
 
 
-NOTHING = object()
-KEPT = 8  # values that a control stood at
+MOST_VALUES = 8  # that a control stood at lately
 
 
 def apply() -> None:
@@ -31,43 +31,50 @@ def apply() -> None:
     @wraps(request)
     def request_for_all(self: AppSession, client_state: ClientState | None) -> None:
         if client_state is not None:
-            before, stood = self.__dict__.get("said", {}), self.__dict__.setdefault("stood", {})
+            before, values = self.__dict__.get("said", {}), self.__dict__.setdefault("values", {})
             said = self.__dict__["said"] = {one.id: one for one in client_state.widget_states.widgets}
-            news = False
-            for id, one in said.items():
-                if self._session_state._new_widget_state.widget_metadata.get(id) is not None:
-                    past = stood.setdefault(id, deque[Any](maxlen=KEPT))
-                    news |= _is_news(self._session_state, one, before.get(id), past, client_state.fragment_id)
-            if news and client_state.fragment_id:
+            for id in said:
+                _keep_value(self._session_state, id, values.setdefault(id, deque(maxlen=MOST_VALUES)))
+            if client_state.fragment_id and any(
+                _is_outside(self._session_state, id, client_state.fragment_id)
+                and _is_changed_by_hand(self._session_state, one, before.get(id), values[id])
+                for id, one in said.items()
+            ):
                 client_state.fragment_id = ""
         request(self, client_state)
 
     AppSession.request_rerun = request_for_all  # type: ignore[method-assign]
 
 
-def _is_news(
-    state: SessionState, said: WidgetState, before: WidgetState | None, stood: deque[Any], fragment: str
+def _keep_value(state: SessionState, id: str, values: deque[Any]) -> None:
+    """Appends what a control stands at to its `values`, where that is another one."""
+    metadata = state._new_widget_state.widget_metadata.get(id)
+    if metadata is None or "trigger" in metadata.value_type:
+        return
+    try:
+        value = state._getitem(id, state._key_id_mapper.id_key_mapping.get(id))
+    except KeyError:
+        return
+    if not values or values[-1] != value:
+        values.append(value)
+
+
+def _is_outside(state: SessionState, id: str, fragment: str) -> bool:
+    metadata = state._new_widget_state.widget_metadata.get(id)
+    return metadata is not None and metadata.fragment_id != fragment
+
+
+def _is_changed_by_hand(
+    state: SessionState, said: WidgetState, before: WidgetState | None, values: Collection[Any]
 ) -> bool:
-    """True if a control outside the fragment was changed by hand, or if it is a button that was pressed. What is said
-    of a control for the first time is what it was drawn with, and what it `stood` at lately comes from the server."""
+    """True for a button that was pressed too. What is said of a control for the first time is what it was drawn with,
+    and one of its last `values` comes from the server."""
     metadata = state._new_widget_state.widget_metadata[said.id]
-    if metadata.fragment_id and metadata.fragment_id == fragment:
-        return False
     if "trigger" in metadata.value_type:
         return bool(getattr(said, metadata.value_type))
-    stands = _value(state, said.id)
-    if stands is not NOTHING and (not stood or stood[-1] != stands):
-        stood.append(stands)
-    if before is None or before == said or not stood:
+    if before is None or before == said or not values:
         return False
     heard = WStates()
     heard.set_widget_metadata(metadata)
     heard.set_widget_from_proto(said)
-    return not any(heard[said.id] == value for value in stood)
-
-
-def _value(state: SessionState, id: str) -> Any:
-    try:
-        return state._getitem(id, state._key_id_mapper.id_key_mapping.get(id))
-    except KeyError:
-        return NOTHING
+    return heard[said.id] not in values
