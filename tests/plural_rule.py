@@ -37,7 +37,6 @@ ALLOWED = {
         engine/tokenizers/pipeline_limits.py: min(longest, 10 ** 15) characters
         engine/tokenizers/pipeline_limits.py: most letters
         engine/tokenizers/spm.py: len(pieces) pieces
-        pages/controls/generate/tabs.py: characters characters
         pages/controls/learn/cross_nearest.py: most tokens
         pages/controls/learn/fields.py: most characters
         pages/controls/learn/fields.py: most tokens

@@ -17,11 +17,12 @@ from engine.runtime.limits import LONG_TOKENS, MAX_TOKENS
 from pages.controls.model_input.model_input import Subject, subject
 from pages.controls.share.export import Export, draw_page
 from pages.controls.share.links import RUN as RULES
-from pages.controls.share.links import Rule, honour_link, whole_number
+from pages.controls.share.links import honour_link
 from pages.controls.share.measure import measurement
 from pages.controls.share.prediction import await_guess
 from pages.controls.share.question_chart import Chart, show_question
 from pages.controls.share.run_export import run_export
+from pages.controls.state.parameter import Rule, whole_number
 from pages.controls.what_if.experiment import what_if
 from views.core.lanes import is_long, lanes
 from views.core.markdown import escape_markdown

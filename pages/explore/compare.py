@@ -14,8 +14,9 @@ from pages.controls.model_input.model_input import EXAMPLES, Subject
 from pages.controls.model_input.notice import notice
 from pages.controls.share.bar import bar
 from pages.controls.share.export import draw_page
-from pages.controls.share.links import Rule, honour_link, one_of, whole_number
+from pages.controls.share.links import honour_link
 from pages.controls.share.prediction import await_guess
+from pages.controls.state.parameter import Rule, one_of, whole_number
 from pages.controls.what_if.edit_panel import event_value
 from views.compare.compare import compare
 from views.compare.pair import Shown, match_attentions

@@ -8,32 +8,25 @@ from streamlit.delta_generator import DeltaGenerator
 from pages.controls.generate.beam import draw_beam
 from pages.controls.generate.cache import draw_cache
 from pages.controls.generate.export import share_charts, tab_notes, writing_export
+from pages.controls.generate.parameters import GENERATE
 from pages.controls.generate.prompt import prompt_controls
 from pages.controls.generate.prompting import draw_prompting
-from pages.controls.generate.settings import RULES, settings
+from pages.controls.generate.settings import settings
 from pages.controls.generate.surprise import draw_surprise
-from pages.controls.generate.tabs import LOOKED, PICTURE, Shown, branch_of, events, open_tab
+from pages.controls.generate.tabs import PICTURE, Shown, Written, branch_of, events, open_tab
 from pages.controls.generate.temperature import draw_temperature
 from pages.controls.share.export import draw_page
-from pages.controls.share.links import honour_link
+from pages.controls.share.links import RUN, honour_link
 from pages.controls.share.prediction import await_guess
+from pages.controls.state.session import remembered
 from views.core.component import view
 from views.core.markdown import escape_markdown
 from views.generate.availability import two_readings
 from views.generate.generate import page_payload
-from views.generate.questions import GENERATE
+from views.generate.questions import GENERATE as QUESTIONS
 from views.generate.session import Writing
-from views.generate.streaming import Live
-from views.generate.surprise_cache import Measured
 
-MENU = {
-    "title": "Generate", "address": "generate", "place": 4, "opens": True,
-    "hides": {
-        "method": "method", "min_p": "min-p", "typical_p": "typical", "repetition_penalty": "repetition penalty",
-        "penalty_alpha": "degeneration penalty", "candidates": "candidates", "most": "maximum tokens",
-        "stop_at": "stop string", "seed": "seed",
-    },
-}  # fmt: skip
+MENU = {"title": "Generate", "address": "generate", "place": 4, "opens": True}
 
 ABOVE = {"beam": draw_beam, "temperature": draw_temperature, "prompting": draw_prompting, "surprise": draw_surprise}
 BELOW = {"cache": draw_cache}
@@ -45,32 +38,32 @@ def mount(writing: Writing, place: DeltaGenerator, payload: bytes) -> None:
         picture(payload, key=PICTURE, on=events(writing))
 
 
-honour_link(RULES)
+honour_link({name: RUN[name] for name in ("picture", "given")} | GENERATE.rules)
+here = GENERATE.open()
 name, checkpoint, prompt, call = prompt_controls()
-live = st.session_state.setdefault("live writing", Live())
-measured = st.session_state.setdefault("measured texts", Measured())
-tab = open_tab(prompt)
+session = remembered(Written)
+tab = open_tab(here, prompt)
 with st.container():  # empty on other tabs: the picture below keeps its place, and so what it is at
-    how = settings(checkpoint, tab)
+    how = settings(here, checkpoint, tab)
     if apart := two_readings(prompt, how.most):
         st.caption(escape_markdown(apart))
-writing = Writing(name, checkpoint, prompt, call, how, live, measured)
+writing = Writing(name, checkpoint, prompt, call, how, session.live, session.measured)
 await_guess(writing.digest)
 above, middle, below = st.container(), st.container(), st.container()
 shown = Shown()
 with above:
     if tab in ABOVE:
-        shown = ABOVE[tab](writing)
+        shown = ABOVE[tab](here, writing)
 with below:
     if tab in BELOW:
         shown = BELOW[tab](writing)
-export, in_file = writing_export(writing, tab, shown)
+export, in_file = writing_export(here, writing, tab, shown)
 ids, at = branch_of(writing)
-notes = {**tab_notes(writing, tab, shown), "branch": {"ids": ids, "at": at}, "looked": st.session_state.get(LOOKED)}
+notes = {**tab_notes(writing, tab, shown), "branch": {"ids": ids, "at": at}, "looked": session.looked}
 if shown.python is None:  # else the panel of the charts has it all
     notes["take"] = export.header
-draw_page(export, page_payload(writing, notes), partial(mount, writing, middle), (GENERATE, writing), in_file=in_file)
+draw_page(export, page_payload(writing, notes), partial(mount, writing, middle), (QUESTIONS, writing), in_file=in_file)
 with above if shown.python else below:  # below what the component offers of itself
     if shown.charts:
-        share_charts(writing, tab, shown)
+        share_charts(here, writing, tab, shown)
 shown.work()

@@ -17,9 +17,10 @@ from pages.controls.long_sequences.export import CONTROLS, cost_tables, pattern_
 from pages.controls.model_input.model_input import example, look_at, looked_at, open_on_looked_at
 from pages.controls.share.bar import bar
 from pages.controls.share.export import draw_page
-from pages.controls.share.links import Rule, address_now, honour_link, one_of
+from pages.controls.share.links import address_now, honour_link
 from pages.controls.share.panel import share_panel
 from pages.controls.share.visitor import recent
+from pages.controls.state.parameter import Rule, one_of
 from views.charts.show import NamedChart
 from views.charts.standalone import chart_file
 from views.core.component import view

@@ -9,7 +9,7 @@ from functools import wraps
 from streamlit.runtime.scriptrunner import RerunData
 from streamlit.runtime.scriptrunner_utils.script_requests import ScriptRequest, ScriptRequests, ScriptRequestType
 
-from pages.controls.model_input.browser_history import went_back
+from pages.controls.state.history import went_back
 
 READ = {
     "scriptrunner_utils.script_requests:ScriptRequests.request_rerun": "6163209cbaf80b0a",

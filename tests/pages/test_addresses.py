@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.controls.generate.settings import RULES as GENERATE
-from pages.controls.generate.tabs import TABS
+from pages.controls.generate.parameters import GENERATE, TABS
 from pages.controls.share.links import RUN
 from tests.pages.mounted import read_markdown
 
 ROOT = Path(__file__).parents[2]
 PICTURE = "![x](http://elsewhere.example/p.png)"
+RULES = {"picture": RUN["picture"], "given": RUN["given"], **GENERATE.rules}
 FEW = ("x", PICTURE)
 VALUES = ("", "-1", "1.5", "1e999", "nan", "y" * 10_000, *FEW)
 FIELDS = (
@@ -39,7 +39,7 @@ PAGES: Mapping[str, tuple[str, ...]] = {
     "explore/walkthrough": FIELDS,
     "explore/attention": FIELDS,
     "explore/logit_lens": (*FIELDS, "candidate", "vocab"),
-    "explore/generate": ("text", "target", "given", "picture", "seed", "edits", *GENERATE),
+    "explore/generate": ("text", "target", "given", "picture", "seed", "edits", *RULES),
     "explore/compare": tuple(
         f"{letter}_{name}"
         for letter in "abcd"
@@ -105,8 +105,8 @@ def test_an_address_of_nonsense_opens_its_page(page: str, value: str) -> None:
 @pytest.mark.parametrize("tab", TABS)
 @pytest.mark.parametrize("value", ["x", "1.5"])
 def test_every_tab_of_generate_reads_its_settings_by_their_rules(tab: str, value: str) -> None:
-    wrong = {name: value for name, rule in GENERATE.items() if name != "view" and rule(value)}
-    app = open_page("explore/generate", **wrong, seed=value, view=tab)
+    wrong = {name: value for name, rule in RULES.items() if name != "view" and rule(value)}
+    app = open_page("explore/generate", **wrong, view=tab)
     check(app)
     assert "Not all of this link could be restored" in said(app)
 
@@ -138,6 +138,6 @@ def test_every_value_of_every_parameter_opens_its_page(page: str) -> None:
             app = open_page(page, **{name: value})
             assert not app.exception, f"{name}={value[:40]}: {[one.message for one in app.exception]}"
             check(app)
-            rule = (RUN if page != "explore/generate" else GENERATE).get(name)
+            rule = (RUN if page != "explore/generate" else RULES).get(name)
             if rule is not None and name in PAGES[page] and rule(value):
                 assert f"{name} is" in said(app), f"{name}={value[:40]} is not named"

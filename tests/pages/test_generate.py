@@ -28,7 +28,7 @@ from engine.model.config import RotaryScaling
 from engine.model.transformer import Transformer
 from engine.runtime import library
 from engine.runtime.run import run
-from pages.controls.generate.tabs import BRANCHES
+from pages.controls.generate.tabs import Written
 from tests.pages.mounted import mounted
 from tests.pages.test_take import ran
 from views.core.payload import Named, unpack
@@ -251,7 +251,8 @@ def test_the_temperature_of_a_finished_text_is_that_of_its_end() -> None:
     app = opened(model="translate-en-fr", text="The dog sees a cat .")
     ids = write(app, 20, method="greedy")
     assert ids[-1] in library.checkpoint("translate-en-fr").end_ids
-    app.session_state[BRANCHES] = {view(app)[0]["trace"]: (tuple(ids), None)}
+    branch = {view(app)[0]["trace"]: (tuple(ids), None)}
+    app.session_state[f"{Written.__module__}.{Written.__qualname__}"] = Written(branches=branch)
     app.segmented_control(key="view").set_value("temperature").run()
     (place,) = [one for one in app.number_input if one.label == "tokens written before it"]
     assert place.value == place.max == len(ids) - 1 and not app.warning and len(charts(app)) == 2

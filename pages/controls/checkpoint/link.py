@@ -11,7 +11,8 @@ from engine.checkpoints import Checkpoint
 from pages.controls.checkpoint.embedding import FRAMES, SPACES, table_title
 from pages.controls.checkpoint.weights import ALL
 from pages.controls.share.fragment import Adopt
-from pages.controls.share.links import Rule, lost, one_of, whole_number
+from pages.controls.share.links import lost
+from pages.controls.state.parameter import Rule, one_of, whole_number
 from views.checkpoint.embedding import KINDS, METHODS, table_matrices
 from views.checkpoint.weights import matrix_rows
 from views.core.markdown import escape_markdown

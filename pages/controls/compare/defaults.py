@@ -12,9 +12,9 @@ from engine.edits.experiment import Experiment
 from engine.inputs.readers import kind
 from engine.runtime import library
 from engine.runtime.limits import FIRST_MODEL
-from pages.controls.model_input.browser_history import went_back
 from pages.controls.model_input.model_input import EMPTY, EVERY_FIELD, EXAMPLES, KEPT, OPENED_LAST, example
 from pages.controls.share.links import fit_address
+from pages.controls.state.history import went_back
 from pages.controls.what_if.experiment import MADE
 
 LETTERS = "ABCD"

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict
 from typing import Any
 
 from engine.inputs.readers import kind
+from pages.controls.generate.parameters import GENERATE, OF_TABS, USUAL
 from pages.controls.generate.prompt import prompt_notice
-from pages.controls.generate.settings import CONTROLLED, USED, opens_on
-from pages.controls.generate.tabs import Shown, changed_controls
+from pages.controls.generate.settings import USED
+from pages.controls.generate.tabs import Shown
 from pages.controls.model_input.model_input import FIELDS, field_value
 from pages.controls.share.export import Export
 from pages.controls.share.links import VERSION, VERSIONED, address_of
 from pages.controls.share.panel import share_panel
+from pages.controls.state.page_state import Here
 from views.charts.standalone import chart_file
 from views.core.questions import UNKNOWN, Query
 from views.generate.availability import missing_tabs, notice
@@ -23,13 +24,15 @@ from views.generate.questions import TABLES, carry_queries
 from views.generate.session import Writing
 
 
-def writing_export(writing: Writing, tab: str, shown: Shown) -> tuple[Export, Callable[[Query], bytes]]:
+def writing_export(
+    here: Here, writing: Writing, tab: str, shown: Shown
+) -> tuple[Export, Callable[[Query], bytes]]:
     """Export of the component of an open tab, and what its file draws; for a file, `of` is {kept: the tree of what was
     written, branch: the ids of the one that is shown}."""
     fields = FIELDS[kind(writing.checkpoint)]
     texts = [str(field_value(name)) for name in fields if name not in ("picture", "given") and field_value(name)]
     without = missing_tabs(writing.prompt)
-    here = (*USED[writing.settings.method], "method", "most", "stop_at", "seed")
+    used = (*USED[writing.settings.method], "method", "most", "stop_at", "seed")
 
     def payload(of: Query) -> bytes:
         return page_payload(writing, {**tab_notes(writing, tab, shown), "take": export.header, "kept": tree_of(of)[0]})
@@ -47,8 +50,8 @@ def writing_export(writing: Writing, tab: str, shown: Shown) -> tuple[Export, Ca
         "generate",
         writing,
         " · ".join(texts) or f"picture {field_value('picture')}",
-        link_of(writing, tab),
-        [*fields, "model", *(name for name in CONTROLLED if name in here)],
+        link_of(here, writing, tab),
+        [*fields, "model", *(name for name in GENERATE.hideable if name in used)],
         {title: {"ask": ask} for title, ask in TABLES.items() if title.split(":")[0].lower() not in without},
         "a table of a tab", carry=carry, predicts=True,
     )  # fmt: skip
@@ -71,22 +74,21 @@ def tab_notes(writing: Writing, tab: str, shown: Shown) -> dict[str, Any]:
     return {"view": tab, "notice": told, **others, **shown.header}
 
 
-def link_of(writing: Writing, tab: str) -> dict[str, str]:
+def link_of(here: Here, writing: Writing, tab: str) -> dict[str, str]:
     """The query of a link to what is shown: the prompt, settings and controls of the open tab off their defaults."""
-    usual, now = asdict(opens_on(writing.checkpoint)), asdict(writing.settings)
-    settings = {name: str(value) for name, value in now.items() if value != usual[name]}
+    settings = USUAL if writing.checkpoint.config.generates else ()
+    own = (parameter.name for parameter in OF_TABS.get(tab, ()))
     fields = FIELDS[kind(writing.checkpoint)]
-    controls = {name: str(value) for name, value in changed_controls(tab).items()}
-    return address_of(writing.name, fields, ()) | settings | controls
+    return address_of(writing.name, fields, ()) | here.link("view", *settings, *own)
 
 
-def share_charts(writing: Writing, tab: str, shown: Shown) -> None:
+def share_charts(here: Here, writing: Writing, tab: str, shown: Shown) -> None:
     """Draws the panel of a tab's charts, and of its tables where there are any."""
     title = tab.title()
     caption = (writing.name, shown.sentence)
     share_panel(
         title,
-        {VERSIONED: str(VERSION), **link_of(writing, tab)},
+        {VERSIONED: str(VERSION), **link_of(here, writing, tab)},
         [*FIELDS[kind(writing.checkpoint)], "model"],
         shown.python,
         shown.tables,

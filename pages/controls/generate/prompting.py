@@ -14,9 +14,11 @@ from engine.generation.few_shot import PromptTable
 from engine.generation.instructions import held_out_pairs
 from engine.plurals import count_words
 from engine.runtime import library
+from pages.controls.generate.parameters import GENERATE, MOST_SHOTS
 from pages.controls.generate.prompt import sentence
-from pages.controls.generate.tabs import CONTROLS, Shown, choose, choose_among, current, keep, restore
+from pages.controls.generate.tabs import Shown
 from pages.controls.share.measure import Measurement, measure_button, measurement
+from pages.controls.state.page_state import Here
 from views.charts.show import NamedChart, current_shade
 from views.charts.template import colors
 from views.core.markdown import Markdown, code_markdown, escape_markdown
@@ -24,7 +26,6 @@ from views.generate.charts import accuracy_chart, named_apart, next_token_bars
 from views.generate.prompting import (
     LONGEST_LINK,
     OWN,
-    QUERIES,
     QUERY,
     TEXT,
     Written,
@@ -45,32 +46,27 @@ from views.generate.prompting import (
 from views.generate.session import Writing
 
 HIGH = 420  # pixels of a table
-SHOTS = ("p_model", "p_table", "p_k", "p_query", "p_seed", "p_rows", "p_n")  # controls of examples in the prompt
-
 
 # The prompts here have a model and a text of their own; what the other tabs read stays as it was.
 ALONE = "<style>.st-key-controls, .st-key-headline { display: none !important; }</style>"
 
 
-def draw_prompting(writing: Writing) -> Shown:
+def draw_prompting(here: Here, writing: Writing) -> Shown:
     st.html(ALONE)
-    part = choose_among("what of prompting", "prompting", label_visibility="collapsed")
-    return draw_shots(writing) if part == "shots" else draw_instructed(writing)
+    part = here.segments("prompting", label_visibility="collapsed")
+    return draw_shots(here, writing) if part == "shots" else draw_instructed(here, writing)
 
 
-def draw_shots(writing: Writing) -> Shown:
-    restore(*SHOTS)
-    state = st.session_state
+def draw_shots(here: Here, writing: Writing) -> Shown:
     fields = st.container(horizontal=True, vertical_alignment="bottom", gap="small")
     left, middle, right = st.columns([1.4, 2, 1.4], gap="large")
-    table = choose_table(writing, fields, left)
+    table = choose_table(here, writing, fields, left)
     if table is None:
-        keep(*SHOTS)
         return Shown()
-    query = ask_query(fields, table)
-    choose_examples(fields, table)
-    name, k, seed, n = state.p_model, state.p_k, state.p_seed, current("p_n")
-    rows = state.p_rows if state.p_table == OWN else None
+    query = ask_query(here, fields, table)
+    k, seed = choose_examples(here, fields, table)
+    name, n = here["p_model"], here.begin("p_n")
+    rows = here["p_rows"] if here["p_table"] == OWN else None
     with left:
         if rows is None:
             st.caption(escape_markdown(table.about))
@@ -87,8 +83,7 @@ def draw_shots(writing: Writing) -> Shown:
             st.warning(sentence(str(error)))
     with right:
         st.markdown("**Accuracy as K grows**")
-        measuring, accuracy, work = show_accuracy(name, table, seed)
-    keep(*SHOTS)
+        measuring, accuracy, work = show_accuracy(here, name, table, seed)
     return Shown(
         sentence=f"{name}, {count_words(k, 'example')}, “{query}”",
         python=lambda: shots_lines(name, table, rows, k, query, seed, n),
@@ -101,62 +96,44 @@ def draw_shots(writing: Writing) -> Shown:
     )
 
 
-def choose_table(writing: Writing, fields: Any, left: Any) -> PromptTable | None:
+def choose_table(here: Here, writing: Writing, fields: Any, left: Any) -> PromptTable | None:
     """Draws which model is asked and of which table; None where rows of one's own make none, which a sentence says."""
-    models, tables = offered_models(writing.name), prompting.tables()
-    state = st.session_state
-    if current("p_model") not in models:
-        state.p_model = models[0]
-    if current("p_table") not in (*tables, OWN):
-        state.p_table = next(iter(tables))
-    fields.selectbox("model", models, key="p_model", bind="query-params", width=170)
-    fields.selectbox(
-        "table", [*tables, OWN], key="p_table", bind="query-params", width=170, on_change=choose, args=("p_query", "")
-    )
+    tables = prompting.tables()
+    here.menu("p_model", offered_models(writing.name), place=fields, width=170)
+    forget = {"on_change": GENERATE.choose, "args": ("p_query", "")}
+    chosen = here.menu("p_table", [*tables, OWN], place=fields, width=170, **forget)
     with left:
         st.markdown("**The table**")
-        if state.p_table != OWN:
-            return tables[state.p_table]
+        if chosen != OWN:
+            return tables[chosen]
         st.caption("Your own rows: an input, a colon and its output, one row a line.")
-        st.text_area("rows", key="p_rows", bind="query-params", height=300, max_chars=LONGEST_LINK)
+        rows = here.area("p_rows", height=300, max_chars=LONGEST_LINK)
         try:
-            return prompting.table_of(state.p_rows, OWN)
+            return prompting.table_of(rows, OWN)
         except ValueError as error:
             st.warning(sentence(str(error)))
     return None
 
 
-def choose_examples(fields: Any, table: PromptTable) -> None:
-    """Draws how many rows of the table stand in the prompt, and which."""
-    state = st.session_state
-    most = min(CONTROLS["p_k"].default * 2, table.most)
-    if current("p_k") > most:
-        state.p_k = most
-    fields.slider("examples K", 0, most, key="p_k", bind="query-params", width=180)
-    fields.number_input("seed", 0, 2**31 - 1, key="p_seed", bind="query-params", width=110)
-    again = (state.p_seed + 1) % 2**31
-    fields.button("Other examples", on_click=choose, args=("p_seed", again), disabled=not state.p_k)
+def choose_examples(here: Here, fields: Any, table: PromptTable) -> tuple[int, int]:
+    """Draws how many rows of the table stand in the prompt, and the seed by which they are drawn."""
+    k = here.slider("p_k", min(MOST_SHOTS, table.most), place=fields, width=180)
+    seed = here.number("p_seed", place=fields, width=110)
+    again = (seed + 1) % 2**31
+    fields.button("Other examples", on_click=GENERATE.choose, args=("p_seed", again), disabled=not k)
+    return k, seed
 
 
-def ask_query(fields: Any, table: PromptTable) -> str:
+def ask_query(here: Here, fields: Any, table: PromptTable) -> str:
     """Draws the field of the query: an input of the table, or anything else; its first row where it is empty."""
     inputs = [one for one, _ in table.rows]
-    state = st.session_state
-    said = current("p_query")
+    said = here.begin("p_query")
     asked = said.strip()[:QUERY] or inputs[0]
-    options = inputs if asked in inputs else [asked, *inputs]
     if said != asked:
-        state.p_query = asked
-    fields.selectbox(
-        "query",
-        options,
-        key="p_query",
-        bind="query-params",
-        accept_new_options=True,
-        width=170,
-        help="an input of the table, or one of your own",
-    )
-    return str(state.p_query or inputs[0]).strip()[:QUERY]
+        here.set("p_query", asked)
+    options = inputs if asked in inputs else [asked, *inputs]
+    chosen = here.menu("p_query", options, place=fields, accept_new_options=True, width=170)
+    return str(chosen or inputs[0]).strip()[:QUERY]
 
 
 def show_rows(table: PromptTable, k: int, query: str, seed: int) -> None:
@@ -168,7 +145,7 @@ def show_rows(table: PromptTable, k: int, query: str, seed: int) -> None:
     def ask() -> None:
         rows = st.session_state["rows of the table"].selection.rows
         if rows:
-            choose("p_query", table.rows[rows[0]][0])
+            GENERATE.choose("p_query", table.rows[rows[0]][0])
 
     st.dataframe(
         frame,
@@ -234,13 +211,15 @@ def show_tokens(found: Written, name: str) -> list[NamedChart]:
     return [chart]
 
 
-def show_accuracy(name: str, table: PromptTable, seed: int) -> tuple[Measurement[Any], NamedChart, Callable[[], None]]:
+def show_accuracy(
+    here: Here, name: str, table: PromptTable, seed: int
+) -> tuple[Measurement[Any], NamedChart, Callable[[], None]]:
     """Measurement, its chart, and what goes on with it once the page is drawn."""
-    n = current("p_n")
+    n = here.begin("p_n")
     measuring = measurement("accuracy", (name, table, seed, n))
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         measure_button("accuracy", measuring)
-        st.selectbox("queries for each K", QUERIES, key="p_n", bind="query-params", width=140)
+        here.menu("p_n", width=140)
     place = st.empty()
 
     def chart_of(shares: pd.DataFrame) -> NamedChart:
@@ -266,23 +245,16 @@ def show_accuracy(name: str, table: PromptTable, seed: int) -> tuple[Measurement
     )
 
 
-def draw_instructed(writing: Writing) -> Shown:
+def draw_instructed(here: Here, writing: Writing) -> Shown:
     models = instructed_models(writing.name)
     if not models:
         st.info("No model here knows instructions.")
         return Shown()
-    state = st.session_state
-    restore("p_instructed", "p_text")
-    if current("p_instructed") not in models:
-        state.p_instructed = models[0]
+    usual = here.defaults["p_text"]
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
-        st.selectbox("model", models, key="p_instructed", bind="query-params", width=170)
-        st.text_input("text", key="p_text", bind="query-params", max_chars=TEXT)
-        given = ("p_text", CONTROLS["p_text"].default)
-        st.button("Example", type="tertiary", key="example of p_text", on_click=choose, args=given)
-    keep("p_instructed", "p_text")
-    name = state.p_instructed
-    text = state.p_text.strip() or CONTROLS["p_text"].default
+        name = here.menu("p_instructed", models, width=170)
+        text = here.text("p_text", max_chars=TEXT).strip() or usual
+        st.button("Example", type="tertiary", key="example of p_text", on_click=GENERATE.choose, args=("p_text", usual))
     found: dict[str, Written] = {}
     charts: list[NamedChart] = []
     try:

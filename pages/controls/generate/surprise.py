@@ -8,28 +8,24 @@ from typing import cast
 import pandas as pd
 import streamlit as st
 
-from pages.controls.generate.tabs import LOOKED, Shown, branch_of, choose_among
+from pages.controls.generate.tabs import Shown, Written, branch_of
+from pages.controls.state.page_state import Here
+from pages.controls.state.session import remembered
 from views.charts.show import NamedChart
 from views.generate.charts import surprise_chart, surprise_frame
 from views.generate.session import Writing
 from views.generate.surprise import Stride, measurement, pseudo, token_frame
 
-ABOUT = (
-    "**half a window apart**: every token has at least half a window before it.  \n**a quarter apart**: at least three "
-    "quarters of a window stand before a token: twice the work.  \n**side by side**: no token is read twice but the "
-    "last of a window, and the first ones have little before them."
-)
 
-
-def draw_surprise(writing: Writing) -> Shown:
+def draw_surprise(here: Here, writing: Writing) -> Shown:
     """Draws what chooses the text; `header` says which it is."""
     reads = "written"
     stride: Stride = "half"
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         if branch_of(writing)[0]:
-            reads = choose_among("which text", "surprise")
+            reads = here.segments("surprise")
         if not writing.prompt.fits:
-            stride = cast(Stride, choose_among("how far apart windows are", "surprise_stride", help=ABOUT))
+            stride = cast(Stride, here.segments("surprise_stride"))
     ids = () if reads == "prompt" else branch_of(writing)[0]
     count = charted_steps(writing, ids, stride)
     charts = [draw_curve(writing, ids, stride, count)] if count else []
@@ -50,7 +46,7 @@ def draw_curve(writing: Writing, ids: tuple[int, ...], stride: Stride, count: in
     measuring = measurement(writing, ids, stride)
     tokens = token_frame(writing, measuring.between(0, count))
     opens = [one.asked for one in measuring.windows[1:]]
-    looked = st.session_state.get(LOOKED)
+    looked = remembered(Written).looked
     at = looked if looked is not None and looked < len(tokens) else int(tokens["surprise"].idxmax())
     bits = math.log2(writing.checkpoint.config.outputs)
     line = "at each masked token" if pseudo(writing) else "before each token"
@@ -59,7 +55,7 @@ def draw_curve(writing: Writing, ids: tuple[int, ...], stride: Stride, count: in
     def look() -> None:
         picked = st.session_state[key].selection.token
         if picked:
-            st.session_state[LOOKED] = int(picked[0]["index"])
+            remembered(Written).looked = int(picked[0]["index"])
 
     key = f"surprise curve {hash((writing.digest, ids, stride))}"
     data = {"tokens": surprise_frame(tokens, at), "windows": pd.DataFrame({"position": [one - 0.5 for one in opens]})}

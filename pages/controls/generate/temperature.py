@@ -8,7 +8,9 @@ import streamlit as st
 import torch
 
 from engine.plurals import count_words
-from pages.controls.generate.tabs import Shown, branch_of, choose, keep, restore
+from pages.controls.generate.parameters import GENERATE
+from pages.controls.generate.tabs import Shown, branch_of
+from pages.controls.state.page_state import Here
 from views.charts.show import NamedChart
 from views.core.markdown import code_markdown, escape_markdown
 from views.generate.availability import why_no_logits
@@ -40,23 +42,21 @@ SLIDER = """<style>
 </style>"""
 
 
-def draw_temperature(writing: Writing) -> Shown:
-    restore("t", "numbers", t=writing.settings.temperature)
+def draw_temperature(here: Here, writing: Writing) -> Shown:
+    here.set_defaults(t=writing.settings.temperature)
     st.html(SLIDER)
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
-        st.number_input("both start at T", 0.0, 5.0, step=0.05, key="t", bind="query-params", width=150)
+        t = here.number("t", width=150)
         for start in STARTS:
-            st.button(f"T = {start:g}", on_click=choose, args=("t", start))
-    keep("t")
+            st.button(f"T = {start:g}", on_click=GENERATE.choose, args=("t", start))
     left, right = st.columns(2, gap="large")
     with left:
         st.markdown("**Softmax of numbers**")
         st.latex(r"\mathrm{softmax}(z / T)_i = \frac{e^{z_i / T}}{\sum_j e^{z_j / T}}")
-        numbers = of_numbers()
+        numbers = of_numbers(here)
     with right:
         st.markdown("**The model’s logits**")
-        logits, begun = of_logits(writing)
-    t = st.session_state.t
+        logits, begun = of_logits(writing, t)
     return Shown(
         sentence=f"T = {t:.2f}",
         python=lambda: temperature_lines(writing, begun, t),
@@ -65,27 +65,21 @@ def draw_temperature(writing: Writing) -> Shown:
     )
 
 
-def of_numbers() -> NamedChart | None:
+def of_numbers(here: Here) -> NamedChart | None:
     low, high = NUMBERS
-    st.text_input(
-        "numbers",
-        key="numbers",
-        bind="query-params",
-        help=f"{low} to {high} numbers from {-LARGEST:g} to {LARGEST:g}, with commas between them",
-    )
-    keep("numbers")
+    about = f"{low} to {high} numbers from {-LARGEST:g} to {LARGEST:g}, with commas between them"
+    said = here.text("numbers", help=about)
     try:
-        numbers = parse_numbers(st.session_state.numbers)
+        numbers = parse_numbers(said)
     except ValueError as error:
-        st.warning(escape_markdown(f"Expected {error}; got {st.session_state.numbers[:60]!r}."))
+        st.warning(escape_markdown(f"Expected {error}; got {said[:60]!r}."))
         return None
     found = temper(torch.tensor(numbers))
     names = [f"z{chr(0x2081 + i)}" for i in range(len(numbers))]
+    return show_tempered(found, names, False, "temperature of numbers", here["t"])
 
-    return show_tempered(found, names, False, "temperature of numbers")
 
-
-def of_logits(writing: Writing) -> tuple[NamedChart | None, tuple[int, ...]]:
+def of_logits(writing: Writing, t: float) -> tuple[NamedChart | None, tuple[int, ...]]:
     """Draws them; the chart, if anything can follow, and the ids after the prompt and before the position."""
     if why := why_no_logits(writing.prompt):
         st.info(escape_markdown(why))
@@ -99,12 +93,12 @@ def of_logits(writing: Writing) -> tuple[NamedChart | None, tuple[int, ...]]:
     rows = most_probable(logits)
     more = len(logits) - len(rows)
     names = [writing.piece(id) for id in rows] + ([f"{more:,} others"] if more else [])
-    return show_tempered(temper(logits, rows), names, more > 0, "temperature of logits"), begun
+    return show_tempered(temper(logits, rows), names, more > 0, "temperature of logits", t), begun
 
 
-def show_tempered(found: Tempered, names: Sequence[str], with_rest: bool, key: str) -> NamedChart:
+def show_tempered(found: Tempered, names: Sequence[str], with_rest: bool, key: str, t: float) -> NamedChart:
     data = {"curves": curve_frame(found, named_apart(names)), "totals": total_frame(found)}
-    chart = NamedChart(temperature_chart, (len(found.logit), with_rest), data, {"temperature": st.session_state.t})
+    chart = NamedChart(temperature_chart, (len(found.logit), with_rest), data, {"temperature": t})
     with st.container(key=key.replace("temperature", "panel").replace(" ", "-")):
         chart.show(key, width="stretch")
     return chart

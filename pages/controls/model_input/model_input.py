@@ -34,12 +34,12 @@ from engine.inputs.readers import (
 from engine.plurals import count_words
 from engine.runtime import library
 from engine.runtime.limits import FIRST_MODEL, MAX_TOKENS
-from pages.controls.model_input.browser_history import complete, entry_address, went_back
 from pages.controls.model_input.picture import chosen_picture, show_ink
 from pages.controls.model_input.text_field import several_lines, text_field
 from pages.controls.share.bar import bar
 from pages.controls.share.hiding import is_hidden
 from pages.controls.share.visitor import recent
+from pages.controls.state.history import complete, entry_address, went_back
 from views.core.markdown import Markdown, escape_markdown
 
 EXAMPLES = tomllib.loads((Path(__file__).parents[3] / "assets/texts/examples.toml").read_text())

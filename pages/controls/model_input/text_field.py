@@ -12,7 +12,7 @@ from typing import Literal, LiteralString
 
 import streamlit as st
 
-from pages.controls.model_input.browser_history import went_back
+from pages.controls.state.history import went_back
 from views.core.component import view
 
 AREAS = view("components/text_lines")

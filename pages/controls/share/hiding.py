@@ -7,6 +7,7 @@ from itertools import chain
 
 import streamlit as st
 
+from pages.controls.generate.parameters import GENERATE
 from pages.controls.menu import hideable
 
 HIDE = "hide"  # in a link
@@ -28,6 +29,7 @@ HIDEABLE = OF_A_RUN | {
     "top_p": "top-p",
     "what if": "what if …",
     **hideable(),
+    **GENERATE.hideable,
 }
 SIDES = {
     f"{letter}_{field}": f"{letter.upper()}: {name}"

@@ -19,11 +19,11 @@ from engine.inputs.readers import Reading, kind
 from engine.runtime import library
 from engine.runtime.trace import Trace
 from engine.tokenizers.encoding import Encoding
-from pages.controls.model_input.browser_history import went_back
 from pages.controls.model_input.model_input import Subject, field_value, look, reading
 from pages.controls.share.links import GUESS, PREDICT, REVEALED
 from pages.controls.share.prediction import EDITS, is_revealed, predicts_edits, predicts_runs, remember
 from pages.controls.share.run_export import fields_of
+from pages.controls.state.history import went_back
 from pages.controls.what_if.adapters import draw_switches, known_adapters
 from pages.controls.what_if.edit_panel import MISFITS, EditPanel, event_value, sentence
 from pages.controls.what_if.experiment_link import from_link, linkable, to_link, unlinkable_sentence

@@ -6,7 +6,7 @@ import pytest
 from streamlit.runtime.scriptrunner import RerunData
 from streamlit.runtime.scriptrunner_utils.script_requests import ScriptRequests
 
-from pages.controls.model_input import browser_history
+from pages.controls.state import history
 
 BACK, QUESTION, CLICK = RerunData(is_history_navigation=True), RerunData(fragment_id="courier"), RerunData()
 
@@ -25,7 +25,7 @@ def test_a_question_that_comes_before_its_run_has_begun() -> None:
 @pytest.mark.parametrize("back", [True, False])
 def test_a_click_that_interrupts_its_run(back: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     running = SimpleNamespace(is_history_navigation=back)
-    monkeypatch.setattr(browser_history, "get_script_run_ctx", lambda: running)
+    monkeypatch.setattr(history, "get_script_run_ctx", lambda: running)
     requests = ScriptRequests()
     assert requests.on_scriptrunner_yield() is None
     requests.request_rerun(CLICK)

@@ -1,5 +1,8 @@
-"""The browser's way back, and forward: where its history leads to a page, Streamlit gives each control that the address
-does not name its usual value, whatever the session holds. So the address is completed with what was looked at last."""
+"""What Streamlit knows of the browser's address and its history: the one place that reads it there.
+
+Where the browser's history leads to a page, Streamlit gives each control that the address does not name its usual
+value, whatever the session holds.
+"""
 
 from __future__ import annotations
 
@@ -23,6 +26,17 @@ def entry_address() -> dict[str, str]:
     return {} if context is None else dict(parse_qsl(context.query_string, keep_blank_values=True))
 
 
+def is_drawn(name: str) -> bool:
+    """Tells whether a control that the address knows by this name was on this page when it was last drawn whole, or
+    has been drawn since."""
+    context = get_script_run_ctx()
+    if context is None:
+        return False
+    with context.session_state.query_params() as address:
+        binding = address.get_binding_for_param(name)
+    return binding is not None and binding.script_hash == context.page_script_hash
+
+
 def complete(field: str, usual: Any) -> None:
     """Lets the address name what a control that stands at `usual` otherwise was left at. Call it before the control is
     drawn; a reload, or the link, then opens the same."""
@@ -36,7 +50,7 @@ def complete(field: str, usual: Any) -> None:
 
 def drop(field: str) -> None:
     """Takes out of the address what a control must not read. Call it before the control is drawn."""
-    del st.query_params[field]
     if (context := get_script_run_ctx()) is not None:
         with context.session_state.query_params() as address:
+            address.remove_param(field)
             address.set_initial_query_params_from_current()

@@ -1,0 +1,203 @@
+"""What a page stands at. A page declares its parameters once, opens them at the start of its script, and draws them
+through what that gives; no other code reads the address or Streamlit's session for them.
+
+    GENERATE = PageState("generate", Number("temperature", 1.0, 0, 3, carried=True), ...)
+    here = GENERATE.open()
+    here.slider("temperature")
+
+A parameter whose widget is on the page stands at what that says. Any other stands at what the address says, else at
+what it was left at, else at its default. Where the browser's history leads to the page, the entry counts: a widget
+that it does not name stands at its default, as the entry names all that was off it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import streamlit as st
+
+from pages.controls.state.history import drop, is_drawn, went_back
+from pages.controls.state.parameter import Choice, Number, Parameter, Rule
+from pages.controls.state.session import remembered
+from views.core.markdown import escape_markdown
+
+
+@dataclass
+class Left:
+    """What a page was left at, and the defaults that it had then."""
+
+    values: dict[str, Any] = field(default_factory=dict)
+    defaults: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass
+class Visits:
+    """What each page was left at, by its address."""
+
+    left: dict[str, Left] = field(default_factory=dict)
+
+
+class PageState:
+    """State of the page whose address is `page`."""
+
+    def __init__(self, page: str, *parameters: Parameter) -> None:
+        self.page = page
+        self.parameters = {parameter.name: parameter for parameter in parameters}
+
+    @property
+    def rules(self) -> dict[str, Rule]:
+        return {name: parameter.must_be for name, parameter in self.parameters.items()}
+
+    @property
+    def hideable(self) -> dict[str, str]:
+        """Names of what a class link of this page can hide, by key."""
+        return {name: one.hidden_as for name, one in self.parameters.items() if one.hidden_as}
+
+    @property
+    def left(self) -> Left:
+        return remembered(Visits).left.setdefault(self.page, Left())
+
+    def open(self) -> Here:
+        return Here(self)
+
+    def choose(self, name: str, value: Any) -> None:
+        """Sets a parameter from a callback, whether it is drawn or not."""
+        self.left.values[name] = value
+        if is_drawn(name):
+            st.session_state[name] = value
+
+
+class Here:
+    """What a page stands at in one run of its script."""
+
+    def __init__(self, state: PageState) -> None:
+        self.state = state
+        self.left = state.left
+        self.defaults = {name: parameter.default for name, parameter in state.parameters.items()}
+        self.read = dict[str, Any]()  # of parameters that are not drawn yet
+        self.begun = set[str]()  # those that will be
+        self.drawn = set[str]()
+
+    def set_defaults(self, **defaults: Any) -> None:
+        """What parameters stand at by themselves in this run. One that stood at its default before, and now has
+        another, stands at that."""
+        self.defaults |= defaults
+
+    def __getitem__(self, name: str) -> Any:
+        """Value of a parameter, whether it is drawn in this run or not."""
+        if name in self.drawn:
+            return st.session_state[name]
+        if name not in self.read:
+            self.settle(name, went_back=False)
+        return self.read[name]
+
+    def begin(self, name: str) -> Any:
+        """Value of a parameter that this run will draw."""
+        if name not in self.begun:
+            self.begun.add(name)
+            self.settle(name, went_back())
+        return self.read[name]
+
+    def settle(self, name: str, went_back: bool) -> None:
+        """Finds what a parameter stands at that this run has not drawn yet, and remembers it. What the address says is
+        not set but left to Streamlit, or what the widget of a browser that comes back to a server started anew holds
+        would not count."""
+        parameter, left, state = self.state.parameters[name], self.left, st.session_state
+        default, said = self.defaults[name], st.query_params.get(name)
+        before = left.defaults.get(name, default)
+        if said is not None and parameter.must_be(said):
+            drop(name)
+            said = None
+        if said is not None and parameter.text(parameter.parse(said)) != said and isinstance(parameter, Choice):
+            value = state[name] = parameter.parse(said)  # an option, where Streamlit takes but its label
+        elif name in state and is_drawn(name) and not went_back:
+            value = state[name]
+            if value == before != default:
+                value = state[name] = default
+        elif said is not None:
+            value = parameter.parse(said)
+        else:
+            value = default if went_back else left.values.get(name, default)
+            value = state[name] = default if value == before else value
+        self.read[name] = left.values[name] = value
+        left.defaults[name] = default
+
+    def fit(self, name: str, options: Sequence[Any]) -> None:
+        """Sets a parameter that will be drawn to its default, or else to the first of the `options`, where it stands at
+        none of them."""
+        if self.defaults[name] not in options:
+            self.defaults[name] = options[0]
+        if self.begin(name) not in options:
+            self.set(name, self.defaults[name])
+
+    def set(self, name: str, value: Any) -> None:
+        """Sets a parameter that this run has not drawn yet, whatever the address says."""
+        if name in st.query_params:
+            drop(name)
+        st.session_state[name] = self.read[name] = self.left.values[name] = value
+
+    def options(self, name: str, more: Mapping[str, Any]) -> dict[str, Any]:
+        """Arguments that every widget of a parameter has; `more` count more."""
+        parameter = self.state.parameters[name]
+        self.begin(name)
+        label: Any = parameter.label
+        return {"label": label, "key": name, "bind": "query-params", "help": parameter.help or None, **more}
+
+    def draw(self, name: str, widget: Callable[..., Any], **more: Any) -> Any:
+        """Draws a parameter by one of Streamlit's widgets, with the arguments `more`; its value."""
+        widget(**self.options(name, more))
+        self.drawn.add(name)
+        self.left.values[name] = st.session_state[name]
+        return st.session_state[name]
+
+    def ends(self, name: str, high: float | None = None) -> dict[str, Any]:
+        """Arguments of a widget for a number, up to `high` if that is lower."""
+        parameter = self.state.parameters[name]
+        assert isinstance(parameter, Number)
+        kind: Callable[[float], float] = type(parameter.default)
+        low, high, value = parameter.low, parameter.high if high is None else high, self.defaults[name]
+        ends = {"min_value": low, "max_value": high, "value": min(max(value, low), high), "step": parameter.step}
+        return {key: kind(one) for key, one in ends.items()}
+
+    def slider(self, name: str, high: float | None = None, **more: Any) -> Any:
+        if high is not None and self.begin(name) > high:
+            self.set(name, high)
+        return self.draw(name, more.pop("place", st).slider, **self.ends(name, high), **more)
+
+    def number(self, name: str, **more: Any) -> Any:
+        return self.draw(name, more.pop("place", st).number_input, **self.ends(name), **more)
+
+    def text(self, name: str, **more: Any) -> Any:
+        return self.draw(name, more.pop("place", st).text_input, value=self.defaults[name], **more)
+
+    def area(self, name: str, **more: Any) -> Any:
+        return self.draw(name, more.pop("place", st).text_area, value=self.defaults[name], **more)
+
+    def menu(self, name: str, options: Sequence[Any] = (), **more: Any) -> Any:
+        """A list to choose from: of `options`, or of all that the parameter declares."""
+        shown, named = self.offered(name, options)
+        if not more.get("accept_new_options"):
+            self.fit(name, shown)
+        at = shown.index(self.defaults[name]) if self.defaults[name] in shown else 0
+        widget = more.pop("place", st).selectbox
+        return self.draw(name, widget, options=shown, index=at, format_func=named, **more)
+
+    def segments(self, name: str, options: Sequence[Any] = (), **more: Any) -> Any:
+        """Segments side by side, one of which is always chosen."""
+        shown, named = self.offered(name, options)
+        self.fit(name, shown)
+        widget = more.pop("place", st).segmented_control
+        default = self.defaults[name]
+        return self.draw(name, widget, options=shown, default=default, required=True, format_func=named, **more)
+
+    def offered(self, name: str, options: Sequence[Any]) -> tuple[Sequence[Any], Callable[[Any], str]]:
+        parameter = self.state.parameters[name]
+        labels = parameter.options if isinstance(parameter, Choice) else {}
+        return options or tuple(labels), lambda option: escape_markdown(labels.get(option, str(option)))
+
+    def link(self, *names: str) -> dict[str, str]:
+        """Those of the parameters that stand off their defaults, as an address says them."""
+        parameters = self.state.parameters
+        return {name: parameters[name].text(self[name]) for name in names if self[name] != self.defaults[name]}
