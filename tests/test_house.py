@@ -174,8 +174,8 @@ def check_page_state(path: str, tree: ast.Module) -> Iterator[str]:
     if path == "pages/controls/state/page_state.py" or path in UNDECLARED:
         return
     for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and any(keyword.arg == "bind" for keyword in node.keywords):
-            yield f"{path}:{node.lineno} binds a widget to the address: declare a Parameter, and draw it through PageState"
+        if isinstance(node, ast.keyword) and node.arg == "bind" and ast.unparse(node.value) == "'query-params'":
+            yield f"{path}:{node.value.lineno} binds a widget: declare a Parameter and draw it through PageState"
 
 
 # Servers, senders and work that are slow on purpose, and kills at times that are drawn.

@@ -37,6 +37,17 @@ def is_drawn(name: str) -> bool:
     return binding is not None and binding.script_hash == context.page_script_hash
 
 
+def is_heard(name: str) -> bool:
+    """Tells whether the browser said what a control stands at, with the message that this run is for. With a link, even
+    to the page that is shown, it says of none. Ask before the control is drawn."""
+    context = get_script_run_ctx()
+    if context is None:
+        return False
+    state = context.session_state._state
+    id = state.get_widget_id_from_key(name)
+    return id is not None and id in state._new_widget_state
+
+
 def complete(field: str, usual: Any) -> None:
     """Lets the address name what a control that stands at `usual` otherwise was left at. Call it before the control is
     drawn; a reload, or the link, then opens the same."""
@@ -46,6 +57,14 @@ def complete(field: str, usual: Any) -> None:
     with context.session_state.query_params() as address:
         address.set_corrected_value(field, str(value), "string_value")  # in place of the entry that was come to
         address.set_initial_query_params_from_current()
+
+
+def write(field: str, said: str) -> None:
+    """Puts into the address what a control shall read. Call it before the control is drawn."""
+    if (context := get_script_run_ctx()) is not None:
+        with context.session_state.query_params() as address:
+            address.set_corrected_value(field, said, "string_value")
+            address.set_initial_query_params_from_current()
 
 
 def drop(field: str) -> None:

@@ -18,7 +18,7 @@ from typing import Any
 
 import streamlit as st
 
-from pages.controls.state.history import drop, is_drawn, went_back
+from pages.controls.state.history import drop, entry_address, is_drawn, is_heard, went_back, write
 from pages.controls.state.parameter import Choice, Number, Parameter, Rule
 from pages.controls.state.session import remembered
 from views.core.markdown import escape_markdown
@@ -67,6 +67,8 @@ class PageState:
         self.left.values[name] = value
         if is_drawn(name):
             st.session_state[name] = value
+        elif name in st.query_params:
+            drop(name)
 
 
 class Here:
@@ -75,6 +77,7 @@ class Here:
     def __init__(self, state: PageState) -> None:
         self.state = state
         self.left = state.left
+        self.entry = entry_address() if went_back() else {}  # of the browser's history, before anything is written
         self.defaults = {name: parameter.default for name, parameter in state.parameters.items()}
         self.read = dict[str, Any]()  # of parameters that are not drawn yet
         self.begun = set[str]()  # those that will be
@@ -97,7 +100,12 @@ class Here:
         """Value of a parameter that this run will draw."""
         if name not in self.begun:
             self.begun.add(name)
+            said = self.entry.get(name)
+            if said is not None and name not in st.query_params:
+                write(name, said)  # Streamlit forgets it where the page before had a control of that name
             self.settle(name, went_back())
+            if name not in st.query_params and not is_drawn(name) and self.read[name] != self.defaults[name]:
+                write(name, self.state.parameters[name].text(self.read[name]))  # a control writes there what it is told
         return self.read[name]
 
     def settle(self, name: str, went_back: bool) -> None:
@@ -110,14 +118,17 @@ class Here:
         if said is not None and parameter.must_be(said):
             drop(name)
             said = None
-        if said is not None and parameter.text(parameter.parse(said)) != said and isinstance(parameter, Choice):
-            value = state[name] = parameter.parse(said)  # an option, where Streamlit takes but its label
-        elif name in state and is_drawn(name) and not went_back:
-            value = state[name]
-            if value == before != default:
-                value = state[name] = default
+        if said is not None and isinstance(parameter, Choice) and said not in parameter.options.values():
+            said = parameter.text(parameter.parse(said))
+            write(name, said)  # the option's label, which is all that Streamlit reads
+        if name in state and is_drawn(name) and not went_back and (said is None or is_heard(name)):
+            value = default if state[name] == before else state[name]
+            if value != state[name] or not is_heard(name):  # or a link to this page takes it out of the address
+                state[name] = value
         elif said is not None:
             value = parameter.parse(said)
+            if value == default:  # which Streamlit hears in no address
+                state[name] = value
         else:
             value = default if went_back else left.values.get(name, default)
             value = state[name] = default if value == before else value

@@ -1,0 +1,3 @@
+from tests.pages.apps.state.declared import PAGES, draw
+
+draw(PAGES["second"])
