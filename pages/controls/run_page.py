@@ -1,6 +1,6 @@
 """A page about one run: what is around its picture and charts. Model and text, What if, link and export, answers.
 
-run_page("Logit lens", "logit_lens", LENS, charts=CHARTS)
+run_page("Logit lens", state_of("logit_lens"), LENS, charts=CHARTS)
 """
 
 from __future__ import annotations
@@ -15,14 +15,15 @@ from engine.edits import AttentionTemperature, Edit
 from engine.plurals import count_words
 from engine.runtime.limits import LONG_TOKENS, MAX_TOKENS
 from pages.controls.model_input.model_input import Subject, subject
+from pages.controls.model_input.parameters import ATTENTION, INPUT
 from pages.controls.share.export import Export, draw_page
-from pages.controls.share.links import RUN as RULES
 from pages.controls.share.links import honour_link
 from pages.controls.share.measure import measurement
 from pages.controls.share.prediction import await_guess
 from pages.controls.share.question_chart import Chart, show_question
 from pages.controls.share.run_export import run_export
-from pages.controls.state.parameter import Rule, whole_number
+from pages.controls.state.page_state import Here, PageState
+from pages.controls.state.parameter import Parameter, Rule, whole_number
 from pages.controls.what_if.experiment import what_if
 from views.core.lanes import is_long, lanes
 from views.core.markdown import escape_markdown
@@ -37,36 +38,37 @@ CHOSEN: dict[str, Rule] = {"row": whole_number(), "candidate": whole_number()}
 Charts = Mapping[str, tuple[str, Chart]]
 
 
-def attention_temperature() -> None:
-    st.slider(
-        "attention temperature", 0.1, 4.0, 1.0, 0.05, key="attention", bind="query-params", width=165,
-        help="Divides the scores inside every head before its softmax: low makes attention sharp, high makes it even. "
-        "It changes everything after it. 1 is the model as it was trained.",
-    )  # fmt: skip
+def state_of(page: str, *more: Parameter) -> PageState:
+    """State of a page about one run."""
+    return PageState(page, *INPUT, ATTENTION, *more)
 
 
-def temperature_edits() -> list[Edit]:
+def attention_temperature(here: Here) -> None:
+    here.slider("attention", width=165)
+
+
+def temperature_edits(here: Here) -> list[Edit]:
     """Edits that the temperature slider makes to a run."""
-    temperature = st.session_state.attention
+    temperature = here["attention"]
     return [] if temperature == 1 else [AttentionTemperature(temperature)]
 
 
 def run_page(
     title: str,
-    name: str,
+    state: PageState,
     registry: Registry,
     *,
     charts: Charts | None = None,
-    controls: Callable[[], None] = attention_temperature,
+    controls: Callable[[Here], None] = attention_temperature,
     linked: Sequence[str] = ("attention", "what if"),
-    context: Callable[[Subject, Run], Run] = lambda _, run: run,
-    draw: Callable[[Subject, Run, Export], bytes] | None = None,
+    context: Callable[[Here, Subject, Run], Run] = lambda _here, _subject, run: run,
+    draw: Callable[[Here, Subject, Run, Export], bytes] | None = None,
     mount: Callable[[bytes], Any] | None = None,
     long: bool = False,
     exported: Callable[[Run], Mapping[str, Any]] = lambda _: {},
     check: Callable[[Run], None] = lambda _: None,
 ) -> None:
-    """Draws the page whose view and address are called `name`, with the questions of `registry`.
+    """Draws the page of that state, whose view is called like its address, with the questions of `registry`.
 
     `charts` are by their titles a question and its chart, with a control for each parameter of that question; below a
     view they are drawn once somebody opens them. `draw` makes the payload that `mount` draws, `exported` options of the
@@ -74,15 +76,16 @@ def run_page(
     `controls` stand beside the text, and `linked` are their keys. `context` adds to a run what the questions of the
     page are about besides. `check` raises ValueError, with a sentence, for a run that the page cannot show.
     """
-    honour_link(RULES | CHOSEN)
-    looked_at = subject(controls, LONG_TOKENS if long else MAX_TOKENS)
+    honour_link(state.rules | CHOSEN)
+    name, here = state.page, state.open()
+    looked_at = subject(here, controls, LONG_TOKENS if long else MAX_TOKENS)
     whole = not long or not is_long(lanes(looked_at.checkpoint, looked_at.reading))
-    drawn, edits = what_if(looked_at, temperature_edits(), whole)
+    drawn, edits = what_if(looked_at, temperature_edits(here), whole)
     if edits.before is edits.after:  # else what the edits did is guessed at
         await_guess(drawn.digest)
-    run = context(looked_at, drawn)
-    export = run_export(title, name, looked_at, run, tuple(linked), **exported(run))
-    payload = draw(looked_at, run, export) if draw else b""
+    run = context(here, looked_at, drawn)
+    export = run_export(title, here, looked_at, run, tuple(linked), **exported(run))
+    payload = draw(here, looked_at, run, export) if draw else b""
     page = draw_page(export, payload, mount, (RUN, run), (registry, run), unsaved=[(WHAT_IF, edits)])
     asked = registry.of(run)
     charts = {heading: one for heading, one in (charts or {}).items() if whole or asked[one[0]].steps}

@@ -8,8 +8,9 @@ from typing import Any
 from engine.analysis.heads import CROSS_SCORES, SCORES, most_telling_head
 from pages.controls.model_input.model_input import Subject, look
 from pages.controls.model_input.notice import notice
-from pages.controls.run_page import run_page
+from pages.controls.run_page import run_page, state_of
 from pages.controls.share.export import ROOM, Export
+from pages.controls.state.page_state import Here
 from views.attention.attention import attention
 from views.attention.charts import CHARTS
 from views.attention.long import LongContext, attention_long
@@ -56,7 +57,7 @@ def look_at_first(run: Run) -> dict[str, int]:
     return {"layer": layer, "head": head}
 
 
-def draw(subject: Subject, run: Run, export: Export) -> bytes:
+def draw(_: Here, subject: Subject, run: Run, export: Export) -> bytes:
     """The payload: every weight of every head; of a long text all heads as overviews, one in tiles."""
     about = {"notice": notice(subject, run), "take": export.header, "plotly": plotly_address()}
     if isinstance(run, LongContext):
@@ -74,6 +75,6 @@ def draw(subject: Subject, run: Run, export: Export) -> bytes:
 
 
 run_page(
-    "Attention", "attention", ATTENTION, charts=CHARTS, draw=draw, mount=partial(picture, key="attention view"),
-    long=True, exported=exported,
+    "Attention", state_of("attention"), ATTENTION, charts=CHARTS, draw=draw,
+    mount=partial(picture, key="attention view"), long=True, exported=exported,
 )  # fmt: skip

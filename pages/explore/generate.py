@@ -16,7 +16,7 @@ from pages.controls.generate.surprise import draw_surprise
 from pages.controls.generate.tabs import PICTURE, Shown, Written, branch_of, events, open_tab
 from pages.controls.generate.temperature import draw_temperature
 from pages.controls.share.export import draw_page
-from pages.controls.share.links import RUN, honour_link
+from pages.controls.share.links import honour_link
 from pages.controls.share.prediction import await_guess
 from pages.controls.state.session import remembered
 from views.core.component import view
@@ -38,9 +38,9 @@ def mount(writing: Writing, place: DeltaGenerator, payload: bytes) -> None:
         picture(payload, key=PICTURE, on=events(writing))
 
 
-honour_link({name: RUN[name] for name in ("picture", "given")} | GENERATE.rules)
+honour_link(GENERATE.rules)
 here = GENERATE.open()
-name, checkpoint, prompt, call = prompt_controls()
+name, checkpoint, prompt, call = prompt_controls(here)
 session = remembered(Written)
 tab = open_tab(here, prompt)
 with st.container():  # empty on other tabs: the picture below keeps its place, and so what it is at

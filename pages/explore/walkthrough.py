@@ -10,9 +10,11 @@ from engine.inputs.readers import SPAN, kind
 from engine.runtime import library
 from pages.controls.model_input.model_input import Subject, field_value, look, pixels, reading, seed
 from pages.controls.model_input.notice import notice
-from pages.controls.run_page import attention_temperature, run_page
+from pages.controls.run_page import attention_temperature, run_page, state_of
 from pages.controls.share.export import Export
-from pages.controls.share.hiding import is_hidden
+from pages.controls.state.hidden import is_hidden
+from pages.controls.state.page_state import Here
+from pages.controls.state.parameter import Number
 from pages.controls.what_if.edit_panel import event_value
 from views.core.component import view
 from views.core.lanes import lanes, measure_heads
@@ -24,7 +26,17 @@ from views.walkthrough.walkthrough import walkthrough
 MENU = {"title": "Walkthrough", "address": "walkthrough", "place": 1, "opens": True}
 
 PICTURE = "walkthrough"
-SAMPLING = ("temperature", "top_k", "top_p")  # keys of the controls, as Sampling has its fields
+STATE = state_of(
+    PICTURE,
+    Number(
+        "temperature", 1.0, 0.0, 3.0, step=0.05, label="output temperature", carried=True,
+        hidden_as="output temperature",
+        help="Divides the logits before the last softmax only: no attention changes. 0 is greedy.",
+    ),
+    Number("top_k", 0, 0, 100, label="top-k", carried=True, hidden_as="top-k"),
+    Number("top_p", 1.0, 0.05, 1.0, step=0.05, label="top-p", carried=True, hidden_as="top-p"),
+)  # fmt: skip
+SAMPLING = ("temperature", "top_k", "top_p")  # its parameters, as Sampling has its fields
 picture = view("walkthrough", events=("append", "again"))
 
 
@@ -40,7 +52,7 @@ def is_locked(checkpoint: Checkpoint) -> bool:
 
 def append() -> None:
     """Put the drawn token behind the text, as the text it stands for; a second click on the same picture is void."""
-    checkpoint = library.checkpoint(st.session_state.model)
+    checkpoint = library.checkpoint(field_value("model"))
     field = written(checkpoint)
     if is_locked(checkpoint):
         return
@@ -52,15 +64,15 @@ def append() -> None:
             return
     text, tokenizer = field_value(field), checkpoint.tokenizer
     if tokenizer is None:
-        st.session_state[field] = f"{text} {token}"
+        STATE.choose(field, f"{text} {token}")
         return
     mark = SPAN if field == "span" else ""
     before = tokenizer.encode(mark + text, special=field == "text").ids
     whole = tokenizer.decode([*before, token], special=False)
     if tokenizer.encode(mark + whole, special=field == "text").ids == (*before, token):
-        st.session_state[field] = whole
+        STATE.choose(field, whole)
     elif token in tokenizer.encode(tokenizer.decode([token])).ids:
-        st.session_state[field] = text + tokenizer.decode([token])
+        STATE.choose(field, text + tokenizer.decode([token]))
     else:
         st.toast("That token is only part of a character and cannot be added to the text; draw another one.")
 
@@ -69,25 +81,21 @@ def again() -> None:
     st.query_params["seed"] = str(seed() + 1)
 
 
-def temperatures() -> None:
-    attention_temperature()
-    st.slider(
-        "output temperature", 0.0, 3.0, 1.0, 0.05, key="temperature", bind="query-params", width=155,
-        help="Divides the logits before the last softmax only: no attention changes. 0 is greedy.",
-    )  # fmt: skip
-    st.slider("top-k", 0, 100, 0, 1, key="top_k", bind="query-params", width=88)
-    st.slider("top-p", 0.05, 1.0, 1.0, 0.05, key="top_p", bind="query-params", width=88)
+def temperatures(here: Here) -> None:
+    attention_temperature(here)
+    for name, width in zip(SAMPLING, (155, 88, 88), strict=True):
+        here.slider(name, width=width)
 
 
-def with_outcome(subject: Subject, run: Run) -> WalkthroughContext:
+def with_outcome(here: Here, subject: Subject, run: Run) -> WalkthroughContext:
     """The run with what its head gives under the temperatures and cuts that are set."""
-    sampling = Sampling(*(st.session_state[key] for key in SAMPLING))
+    sampling = Sampling(*(here[key] for key in SAMPLING))
     text, second = field_value("text"), field_value("second")
     said = outcome_of(run.checkpoint, run.trace, subject.reading, sampling, text=text, second=second, seed=seed())
     return WalkthroughContext(**vars(run), outcome=said, sampling=sampling)
 
 
-def draw(subject: Subject, run: Run, export: Export) -> bytes:
+def draw(here: Here, subject: Subject, run: Run, export: Export) -> bytes:
     assert isinstance(run, WalkthroughContext)
     shown = subject.reading
     return walkthrough(
@@ -105,14 +113,14 @@ def draw(subject: Subject, run: Run, export: Export) -> bytes:
             "full": len(run.lanes[-1].pieces) >= subject.limit,
             "look": {"layer": 0, "head": 0, **look()},
             "row0": first_row(run.checkpoint, shown, run.outcome, pixels(run.checkpoint)),
-            "attention_temperature": st.session_state.attention,
+            "attention_temperature": here["attention"],
             "take": export.header,
-            "sampling": {key: st.session_state[key] for key in SAMPLING},
+            "sampling": {key: here[key] for key in SAMPLING},
         },
     )
 
 
 run_page(
-    "Walkthrough", PICTURE, WALKTHROUGH, controls=temperatures, linked=("attention", *SAMPLING, "what if"),
+    "Walkthrough", STATE, WALKTHROUGH, controls=temperatures, linked=("attention", *SAMPLING, "what if"),
     context=with_outcome, draw=draw, mount=partial(picture, key=PICTURE, on={"append": append, "again": again}),
 )  # fmt: skip

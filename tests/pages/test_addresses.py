@@ -7,12 +7,12 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from pages.controls.generate.parameters import GENERATE, TABS
-from pages.controls.share.links import RUN
+from pages.controls.run_page import state_of
 from tests.pages.mounted import read_markdown
 
 ROOT = Path(__file__).parents[2]
 PICTURE = "![x](http://elsewhere.example/p.png)"
-RULES = {"picture": RUN["picture"], "given": RUN["given"], **GENERATE.rules}
+RULES, RUN = GENERATE.rules, state_of("attention").rules
 FEW = ("x", PICTURE)
 VALUES = ("", "-1", "1.5", "1e999", "nan", "y" * 10_000, *FEW)
 FIELDS = (

@@ -200,8 +200,8 @@ def test_a_form_follows_its_edit_and_goes_with_its_model() -> None:
     app = press(app)
     assert edits(app) == [AttentionTemperature(3.0)]
     app = new("temperature", app)
-    app.session_state["model"] = "digits-vit"
-    assert not [one for one in app.run().button if one.label in FORMS]
+    app.selectbox(key="model").set_value("digits-vit").run()
+    assert not [one for one in app.button if one.label in FORMS]
 
 
 @pytest.mark.parametrize(

@@ -59,7 +59,10 @@ def opened(page: str = WALKTHROUGH, address: dict[str, str] | None = None, **sta
     for name, value in (address or {}).items():
         app.query_params[name] = value
     for name, value in state.items():
-        app.session_state[name] = value
+        if isinstance(value, str):
+            app.query_params[name] = value
+        else:
+            app.session_state[name] = value
     return app.switch_page(page).run()
 
 
@@ -123,8 +126,7 @@ def test_an_edit_that_does_not_fit_stays_off_with_its_sentence_and_the_others_ar
     assert "rows 0..13, got 200" in entries[0]["sentence"] and "blocks.9.mlp.out" in entries[2]["sentence"]
     assert entries[0]["on"] and not entries[1]["sentence"]
     assert sent(app, "walkthrough")[0]["edited"] == ["blocks.2.attn.z"]
-    app.session_state["text"] = "Max gave the red ball to Anna. " * 30
-    app.run()
+    app.text_input(key="text").set_value("Max gave the red ball to Anna. " * 30).run()
     entries = sent(app, "experiment")[0]["entries"]
     assert not entries[0]["sentence"] and entries[2]["sentence"]  # where it fits again it is on again
 

@@ -27,7 +27,7 @@ APP = str(Path(__file__).parents[2] / "app.py")
 def opened(**state: object) -> AppTest:
     app = AppTest.from_file(APP, default_timeout=60).switch_page("pages/explore/walkthrough.py")
     for name, value in state.items():
-        app.session_state[name] = value
+        app.query_params[name] = str(value)
     return app.run()
 
 

@@ -40,7 +40,7 @@ def opened(model: str, **query: str) -> AppTest:
     app = AppTest.from_file(APP, default_timeout=60).switch_page("pages/explore/walkthrough.py")
     app.query_params["model"] = model
     for name, value in query.items():
-        app.session_state[name] = value
+        app.query_params[name] = str(value)
     return app.run()
 
 

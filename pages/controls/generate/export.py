@@ -79,7 +79,7 @@ def link_of(here: Here, writing: Writing, tab: str) -> dict[str, str]:
     settings = USUAL if writing.checkpoint.config.generates else ()
     own = (parameter.name for parameter in OF_TABS.get(tab, ()))
     fields = FIELDS[kind(writing.checkpoint)]
-    return address_of(writing.name, fields, ()) | here.link("view", *settings, *own)
+    return address_of(writing.name, fields) | here.link("view", *settings, *own)
 
 
 def share_charts(here: Here, writing: Writing, tab: str, shown: Shown) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
+from pages.controls.model_input.parameters import INPUT
 from pages.controls.state.page_state import PageState
 from pages.controls.state.parameter import Choice, Number, Text, choice
 from views.generate.beam_search import EARLY, PENALTIES, Wanted
@@ -38,15 +39,15 @@ def numbers_rule(text: str) -> str:
 SETTINGS = (
     choice("method", "sample", METHODS, label="method", hidden_as="method"),
     Number(
-        "temperature", 1.0, 0.0, 3.0, step=0.05, label="temperature", hidden_as="output temperature",
+        "temperature", 1.0, 0.0, 3.0, step=0.05, label="temperature", carried=True, hidden_as="output temperature",
         help="Divides the logits before the softmax. 0 is greedy.",
     ),
     Number(
-        "top_k", 0, 0, 100, label="top-k", hidden_as="top-k",
+        "top_k", 0, 0, 100, label="top-k", carried=True, hidden_as="top-k",
         help="Keeps the k most probable tokens; 0 keeps all.",
     ),
     Number(
-        "top_p", 1.0, 0.05, 1.0, step=0.05, label="top-p", hidden_as="top-p",
+        "top_p", 1.0, 0.05, 1.0, step=0.05, label="top-p", carried=True, hidden_as="top-p",
         help="Keeps the fewest tokens that together have this share.",
     ),
     Number(
@@ -123,6 +124,6 @@ SURPRISE = (
 OF_TABS = {"beam": BEAM, "temperature": TEMPERATURE, "prompting": PROMPTING, "surprise": SURPRISE}
 
 GENERATE = PageState(
-    "generate", choice("view", "write", TABS, label="tab"),
+    "generate", *INPUT, choice("view", "write", TABS, label="tab"),
     *SETTINGS, *BEAM, *TEMPERATURE, *PROMPTING, *SURPRISE,
 )  # fmt: skip

@@ -17,7 +17,6 @@ from engine.inputs.readers import GAP, SPAN, given_target, kind, require_known_i
 from engine.runtime import library
 from engine.runtime.limits import MAX_TOKENS
 from pages.controls.model_input.model_input import (
-    LABELS,
     NO_TEXT,
     controls,
     field_value,
@@ -27,6 +26,7 @@ from pages.controls.model_input.model_input import (
 )
 from pages.controls.model_input.notice import guessing_notice
 from pages.controls.model_input.picture import chosen_picture
+from pages.controls.state.page_state import Here
 from views.core.codegen import Fields, picture_line, quote
 from views.core.markdown import Markdown, escape_markdown
 from views.generate.session import Call, Writing
@@ -34,18 +34,18 @@ from views.generate.session import Call, Writing
 BEGUN = {"target": "target so far (may be empty)", "span": "in the gap so far (may be empty)"}
 
 
-def prompt_controls() -> tuple[str, Checkpoint, Prompt, Call]:
+def prompt_controls(here: Here) -> tuple[str, Checkpoint, Prompt, Call]:
     """Draws the controls of the prompt; ends the page with a sentence where nothing can be written from it."""
-    wanted = controls(labels=LABELS | BEGUN)
-    name = st.session_state.model
+    wanted = controls(here, labels=BEGUN)
+    name: str = here["model"]
     try:
         checkpoint = library.checkpoint(name)
         check(checkpoint)
-        prompt, said = prompt_said(name, checkpoint)
+        prompt, said = prompt_said(here, checkpoint)
     except (ValueError, OSError) as error:
         st.warning(sentence(str(error)))
         st.stop()
-    headline(checkpoint, wanted, heads=False)
+    headline(here, checkpoint, wanted, heads=False)
     return name, checkpoint, prompt, call_of(checkpoint, said)
 
 
@@ -53,16 +53,16 @@ class NoText(ValueError):
     """There is nothing to continue."""
 
 
-def prompt_said(name: str, checkpoint: Checkpoint) -> tuple[Prompt, Callable[[str], Any]]:
+def prompt_said(here: Here, checkpoint: Checkpoint) -> tuple[Prompt, Callable[[str], Any]]:
     """The prompt, and what gives its fields: those above, or where they are empty those of the prompt before."""
     try:
         prompt = prompt_of(checkpoint)
     except NoText:
-        said = read_before(name).get
+        said = read_before(here["model"]).get
         prompt = prompt_of(checkpoint, said)
         st.info(NO_TEXT)
         return prompt, said
-    keep_read()
+    keep_read(here)
     return prompt, field_value
 
 

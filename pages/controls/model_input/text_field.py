@@ -18,11 +18,6 @@ from views.core.component import view
 AREAS = view("components/text_lines")
 
 
-def text_field(label: LiteralString, field: str) -> None:
-    """The field by its name, which is its key and its name in the address."""
-    st.text_input(label, key=field, live="150ms", bind="query-params", width="stretch")
-
-
 def bare_field(label: LiteralString, field: str, placeholder: str) -> None:
     """A field in a row of several that are named elsewhere, and whose texts somebody else puts into the address."""
     seen: Literal["collapsed"] = "collapsed"

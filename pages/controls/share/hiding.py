@@ -5,28 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import chain
 
-import streamlit as st
-
 from pages.controls.generate.parameters import GENERATE
 from pages.controls.menu import hideable
+from pages.controls.model_input.parameters import ATTENTION, FIELDS, MODEL
 
 HIDE = "hide"  # in a link
-HIDDEN = "hidden controls"  # in the session state
-OF_A_RUN = {
-    "text": "the text",
-    "second": "the second text",
-    "target": "the target",
-    "span": "the gap’s words",
-    "picture": "the picture",
-    "given": "pixels given",
-    "model": "the model",
-}
+OF_A_RUN = {parameter.name: parameter.hidden_as for parameter in (*FIELDS, MODEL)}
 # Every control that a link can hide, on whichever page, by its key there (of a comparison's side, see `SIDES`).
 HIDEABLE = OF_A_RUN | {
-    "attention": "attention temperature",
-    "temperature": "output temperature",
-    "top_k": "top-k",
-    "top_p": "top-p",
+    ATTENTION.name: ATTENTION.hidden_as,
     "what if": "what if …",
     **hideable(),
     **GENERATE.hideable,
@@ -51,11 +38,6 @@ ELEMENTS |= {f"{letter}_picture": f".st-key-{letter}_picture, .st-key-{letter}_o
 def hideable_controls(keys: Iterable[str]) -> list[list[str]]:
     """Controls of a page that its links can hide, with their names, for the toolbar."""
     return [[key, HIDEABLE[key]] for key in keys if key in HIDEABLE]
-
-
-def is_hidden(*names: str) -> bool:
-    """Tells whether a link hid one of these controls, so that nothing else may change what it holds."""
-    return any(name in st.session_state.get(HIDDEN, []) for name in names)
 
 
 def hiding_css(names: Iterable[str]) -> str:

@@ -13,10 +13,11 @@ from urllib.parse import urlencode
 import streamlit as st
 
 from engine.runtime import library
-from pages.controls.model_input.model_input import EMPTY, KEPT, field_value, seed
-from pages.controls.share.hiding import HIDDEN, HIDE, HIDEABLE, hiding_css
+from pages.controls.model_input.model_input import carried, field_value, seed
+from pages.controls.share.hiding import HIDE, HIDEABLE, hiding_css
+from pages.controls.state.hidden import HIDDEN
 from pages.controls.state.history import drop
-from pages.controls.state.parameter import Rule, span, whole_number, within
+from pages.controls.state.parameter import Rule, whole_number, within
 from pages.controls.what_if.experiment_link import BROKEN, from_link
 from views.core.markdown import escape_markdown
 
@@ -28,22 +29,11 @@ PREDICTION = PREDICT, REVEALED, GUESS = "predict", "revealed", "guess"  # see pr
 FOR_A_CLASS = (HIDE, INSTRUCTION, *PREDICTION)  # what is in a link for a class alone
 LOST = "lost from the link"  # in the session state
 PAGE, SINCE = "page of the link", "shown with the link"
-CONTROLS: dict[str, tuple[float, float]] = {
-    "attention": (0.1, 4.0),
-    "temperature": (0.0, 3.0),
-    "top_k": (0, 100),
-    "top_p": (0.05, 1.0),
-}
 NAMED = 5  # of what is lost; the others are counted
 
-RUN: dict[str, Rule] = {name: span(*ends) for name, ends in CONTROLS.items()}
-RUN |= {"picture": whole_number(), "given": whole_number()}
-
-
-def address_of(model: str, fields: Sequence[str], controls: Sequence[str]) -> dict[str, str]:
-    """The query of a link to what is shown now: version, model, fields, controls off their defaults, edits."""
+def address_of(model: str, fields: Sequence[str]) -> dict[str, str]:
+    """The query of a link to what is shown now: version, model, fields, edits."""
     found: dict[str, Any] = {VERSIONED: VERSION, "model": model, **{field: field_value(field) for field in fields}}
-    found |= {key: value for key in controls if key in CONTROLS and (value := field_value(key)) != EMPTY.get(key, 1.0)}
     for kept in ("edits", "seed"):
         if kept in st.query_params:
             found[kept] = st.query_params[kept]
@@ -68,7 +58,7 @@ def address_now(**said: str) -> dict[str, str]:
 
 
 def honour_link(
-    rules: Mapping[str, Rule] = RUN,
+    rules: Mapping[str, Rule],
     models: Collection[str] | None = None,
     refusal: Callable[[str], str] = lambda _: "cannot be shown on this page",
 ) -> None:
@@ -79,7 +69,7 @@ def honour_link(
     state = st.session_state
     if HIDE in st.query_params:
         state[HIDDEN] = [name for name in st.query_params[HIDE].split(",") if name]
-    now = [state.get(KEPT), *(state.get(key) for key in ("model", *rules))]
+    now = [dict(carried().values), *(state.get(key) for key in ("model", *rules))]
     here = state.get("page", "")
     if state.get(PAGE) != here:
         state[PAGE], state[SINCE] = here, None
@@ -113,7 +103,7 @@ def drop_infinite(rules: Mapping[str, Rule]) -> None:
 def lost(
     said: Mapping[str, str],
     hidden: Sequence[str],
-    rules: Mapping[str, Rule] = RUN,
+    rules: Mapping[str, Rule],
     models: Collection[str] | None = None,
     refusal: Callable[[str], str] = lambda _: "cannot be shown on this page",
 ) -> list[str]:

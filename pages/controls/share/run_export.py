@@ -10,6 +10,7 @@ from engine.inputs.readers import kind
 from pages.controls.model_input.model_input import FIELDS, Subject, field_value, seed
 from pages.controls.share.export import Export
 from pages.controls.share.links import NAMED, address_of
+from pages.controls.state.page_state import Here
 from pages.controls.what_if.edit_kinds import in_words
 from views.core.codegen import Fields
 from views.core.run_context import Run
@@ -18,16 +19,18 @@ from views.what_if.experiment import spell
 
 
 def run_export(
-    title: str, view: str, subject: Subject, run: Run, controls: tuple[str, ...] = (), **options: Any
+    title: str, here: Here, subject: Subject, run: Run, controls: tuple[str, ...] = (), **options: Any
 ) -> Export:
     """`controls` are keys of what stands above the picture; `options` are an Export's."""
     fields = FIELDS[kind(subject.checkpoint)]
     texts = [str(field_value(name)) for name in fields if name not in ("picture", "given") and field_value(name)]
     read = " · ".join(texts) if texts else f"picture {field_value('picture')}"
-    link = address_of(subject.name, fields, controls)
+    known = [name for name in controls if name in here.state.parameters]
+    link = address_of(subject.name, fields) | here.link(*known)
     shown = [*fields, "model", *controls]
     edits = edits_in_words(subject, run)
-    return Export(title, view, run, read, link, shown, model=subject.name, edits=edits, predicts=True, **options)
+    about: dict[str, Any] = {"model": subject.name, "edits": edits, "predicts": True}
+    return Export(title, here.state.page, run, read, link, shown, **about, **options)
 
 
 def edits_in_words(subject: Subject, run: Run) -> str:

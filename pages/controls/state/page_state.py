@@ -18,6 +18,7 @@ from typing import Any
 
 import streamlit as st
 
+from pages.controls.state.hidden import is_hidden
 from pages.controls.state.history import drop, entry_address, is_drawn, is_heard, went_back, write
 from pages.controls.state.parameter import Choice, Number, Parameter, Rule
 from pages.controls.state.session import remembered
@@ -34,9 +35,10 @@ class Left:
 
 @dataclass
 class Visits:
-    """What each page was left at, by its address."""
+    """What each page was left at, by its address, and what goes along from page to page."""
 
     left: dict[str, Left] = field(default_factory=dict)
+    carried: Left = field(default_factory=Left)
 
 
 class PageState:
@@ -55,20 +57,27 @@ class PageState:
         """Names of what a class link of this page can hide, by key."""
         return {name: one.hidden_as for name, one in self.parameters.items() if one.hidden_as}
 
-    @property
-    def left(self) -> Left:
-        return remembered(Visits).left.setdefault(self.page, Left())
+    def left(self, name: str) -> Left:
+        """Where a parameter is remembered."""
+        visits = remembered(Visits)
+        return visits.carried if self.parameters[name].carried else visits.left.setdefault(self.page, Left())
 
     def open(self) -> Here:
         return Here(self)
 
     def choose(self, name: str, value: Any) -> None:
         """Sets a parameter from a callback, whether it is drawn or not."""
-        self.left.values[name] = value
+        self.left(name).values[name] = value
         if is_drawn(name):
             st.session_state[name] = value
         elif name in st.query_params:
             drop(name)
+
+    def reset(self, *names: str) -> None:
+        """Sets parameters to their defaults, from a callback."""
+        for name in names:
+            if name in (known := self.left(name).defaults):
+                self.choose(name, known[name])
 
 
 class Here:
@@ -76,7 +85,6 @@ class Here:
 
     def __init__(self, state: PageState) -> None:
         self.state = state
-        self.left = state.left
         self.entry = entry_address() if went_back() else {}  # of the browser's history, before anything is written
         self.defaults = {name: parameter.default for name, parameter in state.parameters.items()}
         self.read = dict[str, Any]()  # of parameters that are not drawn yet
@@ -112,9 +120,9 @@ class Here:
         """Finds what a parameter stands at that this run has not drawn yet, and remembers it. What the address says is
         not set but left to Streamlit, or what the widget of a browser that comes back to a server started anew holds
         would not count."""
-        parameter, left, state = self.state.parameters[name], self.left, st.session_state
+        parameter, left, state = self.state.parameters[name], self.state.left(name), st.session_state
         default, said = self.defaults[name], st.query_params.get(name)
-        before = left.defaults.get(name, default)
+        before = default if is_hidden(name) else left.defaults.get(name, default)  # what a link hid keeps its value
         if said is not None and parameter.must_be(said):
             drop(name)
             said = None
@@ -147,7 +155,7 @@ class Here:
         """Sets a parameter that this run has not drawn yet, whatever the address says."""
         if name in st.query_params:
             drop(name)
-        st.session_state[name] = self.read[name] = self.left.values[name] = value
+        st.session_state[name] = self.read[name] = self.state.left(name).values[name] = value
 
     def options(self, name: str, more: Mapping[str, Any]) -> dict[str, Any]:
         """Arguments that every widget of a parameter has; `more` count more."""
@@ -160,7 +168,7 @@ class Here:
         """Draws a parameter by one of Streamlit's widgets, with the arguments `more`; its value."""
         widget(**self.options(name, more))
         self.drawn.add(name)
-        self.left.values[name] = st.session_state[name]
+        self.state.left(name).values[name] = st.session_state[name]
         return st.session_state[name]
 
     def ends(self, name: str, high: float | None = None) -> dict[str, Any]:
@@ -177,8 +185,10 @@ class Here:
             self.set(name, high)
         return self.draw(name, more.pop("place", st).slider, **self.ends(name, high), **more)
 
-    def number(self, name: str, **more: Any) -> Any:
-        return self.draw(name, more.pop("place", st).number_input, **self.ends(name), **more)
+    def number(self, name: str, high: float | None = None, **more: Any) -> Any:
+        if high is not None and self.begin(name) > high:
+            self.set(name, high)
+        return self.draw(name, more.pop("place", st).number_input, **self.ends(name, high), **more)
 
     def text(self, name: str, **more: Any) -> Any:
         return self.draw(name, more.pop("place", st).text_input, value=self.defaults[name], **more)
@@ -200,13 +210,13 @@ class Here:
         shown, named = self.offered(name, options)
         self.fit(name, shown)
         widget = more.pop("place", st).segmented_control
-        default = self.defaults[name]
-        return self.draw(name, widget, options=shown, default=default, required=True, format_func=named, **more)
+        more |= {"required": True, "format_func": lambda option: escape_markdown(named(option))}
+        return self.draw(name, widget, options=shown, default=self.defaults[name], **more)
 
     def offered(self, name: str, options: Sequence[Any]) -> tuple[Sequence[Any], Callable[[Any], str]]:
         parameter = self.state.parameters[name]
         labels = parameter.options if isinstance(parameter, Choice) else {}
-        return options or tuple(labels), lambda option: escape_markdown(labels.get(option, str(option)))
+        return options or tuple(labels), lambda option: labels.get(option, str(option))
 
     def link(self, *names: str) -> dict[str, str]:
         """Those of the parameters that stand off their defaults, as an address says them."""

@@ -47,13 +47,15 @@ def one_of(options: Collection[object]) -> Rule:
 
 @dataclass(frozen=True, kw_only=True)
 class Parameter:
-    """`name` is its name in an address, and the key of its widget. A class link hides it as `hidden_as`, where that is
-    not empty."""
+    """`name` is its name in an address, and the key of its widget. What is `carried` goes along to every page that has
+    a parameter of that name; any other stays on the page where it was set. A class link hides it as `hidden_as`, where
+    that is not empty."""
 
     name: str = field(kw_only=False)
     default: Any = field(kw_only=False)
     label: LiteralString = ""
     help: LiteralString = ""
+    carried: bool = False
     hidden_as: LiteralString = ""
 
     def must_be(self, text: str) -> str:

@@ -224,7 +224,7 @@ def keep_experiment(made: Experiment) -> None:
 
 
 def read_subject() -> tuple[Checkpoint, Reading]:
-    checkpoint = library.checkpoint(st.session_state.model)
+    checkpoint = library.checkpoint(field_value("model"))
     return checkpoint, reading(checkpoint)
 
 
