@@ -115,7 +115,7 @@ def subject(here: Here, more: Callable[[Here], None] = nothing_more, limit: int 
 
 
 def controls(
-    here: Here, more: Callable[[Here], None] = nothing_more, labels: Mapping[str, str] = LABELS
+    here: Here, more: Callable[[Here], None] = nothing_more, labels: Mapping[str, str] = {}
 ) -> Kind:
     """The row of what the model reads, of which model, and of `more`; says what kind of thing that model reads."""
     asked = [st.query_params.get("model", ""), here.begin("model")]
@@ -181,7 +181,7 @@ def carried() -> Left:
 
 def show_fields(here: Here, wanted: Kind, most: int, labels: Mapping[str, str]) -> None:
     """The controls of what a model reads; of a picture at most `most` pixels can be given."""
-    labels = {**LABELS, **labels, **(ASKED if wanted == "question" else {})}
+    labels = {**labels, **(ASKED if wanted == "question" else {})}
     for field in FIELDS[wanted]:
         if field == "picture":
             last = len(pictures()[0]) - 1
@@ -191,7 +191,8 @@ def show_fields(here: Here, wanted: Kind, most: int, labels: Mapping[str, str]) 
         elif field == "given":
             here.slider(field, most, width="stretch")
         else:
-            here.text(field, label=escape_markdown(labels[field]), live="150ms", width="stretch")
+            named = {"label": escape_markdown(labels[field])} if field in labels else {}
+            here.text(field, live="150ms", width="stretch", **named)
 
 
 def pixels(checkpoint: Checkpoint) -> int:
