@@ -135,8 +135,9 @@ class Here:
                 state[name] = value
         elif said is not None:
             value = parameter.parse(said)
-            if value == default:  # which Streamlit hears in no address
+            if value == default:  # which Streamlit hears in no address, and writes into none
                 state[name] = value
+                drop(name)
         else:
             value = default if went_back else left.values.get(name, default)
             value = state[name] = default if value == before else value
