@@ -61,8 +61,8 @@ def locate(path: str) -> Path:
     what = KNOWN.get(name.removesuffix(PACKED))
     told = f" ({what.form}; from {what.source}, {what.licence})" if what else ""
     raise ValueError(
-        f"{name}{told} must lie in the folder that LOUPE_CORPORA names, and {folder or 'no folder'!r} is named; put it "
-        "there, or name its folder with make checkpoints CORPORA=..."
+        f"{name}{told} must lie in the folder that LOUPE_CORPORA names, and {repr(folder) if folder else 'no folder'} "
+        "is named; put it there, or name its folder with make checkpoints CORPORA=..."
     )
 
 

@@ -135,7 +135,12 @@ def draw_changes(run: RunFolder, recipe: Recipe, weights: Path) -> None:
             show_altair(partial(draw_heads, head_table(moved)), key="head changes")  # type: ignore[arg-type]
         else:
             st.caption("Heads are compared for models of one stack that read text.")
-    if (found := losses(*key)) is not None:
+    try:
+        found = losses(*key)
+    except (ValueError, OSError) as error:  # texts that a base was trained on may not be on this machine
+        found = None
+        st.caption(escape_markdown(f"What {recipe.base} had learned from cannot be read: {error}"))
+    if found is not None:
         kind, before, after = found
         learned = escape_markdown(f"{recipe.base} had learned from ({kind})")
         st.caption(
