@@ -23,7 +23,7 @@ from typing import Any
 
 import uvicorn
 
-COOKIE = "loupe_visitor"  # as pages/controls/share/visitor.py reads it
+COOKIE = "loupe_visitor"  # as pages/controls/visitor.py reads it
 NAMED = re.compile(rb"\b%s=([0-9a-f]{32})\b" % COOKIE.encode())
 MOST_HEAD = 2**16  # bytes of a first request that are looked through
 PATIENCE = 30.0  # seconds until the head of a first request is there

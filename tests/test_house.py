@@ -58,6 +58,19 @@ ENGINE = [
     ["engine.training"],
     ["engine.cli"],
 ]
+# Rooms of pages/controls from below to above, read as ENGINE is.
+ROOMS = [
+    ["pages.controls.figures", "pages.controls.menu", "pages.controls.bar", "pages.controls.visitor"],
+    ["pages.controls.prediction"],
+    ["pages.controls.state"],
+    ["pages.controls.model_input"],
+    ["pages.controls.what_if"],
+    ["pages.controls.share"],
+    ["pages.controls.compare"],
+    ["pages.controls.generate", "pages.controls.long_sequences", "pages.controls.checkpoint", "pages.controls.train"],
+    ["pages.controls.learn"],
+    ["pages.controls.run_page"],
+]
 CLIMBS = {
     ("engine/edits/sources.py", "engine.runtime.trace.Trace"): "a type alone: a run hands its traces down to its edits",
     ("engine/training/warm_trainer.py", "engine.cli.main"): "the waiting process becomes the command that it is told",
@@ -100,19 +113,29 @@ def check_layers(path: str, tree: ast.Module) -> Iterator[str]:
             yield f"{path} imports {name}, and may import only {allowed}"
 
 
-def engine_row(name: str) -> int:
-    """Place of a module in ENGINE; the highest where it has none."""
-    fitting = [(len(one), row) for row, names in enumerate(ENGINE) for one in names if within(name, one)]
-    return max(fitting, default=(0, len(ENGINE)))[1]
+def row_of(name: str, order: list[list[str]]) -> int:
+    """Place of a module in an order; the highest where it has none."""
+    fitting = [(len(one), row) for row, names in enumerate(order) for one in names if within(name, one)]
+    return max(fitting, default=(0, len(order)))[1]
 
 
 def check_engine(path: str, tree: ast.Module) -> Iterator[str]:
     if not path.startswith("engine/"):
         return
-    own = engine_row(path.removesuffix(".py").replace("/", "."))
+    own = row_of(path.removesuffix(".py").replace("/", "."), ENGINE)
     for name in imports(path, tree):
         let_be = any(path == file and within(name, climb) for file, climb in CLIMBS)
-        if within(name, "engine") and engine_row(name) > own and not let_be:
+        if within(name, "engine") and row_of(name, ENGINE) > own and not let_be:
+            yield f"{path} imports {name}, which stands above it"
+
+
+def check_rooms(path: str, tree: ast.Module) -> Iterator[str]:
+    """A room of pages/controls imports from its own row and those before it."""
+    if not path.startswith("pages/controls/"):
+        return
+    own = row_of(path.removesuffix(".py").replace("/", "."), ROOMS)
+    for name in imports(path, tree):
+        if within(name, "pages.controls") and row_of(name, ROOMS) > own:
             yield f"{path} imports {name}, which stands above it"
 
 
@@ -221,8 +244,10 @@ def check_text(path: str, text: str) -> Iterator[str]:
 
 
 MASK = "engine/model/layers/mask.py"
+SHARE = "pages/controls/share"
 TREE_RULES = [
-    check_layers, check_engine, check_streamlit, check_pickle, check_broad_except, check_run_names, check_page_state
+    check_layers, check_engine, check_rooms, check_streamlit, check_pickle, check_broad_except, check_run_names,
+    check_page_state,
 ]  # fmt: skip
 
 
@@ -283,6 +308,7 @@ def test_python_keeps_the_rule(rule) -> None:
         (check_run_names, "pages/x.py", "name = f'run:{run}'", "name = name_step(run)"),
         (check_run_names, "pages/x.py", "name = f'{library.RUN}{run}@{step}'", "name = name_step(run, step)"),
         (check_run_names, "engine/x.py", "name.partition('@')", "split_name(name)"),
+        (check_rooms, f"{SHARE}/links.py", "import pages.controls.compare.run", "import pages.controls.state.history"),
         (check_page_state, "pages/x.py", "st.slider(x, bind='query-params')", "here.slider('x')"),
         (check_run_names, "engine/x.py", "name.removeprefix(library.RUN)", "name.startswith(library.RUN)"),
         (check_waits, "tests/x.py", "page.wait_for_timeout(300)", "expect(shown).to_be_visible()"),

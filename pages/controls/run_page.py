@@ -16,10 +16,10 @@ from engine.plurals import count_words
 from engine.runtime.limits import LONG_TOKENS, MAX_TOKENS
 from pages.controls.model_input.model_input import Subject, subject
 from pages.controls.model_input.parameters import ATTENTION, INPUT
+from pages.controls.prediction import await_guess
 from pages.controls.share.export import Export, draw_page
 from pages.controls.share.links import honour_link
 from pages.controls.share.measure import measurement
-from pages.controls.share.prediction import await_guess
 from pages.controls.share.question_chart import Chart, show_question
 from pages.controls.share.run_export import run_export
 from pages.controls.state.page_state import Here, PageState

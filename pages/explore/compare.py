@@ -6,16 +6,16 @@ import streamlit as st
 
 from engine.checkpoints.run_steps import split_name
 from engine.runtime import library
+from pages.controls.bar import bar
 from pages.controls.compare.defaults import LETTERS, NUMBERS, key
 from pages.controls.compare.export import comparison_export, comparison_of
 from pages.controls.compare.run import Side
 from pages.controls.compare.runs import sides, silence
 from pages.controls.model_input.model_input import EXAMPLES, Subject
 from pages.controls.model_input.notice import notice
-from pages.controls.share.bar import bar
+from pages.controls.prediction import await_guess
 from pages.controls.share.export import draw_page
 from pages.controls.share.links import honour_link
-from pages.controls.share.prediction import await_guess
 from pages.controls.state.parameter import Rule, one_of, whole_number
 from pages.controls.what_if.edit_panel import event_value
 from views.compare.compare import compare

@@ -15,9 +15,9 @@ from pages.controls.generate.settings import settings
 from pages.controls.generate.surprise import draw_surprise
 from pages.controls.generate.tabs import PICTURE, Shown, Written, branch_of, events, open_tab
 from pages.controls.generate.temperature import draw_temperature
+from pages.controls.prediction import await_guess
 from pages.controls.share.export import draw_page
 from pages.controls.share.links import honour_link
-from pages.controls.share.prediction import await_guess
 from pages.controls.state.session import remembered
 from views.core.component import view
 from views.core.markdown import escape_markdown

@@ -21,13 +21,13 @@ from engine.model.config import ModelConfig
 from engine.model.presets import NAMED, blueprint
 from engine.plurals import count_words
 from engine.runtime import library
+from pages.controls.bar import bar
 from pages.controls.model_input.model_input import look_at, looked_at, open_on_looked_at
-from pages.controls.share.bar import bar
 from pages.controls.share.export import Export, draw_page
 from pages.controls.share.links import address_now, honour_link
 from pages.controls.share.panel import share_panel
-from pages.controls.share.visitor import recent
 from pages.controls.state.parameter import Rule, one_of, whole_number
+from pages.controls.visitor import recent
 from views.architecture import architecture as drawn
 from views.architecture.charts import (
     cost_curves,

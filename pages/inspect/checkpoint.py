@@ -12,6 +12,7 @@ from engine.checkpoints.report import UnknownNames
 from engine.checkpoints.save import Form, export_checkpoint
 from engine.runtime import library
 from engine.runtime.limits import FIRST_MODEL
+from pages.controls.bar import bar
 from pages.controls.checkpoint.assumed_config import correct
 from pages.controls.checkpoint.card import card_section
 from pages.controls.checkpoint.download import download
@@ -24,10 +25,9 @@ from pages.controls.checkpoint.tensors import tensors_section
 from pages.controls.checkpoint.weights import weights_section
 from pages.controls.compare.defaults import format_edits
 from pages.controls.model_input.model_input import look_at, looked_at, open_on_looked_at, sizes
-from pages.controls.share.bar import bar
 from pages.controls.share.fragment import adopt_fragment
 from pages.controls.share.links import honour_link
-from pages.controls.share.visitor import recent, remember
+from pages.controls.visitor import recent, remember
 from pages.controls.what_if.adapters import without_adapters
 from views.charts.show import charts_wait
 from views.checkpoint import checkpoint as drawn

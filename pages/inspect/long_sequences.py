@@ -12,15 +12,15 @@ from engine.attention_variants.measure import KINDS, MOST_BYTES, Setup, grid
 from engine.attention_variants.quantize import Settings
 from engine.plurals import count_words
 from engine.runtime import library
+from pages.controls.bar import bar
 from pages.controls.learn.cross_nearest import draw_nearest
 from pages.controls.long_sequences.export import CONTROLS, cost_tables, pattern_export
 from pages.controls.model_input.model_input import example, look_at, looked_at, open_on_looked_at
-from pages.controls.share.bar import bar
 from pages.controls.share.export import draw_page
 from pages.controls.share.links import address_now, honour_link
 from pages.controls.share.panel import share_panel
-from pages.controls.share.visitor import recent
 from pages.controls.state.parameter import Rule, one_of
+from pages.controls.visitor import recent
 from views.charts.show import NamedChart
 from views.charts.standalone import chart_file
 from views.core.component import view

@@ -26,7 +26,7 @@ from engine.model.transformer import Transformer, initialise
 from engine.runtime import library
 from pages.controls.checkpoint.link import FORMER
 from pages.controls.checkpoint.open_form import TYPED
-from pages.controls.share.visitor import COOKIE
+from pages.controls.visitor import COOKIE
 from tests.engine.checkpoints.hub_server import Repo, serving
 from views.charts.show import SHOWN
 from views.checkpoint.embedding import nearest_rows, vector_table

@@ -14,8 +14,8 @@ from engine.runtime import library
 from pages.controls.figures import PICKED
 from pages.controls.learn import course, notebooks, words
 from pages.controls.learn.glossary import LINK, as_title, link_terms, terms
+from pages.controls.learn.predict import point
 from pages.controls.menu import entries
-from pages.controls.predict import point
 
 APP = str(Path(__file__).parents[2] / "app.py")
 LESSONS = course.names()

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.controls.share.hiding import HIDEABLE
+from pages.controls.share.hiding import hideable_names
 from pages.controls.share.links import READABLE
 from pages.controls.share.panel import data_file, file_stem, link_address
 from views.core.matrix_files import Matrix
@@ -60,7 +60,7 @@ def test_an_open_panel_has_the_link_the_lines_and_a_file_in_each_format() -> Non
 def test_a_link_for_a_class_hides_controls_says_what_to_do_and_keeps_the_shade() -> None:
     app = opened()
     (hide,) = app.get("button_group")
-    assert hide.options == [HIDEABLE["model"], HIDEABLE["actions"]]
+    assert hide.options == [hideable_names()["model"], hideable_names()["actions"]]
     hide.set_value(["model", "actions"])
     app.text_area(key="weights share instruction").set_value("Which row is longest?")
     app.toggle(key="weights share theme").set_value(True)

@@ -12,7 +12,7 @@ from starlette.routing import Route
 from starlette.testclient import TestClient
 
 from asgi import VisitorCookie
-from pages.controls.share.visitor import COOKIE, TOKEN, on_this_machine, visitor_name
+from pages.controls.visitor import COOKIE, TOKEN, on_this_machine, visitor_name
 
 
 async def page(request: object) -> HTMLResponse:

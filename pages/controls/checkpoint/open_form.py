@@ -13,7 +13,7 @@ from engine.checkpoints.unpack import unpack
 from engine.runtime import library
 from engine.runtime.limits import MAX_UPLOAD, UPLOADS_FOLDER
 from pages.controls.checkpoint.load_errors import load_sentence, say, sentence
-from pages.controls.share.visitor import on_this_machine, remember
+from pages.controls.visitor import on_this_machine, remember
 from views.checkpoint import checkpoint as drawn
 
 AS_STORED = "as stored"

@@ -16,7 +16,7 @@ from pages.controls.model_input.model_input import EMPTY, EVERY_FIELD, EXAMPLES,
 from pages.controls.share.links import fit_address
 from pages.controls.state.history import went_back
 from pages.controls.state.session import remembered
-from pages.controls.what_if.experiment import MADE
+from pages.controls.what_if.experiment import LEFT, MADE
 
 LETTERS = "ABCD"
 RUN = "run: "  # before the name of a training run, among the models; its steps stand beside them
@@ -24,6 +24,7 @@ PICTURE = "own"  # a person's own picture as the bytes of its file, which no add
 OWN = ("model", "step", *EVERY_FIELD, "edits", PICTURE)
 NUMBERS = ("step", "picture", "given")
 LAST = "compared"  # in the session state: what was compared last
+CAME = "came from what if"  # there too: how often edits have led here
 LOOKED_AT = "looked at"  # in there: what the other pages looked at then
 # What B reads where A reads the example of its model.
 OTHER: dict[str, dict[str, Any]] = {
@@ -46,6 +47,10 @@ def begin() -> None:
     """Values that the page opens on: what the address says, else what was compared last, else A beside something like
     it."""
     state, address = st.session_state, st.query_params
+    if state.get(LEFT, 0) != state.get(CAME, 0):
+        state[CAME] = state[LEFT]
+        for own in (LAST, *(key(letter, field) for letter in LETTERS for field in OWN)):
+            state.pop(own, None)
     here = key("A", "model") in state and key("B", "model") in state
     if here and not (went_back() and key("A", "model") in address):
         return

@@ -11,9 +11,8 @@ from engine.inputs.readers import kind
 from pages.controls.compare.defaults import RUN, key
 from pages.controls.compare.run import LIMIT, Side
 from pages.controls.compare.runs import in_address
-from pages.controls.model_input.model_input import FIELDS
+from pages.controls.model_input.model_input import FIELDS, fields_said
 from pages.controls.share.export import MOST_BYTES, ROOM, Export
-from pages.controls.share.run_export import fields_said
 from views.compare.pair import Compared
 from views.compare.questions import Comparison, carry
 from views.compare.tables import names

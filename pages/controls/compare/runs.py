@@ -48,7 +48,7 @@ from pages.controls.model_input.model_input import (
     pixels,
 )
 from pages.controls.model_input.text_field import bare_field, several_lines
-from pages.controls.share.visitor import recent
+from pages.controls.visitor import recent
 from pages.controls.what_if.adapters import known_adapters
 from pages.controls.what_if.edit_panel import EditPanel
 from pages.controls.what_if.experiment import MADE as TRIED

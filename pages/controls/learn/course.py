@@ -19,10 +19,10 @@ import streamlit as st
 from pages.controls.learn.glossary import link_terms, linked_terms
 from pages.controls.learn.notebooks import for_students, notebook_path
 from pages.controls.learn.notes import print_notes, read_note
+from pages.controls.learn.predict import OPEN
 from pages.controls.learn.words import language, own_names, read_text, set_language
 from pages.controls.learn.words import translate as _
 from pages.controls.menu import entries
-from pages.controls.predict import OPEN
 from views.core.component import view
 from views.core.markdown import Markdown, escape_markdown
 

@@ -10,9 +10,9 @@ from engine.course.long_sequences import Crossed, cross, read_long
 from engine.runtime import library
 from pages.controls.figures import matrix
 from pages.controls.learn.fields import LONGEST, read_field, read_words
+from pages.controls.learn.predict import show_code
 from pages.controls.learn.words import translate as _
 from pages.controls.learn.words import translate_count as _n
-from pages.controls.predict import show_code
 from views.core.markdown import escape_markdown
 
 TRANSLATOR = "translate-en-fr"

@@ -35,15 +35,16 @@ from engine.inputs.readers import (
 from engine.plurals import count_words
 from engine.runtime import library
 from engine.runtime.limits import FIRST_MODEL, MAX_TOKENS
+from pages.controls.bar import bar
 from pages.controls.model_input.parameters import FIELDS as PARAMETERS
 from pages.controls.model_input.picture import chosen_picture, show_ink
 from pages.controls.model_input.text_field import several_lines
-from pages.controls.share.bar import bar
-from pages.controls.share.visitor import recent
 from pages.controls.state.hidden import is_hidden
 from pages.controls.state.history import is_drawn
 from pages.controls.state.page_state import Here, Left, Visits
 from pages.controls.state.session import remembered
+from pages.controls.visitor import recent
+from views.core.codegen import Fields
 from views.core.markdown import Markdown, escape_markdown
 
 EXAMPLES = tomllib.loads((Path(__file__).parents[3] / "assets/texts/examples.toml").read_text())
@@ -303,6 +304,26 @@ def look() -> dict[str, int]:
     shown = all(known.values[field] == usual for field, usual in known.defaults.items() if field in EVERY_FIELD)
     found: dict[str, int] = EXAMPLES.get(known.values.get("model", ""), {}).get("look", {}) if shown else {}
     return found
+
+
+def fields_of(subject: Subject) -> Fields:
+    """Contents of the page's fields now."""
+    return fields_said(subject.checkpoint, subject.limit, subject.said)
+
+
+def fields_said(checkpoint: Checkpoint, limit: int, said: Callable[[str], Any]) -> Fields:
+    """`said` gives what stands in a field by its name."""
+    asked = kind(checkpoint)
+    here = FIELDS[asked]
+    own = bool(said("upload"))
+    return Fields(
+        kind=asked,
+        limit=limit,
+        **{field: said(field) for field in ("text", "second", "target", "span", "given") if field in here},
+        picture=None if own or "picture" not in here else int(said("picture")),
+        settings={key: said(key) for key in ("temperature", "top_k", "top_p")} if asked == "pixels" else {},
+        seed=seed(),
+    )
 
 
 def seed() -> int:

@@ -5,25 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import chain
 
-from pages.controls.generate.parameters import GENERATE
 from pages.controls.menu import hideable
-from pages.controls.model_input.parameters import ATTENTION, FIELDS, MODEL
+from pages.controls.model_input.parameters import FIELDS, MODEL
+from pages.controls.state.page_state import STATES
 
 HIDE = "hide"  # in a link
 OF_A_RUN = {parameter.name: parameter.hidden_as for parameter in (*FIELDS, MODEL)}
-# Every control that a link can hide, on whichever page, by its key there (of a comparison's side, see `SIDES`).
-HIDEABLE = OF_A_RUN | {
-    ATTENTION.name: ATTENTION.hidden_as,
-    "what if": "what if …",
-    **hideable(),
-    **GENERATE.hideable,
-}
 SIDES = {
     f"{letter}_{field}": f"{letter.upper()}: {name}"
     for letter in "abcd"
     for field, name in (OF_A_RUN | {"step": "the step", "edits": "edits"}).items()
 }
-HIDEABLE |= SIDES
+# Every control that no page state declares, by its key (of a comparison's side, see `SIDES`).
+OTHERS = {**OF_A_RUN, "what if": "what if …", **hideable(), **SIDES}
 # What goes with a control because a click on it changes what that holds.
 CHANGERS = dict.fromkeys(("text", "second", "target", "span"), ["example text"])
 CHANGERS |= {"long_text": ["example of long_text"]}
@@ -35,14 +29,21 @@ ELEMENTS |= {f"{letter}_edits": f".st-key-{letter}_edits-button" for letter in "
 ELEMENTS |= {f"{letter}_picture": f".st-key-{letter}_picture, .st-key-{letter}_own-popover" for letter in "abcd"}
 
 
+def hideable_names() -> dict[str, str]:
+    """Names of all controls that links of the pages known so far can hide, by key."""
+    return OTHERS | {key: name for state in STATES for key, name in state.hideable.items()}
+
+
 def hideable_controls(keys: Iterable[str]) -> list[list[str]]:
     """Controls of a page that its links can hide, with their names, for the toolbar."""
-    return [[key, HIDEABLE[key]] for key in keys if key in HIDEABLE]
+    known = hideable_names()
+    return [[key, known[key]] for key in keys if key in known]
 
 
 def hiding_css(names: Iterable[str]) -> str:
     """CSS that takes controls out of sight, and with them what would change what they hold."""
-    known = [name for name in names if name in HIDEABLE]
+    hideable = hideable_names()
+    known = [name for name in names if name in hideable]
     gone = dict.fromkeys(chain(known, *(CHANGERS.get(name, ()) for name in known)))
     known = [ELEMENTS.get(name, f".st-key-{name.replace(' ', '-')}") for name in gone]
     return ", ".join(known) + " { display: none !important; }" if known else ""

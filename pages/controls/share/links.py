@@ -14,7 +14,8 @@ import streamlit as st
 
 from engine.runtime import library
 from pages.controls.model_input.model_input import carried, field_value, seed
-from pages.controls.share.hiding import HIDE, HIDEABLE, hiding_css
+from pages.controls.prediction import PREDICTION
+from pages.controls.share.hiding import HIDE, hideable_names, hiding_css
 from pages.controls.state.hidden import HIDDEN
 from pages.controls.state.history import drop
 from pages.controls.state.parameter import Rule, whole_number, within
@@ -25,7 +26,6 @@ VERSION = 1
 READABLE = 2**19  # characters of a query; Streamlit reads nothing of a longer one
 VERSIONED = "v"
 INSTRUCTION, LONGEST_INSTRUCTION = "instruction", 500  # characters of what a teacher asks
-PREDICTION = PREDICT, REVEALED, GUESS = "predict", "revealed", "guess"  # see prediction.py
 FOR_A_CLASS = (HIDE, INSTRUCTION, *PREDICTION)  # what is in a link for a class alone
 LOST = "lost from the link"  # in the session state
 PAGE, SINCE = "page of the link", "shown with the link"
@@ -119,7 +119,7 @@ def lost(
     for key, rule in rules.items():
         if key in said and (must := rule(said[key])):
             found.append(f"{key} is {said[key][:20]!r} and must be {must}")
-    found += [f"there is no control {name[:40]!r} to hide" for name in hidden if name not in HIDEABLE]
+    found += [f"there is no control {name[:40]!r} to hide" for name in hidden if name not in hideable_names()]
     if "edits" in said and BROKEN in from_link(said["edits"])[1]:
         found.append(f"edits is {said['edits'][:20]!r} and must be what a link of Loupe says of edits")
     if "seed" in said and "seed" not in rules and str(seed()) != said["seed"]:

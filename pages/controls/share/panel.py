@@ -13,10 +13,10 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
+from pages.controls.prediction import PREDICT, RUN
 from pages.controls.share.class_link import class_link
-from pages.controls.share.hiding import HIDE, HIDEABLE
-from pages.controls.share.links import INSTRUCTION, LONGEST_INSTRUCTION, PREDICT, READABLE, fit_address
-from pages.controls.share.prediction import RUN
+from pages.controls.share.hiding import HIDE, hideable_names
+from pages.controls.share.links import INSTRUCTION, LONGEST_INSTRUCTION, READABLE, fit_address
 from views.core.markdown import escape_markdown
 from views.core.matrix_files import Matrix, as_file
 from views.core.table_files import FORMATS, Format, Table, table_file
@@ -50,7 +50,7 @@ def share_panel(
     """Draws the button below a chart, and its panel once it is opened; a file is made when it is downloaded.
 
     `link` is the query of the link, or makes it when the panel is opened (`links.address_now`); `hideable` are keys of
-    `hiding.HIDEABLE` that a link for a class can hide, and `predicts` says that it can ask for a guess first. `tables`
+    `hideable_names` that a link for a class can hide, and `predicts` says that it can ask for a guess first. `tables`
     are by the title to choose from; a text in place of one says why there is no file of it. `html` is the text of the
     file (`views.charts.standalone.chart_file`). Files are called by `title` and `names`: the model, what is chosen in
     it. What the callables need they must hold: they run outside of the page's script.
@@ -93,9 +93,10 @@ def offer_link(link: Mapping[str, str], hideable: Sequence[str], key: str, predi
         link = {**link, THEME: "dark_theme" if st.context.theme.type == "dark" else "light_theme"}
     show_link(link)
     heading("For a class")
-    known = [name for name in hideable if name in HIDEABLE]
+    names = hideable_names()
+    known = [name for name in hideable if name in names]
     hidden = known and st.pills(
-        "hide", known, selection_mode="multi", format_func=HIDEABLE.__getitem__, key=f"{key} hide",
+        "hide", known, selection_mode="multi", key=f"{key} hide", format_func=lambda one: escape_markdown(names[one]),
         help="A control that is hidden keeps what the link gives it.",
     )  # fmt: skip
     instruction = st.text_area(

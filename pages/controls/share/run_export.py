@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
-from engine.checkpoints import Checkpoint
 from engine.inputs.readers import kind
-from pages.controls.model_input.model_input import FIELDS, Subject, field_value, seed
+from pages.controls.model_input.model_input import FIELDS, Subject, field_value
 from pages.controls.share.export import Export
 from pages.controls.share.links import NAMED, address_of
 from pages.controls.state.page_state import Here
 from pages.controls.what_if.edit_kinds import in_words
-from views.core.codegen import Fields
 from views.core.run_context import Run
 from views.what_if.edit_words import Terms
 from views.what_if.experiment import spell
@@ -40,23 +37,3 @@ def edits_in_words(subject: Subject, run: Run) -> str:
     said = [in_words(edit, terms) for edit in made[:NAMED]]
     said += [f"{len(made) - NAMED} more"] if len(made) > NAMED else []
     return f"edited: {'; '.join(said)}" if said else ""
-
-
-def fields_of(subject: Subject) -> Fields:
-    """Contents of the page's fields now."""
-    return fields_said(subject.checkpoint, subject.limit, subject.said)
-
-
-def fields_said(checkpoint: Checkpoint, limit: int, said: Callable[[str], Any]) -> Fields:
-    """`said` gives what stands in a field by its name."""
-    asked = kind(checkpoint)
-    here = FIELDS[asked]
-    own = bool(said("upload"))
-    return Fields(
-        kind=asked,
-        limit=limit,
-        **{field: said(field) for field in ("text", "second", "target", "span", "given") if field in here},
-        picture=None if own or "picture" not in here else int(said("picture")),
-        settings={key: said(key) for key in ("temperature", "top_k", "top_p")} if asked == "pixels" else {},
-        seed=seed(),
-    )

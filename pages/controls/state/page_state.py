@@ -41,12 +41,16 @@ class Visits:
     carried: Left = field(default_factory=Left)
 
 
+STATES: list[PageState] = []  # of all pages that are imported
+
+
 class PageState:
     """State of the page whose address is `page`."""
 
     def __init__(self, page: str, *parameters: Parameter) -> None:
         self.page = page
         self.parameters = {parameter.name: parameter for parameter in parameters}
+        STATES[:] = [*(one for one in STATES if one.page != page), self]  # a script declares it with every run
 
     @property
     def rules(self) -> dict[str, Rule]:

@@ -20,11 +20,11 @@ from engine.training.recipe import Lora, Train
 from engine.training.recipe_file import as_toml, parse_recipe, read_recipe
 from engine.training.status import ACTIVE, read_status
 from pages.controls.model_input.model_input import looked_at
-from pages.controls.share.visitor import recent
 from pages.controls.train.presets import OWN, presets
 from pages.controls.train.recipe_plan import Plan, Task, draw_recipe, find_task
 from pages.controls.train.run_state import recipe_of
 from pages.controls.train.session import ADAPTED, Session, folder_of
+from pages.controls.visitor import recent
 from views.core.markdown import escape_markdown
 
 FOLDER = ADAPTED.parent

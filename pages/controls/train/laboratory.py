@@ -8,16 +8,16 @@ from pathlib import Path
 import streamlit as st
 
 from engine.training import warm_trainer
+from pages.controls.bar import bar
 from pages.controls.model_input.model_input import looked_at
-from pages.controls.share.bar import bar
 from pages.controls.share.links import address_now
-from pages.controls.share.visitor import on_this_machine, visitor_name
 from pages.controls.train.export import training_export
 from pages.controls.train.questions import answer, start_contrast
 from pages.controls.train.recipe_plan import Plan
 from pages.controls.train.run_state import digest
 from pages.controls.train.run_table import OVERLAID, refresh, runs_table, sort_as_linked
 from pages.controls.train.session import ASSETS, Session
+from pages.controls.visitor import on_this_machine, visitor_name
 from views.charts.template import plotly_template
 from views.core.component import courier, plotly_address, view
 from views.core.markdown import escape_markdown

@@ -20,7 +20,7 @@ from engine.training.preferences.pairs import format_jsonl
 from engine.training.preferences.rules import RULES
 from engine.training.recipe import Preference
 from engine.training.runs import runs
-from pages.controls.share.bar import bar
+from pages.controls.bar import bar
 from pages.controls.train.adapt_plan import (
     choose_base,
     describe,

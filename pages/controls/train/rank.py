@@ -20,7 +20,7 @@ from engine.training.atomic import read_json, write_json
 from engine.training.preferences.pairs import Pair, format_csv, format_jsonl, parse_pairs, read_pairs
 from engine.training.preferences.rules import RULES, rank_by_rule
 from engine.training.preferences.sample import sample_answers
-from pages.controls.share.visitor import THIS_MACHINE, on_this_machine, visitor_name
+from pages.controls.visitor import THIS_MACHINE, on_this_machine, visitor_name
 from views.core.markdown import Markdown, escape_markdown
 
 FOLDER = ".preferences"  # in that of the runs; a file a visitor, called by the hash of their cookie

@@ -12,7 +12,7 @@ from engine.edits import ApplyAdapter, find_adapter, keep_adapter
 from engine.edits.experiment import Entry, Experiment
 from engine.model.layers.lora import Adapter
 from engine.runtime import library
-from pages.controls.share.visitor import recent
+from pages.controls.visitor import recent
 from views.core.markdown import escape_markdown
 
 KEYS = "adapters opened"  # in the session state

@@ -19,10 +19,17 @@ from engine.inputs.readers import Reading, kind
 from engine.runtime import library
 from engine.runtime.trace import Trace
 from engine.tokenizers.encoding import Encoding
-from pages.controls.model_input.model_input import Subject, field_value, look, reading
-from pages.controls.share.links import GUESS, PREDICT, REVEALED
-from pages.controls.share.prediction import EDITS, is_revealed, predicts_edits, predicts_runs, remember
-from pages.controls.share.run_export import fields_of
+from pages.controls.model_input.model_input import Subject, field_value, fields_of, look, reading
+from pages.controls.prediction import (
+    EDITS,
+    GUESS,
+    PREDICT,
+    REVEALED,
+    is_revealed,
+    predicts_edits,
+    predicts_runs,
+    remember,
+)
 from pages.controls.state.history import went_back
 from pages.controls.what_if.adapters import draw_switches, known_adapters
 from pages.controls.what_if.edit_panel import MISFITS, EditPanel, event_value, sentence
@@ -39,7 +46,7 @@ from views.what_if.questions import EditsContext
 
 EFFECTS = "what if effects"  # key of the view of what the edits did
 MADE, READ = "experiment", "experiment in the address"  # in the session state
-LEFT = "left to compare"  # there too
+LEFT = "left to compare"  # there too: how often
 ADDRESS = "edits"
 UNWRITTEN = (
     "An edit names a token that the model wrote itself, and writing begins before it; "
@@ -201,12 +208,7 @@ def carry_out(asked: Mapping[str, Any]) -> bool:
 
 
 def leave() -> None:
-    """Prepares Compare, where the panel leads then: A as this page has it, B under the edits, whatever was there
-    before."""
-    from pages.controls.compare.defaults import LAST, LETTERS, OWN, key  # which needs the edits that are made here
-
-    for own in (LAST, *(key(letter, field) for letter in LETTERS for field in OWN)):
-        st.session_state.pop(own, None)
+    """Lets Compare, where the panel leads then, begin anew: A as this page has it, B under the edits."""
     st.session_state[LEFT] = st.session_state.get(LEFT, 0) + 1
 
 

@@ -33,9 +33,9 @@ from pages.controls.learn.fields import (
     read_short_text,
     read_words,
 )
+from pages.controls.learn.predict import choose, is_found, show_code
 from pages.controls.learn.words import numeral, numerals
 from pages.controls.learn.words import translate as _
-from pages.controls.predict import choose, is_found, show_code
 from views.charts.show import show_altair
 from views.charts.template import colors
 from views.core.markdown import escape_markdown

@@ -13,8 +13,8 @@ from engine.course.averaging import (
 )
 from pages.controls.figures import matrix
 from pages.controls.learn.fields import read_field, read_matrix, write_matrix
+from pages.controls.learn.predict import estimate, is_found, show_code
 from pages.controls.learn.words import translate as _
-from pages.controls.predict import estimate, is_found, show_code
 from views.core.markdown import code_markdown
 
 TENSOR = "[[1, 3], [2, 1], [0, 1]]"

@@ -5,9 +5,9 @@ import streamlit as st
 from engine.course.batch import Compared, compare_row, fill, read_rows, tokenizer_of
 from pages.controls.figures import matrix, tokens
 from pages.controls.learn.fields import choose_view, read_field, read_words, write_matrix
+from pages.controls.learn.predict import choose, is_found, show_code
 from pages.controls.learn.words import numeral
 from pages.controls.learn.words import translate as _
-from pages.controls.predict import choose, is_found, show_code
 from views.core.markdown import code_markdown, escape_markdown
 
 TEXTS = ("Max gave the red ball to Anna.", "She smiled.")

@@ -22,9 +22,9 @@ from engine.course.embeddings import (
 from engine.runtime import library
 from pages.controls.figures import strip
 from pages.controls.learn.fields import choose_view, read_field, read_words
+from pages.controls.learn.predict import choose, is_found, show_code
 from pages.controls.learn.words import numeral
 from pages.controls.learn.words import translate as _
-from pages.controls.predict import choose, is_found, show_code
 from views.charts.show import show_altair, show_plotly
 from views.charts.template import colors
 from views.core.markdown import escape_markdown

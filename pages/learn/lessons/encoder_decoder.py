@@ -19,8 +19,8 @@ from engine.runtime import library
 from engine.tokenizers.encoding import Encoding
 from pages.controls.figures import matrix
 from pages.controls.learn.fields import choose_view, name_apart, read_field, read_short_text, read_words
+from pages.controls.learn.predict import choose, is_found, show_code
 from pages.controls.learn.words import translate as _
-from pages.controls.predict import choose, is_found, show_code
 from views.core.markdown import escape_markdown
 
 ENCODER, DECODER, BOTH = "stories-bert", "everyday", "translate-en-fr"

@@ -23,9 +23,9 @@ from engine.model.config import ModelConfig
 from engine.model.presets import NAMED
 from engine.runtime import library
 from pages.controls.learn.fields import LONGEST, choose_view, read_field, read_words
+from pages.controls.learn.predict import choose, is_found, show_code
 from pages.controls.learn.words import numeral
 from pages.controls.learn.words import translate as _
-from pages.controls.predict import choose, is_found, show_code
 from views.charts.show import show_altair
 from views.charts.template import colors
 from views.core.markdown import escape_markdown

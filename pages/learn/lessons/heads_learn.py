@@ -15,8 +15,8 @@ from engine.runtime import library
 from engine.tokenizers.encoding import Encoding
 from pages.controls.figures import matrix
 from pages.controls.learn.fields import caption_known_texts, choose_view, read_field, read_short_text
+from pages.controls.learn.predict import choose, is_found, show_code
 from pages.controls.learn.words import translate as _
-from pages.controls.predict import choose, is_found, show_code
 from views.charts.show import show_altair
 from views.charts.template import colors
 from views.core.theme import Shade

@@ -27,9 +27,9 @@ from engine.training.objectives.masked import (
 )
 from pages.controls.figures import bars, matrix
 from pages.controls.learn.fields import choose_view, name_apart, read_field, read_short_text, read_words
+from pages.controls.learn.predict import choose, is_found, show_code
 from pages.controls.learn.words import numeral
 from pages.controls.learn.words import translate as _
-from pages.controls.predict import choose, is_found, show_code
 from views.charts.show import show_altair
 from views.charts.template import colors
 from views.core.markdown import escape_markdown

@@ -14,9 +14,9 @@ from engine.runtime import library
 from engine.tokenizers.encoding import Encoding
 from pages.controls.figures import matrix, picked_place
 from pages.controls.learn.fields import choose_view, read_field, read_short_text
+from pages.controls.learn.predict import is_answered, is_found, point, show_code
 from pages.controls.learn.words import translate as _
 from pages.controls.learn.words import translate_count as _n
-from pages.controls.predict import is_answered, is_found, point, show_code
 from views.charts.show import show_altair
 from views.charts.template import colors
 from views.core.markdown import escape_markdown

@@ -11,9 +11,9 @@ from engine.course.norms import NormName, averaged_over, batch_norm_at_inference
 from engine.runtime import library
 from pages.controls.figures import matrix, picked_place
 from pages.controls.learn.fields import choose_view, read_field, read_matrix, read_short_text
+from pages.controls.learn.predict import is_answered, is_found, point, show_code
 from pages.controls.learn.words import numeral
 from pages.controls.learn.words import translate as _
-from pages.controls.predict import is_answered, is_found, point, show_code
 
 BATCH = "[[1, 2, 3, 6], [2, 2, 8, 4], [0, 5, 1, 2], [4, 3, 3, 2]]"
 MODEL, TEXT, LAYER = "everyday", "The cat sat on the mat", 1

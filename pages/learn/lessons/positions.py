@@ -22,8 +22,8 @@ from engine.course.positions import (
 from engine.runtime import library
 from pages.controls.figures import matrix, strip
 from pages.controls.learn.fields import choose_view, read_field, read_short_text
+from pages.controls.learn.predict import estimate, is_found, show_code
 from pages.controls.learn.words import translate as _
-from pages.controls.predict import estimate, is_found, show_code
 from views.charts.show import show_altair
 from views.charts.template import colors
 from views.core.theme import Shade

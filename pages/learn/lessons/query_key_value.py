@@ -13,9 +13,9 @@ from engine.runtime import library
 from engine.runtime.trace import Trace
 from pages.controls.figures import matrix, strip
 from pages.controls.learn.fields import choose_view, read_field, read_matrix, read_short_text
+from pages.controls.learn.predict import choose, is_found, show_code
 from pages.controls.learn.words import numeral, numerals
 from pages.controls.learn.words import translate as _
-from pages.controls.predict import choose, is_found, show_code
 from views.core.component import view
 
 KEYS, VALUES = "[[2, 0], [0, 2], [-2, -1]]", "[[1, 0], [0, 1], [1, 1]]"

@@ -12,9 +12,9 @@ import streamlit as st
 
 from engine.course.residual import StackTraining, branch_gradients, train_stack
 from pages.controls.learn.fields import choose_view
+from pages.controls.learn.predict import choose, is_found, show_code
 from pages.controls.learn.words import numerals
 from pages.controls.learn.words import translate as _
-from pages.controls.predict import choose, is_found, show_code
 from views.charts.show import show_altair
 from views.charts.template import colors
 from views.core.theme import Shade

@@ -11,8 +11,8 @@ import streamlit as st
 from engine.course.scaling import attend, random_scores, score_variance, softmax_gradient
 from pages.controls.figures import bars
 from pages.controls.learn.fields import choose_view
+from pages.controls.learn.predict import estimate, is_found, show_code
 from pages.controls.learn.words import translate as _
-from pages.controls.predict import estimate, is_found, show_code
 from views.charts.show import show_altair
 from views.charts.template import colors
 from views.core.theme import Shade

@@ -8,9 +8,9 @@ import streamlit as st
 from engine.course.tokens import KINDS, are_unknown, comes_back, cut, lengths, tokenizer_of
 from pages.controls import figures
 from pages.controls.learn.fields import choose_view, read_field, read_words
+from pages.controls.learn.predict import estimate, is_found, show_code
 from pages.controls.learn.words import translate as _
 from pages.controls.learn.words import translate_count as _n
-from pages.controls.predict import estimate, is_found, show_code
 from views.charts.show import NamedChart
 from views.charts.template import AltairChart
 from views.core.markdown import escape_markdown

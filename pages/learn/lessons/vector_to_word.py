@@ -22,10 +22,10 @@ from engine.runtime import library
 from engine.tokenizers.encoding import Encoding
 from pages.controls.figures import bars, strip, tokens
 from pages.controls.learn.fields import choose_view, name_apart, read_field, read_matrix, read_short_text
+from pages.controls.learn.predict import estimate, is_found, show_code
 from pages.controls.learn.words import numeral, numerals
 from pages.controls.learn.words import translate as _
 from pages.controls.learn.words import translate_count as _n
-from pages.controls.predict import estimate, is_found, show_code
 from views.core.markdown import code_markdown, escape_markdown
 
 MODEL, TEXT, LOGITS = "bilingual", "The red book is", "[2, 4, 5]"

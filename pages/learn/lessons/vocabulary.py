@@ -14,10 +14,10 @@ from engine.course.vocabulary import (
 from engine.tokenizers import draw_piece
 from pages.controls import figures
 from pages.controls.learn.fields import read_field, read_words
+from pages.controls.learn.predict import choose, is_found, show_code
 from pages.controls.learn.words import numeral
 from pages.controls.learn.words import translate as _
 from pages.controls.learn.words import translate_count as _n
-from pages.controls.predict import choose, is_found, show_code
 from views.core.markdown import escape_markdown
 
 TEXT = "the thin thief thinks this thing is thicker than the other thing"

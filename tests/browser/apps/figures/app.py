@@ -6,7 +6,7 @@ from engine import load, run
 from engine.analysis.heads import bits
 from engine.model.layers.softmax import softmax
 from pages.controls.figures import bars, heads, matrix, strip, tokens
-from pages.controls.predict import choose, estimate, point, show_code
+from pages.controls.learn.predict import choose, estimate, point, show_code
 
 st.set_page_config(layout="wide")
 

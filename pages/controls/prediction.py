@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.controls.share.links import GUESS, PREDICT, PREDICTION, REVEALED
 from views.core.markdown import escape_markdown
 
+PREDICTION = PREDICT, REVEALED, GUESS = "predict", "revealed", "guess"  # in an address
 KEPT = "prediction"  # in the session state
 EDITS, RUN = "edits", "run"  # what is guessed at: what edits do, or also what a page shows without them
 LONGEST = 300  # characters of a guess
