@@ -52,7 +52,7 @@ RESTS_ON := ^(base|judge) =
 checkpoints: .venv/installed
 	for recipe in $$(grep -LE "$(RESTS_ON)" assets/recipes/*.toml; grep -lE "$(RESTS_ON)" assets/recipes/*.toml); do name=$$(basename $$recipe .toml); \
 		LOUPE_CORPORA="$(CORPORA)" $(BIN)/python -m engine train $$recipe --out runs/$$name --publish $(OUT)/$$name \
-			--licence MIT || exit 1; done
+			--licence MIT --stored float16 || exit 1; done
 
 adapters: .venv/installed
 	for recipe in assets/adapt/style-*.toml; do name=$$(basename $$recipe .toml); \

@@ -19,6 +19,7 @@ from tqdm import tqdm
 
 from engine.analysis.sizes.report import report
 from engine.checkpoints import load
+from engine.checkpoints.assemble import FLOATS
 from engine.cli import generate as cli_generate
 from engine.data import digits
 from engine.model.presets import NAMED
@@ -59,6 +60,7 @@ def parser() -> argparse.ArgumentParser:
     training.add_argument("--device", choices=["auto", "cpu", "cuda"], help="instead of the recipe's")
     training.add_argument("--threads", type=int, help="CPU threads; 0 for all cores, or a share in the background")
     training.add_argument("--publish", type=Path, metavar="FOLDER", help="copy the finished checkpoint there")
+    training.add_argument("--stored", choices=("float32", "float16"), default="float32", help="as it is published")
     training.add_argument("--licence", help="under which it is published, such as MIT; its card says so")
     training.add_argument("--quiet", action="store_true", help="no progress bar")
     training.add_argument("--wait", action="store_true", help="wait for a turn, as trainings of the app do")
@@ -129,13 +131,15 @@ def run_training(options: argparse.Namespace) -> int:
         print(f"Stopped. The same command continues it from {run.latest}.", file=sys.stderr)
         return 130
     if options.publish:
-        publish(run, options.publish, options.licence)
+        publish(run, options.publish, options.licence, options.stored)
     print(f"Finished: {options.publish or run.checkpoint}", file=sys.stderr)
     return 0
 
 
-def publish(run: RunFolder, folder: Path, licence: str | None) -> None:
+def publish(run: RunFolder, folder: Path, licence: str | None, stored: str = "float32") -> None:
     copytree(run.checkpoint, folder, dirs_exist_ok=True)
+    if stored != "float32":
+        load(run.checkpoint, dtype=FLOATS[stored]).save(folder)
     copyfile(run.recipe, folder / "recipe.toml")
     if licence:
         card = read_json(folder / "card.json")
@@ -149,7 +153,7 @@ def wait(run: RunFolder, recipe: Recipe, options: argparse.Namespace) -> None:
         raise ValueError("--wait is for one process; under torchrun leave it out.")
     recipe_file, out = options.recipe.resolve(), run.path.resolve()
     command = [sys.executable, "-m", "engine", "train", str(recipe_file), "--out", str(out)]
-    for name in ("steps", "device", "threads", "publish", "licence", "seconds"):
+    for name in ("steps", "device", "threads", "publish", "stored", "licence", "seconds"):
         if (value := getattr(options, name)) is not None:
             command += [f"--{name}", str(value)]
     command += [f"--{name}" for name in ("quiet", "background") if getattr(options, name)]
