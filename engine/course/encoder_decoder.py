@@ -18,7 +18,7 @@ from engine.model.layers.softmax import softmax
 from engine.runtime import library
 from engine.tokenizers.encoding import Encoding
 
-LONGEST = 24  # tokens, which the translator reads at most
+LONGEST = 48  # tokens, which the translator reads at most
 
 
 def guess_each(checkpoint: Checkpoint, encoding: Encoding) -> Surprise:
@@ -50,17 +50,19 @@ class Across:
 
 
 def attend_across(name: str, source: Sequence[int], target: Sequence[int], layer: int, head: int) -> Across:
-    """Computes cross-attention by hand: queries from the decoder's stream, keys and values from what the encoder's
-    last layer gave, the same in every layer (Vaswani et al. 2017, section 3.2.3). The model's norms stand behind each
-    sublayer."""
+    """Computes cross-attention by hand: queries from the decoder's stream, keys and values from the encoder's output,
+    the same in every layer (Vaswani et al. 2017, section 3.2.3). In a pre-norm model the queries read the normed stream,
+    and the encoder's output has passed its final norm."""
     checkpoint = library.checkpoint(name)
     encoder = checkpoint.config.encoder
     assert encoder is not None
     attention = checkpoint.model.get_submodule(f"decoder.blocks.{layer}.cross_attn")
     assert isinstance(attention, Attention)
     trace = library.traces.trace(name, Encoding.from_ids(source), target=Encoding.from_ids(target))
-    x = trace[f"decoder.blocks.{layer}.norm1.out"][0]
-    memory = trace[f"encoder.blocks.{encoder.layers - 1}.norm2.out"][0]
+    after = checkpoint.config.norm.place == "after"
+    x = trace[f"decoder.blocks.{layer}.{'norm1' if after else 'norm_cross'}.out"][0]
+    ends = f"blocks.{encoder.layers - 1}.norm2" if after else "final_norm"
+    memory = trace[f"encoder.{ends}.out"][0]
     with torch.no_grad():
         q = attention.q(x).unflatten(-1, (attention.heads, -1))[:, head]
         k = attention.k(memory).unflatten(-1, (attention.heads, -1))[:, head]
@@ -73,7 +75,7 @@ def attend_across(name: str, source: Sequence[int], target: Sequence[int], layer
 
 
 def shifted_right(checkpoint: Checkpoint, source: Encoding, target: Encoding) -> tuple[list[int], list[int]]:
-    """Input of the decoder and its targets at each position: the same words, shifted by one (Vaswani et al. 2017,
+    """Input of the decoder and its targets at each position: the same tokens, shifted by one (Vaswani et al. 2017,
     section 3.1)."""
     examples = examples_of(checkpoint, target.ids, source.ids)
     return examples.inputs["target"][0].tolist(), examples.targets[0].tolist()
@@ -81,7 +83,7 @@ def shifted_right(checkpoint: Checkpoint, source: Encoding, target: Encoding) ->
 
 @dataclass(frozen=True)
 class Forced:
-    """Forward pass over a given target. `read` are the words that the decoder is given, `asked` the right words, `says`
+    """Forward pass over a given target. `read` are the tokens that the decoder is given, `asked` the right ones, `says`
     the model's first choices, `shares` the probabilities of the right ones, `logits` pos vocab."""
 
     read: list[int]
@@ -93,7 +95,7 @@ class Forced:
 
 @torch.inference_mode()
 def teacher_forced(checkpoint: Checkpoint, source: Encoding, target: Encoding) -> Forced:
-    """The decoder reads the right words, whatever it says itself (Williams & Zipser 1989); all places at once."""
+    """The decoder reads the right tokens, whatever it says itself (Williams & Zipser 1989); all places at once."""
     read, asked = shifted_right(checkpoint, source, target)
     logits = checkpoint.model(torch.tensor([source.ids]), target=torch.tensor([read]))[0]
     shares = softmax(logits).gather(-1, torch.tensor(asked)[:, None])[:, 0]
@@ -102,7 +104,7 @@ def teacher_forced(checkpoint: Checkpoint, source: Encoding, target: Encoding) -
 
 @dataclass(frozen=True)
 class Written:
-    """`ids` are the words written, the end included where it came; `logits` are pos vocab, of one pass each."""
+    """`ids` are the tokens written, the end included where it came; `logits` are pos vocab, of one pass each."""
 
     read: list[int]
     ids: list[int]
@@ -110,15 +112,15 @@ class Written:
 
 
 def write_words(checkpoint: Checkpoint, source: Encoding, most: int = LONGEST - 1) -> Written:
-    """The decoder reads what it wrote itself, a pass for every word, and takes the likeliest."""
+    """The decoder reads what it wrote itself, a pass for every token, and takes the likeliest."""
     steps = list(generate(checkpoint, source, most, greedy=True))
     ids = [step.id for step in steps]
     return Written([steps[0].before[-1], *ids[:-1]], ids, torch.stack([step.logits for step in steps]))
 
 
 def gap_to_forced(checkpoint: Checkpoint, source: Encoding, written: Written) -> float:
-    """Largest difference between the logits of what was written word by word, and those of one pass that is given
-    the same words."""
+    """Largest difference between the logits of what was written token by token, and those of one pass that is given
+    the same tokens."""
     ends = checkpoint.end_ids
     target = shift_target(checkpoint, [id for id in written.ids if id not in ends])
     logits = teacher_forced(checkpoint, source, target).logits[: len(written.ids)]

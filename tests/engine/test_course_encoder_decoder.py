@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from engine.course.encoder_decoder import (
+    LONGEST,
     attend_across,
     gap_to_forced,
     guess_each,
@@ -14,8 +15,8 @@ from engine.course.encoder_decoder import (
 from engine.inputs.readers import read_translation
 from engine.runtime import library
 
-BOTH, TEXT = "translate-en-fr", "The girl sees a red ball."
-HALF = ("La", "fille", "voit", "un", "ballon", "rouge", ".")
+BOTH, TEXT = "translate-en-fr", "My father has a red car."
+HALF = ("Mon", "·père", "·a", "·une", "·voiture", "·rouge", ".")
 
 
 def pieces(ids: list[int]) -> list[str]:
@@ -25,15 +26,15 @@ def pieces(ids: list[int]) -> list[str]:
 
 
 def read(text: str = TEXT):  # type: ignore[no-untyped-def]
-    found = read_translation(library.checkpoint(BOTH), text, "", 24)
+    found = read_translation(library.checkpoint(BOTH), text, "", LONGEST)
     return found.read, found.target
 
 
 def test_queries_come_from_the_decoder_and_the_rest_from_the_encoder() -> None:
     source, target = read()
     trace = library.traces.trace(BOTH, source, target=target)
-    for layer in range(2):
-        for head in range(4):
+    for layer in range(3):
+        for head in range(6):
             found = attend_across(BOTH, source.ids, target.ids, layer, head)
             assert len(found.q) == len(target) == 8 and len(found.k) == len(found.v) == len(source) == 7
             for name in ("pattern", "z"):
@@ -47,7 +48,7 @@ def test_the_aligning_head_looks_at_the_word_that_is_translated() -> None:
     measured = library.checkpoint(BOTH).card["measured"]["alignment"]
     found = attend_across(BOTH, source.ids, target.ids, measured["layer"], measured["head"])
     looked = [source.pieces[at] for at in found.pattern.argmax(-1).tolist()]
-    assert looked[:7] == ["The", "girl", "sees", "a", "ball", "red", "."]  # ball and red are crossed
+    assert looked[:6] == ["My", "·father", "·has", "·a", "·car", "·red"]  # car and red are crossed
 
 
 def test_what_is_read_is_what_is_asked_shifted_right() -> None:
@@ -62,15 +63,15 @@ def test_given_words_are_read_whatever_it_says_and_its_own_give_the_same_logits(
     source, _ = read()
     written = write_words(checkpoint, source)
     assert pieces(written.ids) == [*HALF, "</s>"] and pieces(written.read) == ["<s>", *HALF]
-    forced = teacher_forced(checkpoint, source, checkpoint.target("La fille regarde un chat rouge."))
-    assert pieces(forced.says)[2] == "voit" and pieces(forced.read)[3] == "regarde"
+    forced = teacher_forced(checkpoint, source, checkpoint.target("Mon père veut une voiture rouge."))
+    assert pieces(forced.says)[2] == "·a" and pieces(forced.read)[3] == "·veut"
     assert forced.shares[2] < 0.01 < forced.shares[3]
     for text in (TEXT, "🦉 猫", "x", "The dog is big and the cat is small.", "the the the the the the the the the the"):
         source, _ = read(text)
         assert gap_to_forced(checkpoint, source, write_words(checkpoint, source)) < 1e-3
 
 
-@pytest.mark.parametrize(("name", "count"), [("stories-bert", 8), ("stories", 7)])
+@pytest.mark.parametrize(("name", "count"), [("stories-bert", 8), ("everyday", 6)])
 def test_an_encoder_guesses_each_token_and_a_decoder_each_next_one(name: str, count: int) -> None:
     checkpoint = library.checkpoint(name)
     assert checkpoint.tokenizer is not None

@@ -72,7 +72,7 @@ def test_arrows_of_attention_lead_to_whoever_looks() -> None:
 
 @pytest.mark.parametrize(
     ("text", "reason"),
-    [("The girl sees a red ball.", "which is word 5 and not word 6"), ("A dog eats a big apple.", "in both sentences")],
+    [("My father has a red car.", "which is token 5 and not token 6"), ("My mother is happy.", "in both sentences")],
 )
 def test_the_reason_of_the_translator_is_that_of_its_sentence(text: str, reason: str) -> None:
     app = opened(lesson="encoder_decoder")

@@ -24,8 +24,8 @@ from pages.controls.learn.words import translate as _
 from views.core.markdown import escape_markdown
 
 ENCODER, DECODER, BOTH = "stories-bert", "everyday", "translate-en-fr"
-TEXT, TARGET = "The girl sees a red ball.", "La fille regarde un chat rouge."
-MOST, CHARACTERS = 12, 60  # of the text
+TEXT, TARGET = "My father has a red car.", "Mon père veut une voiture rouge."
+MOST, CHARACTERS = 16, 60  # of the text: tokens, characters
 TALL = 250  # pixels of a table
 
 
@@ -36,12 +36,6 @@ def experiment() -> bool:
     reading = read_translation(checkpoint, text, "", LONGEST)
     source, target = reading.read, reading.target
     assert isinstance(source, Encoding) and target is not None
-    if "<unk>" in source.pieces:
-        st.caption(
-            _("The model {model} knows {count} words. It reads other words as {unknown} and guesses.").format(
-                model=BOTH, count=checkpoint.config.vocab_size, unknown=escape_markdown("<unk>")
-            )
-        )
     layer, head = aligning_head(checkpoint)
     look = attend_across(BOTH, source.ids, target.ids, layer, head).pattern
     if not ask(source, target, look.argmax(-1).tolist(), look.amax(-1).tolist()):
@@ -68,29 +62,37 @@ def read_source(checkpoint: Checkpoint, said: str) -> str:
 
 
 def aligning_head(checkpoint: Checkpoint) -> tuple[int, int]:
-    """Layer and head that look from a word at the one it translates, as its makers measured."""
+    """Layer and head that look from a word at the one it translates, as its card says."""
     found = checkpoint.card["measured"]["alignment"]
     return found["layer"], found["head"]
 
 
 def written_pieces(checkpoint: Checkpoint, target: Encoding) -> list[str]:
-    """The word that is written at each place of the decoder."""
+    """The token that is written at each place of the decoder."""
     assert checkpoint.tokenizer is not None
     return [*target.pieces[1:], checkpoint.tokenizer.piece(checkpoint.end_ids[0])]
 
 
+def written_text(target: Encoding) -> str:
+    """The French text that the decoder wrote."""
+    tokenizer = library.checkpoint(BOTH).tokenizer
+    assert tokenizer is not None
+    return tokenizer.decode(target.ids[1:], special=False)
+
+
 def ask(source: Encoding, target: Encoding, looked: list[int], shares: list[float]) -> bool:
-    """Asks about the word that looks farthest from its own place."""
-    words = target.pieces[1:] or ("",)
-    at = max(range(len(words)), key=lambda pos: (abs(looked[pos] - pos), pos))
+    """Asks about the token with letters that looks farthest from its own place."""
+    words = [piece.strip("·") for piece in target.pieces[1:]] or [""]
+    lettered = [pos for pos, word in enumerate(words) if any(map(str.isalpha, word))]
+    at = max(lettered or range(len(words)), key=lambda pos: (abs(looked[pos] - pos), pos))
     options = name_apart(source.pieces)
-    st.caption(_("The model {model} writes: {words}").format(model=BOTH, words=escape_markdown(" ".join(words))))
-    question = _("Where does the decoder look in the English sentence as it writes word {place}, “{word}”?")
+    st.caption(_("The model {model} writes: {words}").format(model=BOTH, words=escape_markdown(written_text(target))))
+    question = _("Where does the decoder look in the English sentence as it writes token {place}, “{word}”?")
     if looked[at] == at:
-        reason = _("Its cross-attention puts {share:.0%} on “{word}”: here every word has its place in both sentences.")
+        reason = _("Its cross-attention puts {share:.0%} on “{word}”: here each token has its place in both sentences.")
     else:
         reason = _(
-            "Its cross-attention puts {share:.0%} on “{word}”, which is word {there} and not word {place}: it looks "
+            "Its cross-attention puts {share:.0%} on “{word}”, which is token {there} and not token {place}: it looks "
             "for the meaning, not for the same place."
         )
     why = reason.format(share=shares[at], word=escape_markdown(options[looked[at]]), there=looked[at] + 1, place=at + 1)
@@ -117,7 +119,7 @@ def draw_three(text: str, source: Encoding, target: Encoding) -> None:
         )  # fmt: skip
         st.caption(
             _("Reads both ways, then writes another text and looks back at the first: {text}").format(
-                text=escape_markdown(" ".join(target.pieces[1:]))
+                text=escape_markdown(written_text(target))
             )
         )
     st.caption(_("Attention of the last layer, mean over heads: rows look at columns."))
@@ -171,8 +173,8 @@ def draw_across(checkpoint: Checkpoint, source: Encoding, target: Encoding) -> N
     kept = library.traces.trace(BOTH, source, target=target)[f"decoder.blocks.{layer}.cross_attn.pattern"][0, head]
     with left:
         for name, value, said in (
-            ("q", found.q, _("decoder: a row a word it reads")),
-            ("k", found.k, _("encoder: a row a word of the source")),
+            ("q", found.q, _("decoder: a row a token it reads")),
+            ("k", found.k, _("encoder: a row a token of the source")),
             ("v", found.v, _("encoder: as many")),
         ):
             st.caption(f"**{escape_markdown(name)}** {escape_markdown(list(value.shape))}  \n{escape_markdown(said)}")
@@ -183,7 +185,7 @@ def draw_across(checkpoint: Checkpoint, source: Encoding, target: Encoding) -> N
         )  # fmt: skip
         gap = float((found.pattern - kept).abs().max())
         st.caption(
-            _("A row is the word that is written there. Largest difference from the model: {gap:.0e}.").format(gap=gap)
+            _("A row is the token that is written there. Largest difference from the model: {gap:.0e}.").format(gap=gap)
         )
         show_code(
             attend_across, key="encoder_decoder code across", name=BOTH, source=list(source.ids),
@@ -203,8 +205,8 @@ def draw_shifted(checkpoint: Checkpoint, source: Encoding, target: Encoding) -> 
     }
     st.dataframe(pd.DataFrame(table), hide_index=True, width="stretch", height=TALL)
     sentence = _(
-        "The same words, one place apart: a start token before, an end token after. A place sees itself and what is "
-        "before it, so without the shift it would read the very word it is asked for."
+        "The same tokens, one place apart: a start token before, an end token after. A place sees itself and what is "
+        "before it, so without the shift it would read the very token it is asked for."
     )
     st.caption(sentence)
 
@@ -225,9 +227,9 @@ def draw_written(checkpoint: Checkpoint, source: Encoding) -> None:
     st.dataframe(table, hide_index=True, width="stretch", height=TALL)
     wrong = sum(says != asked for says, asked in zip(forced.says, forced.asked, strict=True))
     sentence = _(
-        "Given: 1 pass for {count} words; {wrong} of them it would have said otherwise, and it reads the given one "
-        "even so. Written: {passes} passes, each reads the word before; a mistake would be read too. Given its own "
-        "words, one pass gives the same logits, to {gap:.0e}."
+        "Given: 1 pass for {count} tokens; {wrong} of them it would have said otherwise, and it reads the given one "
+        "even so. Written: {passes} passes, each reads the token before; a mistake would be read too. Given its own "
+        "tokens, one pass gives the same logits, to {gap:.0e}."
     )
     gap = gap_to_forced(checkpoint, source, written)
     st.caption(sentence.format(count=len(forced.asked), wrong=wrong, passes=len(written.ids), gap=gap))
@@ -236,7 +238,7 @@ def draw_written(checkpoint: Checkpoint, source: Encoding) -> None:
 def read_target(checkpoint: Checkpoint, said: str) -> Encoding:
     read = given_target(checkpoint, read_words(CHARACTERS)(said))
     if not 2 <= len(read) < LONGEST:
-        sentence = _("Expected 1 to {most} words, and this text has {count}; change it.")
+        sentence = _("Expected 1 to {most} tokens, and this text has {count}; change it.")
         raise ValueError(sentence.format(most=LONGEST - 2, count=len(read) - 1))
     return read
 
