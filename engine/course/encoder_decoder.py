@@ -51,8 +51,8 @@ class Across:
 
 def attend_across(name: str, source: Sequence[int], target: Sequence[int], layer: int, head: int) -> Across:
     """Computes cross-attention by hand: queries from the decoder's stream, keys and values from the encoder's output,
-    the same in every layer (Vaswani et al. 2017, section 3.2.3). In a pre-norm model the queries read the normed stream,
-    and the encoder's output has passed its final norm."""
+    the same in every layer (Vaswani et al. 2017, section 3.2.3). In a pre-norm model the queries read the normed
+    stream, and the encoder's output has passed its final norm."""
     checkpoint = library.checkpoint(name)
     encoder = checkpoint.config.encoder
     assert encoder is not None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -77,11 +76,10 @@ def keep_window(checkpoint: Checkpoint, encoding: Encoding, layer: int, head: in
 
 
 def read_long(checkpoint: Checkpoint, text: str) -> list[int]:
-    """Ids of a text sentence by sentence, of which the model learned one at a time."""
+    """Ids of a text of any length, its sentences in one row, as the model learned one or two at a time."""
     tokenizer = checkpoint.tokenizer
     assert tokenizer is not None
-    parts = (part for part in re.split(r"(?<=[.!?])\s+", text.strip()) if part)
-    return [id for part in parts for id in tokenizer.encode(part).ids]
+    return list(tokenizer.encode(text.strip()).ids)
 
 
 @torch.no_grad()

@@ -47,29 +47,30 @@ def test_a_window_as_long_as_the_text_keeps_all() -> None:
 def test_k_nearest_is_what_the_model_does_and_all_keys_are_full_attention() -> None:
     checkpoint = load("translate-en-fr")
     assert checkpoint.tokenizer is not None
-    text = "The old man eats an apple in the garden."
+    text = "My mother is in the kitchen. My father is in the garden."
     ids = read_long(checkpoint, text)
     memory = encode_long(checkpoint, ids)
     for k in (2, len(ids)):
-        for layer in range(2):
+        for layer in range(3):
             found = cross(checkpoint, ids, k, layer)
             written = checkpoint.tokenizer.decode(found.written, special=False)
-            assert written.strip() == "Le vieil homme mange une pomme dans le jardin."
+            assert written.strip() == "Ma mère est dans la cuisine. Mon père est dans le jardin."
             hook = f"decoder.blocks.{layer}.cross_attn.pattern"
             trace = run(with_nearest(checkpoint.model, k), ids, keep=[hook], target=found.written)
             torch.testing.assert_close(found.nearest.dense(len(ids)), trace[hook][0], atol=1e-5, rtol=1e-4)
             assert (found.kept <= 1 + 1e-5).all()
+    assert checkpoint.tokenizer.decode(cross(checkpoint, ids, 1, 2).written, special=False).strip() != written.strip()
     torch.testing.assert_close(found.nearest.dense(len(ids)), found.full)
-    torch.testing.assert_close(found.kept, torch.ones(4))
+    torch.testing.assert_close(found.kept, torch.ones(6))
     torch.testing.assert_close(memory, checkpoint.model.encoder.forward_resid(torch.tensor([ids]))[0].detach())
 
 
 def test_a_text_beyond_the_context_is_read_in_chunks() -> None:
     checkpoint = load("translate-en-fr")
     ids = read_long(checkpoint, LONG + ". " + LONG + ".")
-    assert len(ids) > checkpoint.config.context and encode_long(checkpoint, ids).shape == (len(ids), 128)
+    assert len(ids) > checkpoint.config.context and encode_long(checkpoint, ids).shape == (len(ids), 192)
     assert 2 <= len(cross(checkpoint, ids, 4, 1).written) <= checkpoint.config.context
-    assert read_long(checkpoint, "") == [] and encode_long(checkpoint, [5]).shape == (1, 128)
+    assert read_long(checkpoint, "") == [] and encode_long(checkpoint, [5]).shape == (1, 192)
 
 
 def test_tables_add_up_and_recall_is_one_at_all_keys() -> None:

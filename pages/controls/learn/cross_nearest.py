@@ -16,8 +16,9 @@ from pages.controls.learn.words import translate_count as _n
 from views.core.markdown import escape_markdown
 
 TRANSLATOR = "translate-en-fr"
-SOURCE = "the old man eats an apple in the garden and my sister reads a book at school and the birds are small"
+SOURCE = "My mother is in the kitchen. My father is in the garden."
 MOST_SOURCE = 60  # tokens
+TWO_SENTENCES = 20  # tokens: about as many as it learned from at a time
 
 
 @lru_cache(maxsize=64)
@@ -35,14 +36,16 @@ def read_source(said: str) -> tuple[int, ...]:
 
 def draw_nearest() -> None:
     checkpoint = library.checkpoint(TRANSLATOR)
+    aligning = checkpoint.card["measured"]["alignment"]
     tokenizer, config = checkpoint.tokenizer, checkpoint.config
     assert tokenizer is not None
     ids = read_field("long_sequences-source", _("English text"), SOURCE, read_source)
+    best = aligning["layer"] + 1, aligning["head"] + 1
     with st.container(horizontal=True):
         wanted = st.number_input(_("k states"), 1, MOST_SOURCE, 4, key="long_sequences-k", width=120)
-        layer = st.number_input(_("layer"), 1, config.layers, config.layers, key="long_sequences-across", width=120)
+        layer = st.number_input(_("layer"), 1, config.layers, best[0], key="long_sequences-across", width=120)
         heads = config.cross_attention.heads
-        head = st.number_input(_("head"), 1, heads, 1, key="long_sequences-cross-head", width=120)
+        head = st.number_input(_("head"), 1, heads, best[1], key="long_sequences-cross-head", width=120)
     k, layer, head = min(int(wanted), len(ids)), int(layer) - 1, int(head) - 1
     found, whole = crossed(ids, k, layer), crossed(ids, len(ids), layer)
     rows = [tokenizer.piece(id) for id in found.written]
@@ -65,6 +68,6 @@ def draw_nearest() -> None:
     if len(ids) > config.context:
         note = _("The model reads {context} tokens at once, so the text was encoded in chunks that overlap by half.")
         st.caption(note.format(context=config.context))
-    if len(ids) > 12:
-        st.caption(_("It learned from short sentences, so a long one goes wrong with all states too."))
+    if len(ids) > TWO_SENTENCES:
+        st.caption(_("It learned from one or two short sentences, so a longer text goes wrong with all states too."))
     show_code(cross, key="long code nearest", checkpoint=checkpoint, ids=list(ids), k=k, layer=layer)
