@@ -99,7 +99,7 @@ def test_a_text_of_several_lines_is_read_whole_whatever_the_model_and_the_browse
 def test_an_example_is_carried_as_well_and_what_the_address_names_comes_first() -> None:
     app = opened(WALKTHROUGH, model="translate-en-fr").switch_page(ATTENTION).run()
     assert view(app)[0]["model"]["name"] == "translate-en-fr"
-    assert app.text_input(key="text").value == "The delighted dog sees a small white cat."
+    assert app.text_input(key="text").value == "She is wearing a red dress."
     named = opened(model="induction", text="1 2 3 1 2")
     assert view(named)[0]["model"]["name"] == "induction" and named.text_input(key="text").value == "1 2 3 1 2"
 

@@ -11,7 +11,7 @@ from engine.attention_variants import measure, shared
 from engine.attention_variants.material import Material
 from engine.attention_variants.measure import KINDS, Point, Setup, cost
 from engine.runtime import library
-from pages.controls.learn.cross_nearest import crossed, read_source
+from pages.controls.learn.cross_nearest import TRANSLATOR, crossed, read_source
 from pages.controls.model_input.model_input import example
 from tests.pages.test_take import view
 from views.core.payload import unpack
@@ -182,9 +182,10 @@ def test_a_text_of_ones_own_stands_before_the_stories_in_patterns_searches_and_t
 
 def test_the_translator_finds_its_k_nearest_states_of_a_text_of_ones_own(asked: list[tuple[str, int]]) -> None:
     app = opened(across=True)
-    app.text_input(key="long_sequences-source").set_value("the cat sees a dog").run()
-    found = crossed(tuple(read_source("the cat sees a dog")), 4, 1)
-    share = float(found.kept[0])
+    app.text_input(key="long_sequences-source").set_value("I am very tired.").run()
+    best = library.checkpoint(TRANSLATOR).card["measured"]["alignment"]
+    found = crossed(tuple(read_source("I am very tired.")), 4, best["layer"])
+    share = float(found.kept[best["head"]])
     assert any(f"4 of 5 states hold {share:.0%} of this head's attention" in one.value for one in app.markdown)
     app.button(key="example of long_text").click().run()
     assert app.session_state["long_text"] == example("stories")["text"]

@@ -183,9 +183,10 @@ def test_what_can_be_edited_is_what_the_model_has() -> None:
     ]  # fmt: skip
     encoder, decoder = two.stacks
     crossed = next(one for one in decoder.inner if one.part == "cross_attn.k")
-    assert crossed.axes == [("key", len(encoder.pieces)), ("head", 4), ("d_head", 32)]
-    assert [one.hook for one in encoder.outer] == ["encoder.embed.tokens", "encoder.embed.positions"]
-    assert [one.hook for one in decoder.outer] == ["decoder.embed.tokens", "decoder.embed.positions", "logits"]
+    assert crossed.axes == [("key", len(encoder.pieces)), ("head", 6), ("d_head", 32)]
+    around = ["embed.tokens", "embed.positions", "final_norm.scale", "final_norm.out"]
+    assert [one.hook for one in encoder.outer] == [f"encoder.{part}" for part in around]
+    assert [one.hook for one in decoder.outer] == [*(f"decoder.{part}" for part in around), "logits"]
     assert two.attentions[2].keys == two.stacks[0].pieces
 
 

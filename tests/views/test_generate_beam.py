@@ -412,8 +412,8 @@ def test_a_file_has_the_usual_search_only_where_none_was_looked_at() -> None:
 
 def test_a_full_context_leaves_nothing_to_search() -> None:
     one = writing("translate-en-fr", "The dog sees a cat.")
-    full = replace(one, prompt=replace(one.prompt, ids=(*one.prompt.ids, *[7] * (25 - len(one.prompt.ids)))))
-    with pytest.raises(ValueError, match="context of 24 tokens is full. There is nothing to search"):
+    full = replace(one, prompt=replace(one.prompt, ids=(*one.prompt.ids, *[7] * (49 - len(one.prompt.ids)))))
+    with pytest.raises(ValueError, match="context of 48 tokens is full. There is nothing to search"):
         search_to(full, Wanted())
 
 

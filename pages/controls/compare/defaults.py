@@ -32,7 +32,7 @@ OTHER: dict[str, dict[str, Any]] = {
     "stories": {"text": 'Anna gave the red ball to Max. "Thank you," said'},
     "induction": {"text": "b7Kx2qmTb7Kx9qm"},
     "stories-bert": {"text": "It began to [MASK]. Lily was not worried, because she had a swing."},
-    "translate-en-fr": {"text": "The delighted cat sees a small white dog."},
+    "translate-en-fr": {"text": "She is wearing a red hat."},
     "infill": {"text": "Once upon a time, there was a boy named[gMASK]. Tom loved to paint."},
     "digits-vit": {"picture": 1},
     "digits-imagegpt": {"picture": 1},

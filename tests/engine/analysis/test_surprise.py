@@ -213,8 +213,8 @@ def test_a_stride_that_leaves_a_token_nothing_to_be_predicted_from_is_refused() 
 def test_a_target_and_a_source_longer_than_the_model_reads_are_refused() -> None:
     loaded = checkpoint("translate-en-fr")
     begun = begin(loaded, "The cat sleeps.", "le chat dort.")
-    for ids, source in ((begun.ids * 9, begun.source), (begun.ids, begun.source * 9)):
-        with pytest.raises(ValueError, match="at most 24 tokens"):
+    for ids, source in ((begun.ids * 20, begun.source), (begun.ids, begun.source * 20)):
+        with pytest.raises(ValueError, match="at most 48 tokens"):
             surprise(loaded, ids, source)
 
 

@@ -24,7 +24,9 @@ from engine.training.sources.shelf import POOL, Shelf, shelf
 RECIPES = Path(__file__).parents[3] / "assets" / "recipes"
 SMALL = {
     "stories-bert": {"sentence_pairs": SentencePairs(80, 20), "tokenizer": TokenizerRecipe("wordpiece", 400)},
-    "translate-en-fr": {"translation": Translation(80, 20), "tokenizer": TokenizerRecipe("word", sample=80)},
+    "translate-en-fr": {
+        "rows": None, "translation": Translation(80, 20), "tokenizer": TokenizerRecipe("word", sample=80),
+    },
     "infill": {"infill": Gaps(80, 20), "tokenizer": TokenizerRecipe("bpe", 400)},
     "digits-vit": {"digits": Digits()},
     "digits-imagegpt": {"digits": Digits()},

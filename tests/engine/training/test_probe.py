@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from torch.nn.functional import cross_entropy
 
 from engine.analysis.heads import head_scores
 from engine.checkpoints import Checkpoint, load
+from engine.data.translation import pair
 from engine.generation.generate import generate
 from engine.runtime.run import run
 from engine.training import Recipe, RunFolder, read_recipe, train
@@ -26,7 +28,8 @@ Opened = tuple[Checkpoint, Recipe, Probe]
 
 @pytest.fixture(scope="session")
 def opened(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Opened]:
-    """A shipped model, the recipe it was made with (on fewer documents), and the probe that it would choose."""
+    """A shipped model, the recipe it was made with (on fewer documents, or on few sentences in place of a corpus), and
+    the probe that it would choose."""
     known: dict[str, Opened] = {}
 
     def open_one(name: str) -> Opened:
@@ -35,8 +38,13 @@ def opened(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Opened]:
             table = recipe.data.table
             if hasattr(table, "documents"):
                 table = replace(table, documents=200, held_out=40)
+            folder = tmp_path_factory.mktemp(name)
+            if recipe.data.kind == "rows":
+                few = folder / "pairs.tsv"
+                few.write_text("".join(f"{one.english}\t{one.french}\n" for one in map(partial(pair, 0), range(200))))
+                table = replace(table, path=str(few))
             recipe = replace(recipe, data=replace(recipe.data, **{recipe.data.kind: table}))
-            source = open_source(recipe, tmp_path_factory.mktemp(name))
+            source = open_source(recipe, folder)
             known[name] = load(name), recipe, default_probe(recipe, source)
         return known[name]
 

@@ -48,7 +48,7 @@ LITTLE: dict[str, dict[str, Any]] = {
     "everyday": {"everyday": Everyday(40, 10), "tokenizer": TokenizerRecipe("bpe", 300)},
     "induction": {},
     "stories-bert": {"sentence_pairs": SentencePairs(40, 10), "tokenizer": TokenizerRecipe("wordpiece", 300)},
-    "translate-en-fr": {"translation": Translation(40, 10)},
+    "translate-en-fr": {"rows": None, "translation": Translation(40, 10), "tokenizer": TokenizerRecipe("word")},
     "infill": {"infill": Gaps(40, 10), "tokenizer": TokenizerRecipe("bpe", 300)},
     "digits-vit": {},
     "digits-imagegpt": {},
