@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Locator, Page
 
 TEXT = "The little dog was sad because he lost his ball"
-ENGLISH = "The delighted dog sees a small white cat."
+ENGLISH = "I want to drink a glass of cold water."
 READY = '.attention[data-ready]'
 
 Open = Callable[[str], "Page"]
@@ -166,11 +166,11 @@ def test_a_model_of_pictures_has_no_circuits_but_a_sentence(show: Show) -> None:
 
 
 def test_an_alignment_joins_each_word_by_the_row_that_wrote_it(show: Show) -> None:
-    page = show("alignment", "&layer=1&head=0", model="translate-en-fr", text=ENGLISH)
+    page = show("alignment", "&layer=2&head=4", model="translate-en-fr", text=ENGLISH)
     checkpoint = library.checkpoint("translate-en-fr")
     read = read_translation(checkpoint, ENGLISH, "", 64)
     assert read.target is not None
-    pattern = run(checkpoint.model, read.read, target=read.target)["decoder.blocks.1.cross_attn.pattern"][0, 0]
+    pattern = run(checkpoint.model, read.read, target=read.target)["decoder.blocks.2.cross_attn.pattern"][0, 4]
     page.wait_for_selector(".word-of")
     assert page.locator(".source-words bdi").all_text_contents() == list(read.read.pieces)
     assert page.locator(".target-words bdi").all_text_contents() == list(read.target.pieces)

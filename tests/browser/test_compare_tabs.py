@@ -164,8 +164,8 @@ def test_the_address_restores_the_tab_and_what_stands_in_it(look: Callable[..., 
 
 
 def test_an_alignment_is_there_where_attention_crosses_and_says_elsewhere_why_not(look: Callable[..., "Page"]) -> None:
-    texts = {"a_text": "The dog sees a cat.", "b_text": "The small dog sees a cat."}
-    page = look("alignment", "&layer=1&head=0", a_model="translate-en-fr", b_model="translate-en-fr", **texts)
+    texts = {"a_text": "She has a black dog.", "b_text": "My father has a red car."}
+    page = look("alignment", "&layer=2&head=4", a_model="translate-en-fr", b_model="translate-en-fr", **texts)
     for number, given in enumerate(texts.values()):
         read = read_translation(library.checkpoint("translate-en-fr"), given, "", 256)
         assert read.target is not None

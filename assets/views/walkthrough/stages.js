@@ -405,7 +405,13 @@ const ABOUT = {
     ),
   norm2: (model) => normed(model, model.norm_place === "after" ? "Here it follows the MLP." : "The MLP reads it."),
   norm2_after: (model) => normed(model, "Here it follows the MLP, before its result is added."),
-  final_norm: (model) => normed(model, "The head reads the last stream through it."),
+  final_norm: (model, trace) =>
+    normed(
+      model,
+      trace.side === "encoder"
+        ? "Cross-attention’s keys and values are made from it."
+        : "The head reads the last stream through it.",
+    ),
   q: (model) => ({
     formula: `q = x W_Q${model.bias ? " + b" : ""}${turned(model) ? ", rotated by its position" : ""}`,
     text:
