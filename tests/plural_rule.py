@@ -47,7 +47,7 @@ ALLOWED = {
         pages/learn/lessons/adapting.py: most tokens
         pages/learn/lessons/batch.py: most tokens
         pages/learn/lessons/batch.py: rows rows
-        pages/learn/lessons/encoder_decoder.py: most words
+        pages/learn/lessons/encoder_decoder.py: most tokens
         pages/learn/lessons/family.py: most answers
         pages/learn/lessons/family.py: most tokens""",
     "the context or the vocabulary of a model, which a sentence of one token would not be about": """
@@ -63,7 +63,7 @@ ALLOWED = {
         engine/training/preferences/rollouts.py: model.config.context tokens
         engine/training/recipe.py: self.model.context tokens
         pages/controls/learn/cross_nearest.py: context tokens
-        pages/learn/lessons/encoder_decoder.py: count words
+        pages/learn/lessons/encoder_decoder.py: count tokens
         pages/learn/lessons/loss.py: count words
         pages/learn/lessons/loss.py: vocabulary tokens
         pages/learn/lessons/tokens.py: size pieces
