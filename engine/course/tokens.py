@@ -13,22 +13,26 @@ from engine.data.stories import stories
 from engine.tokenizers import Encoding, FastTokenizer, read_tokenizer, train
 
 KINDS = ("word", "char", "byte", "bpe", "wordpiece", "unigram")
-SHIPPED = {"bpe": "stories", "wordpiece": "stories-bert"}  # checkpoints that learned from the same kind of stories
-SEED, STORIES, SIZE = 1, 300, 1024
+SHIPPED = "stories"  # a checkpoint whose BPE learned from more of the same stories
+SEED, STORIES = 1, 300
 SIZES = {"bpe": (257, 320, 512, 724, 1024), "wordpiece": (150, 320, 512, 1024, 1536), "unigram": (128, 320, 1024)}
 
 
 @lru_cache(maxsize=32)
 def tokenizer_of(kind: str, size: int = 0) -> FastTokenizer:
-    """The tokenizer of a shipped checkpoint where there is one of this kind, else one that is trained on stories.
+    """The tokenizer of a shipped checkpoint for BPE, else one that is trained on stories, with as many entries as there
+    are, or the most of SIZES.
 
     `size` cuts the vocabulary of BPE and WordPiece, which is in the order it was learned in, to its beginning.
     """
-    if kind in SHIPPED:
-        found = read_tokenizer(locate(SHIPPED[kind]).weights.parent)
+    if size and kind in ("bpe", "wordpiece"):
+        return shrink(tokenizer_of(kind), size)
+    if kind == "bpe":
+        found = read_tokenizer(locate(SHIPPED).weights.parent)
         assert found is not None
-        return shrink(found, size) if size else found
-    return train(kind, islice(stories(SEED), STORIES), (size or SIZE) if kind == "unigram" else None)
+        return found
+    most = SIZES[kind][-1] if kind in SIZES else None
+    return train(kind, islice(stories(SEED), STORIES), size or most)
 
 
 def shrink(tokenizer: FastTokenizer, size: int) -> FastTokenizer:
