@@ -12,7 +12,7 @@ FORMATTED := "assets/views/**/*.js" "tests/js/*.js" eslint.config.js
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses $(JOBS) --dist loadfile --no-loadscope-reorder
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: run test test-long browsers lock bench load lint format checkpoints adapters texts screenshot
+.PHONY: run test test-long browsers lock bench load lint format checkpoints adapters recordings texts screenshot
 
 run: .venv/installed
 	@echo "Loupe: http://127.0.0.1:$(PORT)"
@@ -58,6 +58,10 @@ adapters: .venv/installed
 	for recipe in assets/adapt/style-*.toml; do name=$$(basename $$recipe .toml); \
 		$(BIN)/python -m engine train $$recipe --out runs/$$name || exit 1; \
 		cp -r runs/$$name/adapter/$$name assets/adapters/; done
+
+# What the pages show before anybody trains: FOLDERS="assets/adapt/recorded", or all.
+recordings: .venv/installed
+	$(BIN)/python -m scripts.recordings $(FOLDERS)
 
 # What lessons, their notes and their notebooks state of the shipped models.
 texts: .venv/installed-dev
