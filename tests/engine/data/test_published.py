@@ -42,7 +42,7 @@ def test_where_one_lacks_a_sentence_says_where_it_can_be_had(corpora: Path, monk
     with pytest.raises(ValueError, match=r"eng-fra\.tsv\.xz .*Tatoeba.*manythings\.org/anki, CC BY 2\.0 FR.*CORPORA="):
         Rows(path="corpora:eng-fra.tsv.xz", header=False, source="column 1", target="column 2").table()
     monkeypatch.setattr(limits, "CORPORA_FOLDER", "")
-    with pytest.raises(ValueError, match=r"tales\.txt\.xz .*gutenberg\.org.*and 'no folder' is named"):
+    with pytest.raises(ValueError, match=r"tales\.txt\.xz .*gutenberg\.org.*and no folder is named"):
         mixture.tales("corpora:tales.txt.xz")
 
 
