@@ -18,8 +18,8 @@ from unittest.mock import patch
 from torch import Tensor
 
 from engine.course.grading import seal
-from pages.controls import figures, predict
-from pages.controls.learn import course, fields, words
+from pages.controls import figures
+from pages.controls.learn import course, fields, predict, words
 from pages.controls.learn.notebooks import FOLDER
 from pages.controls.learn.words import CATALOGUE, languages
 from pages.controls.learn.words import translate as _
