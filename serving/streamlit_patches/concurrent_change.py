@@ -13,6 +13,7 @@ from typing import Any
 from streamlit.proto.ClientState_pb2 import ClientState
 from streamlit.proto.WidgetStates_pb2 import WidgetState
 from streamlit.runtime.app_session import AppSession
+from streamlit.runtime.state.common import WidgetMetadata
 from streamlit.runtime.state.session_state import SessionState, WStates
 
 READ = {
@@ -49,7 +50,7 @@ def apply() -> None:
 def _keep_value(state: SessionState, id: str, values: deque[Any]) -> None:
     """Appends what a control stands at to its `values`, where that is another one."""
     metadata = state._new_widget_state.widget_metadata.get(id)
-    if metadata is None or "trigger" in metadata.value_type:
+    if metadata is None or _is_trigger(metadata):
         return
     try:
         value = state._getitem(id, state._key_id_mapper.id_key_mapping.get(id))
@@ -57,6 +58,11 @@ def _keep_value(state: SessionState, id: str, values: deque[Any]) -> None:
         return
     if not values or values[-1] != value:
         values.append(value)
+
+
+def _is_trigger(metadata: WidgetMetadata[Any]) -> bool:
+    """False for a control of which a browser has said that it holds nothing: Streamlit then forgets its kind."""
+    return "trigger" in (metadata.value_type or "")
 
 
 def _is_outside(state: SessionState, id: str, fragment: str) -> bool:
@@ -70,7 +76,7 @@ def _is_changed_by_hand(
     """True for a button that was pressed too. What is said of a control for the first time is what it was drawn with,
     and one of its last `values` comes from the server."""
     metadata = state._new_widget_state.widget_metadata[said.id]
-    if "trigger" in metadata.value_type:
+    if _is_trigger(metadata):
         return bool(getattr(said, metadata.value_type))
     if before is None or before == said or not values:
         return False
