@@ -6,7 +6,7 @@ run_page("Logit lens", state_of("logit_lens"), LENS, charts=CHARTS)
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import streamlit as st
@@ -38,8 +38,9 @@ CHOSEN: dict[str, Rule] = {"row": whole_number(), "candidate": whole_number()}
 Charts = Mapping[str, tuple[str, Chart]]
 
 
+@cache
 def state_of(page: str, *more: Parameter) -> PageState:
-    """State of a page about one run."""
+    """State of a page about one run, whose script asks for it with every run."""
     return PageState(page, *INPUT, ATTENTION, *more)
 
 

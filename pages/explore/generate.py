@@ -18,7 +18,7 @@ from pages.controls.generate.temperature import draw_temperature
 from pages.controls.prediction import await_guess
 from pages.controls.share.export import draw_page
 from pages.controls.share.links import honour_link
-from pages.controls.state.session import remembered
+from pages.controls.state.session import find_record
 from views.core.component import view
 from views.core.markdown import escape_markdown
 from views.generate.availability import two_readings
@@ -41,7 +41,7 @@ def mount(writing: Writing, place: DeltaGenerator, payload: bytes) -> None:
 honour_link(GENERATE.rules)
 here = GENERATE.open()
 name, checkpoint, prompt, call = prompt_controls(here)
-session = remembered(Written)
+session = find_record(Written)
 tab = open_tab(here, prompt)
 with st.container():  # empty on other tabs: the picture below keeps its place, and so what it is at
     how = settings(here, checkpoint, tab)

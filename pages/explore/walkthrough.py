@@ -1,5 +1,6 @@
 """The walkthrough: one text or picture through one transformer, from what it reads to what it says."""
 
+from dataclasses import replace
 from functools import partial
 
 import streamlit as st
@@ -10,11 +11,11 @@ from engine.inputs.readers import SPAN, kind
 from engine.runtime import library
 from pages.controls.model_input.model_input import Subject, field_value, look, pixels, reading, seed
 from pages.controls.model_input.notice import notice
+from pages.controls.model_input.parameters import OUTPUT_TEMPERATURE, TOP_K, TOP_P
 from pages.controls.run_page import attention_temperature, run_page, state_of
 from pages.controls.share.export import Export
 from pages.controls.state.hidden import is_hidden
 from pages.controls.state.page_state import Here
-from pages.controls.state.parameter import Number
 from pages.controls.what_if.edit_panel import event_value
 from views.core.component import view
 from views.core.lanes import lanes, measure_heads
@@ -26,15 +27,10 @@ from views.walkthrough.walkthrough import walkthrough
 MENU = {"title": "Walkthrough", "address": "walkthrough", "place": 1, "opens": True}
 
 PICTURE = "walkthrough"
+OUTPUT = "Divides the logits before the last softmax only: no attention changes. 0 is greedy."
 STATE = state_of(
-    PICTURE,
-    Number(
-        "temperature", 1.0, 0.0, 3.0, step=0.05, label="output temperature", carried=True,
-        hidden_as="output temperature",
-        help="Divides the logits before the last softmax only: no attention changes. 0 is greedy.",
-    ),
-    Number("top_k", 0, 0, 100, label="top-k", carried=True, hidden_as="top-k"),
-    Number("top_p", 1.0, 0.05, 1.0, step=0.05, label="top-p", carried=True, hidden_as="top-p"),
+    PICTURE, replace(OUTPUT_TEMPERATURE, label="output temperature", help=OUTPUT), replace(TOP_K, help=""),
+    replace(TOP_P, help=""),
 )  # fmt: skip
 SAMPLING = ("temperature", "top_k", "top_p")  # its parameters, as Sampling has its fields
 picture = view("walkthrough", events=("append", "again"))

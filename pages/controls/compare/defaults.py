@@ -12,10 +12,10 @@ from engine.edits.experiment import Experiment
 from engine.inputs.readers import kind
 from engine.runtime import library
 from engine.runtime.limits import FIRST_MODEL
-from pages.controls.model_input.model_input import EMPTY, EVERY_FIELD, EXAMPLES, Read, carried, example
+from pages.controls.model_input.model_input import EMPTY, EVERY_FIELD, EXAMPLES, Read, example, find_carried
 from pages.controls.share.links import fit_address
 from pages.controls.state.history import went_back
-from pages.controls.state.session import remembered
+from pages.controls.state.session import find_record
 from pages.controls.what_if.experiment import LEFT, MADE
 
 LETTERS = "ABCD"
@@ -92,9 +92,9 @@ def remember(said: dict[str, str]) -> None:
 
 def first_things() -> dict[str, Any]:
     """Model and text that the other pages look at, or what they would open on."""
-    kept = carried().values
+    kept = find_carried().values
     named = kept.get("model", FIRST_MODEL)
-    same = remembered(Read).model == named
+    same = find_record(Read).model == named
     fields = {field: kept[field] for field in EVERY_FIELD if field in kept} if same else values_of_example(named)
     return with_step({**empty(), **fields, "model": named})
 

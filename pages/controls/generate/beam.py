@@ -6,13 +6,18 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
-from pages.controls.generate.parameters import STOPS
 from pages.controls.generate.tabs import Shown
 from pages.controls.state.page_state import Here
 from views.core.markdown import Markdown, escape_markdown
 from views.generate.beam_search import EXAMPLES, Wanted
 from views.generate.generate import grid
 from views.generate.session import Writing
+
+STOPS = {
+    "no": "when the best that goes on, scored at its length, is worse than the worst of the finished",
+    "yes": "as soon as as many texts as beams are finished",
+    "never": "as “no”, but scored at the greatest length where the penalty favours long texts: only this is exact",
+}
 
 
 def draw_beam(here: Here, writing: Writing) -> Shown:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from pages.controls.model_input.parameters import INPUT
+from pages.controls.model_input.parameters import INPUT, OUTPUT_TEMPERATURE, TOP_K, TOP_P
 from pages.controls.state.page_state import PageState
 from pages.controls.state.parameter import Choice, Number, Text, choice
 from views.generate.beam_search import EARLY, PENALTIES, Wanted
@@ -20,12 +20,6 @@ MOST_SEED = 999_999_999  # as `seed` of pages/controls/model_input/model_input.p
 TABS = ("write", "beam", "temperature", "prompting", "cache", "surprise")
 MOST_SHOTS = 8
 MOST_TYPED = 1_000  # characters of the numbers
-STOPS = {
-    "no": "when the best that goes on, scored at its length, is worse than the worst of the finished",
-    "yes": "as soon as as many texts as beams are finished",
-    "never": "as “no”, but scored at the greatest length where the penalty favours long texts: only this is exact",
-}
-assert tuple(STOPS) == tuple(EARLY)
 
 
 def numbers_rule(text: str) -> str:
@@ -38,18 +32,7 @@ def numbers_rule(text: str) -> str:
 
 SETTINGS = (
     choice("method", "sample", METHODS, label="method", hidden_as="method"),
-    Number(
-        "temperature", 1.0, 0.0, 3.0, step=0.05, label="temperature", carried=True, hidden_as="output temperature",
-        help="Divides the logits before the softmax. 0 is greedy.",
-    ),
-    Number(
-        "top_k", 0, 0, 100, label="top-k", carried=True, hidden_as="top-k",
-        help="Keeps the k most probable tokens; 0 keeps all.",
-    ),
-    Number(
-        "top_p", 1.0, 0.05, 1.0, step=0.05, label="top-p", carried=True, hidden_as="top-p",
-        help="Keeps the fewest tokens that together have this share.",
-    ),
+    OUTPUT_TEMPERATURE, TOP_K, TOP_P,
     Number(
         "min_p", 0.0, 0.0, 1.0, step=0.01, label="min-p", hidden_as="min-p",
         help="Keeps tokens at least so probable, as a share of the most probable one.",
@@ -89,7 +72,7 @@ BEAM = (
     ),
     Number("beam_best", Wanted().best, 1, MOST_OF_BEAMS["beams"], label="n best",
            help="How many of the finished texts are shown, at most one for each beam."),
-    choice("beam_early", Wanted().early, STOPS, label="early stopping"),
+    choice("beam_early", Wanted().early, EARLY, label="early stopping"),
     Number("beam_tokens", Wanted().tokens, 1, MOST_OF_BEAMS["tokens"], label="maximum tokens",
            help="What is unfinished then counts as finished."),
 )  # fmt: skip

@@ -10,7 +10,7 @@ import streamlit as st
 
 from pages.controls.generate.tabs import Shown, Written, branch_of
 from pages.controls.state.page_state import Here
-from pages.controls.state.session import remembered
+from pages.controls.state.session import find_record
 from views.charts.show import NamedChart
 from views.generate.charts import surprise_chart, surprise_frame
 from views.generate.session import Writing
@@ -46,7 +46,7 @@ def draw_curve(writing: Writing, ids: tuple[int, ...], stride: Stride, count: in
     measuring = measurement(writing, ids, stride)
     tokens = token_frame(writing, measuring.between(0, count))
     opens = [one.asked for one in measuring.windows[1:]]
-    looked = remembered(Written).looked
+    looked = find_record(Written).looked
     at = looked if looked is not None and looked < len(tokens) else int(tokens["surprise"].idxmax())
     bits = math.log2(writing.checkpoint.config.outputs)
     line = "at each masked token" if pseudo(writing) else "before each token"
@@ -55,7 +55,7 @@ def draw_curve(writing: Writing, ids: tuple[int, ...], stride: Stride, count: in
     def look() -> None:
         picked = st.session_state[key].selection.token
         if picked:
-            remembered(Written).looked = int(picked[0]["index"])
+            find_record(Written).looked = int(picked[0]["index"])
 
     key = f"surprise curve {hash((writing.digest, ids, stride))}"
     data = {"tokens": surprise_frame(tokens, at), "windows": pd.DataFrame({"position": [one - 0.5 for one in opens]})}

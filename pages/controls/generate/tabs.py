@@ -12,7 +12,7 @@ from engine.generation.prompt import Prompt
 from pages.controls.generate.parameters import GENERATE, TABS
 from pages.controls.share.measure import stop_measuring
 from pages.controls.state.page_state import Here
-from pages.controls.state.session import remembered
+from pages.controls.state.session import find_record
 from views.charts.show import NamedChart
 from views.core.table_files import Table
 from views.generate.availability import missing_tabs
@@ -28,7 +28,7 @@ Branch = tuple[tuple[int, ...], int | None]  # ids after the prompt, and index o
 
 @dataclass
 class Written:
-    """What a session remembers of writing: the branch of each prompt that the browser shows, by the prompt's digest,
+    """Record of writing in a session: the branch of each prompt that the browser shows, by the prompt's digest,
     the token of the tab Surprise that is looked at, what is being written, and texts whose surprise was measured."""
 
     branches: dict[str, Branch] = field(default_factory=dict)
@@ -62,7 +62,7 @@ def open_tab(here: Here, prompt: Prompt) -> str:
 def branch_of(writing: Writing) -> Branch:
     """Ids of the branch that the browser shows after the prompt, and which of its tokens is looked at (None: the
     newest), as far as it has said."""
-    return remembered(Written).branches.get(writing.digest, ((), None))
+    return find_record(Written).branches.get(writing.digest, ((), None))
 
 
 def events(writing: Writing) -> dict[str, Callable[[], None]]:
@@ -86,13 +86,13 @@ def events(writing: Writing) -> dict[str, Callable[[], None]]:
         match branch:
             case {"trace": str(trace), "ids": list(ids), "at": int() | None as at} if trace == writing.digest:
                 try:
-                    remembered(Written).branches[trace] = writing.ids(ids), at
+                    find_record(Written).branches[trace] = writing.ids(ids), at
                 except ValueError:
                     return
 
     def adopt_look() -> None:
         at = event_value("look")
-        remembered(Written).looked = at if type(at) is int and at >= 0 else None
+        find_record(Written).looked = at if type(at) is int and at >= 0 else None
 
     def adopt_tab() -> None:
         if event_value("open") in TABS:

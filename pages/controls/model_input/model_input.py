@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from dataclasses import field as made
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -42,7 +42,7 @@ from pages.controls.model_input.text_field import several_lines
 from pages.controls.state.hidden import is_hidden
 from pages.controls.state.history import is_drawn
 from pages.controls.state.page_state import Here, Left, Visits
-from pages.controls.state.session import remembered
+from pages.controls.state.session import find_record
 from pages.controls.visitor import recent
 from views.core.codegen import Fields
 from views.core.markdown import Markdown, escape_markdown
@@ -71,12 +71,12 @@ NO_TEXT = "No text. Still showing the previous one. Type a few words above."
 
 @dataclass
 class Read:
-    """What a page read last in this session: of which model, with the fields that one has, and the last input of a
+    """Last input of a page in this session: of which model, with the fields that one has, and the last input of a
     model that was not empty, with its name."""
 
     model: str = ""
     fields: Sequence[str] = ()
-    kept: dict[str, Any] = made(default_factory=dict)
+    kept: dict[str, Any] = dataclasses.field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -146,7 +146,7 @@ def controls(
 def begin_fields(here: Here, name: str, wanted: Kind) -> None:
     """Each model starts on its own example; a text the person wrote, or a link hid, stays where the new model reads
     texts too, and what stood beside it does not."""
-    found, read = example(name), remembered(Read)
+    found, read = example(name), find_record(Read)
     here.set_defaults(**{field: found.get(field, EMPTY.get(field, "")) for field in EVERY_FIELD})
     for field in FIELDS[wanted]:
         here.begin(field)
@@ -161,7 +161,7 @@ def begin_fields(here: Here, name: str, wanted: Kind) -> None:
 def open_on_looked_at(models: Sequence[str], usual: str) -> None:
     """Opens a page that reads nothing, and whose address names no model, on the model that was looked at, in place of
     its `usual` one. Call it before the control is drawn."""
-    name = carried().values.get("model", usual)
+    name = find_carried().values.get("model", usual)
     if "model" in st.session_state or "model" in st.query_params or name not in models or name == usual:
         return
     st.session_state.model = name
@@ -172,12 +172,12 @@ def open_on_looked_at(models: Sequence[str], usual: str) -> None:
 def look_at(name: str) -> None:
     """The other pages go on with the model that such a page shows."""
     if library.knows(name):
-        carried().values["model"] = name
+        find_carried().values["model"] = name
 
 
-def carried() -> Left:
-    """What goes along from page to page."""
-    return remembered(Visits).carried
+def find_carried() -> Left:
+    """Finds what goes along from page to page."""
+    return find_record(Visits).carried
 
 
 def show_fields(here: Here, wanted: Kind, most: int, labels: Mapping[str, str]) -> None:
@@ -230,13 +230,13 @@ def sizes(checkpoint: Checkpoint) -> str:
 
 def looked_at() -> tuple[str, dict[str, Any]]:
     """The model and the fields of the page that read something last; for pages that read nothing."""
-    values = carried().values
-    return values.get("model", FIRST_MODEL), {field: values[field] for field in remembered(Read).fields}
+    values = find_carried().values
+    return values.get("model", FIRST_MODEL), {field: values[field] for field in find_record(Read).fields}
 
 
 def field_value(field: str) -> Any:
     if field in ("model", *EVERY_FIELD) and not is_drawn(field):
-        return carried().values.get(field, EMPTY.get(field, ""))
+        return find_carried().values.get(field, EMPTY.get(field, ""))
     return st.session_state.get(field, EMPTY.get(field, ""))
 
 
@@ -260,12 +260,12 @@ def reading(checkpoint: Checkpoint, limit: int = MAX_TOKENS, said: Callable[[str
 
 
 def keep_read(here: Here) -> None:
-    remembered(Read).kept = {field: field_value(field) for field in EVERY_FIELD} | {"model": here["model"]}
+    find_record(Read).kept = {field: field_value(field) for field in EVERY_FIELD} | {"model": here["model"]}
 
 
 def read_before(name: str) -> dict[str, Any]:
     """Fields of what the model called `name` read before its text was emptied, or of its example."""
-    kept = remembered(Read).kept
+    kept = find_record(Read).kept
     return kept if kept.get("model") == name else {field: EMPTY.get(field, "") for field in EVERY_FIELD} | example(name)
 
 
@@ -300,7 +300,7 @@ def example(name: str) -> dict[str, Any]:
 
 def look() -> dict[str, int]:
     """The head and row to look at first: those that the example is there for, where it is shown."""
-    known = carried()
+    known = find_carried()
     shown = all(known.values[field] == usual for field, usual in known.defaults.items() if field in EVERY_FIELD)
     found: dict[str, int] = EXAMPLES.get(known.values.get("model", ""), {}).get("look", {}) if shown else {}
     return found

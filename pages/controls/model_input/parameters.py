@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from engine.runtime.limits import FIRST_MODEL
+from pages.controls.state.history import READABLE
 from pages.controls.state.parameter import Number, Text
 
-LONGEST = 2**19  # characters; Streamlit reads no longer query
 MOST_PICTURES = 9_999
 
-MODEL = Text("model", FIRST_MODEL, LONGEST, label="model", carried=True, hidden_as="the model")
+MODEL = Text("model", FIRST_MODEL, READABLE, label="model", carried=True, hidden_as="the model")
 FIELDS = (
-    Text("text", "", LONGEST, label="text", carried=True, hidden_as="the text"),
-    Text("second", "", LONGEST, label="second text (optional)", carried=True, hidden_as="the second text"),
-    Text("target", "", LONGEST, label="target (empty: the model writes it)", carried=True, hidden_as="the target"),
-    Text("span", "", LONGEST, label="in the gap (empty: the model writes it)", carried=True,
+    Text("text", "", READABLE, label="text", carried=True, hidden_as="the text"),
+    Text("second", "", READABLE, label="second text (optional)", carried=True, hidden_as="the second text"),
+    Text("target", "", READABLE, label="target (empty: the model writes it)", carried=True, hidden_as="the target"),
+    Text("span", "", READABLE, label="in the gap (empty: the model writes it)", carried=True,
          hidden_as="the gap’s words"),
     Number("picture", 0, 0, MOST_PICTURES, carried=True, hidden_as="the picture"),
     Number("given", 32, 0, MOST_PICTURES, label="pixels given", carried=True, hidden_as="pixels given"),
@@ -25,4 +25,16 @@ ATTENTION = Number(
     hidden_as="attention temperature",
     help="Divides the scores inside every head before its softmax: low makes attention sharp, high makes it even. "
     "It changes everything after it. 1 is the model as it was trained.",
+)  # fmt: skip
+OUTPUT_TEMPERATURE = Number(
+    "temperature", 1.0, 0.0, 3.0, step=0.05, label="temperature", carried=True, hidden_as="output temperature",
+    help="Divides the logits before the softmax. 0 is greedy.",
+)  # fmt: skip
+TOP_K = Number(
+    "top_k", 0, 0, 100, label="top-k", carried=True, hidden_as="top-k",
+    help="Keeps the k most probable tokens; 0 keeps all.",
+)  # fmt: skip
+TOP_P = Number(
+    "top_p", 1.0, 0.05, 1.0, step=0.05, label="top-p", carried=True, hidden_as="top-p",
+    help="Keeps the fewest tokens that together have this share.",
 )  # fmt: skip

@@ -13,17 +13,16 @@ from urllib.parse import urlencode
 import streamlit as st
 
 from engine.runtime import library
-from pages.controls.model_input.model_input import carried, field_value, seed
+from pages.controls.model_input.model_input import field_value, find_carried, seed
 from pages.controls.prediction import PREDICTION
 from pages.controls.share.hiding import HIDE, hideable_names, hiding_css
 from pages.controls.state.hidden import HIDDEN
-from pages.controls.state.history import drop
+from pages.controls.state.history import READABLE, drop
 from pages.controls.state.parameter import Rule, whole_number, within
 from pages.controls.what_if.experiment_link import BROKEN, from_link
 from views.core.markdown import escape_markdown
 
 VERSION = 1
-READABLE = 2**19  # characters of a query; Streamlit reads nothing of a longer one
 VERSIONED = "v"
 INSTRUCTION, LONGEST_INSTRUCTION = "instruction", 500  # characters of what a teacher asks
 FOR_A_CLASS = (HIDE, INSTRUCTION, *PREDICTION)  # what is in a link for a class alone
@@ -69,7 +68,7 @@ def honour_link(
     state = st.session_state
     if HIDE in st.query_params:
         state[HIDDEN] = [name for name in st.query_params[HIDE].split(",") if name]
-    now = [dict(carried().values), *(state.get(key) for key in ("model", *rules))]
+    now = [dict(find_carried().values), *(state.get(key) for key in ("model", *rules))]
     here = state.get("page", "")
     if state.get(PAGE) != here:
         state[PAGE], state[SINCE] = here, None
@@ -119,7 +118,8 @@ def lost(
     for key, rule in rules.items():
         if key in said and (must := rule(said[key])):
             found.append(f"{key} is {said[key][:20]!r} and must be {must}")
-    found += [f"there is no control {name[:40]!r} to hide" for name in hidden if name not in hideable_names()]
+    hideable = hideable_names()
+    found += [f"there is no control {name[:40]!r} to hide" for name in hidden if name not in hideable]
     if "edits" in said and BROKEN in from_link(said["edits"])[1]:
         found.append(f"edits is {said['edits'][:20]!r} and must be what a link of Loupe says of edits")
     if "seed" in said and "seed" not in rules and str(seed()) != said["seed"]:

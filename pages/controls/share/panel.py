@@ -16,7 +16,8 @@ import streamlit as st
 from pages.controls.prediction import PREDICT, RUN
 from pages.controls.share.class_link import class_link
 from pages.controls.share.hiding import HIDE, hideable_names
-from pages.controls.share.links import INSTRUCTION, LONGEST_INSTRUCTION, READABLE, fit_address
+from pages.controls.share.links import INSTRUCTION, LONGEST_INSTRUCTION, fit_address
+from pages.controls.state.history import READABLE
 from views.core.markdown import escape_markdown
 from views.core.matrix_files import Matrix, as_file
 from views.core.table_files import FORMATS, Format, Table, table_file

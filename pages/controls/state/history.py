@@ -12,6 +12,8 @@ from urllib.parse import parse_qsl
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
+READABLE = 2**19  # characters of a query; Streamlit reads nothing of a longer one
+
 
 def went_back() -> bool:
     """Tells whether the browser's history led here."""

@@ -21,13 +21,13 @@ import streamlit as st
 from pages.controls.state.hidden import is_hidden
 from pages.controls.state.history import drop, entry_address, is_drawn, is_heard, went_back, write
 from pages.controls.state.parameter import Choice, Number, Parameter, Rule
-from pages.controls.state.session import remembered
+from pages.controls.state.session import find_record
 from views.core.markdown import escape_markdown
 
 
 @dataclass
 class Left:
-    """What a page was left at, and the defaults that it had then."""
+    """Values that a page was left at, and the defaults that it had then."""
 
     values: dict[str, Any] = field(default_factory=dict)
     defaults: dict[str, Any] = field(default_factory=dict)
@@ -35,7 +35,7 @@ class Left:
 
 @dataclass
 class Visits:
-    """What each page was left at, by its address, and what goes along from page to page."""
+    """Records of each page, by its address, and of all that goes along from page to page."""
 
     left: dict[str, Left] = field(default_factory=dict)
     carried: Left = field(default_factory=Left)
@@ -50,7 +50,7 @@ class PageState:
     def __init__(self, page: str, *parameters: Parameter) -> None:
         self.page = page
         self.parameters = {parameter.name: parameter for parameter in parameters}
-        STATES[:] = [*(one for one in STATES if one.page != page), self]  # a script declares it with every run
+        STATES.append(self)
 
     @property
     def rules(self) -> dict[str, Rule]:
@@ -61,9 +61,9 @@ class PageState:
         """Names of what a class link of this page can hide, by key."""
         return {name: one.hidden_as for name, one in self.parameters.items() if one.hidden_as}
 
-    def left(self, name: str) -> Left:
-        """Where a parameter is remembered."""
-        visits = remembered(Visits)
+    def find_left(self, name: str) -> Left:
+        """Finds the record of a parameter."""
+        visits = find_record(Visits)
         return visits.carried if self.parameters[name].carried else visits.left.setdefault(self.page, Left())
 
     def open(self) -> Here:
@@ -71,7 +71,7 @@ class PageState:
 
     def choose(self, name: str, value: Any) -> None:
         """Sets a parameter from a callback, whether it is drawn or not."""
-        self.left(name).values[name] = value
+        self.find_left(name).values[name] = value
         if is_drawn(name):
             st.session_state[name] = value
         elif name in st.query_params:
@@ -80,12 +80,12 @@ class PageState:
     def reset(self, *names: str) -> None:
         """Sets parameters to their defaults, from a callback."""
         for name in names:
-            if name in (known := self.left(name).defaults):
+            if name in (known := self.find_left(name).defaults):
                 self.choose(name, known[name])
 
 
 class Here:
-    """What a page stands at in one run of its script."""
+    """Values of a page in one run of its script."""
 
     def __init__(self, state: PageState) -> None:
         self.state = state
@@ -96,7 +96,7 @@ class Here:
         self.drawn = set[str]()
 
     def set_defaults(self, **defaults: Any) -> None:
-        """What parameters stand at by themselves in this run. One that stood at its default before, and now has
+        """Sets what parameters stand at by themselves in this run. One that stood at its default before, and now has
         another, stands at that."""
         self.defaults |= defaults
 
@@ -124,7 +124,7 @@ class Here:
         """Finds what a parameter stands at that this run has not drawn yet, and remembers it. What the address says is
         not set but left to Streamlit, or what the widget of a browser that comes back to a server started anew holds
         would not count."""
-        parameter, left, state = self.state.parameters[name], self.state.left(name), st.session_state
+        parameter, left, state = self.state.parameters[name], self.state.find_left(name), st.session_state
         default, said = self.defaults[name], st.query_params.get(name)
         before = default if is_hidden(name) else left.defaults.get(name, default)  # what a link hid keeps its value
         if said is not None and parameter.must_be(said):
@@ -160,7 +160,7 @@ class Here:
         """Sets a parameter that this run has not drawn yet, whatever the address says."""
         if name in st.query_params:
             drop(name)
-        st.session_state[name] = self.read[name] = self.state.left(name).values[name] = value
+        st.session_state[name] = self.read[name] = self.state.find_left(name).values[name] = value
 
     def options(self, name: str, more: Mapping[str, Any]) -> dict[str, Any]:
         """Arguments that every widget of a parameter has; `more` count more."""
@@ -173,7 +173,7 @@ class Here:
         """Draws a parameter by one of Streamlit's widgets, with the arguments `more`; its value."""
         widget(**self.options(name, more))
         self.drawn.add(name)
-        self.state.left(name).values[name] = st.session_state[name]
+        self.state.find_left(name).values[name] = st.session_state[name]
         return st.session_state[name]
 
     def ends(self, name: str, high: float | None = None) -> dict[str, Any]:
@@ -203,7 +203,7 @@ class Here:
 
     def menu(self, name: str, options: Sequence[Any] = (), **more: Any) -> Any:
         """A list to choose from: of `options`, or of all that the parameter declares."""
-        shown, named = self.offered(name, options)
+        shown, named = self.name_options(name, options)
         if not more.get("accept_new_options"):
             self.fit(name, shown)
         at = shown.index(self.defaults[name]) if self.defaults[name] in shown else 0
@@ -212,18 +212,18 @@ class Here:
 
     def segments(self, name: str, options: Sequence[Any] = (), **more: Any) -> Any:
         """Segments side by side, one of which is always chosen."""
-        shown, named = self.offered(name, options)
+        shown, named = self.name_options(name, options)
         self.fit(name, shown)
         widget = more.pop("place", st).segmented_control
         more |= {"required": True, "format_func": lambda option: escape_markdown(named(option))}
         return self.draw(name, widget, options=shown, default=self.defaults[name], **more)
 
-    def offered(self, name: str, options: Sequence[Any]) -> tuple[Sequence[Any], Callable[[Any], str]]:
+    def name_options(self, name: str, options: Sequence[Any]) -> tuple[Sequence[Any], Callable[[Any], str]]:
         parameter = self.state.parameters[name]
         labels = parameter.options if isinstance(parameter, Choice) else {}
         return options or tuple(labels), lambda option: labels.get(option, str(option))
 
     def link(self, *names: str) -> dict[str, str]:
-        """Those of the parameters that stand off their defaults, as an address says them."""
+        """Lists the parameters that stand off their defaults, as an address says them."""
         parameters = self.state.parameters
         return {name: parameters[name].text(self[name]) for name in names if self[name] != self.defaults[name]}

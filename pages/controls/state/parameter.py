@@ -80,7 +80,7 @@ class Parameter:
 
 @dataclass(frozen=True, kw_only=True)
 class Number(Parameter):
-    """From `low` to `high`, both included; whole where its default is an int."""
+    """Number from `low` to `high`, both included; whole where its default is an int."""
 
     low: float = field(kw_only=False)
     high: float = field(kw_only=False)
@@ -96,7 +96,7 @@ class Number(Parameter):
 
 @dataclass(frozen=True, kw_only=True)
 class Choice(Parameter):
-    """One of its options, by the labels that stand on them and in the address; a link may say the option as well."""
+    """Choice of one option, by the labels that stand on them and in the address; a link may say the option as well."""
 
     options: Mapping[Any, str] = field(kw_only=False)
 
@@ -117,7 +117,7 @@ def choice(name: str, default: Any, options: Collection[Any], **more: Any) -> Ch
 
 @dataclass(frozen=True, kw_only=True)
 class Text(Parameter):
-    """At most `most` characters, and what `rule` says besides."""
+    """Text of at most `most` characters, and what `rule` says besides."""
 
     most: int = field(kw_only=False)
     rule: Rule = lambda _: ""

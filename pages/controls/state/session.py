@@ -9,7 +9,7 @@ import streamlit as st
 Record = TypeVar("Record")
 
 
-def remembered(kind: type[Record]) -> Record:
+def find_record(kind: type[Record]) -> Record:
     """The session's record of that kind, begun with its defaults."""
     found: Record = st.session_state.setdefault(f"{kind.__module__}.{kind.__qualname__}", kind())
     return found
