@@ -24,6 +24,7 @@ END = re.compile(r'([.!?])("?) (?=(\S))')
 WORD = re.compile(r"\w+(?:['’-]\w+)*")
 
 LONGEST_PASSAGE = 3  # sentences on each side of a pair
+LONGEST_PASSAGE_OF_TEXT = 8  # where the text is another's
 SHORTEST_PASSAGE = 2  # sentences around a gap
 LONGEST_GAP = 12  # words
 WHOLE_SENTENCE = 0.25  # how often the gap is a sentence
@@ -104,7 +105,7 @@ def following(texts: Sequence[str], times: int, seed: int) -> Iterator[SentenceP
     follows a place in another text: so whatever a passage is by itself says nothing.
 
     The place is between two paragraphs (lines), or two sentences of a text of one; on each side of it are at most
-    LONGEST_PASSAGE sentences. Where there is no other text, all follow.
+    LONGEST_PASSAGE_OF_TEXT sentences. Where there is no other text, all follow.
     """
     told = [[sentences(paragraph) for paragraph in text.split("\n")] for text in texts]
     told = [text for text in told if sum(map(len, text)) > 1]
@@ -124,7 +125,7 @@ def _cut(text: Sequence[Sequence[str]], draw: Callable[[], float]) -> tuple[str,
     told = [one for paragraph in text for one in paragraph]
     places = list(accumulate(map(len, text)))[:-1] or range(1, len(told))
     at = places[_number(draw, 0, len(places) - 1)]
-    first, second = (_number(draw, 1, LONGEST_PASSAGE) for _ in range(2))
+    first, second = (_number(draw, 1, LONGEST_PASSAGE_OF_TEXT) for _ in range(2))
     return " ".join(told[max(at - first, 0) : at]), " ".join(told[at : at + second])
 
 
