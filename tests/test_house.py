@@ -188,7 +188,7 @@ UNDECLARED = {
     "pages/controls/checkpoint/weights.py", "pages/controls/model_input/model_input.py",
     "pages/controls/model_input/text_field.py", "pages/controls/run_page.py", "pages/controls/train/adapt_plan.py",
     "pages/controls/train/preferences.py", "pages/controls/train/recipe_plan.py", "pages/explore/walkthrough.py",
-    "pages/inspect/architecture.py", "pages/inspect/checkpoint.py", "pages/inspect/long_sequences.py",
+    "pages/inspect/checkpoint.py",
 }  # fmt: skip
 
 

@@ -8,7 +8,6 @@ import streamlit as st
 
 from engine.analysis.sizes import BACKWARD, activations, count, envelope, forward, kv_cache, per_token, states
 from engine.analysis.switches import (
-    MAY_BE_NONE,
     SWITCHES,
     differing_switches,
     option_label,
@@ -21,12 +20,23 @@ from engine.model.config import ModelConfig
 from engine.model.presets import NAMED, blueprint
 from engine.plurals import count_words
 from engine.runtime import library
+from pages.controls.architecture.parameters import (
+    ANATOMY,
+    BYTES,
+    FIRST,
+    KEYS,
+    NOBODY,
+    OF_MODEL,
+    SIZES,
+    Possible,
+    adjust_to,
+)
 from pages.controls.bar import bar
 from pages.controls.model_input.model_input import look_at, looked_at, open_on_looked_at
 from pages.controls.share.export import Export, draw_page
 from pages.controls.share.links import address_now, honour_link
 from pages.controls.share.panel import share_panel
-from pages.controls.state.parameter import Rule, one_of, whole_number
+from pages.controls.state.session import find_record
 from pages.controls.visitor import recent
 from views.architecture import architecture as drawn
 from views.architecture.charts import (
@@ -46,23 +56,13 @@ from views.core.shown_tables import TABLES, ShownTables
 
 MENU = {
     "title": "Anatomy", "address": "architecture", "place": 2, "opens": True,
-    "hides": {
-        "against": "compare with", "switches": "switches and sizes", "published": "as published", "batch": "batch",
-        "number": "numbers in", "length": "length",
-    },
+    "hides": {"switches": "switches and sizes", "published": "as published"},
 }  # fmt: skip
 
-FIRST = "bert-base"  # the model a visitor meets
-NOBODY = "nothing"
-SIZES = {"layers": "layers", "d_model": "width, d", "heads": "heads", "d_mlp": "MLP width"}
-KEYS = {name: "d" if name == "d_model" else name for name in SIZES}  # "d_model" is the model of D on the page Compare
-SHOWN = "anatomy"  # in the session state: switches and sizes of the last model that was possible
 OFFERED = 3  # changes that make a model possible again
 WIDE = 132  # CSS pixels of a switch: two fit beside each other, on a phone too
 POINTS = 48  # of a curve
 LARGER = 3  # times the side of the pictures that a model reads is where its curves end
-LENGTH = 512  # tokens, at first
-BYTES = {"bfloat16": 2, "float32": 4, "int8": 1}
 CONTROLS = ("model", "against", "published", "switches", "length", "batch", "number")  # that a link can hide
 ENVELOPE = "Back-of-the-envelope estimate"
 HOW_TO_ZOOM = "Drag to pan, Ctrl + wheel to zoom, double-click to reset."
@@ -72,10 +72,8 @@ picture = view("architecture", events=("drawn",))
 def names() -> list[str]:
     """Lists the models with those that were opened in this session, on the page about checkpoints, and what a link
     names."""
-    state, query = st.session_state, st.query_params
-    more = (*recent(), *(query.get(key, "") for key in ("model", "against")))
-    more += (state.get("model", ""), state.get("against", ""))
-    return [*NAMED, *(name for name in library.names(*more) if name not in NAMED)]
+    asked = here["model"], here["against"]
+    return [*NAMED, *(name for name in library.names(*recent(), *asked) if name not in NAMED)]
 
 
 def config_named(name: str) -> ModelConfig:
@@ -88,85 +86,41 @@ def source(name: str) -> str:
     return " ".join(part for part in (f"{NAMED[name].source}.", NAMED[name].note) if part)
 
 
-def rules() -> dict[str, Rule]:
-    """Rules for the controls in the address; the options of a switch are those of the model that it names."""
-    models = names()
-    asked = st.query_params.get("model", FIRST)
-    found: dict[str, Rule] = {"against": one_of([NOBODY, *models]), "number": one_of(BYTES)}
-    found["batch"] = whole_number(1, 256)
-    found |= {KEYS[name]: whole_number(0 if name in MAY_BE_NONE else 1, 2**20) for name in SIZES}
-    try:
-        config = config_named(asked if asked in models else FIRST)
-    except (ValueError, OSError):
-        return found  # the page says why this model does not open
-    found["length"] = whole_number(1, config.context)
-    return found | {switch.name: one_of(list(switch.options(config))) for switch in SWITCHES}
-
-
-def as_published() -> None:
-    """Another model comes with its own switches."""
-    try:
-        config = config_named(st.session_state.model)
-    except (ValueError, OSError):
-        return  # the page says why this model does not open
-    for switch in SWITCHES:
-        st.session_state[switch.name] = switch.get(config)
-    for size, value in sizes(config).items():
-        st.session_state[KEYS[size]] = value
-    if "length" in st.session_state:
-        st.session_state.length = min(config.context, LENGTH)
-
-
-def throw_switches(config: ModelConfig, other: ModelConfig | None, below: Callable[[str], None]) -> dict[str, str]:
+def throw_switches(other: ModelConfig | None, below: Callable[[str], None]) -> dict[str, str]:
     """A control for each switch; where the other model stands differently, its label says how. `below` is called with
     the name of each that is drawn."""
     chosen = {}
     for switch in SWITCHES:
-        own, options = switch.get(config), list(switch.options(config))
-        theirs = own if other is None else switch.get(other)
-        title = escape_markdown(switch.title)
-        alike = theirs == st.session_state.get(switch.name, own)
-        chosen[switch.name] = st.selectbox(
-            title if alike or other is None else f"{title} :violet[≠ {escape_markdown(option_label(theirs))}]",
-            options, options.index(own), option_label, key=switch.name, bind="query-params", width=WIDE,
-            help=escape_markdown(switch.help) if alike or other is None else None,
+        own = here.begin(switch.name)
+        theirs, title = own if other is None else switch.get(other), escape_markdown(switch.title)
+        chosen[switch.name] = here.menu(
+            switch.name, width=WIDE, help=escape_markdown(switch.help) if theirs == own else None,
+            label=title if theirs == own else f"{title} :violet[≠ {escape_markdown(option_label(theirs))}]",
         )  # fmt: skip
         below(switch.name)
     return chosen
 
 
-def choose_sizes(config: ModelConfig, below: Callable[[str], None]) -> dict[str, int]:
+def choose_sizes(below: Callable[[str], None]) -> dict[str, int]:
     chosen = {}
-    for size, present in sizes(config).items():
-        least, key = 0 if size in MAY_BE_NONE else 1, KEYS[size]
-        chosen[size] = int(
-            st.number_input(SIZES[size], least, 2**20, present, key=key, bind="query-params", width=WIDE)
-        )
+    for size, key in KEYS.items():
+        chosen[size] = here.number(key, label=SIZES[size], width=WIDE)
         below(size)
     return chosen
 
 
-def older_link() -> None:
-    """A link made while the width stood in the address as d_model keeps it."""
-    width = st.query_params.get("d_model", "")
-    if width.isascii() and width.isdigit():
-        del st.query_params["d_model"]
-        st.session_state[KEYS["d_model"]] = min(max(int(width[:8]), 1), 2**20)
-
-
 def last_possible(name: str, config: ModelConfig) -> tuple[dict[str, str], dict[str, int]]:
     """Switches and sizes of the model called `name` when it was drawn last, or as published."""
-    kept_for, switches, numbers = st.session_state.get(SHOWN, ("", {}, {}))
-    if kept_for == name:
-        return switches, numbers
+    last = find_record(Possible)
+    if last.name == name:
+        return last.switches, last.numbers
     return {switch.name: switch.get(config) for switch in SWITCHES}, sizes(config)
 
 
 def changed_now(name: str, config: ModelConfig) -> str | None:
     """The switch or size that stands otherwise than when the model was drawn last."""
     switches, numbers = last_possible(name, config)
-    before, state = {**switches, **numbers}, st.session_state
-    return next((one for one, was in before.items() if state.get(KEYS.get(one, one), was) != was), None)
+    return next((one for one, was in {**switches, **numbers}.items() if here.begin(KEYS.get(one, one)) != was), None)
 
 
 def offer_changes(
@@ -184,12 +138,9 @@ def offer_changes(
         shown = f"{value:,}" if isinstance(value, int) else option_label(value)
         key = KEYS.get(other, other)
         st.button(
-            escape_markdown(f"{titles[other]}: {shown}"), key=f"instead {other}", on_click=choose, args=(key, value)
+            escape_markdown(f"{titles[other]}: {shown}"), key=f"instead {other}", on_click=ANATOMY.choose,
+            args=(key, value),
         )
-
-
-def choose(key: str, value: str | int) -> None:
-    st.session_state[key] = value
 
 
 def tabulate(rows: drawn.Rows, total: int, unit: str, key: str) -> None:
@@ -198,18 +149,28 @@ def tabulate(rows: drawn.Rows, total: int, unit: str, key: str) -> None:
         st.markdown(drawn.table(rows, total, unit, narrow=key == "envelope"))
 
 
-older_link()
-honour_link(rules(), names())
+def published_config() -> ModelConfig | None:
+    """Config of the model that is asked for; where it does not open, the page says below why."""
+    try:
+        return config_named(here["model"] if here["model"] in models else FIRST)
+    except (ValueError, OSError):
+        return None
+
+
+here = ANATOMY.open()
+models = names()
+open_on_looked_at(here, models)
+if published := published_config():
+    adjust_to(here, models, published)
+    if find_record(Possible).name != here["model"]:
+        here.restart(*OF_MODEL)
+honour_link(here.rules, models)
 st.html("<style>[class*=st-key-table-] { overflow-x: auto; } :has(> .st-key-misfit) { flex: 1 0 100%; }</style>")
 with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="controls"):
-    models = names()
-    open_on_looked_at(models, FIRST)
-    name = st.selectbox(
-        "model", models, models.index(FIRST), key="model", bind="query-params", on_change=as_published, width=220
-    )
-    against = st.selectbox("compare with", [NOBODY, *models], key="against", bind="query-params", width=220)
+    name: str = here.menu("model", models, on_change=ANATOMY.reset, args=OF_MODEL, width=220)
+    against: str = here.menu("against", [NOBODY, *models], width=220)
     about = "Every switch back to where the model has it."
-    st.button("as published", key="published", on_click=as_published, help=about)
+    st.button("as published", key="published", on_click=ANATOMY.reset, args=OF_MODEL, help=about)
 
 try:
     own = config_named(name)
@@ -229,8 +190,8 @@ def room_below(control: str) -> None:
 
 
 with right, st.container(horizontal=True, gap="small", key="switches"):
-    chosen = throw_switches(own, other, room_below)
-    numbers = choose_sizes(own, room_below)
+    chosen = throw_switches(other, room_below)
+    numbers = choose_sizes(room_below)
 try:
     config = with_sizes(thrown(own, chosen), **numbers)
 except ValueError as error:
@@ -238,7 +199,8 @@ except ValueError as error:
         offer_changes(name, own, chosen, numbers, error)
     chosen, numbers = last_possible(name, own)
     config = with_sizes(thrown(own, chosen), **numbers)
-st.session_state[SHOWN] = (name, chosen, numbers)
+possible = find_record(Possible)
+possible.name, possible.switches, possible.numbers = name, chosen, numbers
 
 total = count(config)
 if name != FIRST:
@@ -302,12 +264,9 @@ def costs(config: ModelConfig) -> None:
     length = config.context
     with st.container(horizontal=True, vertical_alignment="bottom"):
         if not fixed:
-            length = st.slider(
-                "length, tokens", 1, length, min(length, LENGTH), key="length", bind="query-params", width=360
-            )
-        read = "pictures" if fixed else "texts"
-        batch = st.slider(f"batch, {read}", 1, 256, 1, key="batch", bind="query-params", width=360)
-        number = BYTES[st.selectbox("numbers in", list(BYTES), key="number", bind="query-params", width=130)]
+            length = here.slider("length", config.context, width=360)
+        batch = here.slider("batch", label=f"batch, {'pictures' if fixed else 'texts'}", width=360)
+        number = BYTES[here.menu("number", width=130)]
     show_costs(config, batch, length, number)
     operations(config, length, fixed)
     cache_and_training(config, batch, length, number)

@@ -19,7 +19,8 @@ from pages.controls.checkpoint.download import download
 from pages.controls.checkpoint.embedding import embedding_section
 from pages.controls.checkpoint.link import ASKED, FORMER, arrive, say_lost
 from pages.controls.checkpoint.load_errors import load_sentence, sentence, warn
-from pages.controls.checkpoint.open_form import NUMBERS, WANTED, open_row, reopen, show
+from pages.controls.checkpoint.open_form import NUMBERS, WANTED, open_row, reopen
+from pages.controls.checkpoint.parameters import CHECKPOINT
 from pages.controls.checkpoint.tensor_names import edit_names
 from pages.controls.checkpoint.tensors import tensors_section
 from pages.controls.checkpoint.weights import weights_section
@@ -104,27 +105,25 @@ def carry(name: str, checkpoint: Checkpoint) -> None:
             )  # fmt: skip
 
 
-if "next_model" in st.session_state:
-    show(st.session_state.pop("next_model"))
-state = st.session_state
-wanted = state.get("model") or st.query_params.get("model", FIRST_MODEL)
-listed = library.names(*recent(), wanted)
+state, here = st.session_state, CHECKPOINT.open()
+listed = library.names(*recent(), here["model"])
 mine = [other for other in recent() if other in listed]
 offered = list(dict.fromkeys([FIRST_MODEL, *mine, *listed]))
-open_on_looked_at(offered, FIRST_MODEL)
+open_on_looked_at(here, offered)
+wanted: str = here["model"]
 offered += [wanted] if wanted.startswith(library.HUB) and wanted not in offered else []
 arrive()
-honour_link({}, offered)
+honour_link(here.rules, offered)
 with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="controls"):
-    name = st.selectbox(
-        "checkpoint", offered, key="model", bind="query-params", width="stretch",
-        filter_mode="contains", help="Models that are here; those that you opened come first after the usual one.",
+    name: str = here.menu(
+        "model", offered, width="stretch", filter_mode="contains",
+        help="Models that are here; those that you opened come first after the usual one.",
     )  # fmt: skip
-    here = library.knows(name)
-    kept = list(NUMBERS.values()).index(library.parse_name(name).dtype) if here else 0
+    known = library.knows(name)
+    kept = list(NUMBERS.values()).index(library.parse_name(name).dtype) if known else 0
     st.selectbox(
         "precision", list(NUMBERS), kept, key=f"numbers {name}", width=110, on_change=reopen, args=(name,),
-        disabled=not here, help="Half precision is widened to float32, or kept as it is stored in half the memory.",
+        disabled=not known, help="Half precision is widened to float32, or kept as it is stored in half the memory.",
     )  # fmt: skip
     actions = st.container(
         horizontal=True, horizontal_alignment="right", vertical_alignment="center", width="content", key="actions"
@@ -134,8 +133,7 @@ open_row()
 if "said" in state:
     warn(state.pop("said"))
 if WANTED in state and download(state[WANTED]):
-    state["next_model"] = state.pop(WANTED)
-    st.rerun()
+    CHECKPOINT.rerun_with("model", state.pop(WANTED))
 
 try:
     if not library.knows(name) and name.startswith(library.HUB):

@@ -15,11 +15,11 @@ from engine.runtime import library
 from pages.controls.bar import bar
 from pages.controls.learn.cross_nearest import draw_nearest
 from pages.controls.long_sequences.export import CONTROLS, cost_tables, pattern_export
+from pages.controls.long_sequences.parameters import AUTOMATIC, LONG_CONTEXT, MORE
 from pages.controls.model_input.model_input import example, look_at, looked_at, open_on_looked_at
 from pages.controls.share.export import draw_page
 from pages.controls.share.links import address_now, honour_link
 from pages.controls.share.panel import share_panel
-from pages.controls.state.parameter import Rule, one_of
 from pages.controls.visitor import recent
 from views.charts.show import NamedChart
 from views.charts.standalone import chart_file
@@ -31,39 +31,12 @@ from views.long_sequences.questions import QUESTIONS, PatternContext
 
 MENU = {
     "title": "Long context", "address": "long_sequences", "place": 3, "opens": True,
-    "hides": {
-        "length": "length", "window": "window", "block": "block", "k": "k", "subspaces": "sub-spaces", "codes": "codes",
-        "lists": "lists", "probes": "probes", "rerank": "re-ranked", "long_text": "text", "measuring": "measuring",
-    },
+    "hides": {"measuring": "measuring"},
 }  # fmt: skip
 
-AUTOMATIC = 1024  # positions up to which is measured without being asked
 NARROW = 256  # d_model up to which that takes a moment; a wider model is measured at the shortest length
 DRAWN = 128  # positions of the patterns
 MEASURING = "measuring up to"  # key in the session state: what a button has started
-CHOICES: dict[str, list[int]] = {
-    "length": list(shared.LENGTHS),
-    "window": [8, 16, 32, 64, 128, 256],
-    "block": [2, 4, 8, 16],
-    "k": [4, 8, 16, 32, 64],
-    "subspaces": [8, 16, 32, 64],
-    "codes": [4, 16, 64, 256],
-    "lists": [8, 16, 32, 64, 128, 256],
-    "probes": [1, 2, 4, 8, 16, 32],
-    "rerank": [0, 1, 2, 4, 8],
-}
-MORE = {  # the choices that a first look does not need: label, start, help
-    "window": ("window w", 32, "A query sees keys fewer than w positions away."),
-    "block": (
-        "block b", 4, "Pixels of a side of a query block; its memory block has half as many more on every side."
-    ),
-    "subspaces": ("sub-spaces", 32, "m', the bytes that are kept of a state."),
-    "codes": ("codes", 64, "k*, codewords of a sub-space, at least 4 states for each."),
-    "lists": ("lists", 64, "k', lists of states, at least 8 states for each."),
-    "probes": ("probes", 8, "w', lists that a query visits."),
-    "rerank": ("re-ranked", 4, "r: the best r·k by the codes are compared again exactly; 0 for none."),
-}  # fmt: skip
-RULES: dict[str, Rule] = {name: one_of(options) for name, options in CHOICES.items()}
 
 NUMBER = st.column_config.NumberColumn
 COUNTS = ("length", "bytes", "multiply-adds", "look-ups", "multiply-adds a query", "look-ups a query")
@@ -123,17 +96,14 @@ def stop_measuring() -> None:
     st.session_state.pop(MEASURING, None)
 
 
-def begin_example() -> None:
-    st.session_state.long_text = example(st.session_state.model)["text"]
+def put_example(model: str) -> None:
+    LONG_CONTEXT.choose("long_text", example(model)["text"])
 
 
-state = st.session_state
-wanted = [shared.FIRST, *recent(), st.query_params.get("model", ""), state.get("model", "")]
-models = [name for name in dict.fromkeys(wanted) if not refusal(name)]
-honour_link(RULES, models, refusal)
-if state.get("model") not in models:
-    state.pop("model", None)
-open_on_looked_at(models, shared.FIRST)
+here = LONG_CONTEXT.open()
+models = [name for name in dict.fromkeys((shared.FIRST, *recent(), here["model"])) if not refusal(name)]
+open_on_looked_at(here, models)
+honour_link(here.rules, models, refusal)
 
 st.markdown("#### Long context")
 st.caption(
@@ -142,57 +112,53 @@ st.caption(
 )
 
 with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="controls"):
-    model = st.selectbox("model", models, key="model", bind="query-params", width=130,
+    model: str = here.menu("model", models, width=130,
         help="Models opened on the page Open a model are offered too, except those with rotary positions."
     )  # fmt: skip
-    st.select_slider("length", CHOICES["length"], AUTOMATIC, key="length", bind="query-params", width=260,
-        help="The longest text to measure. Slow measurements start with a button."
+    length: int = here.scale("length", width=260)
+    here.scale("k", width=180)
+    here.area("long_text", height=68, width="stretch",
+        placeholder="Filled up with generated stories; empty: only those."
     )  # fmt: skip
-    st.select_slider("k", CHOICES["k"], 16, key="k", bind="query-params", width=180,
-        help="States each query of each head attends to."
-    )  # fmt: skip
-    st.text_area("a text of your own", key="long_text", bind="query-params", height=68, width="stretch",
-        placeholder="Filled up with generated stories; empty: only those.",
-    )  # fmt: skip
-    st.button("Example", type="tertiary", key="example of long_text", on_click=begin_example,
+    st.button("Example", type="tertiary", key="example of long_text", on_click=put_example, args=(model,),
         help="Puts the text here that was written for this model."
     )  # fmt: skip
     with st.popover("More", key="more settings"):
-        for key, (label, start, about) in MORE.items():
-            st.select_slider(label, CHOICES[key], start, key=key, bind="query-params", width=260, help=about)
+        for parameter in MORE:
+            here.scale(parameter.name, width=260)
 
 checkpoint = library.checkpoint(model)
 config = checkpoint.config
 if model != shared.FIRST:
     look_at(model)
-begun = state.long_text.strip()
+begun = here["long_text"].strip()
 read = "your text and generated stories" if begun else "generated stories"
 bar(model, looked_at()[1], f"the heads of its last layer · states of {read}")
 at_once = AUTOMATIC if config.d_model <= NARROW else shared.LENGTHS[0]
-quantizer = Settings(state.subspaces, state.codes, state.lists, state.probes, state.rerank)
-setup = Setup(state.window, state.block, state.block // 2, state.k, quantizer)
+quantizer = Settings(*(here[name] for name in ("subspaces", "codes", "lists", "probes", "rerank")))
+setup = Setup(here["window"], here["block"], here["block"] // 2, here["k"], quantizer)
 actions = st.container(horizontal=True, vertical_alignment="center", key="measuring")
 
-for _ in shared.measure_up_to(model, min(state.length, at_once), setup):
+for _ in shared.measure_up_to(model, min(length, at_once), setup):
     pass
-left = shared.expected_seconds(model, state.length, setup)
-what, count = state.get(MEASURING, (None, 0))
-measuring = bool(left) and what == (model, state.length, setup)
+left = shared.expected_seconds(model, length, setup)
+what, count = st.session_state.get(MEASURING, (None, 0))
+measuring = bool(left) and what == (model, length, setup)
 with actions:
     if left:
         about = f"about {max(sum(left.values()), 1):.0f} s"
     if measuring:
-        kind, length = min(left, key=lambda point: (point[1], list(KINDS).index(point[0])))
+        kind, next_length = min(left, key=lambda point: (point[1], list(KINDS).index(point[0])))
         st.button("Stop", key="stop", on_click=stop_measuring)
-        next_one = f"{KINDS[kind]}, {count_words(length, 'position')} · {about} left"
+        next_one = f"{KINDS[kind]}, {count_words(next_length, 'position')} · {about} left"
         st.progress(max(0, 1 - len(left) / count), next_one, width="stretch")
     elif left:
         st.button(
-            f"Measure up to {count_words(state.length, 'position')}, {about}", key="measure", type="primary",
-            on_click=start_measuring, args=((model, state.length, setup), len(left)),
+            f"Measure up to {count_words(length, 'position')}, {about}", key="measure", type="primary",
+            on_click=start_measuring, args=((model, length, setup), len(left)),
         )  # fmt: skip
 
-measured = shared.known_points(model, state.length, setup)
+measured = shared.known_points(model, length, setup)
 reached = max(point.length for point in measured if point.kind == "quantized")
 drawn = min(DRAWN, config.context)
 heads = (config.layers, config.attention.heads)
@@ -264,6 +230,6 @@ st.markdown(PROSE)
 
 if measuring:
     before = len(measured)
-    for _ in shared.measure_up_to(model, state.length, setup):
-        if len(shared.known_points(model, state.length, setup)) > before:
+    for _ in shared.measure_up_to(model, length, setup):
+        if len(shared.known_points(model, length, setup)) > before:
             st.rerun()  # one more point is drawn, and the next is measured

@@ -12,6 +12,7 @@ from engine.attention_variants.material import Material
 from engine.attention_variants.measure import KINDS, Point, Setup, cost
 from engine.runtime import library
 from pages.controls.learn.cross_nearest import TRANSLATOR, crossed, read_source
+from pages.controls.long_sequences.parameters import LONG_CONTEXT
 from pages.controls.model_input.model_input import example
 from tests.pages.test_take import view
 from views.core.payload import unpack
@@ -38,7 +39,10 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
 def opened(**state: object) -> AppTest:
     app = AppTest.from_file(PAGE, default_timeout=60)
     for name, value in state.items():
-        app.session_state[name] = value
+        if name in LONG_CONTEXT.parameters:
+            app.query_params[name] = str(value)
+        else:
+            app.session_state[name] = value
     app.run()
     assert not app.exception, app.exception
     return app

@@ -7,6 +7,7 @@ import streamlit as st
 
 from engine.checkpoints.report import Assumption
 from engine.runtime import library
+from pages.controls.checkpoint.parameters import CHECKPOINT
 from views.core.markdown import escape_markdown
 
 
@@ -27,8 +28,7 @@ def correct(name: str, assumed: tuple[Assumption, ...]) -> None:
         changes = {one.key: given[one.key] for one in assumed if given[one.key] != one.value}
         if changes:
             before = library.parse_name(name).config
-            st.session_state.next_model = library.rename_with(name, config={**before, **changes})
-            st.rerun()
+            CHECKPOINT.rerun_with("model", library.rename_with(name, config={**before, **changes}))
 
 
 def format_value(value: Any) -> str:

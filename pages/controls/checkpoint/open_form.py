@@ -13,6 +13,7 @@ from engine.checkpoints.unpack import unpack
 from engine.runtime import library
 from engine.runtime.limits import MAX_UPLOAD, UPLOADS_FOLDER
 from pages.controls.checkpoint.load_errors import load_sentence, say, sentence
+from pages.controls.checkpoint.parameters import CHECKPOINT
 from pages.controls.visitor import on_this_machine, remember
 from views.checkpoint import checkpoint as drawn
 
@@ -84,9 +85,9 @@ def title(path: Path) -> str:
 
 
 def show(name: str) -> None:
-    """Chooses a checkpoint in the box and in the address; for callbacks."""
+    """Chooses a checkpoint, from a callback."""
     remember(name)
-    st.session_state.model = name
+    CHECKPOINT.choose("model", name)
 
 
 def reopen(name: str) -> None:

@@ -8,6 +8,7 @@ from engine.checkpoints.report import IncompleteWeights, UnknownNames
 from engine.checkpoints.weights import open_weights
 from engine.runtime import library
 from pages.controls.checkpoint.load_errors import load_sentence, warn
+from pages.controls.checkpoint.parameters import CHECKPOINT
 from views.core.markdown import escape_markdown
 
 
@@ -48,5 +49,4 @@ def edit_names(name: str, error: UnknownNames | IncompleteWeights) -> None:
     except ValueError as wrong:
         return warn(load_sentence(name, wrong))
     if rename != dict(known):
-        st.session_state.next_model = library.rename_with(name, rename=rename)
-        st.rerun()
+        CHECKPOINT.rerun_with("model", library.rename_with(name, rename=rename))

@@ -8,26 +8,14 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
+from pages.controls.long_sequences.parameters import LONG_CONTEXT
 from pages.controls.share.export import Export
 from pages.controls.share.links import address_now
 from views.core.table_files import Table
 from views.long_sequences.patterns import TITLES
 from views.long_sequences.questions import PatternContext
 
-CONTROLS = (
-    "model",
-    "long_text",
-    "length",
-    "window",
-    "block",
-    "k",
-    "subspaces",
-    "codes",
-    "lists",
-    "probes",
-    "rerank",
-    "measuring",
-)
+CONTROLS = (*LONG_CONTEXT.hideable, "measuring")
 
 
 def pattern_export(context: PatternContext) -> Export:

@@ -6,14 +6,12 @@ import dataclasses
 import json
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import streamlit as st
-from streamlit.errors import StreamlitAPIException
 
 from engine.checkpoints import Checkpoint, shipped_names
 from engine.checkpoints.locate import SHIPPED
@@ -40,7 +38,7 @@ from pages.controls.model_input.parameters import FIELDS as PARAMETERS
 from pages.controls.model_input.picture import chosen_picture, show_ink
 from pages.controls.model_input.text_field import several_lines
 from pages.controls.state.hidden import is_hidden
-from pages.controls.state.history import is_drawn
+from pages.controls.state.history import is_drawn, went_back
 from pages.controls.state.page_state import Here, Left, Visits
 from pages.controls.state.session import find_record
 from pages.controls.visitor import recent
@@ -158,15 +156,11 @@ def begin_fields(here: Here, name: str, wanted: Kind) -> None:
     read.model, read.fields = name, FIELDS[wanted]
 
 
-def open_on_looked_at(models: Sequence[str], usual: str) -> None:
-    """Opens a page that reads nothing, and whose address names no model, on the model that was looked at, in place of
-    its `usual` one. Call it before the control is drawn."""
-    name = find_carried().values.get("model", usual)
-    if "model" in st.session_state or "model" in st.query_params or name not in models or name == usual:
-        return
-    st.session_state.model = name
-    with suppress(StreamlitAPIException):  # the box of the page before is still bound, and writes it there itself
-        st.query_params["model"] = name
+def open_on_looked_at(here: Here, models: Sequence[str]) -> None:
+    """Opens a page that reads nothing, and whose address names no model, on the model that was looked at."""
+    name = find_carried().values.get("model")
+    if name in models and not (is_drawn("model") or went_back() or "model" in st.query_params):
+        here.set("model", name)
 
 
 def look_at(name: str) -> None:

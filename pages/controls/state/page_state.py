@@ -13,8 +13,8 @@ that it does not name stands at its default, as the entry names all that was off
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, NoReturn
 
 import streamlit as st
 
@@ -27,10 +27,11 @@ from views.core.markdown import escape_markdown
 
 @dataclass
 class Left:
-    """Values that a page was left at, and the defaults that it had then."""
+    """Values that a page was left at, the defaults that it had then, and the values that its next run shall set."""
 
     values: dict[str, Any] = field(default_factory=dict)
     defaults: dict[str, Any] = field(default_factory=dict)
+    wanted: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass
@@ -77,6 +78,11 @@ class PageState:
         elif name in st.query_params:
             drop(name)
 
+    def rerun_with(self, name: str, value: Any) -> NoReturn:
+        """Sets a parameter that this run has drawn already, and runs the page again."""
+        self.find_left(name).wanted[name] = value
+        st.rerun()
+
     def reset(self, *names: str) -> None:
         """Sets parameters to their defaults, from a callback."""
         for name in names:
@@ -90,15 +96,28 @@ class Here:
     def __init__(self, state: PageState) -> None:
         self.state = state
         self.entry = entry_address() if went_back() else {}  # of the browser's history, before anything is written
+        self.parameters = dict(state.parameters)
         self.defaults = {name: parameter.default for name, parameter in state.parameters.items()}
         self.read = dict[str, Any]()  # of parameters that are not drawn yet
         self.begun = set[str]()  # those that will be
         self.drawn = set[str]()
+        for name in state.parameters:
+            if name in (wanted := state.find_left(name).wanted):
+                self.set(name, wanted.pop(name))
 
     def set_defaults(self, **defaults: Any) -> None:
         """Sets what parameters stand at by themselves in this run. One that stood at its default before, and now has
         another, stands at that."""
         self.defaults |= defaults
+
+    def adjust(self, name: str, **fields: Any) -> None:
+        """Declares a parameter otherwise for this run: with the options that this model has."""
+        self.parameters[name] = replace(self.parameters[name], **fields)
+        self.defaults[name] = self.parameters[name].default
+
+    @property
+    def rules(self) -> dict[str, Rule]:
+        return {name: parameter.must_be for name, parameter in self.parameters.items()}
 
     def __getitem__(self, name: str) -> Any:
         """Value of a parameter, whether it is drawn in this run or not."""
@@ -117,15 +136,20 @@ class Here:
                 write(name, said)  # Streamlit forgets it where the page before had a control of that name
             self.settle(name, went_back())
             if name not in st.query_params and not is_drawn(name) and self.read[name] != self.defaults[name]:
-                write(name, self.state.parameters[name].text(self.read[name]))  # a control writes there what it is told
+                write(name, self.parameters[name].text(self.read[name]))  # a control writes there what it is told
         return self.read[name]
 
     def settle(self, name: str, went_back: bool) -> None:
         """Finds what a parameter stands at that this run has not drawn yet, and remembers it. What the address says is
         not set but left to Streamlit, or what the widget of a browser that comes back to a server started anew holds
         would not count."""
-        parameter, left, state = self.state.parameters[name], self.state.find_left(name), st.session_state
-        default, said = self.defaults[name], st.query_params.get(name)
+        parameter, left, state = self.parameters[name], self.state.find_left(name), st.session_state
+        default = self.defaults[name]
+        for older in (one for one in parameter.older if one in st.query_params):
+            if not parameter.must_be(st.query_params[older]):
+                write(name, st.query_params[older])
+                drop(older)
+        said = st.query_params.get(name)
         before = default if is_hidden(name) else left.defaults.get(name, default)  # what a link hid keeps its value
         if said is not None and parameter.must_be(said):
             drop(name)
@@ -145,6 +169,8 @@ class Here:
         else:
             value = default if went_back else left.values.get(name, default)
             value = state[name] = default if value == before else value
+        if isinstance(parameter, Choice) and value not in parameter.options:
+            value = state[name] = default
         self.read[name] = left.values[name] = value
         left.defaults[name] = default
 
@@ -156,6 +182,12 @@ class Here:
         if self.begin(name) not in options:
             self.set(name, self.defaults[name])
 
+    def restart(self, *names: str) -> None:
+        """Sets those that the address does not name to their defaults."""
+        for name in names:
+            if name not in st.query_params and name not in self.entry:
+                self.set(name, self.defaults[name])
+
     def set(self, name: str, value: Any) -> None:
         """Sets a parameter that this run has not drawn yet, whatever the address says."""
         if name in st.query_params:
@@ -164,7 +196,7 @@ class Here:
 
     def options(self, name: str, more: Mapping[str, Any]) -> dict[str, Any]:
         """Arguments that every widget of a parameter has; `more` count more."""
-        parameter = self.state.parameters[name]
+        parameter = self.parameters[name]
         self.begin(name)
         label: Any = parameter.label
         return {"label": label, "key": name, "bind": "query-params", "help": parameter.help or None, **more}
@@ -178,7 +210,7 @@ class Here:
 
     def ends(self, name: str, high: float | None = None) -> dict[str, Any]:
         """Arguments of a widget for a number, up to `high` if that is lower."""
-        parameter = self.state.parameters[name]
+        parameter = self.parameters[name]
         assert isinstance(parameter, Number)
         kind: Callable[[float], float] = type(parameter.default)
         low, high, value = parameter.low, parameter.high if high is None else high, self.defaults[name]
@@ -210,6 +242,13 @@ class Here:
         widget = more.pop("place", st).selectbox
         return self.draw(name, widget, options=shown, index=at, format_func=named, **more)
 
+    def scale(self, name: str, **more: Any) -> Any:
+        """A slider over the options of a choice."""
+        parameter = self.parameters[name]
+        assert isinstance(parameter, Choice)
+        widget = more.pop("place", st).select_slider
+        return self.draw(name, widget, options=tuple(parameter.options), value=self.defaults[name], **more)
+
     def segments(self, name: str, options: Sequence[Any] = (), **more: Any) -> Any:
         """Segments side by side, one of which is always chosen."""
         shown, named = self.name_options(name, options)
@@ -219,11 +258,10 @@ class Here:
         return self.draw(name, widget, options=shown, default=self.defaults[name], **more)
 
     def name_options(self, name: str, options: Sequence[Any]) -> tuple[Sequence[Any], Callable[[Any], str]]:
-        parameter = self.state.parameters[name]
+        parameter = self.parameters[name]
         labels = parameter.options if isinstance(parameter, Choice) else {}
         return options or tuple(labels), lambda option: labels.get(option, str(option))
 
     def link(self, *names: str) -> dict[str, str]:
         """Lists the parameters that stand off their defaults, as an address says them."""
-        parameters = self.state.parameters
-        return {name: parameters[name].text(self[name]) for name in names if self[name] != self.defaults[name]}
+        return {name: self.parameters[name].text(self[name]) for name in names if self[name] != self.defaults[name]}

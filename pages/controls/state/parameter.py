@@ -49,7 +49,7 @@ def one_of(options: Collection[object]) -> Rule:
 class Parameter:
     """`name` is its name in an address, and the key of its widget. What is `carried` goes along to every page that has
     a parameter of that name; any other stays on the page where it was set. A class link hides it as `hidden_as`, where
-    that is not empty."""
+    that is not empty. Links that are older may call it by one of its `older` names."""
 
     name: str = field(kw_only=False)
     default: Any = field(kw_only=False)
@@ -57,6 +57,7 @@ class Parameter:
     help: LiteralString = ""
     carried: bool = False
     hidden_as: LiteralString = ""
+    older: tuple[str, ...] = ()
 
     def must_be(self, text: str) -> str:
         """Says what a text of an address must be; empty for one that makes sense."""
