@@ -23,7 +23,7 @@ from pages.controls.share.measure import measurement
 from pages.controls.share.question_chart import Chart, show_question
 from pages.controls.share.run_export import run_export
 from pages.controls.state.page_state import Here, PageState
-from pages.controls.state.parameter import Parameter, Rule, whole_number
+from pages.controls.state.parameter import Number, Parameter, Text
 from pages.controls.what_if.experiment import what_if
 from views.core.lanes import is_long, lanes
 from views.core.markdown import escape_markdown
@@ -34,14 +34,15 @@ from views.what_if.questions import WHAT_IF
 MOST_OPTIONS = 50  # in a list to choose from; of a larger vocabulary the likeliest, and what is typed
 TITLES = {"row": "position", "side": "stack", "focus": "attention"}
 ATTENTIONS = {"attn": "self-attention", "cross_attn": "cross-attention"}
-CHOSEN: dict[str, Rule] = {"row": whole_number(), "candidate": whole_number()}
+LINKED = (Number("row", 0, 0, 2**31 - 1), Number("candidate", 0, 0, 2**31 - 1))
+CHOSEN = (*LINKED, Text("side", "", 20), Text("focus", "attn", 20))
 Charts = Mapping[str, tuple[str, Chart]]
 
 
 @cache
 def state_of(page: str, *more: Parameter) -> PageState:
     """State of a page about one run, whose script asks for it with every run."""
-    return PageState(page, *INPUT, ATTENTION, *more)
+    return PageState(page, *INPUT, ATTENTION, *CHOSEN, *more)
 
 
 def attention_temperature(here: Here) -> None:
@@ -77,8 +78,8 @@ def run_page(
     `controls` stand beside the text, and `linked` are their keys. `context` adds to a run what the questions of the
     page are about besides. `check` raises ValueError, with a sentence, for a run that the page cannot show.
     """
-    honour_link(state.rules | CHOSEN)
-    name, here = state.page, state.open()
+    honour_link(state.rules)
+    here = state.open()
     looked_at = subject(here, controls, LONG_TOKENS if long else MAX_TOKENS)
     whole = not long or not is_long(lanes(looked_at.checkpoint, looked_at.reading))
     drawn, edits = what_if(looked_at, temperature_edits(here), whole)
@@ -97,7 +98,7 @@ def run_page(
     except ValueError as error:
         st.warning(escape_markdown(error))
         return
-    show = partial(show_chart, name, page, registry, run, export)
+    show = partial(show_chart, here, page, registry, run, export)
     if mount:
         offer_charts(charts, show)
         return
@@ -118,16 +119,16 @@ def offer_charts(charts: Charts, show: Callable[[str, str, Chart], None]) -> Non
 
 
 def show_chart(
-    name: str, page: Page, registry: Registry, run: Run, export: Export, heading: str, ask: str, chart: Chart
+    here: Here, page: Page, registry: Registry, run: Run, export: Export, heading: str, ask: str, chart: Chart
 ) -> None:
-    question = registry.of(run)[ask]
-    chosen = choose_arguments(question, run)
+    question, key = registry.of(run)[ask], f"{here.state.page} {heading}"
+    chosen = choose_arguments(here, question, run)
     query = {"ask": ask, "trace": run.digest, **chosen}
     if question.steps and not run.whole:
-        measure_steps(f"{name} {heading}", tuple(query.items()), question.steps(run, **question.bind(run, query)))
-    kept = {key: str(at) for key, at in chosen.items() if key in CHOSEN}
+        measure_steps(key, tuple(query.items()), question.steps(run, **question.bind(run, query)))
+    kept = {one.name: str(chosen[one.name]) for one in LINKED if one.name in chosen}
     header = {**export.header, "link": {**export.header["link"], **kept}}
-    show_question(page, query, chart, title=heading, header=header, key=f"{name} {heading}")
+    show_question(page, query, chart, title=heading, header=header, key=key)
 
 
 def measure_steps(name: str, subject: Hashable, steps: Sequence[Callable[[], Any]]) -> None:
@@ -148,7 +149,7 @@ def measure_steps(name: str, subject: Hashable, steps: Sequence[Callable[[], Any
     st.stop()
 
 
-def choose_arguments(question: Question, run: Run) -> dict[str, Any]:
+def choose_arguments(here: Here, question: Question, run: Run) -> dict[str, Any]:
     """A control for each parameter that counts along an axis with more than one place; what is chosen stands in the
     address. The last place is the first to be shown: the stack with the head, and what comes next."""
     chosen: dict[str, Any] = {}
@@ -157,11 +158,13 @@ def choose_arguments(question: Question, run: Run) -> dict[str, Any]:
         for name, axis in counted.items():
             places = list(run.choices(axis, chosen)) if axis != "vocab" else []
             if axis == "vocab":
-                chosen[name] = choose_candidate(name, run, chosen)
+                chosen[name] = choose_candidate(here, name, run, chosen)
             elif len(places) == 1:
                 chosen[name] = places[0]
             else:
-                chosen[name] = choose_place(name, axis, run, places, question.defaults.get(name, places[-1]))
+                first = run.first_row if axis == "row" else question.defaults.get(name, places[-1])
+                here.set_defaults(**{name: first})
+                chosen[name] = choose_place(here, name, axis, run, places)
     return chosen
 
 
@@ -170,11 +173,12 @@ def axis_of(annotation: Any) -> str | None:
     return next((one.name for one in getattr(annotation, "__metadata__", ()) if isinstance(one, Axis)), None)
 
 
-def choose_place(name: str, axis: str, run: Run, places: Sequence[Any], default: Any) -> Any:
+def choose_place(here: Here, name: str, axis: str, run: Run, places: Sequence[Any]) -> Any:
+    """The address says a place by its number, and not as a label does: its widget is not bound to it."""
     labels = run.labels(axis, {})
-    named = {str(place): place for place in places}
-    first = named.get(st.query_params.get(name, ""), run.first_row if axis == "row" else default)
+    here.fit(name, places)
     key = f"{name} {run.digest}"
+    st.session_state[key] = here[name]
 
     def place_name(place: Any) -> str:
         if isinstance(place, str):
@@ -182,32 +186,25 @@ def choose_place(name: str, axis: str, run: Run, places: Sequence[Any], default:
         return f"{place + 1} {labels[place]}" if labels else str(place + 1)
 
     def keep() -> None:
-        st.query_params[name] = str(st.session_state[key])
+        here.state.choose(name, st.session_state[key])
 
-    return st.selectbox(
-        escape_markdown(TITLES.get(axis, axis)),
-        places,
-        places.index(first),
-        key=key,
-        width=220,
-        on_change=keep,
-        format_func=place_name,
-    )
+    title = escape_markdown(TITLES.get(axis, axis))
+    return st.selectbox(title, places, key=key, width=220, on_change=keep, format_func=place_name)
 
 
-def choose_candidate(name: str, run: Run, chosen: Mapping[str, Any]) -> int:
+def choose_candidate(here: Here, name: str, run: Run, chosen: Mapping[str, Any]) -> int:
     """Chooses among the candidates that are likeliest in the end, at the row that is `chosen`; any other is typed."""
     count = len(run.choices("vocab", {}))
     ids = run.likeliest(chosen.get("row", 0), min(count, MOST_OPTIONS))
-    asked = st.query_params.get(name, "")
-    first = int(asked) if asked.isdecimal() and int(asked) < count else ids[0]
+    here.adjust(name, high=count - 1, default=ids[0])
+    first: int = here.begin(name)
     options = [*([] if first in ids else [first]), *ids]
     names: dict[Any, str] = dict(zip(options, run.name_candidates(options), strict=True))
     key = f"{name} {run.digest} {chosen.get('row')}"
 
     def keep() -> None:
         if (id := known_candidate(run, st.session_state[key])) is not None:
-            st.query_params[name] = str(id)
+            here.state.choose(name, id)
 
     said = st.selectbox(
         escape_markdown(name), options, options.index(first), key=key, width=220, on_change=keep,

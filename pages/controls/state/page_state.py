@@ -169,7 +169,7 @@ class Here:
         else:
             value = default if went_back else left.values.get(name, default)
             value = state[name] = default if value == before else value
-        if isinstance(parameter, Choice) and value not in parameter.options:
+        if value != default and not parameter.fits(value):
             value = state[name] = default
         self.read[name] = left.values[name] = value
         left.defaults[name] = default

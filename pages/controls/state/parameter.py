@@ -71,6 +71,10 @@ class Parameter:
         """Text of a value in an address, as its widget writes it there."""
         return str(value)
 
+    def fits(self, value: Any) -> bool:
+        """Tells whether a value that was left elsewhere can stand here."""
+        return True
+
     def read(self, said: object) -> Any:
         """Value of what an older link, or a browser, says. Raises ValueError, which says what it must be."""
         text = ", ".join(map(str, said)) if isinstance(said, list) else str(said)
@@ -94,6 +98,9 @@ class Number(Parameter):
         kind: Callable[[float], float] = type(self.default)
         return kind(float(text))
 
+    def fits(self, value: Any) -> bool:
+        return bool(self.low <= value <= self.high)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Choice(Parameter):
@@ -109,6 +116,9 @@ class Choice(Parameter):
 
     def text(self, value: Any) -> str:
         return self.options[value]
+
+    def fits(self, value: Any) -> bool:
+        return value in self.options
 
 
 def choice(name: str, default: Any, options: Collection[Any], **more: Any) -> Choice:
