@@ -72,7 +72,7 @@ picture = view("architecture", events=("drawn",))
 def names() -> list[str]:
     """Lists the models with those that were opened in this session, on the page about checkpoints, and what a link
     names."""
-    asked = here["model"], here["against"]
+    asked = here.begin("model"), here.begin("against")
     return [*NAMED, *(name for name in library.names(*recent(), *asked) if name not in NAMED)]
 
 
@@ -152,7 +152,7 @@ def tabulate(rows: drawn.Rows, total: int, unit: str, key: str) -> None:
 def published_config() -> ModelConfig | None:
     """Config of the model that is asked for; where it does not open, the page says below why."""
     try:
-        return config_named(here["model"] if here["model"] in models else FIRST)
+        return config_named(here.begin("model") if here.begin("model") in models else FIRST)
     except (ValueError, OSError):
         return None
 
@@ -162,7 +162,7 @@ models = names()
 open_on_looked_at(here, models)
 if published := published_config():
     adjust_to(here, models, published)
-    if find_record(Possible).name != here["model"]:
+    if find_record(Possible).name != here.begin("model"):
         here.restart(*OF_MODEL)
 honour_link(here.rules, models)
 st.html("<style>[class*=st-key-table-] { overflow-x: auto; } :has(> .st-key-misfit) { flex: 1 0 100%; }</style>")

@@ -17,7 +17,7 @@ from pages.controls.checkpoint.assumed_config import correct
 from pages.controls.checkpoint.card import card_section
 from pages.controls.checkpoint.download import download
 from pages.controls.checkpoint.embedding import embedding_section
-from pages.controls.checkpoint.link import ASKED, FORMER, arrive, say_lost
+from pages.controls.checkpoint.link import FORMER, adjust_to
 from pages.controls.checkpoint.load_errors import load_sentence, sentence, warn
 from pages.controls.checkpoint.open_form import NUMBERS, WANTED, open_row, reopen
 from pages.controls.checkpoint.parameters import CHECKPOINT
@@ -57,9 +57,8 @@ def open_checkpoint(name: str) -> Checkpoint | None:
         return library.checkpoint(name)
     except IncompleteWeights as error:
         warn(sentence(error, place.folders[0]))
-        st.session_state.pop(ASKED, None)  # else the next rerun would choose what the link asked for again
         edit_names(name, error)
-        tensors_section(error.report)
+        tensors_section(here, error.report)
         return None
 
 
@@ -106,17 +105,16 @@ def carry(name: str, checkpoint: Checkpoint) -> None:
 
 
 state, here = st.session_state, CHECKPOINT.open()
-listed = library.names(*recent(), here["model"])
+listed = library.names(*recent(), here.begin("model"))
 mine = [other for other in recent() if other in listed]
 offered = list(dict.fromkeys([FIRST_MODEL, *mine, *listed]))
 open_on_looked_at(here, offered)
-wanted: str = here["model"]
+wanted: str = here.begin("model")
 offered += [wanted] if wanted.startswith(library.HUB) and wanted not in offered else []
-arrive()
-honour_link(here.rules, offered)
+honour_link({}, offered)  # of the rest what is opened knows the rules
 with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="controls"):
     name: str = here.menu(
-        "model", offered, width="stretch", filter_mode="contains",
+        "model", offered, width="stretch", filter_mode="contains", on_change=CHECKPOINT.reset, args=("token",),
         help="Models that are here; those that you opened come first after the usual one.",
     )  # fmt: skip
     known = library.knows(name)
@@ -148,7 +146,6 @@ except FileNotFoundError as error:
         st.rerun()
     st.stop()
 except (ValueError, OSError) as error:
-    state.pop(ASKED, None)  # else the next rerun would choose what the link asked for again
     warn(load_sentence(name, error))
     if isinstance(error, UnknownNames):
         edit_names(name, error)
@@ -163,15 +160,15 @@ with actions:
     carry(name, checkpoint)
 if checkpoint.report.assumed:
     correct(name, checkpoint.report.assumed)
-say_lost(name, checkpoint)
+adjust_to(here, checkpoint)
 card_section(name, checkpoint)
 if charts_wait():
     st.stop()
 st.space("small")
-weights_section(name, checkpoint)
+weights_section(here, name, checkpoint)
 st.space("small")
-embedding_section(name, checkpoint)
+embedding_section(here, name, checkpoint)
 st.space("small")
 matrices = [row.name for row in matrix_rows(checkpoint.model)]
-tensors_section(checkpoint.report, name, checkpoint, matrices)
-adopt_fragment(FORMER, ASKED)
+tensors_section(here, checkpoint.report, name, checkpoint, matrices)
+adopt_fragment(FORMER, CHECKPOINT.say)

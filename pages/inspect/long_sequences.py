@@ -101,7 +101,7 @@ def put_example(model: str) -> None:
 
 
 here = LONG_CONTEXT.open()
-models = [name for name in dict.fromkeys((shared.FIRST, *recent(), here["model"])) if not refusal(name)]
+models = [name for name in dict.fromkeys((shared.FIRST, *recent(), here.begin("model"))) if not refusal(name)]
 open_on_looked_at(here, models)
 honour_link(here.rules, models, refusal)
 

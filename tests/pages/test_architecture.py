@@ -1,12 +1,15 @@
 """The architecture page without a browser: what reaches the picture, and what a person is told."""
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pyarrow
 import pytest
-from streamlit.testing.v1 import AppTest
+from streamlit.runtime.scriptrunner import RerunData
+from streamlit.testing.v1 import AppTest, local_script_runner
 
 from tests.pages.mounted import read_markdown
 from views.core.payload import unpack
@@ -155,3 +158,22 @@ def test_the_charts_of_a_model_of_pictures_go_along_the_pictures_side() -> None:
     assert found["Operations of a forward pass"].startswith("224 pixels a side: ")
     assert found["Operations of a forward pass"].endswith(" operations a picture")
     assert "pictures of 224 pixels a side" in words(app)
+
+
+def test_the_way_back_leads_to_the_model_of_its_entry_with_that_ones_switches() -> None:
+    app = opened(model="gpt2", layers="3")
+    app.query_params.clear()
+    with patch.object(local_script_runner, "RerunData", partial(RerunData, is_history_navigation=True)):
+        app.run()
+    (model,) = models(app)
+    assert (model["name"], model["total"]) == ("bert-base", 109_482_240)
+    assert app.selectbox(key="mask").value == "full" and app.number_input(key="layers").value == 12
+
+
+def test_a_page_opens_on_the_model_that_was_looked_at_with_its_own_switches() -> None:
+    app = AppTest.from_file(str(Path(PAGE).parents[2] / "app.py"), default_timeout=60)
+    app.query_params["model"] = "induction"
+    app.switch_page("pages/explore/attention.py").run()
+    app.query_params.clear()
+    app.switch_page("pages/inspect/architecture.py").run()
+    assert models(app)[0]["name"] == "induction" and app.query_params["model"] in ("induction", ["induction"])

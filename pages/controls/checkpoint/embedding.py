@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import partial
-from typing import LiteralString
 
 import numpy as np
 import pandas as pd
@@ -12,8 +10,10 @@ import streamlit as st
 
 from engine.analysis.weights import Neighbours, Projection
 from engine.checkpoints import Checkpoint
+from pages.controls.checkpoint.parameters import CHECKPOINT, SPACES
 from pages.controls.share.links import address_now
 from pages.controls.share.panel import Data, share_panel
+from pages.controls.state.page_state import Here
 from views.charts.show import show_plotly
 from views.charts.standalone import chart_file
 from views.checkpoint import charts, embedding
@@ -22,8 +22,6 @@ from views.checkpoint.weights import Weight, too_large, weight_matrix
 from views.core.markdown import escape_markdown
 
 POINTS, NEAREST, VECTORS = "points", "nearest to the chosen one", "all vectors"
-FRAMES = ("main cluster", "all")
-SPACES = {"2-D": 2, "3-D": 3}
 FEWEST = 4  # rows that t-SNE needs
 WORK = 400_000_000  # multiply-adds that finding the nearest of all rows may take
 
@@ -44,17 +42,19 @@ def nearest(name: str, table: str, id: int, _checkpoint: Checkpoint) -> Neighbou
 
 
 @st.fragment
-def embedding_section(name: str, checkpoint: Checkpoint) -> None:
-    tables = [each.name for each in embedding.table_matrices(checkpoint.model)]
-    if not tables:
+def embedding_section(here: Here, name: str, checkpoint: Checkpoint) -> None:
+    here = here.again()
+    if not embedding.table_matrices(checkpoint.model):
         return
     title = st.container()
     with st.container(horizontal=True, vertical_alignment="bottom", key="embedding controls"):
-        table = vector_table(name, chosen_table(tables), checkpoint)
-        method, axes, whole, hidden = chosen_picture(table)
+        chosen = here.segments("table", label_visibility="collapsed", on_change=CHECKPOINT.reset, args=("token",))
+        table = vector_table(name, chosen, checkpoint)
+        method, axes, whole, hidden = chosen_picture(here, table)
     title.markdown(f"##### Embedding :small[:gray[{table.rows:,} × {table.width:,}]]")
     found = points(name, table.name, method, axes, checkpoint)
-    token = chosen_token(name, table)
+    here.adjust("token", high=table.rows - 1, default=table.first)
+    token: int = here.begin("token")
     near = nearest(name, table.name, token, checkpoint)
     left, right = st.columns([3, 1], gap="medium")
     figure = partial(charts.embedding_figure, table, found, token, near, hidden, whole)
@@ -62,16 +62,16 @@ def embedding_section(name: str, checkpoint: Checkpoint) -> None:
     with left:
         key = f"embedding {method} {axes}"
         show_plotly(
-            figure, key=key, on_select=partial(choose_point, key, name, table.name),
+            figure, key=key, on_select=partial(choose_point, key),
             selection_mode=("points", "box", "lasso"),
         )  # fmt: skip
         st.caption(escape_markdown(picture_caption(table, found, hidden, whole)))
     with right:
-        token_search(name, table)
+        token_search(table)
         label = escape_markdown(table.label(token)) or " "
         st.markdown(f"**{label}** :gray[id {token}]  \n:gray[nearest by cosine]")
-        nearest_list(name, table, token, near)
-        selected_list(key, table, name)
+        nearest_list(table, token, near)
+        selected_list(key, table)
     about = {"model": name, "table": table.name}
     tables_of: dict[str, Data | str] = {
         POINTS: partial(embedding.point_table, about | {"how": method}, table, found),
@@ -93,10 +93,6 @@ def embedding_section(name: str, checkpoint: Checkpoint) -> None:
     )  # fmt: skip
 
 
-def chosen_table(tables: list[str]) -> str:
-    return one_choice("table", tables, "table", {name: table_title(name, tables) for name in tables})
-
-
 def table_title(name: str, tables: list[str]) -> str:
     """ "tokens", and of two stacks "decoder tokens"."""
     word = "tokens" if name.endswith("tokens.weight") else "positions"
@@ -104,54 +100,33 @@ def table_title(name: str, tables: list[str]) -> str:
     return f"{name.partition('.')[0]} {word}" if len(same) > 1 else word
 
 
-def chosen_picture(table: VectorTable) -> tuple[Method, int, bool, list[str]]:
+def chosen_picture(here: Here, table: VectorTable) -> tuple[Method, int, bool, list[str]]:
     """Draws the controls: how the vectors are laid out, in how many axes, whether all are in the frame, and the kinds
     that are hidden."""
-    titles = {str(method): title for method, title in METHODS.items()}
-    method = one_choice("method", list(titles)[: 1 + (table.rows >= FEWEST)], "how", titles)
-    space = one_choice("axes", list(SPACES), "axes")
-    frame = one_choice("frame", list(FRAMES), "frame")
+    method = here.segments("how", list(METHODS)[: 1 + (table.rows >= FEWEST)], label_visibility="collapsed")
+    space = here.segments("axes", label_visibility="collapsed")
+    frame = here.segments("frame", label_visibility="collapsed")
     hidden: list[str] = []
     if table.kinds is not None:
-        here = [kind for kind in KINDS if kind in table.kinds]
-        hidden = st.multiselect(
-            "hide", here, key="without", bind="query-params", format_func=lambda kind: KINDS[kind][0], width=220,
+        kinds = [kind for kind in KINDS if kind in table.kinds]
+        if not set(here.begin("without")) <= set(kinds):
+            here.set("without", [])
+        hidden = here.draw(
+            "without", st.multiselect, options=kinds, format_func=lambda kind: KINDS[kind][0], width=220,
             placeholder="hide kinds of tokens", label_visibility="collapsed",
         )  # fmt: skip
-    return "tsne" if method == "tsne" else "pca", SPACES[space], frame == "all", hidden
+    return method, SPACES[space], frame == "all", hidden
 
 
-def one_choice(label: LiteralString, options: list[str], key: str, titles: Mapping[str, str] | None = None) -> str:
-    """Returns the chosen option, the first at first; a value that is none of them is dropped."""
-    if st.session_state.get(key, options[0]) not in options:
-        del st.session_state[key]
-    found = st.segmented_control(
-        label, options, default=options[0], key=key, bind="query-params", required=True, label_visibility="collapsed",
-        format_func=lambda option: escape_markdown((titles or {}).get(option, option)),
-    )  # fmt: skip
-    return found or options[0]
+def choose_token(id: int) -> None:
+    CHECKPOINT.choose("token", id)
 
 
-def chosen_token(name: str, table: VectorTable) -> int:
-    """The row that is looked at; the link's where it names one of this table."""
-    state, place = st.session_state, (name, table.name)
-    if "token" not in state:
-        asked = st.query_params.get("token", "")
-        state.token = (place, int(asked)) if asked.isdecimal() else (None, 0)
-    of, id = state.token
-    return id if of == place and 0 <= id < table.rows else table.first
-
-
-def choose_token(name: str, table: str, id: int) -> None:
-    st.session_state.token = ((name, table), id)
-    st.query_params["token"] = str(id)
-
-
-def choose_point(key: str, name: str, table: str) -> None:
+def choose_point(key: str) -> None:
     """A single point that is clicked is looked at; several are listed."""
     ids = selected_ids(key)
     if len(ids) == 1:
-        choose_token(name, table, ids[0])
+        choose_token(ids[0])
 
 
 def selected_ids(key: str) -> list[int]:
@@ -161,12 +136,12 @@ def selected_ids(key: str) -> list[int]:
     return list(dict.fromkeys(int(id) for id in ids if id is not None))
 
 
-def token_search(name: str, table: VectorTable) -> None:
+def token_search(table: VectorTable) -> None:
     label = f"find a {escape_markdown(table.title)}"
 
     def search() -> None:
         if found := embedding.find_rows(table, st.session_state.find):
-            choose_token(name, table.name, found[0])
+            choose_token(found[0])
 
     text = st.text_input(
         label, key="find", on_change=search, placeholder=label, label_visibility="collapsed", type="search"
@@ -179,7 +154,7 @@ def token_search(name: str, table: VectorTable) -> None:
             for id in found:
                 st.button(
                     escape_markdown(table.label(id)), key=f"found {id}", help=f"id {id}", width="content",
-                    on_click=choose_token, args=(name, table.name, id),
+                    on_click=choose_token, args=(id,),
                 )  # fmt: skip
 
 
@@ -198,14 +173,14 @@ def nearest_notes(checkpoint: Checkpoint, table: VectorTable) -> list[str]:
     ]
 
 
-def nearest_list(name: str, table: VectorTable, token: int, near: Neighbours) -> None:
+def nearest_list(table: VectorTable, token: int, near: Neighbours) -> None:
     ids = near.ids.tolist()
     frame = pd.DataFrame({table.title: [table.label(id) for id in ids], "id": ids, "cosine": near.similarity.tolist()})
     key = f"nearest {table.name} {token}"
 
     def choose() -> None:
         if rows := st.session_state[key].selection.rows:
-            choose_token(name, table.name, ids[rows[0]])
+            choose_token(ids[rows[0]])
 
     st.dataframe(
         frame, key=key, hide_index=True, on_select=choose, selection_mode="single-row", height="content",
@@ -218,7 +193,7 @@ def nearest_list(name: str, table: VectorTable, token: int, near: Neighbours) ->
     )  # fmt: skip
 
 
-def selected_list(key: str, table: VectorTable, name: str) -> None:
+def selected_list(key: str, table: VectorTable) -> None:
     """Lists the points that a box or a lasso holds."""
     ids = selected_ids(key)
     if len(ids) < 2:
@@ -229,7 +204,7 @@ def selected_list(key: str, table: VectorTable, name: str) -> None:
 
     def choose() -> None:
         if rows := st.session_state[place].selection.rows:
-            choose_token(name, table.name, ids[rows[0]])
+            choose_token(ids[rows[0]])
 
     st.dataframe(frame, key=place, hide_index=True, on_select=choose, selection_mode="single-row", height=240)
 

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import streamlit as st
 
 from engine.checkpoints import Checkpoint
-from pages.controls.checkpoint.embedding import FRAMES, SPACES, table_title
-from pages.controls.checkpoint.weights import ALL
+from pages.controls.checkpoint.embedding import table_title
+from pages.controls.checkpoint.weights import head_options
 from pages.controls.share.fragment import Adopt
 from pages.controls.share.links import lost
-from pages.controls.state.parameter import Rule, one_of, whole_number
-from views.checkpoint.embedding import KINDS, METHODS, table_matrices
-from views.checkpoint.weights import matrix_rows
+from pages.controls.state.page_state import Here
+from views.checkpoint.embedding import table_matrices
+from views.checkpoint.weights import first_row, matrix_rows
 from views.core.markdown import escape_markdown
-
-ASKED, OPENED = "asked by the link", "opened by the link"  # in the session state
 
 
 def adopt_as(name: str) -> Adopt:
@@ -39,40 +36,18 @@ FORMER: Mapping[str, Adopt] = {
 }
 
 
-def arrive() -> None:
-    """Remembers what the address says as the page is opened: controls drop from it what they cannot use."""
-    here = st.session_state.get("page", "")
-    if st.session_state.get(OPENED) != here:
-        st.session_state[OPENED] = here
-        st.session_state[ASKED] = st.query_params.to_dict()
-    elif ASKED in st.session_state:  # what stood behind the #
-        for name, text in st.session_state[ASKED].items():
-            st.session_state.update({name: state_of(name, text)} if name != "token" else {})
-        if "token" in st.session_state[ASKED]:
-            st.session_state.pop("token", None)
-            st.query_params["token"] = st.session_state[ASKED]["token"]
-
-
-def state_of(name: str, text: str) -> Any:
-    """Value of the control with that key."""
-    if name in ("circuit", "log_counts"):
-        return text == "true"
-    return [kind for kind in text.split(",") if kind in KINDS] if name == "without" else text
-
-
-def say_lost(name: str, checkpoint: Checkpoint) -> None:
-    """Says once what of the link this checkpoint does not have."""
-    asked = st.session_state.pop(ASKED, {})
-    parts = lost({key: text for key, text in asked.items() if key in FORMER}, [], rules(checkpoint, asked))
+def adjust_to(here: Here, checkpoint: Checkpoint) -> None:
+    """Its matrices, tables and heads are what can be chosen; says what of the link this checkpoint does not have."""
+    rows = {row.name: row for row in matrix_rows(checkpoint.model)}
+    here.adjust("matrix", options={one: one for one in rows}, default=first_row(list(rows.values())).name)
+    if tables := {each.name: each.shape[0] for each in table_matrices(checkpoint.model)}:
+        titles = {one: table_title(one, list(tables)) for one in tables}
+        here.adjust("table", options=titles, default=next(iter(tables)))
+    parts = lost(here.said("matrix", "table", "how", "axes", "frame"), [], here.rules)
+    if heads := rows[here.begin("matrix")].heads:
+        here.adjust("head", options=head_options(heads))
+    if tables:
+        here.adjust("token", high=tables[here.begin("table")] - 1)
+    parts += lost(here.said(*(["head"] if heads else []), "token"), [], here.rules)
     if parts:
         st.info(f"Not all of this link could be restored: {'; '.join(map(escape_markdown, parts))}.")
-
-
-def rules(checkpoint: Checkpoint, asked: Mapping[str, str]) -> dict[str, Rule]:
-    rows = {row.name: row for row in matrix_rows(checkpoint.model)}
-    tables = {each.name: each.shape[0] for each in table_matrices(checkpoint.model)}
-    row, table = rows.get(asked.get("matrix", "")), asked.get("table", next(iter(tables), ""))
-    found = {"matrix": one_of(rows), "how": one_of([*METHODS, *METHODS.values()]), "frame": one_of(FRAMES)}
-    found |= {"table": one_of([*tables, *(table_title(name, list(tables)) for name in tables)])}
-    found |= {"axes": one_of(SPACES), "token": whole_number(0, max(0, tables.get(table, 1) - 1))}
-    return found | ({"head": one_of([ALL, *range(1, row.heads + 1)])} if row else {})

@@ -88,6 +88,7 @@ def show(name: str) -> None:
     """Chooses a checkpoint, from a callback."""
     remember(name)
     CHECKPOINT.choose("model", name)
+    CHECKPOINT.reset("token")
 
 
 def reopen(name: str) -> None:

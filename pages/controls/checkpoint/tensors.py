@@ -12,8 +12,10 @@ import streamlit as st
 from engine.checkpoints import Checkpoint, Report
 from engine.checkpoints.report import MEANING, Status
 from engine.plurals import count_words
+from pages.controls.checkpoint.parameters import CHECKPOINT
 from pages.controls.share.links import address_now
 from pages.controls.share.panel import share_panel
+from pages.controls.state.page_state import Here
 from views.charts.show import current_shade
 from views.charts.template import colors
 from views.checkpoint import checkpoint as drawn
@@ -28,22 +30,19 @@ ROLES = {"loaded": "value", "tied": "query", "dropped": "mlp", "missing": "edite
 
 @st.fragment
 def tensors_section(
-    report: Report, name: str = "", checkpoint: Checkpoint | None = None, matrices: Collection[str] = ()
+    here: Here, report: Report, name: str = "", checkpoint: Checkpoint | None = None, matrices: Collection[str] = ()
 ) -> None:
     """`matrices` are those that a selected row leads to. Without a checkpoint there is nothing to share."""
+    here = here.again()
     frame, counts = drawn.tensor_frame(report), drawn.ledger(report)
     st.markdown("##### Every tensor of the file")
-    here = [status for status in get_args(Status) if counts[status]]
-    if st.session_state.get("status") not in here:
-        st.session_state.pop("status", None)
+    statuses = [status for status in get_args(Status) if counts[status]]
+    if here.begin("status") not in statuses:
+        here.set("status", None)
     with st.container(horizontal=True, vertical_alignment="bottom", horizontal_alignment="distribute"):
-        status = st.pills(
-            "status", here, format_func=escape_markdown, key="status", bind="query-params", label_visibility="collapsed"
-        )
-        text = st.text_input(
-            "find a tensor by its name", key="named", bind="query-params", placeholder="find a name", width=240,
-            label_visibility="collapsed",
-        )  # fmt: skip
+        pills = {"options": statuses, "format_func": escape_markdown}
+        status = here.draw("status", st.pills, label_visibility="collapsed", **pills)
+        text = here.text("named", placeholder="find a name", width=240, label_visibility="collapsed")
     shown = filter_rows(frame, status, text or "")
     told = [f"{counts[status]:,} {MEANING[status]}" for status in get_args(Status)]
     st.caption(" · ".join([f"{len(shown):,} of {count_words(len(frame), 'tensor')}", *told]))
@@ -97,8 +96,7 @@ def lead_to_matrix(shown: pd.DataFrame, rows: list[int], matrices: Collection[st
     st.session_state["led to"] = chosen
     matrix = next((name for name in chosen.split(", ") if name in matrices), None)
     if matrix is not None:
-        st.session_state.next_matrix = matrix
-        st.rerun()
+        CHECKPOINT.rerun_with("matrix", matrix)
 
 
 def tensor_lines(name: str) -> str:

@@ -10,15 +10,16 @@ import streamlit as st
 
 from engine.checkpoints import Checkpoint
 from engine.plurals import count_words
+from pages.controls.checkpoint.parameters import ALL, CHECKPOINT
 from pages.controls.share.links import address_now
 from pages.controls.share.panel import Data, share_panel
+from pages.controls.state.page_state import Here
 from views.charts.show import show_altair
 from views.charts.standalone import chart_file
 from views.checkpoint import charts, weights
 from views.checkpoint.weights import MatrixRow, Measures, Weight
 from views.core.markdown import Markdown, escape_markdown
 
-ALL = "all heads"
 HEAD = 44  # px of the line above a chart
 MATRIX, SPECTRUM, HISTOGRAM = "its numbers", "its singular values", "its histogram"
 
@@ -34,44 +35,37 @@ def measures(name: str, matrix: str, head: int | None, circuit: bool, _checkpoin
 
 
 @st.fragment
-def weights_section(name: str, checkpoint: Checkpoint) -> None:
+def weights_section(here: Here, name: str, checkpoint: Checkpoint) -> None:
+    here = here.again()
     rows = {row.name: row for row in weights.matrix_rows(checkpoint.model)}
-    state = st.session_state
-    names = list(rows)
-    usual = weights.first_row(list(rows.values())).name
-    if "next_matrix" in state:
-        state.matrix = state.pop("next_matrix")
-    if state.get("matrix", usual) not in rows:
-        del state["matrix"]
     left, right = st.columns([2, 5], gap="large")
     with left:
         sizes = magnitudes(name, checkpoint)
         st.markdown("##### Matrices")
         st.caption(f"root mean square of their numbers, from 0 (pale) to {max(sizes):.5g} (full)")
         place = st.container(gap="small")
-        matrix = st.selectbox("matrix", names, names.index(usual), key="matrix", bind="query-params")
-        row = rows[matrix or usual]
+        row = rows[here.menu("matrix")]
         with place:
             chart = partial(charts.matrix_map, list(rows.values()), sizes, row.name)
             key = f"matrix map {name} {row.name}"  # another for each choice: what is clicked twice is chosen twice
             show_altair(chart, key=key, on_select=partial(choose_matrix, key), selection_mode="matrix")
     with right:
-        one_matrix(name, checkpoint, row)
+        one_matrix(here, name, checkpoint, row)
 
 
 def choose_matrix(key: str) -> None:
     if found := st.session_state[key].selection.get("matrix"):
-        st.session_state.matrix = found[0]["name"]
+        CHECKPOINT.choose("matrix", found[0]["name"])
 
 
 def choose_head(key: str) -> None:
     if found := st.session_state[key].selection.get("head"):
-        st.session_state.head = str(found[0]["head"])
+        CHECKPOINT.choose("head", str(found[0]["head"]))
 
 
-def one_matrix(name: str, checkpoint: Checkpoint, row: MatrixRow) -> None:
+def one_matrix(here: Here, name: str, checkpoint: Checkpoint, row: MatrixRow) -> None:
     title = st.container()
-    weight = chosen_weight(row)
+    weight = chosen_weight(here, row)
     found = measures(name, weight.name, weight.head, weight.circuit, checkpoint)
     role = charts.hue(row)
     shape = " × ".join(f"{side:d}" for side in found.shape)
@@ -86,7 +80,7 @@ def one_matrix(name: str, checkpoint: Checkpoint, row: MatrixRow) -> None:
             horizontal=True, horizontal_alignment="distribute", vertical_alignment="center", height=HEAD, border=False
         ):
             st.markdown(":gray[**Distribution**]", width="content")  # short: both fit on one line of a phone
-            log = st.toggle("log counts", key="log_counts", bind="query-params")
+            log = here.toggle("log_counts")
         counts = partial(charts.histogram_chart, found.histogram, log, role)
         show_altair(counts, key="histogram")
         st.caption(f"{histogram_figures(found)}  \ndashed: normal, same mean and std")
@@ -113,26 +107,26 @@ def one_matrix(name: str, checkpoint: Checkpoint, row: MatrixRow) -> None:
     )  # fmt: skip
 
 
-def chosen_weight(row: MatrixRow) -> Weight:
+def head_options(heads: int) -> dict[str, str]:
+    return {ALL: ALL, **{f"{head:d}": f"{head:d}" for head in range(1, heads + 1)}}
+
+
+def chosen_weight(here: Here, row: MatrixRow) -> Weight:
     """The matrix, the head of it and the circuit that are chosen, by widgets above its charts."""
     if not row.heads:
         return Weight(row.name)
-    options = [ALL, *(f"{head:d}" for head in range(1, row.heads + 1))]
-    if st.session_state.get("head", ALL) not in options:
-        del st.session_state["head"]
+    here.adjust("head", options=head_options(row.heads))
     with st.container(horizontal=True, vertical_alignment="center"):
-        label = st.segmented_control(
-            "head", options, default=ALL, key="head", bind="query-params", required=True, label_visibility="collapsed"
-        )
-        head = None if label in (None, ALL) else int(label) - 1
+        label = here.segments("head", label_visibility="collapsed")
+        head = None if label == ALL else int(label) - 1
         if not row.circuit:
             return Weight(row.name, head)
         why = {
             "qk": "W_Q with W_K: what a query looks for in a key",
             "ov": "W_V with W_O: what a head writes of what it reads",
         }[row.circuit]
-        through = st.toggle(
-            weights.CIRCUIT_TITLES[row.circuit], key="circuit", bind="query-params", disabled=head is None,
+        through = here.toggle(
+            "circuit", label=weights.CIRCUIT_TITLES[row.circuit], disabled=head is None,
             help=f"{why}; choose a head first.",
         )  # fmt: skip
     return Weight(row.name, head, through and head is not None)

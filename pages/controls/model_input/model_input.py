@@ -38,7 +38,7 @@ from pages.controls.model_input.parameters import FIELDS as PARAMETERS
 from pages.controls.model_input.picture import chosen_picture, show_ink
 from pages.controls.model_input.text_field import several_lines
 from pages.controls.state.hidden import is_hidden
-from pages.controls.state.history import is_drawn, went_back
+from pages.controls.state.history import is_drawn, went_back, write
 from pages.controls.state.page_state import Here, Left, Visits
 from pages.controls.state.session import find_record
 from pages.controls.visitor import recent
@@ -158,9 +158,10 @@ def begin_fields(here: Here, name: str, wanted: Kind) -> None:
 
 def open_on_looked_at(here: Here, models: Sequence[str]) -> None:
     """Opens a page that reads nothing, and whose address names no model, on the model that was looked at."""
-    name = find_carried().values.get("model")
+    name: str = find_carried().values.get("model", "")
     if name in models and not (is_drawn("model") or went_back() or "model" in st.query_params):
         here.set("model", name)
+        write("model", name)
 
 
 def look_at(name: str) -> None:

@@ -14,15 +14,13 @@ Adopt = Callable[[Any], tuple[str, str]]  # an entry's value -> the key of today
 entries = view("share/fragment", events=("entries",))
 
 
-def adopt_fragment(names: Mapping[str, Adopt], place: str, key: str = "fragment") -> None:
-    """Puts into the session's state, under `place`, what the address has behind the # when the page is opened.
-
-    It reruns the page where there is something: {key of the control: its text, as a query would have it}.
-    """
+def adopt_fragment(names: Mapping[str, Adopt], say: Callable[[Mapping[str, str]], None], key: str = "fragment") -> None:
+    """Calls `say` with what the address has behind the # when the page is opened, and runs the page again where there
+    is something: {key of the control: its text, as a query would have it}."""
 
     def adopt() -> None:
         found = st.session_state[key].entries
         known = {name: value for name, value in found.items() if name in names} if isinstance(found, dict) else {}
-        st.session_state[place] = dict(names[name](value) for name, value in known.items())
+        say(dict(names[name](value) for name, value in known.items()))
 
     entries({"names": list(names)}, key=key, on={"entries": adopt})

@@ -61,11 +61,17 @@ def complete(field: str, usual: Any) -> None:
         address.set_initial_query_params_from_current()
 
 
-def write(field: str, said: str) -> None:
+def is_fragment() -> bool:
+    """Tells whether a fragment of the page runs by itself."""
+    context = get_script_run_ctx()
+    return context is not None and bool(context.fragment_ids_this_run)
+
+
+def write(field: str, said: str | list[str]) -> None:
     """Puts into the address what a control shall read. Call it before the control is drawn."""
     if (context := get_script_run_ctx()) is not None:
         with context.session_state.query_params() as address:
-            address.set_corrected_value(field, said, "string_value")
+            address.set_corrected_value(field, said, "string_value" if isinstance(said, str) else "string_array_value")
             address.set_initial_query_params_from_current()
 
 

@@ -19,7 +19,7 @@ from typing import Any, NoReturn
 import streamlit as st
 
 from pages.controls.state.hidden import is_hidden
-from pages.controls.state.history import drop, entry_address, is_drawn, is_heard, went_back, write
+from pages.controls.state.history import drop, entry_address, is_drawn, is_fragment, is_heard, went_back, write
 from pages.controls.state.parameter import Choice, Number, Parameter, Rule
 from pages.controls.state.session import find_record
 from views.core.markdown import escape_markdown
@@ -27,11 +27,13 @@ from views.core.markdown import escape_markdown
 
 @dataclass
 class Left:
-    """Values that a page was left at, the defaults that it had then, and the values that its next run shall set."""
+    """Values that a page was left at, and the defaults that it had then; what its next run shall set, and the texts
+    that it shall read as from an address."""
 
     values: dict[str, Any] = field(default_factory=dict)
     defaults: dict[str, Any] = field(default_factory=dict)
     wanted: dict[str, Any] = field(default_factory=dict)
+    said: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass
@@ -78,6 +80,11 @@ class PageState:
         elif name in st.query_params:
             drop(name)
 
+    def say(self, said: Mapping[str, str]) -> None:
+        """Sets parameters to what a former link says of them, from a callback."""
+        for name, text in said.items():
+            self.find_left(name).said[name] = text
+
     def rerun_with(self, name: str, value: Any) -> NoReturn:
         """Sets a parameter that this run has drawn already, and runs the page again."""
         self.find_left(name).wanted[name] = value
@@ -119,6 +126,19 @@ class Here:
     def rules(self) -> dict[str, Rule]:
         return {name: parameter.must_be for name, parameter in self.parameters.items()}
 
+    def again(self) -> Here:
+        """What a fragment goes by: this, or where it runs by itself, what the page stands at then."""
+        if not is_fragment():
+            return self
+        here = Here(self.state)
+        here.parameters, here.defaults = dict(self.parameters), dict(self.defaults)
+        return here
+
+    def said(self, *names: str) -> dict[str, str]:
+        """Lists what the address, or a former link, says of parameters."""
+        found = {name: self.state.find_left(name).said.get(name, st.query_params.get(name)) for name in names}
+        return {name: text for name, text in found.items() if text is not None}
+
     def __getitem__(self, name: str) -> Any:
         """Value of a parameter, whether it is drawn in this run or not."""
         if name in self.drawn:
@@ -145,6 +165,10 @@ class Here:
         would not count."""
         parameter, left, state = self.parameters[name], self.state.find_left(name), st.session_state
         default = self.defaults[name]
+        former = left.said.pop(name, None)
+        if former is not None and not parameter.must_be(former):
+            left.defaults[name] = default
+            return self.set(name, parameter.parse(former))
         for older in (one for one in parameter.older if one in st.query_params):
             if not parameter.must_be(st.query_params[older]):
                 write(name, st.query_params[older])
@@ -233,6 +257,10 @@ class Here:
     def area(self, name: str, **more: Any) -> Any:
         return self.draw(name, more.pop("place", st).text_area, value=self.defaults[name], **more)
 
+    def toggle(self, name: str, **more: Any) -> bool:
+        on: bool = self.draw(name, more.pop("place", st).toggle, value=self.defaults[name], **more)
+        return on
+
     def menu(self, name: str, options: Sequence[Any] = (), **more: Any) -> Any:
         """A list to choose from: of `options`, or of all that the parameter declares."""
         shown, named = self.name_options(name, options)
@@ -264,4 +292,5 @@ class Here:
 
     def link(self, *names: str) -> dict[str, str]:
         """Lists the parameters that stand off their defaults, as an address says them."""
-        return {name: self.parameters[name].text(self[name]) for name in names if self[name] != self.defaults[name]}
+        off = (name for name in names if self[name] != self.defaults[name])
+        return {name: str(self.parameters[name].text(self[name])) for name in off}

@@ -67,7 +67,7 @@ class Parameter:
         """Reads a text that makes sense."""
         return text
 
-    def text(self, value: Any) -> str:
+    def text(self, value: Any) -> str | list[str]:
         """Text of a value in an address, as its widget writes it there."""
         return str(value)
 
@@ -124,6 +124,37 @@ class Choice(Parameter):
 def choice(name: str, default: Any, options: Collection[Any], **more: Any) -> Choice:
     """A choice of options that are called what they are."""
     return Choice(name, default, {option: str(option) for option in options}, **more)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Several(Parameter):
+    """Any number of options, of which an address says what it knows."""
+
+    options: Mapping[Any, str] = field(kw_only=False)
+
+    def must_be(self, text: str) -> str:
+        return ""
+
+    def parse(self, text: str) -> list[Any]:
+        said = text.split(",")
+        return [option for option, label in self.options.items() if label in said or str(option) in said]
+
+    def text(self, value: Any) -> list[str]:
+        return [self.options[option] for option in value]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Flag(Parameter):
+    """On or off."""
+
+    def must_be(self, text: str) -> str:
+        return one_of(("true", "false"))(text.lower())
+
+    def parse(self, text: str) -> bool:
+        return text.lower() == "true"
+
+    def text(self, value: Any) -> str:
+        return str(value).lower()
 
 
 @dataclass(frozen=True, kw_only=True)
