@@ -96,10 +96,23 @@ def slides(checkpoint: Checkpoint) -> bool:
 def compare_with_guessing(checkpoint: Checkpoint, ids: Sequence[int], logits: Tensor) -> tuple[float, float] | None:
     """Nats a token of a text of which pos vocab `logits` are known, and those of guessing, ln vocab. None of a model of
     which other tokens are asked than all but the first, and of a text in which fewer than FEWEST are."""
-    if not slides(checkpoint) or len(ids) <= FEWEST or len(logits) != len(ids):
+    first = first_asked(checkpoint, ids)
+    if not slides(checkpoint) or len(ids) - first < FEWEST or len(logits) != len(ids):
         return None
-    measured = measure_rows(logits[:-1], torch.tensor(ids[1:]))
+    measured = measure_rows(logits[first - 1 : -1], torch.tensor(ids[first:]))
     return -float(measured["log_probabilities"].mean()), log(logits.shape[-1])
+
+
+def first_asked(checkpoint: Checkpoint, ids: Sequence[int]) -> int:
+    """Position of the first token that the training asked for: behind the start; in a model that was tuned to answer,
+    behind the last separator. The end of `ids` where that cannot be told, as of repeats and tables, or there is none."""
+    objective = checkpoint.card.get("objective", "next")
+    if objective == "next" and "in_context" not in checkpoint.card.get("data", {}):
+        return 1
+    if objective != "completion" or checkpoint.tokenizer is None:
+        return len(ids)
+    separators = set(checkpoint.tokenizer.special_tokens.values()) - set(checkpoint.end_ids)
+    return max((at + 1 for at, id in enumerate(ids) if id in separators), default=len(ids))
 
 
 def windows_of(checkpoint: Checkpoint, ids: Sequence[int], stride: int | None = None) -> tuple[Window, ...]:

@@ -100,7 +100,7 @@ def test_lambda_keeps_the_language() -> None:
 def test_a_separator_is_one_token() -> None:
     checkpoint = library.checkpoint("instruct")
     english = answer_prompt(checkpoint, "Le chat dort.", "[toEnglish]")
-    assert english.written == "The cat sleeps." and english.pieces[-1] == "[toEnglish]" and english.separator == 2
+    assert english.written == "The cat sleeps." and english.pieces[-1] == "[toEnglish]" and english.separator == 1
     assert answer_prompt(checkpoint, "The cat sleeps.", "[toFrench]").written == "Le chat dort."
     assert answer_prompt(checkpoint, "The cat sleeps.", "[toCode]").written == 'print("The cat sleeps.")'
     assert answer_prompt(checkpoint, "The cat sleeps.", "[toEnglish]").written == "The cat sleeps."

@@ -381,7 +381,7 @@ def test_the_page_draws_the_prompt_and_of_a_picture_its_palette() -> None:
     assert arrays["palette"].data.shape[0] == one.checkpoint.config.outputs == processor.start_id
 
 
-@pytest.mark.parametrize(("name", "spaced"), [("stories", False), ("instruct", True), ("induction", False)])
+@pytest.mark.parametrize(("name", "spaced"), [("stories", False), ("t5-tasks", True), ("induction", False)])
 def test_spaces_stand_between_tokens_where_the_tokenizer_puts_them(name: str, spaced: bool) -> None:
     text: Callable[[str], Sequence[int] | str] = lambda name: TEXT if name == "stories" else [4, 5]  # noqa: E731
     assert unpack(page_payload(writing(name, text(name)), {}))[0]["spaced"] is spaced

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import math
+import tomllib
+from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -10,7 +12,7 @@ import transformers
 from torch.nn import functional
 
 from engine import run
-from engine.analysis.surprise import Surprise, surprise, windows
+from engine.analysis.surprise import Surprise, compare_with_guessing, surprise, windows
 from engine.checkpoints import Checkpoint, load
 from engine.generation.prompt import begin
 from engine.runtime.library import checkpoint
@@ -230,3 +232,26 @@ def gpt2() -> tuple[Checkpoint, Any]:
     with TemporaryDirectory() as folder:
         theirs.save_pretrained(folder)
         return load(folder), theirs
+
+
+EXAMPLES = tomllib.loads(Path("assets/texts/examples.toml").read_text())
+
+
+@pytest.mark.parametrize("name", [name for name, example in EXAMPLES.items() if "text" in example])
+def test_no_model_is_said_to_know_nothing_like_its_own_example(name: str) -> None:
+    loaded = checkpoint(name)
+    ids = loaded.tokenizer.encode(EXAMPLES[name]["text"]).ids[: loaded.config.context]  # type: ignore[union-attr]
+    if loaded.config.encoder is None:
+        found = compare_with_guessing(loaded, ids, run(loaded.model, ids, "logits")["logits"][0])
+        assert found is None or found[0] < found[1]
+
+
+def test_of_a_model_tuned_to_answer_only_the_answer_counts() -> None:
+    loaded = checkpoint("instruct")
+    asked, right, wrong = "le chat noir dort", "the black cat sleeps", "we us it me he"
+    measured = {}
+    for text in (asked, f"{asked} [toEnglish] {right}", f"{asked} [toEnglish] {wrong}"):
+        ids = loaded.tokenizer.encode(text).ids  # type: ignore[union-attr]
+        measured[text] = compare_with_guessing(loaded, ids, run(loaded.model, ids, "logits")["logits"][0])
+    none, known, strange = measured.values()
+    assert none is None and known is not None and known[0] < 0.1 and strange is not None and strange[0] > strange[1]

@@ -118,10 +118,20 @@ def test_the_prefix_says_what_becomes_of_a_sentence_never_seen() -> None:
     assert len(answers) == 3
 
 
+UNKNOWN = {  # words that no training text holds are copied, and never another word
+    "x = 3 [toCode]": "x = 3",
+    "set zorb to 7 [toCode]": "zorb = 7",
+    "zorb = 7 [toEnglish]": "set zorb to 7",
+    "zorb = 7 [toFrench]": "mets zorb à 7",
+}
+
+
 def test_another_separator_behind_a_text_never_seen_gives_another_answer() -> None:
     checkpoint, measured = opened("instruct")
-    assert measured["examples"] == 1_800 and len(measured["by_instruction"]) == 9
-    assert min(measured["by_instruction"].values()) >= 0.95
+    kinds = measured["by_instruction"]
+    published = {name for name in kinds if name.endswith(", published")}
+    assert measured["examples"] == 2_000 and len(kinds) == 18 and len(published) == 9
+    assert min(kinds[name] for name in kinds.keys() - published) >= 0.92
     right = asked = 0
     for index in range(16):
         meaning = draw_meaning(Instructions(), "held_out", 0, 5_000 + index)  # behind those of the card
@@ -132,6 +142,9 @@ def test_another_separator_behind_a_text_never_seen_gives_another_answer() -> No
                 right += last.text == f"{pair.source}{pair.target}<|endoftext|>"
                 asked += 1
     assert right / asked >= 0.9
+    for source, answer in UNKNOWN.items():
+        (*_, last) = generate(checkpoint, source, greedy=True)
+        assert last.text == f"{source} {answer}<|endoftext|>"
 
 
 def test_the_head_that_the_page_opens_on_looks_at_the_word_to_be_translated_next() -> None:
@@ -139,15 +152,15 @@ def test_the_head_that_the_page_opens_on_looks_at_the_word_to_be_translated_next
     checkpoint, _ = opened("instruct")
     assert checkpoint.tokenizer is not None
     encoding = checkpoint.tokenizer.encode("le chat noir dort [toEnglish] the black")
-    assert encoding.pieces == ("le", "chat", "noir", "dort", "·", "[toEnglish]", "·", "the", "black")
-    pattern = run(checkpoint.model, encoding)["blocks.3.attn.pattern"][0, 2]
-    assert pattern[7].argmax() == 2 and pattern[8].argmax() == 1 and pattern[7:].amax(-1).min() > 0.8
+    assert encoding.pieces == ("le", "·chat", "·noir", "·dort", "·", "[toEnglish]", "·the", "·black")
+    pattern = run(checkpoint.model, encoding)["blocks.3.attn.pattern"][0, 4]
+    assert pattern[6].argmax() == 2 and pattern[7].argmax() == 1 and pattern[6:].amax(-1).min() > 0.8
 
 
 def test_the_base_of_instruct_writes_both_languages_and_translates_neither() -> None:
     checkpoint, _ = opened("bilingual")
     words = {language: set(" ".join(texts).lower().split()) for language, texts in both_languages().items()}
-    for text, language in (("the king", "english"), ("le roi", "french")):
+    for text, language in (("the king is", "english"), ("le roi est", "french")):
         *_, last = generate(checkpoint, text, greedy=True)
         written = last.text.removeprefix(text).removesuffix("<|endoftext|>").removesuffix(".").lower().split()
         assert written and set(written) <= words[language]
