@@ -2,12 +2,7 @@
 
 from functools import partial
 
-import streamlit as st
-
-from engine.checkpoints.run_steps import split_name
-from engine.runtime import library
 from pages.controls.bar import bar
-from pages.controls.compare.defaults import LETTERS, NUMBERS, key
 from pages.controls.compare.export import comparison_export, comparison_of
 from pages.controls.compare.run import Side
 from pages.controls.compare.runs import sides, silence
@@ -15,8 +10,6 @@ from pages.controls.model_input.model_input import EXAMPLES, Subject
 from pages.controls.model_input.notice import notice
 from pages.controls.prediction import await_guess
 from pages.controls.share.export import draw_page
-from pages.controls.share.links import honour_link
-from pages.controls.state.parameter import Rule, one_of, whole_number
 from pages.controls.what_if.edit_panel import event_value
 from views.compare.compare import compare
 from views.compare.pair import Shown, match_attentions
@@ -45,14 +38,6 @@ def on_silence() -> None:
             silence(letter, layer, head, side, focus == "cross_attn")
 
 
-def step_rule(letter: str) -> Rule:
-    """Rule for a side's step in a link: one that its run kept."""
-    steps = library.kept_steps(split_name(st.query_params.get(key(letter, "model"), ""))[0])
-    return one_of(steps) if steps else whole_number()
-
-
-rules = {key(letter, field): whole_number() for letter in LETTERS for field in NUMBERS}
-honour_link(rules | {key(letter, "step"): step_rule(letter) for letter in LETTERS})
 found, edited, waiting = sides()
 first, *others = map(shown_side, found)
 pairs = [match_attentions(first, other) for other in others]

@@ -5,6 +5,10 @@ from typing import Any
 
 from streamlit.testing.v1 import AppTest
 
+from engine.edits.experiment import Experiment
+from pages.controls.state.session import Record
+from pages.controls.what_if.experiment import Tried
+from pages.controls.what_if.experiment_link import linkable, to_link
 from views.core.markdown import JOINER
 
 
@@ -12,6 +16,22 @@ def mounted(app: AppTest, name: str) -> list[Any]:
     """Messages of the views called `name`, the last parts of their module's path with dots."""
     protos = [element.proto for element in app.get("bidi_component")]
     return [one for one in protos if one.component_name.rsplit(".", 1)[0].endswith(f".{name}")]
+
+
+def record(app: AppTest, kind: type[Record]) -> Record:
+    """What the session remembers by a class, as pages/controls/state/session.py has it."""
+    name = f"{kind.__module__}.{kind.__qualname__}"
+    if name not in app.session_state:
+        app.session_state[name] = kind()
+    found: Record = app.session_state[name]
+    return found
+
+
+def try_edits(app: AppTest, made: Experiment) -> None:
+    """Lets the session and its address have the edits, as the panel does."""
+    tried = record(app, Tried)
+    tried.made, tried.text = made, to_link(made) if made.entries and linkable(made) else ""
+    app.query_params["edits"] = tried.text
 
 
 def read_markdown(markdown: str) -> str:

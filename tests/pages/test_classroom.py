@@ -8,6 +8,7 @@ import pytest
 import segno
 from streamlit.testing.v1 import AppTest
 
+from pages.controls.compare.parameters import key
 from pages.controls.share import class_link as links
 from pages.controls.share.class_link import MOST_CODED, class_link, lan_address
 from pages.controls.share.hiding import hiding_css
@@ -39,9 +40,9 @@ def said(app: AppTest, name: str) -> str:
 
 
 def test_with_the_text_go_the_example_and_what_would_append_to_it() -> None:
-    css = hiding_css(["text", "b_text", "no such control"])
-    assert ".st-key-example-text" in css and ".st-key-sides-together" in css and "no" not in css.split("{")[0].split()
     app = opened(text=TEXT, hide="text")
+    css = hiding_css(["text", key("B", "text"), "no such control"])
+    assert ".st-key-example-text" in css and ".st-key-sides-together" in css and "no" not in css.split("{")[0].split()
     assert header(app)["locked"] and not header(opened(text=TEXT, hide="model"))["locked"]
 
 

@@ -16,9 +16,10 @@ from engine.edits.experiment import Experiment
 from engine.inputs.readers import read_pixels
 from engine.runtime import library
 from engine.runtime.run import run
-from pages.controls.compare.defaults import link_sides
+from pages.controls.compare.defaults import Sides, link_sides
 from pages.controls.model_input.model_input import EXAMPLES
-from tests.pages.mounted import mounted, read_markdown
+from pages.controls.what_if.experiment import Tried
+from tests.pages.mounted import mounted, read_markdown, record
 from views.core.payload import Named, unpack
 
 ROOT = Path(__file__).parents[2]
@@ -134,13 +135,11 @@ def test_another_model_reads_the_same_text_where_it_can() -> None:
     header, _ = view(app)
     assert app.text_input(key="b_text").value == "Max has a ball"
     assert header["pairs"]["B"]["says"]["sentence"].startswith("Their vocabularies differ")
-    assert {name: app.query_params[name] for name in ("a_model", "b_model", "b_text")} == {
-        "a_model": "stories",
-        "b_model": "stories-bert",
-        "b_text": "Max has a ball",
-    }
+    link = header["take"]["link"]
+    assert [link[name] for name in ("a_model", "b_model", "b_text")] == ["stories", "stories-bert", "Max has a ball"]
     app.selectbox(key="b_model").set_value("digits-vit").run()
-    assert "b_text" not in app.query_params and app.query_params["b_picture"] == "0"
+    link = view(app)[0]["take"]["link"]
+    assert "b_text" not in link and link["b_picture"] == "0"
     assert view(app)[0]["pairs"]["B"]["attentions"][0]["queries"] == []
 
 
@@ -156,7 +155,7 @@ def test_a_comparison_begins_with_what_was_looked_at_and_stays_as_it_was_left() 
 
 def test_a_comparison_begins_with_the_model_beside_itself_under_the_edits_that_are_tried() -> None:
     app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
-    app.session_state["experiment"] = Experiment().add(SilenceHeads(3, [3]))
+    record(app, Tried).made = Experiment().add(SilenceHeads(3, [3]))
     header, _ = view(app.run().switch_page(COMPARE).run())
     assert [side["edits"] for side in header["sides"]] == [0, 1] and len(set(texts(app))) == 1
 
@@ -169,15 +168,15 @@ def png(level: int) -> bytes:
 
 def test_each_side_can_read_a_picture_of_ones_own_which_is_swapped_and_put_away() -> None:
     app = opened(a_model="digits-vit", b_model="digits-imagegpt", b_given="8")
-    app.session_state["a_own"] = png(255)
-    app.session_state["b_own"] = png(0)
+    own = record(app, Sides).pictures
+    own |= {"A": png(255), "B": png(0)}
     _, arrays = view(app.run())
     assert arrays["A/picture"].data.min() == 1 and app.number_input(key="a_picture").disabled
     drawn = read_pixels(library.checkpoint("digits-imagegpt"), Image.new("L", (8, 8)), 8, 256, {}, 0)
     ids = view(app)[0]["sides"][1]["lanes"][""]["ids"]
     assert ids[:9] == list(drawn.read.ids[:9])
     app.button(key="swap").click().run()
-    assert app.session_state["b_own"] == png(255) and app.session_state["a_own"] == png(0)
+    assert own == {"B": png(255), "A": png(0)}
     header, _ = view(app.button(key="numbered B").click().run())
     assert "one’s own" in header["take"]["read"] and not app.number_input(key="b_picture").disabled
     assert "a_own" not in app.query_params
@@ -186,9 +185,34 @@ def test_each_side_can_read_a_picture_of_ones_own_which_is_swapped_and_put_away(
 def test_a_file_that_is_no_picture_is_a_sentence_and_an_address_is_none() -> None:
     app = opened(a_model="digits-vit", b_model="digits-vit", a_own="nonsense")
     assert view(app)[0]["sides"][0]["title"] == "digits-vit"
-    app.session_state["a_own"] = b"no picture"
+    record(app, Sides).pictures["A"] = b"no picture"
     app.run()
     assert "Expected a picture such as PNG or JPEG" in app.warning[0].value
+
+
+def test_a_comparison_that_was_opened_from_the_menu_opens_the_same_again_from_its_address() -> None:
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
+    app.query_params |= {"model": "everyday", "text": "a text of one’s own"}
+    app.switch_page(WALKTHROUGH).run().switch_page(COMPARE).run()
+    again = opened(**app.query_params)
+    assert texts(again) == ["a text of one’s own"] * 2 and view(again)[0]["trace"] == view(app)[0]["trace"]
+    app.button(key="more").click().run()
+    assert len(view(opened(**app.query_params))[0]["sides"]) == 3
+    app.button(key="remove C").click().run().run()
+    assert len(view(app)[0]["sides"]) == 2 and not [name for name in app.query_params if name.startswith("c_")]
+
+
+def test_a_picture_that_the_address_does_not_name_is_the_first_again() -> None:
+    app = opened(a_model="digits-vit", a_picture="1", b_model="digits-vit")
+    assert [app.number_input(key=f"{letter}_picture").value for letter in "ab"] == [1, 0]
+
+
+@pytest.mark.parametrize(("model", "edits", "alike"), [("everyday", "", False), ("everyday", SILENT, True)])
+def test_a_link_to_a_model_beside_itself_reads_two_texts_unless_edits_are_compared(
+    model: str, edits: str, alike: bool
+) -> None:
+    app = opened(a_model=model, b_model=model, **({"b_edits": edits} if edits else {}))
+    assert (len(set(texts(app))) == 1) is alike
 
 
 @pytest.fixture

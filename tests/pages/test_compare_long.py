@@ -105,7 +105,7 @@ def test_edits_of_a_long_text_are_made_where_they_fit(edits: str, said: str, cou
 def test_a_head_is_silenced_in_one_run_of_a_long_text_from_the_picture() -> None:
     app = long_pair(b_text=texts(COUNT)[0])
     assert view(app, "compare")[0]["pairs"]["B"]["same"]
-    app.session_state["b_edits"] = SILENT
+    app.query_params["b_edits"] = SILENT
     app.run()
     header, _ = view(app, "compare")
     assert not header["pairs"]["B"]["same"] and header["sides"][1]["silenced"][0]["heads"] == [1]

@@ -27,7 +27,8 @@ from engine.edits import (
 )
 from engine.runtime import library
 from pages.controls.what_if.edit_form import distinct, ranges, read_numbers, read_ranges
-from tests.pages.mounted import field
+from pages.controls.what_if.experiment import Tried
+from tests.pages.mounted import field, record, try_edits
 from tests.pages.test_experiment import made, opened
 
 OTHER = "Anna gave the red ball to Max."
@@ -53,7 +54,7 @@ def press(app: AppTest) -> AppTest:
 
 
 def edits(app: AppTest) -> list[Edit]:
-    return list(app.session_state["experiment"].edits)
+    return list(record(app, Tried).made.edits)
 
 
 @pytest.mark.parametrize(
@@ -194,7 +195,7 @@ def test_a_form_follows_its_edit_and_goes_with_its_model() -> None:
     app = opened(experiment=made(SilenceHeads(0, [0]), AttentionTemperature(2.0)))
     app.session_state["what if: edit to open"] = {"do": "edit", "number": 1}
     app.run()
-    app.session_state["experiment"] = app.session_state["experiment"].remove(0)
+    try_edits(app, record(app, Tried).made.remove(0))
     app.run()
     field(app.number_input, "temperature").set_value(3.0).run()
     app = press(app)

@@ -26,6 +26,7 @@ from engine.runtime.limits import MAX_EDITS
 from engine.runtime.run import run
 from pages.controls.model_input.model_input import Subject
 from pages.controls.what_if import experiment as what_if
+from pages.controls.what_if.experiment import Tried
 from pages.controls.what_if.experiment_link import (
     BROKEN,
     PAINTED,
@@ -35,7 +36,7 @@ from pages.controls.what_if.experiment_link import (
     to_link,
     unlinkable_sentence,
 )
-from tests.pages.mounted import mounted
+from tests.pages.mounted import mounted, record, try_edits
 from views.core.lanes import digest, lanes
 from views.core.payload import Named, unpack
 from views.core.questions import Page
@@ -61,6 +62,8 @@ def opened(page: str = WALKTHROUGH, address: dict[str, str] | None = None, **sta
     for name, value in state.items():
         if isinstance(value, str):
             app.query_params[name] = value
+        elif isinstance(value, Experiment):
+            try_edits(app, value)
         else:
             app.session_state[name] = value
     return app.switch_page(page).run()
@@ -101,7 +104,7 @@ def test_edits_go_along_from_page_to_page_and_leave_the_address_with_the_last_of
     app = opened(experiment=made(QUIET))
     app.switch_page(ATTENTION).run()
     assert sent(app, "attention")[0]["edited"] == ["blocks.2.attn.z"] and "edits" in app.query_params
-    app.session_state["experiment"] = app.session_state["experiment"].remove(0)
+    try_edits(app, record(app, Tried).made.remove(0))
     app.run()
     assert sent(app, "attention")[0]["edited"] == [] and "edits" not in app.query_params
     assert sent(app, "experiment")[0]["undo"]

@@ -187,12 +187,9 @@ def test_what_a_comparison_does_not_have_is_a_sentence(change: dict[str, Any]) -
         asked(app, "compare", take="data", **query)
 
 
-def test_a_text_that_no_address_can_hold_stays_in_its_field_and_out_of_the_address() -> None:
+def test_a_text_that_no_address_can_hold_stays_in_its_field_and_is_in_the_link() -> None:
     app = opened(b_text="the cat ran")
     long = "\u65e5" * 60_000
     app.text_input(key="a_text").set_value(long).run()
-    assert "a_text" not in app.query_params and app.query_params["b_text"] == "the cat ran"
     assert app.text_input(key="a_text").value == long
     assert view(app, "compare")[0]["take"]["link"]["a_text"] == long  # by which the browser says that it is too long
-    app.text_input(key="a_text").set_value("the dog sat").run()
-    assert app.query_params["a_text"] == "the dog sat"

@@ -3,29 +3,23 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
 from typing import Any
-
-import streamlit as st
 
 from engine.checkpoints.run_steps import name_step, split_name
 from engine.edits.experiment import Experiment
 from engine.inputs.readers import kind
 from engine.runtime import library
 from engine.runtime.limits import FIRST_MODEL
-from pages.controls.model_input.model_input import EMPTY, EVERY_FIELD, EXAMPLES, Read, example, find_carried
-from pages.controls.share.links import fit_address
-from pages.controls.state.history import went_back
+from pages.controls.compare.parameters import LAST, LETTERS, OWN, key, value
+from pages.controls.model_input.model_input import EMPTY, EVERY_FIELD, EXAMPLES, TYPED, Read, example, find_carried
+from pages.controls.state.history import is_drawn, went_back
+from pages.controls.state.page_state import Here
 from pages.controls.state.session import find_record
-from pages.controls.what_if.experiment import LEFT, MADE
+from pages.controls.what_if.experiment import Tried
 
-LETTERS = "ABCD"
 RUN = "run: "  # before the name of a training run, among the models; its steps stand beside them
-PICTURE = "own"  # a person's own picture as the bytes of its file, which no address holds
-OWN = ("model", "step", *EVERY_FIELD, "edits", PICTURE)
-NUMBERS = ("step", "picture", "given")
-LAST = "compared"  # in the session state: what was compared last
-CAME = "came from what if"  # there too: how often edits have led here
-LOOKED_AT = "looked at"  # in there: what the other pages looked at then
 # What B reads where A reads the example of its model.
 OTHER: dict[str, dict[str, Any]] = {
     "everyday": {"text": "The little girl was hungry, so she ate an"},
@@ -39,55 +33,78 @@ OTHER: dict[str, dict[str, Any]] = {
 }
 
 
-def key(letter: str, field: str) -> str:
-    return f"{letter.lower()}_{field}"
+@dataclass
+class Sides:
+    """What no link says of the sides, by their letters: their experiments, with the way back, a person's own pictures
+    as the bytes of their files, and the fields of the last input that was not empty. `edited` is the letter of the side
+    whose edits are open, `uploads` counts pictures. When the page was last seen, the other pages looked at `first`, and
+    edits had led here so often."""
+
+    experiments: dict[str, Experiment] = field(default_factory=dict)
+    pictures: dict[str, bytes] = field(default_factory=dict)
+    read: dict[str, dict[str, Any]] = field(default_factory=dict)
+    edited: str = ""
+    uploads: int = 0
+    first: dict[str, Any] = field(default_factory=dict)
+    led: int = 0
 
 
-def begin() -> None:
-    """Values that the page opens on: what the address says, else what was compared last, else A beside something like
-    it."""
-    state, address = st.session_state, st.query_params
-    if state.get(LEFT, 0) != state.get(CAME, 0):
-        state[CAME] = state[LEFT]
-        for own in (LAST, *(key(letter, field) for letter in LETTERS for field in OWN)):
-            state.pop(own, None)
-    here = key("A", "model") in state and key("B", "model") in state
-    if here and not (went_back() and key("A", "model") in address):
-        return
-    kept: dict[str, Any] = state.get(LAST, {})
-    first = first_things()
-    if kept and first != kept.get(LOOKED_AT, first):  # another page looks at something else by now: A does too
-        kept = {own: value for own, value in kept.items() if not own.startswith("a_")}
-    start = {"A": first, "B": second_side(first)}
+def open_sides(here: Here, said: Mapping[str, str]) -> None:
+    """Opens the page on what its address says, with what goes along with that, else on what was compared last, else on
+    A beside something like it."""
+    kept, first, led = find_record(Sides), first_things(), find_record(Tried).left
+    anew, moved = led != kept.led or not kept.first, first != kept.first
+    opens = led != kept.led or not (is_drawn(key("A", "model")) or went_back())
+    kept.first, kept.led = first, led
     for letter in LETTERS:
-        said = with_step({own: text for own in OWN if (text := address.get(key(letter, own))) is not None})
-        named = said.get("model")
-        if letter not in start and named is None and key(letter, "model") not in kept:
-            continue
-        default = start.get(letter, first)
-        if named is not None:
-            default = {**empty(), "model": named, **values_of_example(named)}
-            default |= {field: "" for field in ("second", "target", "span") if "text" in said}
-            unsaid = letter != "A" and not said.keys() & set(EVERY_FIELD)
-            if unsaid and reads_alike(library_name("A"), model_name(named, None)):
-                default |= {field: state[key("A", field)] for field in (*EVERY_FIELD, PICTURE)}
-        same = named is None or kept.get(key(letter, "model")) == named
-        for field in OWN:
-            own = key(letter, field)
-            before = kept.get(own, default[field]) if same else default[field]
-            if (field == "edits" and went_back()) or (field == "step" and named is not None):
-                before = default[field]  # else the address would have it
-            state[own] = parse_field(field, str(said[field])) if field in said and field != PICTURE else before
+        named = {field: said[key(letter, field)] for field in OWN if key(letter, field) in said}
+        if opens and "model" in named:
+            begin(here, letter, beside(here, letter, named), named)
+        elif opens and anew:
+            begin(here, letter, {"A": first, "B": second_side(first)}.get(letter, empty()), named)
+        elif opens and letter == "A" and moved:  # another page looks at something else by now
+            begin(here, letter, first, named)
+        offer_steps(here, letter)
+        if letter in "CD" and not here.begin(key(letter, "model")):
+            begin(here, letter, empty(), ())
 
 
-def remember(said: dict[str, str]) -> None:
-    """Puts what the sides are into the address, whatever they opened on, but for texts that are too long for one."""
-    address, said = st.query_params, fit_address(said)
-    mine = {key(letter, field) for letter in LETTERS for field in OWN}
-    for own in mine & set(address) - set(said):
-        del address[own]
-    if fresh := {own: text for own, text in said.items() if address.get(own) != text}:
-        address.update(fresh)  # at once: each message is an entry of the browser's history
+def begin(here: Here, letter: str, values: Mapping[str, Any], named: Collection[str]) -> None:
+    """Sets the fields of a side that a link has not `named`."""
+    find_record(Sides).pictures.pop(letter, None)
+    for name in OWN:
+        if name not in named:
+            here.set(key(letter, name), values[name])
+
+
+def beside(here: Here, letter: str, said: Mapping[str, str]) -> dict[str, Any]:
+    """What goes along with the model that a link names: its example, or A's texts, where that is another model or edits
+    change this one. A picture that it does not name is the first, which the page's own address does not name."""
+    offer_steps(here, letter)
+    model, step = with_step(said["model"])
+    found = empty() | values_of_example(model) | {"step": LAST if step is None else step}
+    if letter == "A" or said.keys() & set(EVERY_FIELD):
+        return found | ({"second": "", "target": "", "span": ""} if "text" in said else {})
+    own = model_name(model, here[key(letter, "step")] if "step" in said else step)
+    first = model_name(here[key("A", "model")], here[key("A", "step")])
+    if first == own and "edits" not in said:
+        texts = OTHER.get(model, {})
+    else:
+        texts = {field: here[key("A", field)] for field in TYPED} if reads_alike(first, own) else {}
+    return found | {field: text for field, text in texts.items() if field in TYPED}
+
+
+def offer_steps(here: Here, letter: str) -> list[int]:
+    """Lets a side have the steps that its run kept, the last one by itself."""
+    model, step = with_step(here[key(letter, "model")])
+    if model != here[key(letter, "model")]:
+        here.set(key(letter, "model"), model)
+        if step is not None:
+            here.set(key(letter, "step"), step)
+    steps = library.kept_steps(split_name(model)[0]) if model.startswith(RUN) else []
+    options = {count: f"step {count:,}" for count in steps} or {LAST: "the last step"}
+    here.adjust(key(letter, "step"), options=options, default=[*options][-1])
+    return steps
 
 
 def first_things() -> dict[str, Any]:
@@ -96,19 +113,19 @@ def first_things() -> dict[str, Any]:
     named = kept.get("model", FIRST_MODEL)
     same = find_record(Read).model == named
     fields = {field: kept[field] for field in EVERY_FIELD if field in kept} if same else values_of_example(named)
-    return with_step({**empty(), **fields, "model": named})
+    model, step = with_step(named)
+    return empty() | fields | {"model": model, "step": LAST if step is None else step}
 
 
-def with_step(said: dict[str, Any]) -> dict[str, Any]:
+def with_step(named: str) -> tuple[str, int | None]:
     """Splits a model "run:NAME@STEP", as other pages write it, into the run and its step."""
-    named = str(said.get("model", ""))
     if not named.startswith(library.RUN):
-        return said
+        return named, None
     run, step = split_name(named)
     steps = library.kept_steps(run)
     if not steps or (step is not None and step not in map(str, steps)):
-        return said
-    return {**said, "model": f"{RUN}{run}", **({} if step is None else {"step": int(step)})}
+        return named, None
+    return f"{RUN}{run}", None if step is None else int(step)
 
 
 def model_name(model: str, step: int | None) -> str:
@@ -121,7 +138,7 @@ def model_name(model: str, step: int | None) -> str:
 
 def library_name(letter: str) -> str:
     """Name of a side's model in the library."""
-    return model_name(st.session_state[key(letter, "model")], st.session_state.get(key(letter, "step")))
+    return model_name(value(letter, "model"), value(letter, "step"))
 
 
 def link_sides(first: str, second: str) -> dict[str, str]:
@@ -142,28 +159,21 @@ def reads_alike(*names: str) -> bool:
 
 def second_side(first: dict[str, Any]) -> dict[str, Any]:
     """B: the same under the edits that are being tried, or else a text that differs, where A's is an example."""
-    experiment = st.session_state.get(MADE)
-    if isinstance(experiment, Experiment) and experiment.edits:
+    experiment = find_record(Tried).made
+    if experiment.edits:
         return {**first, "edits": format_edits(experiment)}
     plain = all(first[field] == value for field, value in values_of_example(first["model"]).items())
     return {**first, **(OTHER.get(first["model"], {}) if plain else {})}
 
 
 def empty() -> dict[str, Any]:
-    return {field: EMPTY.get(field, None if field == "step" else "") for field in OWN}
+    return {field: EMPTY.get(field, LAST if field == "step" else "") for field in OWN}
 
 
 def values_of_example(name: str, other: bool = False) -> dict[str, Any]:
     """Fields that were written for a model; the `other` example is what B reads beside it, where there is one."""
     found = EXAMPLES.get(name) or example(model_name(name, None))
     return {field: found[field] for field in EVERY_FIELD if field in found} | (OTHER.get(name, {}) if other else {})
-
-
-def parse_field(field: str, text: str) -> Any:
-    """Value of a field of the address; a number that is malformed or has over 9 digits becomes the field's default."""
-    if field not in NUMBERS:
-        return text
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else empty()[field]
 
 
 def format_edits(experiment: Experiment) -> str:

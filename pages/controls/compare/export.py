@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import chain
-
-import streamlit as st
 
 from engine.inputs.readers import kind
-from pages.controls.compare.defaults import RUN, key
+from pages.controls.compare.defaults import RUN
+from pages.controls.compare.parameters import key, value
 from pages.controls.compare.run import LIMIT, Side
-from pages.controls.compare.runs import in_address
 from pages.controls.model_input.model_input import FIELDS, fields_said
 from pages.controls.share.export import MOST_BYTES, ROOM, Export
 from views.compare.pair import Compared
@@ -28,11 +25,11 @@ def comparison_of(sides: Sequence[Side], pairs: Sequence[Compared]) -> Compariso
 
 def comparison_export(sides: Sequence[Side], comparison: Comparison) -> Export:
     """Export of the page; a file of long texts has more room for answers."""
-    link = {name: text for side in sides for name, text in in_address(side.letter, side.field).items()}
+    link = {name: text for side in sides for name, text in link_of(side).items()}
     read = " · ".join(f"{side.letter}: {read_by(side)}" for side in sides)
     return Export(
         "Compare", "compare", comparison, read, link,
-        [*chain.from_iterable(controls(side) for side in sides), TOGETHER],
+        [*(key(side.letter, field) for side in sides for field in fields_shown(side)), TOGETHER],
         {name: {"ask": "comparison", "matrix": name} for name in names(comparison.pairs)},
         "the matrix that is looked at, its axes named",
         carry=lambda of, row: carry(comparison, of), room=MOST_BYTES if sides[0].run.whole else ROOM,
@@ -40,11 +37,17 @@ def comparison_export(sides: Sequence[Side], comparison: Comparison) -> Export:
     )  # fmt: skip
 
 
-def controls(side: Side) -> list[str]:
-    """The keys of what stands in a side's row."""
-    stepped = st.session_state[key(side.letter, "model")].startswith(RUN)
-    fields = ("model", *(("step",) if stepped else ()), "edits", *FIELDS[kind(side.checkpoint)])
-    return [key(side.letter, field) for field in fields]
+def fields_shown(side: Side) -> list[str]:
+    """What stands in a side's row."""
+    stepped = value(side.letter, "model").startswith(RUN)
+    return ["model", *(("step",) if stepped else ()), "edits", *FIELDS[kind(side.checkpoint)]]
+
+
+def link_of(side: Side) -> dict[str, str]:
+    """All that a side's model reads, so that a link opens the same again whatever is an example by then."""
+    reads = FIELDS[kind(side.checkpoint)]
+    found = {each: side.field(each) if each in reads else value(side.letter, each) for each in fields_shown(side)}
+    return {key(side.letter, each): str(one) for each, one in found.items() if one != "" or each == reads[0]}
 
 
 def read_by(side: Side) -> str:

@@ -17,9 +17,11 @@ from engine.inputs.readers import Reading
 from engine.plurals import count_words
 from engine.runtime import library
 from engine.runtime.limits import LONG_TOKENS, MAX_TOKENS
-from pages.controls.compare.defaults import RUN, format_edits, key, library_name
+from pages.controls.compare.defaults import RUN, Sides, format_edits, library_name
+from pages.controls.compare.parameters import value
 from pages.controls.compare.picture import picture_value
 from pages.controls.model_input.model_input import EVERY_FIELD, reading
+from pages.controls.state.session import find_record
 from pages.controls.what_if.edit_panel import MISFITS, sentence
 from pages.controls.what_if.experiment_link import from_link
 from views.attention.long import long_context
@@ -28,8 +30,6 @@ from views.core.markdown import escape_markdown
 from views.core.run_context import Run, RunContext
 
 LIMIT = max(LONG_TOKENS, MAX_TOKENS)  # tokens of a text
-MADE = "edits of sides"  # in the session state, by their letters: with the way back
-READ = "sides read last"  # in the session state: by their letters, the fields of the last input that was not empty
 
 
 @dataclass(frozen=True)
@@ -75,9 +75,8 @@ class Side(Said):
 
 def read_side(letter: LiteralString) -> Said | None:
     """Reads the controls of a side; None, with a sentence on the page, where that cannot be run."""
-    state = st.session_state
     field: Callable[[str], Any] = partial(picture_value, letter)
-    kept: dict[str, dict[str, Any]] = state.setdefault(READ, {})
+    kept = find_record(Sides).read
     try:
         name = library_name(letter)
         checkpoint = library.checkpoint(name)
@@ -95,16 +94,16 @@ def read_side(letter: LiteralString) -> Said | None:
         st.info(f"{letter} has nothing to read yet.")
         return None
     experiment, broken = read_edits(letter)
-    named = state[key(letter, "model")].removeprefix(RUN)
-    title = f"{named} · step {state[key(letter, 'step')]:,}" if state[key(letter, "model")].startswith(RUN) else named
+    model: str = value(letter, "model")
+    title = f"{model.removeprefix(RUN)} · step {value(letter, 'step'):,}" if model.startswith(RUN) else model
     stacks = lanes(checkpoint, read)
     return Said(letter, title, name, checkpoint, read, stacks, experiment, " ".join(broken), field)
 
 
-def read_edits(letter: LiteralString) -> tuple[Experiment, list[str]]:
+def read_edits(letter: str) -> tuple[Experiment, list[str]]:
     """The edits of a side as its address has them, with the way back, and a sentence for each that cannot be read."""
-    text = st.session_state.get(key(letter, "edits"), "").strip()
-    kept = st.session_state.setdefault(MADE, {}).get(letter, Experiment())
+    text = value(letter, "edits").strip()
+    kept = find_record(Sides).experiments.get(letter, Experiment())
     if text == format_edits(kept):
         return kept, []
     found, broken = from_link(text) if text else (Experiment(), [])

@@ -5,7 +5,6 @@ Every control has the letter in front of its key (`a_model`, `b_text`), under wh
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from typing import Any, Literal, LiteralString
 
@@ -19,27 +18,21 @@ from engine.plurals import count_words
 from engine.runtime import library
 from engine.runtime.limits import FIRST_MODEL
 from pages.controls.compare.defaults import (
-    LAST,
-    LETTERS,
-    LOOKED_AT,
-    OWN,
-    PICTURE,
     RUN,
-    begin,
+    Sides,
     empty,
-    first_things,
     format_edits,
-    key,
     library_name,
+    offer_steps,
+    open_sides,
     reads_alike,
-    remember,
     values_of_example,
 )
-from pages.controls.compare.picture import picture_of, put
-from pages.controls.compare.run import MADE, Side, read_edits, read_side, run
+from pages.controls.compare.parameters import COMPARE, LETTERS, OWN, fill, key, value
+from pages.controls.compare.picture import picture_of
+from pages.controls.compare.run import Side, read_edits, read_side, run
 from pages.controls.model_input.model_input import (
     ASKED,
-    EMPTY,
     EVERY_FIELD,
     EXAMPLES,
     FIELDS,
@@ -47,117 +40,83 @@ from pages.controls.model_input.model_input import (
     looked_at,
     pixels,
 )
-from pages.controls.model_input.text_field import bare_field, several_lines
+from pages.controls.model_input.text_field import several_lines
+from pages.controls.share.links import honour_link
+from pages.controls.state.history import is_drawn
+from pages.controls.state.page_state import Here
+from pages.controls.state.session import find_record
 from pages.controls.visitor import recent
 from pages.controls.what_if.adapters import known_adapters
 from pages.controls.what_if.edit_panel import EditPanel
-from pages.controls.what_if.experiment import MADE as TRIED
-from pages.controls.what_if.experiment import run_beginning, shown_picture, write_on
+from pages.controls.what_if.experiment import Tried, run_beginning, shown_picture, write_on
 from views.core.markdown import escape_markdown
 from views.what_if.experiment import editable
 from views.what_if.questions import EditsContext
-
-EDITED = "side that is edited"  # in the session state: its letter
 
 
 def sides() -> tuple[list[Side], list[EditsContext], DeltaGenerator]:
     """Draws the controls; ends the page with a sentence where fewer than two things are there to compare. Returns the
     sides, and the one whose edits are being made; where nothing else is seen yet and a text is long, a sentence says
     what is being run, for the page to take away."""
-    opens = key("A", "model") not in st.session_state
-    begin()
-    options = models()
-    shown = present()
+    opens, here = not is_drawn(key("A", "model")), COMPARE.open()
+    said = here.said(*COMPARE.parameters)
+    for letter in LETTERS:
+        offer_steps(here, letter)
+    honour_link(here.rules)
+    open_sides(here, said)
+    shown = "AB" + "".join(letter for letter in "CD" if value(letter, "model"))
+    options = models(here)
     with st.container(key="sides", gap="xsmall"):
         for letter in shown:
-            row(letter, options)
+            row(here, letter, options)
         under(shown)
         panel = st.container()
     several_lines(key(letter, field) for letter in shown for field in FIELDS[reads(letter)[0]] if field in LABELS)
-    st.session_state[LAST] = {own: st.session_state[own] for letter in shown for own in keys(letter)}
-    st.session_state[LAST][LOOKED_AT] = first_things()
-    remember({own: value for letter in shown for own, value in in_address(letter).items()})
     given = [side for letter in shown if (side := read_side(letter)) is not None]
     waiting = st.empty()
     found = run(
         given, (lambda sentence: waiting.caption(escape_markdown(sentence))) if opens else (lambda sentence: None)
     )
     with panel:
-        edited = [edit_side(side) for side in found if side.letter == st.session_state.get(EDITED)]
+        edited = [edit_side(side) for side in found if side.letter == find_record(Sides).edited]
     if len(found) < 2 or found[0].letter != "A":
         st.info("A comparison needs A and one more that can be run; see above what is missing.")
         st.stop()
     return found, edited, waiting
 
 
-def keys(letter: LiteralString) -> list[str]:
-    return [own for field in OWN if (own := key(letter, field)) in st.session_state]
-
-
-def present() -> LiteralString:
-    """The letters that are compared: A and B, and what was added to them."""
-    return "AB" + "".join(letter for letter in "CD" if key(letter, "model") in st.session_state)
-
-
-def in_address(letter: LiteralString, field: Callable[[str], Any] | None = None) -> dict[str, str]:
-    """Fields of a side in the address: all that its model reads, so that a link opens the same again. `field` gives
-    what they hold, unless it is what stands in the controls."""
-    state, named = st.session_state, st.session_state[key(letter, "model")]
-    found = {"model": named} | ({"step": state[key(letter, "step")]} if named.startswith(RUN) else {})
-    wanted = FIELDS[reads(letter)[0]]
-    values = {each: field(each) if field else state[key(letter, each)] for each in wanted}
-    found |= {each: value for each, value in values.items() if value != "" or each == wanted[0]}
-    if state[key(letter, "edits")].strip():
-        found["edits"] = state[key(letter, "edits")]
-    return {key(letter, each): str(value) for each, value in found.items()}
-
-
-def models() -> list[str]:
+def models(here: Here) -> list[str]:
     """Models of the other pages, those that a side has, and the runs that kept snapshots."""
-    state = st.session_state
-    asked = [str(state.get(key(letter, "model"), "")) for letter in LETTERS]
+    asked = [here[key(letter, "model")] for letter in LETTERS]
     names = (name for name in library.names(*recent(), *asked, looked_at()[0]) if not name.startswith(library.RUN))
     return list(dict.fromkeys([FIRST_MODEL, *names, *(f"{RUN}{run}" for run in library.kept_runs())]))
 
 
-def row(letter: LiteralString, options: list[str]) -> None:
+def row(here: Here, letter: LiteralString, options: list[str]) -> None:
     """The controls of one side."""
-    state = st.session_state
     name = key(letter, "model")
-    if state[name] not in options:
-        gone = escape_markdown(str(state[name])[:80])
+    if (named := here.begin(name)) not in options:
+        gone = escape_markdown(named[:80])
         st.warning(f"{letter}: there is no model called “{gone}” here; this is {escape_markdown(options[0])}.")
-        state[name] = options[0]
+        here.set(name, options[0])
     labelled: Literal["bottom", "center"] = "bottom" if "picture" in FIELDS[reads(letter)[0]] else "center"
     with st.container(horizontal=True, vertical_alignment=labelled, gap="small", key=f"side {letter}"):
         st.markdown(f"**{letter}**", width=16)
-        st.selectbox(
-            f"model of {letter}", options, key=name, width=175, label_visibility="collapsed",
-            on_change=partial(new_model, letter),
-        )  # fmt: skip
-        if state[name].startswith(RUN):
-            step(letter)
-        edits_button(letter)  # before the texts, which on a phone take a line of their own
-        fields(letter)
+        bare = {"label_visibility": "collapsed"}
+        here.menu(
+            name, options if letter in "AB" else ["", *options], width=175, on_change=partial(new_model, letter), **bare
+        )
+        if offer_steps(here, letter):
+            here.menu(key(letter, "step"), width=120, **bare)
+        edits_button(here, letter)  # before the texts, which on a phone take a line of their own
+        fields(here, letter)
         if {"text", "target", "span"} & set(FIELDS[reads(letter)[0]]):
             about = f"Puts the text here that was written for the model of {letter}."
             put_in = partial(show_example, letter)
             st.button("Example", type="tertiary", key=f"example of {letter}", help=about, on_click=put_in)
         if letter in "CD":
             about = f"Remove {letter} from the comparison"
-            st.button("×", key=f"remove {letter}", on_click=partial(remove, letter), help=about)
-
-
-def step(letter: LiteralString) -> None:
-    """Chooses one of the steps that a run kept, the last one unless another was chosen."""
-    steps = library.kept_steps(st.session_state[key(letter, "model")].removeprefix(RUN))
-    own = key(letter, "step")
-    if st.session_state.get(own) not in steps:
-        st.session_state[own] = steps[-1]
-    st.selectbox(
-        f"step of {letter}", steps, key=own, width=120, label_visibility="collapsed",
-        format_func=lambda count: f"step {count:,}",
-    )  # fmt: skip
+            st.button("×", key=f"remove {letter}", on_click=fill, args=(letter, {"model": ""}), help=about)
 
 
 def reads(letter: LiteralString) -> tuple[Kind, int]:
@@ -169,30 +128,30 @@ def reads(letter: LiteralString) -> tuple[Kind, int]:
         return "text", 1  # `said` says why it does not open
 
 
-def fields(letter: LiteralString) -> None:
+def fields(here: Here, letter: LiteralString) -> None:
     wanted, most = reads(letter)
     labels = LABELS | (ASKED if wanted == "question" else {})
     for field in FIELDS[wanted]:
-        own = key(letter, field)
-        st.session_state.setdefault(own, EMPTY.get(field, ""))
         if field == "picture":
-            picture_of(letter)
+            picture_of(here, letter)
         elif field == "given":
-            st.session_state[own] = min(st.session_state[own], most)
-            st.slider("pixels given", 0, most, key=own, width="stretch")
+            here.slider(name=key(letter, field), high=most, label="pixels given", width="stretch")
         else:
-            bare_field(f"{labels[field]} of {letter}", own, labels[field])
+            here.text(
+                key(letter, field), label=f"{labels[field]} of {letter}", placeholder=labels[field], live="150ms",
+                width="stretch", label_visibility="collapsed",
+            )  # fmt: skip
 
 
-def edits_button(letter: LiteralString) -> None:
+def edits_button(here: Here, letter: LiteralString) -> None:
     """Opens and closes the panel of a side's edits."""
-    own = key(letter, "edits")
-    st.session_state.setdefault(own, "")
+    own, sides = key(letter, "edits"), find_record(Sides)
+    here.begin(own)
     count = len(read_edits(letter)[0].entries)
     title = count_words(count, "edit") if count else "edits"
-    is_open = st.session_state.get(EDITED) == letter
+    is_open = sides.edited == letter
     st.button(
-        title, key=f"{own} button", width=105, on_click=put, args=(EDITED, "" if is_open else letter),
+        title, key=f"{own} button", width=105, on_click=partial(setattr, sides, "edited", "" if is_open else letter),
         icon=":material/expand_less:" if is_open else ":material/expand_more:", icon_position="right",
         help=f"Changes something inside the model of {letter}",
     )  # fmt: skip
@@ -201,11 +160,11 @@ def edits_button(letter: LiteralString) -> None:
 def edit_side(side: Side) -> EditsContext:
     """Draws the panel of a side's edits; what it asks is answered from what it returns."""
     letter = side.letter
-    tried = st.session_state.get(TRIED)
+    tried = find_record(Tried).made
 
     def change(made: Experiment) -> None:
-        st.session_state[MADE][letter] = made
-        st.session_state[key(letter, "edits")] = format_edits(made)
+        find_record(Sides).experiments[letter] = made
+        fill(letter, {"edits": format_edits(made)})
 
     adapters = known_adapters(side.name, side.checkpoint, side.experiment)
     plain = side.before.trace if side.run.whole else run_beginning(side.name, side.reading)
@@ -217,7 +176,7 @@ def edit_side(side: Side) -> EditsContext:
     with st.container(key="side edits", gap="xsmall"):
         st.markdown(f"**Edits of {escape_markdown(letter)}**")
         panel.draw(model, side.run.digest, side.unfit, {})
-        if isinstance(tried, Experiment) and tried.entries and tried != side.experiment:
+        if tried.entries and tried != side.experiment:
             st.button("Take those of What if", key=f"tried {letter}", on_click=change, args=(tried,))
     write = partial(write_on, side.checkpoint, side.reading, (), side.run.trace.edits)
     return EditsContext(side.before, side.run, side.reading, side.without, write)
@@ -234,51 +193,47 @@ def under(shown: str) -> None:
             st.button(f"+ {new}", key="more", on_click=copy, args=(new,), help=about)
 
 
-def field_values(letter: LiteralString) -> dict[str, Any]:
-    return {field: st.session_state.get(key(letter, field), value) for field, value in empty().items()}
+def side_values(letter: LiteralString) -> tuple[dict[str, Any], bytes]:
+    """All that is set of a side, and the person's own picture."""
+    return {field: value(letter, field) for field in OWN}, find_record(Sides).pictures.get(letter, b"")
 
 
-def fill(letter: LiteralString, values: dict[str, Any]) -> None:
-    st.session_state.update({key(letter, field): value for field, value in values.items()})
+def put(letter: LiteralString, values: dict[str, Any], picture: bytes = b"") -> None:
+    fill(letter, values)
+    find_record(Sides).pictures[letter] = picture
 
 
 def swap() -> None:
-    first, second = field_values("A"), field_values("B")
-    fill("A", second)
-    fill("B", first)
+    first, second = side_values("A"), side_values("B")
+    put("A", *second)
+    put("B", *first)
 
 
 def copy(letter: LiteralString) -> None:
-    fill(letter, field_values("A"))
-
-
-def remove(letter: LiteralString) -> None:
-    for own in keys(letter):
-        del st.session_state[own]
+    put(letter, *side_values("A"))
 
 
 def new_model(letter: LiteralString) -> None:
     """Another model reads what its neighbour reads where it can, and its own example otherwise."""
-    state = st.session_state
-    neighbour = "B" if letter == "A" else "A"
-    state[key(letter, "step")] = None
+    neighbour: LiteralString = "B" if letter == "A" else "A"
+    COMPARE.reset(key(letter, "step"))
     alike = reads_alike(library_name(letter), library_name(neighbour))
-    own = empty() | values_of_example(state[key(letter, "model")])
-    read = field_values(neighbour) if alike else own
-    fill(letter, {field: read[field] for field in (*EVERY_FIELD, PICTURE)} | {"edits": ""})
+    own = empty() | values_of_example(value(letter, "model"))
+    read, picture = side_values(neighbour) if alike else (own, b"")
+    put(letter, {field: read[field] for field in EVERY_FIELD} | {"edits": ""}, picture)
 
 
 def show_example(letter: LiteralString) -> None:
     """A's is the model's own; the others read what differs from it, where there is such a text."""
-    named = st.session_state[key(letter, "model")]
-    fill(letter, {field: EMPTY.get(field, "") for field in EVERY_FIELD} | values_of_example(named, letter != "A"))
+    found = empty() | values_of_example(value(letter, "model"), letter != "A")
+    fill(letter, {field: found[field] for field in EVERY_FIELD})
 
 
-def silence(letter: LiteralString, layer: int, head: int, side: str, crosses: bool) -> None:
+def silence(letter: str, layer: int, head: int, side: str, crosses: bool) -> None:
     """Adds to a side's edits that a head is silent, or takes that out again."""
-    if letter not in present():
+    if letter not in LETTERS or not value(letter, "model"):
         return
     edit = SilenceHeads(layer, [head], stack=side if side in ("encoder", "decoder") else None, cross=crosses)  # type: ignore[arg-type]
     now = read_edits(letter)[0]
     at = next((i for i, entry in enumerate(now.entries) if entry.edit == edit), None)
-    st.session_state[key(letter, "edits")] = format_edits(now.add(edit) if at is None else now.remove(at))
+    fill(letter, {"edits": format_edits(now.add(edit) if at is None else now.remove(at))})

@@ -8,7 +8,6 @@ pasted or begun.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Literal, LiteralString
 
 import streamlit as st
 
@@ -16,12 +15,6 @@ from pages.controls.state.history import went_back
 from views.core.component import view
 
 AREAS = view("components/text_lines")
-
-
-def bare_field(label: LiteralString, field: str, placeholder: str) -> None:
-    """A field in a row of several that are named elsewhere, and whose texts somebody else puts into the address."""
-    seen: Literal["collapsed"] = "collapsed"
-    st.text_input(label, key=field, live="150ms", width="stretch", label_visibility=seen, placeholder=placeholder)
 
 
 def several_lines(fields: Iterable[str]) -> None:

@@ -6,22 +6,20 @@ from collections.abc import Iterable
 from itertools import chain
 
 from pages.controls.menu import hideable
-from pages.controls.model_input.parameters import FIELDS, MODEL
+from pages.controls.model_input.parameters import INPUT
 from pages.controls.state.page_state import STATES
 
 HIDE = "hide"  # in a link
-OF_A_RUN = {parameter.name: parameter.hidden_as for parameter in (*FIELDS, MODEL)}
-SIDES = {
-    f"{letter}_{field}": f"{letter.upper()}: {name}"
-    for letter in "abcd"
-    for field, name in (OF_A_RUN | {"step": "the step", "edits": "edits"}).items()
-}
-# Every control that no page state declares, by its key (of a comparison's side, see `SIDES`).
-OTHERS = {**OF_A_RUN, "what if": "what if …", **hideable(), **SIDES}
+# Every control that no page state declares, by its key.
+OTHERS = {"what if": "what if …", **hideable()}
 # What goes with a control because a click on it changes what that holds.
 CHANGERS = dict.fromkeys(("text", "second", "target", "span"), ["example text"])
 CHANGERS |= {"long_text": ["example of long_text"]}
-CHANGERS |= {own: ["sides together", f"example of {own[0].upper()}"] for own in SIDES}
+CHANGERS |= {
+    f"{letter.lower()}_{name}": ["sides together", f"example of {letter}"]
+    for letter in "ABCD"
+    for name in ("step", "edits", *(parameter.name for parameter in INPUT))
+}
 # What Streamlit calls the element of a key, where not by the key.
 ELEMENTS = {"what if": ".st-key-experiment-edits", "numbers": '[class*="st-key-numbers-"]'}
 ELEMENTS |= {"picture": ".st-key-picture, .st-key-own-picture"}

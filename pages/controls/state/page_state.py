@@ -80,6 +80,11 @@ class PageState:
         elif name in st.query_params:
             drop(name)
 
+    def now(self, name: str) -> Any:
+        """Value of a parameter in a callback, or once it is drawn."""
+        left = self.find_left(name).values
+        return st.session_state[name] if is_drawn(name) else left.get(name, self.parameters[name].default)
+
     def say(self, said: Mapping[str, str]) -> None:
         """Sets parameters to what a former link says of them, from a callback."""
         for name, text in said.items():

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -20,8 +21,8 @@ from engine.runtime import library
 from engine.runtime.trace import Trace
 from engine.tokenizers.encoding import Encoding
 from pages.controls.model_input.model_input import Subject, field_value, fields_of, look, reading
+from pages.controls.prediction import EDITS as EFFECT
 from pages.controls.prediction import (
-    EDITS,
     GUESS,
     PREDICT,
     REVEALED,
@@ -30,7 +31,10 @@ from pages.controls.prediction import (
     predicts_runs,
     remember,
 )
-from pages.controls.state.history import went_back
+from pages.controls.state.history import READABLE
+from pages.controls.state.page_state import PageState
+from pages.controls.state.parameter import Text
+from pages.controls.state.session import find_record
 from pages.controls.what_if.adapters import draw_switches, known_adapters
 from pages.controls.what_if.edit_panel import MISFITS, EditPanel, event_value, sentence
 from pages.controls.what_if.experiment_link import from_link, linkable, to_link, unlinkable_sentence
@@ -45,9 +49,7 @@ from views.what_if.experiment import editable
 from views.what_if.questions import EditsContext
 
 EFFECTS = "what if effects"  # key of the view of what the edits did
-MADE, READ = "experiment", "experiment in the address"  # in the session state
-LEFT = "left to compare"  # there too: how often
-ADDRESS = "edits"
+EDITS = PageState("what if", Text("edits", "", READABLE, carried=True))  # of every page that runs a model
 UNWRITTEN = (
     "An edit names a token that the model wrote itself, and writing begins before it; "
     "type what it wrote into its field, and it goes on after that."
@@ -56,6 +58,17 @@ UNDRAWN = (
     "An edit names a pixel that the model drew itself, and drawing begins before it; "
     "give more pixels, and it goes on after those."
 )
+
+
+@dataclass
+class Tried:
+    """The edits that are tried, with the way back; `text` is what the address says of them, and `left` how often they
+    have led to Compare."""
+
+    made: Experiment = field(default_factory=Experiment)
+    text: str = ""
+    left: int = 0
+
 
 effects_view = view("what_if/effects", events=("reveal",))
 
@@ -129,7 +142,7 @@ def run_beginning(name: str, reading: Reading) -> Trace:
 
 def notes(made: Experiment) -> dict[str, Any]:
     """Builds what the panel reads beside the edits."""
-    asked = {"guessing": predicts_edits(), "asked": predicts_runs(), "left": st.session_state.get(LEFT, 0)}
+    asked = {"guessing": predicts_edits(), "asked": predicts_runs(), "left": find_record(Tried).left}
     return asked if linkable(made) else asked | {"broken": [*EDITS_OF_PAGE.said["broken"], unlinkable_sentence(made)]}
 
 
@@ -146,23 +159,14 @@ def shown_picture(checkpoint: Checkpoint, said: Callable[[str], Any] = field_val
 
 
 def current() -> Experiment:
-    """Returns the experiment of the session, or of the address that it was opened with, or that a link of another page
-    or the browser's history led to; the address follows it."""
-    state, address = st.session_state, st.query_params.get(ADDRESS)
-    led = address is not None and address != state.get(READ, address)
-    if MADE not in state or led or (went_back() and address is None and linkable(state[MADE])):
-        found, broken = (Experiment(), []) if address is None else from_link(address)
-        state[MADE] = state.get(MADE, found).replace_all(found.entries)
+    """The edits that are tried, or that a link or the browser's history has led to. The address keeps what could not be
+    read until an edit is made."""
+    tried, text = find_record(Tried), EDITS.open().begin("edits")
+    if text != tried.text:
+        found, broken = from_link(text) if text else (Experiment(), [])
+        tried.made, tried.text = tried.made.replace_all(found.entries), text
         EDITS_OF_PAGE.say(broken=broken)
-    made: Experiment = state[MADE]
-    if not EDITS_OF_PAGE.said["broken"]:  # else the address keeps what it says until an edit is made
-        link = to_link(made) if made.entries and linkable(made) else None
-        if link is None:
-            st.query_params.pop(ADDRESS, None)
-        elif st.query_params.get(ADDRESS) != link:
-            st.query_params[ADDRESS] = link
-    state[READ] = st.query_params.get(ADDRESS, "")
-    return made
+    return tried.made
 
 
 def run_edits(subject: Subject, controls: Sequence[Edit], made: Experiment, before: Run) -> tuple[Run, dict[int, str]]:
@@ -199,7 +203,7 @@ def carry_out(asked: Mapping[str, Any]) -> bool:
     match asked:
         case {"do": "guess", "on": bool(on)}:
             if not predicts_runs():  # else a teacher's link asks
-                remember(**{PREDICT: EDITS if on else ""})
+                remember(**{PREDICT: EFFECT if on else ""})
         case {"do": "compare"}:
             leave()
         case _:
@@ -209,20 +213,17 @@ def carry_out(asked: Mapping[str, Any]) -> bool:
 
 def leave() -> None:
     """Lets Compare, where the panel leads then, begin anew: A as this page has it, B under the edits."""
-    st.session_state[LEFT] = st.session_state.get(LEFT, 0) + 1
+    find_record(Tried).left += 1
 
 
 def reveal() -> None:
     remember(**{REVEALED: str(event_value(EFFECTS, "reveal") or ""), GUESS: ""})
 
 
-def read_experiment() -> Experiment:
-    found: Experiment = st.session_state[MADE]
-    return found
-
-
 def keep_experiment(made: Experiment) -> None:
-    st.session_state[MADE] = made
+    tried = find_record(Tried)
+    tried.made, tried.text = made, to_link(made) if made.entries and linkable(made) else ""
+    EDITS.choose("edits", tried.text)
 
 
 def read_subject() -> tuple[Checkpoint, Reading]:
@@ -230,4 +231,4 @@ def read_subject() -> tuple[Checkpoint, Reading]:
     return checkpoint, reading(checkpoint)
 
 
-EDITS_OF_PAGE = EditPanel("what if", read_experiment, keep_experiment, read_subject, others=carry_out)
+EDITS_OF_PAGE = EditPanel("what if", lambda: find_record(Tried).made, keep_experiment, read_subject, others=carry_out)
