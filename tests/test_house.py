@@ -61,8 +61,8 @@ ENGINE = [
 # Rooms of pages/controls from below to above, read as ENGINE is.
 ROOMS = [
     ["pages.controls.figures", "pages.controls.menu", "pages.controls.bar", "pages.controls.visitor"],
-    ["pages.controls.prediction"],
     ["pages.controls.state"],
+    ["pages.controls.prediction"],
     ["pages.controls.model_input"],
     ["pages.controls.what_if"],
     ["pages.controls.share"],

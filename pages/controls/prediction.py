@@ -8,46 +8,39 @@ from __future__ import annotations
 
 import streamlit as st
 
+from pages.controls.state.history import READABLE
+from pages.controls.state.page_state import PageState
+from pages.controls.state.parameter import Text
 from views.core.markdown import escape_markdown
 
 PREDICTION = PREDICT, REVEALED, GUESS = "predict", "revealed", "guess"  # in an address
-KEPT = "prediction"  # in the session state
+ASKED = PageState("prediction", *(Text(name, "", READABLE, carried=True) for name in PREDICTION))  # on any page
 EDITS, RUN = "edits", "run"  # what is guessed at: what edits do, or also what a page shows without them
 LONGEST = 300  # characters of a guess
 
 
-def entries() -> dict[str, str]:
-    """Entries of the prediction in the address, or kept from the page before; updates the address to hold them all."""
-    kept: dict[str, str] = st.session_state.setdefault(KEPT, {})
-    kept |= {name: st.query_params[name] for name in PREDICTION if name in st.query_params}
-    for name, text in kept.items():
-        if st.query_params.get(name) != text:
-            st.query_params[name] = text
-    return kept
+def said(name: str) -> str:
+    text: str = ASKED.open().begin(name)
+    return text
 
 
-def remember(**said: str) -> None:
-    """An empty text takes its entry away."""
-    kept = entries()
-    for name, text in said.items():
-        if text:
-            kept[name] = st.query_params[name] = text
-        else:
-            kept.pop(name, None)
-            st.query_params.pop(name, None)
+def remember(**told: str) -> None:
+    """Sets entries, from a callback."""
+    for name, text in told.items():
+        ASKED.choose(name, text)
 
 
 def predicts_edits() -> bool:
-    return entries().get(PREDICT) in (EDITS, RUN)
+    return said(PREDICT) in (EDITS, RUN)
 
 
 def predicts_runs() -> bool:
-    return entries().get(PREDICT) == RUN
+    return said(PREDICT) == RUN
 
 
 def is_revealed(run: str) -> bool:
     """`run` is the digest of what is guessed at."""
-    return entries().get(REVEALED) == run
+    return said(REVEALED) == run
 
 
 def await_guess(run: str) -> None:
@@ -56,7 +49,7 @@ def await_guess(run: str) -> None:
     if not predicts_runs():
         return
     if is_revealed(run):
-        if guess := entries().get(GUESS):
+        if guess := said(GUESS):
             st.markdown(f"**Your guess** &nbsp;{escape_markdown(guess)}")
         return
     field = f"guess about {run}"

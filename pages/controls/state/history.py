@@ -6,10 +6,8 @@ value, whatever the session holds.
 
 from __future__ import annotations
 
-from typing import Any
 from urllib.parse import parse_qsl
 
-import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 READABLE = 2**19  # characters of a query; Streamlit reads nothing of a longer one
@@ -48,17 +46,6 @@ def is_heard(name: str) -> bool:
     state = context.session_state._state
     id = state.get_widget_id_from_key(name)
     return id is not None and id in state._new_widget_state
-
-
-def complete(field: str, usual: Any) -> None:
-    """Lets the address name what a control that stands at `usual` otherwise was left at. Call it before the control is
-    drawn; a reload, or the link, then opens the same."""
-    context, value = get_script_run_ctx(), st.session_state.get(field, usual)
-    if context is None or not context.is_history_navigation or field in st.query_params or value == usual:
-        return
-    with context.session_state.query_params() as address:
-        address.set_corrected_value(field, str(value), "string_value")  # in place of the entry that was come to
-        address.set_initial_query_params_from_current()
 
 
 def is_fragment() -> bool:
