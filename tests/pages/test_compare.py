@@ -2,13 +2,17 @@
 
 import io
 import json
+from functools import partial
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
 import pytest
 import torch
 from PIL import Image
-from streamlit.testing.v1 import AppTest
+from streamlit.proto.WidgetStates_pb2 import WidgetStates
+from streamlit.runtime.scriptrunner import RerunData
+from streamlit.testing.v1 import AppTest, local_script_runner
 
 from engine.checkpoints import load
 from engine.edits import SilenceHeads
@@ -205,6 +209,27 @@ def test_a_comparison_that_was_opened_from_the_menu_opens_the_same_again_from_it
 def test_a_picture_that_the_address_does_not_name_is_the_first_again() -> None:
     app = opened(a_model="digits-vit", a_picture="1", b_model="digits-vit")
     assert [app.number_input(key=f"{letter}_picture").value for letter in "ab"] == [1, 0]
+
+
+def go(app: AppTest, query: dict[str, str], back: bool) -> list[str]:
+    """Leads the browser to an address, by its history or by a link to the page that is shown; titles of the sides."""
+    app.query_params = dict(query)
+    with patch.object(local_script_runner, "RerunData", partial(RerunData, is_history_navigation=back)):
+        app.run() if back else app._run(WidgetStates())
+    return [side["title"] for side in view(app)[0]["sides"]]
+
+
+def test_history_and_links_to_the_page_that_is_shown_lead_to_the_sides_that_they_say() -> None:
+    app = opened(a_model="stories", b_model="stories-bert", a_text="Max has a ball")
+    first = dict(app.query_params)
+    app.text_input(key="b_text").set_value("the dog").run()
+    app.button(key="more").click().run()
+    third = dict(app.query_params)
+    assert go(app, first, back=True) == ["stories", "stories-bert"] and texts(app) == ["Max has a ball"] * 2
+    assert len(go(app, third, back=True)) == 3
+    said = {"a_model": "everyday", "b_model": "stories", "a_text": "the dog", "b_text": "the cat"}
+    assert go(app, said | {"c_model": "stories"}, back=False) == ["everyday", "stories", "stories"]
+    assert texts(app) == ["the dog", "the cat"]
 
 
 @pytest.mark.parametrize(("model", "edits", "alike"), [("everyday", "", False), ("everyday", SILENT, True)])

@@ -145,7 +145,7 @@ def link_sides(first: str, second: str) -> dict[str, str]:
     """Address of a comparison of two models of the library, on one text where both read it."""
     fields = values_of_example(first) if reads_alike(first, second) else {}
     sides = {"A": {"model": first, **fields}, "B": {"model": second, **fields}}
-    return {key(letter, field): str(value) for letter, said in sides.items() for field, value in said.items()}
+    return {key(letter, field): str(one) for letter, said in sides.items() for field, one in said.items()}
 
 
 def reads_alike(*names: str) -> bool:

@@ -120,7 +120,7 @@ def row(here: Here, letter: LiteralString, options: list[str]) -> None:
 
 
 def reads(letter: LiteralString) -> tuple[Kind, int]:
-    """Draws the field of what a side's model reads, and how many pixels of a picture at most."""
+    """What a side's model reads, and how many pixels of a picture at most."""
     try:
         opened = library.checkpoint(library_name(letter))
         return kind(opened), pixels(opened)
