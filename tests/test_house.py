@@ -182,15 +182,9 @@ def check_run_names(path: str, tree: ast.Module) -> Iterator[str]:
                 yield f"{path}:{node.lineno} reads the name of a run's step: run_steps.split_name does"
 
 
-# Pages whose controls have not been declared yet; the list only shrinks.
-UNDECLARED = {
-    "pages/controls/train/adapt_plan.py", "pages/controls/train/preferences.py", "pages/controls/train/recipe_plan.py",
-}  # fmt: skip
-
-
 def check_page_state(path: str, tree: ast.Module) -> Iterator[str]:
     """What a link can hold is drawn through the page's declaration."""
-    if path == "pages/controls/state/page_state.py" or path in UNDECLARED:
+    if path == "pages/controls/state/page_state.py":
         return
     for node in ast.walk(tree):
         if isinstance(node, ast.keyword) and node.arg == "bind" and ast.unparse(node.value) == "'query-params'":

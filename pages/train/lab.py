@@ -1,10 +1,9 @@
 """Train: choose a task, press play, watch a model learn it, and go back to the step at which something formed."""
 
-import streamlit as st
-
 from pages.controls.share.links import honour_link
 from pages.controls.train.laboratory import draw_laboratory, training_session
-from pages.controls.train.recipe_plan import FIRST, plan_training
+from pages.controls.train.parameters import FIRST, TRAIN
+from pages.controls.train.recipe_plan import plan_training
 from pages.controls.train.session import RECORDED
 
 MENU = {
@@ -12,6 +11,7 @@ MENU = {
     "hides": {"task row": "task, seed, name", "recipe open": "every option", "own data": "your data"},
 }  # fmt: skip
 
-honour_link({})
-session, plan = training_session(RECORDED), plan_training()
-draw_laboratory(session, plan, RECORDED if st.session_state.task == FIRST else None)  # it learned that one
+honour_link(TRAIN.rules)
+here = TRAIN.open()
+session, plan = training_session(RECORDED), plan_training(here)
+draw_laboratory(here, session, plan, RECORDED if here["task"] == FIRST else None)  # it learned that one

@@ -97,12 +97,12 @@ def test_every_model_is_described_by_its_config(name: str) -> None:
 
 
 def test_the_base_of_the_address_is_that_of_every_way_until_another_is_chosen() -> None:
-    app = page(way="Preferences", base="everyday").run()
-    assert app.selectbox(key="base").value == "everyday" and app.query_params["base"] in ("everyday", ["everyday"])
+    app = page(way="Preferences", base="infill").run()
+    assert app.selectbox(key="base").value == "infill" and app.query_params["base"] in ("infill", ["infill"])
     app.button_group(key="way").set_value("LoRA").run()
-    assert app.selectbox(key="base").value == "everyday"
+    assert app.selectbox(key="base").value == "infill"
     app.button_group(key="way").set_value("Preferences").run()
-    assert app.selectbox(key="base").value == "everyday"
+    assert app.selectbox(key="base").value == "infill"
     older = page(way="Preferences", start="everyday").run()
     assert older.selectbox(key="base").value == "everyday" and "start" not in older.query_params
 

@@ -196,6 +196,18 @@ def test_a_task_keeps_what_was_changed_while_another_is_looked_at() -> None:
     assert recipe_of(app) == presets()["reverse"].recipe and "recipe" not in app.query_params
 
 
+def test_a_recipe_and_a_task_are_kept_while_another_page_is_looked_at() -> None:
+    app = page(task="copy")
+    controls(app)["model.layers"].set_value(3).run()
+    changed = recipe_of(app)
+    app.query_params.clear()
+    app.switch_page("pages/train/adapt.py").run()
+    assert not app.exception and app.session_state["training"].plan.base == "stories-bert"
+    app.query_params.clear()
+    app.switch_page("pages/train/lab.py").run()
+    assert app.selectbox(key="task").value == "copy" and recipe_of(app) == changed
+
+
 def test_a_link_restores_a_recipe() -> None:
     app = page(task="reverse")
     controls(app)["model.layers"].set_value(1).run()
@@ -333,4 +345,19 @@ def test_a_link_to_a_run_opens_on_its_task_unless_it_names_another(runs: Path, m
     RunFolder(runs / "mine").adopt(presets()["sort"].recipe)
     assert page(run="mine").selectbox(key="task").value == "sort"
     assert page(run="mine", task="copy").selectbox(key="task").value == "copy"
+    assert page(run="mine", task="reverse").selectbox(key="task").value == "reverse"
     assert page(run="nobody").selectbox(key="task").value == "reverse"
+
+
+def test_a_link_to_a_task_is_none_to_the_run_that_was_left(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pages.controls.train.session.RUNS_FOLDER", str(runs))
+    RunFolder(runs / "mine").adopt(presets()["sort"].recipe)
+    app = page(run="mine")
+    for query, run in (({}, "mine"), ({"task": "copy"}, "")):
+        app.query_params.clear()
+        app.switch_page("pages/learn/glossary.py").run()
+        app.query_params.clear()
+        for name, value in query.items():
+            app.query_params[name] = value
+        app.switch_page("pages/train/lab.py").run()
+        assert shown(app)["run"] == run

@@ -55,9 +55,10 @@ def place(learnt: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iter
     yield tmp_path
 
 
-def page(run: str) -> AppTest:
+def page(run: str, **address: str) -> AppTest:
     app = AppTest.from_file(APP, default_timeout=60).run()
-    app.query_params["run"] = run
+    for name, value in (address | {"run": run}).items():
+        app.query_params[name] = value
     app = app.switch_page("pages/train/lab.py").run()
     assert not app.exception, app.exception
     return app
@@ -97,9 +98,11 @@ def test_the_table_is_searched_and_sorted_by_its_controls(place: Path) -> None:
     assert list(shown(app)["run"]) == ["second"]
     app.text_input(key="runs search").set_value("").run()
     for order, names in (("name", ["first", "second"]), ("-name", ["second", "first"])):
-        app.selectbox(key="runs order").set_value(order).run()
+        app.selectbox(key="runs").set_value(order).run()
         assert list(shown(app)["run"]) == names
-    assert app.query_params["runs"] == "-name"
+    for linked in ("-name", "run ↓"):
+        assert list(shown(page("first", runs=linked))["run"]) == ["second", "first"]
+    assert list(shown(page("first", runs="loss!"))["run"]) == list(shown(page("first"))["run"])
 
 
 def test_a_share_is_never_rounded_to_all_and_damage_is_said() -> None:

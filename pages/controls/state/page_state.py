@@ -122,6 +122,12 @@ class Here:
         another, stands at that."""
         self.defaults |= defaults
 
+    def set_usual(self, **defaults: Any) -> None:
+        """Sets defaults, of which one that stood at its default before stays where it was."""
+        self.defaults |= defaults
+        for name in defaults:
+            self.state.find_left(name).defaults[name] = defaults[name]
+
     def adjust(self, name: str, **fields: Any) -> None:
         """Declares a parameter otherwise for this run: with the options that this model has."""
         self.parameters[name] = replace(self.parameters[name], **fields)
@@ -222,6 +228,19 @@ class Here:
         if name in st.query_params:
             drop(name)
         st.session_state[name] = self.read[name] = self.state.find_left(name).values[name] = value
+
+    def assign(self, name: str, value: Any) -> None:
+        """Sets a parameter that has no widget, in the address too."""
+        if value != self.begin(name):
+            self.set(name, value)
+            if value != self.defaults[name]:
+                write(name, self.parameters[name].text(value))
+
+    def leave_out(self, *names: str) -> None:
+        """Takes parameters out of the address that this run does not show, and remembers them."""
+        for name in names:
+            if self[name] != self.defaults[name] and name in st.query_params:
+                drop(name)
 
     def options(self, name: str, more: Mapping[str, Any]) -> dict[str, Any]:
         """Arguments that every widget of a parameter has; `more` count more."""

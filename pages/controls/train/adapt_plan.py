@@ -20,6 +20,9 @@ from engine.training.recipe import Lora, Train
 from engine.training.recipe_file import as_toml, parse_recipe, read_recipe
 from engine.training.status import ACTIVE, read_status
 from pages.controls.model_input.model_input import looked_at
+from pages.controls.state.history import is_drawn
+from pages.controls.state.page_state import Here
+from pages.controls.train.parameters import FIRST_TO_ADAPT, WAYS
 from pages.controls.train.presets import OWN, presets
 from pages.controls.train.recipe_plan import Plan, Task, draw_recipe, find_task
 from pages.controls.train.run_state import recipe_of
@@ -28,26 +31,24 @@ from pages.controls.visitor import recent
 from views.core.markdown import escape_markdown
 
 FOLDER = ADAPTED.parent
-FIRST = "sentiment"  # what the recorded run has learned
-WAYS = ("Fine-tune", "LoRA", "Preferences")
-CHOSEN = "base is chosen"  # in the session state: by a link or a person, whatever the recipe begins with
 KEPT = ".bases"  # in the folder of the runs: uploads that something is trained from
 
 
-def plan_adaptation(way: str) -> Plan:
+def plan_adaptation(here: Here, way: str) -> Plan:
     """Draws the controls of fine-tuning or LoRA."""
     tasks = presets(FOLDER)
     names = sorted(tasks, key=lambda name: (tasks[name].recipe.train.parts == "lora") != (way == "LoRA"))
+    here.set_defaults(adapt=names[0])
     row = st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="task row")
     more = st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="what learns")
     with row:
-        task = st.selectbox("learn from", [*names, OWN], key="adapt", bind="query-params", width=190)
+        task = here.menu("adapt", [*names, OWN], width=190)
     about = st.container(key="about the task")
-    found = find_task(task, tasks)
+    found = find_task(here, task, tasks)
     if isinstance(found, Plan):
         return found
     with row:
-        base = choose_base(found.preset)
+        base = choose_base(here, found.preset)
     with more:
         published = (choose_adapter if way == "LoRA" else choose_parts)(base, found.preset)
     try:
@@ -57,7 +58,7 @@ def plan_adaptation(way: str) -> Plan:
         return Plan(found.name, None, str(error), base=base)
     key = f"{found.key} on {base}, {published.train}, {published.lora}, {published.objective.language_weight}"
     name = f"{name_of(base)} {found.name}"
-    return replace(draw_recipe(Task(key, preset, name, describe), row, about), base=base)
+    return replace(draw_recipe(here, Task(key, preset, name, describe), row, about), base=base)
 
 
 def name_of(base: str) -> str:
@@ -106,46 +107,23 @@ def recording_of(folder: Path, plan: Plan) -> Path | None:
     return folder if ours == theirs else None
 
 
-def choose_base(published: Recipe) -> str:
+def choose_base(here: Here, published: Recipe) -> str:
     """Any model that is here: the one of the recipe until a link or a person names another."""
-    state, address = st.session_state, st.query_params
-    usual, key = published.base or looked_at()[0], "base"
-
-    def choose() -> None:
-        state[CHOSEN] = True
-
-    if older := address.get("start", ""):  # of preferences, in a link of an earlier version
-        del address["start"]
-        state.setdefault(key, older)
-    named = address.get(key, older)
-    if named and not library.knows(named):
-        st.toast(escape_markdown(f"{library.absent(named)}: the base is {usual} again."), duration="long")
-        state.pop(key, None)
-    elif named:
-        choose()
-    models = library.names(*recent(), *filter(None, (named, state.get(key), looked_at()[0])))
-    if key in state and not state.get(CHOSEN) and usual in models:
-        state[key] = usual
-    return st.selectbox("base", models, models.index(usual) if usual in models else 0, key=key, bind="query-params",
-        filter_mode="contains", width=190, on_change=choose,
-        help="Models that are here. Others are opened on the page Open a model.",
-    )  # fmt: skip
+    looked = looked_at()[0]
+    here.set_defaults(base=published.base or looked)
+    models = library.names(*recent(), here.begin("base"), looked)
+    base: str = here.menu("base", models, filter_mode="contains", width=190)
+    return base
 
 
-def choose_way() -> str:
+def choose_way(here: Here) -> str:
     """Fine-tuning, LoRA or preferences: as the run or the task of a link is learned, until a person chooses."""
-    named = presets(FOLDER).get(st.query_params.get("adapt", FIRST))
+    if here.said("way", "adapt", "base") and not is_drawn("way"):  # such a link is none to the run that was left here
+        here.restart("run")
+    named = presets(FOLDER).get(here.said("adapt").get("adapt", FIRST_TO_ADAPT))
     usual = WAYS[named is not None and named.recipe.train.parts == "lora"]
-    if kind_of_run(st.query_params.get("run", "")) in LEARNERS:
-        usual = WAYS[2]
-    linked = st.query_params.get("way", "")
-    st.session_state.setdefault("way", linked if linked in WAYS else usual)
-    way = str(st.segmented_control("way", WAYS, key="way", required=True, label_visibility="collapsed"))
-    if way == usual:
-        st.query_params.pop("way", None)
-    else:
-        st.query_params["way"] = way
-    return way
+    here.set_usual(way=WAYS[2] if kind_of_run(here.begin("run")) in LEARNERS else usual)
+    return str(here.segments("way", label_visibility="collapsed"))
 
 
 def kind_of_run(name: str) -> str:

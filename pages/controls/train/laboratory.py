@@ -11,11 +11,12 @@ from engine.training import warm_trainer
 from pages.controls.bar import bar
 from pages.controls.model_input.model_input import looked_at
 from pages.controls.share.links import address_now
+from pages.controls.state.page_state import Here
 from pages.controls.train.export import training_export
 from pages.controls.train.questions import answer, start_contrast
 from pages.controls.train.recipe_plan import Plan
 from pages.controls.train.run_state import digest
-from pages.controls.train.run_table import OVERLAID, refresh, runs_table, sort_as_linked
+from pages.controls.train.run_table import refresh, runs_table
 from pages.controls.train.session import ASSETS, Session
 from pages.controls.visitor import on_this_machine, visitor_name
 from views.charts.template import plotly_template
@@ -38,26 +39,22 @@ def training_session(recorded: Path) -> Session:
     return found
 
 
-def hear_look() -> None:
-    if isinstance(name := st.session_state.lab.look, str):
-        st.query_params["run"] = name  # a link leads to it
+def hear(here: Here, session: Session) -> dict[str, Callable[[], None]]:
+    def look() -> None:
+        if isinstance(name := st.session_state.lab.look, str):
+            here.state.choose("run", name)  # a link leads to it
+
+    def overlay() -> None:
+        if isinstance(names := st.session_state.lab.overlay, list):
+            session.overlaid = [name for name in names if isinstance(name, str)]
+
+    def sort() -> None:
+        here.state.say({"runs": str(st.session_state.lab.order)})
+
+    return {"look": look, "overlay": overlay, "command": refresh, "order": sort}
 
 
-def hear_overlay() -> None:
-    if isinstance(names := st.session_state.lab.overlay, list):
-        st.session_state[OVERLAID] = [name for name in names if isinstance(name, str)]
-
-
-def hear_order() -> None:
-    sort_as_linked(st.session_state.lab.order)
-
-
-HEARING: dict[str, Callable[[], None]] = {
-    "look": hear_look, "overlay": hear_overlay, "command": refresh, "order": hear_order,
-}  # fmt: skip
-
-
-def offer_contrasts(session: Session, plan: Plan) -> None:
+def offer_contrasts(here: Here, session: Session, plan: Plan) -> None:
     """Trains the recipe as it is, and once more with one choice changed; their curves are laid over each other."""
     if not plan.contrasts:
         return
@@ -69,30 +66,29 @@ def offer_contrasts(session: Session, plan: Plan) -> None:
             except ValueError as error:
                 st.warning(escape_markdown(error))
                 return
-            st.query_params["run"] = first
-            st.session_state[OVERLAID] = list(dict.fromkeys([*st.session_state.get(OVERLAID, []), *others]))
-            st.rerun()
+            session.overlaid = list(dict.fromkeys([*session.overlaid, *others]))
+            here.state.rerun_with("run", first)
 
 
-def draw_laboratory(session: Session, plan: Plan, recorded: Path | None) -> None:
+def draw_laboratory(here: Here, session: Session, plan: Plan, recorded: Path | None) -> None:
     """Draws all below the plan, and answers what it asks. `recorded` is the run that a visitor meets, where the plan is
     of what it learned."""
     model, said = looked_at()
     bar(plan.base or model, said if plan.base in ("", model) else None)
     session.plan, session.name, session.contrasts = plan.recipe, plan.name, plan.contrasts
-    offer_contrasts(session, plan)
-    run, overlays = st.query_params.get("run", ""), st.session_state.get(OVERLAID, [])
+    offer_contrasts(here, session, plan)
+    run = here["run"]
     shown = {
         "run": run,
         "recorded": str(recorded.relative_to(ASSETS)) if recorded is not None and recorded.is_dir() else "",
         "plan": {"name": plan.name, "line": plan.line, "problem": plan.problem, "asks": plan.asks}
         | {"recipe": "" if plan.recipe is None else digest(plan.recipe), "seconds": plan.seconds},
-        "overlays": overlays,
+        "overlays": session.overlaid,
         "commands": session.commands,
         "plotly": plotly_address(),
         "templates": TEMPLATES,
     }
     export = training_export(session, run, shown, address_now())
-    laboratory(shown | {"take": export.header}, key="lab", on=HEARING)
-    runs_table(session, run)
+    laboratory(shown | {"take": export.header}, key="lab", on=hear(here, session))
+    runs_table(here, session)
     courier("courier", partial(answer, session, page=export.page))

@@ -21,6 +21,7 @@ from engine.training.preferences.rules import RULES
 from engine.training.recipe import Preference
 from engine.training.runs import runs
 from pages.controls.bar import bar
+from pages.controls.state.page_state import Here
 from pages.controls.train.adapt_plan import (
     choose_base,
     describe,
@@ -32,6 +33,7 @@ from pages.controls.train.adapt_plan import (
 )
 from pages.controls.train.before_after import before_after
 from pages.controls.train.laboratory import draw_laboratory
+from pages.controls.train.parameters import MINE, POLICIES, SHIPPED
 from pages.controls.train.policies import draw_policy
 from pages.controls.train.presets import presets
 from pages.controls.train.rank import FEWEST, draw_rank, name_of_rule, read_ranking
@@ -43,82 +45,61 @@ from pages.controls.train.user_data import store_file
 from views.core.markdown import escape_markdown
 
 FOLDER = PREFERRED.parent
-POLICIES = {"dpo": "DPO", "ppo": "PPO", "ppo-free": "PPO, no penalty", "grpo": "GRPO"}  # recipes, with titles
-STAGES = ("Rank", "Reward", "Policy")
-SHIPPED, MINE = "shipped", "mine"  # in a link
 RECORDED_REWARD = "recorded reward model"
 
 
-def draw_preferences(session: Session) -> None:
+def draw_preferences(here: Here, session: Session) -> None:
     """Draws the step that is chosen, with the laboratory and what came of the run that is shown."""
-    run = st.query_params.get("run", "")
-    stage = choose_stage(kind_of_run(run))
+    run = here["run"]
+    kind = kind_of_run(run)
+    here.set_usual(stage="Reward" if kind == "reward" else "Policy" if kind in POLICIES else "Rank")
+    stage = here.segments("stage", on_change=here.state.choose, args=("run", ""), label_visibility="collapsed")
     if stage == "Rank":
         published = presets(FOLDER)["dpo"].recipe
-        base = choose_base(published)
+        base = choose_base(here, published)
         bar(base)
         draw_rank(base, Path(published.data.table.path))
         return
-    name, plan = ("reward", plan_reward()) if stage == "Reward" else plan_policy(session)
+    name, plan = ("reward", plan_reward(here)) if stage == "Reward" else plan_policy(here)
     if run:
         steer_weight(session, run)
     recorded = recording_of(PREFERRED / name, plan)
     session.recorded = recorded or session.recorded
-    draw_laboratory(session, plan, recorded)
+    draw_laboratory(here, session, plan, recorded)
     if run or recorded:
         (draw_reward if stage == "Reward" else draw_policy)(session, run)
         before_after(session, run)
 
 
-def choose_stage(kind: str) -> str:
-    """The step of a link, or the one in which a run of that objective is made."""
-    usual = "Reward" if kind == "reward" else "Policy" if kind in POLICIES else "Rank"
-    linked = st.query_params.get("stage", "")
-    st.session_state.setdefault("stage", linked if linked in STAGES else usual)
-    stage = str(
-        st.segmented_control(
-            "step", STAGES, key="stage", required=True, on_change=leave_run, label_visibility="collapsed"
-        )
-    )
-    st.query_params["stage"] = stage
-    return stage
-
-
-def leave_run() -> None:
-    """Another step shows runs of its own."""
-    st.query_params.pop("run", None)
-
-
 # --- Plans ---
 
 
-def plan_reward() -> Plan:
+def plan_reward(here: Here) -> Plan:
     row = st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="task row")
     published = presets(FOLDER)["reward"].recipe
     with row:
-        base = choose_base(published)
-    return finish(published, base, row)
+        base = choose_base(here, published)
+    return finish(here, published, base, row)
 
 
-def plan_policy(session: Session) -> tuple[str, Plan]:
+def plan_policy(here: Here) -> tuple[str, Plan]:
     """The name of the recipe, and what would be trained by it."""
     row = st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="task row")
     more = st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="what learns")
     with row:
-        name = st.selectbox("objective", list(POLICIES), format_func=POLICIES.__getitem__, key="learner",
-            bind="query-params", width=160,
-        )  # fmt: skip
+        name = here.menu("learner", width=160)
         published = presets(FOLDER)[name].recipe
-        base = choose_base(published)
+        base = choose_base(here, published)
 
     def choose(recipe: Recipe) -> Recipe:
         with more:
-            return replace(recipe, preference=choose_preference(session, recipe, base))
+            return replace(recipe, preference=choose_preference(here, recipe))
 
-    return name, finish(published, base, row, choose, name)
+    return name, finish(here, published, base, row, choose, name)
 
 
 def finish(
+    here: Here,
     published: Recipe,
     base: str,
     row: DeltaGenerator,
@@ -131,7 +112,7 @@ def finish(
     name, about = f"{name_of(base)} {called}", st.container(key="about the task")
     try:
         with row:
-            recipe = on_base(choose(with_pairs(published)), base)
+            recipe = on_base(choose(with_pairs(here, published)), base)
         if kind in ("ppo", "grpo"):
             check_judges(recipe)
     except (ValueError, OSError) as error:
@@ -139,16 +120,13 @@ def finish(
         st.warning(escape_markdown(problem))
         return Plan(name, None, problem, base=base)
     key = f"{called} on {base}, {recipe.data.table.path}, {recipe.preference}"
-    return replace(draw_recipe(Task(key, recipe, name, describe), row, about), base=base)
+    return replace(draw_recipe(here, Task(key, recipe, name, describe), row, about), base=base)
 
 
-def with_pairs(recipe: Recipe) -> Recipe:
+def with_pairs(here: Here, recipe: Recipe) -> Recipe:
     """The recipe with the pairs that are chosen. Raises ValueError where there are too few."""
     mine = read_ranking().all_pairs
-    chosen = st.selectbox("pairs", (SHIPPED, MINE), key="pairs", bind="query-params", width=130,
-        help=f"{MINE}: the {count_words(len(mine), 'pair')} that you ranked.",
-    )  # fmt: skip
-    if chosen == SHIPPED:
+    if here.menu("pairs", width=130, help=f"{MINE}: the {count_words(len(mine), 'pair')} that you ranked.") == SHIPPED:
         return recipe
     if len(mine) < FEWEST:
         raise ValueError(f"pairs must be at least {FEWEST} to learn from, got {len(mine)}; rank or upload more.")
@@ -157,24 +135,23 @@ def with_pairs(recipe: Recipe) -> Recipe:
     return replace(recipe, data=replace(recipe.data, preferences=table))
 
 
-def choose_preference(session: Session, recipe: Recipe, base: str) -> Preference:
+def choose_preference(here: Here, recipe: Recipe) -> Preference:
     """Draws the controls of [preference] that the objective has, and returns their values."""
     kind, usual = recipe.objective.kind, recipe.preference
-    judges = list_judges(session)
     beta = st.number_input("β", 0.0, 1.0, usual.beta, 0.01, format="%g", key=f"beta {kind} {usual.beta}", width=110,
         help="The price of leaving the base: the larger, the closer the policy stays.",
     )  # fmt: skip
     chosen, answers = usual.reward, usual.answers
     if kind != "dpo":
-        chosen = st.selectbox("reward", list(judges), list(judges).index(usual.reward), judges.__getitem__, key="judge",
-            bind="query-params", width=210, help="A rule, or a reward model of the step Reward.",
-        )  # fmt: skip
+        here.set_defaults(judge=usual.reward)
+        chosen = here.menu("judge", width=210)
         fitting = [n for n in (1, 2, 4, 8, 16) if recipe.batch.size % n == 0 and (n > 1 or kind == "ppo")]
         answers = st.selectbox("answers to a prompt", fitting, fitting.index(usual.answers), key=f"answers {kind}",
             width=130,
         )  # fmt: skip
     tokens = st.number_input("answer tokens", 1, 256, usual.answer_tokens, key=f"answer tokens {kind}", width=120)
-    watched = {"": "nothing", **judges}
+    judges, named = here.name_options("judge", ())
+    watched = {"": "nothing", **{judge: named(judge) for judge in judges}}
     watch = st.selectbox("also watch", list(watched), list(watched).index(usual.watch), watched.__getitem__,
         key=f"watch {kind}", width=190, help="A second score, shown but not trained on.",
     )  # fmt: skip

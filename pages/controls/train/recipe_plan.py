@@ -6,6 +6,7 @@ import json
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
+from functools import partial
 from operator import attrgetter
 from pathlib import PurePath
 from typing import Any
@@ -24,16 +25,16 @@ from engine.training.names import check_name
 from engine.training.objectives.suitable_config import suit_model
 from engine.training.recipe_file import as_toml, parse_recipe, read_recipe, write_recipe
 from engine.training.sizing import Sizing, known_size
+from pages.controls.state.history import is_drawn
+from pages.controls.state.page_state import Here
+from pages.controls.state.session import find_record
+from pages.controls.train.parameters import FIRST
 from pages.controls.train.presets import OWN, Preset, gallery, presets
 from pages.controls.train.recipe_form import Form
 from pages.controls.train.recipe_options import format_value as as_option
 from pages.controls.train.session import folder_of
-from pages.controls.train.user_data import HELD_OUT, own_data
-from pages.controls.train.user_data import SHARED as DATA
+from pages.controls.train.user_data import own_data
 from views.core.markdown import escape_markdown
-
-SHARED = "recipe"  # the name in a link
-
 
 # --- The recipe between visits ---
 
@@ -41,14 +42,12 @@ SHARED = "recipe"  # the name in a link
 @dataclass
 class RecipeMemory:
     """State of each task's form: what its controls `begins` with where that is not its preset, what they `said` last,
-    and how often they began anew. `link` is the recipe in the address as it was read or written last, `lost` why one
-    did not read."""
+    and how often they began anew. `link` is the recipe in the address as it was read or written last."""
 
     begins: dict[str, Recipe] = field(default_factory=dict)
     said: dict[str, Recipe] = field(default_factory=dict)
     turns: dict[str, int] = field(default_factory=dict)
     link: str = ""
-    lost: str = ""
 
     def begin(self, task: str, recipe: Recipe | None) -> None:
         """The controls of a task begin anew, with its preset where no recipe is given."""
@@ -63,44 +62,29 @@ class RecipeMemory:
         return f"{task} {self.turns.get(task, 0)}"
 
 
-def recipe_memory() -> RecipeMemory:
-    found: RecipeMemory = st.session_state.setdefault("recipes", RecipeMemory())
-    return found
-
-
-def begin_recipe(task: str, preset: Recipe) -> tuple[Recipe, str]:
+def begin_recipe(here: Here, task: str, preset: Recipe) -> tuple[Recipe, str]:
     """The recipe that the controls begin with, and the turn of the controls.
 
     That of a link counts first; then what they said when the person left them for another task or page.
     """
-    known, shared = recipe_memory(), st.query_params.get(SHARED, "")
-    if shared and shared != known.link:
-        known.link = shared
-        try:
-            known.begin(task, unpack_recipe(shared))
-        except ValueError as error:
-            known.lost = str(error)
+    known, link = find_record(RecipeMemory), here.begin("recipe")
+    if link != known.link:
+        known.link = link
+        known.begin(task, unpack_recipe(link) if link else None)
     elif f"{known.turn(task)} seed" not in st.session_state and task in known.said:
         known.begin(task, known.said[task])
     return known.begins.get(task, preset), known.turn(task)
 
 
-def keep(task: str, recipe: Recipe, preset: Recipe) -> None:
+def keep(here: Here, task: str, recipe: Recipe, preset: Recipe) -> None:
     """Keeps what the controls say now; in the address too where it is not the preset."""
-    known = recipe_memory()
-    if known.said.setdefault(task, recipe) != recipe:
-        known.lost = ""  # the person looks at something else now
+    known = find_record(RecipeMemory)
     known.said[task] = recipe
-    if recipe == preset:
-        st.query_params.pop(SHARED, None)
-        return
     try:
-        known.link = pack_recipe(recipe)
+        known.link = "" if recipe == preset else pack_recipe(recipe)
     except ValueError:  # it learns from a file, which no link can carry; the page says so where it offers the link
-        st.query_params.pop(SHARED, None)
-    else:
-        if st.query_params.get(SHARED) != known.link:
-            st.query_params[SHARED] = known.link
+        known.link = ""
+    here.assign("recipe", known.link)
 
 
 def list_changes(recipe: Recipe, preset: Recipe) -> list[str]:
@@ -258,7 +242,6 @@ def text_of_recipe(turn: str, text: str, apply: Callable[[str], None]) -> None:
 # --- The plan ---
 
 
-FIRST = "reverse"  # the task a visitor meets
 NAMED = 3  # of what was changed; the others are counted
 MIB = 2**20
 
@@ -279,18 +262,18 @@ class Plan:
     base: str = ""
 
 
-def plan_training() -> Plan:
+def plan_training(here: Here) -> Plan:
     """Draws the controls."""
-    follow_run()
+    if here.said("task") and not is_drawn("task"):  # a link to a task is none to the run that was left here
+        here.restart("run")
+    here.set_usual(task=task_of(here.begin("run")))
     row = st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="task row")
     with row:
-        task = st.selectbox(
-            "task", [*presets(), OWN], list(presets()).index(FIRST), key="task", bind="query-params", width=210
-        )
-        gallery(task, choose)
+        task = here.menu("task", width=210)
+        gallery(task, partial(here.state.choose, "task"))
     about = st.container(key="about the task")
-    found = find_task(task, presets())
-    return found if isinstance(found, Plan) else draw_recipe(found, row, about)
+    found = find_task(here, task, presets())
+    return found if isinstance(found, Plan) else draw_recipe(here, found, row, about)
 
 
 @dataclass(frozen=True)
@@ -304,23 +287,22 @@ class Task:
     describe: Callable[[Recipe], str] = attrgetter("about")
 
 
-def find_task(chosen: str, known: Mapping[str, Preset]) -> Task | Plan:
+def find_task(here: Here, chosen: str, known: Mapping[str, Preset]) -> Task | Plan:
     """The task of that name, or of the person's own data, whose controls it draws; a plan that asks for data where
     there is none yet."""
     if chosen != OWN:
-        for name in (DATA, HELD_OUT):
-            st.query_params.pop(name, None)
+        here.leave_out("data", "held_out_data")
         return Task(chosen, known[chosen].recipe, chosen)
-    own = own_data()
+    own = own_data(here)
     if own is None:
         return Plan("own", None, "Paste a text or upload a file to learn from.", asks=True)
     return Task(own.task, own.recipe, own.title.removesuffix(PurePath(own.title).suffix))
 
 
-def draw_recipe(begun: Task, row: DeltaGenerator, about: DeltaGenerator) -> Plan:
+def draw_recipe(here: Here, begun: Task, row: DeltaGenerator, about: DeltaGenerator) -> Plan:
     """Draws seed and name into `row`, what the recipe is about into `about`, and every option below."""
     task, preset = begun.key, begun.preset
-    recipe, turn = begin_recipe(task, preset)
+    recipe, turn = begin_recipe(here, task, preset)
     with row:
         seed = st.number_input("seed", 0, 2**31 - 1, recipe.seed, key=f"{turn} seed", width=110)
         name = st.text_input("name of the run", begun.name, key=f"{turn} name", width=210)
@@ -330,10 +312,10 @@ def draw_recipe(begun: Task, row: DeltaGenerator, about: DeltaGenerator) -> Plan
         made = read(Form(recipe, turn), drawn, int(seed), name, task, preset)
     about.caption(escape_markdown(begun.describe(made.recipe or recipe)))
     if made.recipe is not None:
-        keep(task, made.recipe, preset)
+        keep(here, task, made.recipe, preset)
     with about:
         show_left_out(made.recipe)
-        show_link_state(task, made.recipe, preset)
+        show_changes(task, made.recipe, preset)
     return made
 
 
@@ -350,22 +332,13 @@ def show_left_out(recipe: Recipe | None) -> None:
     st.caption(f"Left out: {rows}, with more tokens than the context of {context:,}: {advice}.")
 
 
-def follow_run() -> None:
-    """A link to a run opens on the task that it learns, where it names none."""
-    state, run = st.session_state, st.query_params.get("run", "")
-    if not run or "task" in state or "task" in st.query_params:
-        return
+def task_of(run: str) -> str:
+    """The task that a run learns, that of the recorded one where there is no such run."""
     try:
-        recipe = read_recipe(RunFolder(folder_of(run)).recipe)
+        data = read_recipe(RunFolder(folder_of(run)).recipe).data if run else None
     except (ValueError, OSError):
-        return  # the view says why there is no such run
-    alike = (name for name, one in presets().items() if one.recipe.data == recipe.data)
-    if (task := next(alike, None)) is not None:
-        state.task = task
-
-
-def choose(task: str) -> None:
-    st.session_state.task = task
+        return FIRST  # the view says why there is no such run
+    return next((name for name, one in presets().items() if one.recipe.data == data), FIRST)
 
 
 def read(form: Form, drawn: bool, seed: int, name: str, task: str, preset: Recipe) -> Plan:
@@ -419,7 +392,7 @@ def apply(text: str, task: str, files: Mapping[str, str]) -> None:
                 f"{getattr(table, option)!r}; choose the task own-data for that."
             )
         recipe = replace(recipe, data=replace(recipe.data, **{recipe.data.kind: replace(table, **{option: path})}))
-    recipe_memory().begin(task, recipe)
+    find_record(RecipeMemory).begin(task, recipe)
 
 
 def places(preset: Recipe) -> dict[str, str]:
@@ -440,17 +413,15 @@ def without_paths(said: dict[str, Any], files: Mapping[str, str]) -> dict[str, A
     return found
 
 
-def show_link_state(task: str, recipe: Recipe | None, preset: Recipe) -> None:
-    """Shows what of a link did not read, and what differs from the preset, with the way back."""
-    if recipe_memory().lost:
-        st.info(escape_markdown(f"Not all of this link could be restored: {recipe_memory().lost}"))
+def show_changes(task: str, recipe: Recipe | None, preset: Recipe) -> None:
+    """Shows what differs from the preset, with the way back."""
     differs = [] if recipe is None else list_changes(recipe, preset)
     if differs:
         more = len(differs) - NAMED
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
             named = ", ".join(differs[:NAMED]) + (f" and {more} more" if more > 0 else "")
             st.caption(f"changed: {escape_markdown(named)}", width="content")
-            begin = recipe_memory().begin
+            begin = find_record(RecipeMemory).begin
             st.button("Reset to preset", key="as it was", on_click=begin, args=(task, None), type="tertiary")
 
 

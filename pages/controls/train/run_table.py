@@ -21,14 +21,13 @@ from engine.training.recipe_file import read_recipe
 from engine.training.runs import Run, runs
 from engine.training.status import ACTIVE
 from pages.controls.menu import entries
+from pages.controls.state.page_state import Here
 from pages.controls.train.questions import delete_run, fork_run, order_run, rename_run, restore_run
 from pages.controls.train.session import Session, runs_place
 from views.core.markdown import escape_markdown
 
-KEY, FRAGMENT, ORDER = "runs table", "runs", "runs order"
+KEY, FRAGMENT = "runs table", "followed runs"
 PACE = 2.5  # seconds between two looks at the files while something trains
-LINKED = "runs"  # in the address: the column by which the table is sorted, "-" before it for the other way round
-OVERLAID = "overlaid"  # in the session state: runs whose curves are laid over those of the run that is shown
 NONE = "No runs yet. Press Play above."
 HEADINGS = 35, 35  # px of a row and of the headings
 MOST_ROWS = 16  # in sight at once
@@ -75,11 +74,18 @@ COLUMNS = {
     "seconds": Column("time", lambda run: run.seconds, down=True),
     "size": Column("size on disk", lambda run: run.size, down=True),
 }
-ORDERS = [f"{sign}{key}" for key in COLUMNS for sign in ("", "-")]
 
 
-def runs_table(session: Session, shown: str) -> None:
-    """Draws the table of all runs; `shown` is the name of the run that the page shows, "" for the recorded one."""
+def order_title(order: str) -> str:
+    column = COLUMNS[order.removeprefix("-")]
+    return f"{column.title} {'↓' if column.down is not order.startswith('-') else '↑'}"
+
+
+ORDERS = {order: order_title(order) for key in COLUMNS for order in (key, f"-{key}")}
+
+
+def runs_table(here: Here, session: Session) -> None:
+    """Draws the table of all runs."""
 
     @st.fragment(key=FRAGMENT)
     def follow() -> None:
@@ -90,7 +96,7 @@ def runs_table(session: Session, shown: str) -> None:
         found = runs()
         if active and not any(run.state in ACTIVE for run in found):
             st.rerun()  # nothing trains any more, so that nothing is to be followed
-        table(session, shown, found)
+        table(here, session, found)
 
     follow()
 
@@ -100,7 +106,7 @@ def refresh() -> None:
     st.rerun(FRAGMENT)
 
 
-def table(session: Session, shown: str, found: Sequence[Run]) -> None:
+def table(here: Here, session: Session, found: Sequence[Run]) -> None:
     if not found:
         st.markdown("#### Runs")
         st.caption(NONE)
@@ -108,8 +114,7 @@ def table(session: Session, shown: str, found: Sequence[Run]) -> None:
         return
     head = st.container(horizontal=True, vertical_alignment="bottom", gap="small")
     place = head.container(width="stretch")
-    st.session_state.setdefault(ORDER, given_order())
-    order = head.selectbox("sorted by", ORDERS, key=ORDER, format_func=order_title, on_change=link_order, width=230)
+    order = here.again().menu("runs", place=head, width=230)
     words = head.text_input(
         "find", key="runs search", placeholder="name, task or state", live=True, width=230
     ).casefold().split()  # fmt: skip
@@ -117,40 +122,14 @@ def table(session: Session, shown: str, found: Sequence[Run]) -> None:
     count = f"{len(found)}" if len(rows) == len(found) else f"{len(rows)} of {len(found)}"
     place.markdown(f"#### Runs :gray[{count}]")
     if rows:
-        grid(rows, shown)
+        grid(here, session, rows)
     else:
         st.caption("No run has all of these words.")
-    actions(session, found, chosen(found, shown), shown)
+    actions(here, session, found, chosen(found, here["run"], session.overlaid))
     offer_undo(session)
 
 
 # --- what is shown ------------------------------------------------------------------------------------------------
-
-
-def given_order() -> str:
-    """The order that the address asks for, the newest run on top where it asks for none."""
-    order = st.query_params.get(LINKED, "")
-    return order if order in ORDERS else ORDERS[0]
-
-
-def sort_as_linked(order: object) -> None:
-    """Sorts as a link of an earlier version asks, in which the order stood after the #."""
-    if isinstance(order, str) and order in ORDERS:
-        st.session_state[ORDER] = order
-        link_order()
-
-
-def link_order() -> None:
-    order = st.session_state[ORDER]
-    if order == ORDERS[0]:
-        st.query_params.pop(LINKED, None)
-    else:
-        st.query_params[LINKED] = order
-
-
-def order_title(order: str) -> str:
-    column = COLUMNS[order.removeprefix("-")]
-    return f"{column.title} {'↓' if column.down is not order.startswith('-') else '↑'}"
 
 
 def sort_runs(rows: Sequence[Run], order: str) -> list[Run]:
@@ -217,10 +196,9 @@ CONFIG = {
 }
 
 
-def grid(rows: Sequence[Run], shown: str) -> None:
+def grid(here: Here, session: Session, rows: Sequence[Run]) -> None:
     """The table itself: a click on a cell shows its run, a ticked row is laid over the curves and can be acted on."""
-    names = [run.name for run in rows]
-    overlaid = st.session_state.get(OVERLAID, [])
+    names, shown, overlaid = [run.name for run in rows], here["run"], session.overlaid
     ticked = [names.index(name) for name in overlaid if name in names]
     selected = st.session_state.get(KEY, {"selection": {"rows": [], "columns": [], "cells": []}})["selection"]
     elsewhere = any(row >= len(names) or names[row] != shown for row, _ in selected["cells"])
@@ -233,9 +211,9 @@ def grid(rows: Sequence[Run], shown: str) -> None:
         selection = st.session_state[KEY].selection
         if set(selection.rows) != set(ticked):  # the cell that was clicked before is still selected then
             kept = [name for name in overlaid if name not in names]
-            st.session_state[OVERLAID] = kept + [names[row] for row in selection.rows]
+            session.overlaid = kept + [names[row] for row in selection.rows]
         elif selection.cells:
-            st.query_params["run"] = names[selection.cells[0][0]]
+            here.state.choose("run", names[selection.cells[0][0]])
         st.rerun()
 
     st.dataframe(
@@ -248,42 +226,42 @@ def grid(rows: Sequence[Run], shown: str) -> None:
 # --- what can be done ---------------------------------------------------------------------------------------------
 
 
-def chosen(found: Sequence[Run], shown: str) -> list[Run]:
+def chosen(found: Sequence[Run], shown: str, overlaid: Sequence[str]) -> list[Run]:
     """The ticked runs in the order in which they were ticked, else the run that the page shows."""
     by_name = {run.name: run for run in found}
-    ticked = [by_name[name] for name in st.session_state.get(OVERLAID, []) if name in by_name]
+    ticked = [by_name[name] for name in overlaid if name in by_name]
     return ticked or [run for run in found if run.name == shown]
 
 
-def actions(session: Session, found: Sequence[Run], picked: Sequence[Run], shown: str) -> None:
+def actions(here: Here, session: Session, found: Sequence[Run], picked: Sequence[Run]) -> None:
     """Buttons and menus for the chosen runs."""
     if not picked:
         st.caption("Click a cell to show its run above; tick rows to overlay their curves, compare or delete runs.")
         return
     names = ", ".join(run.name for run in picked)
-    run = picked[-1]
+    run, shown = picked[-1], here["run"]
     several = "Choose a single run for this." if len(picked) > 1 else ""
     locked = next((why for one in picked if (why := session.locked(one.path))), "")
     bare = "It has kept no weights yet." if run.parameters is None else ""
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="runs actions"):
         st.markdown(escape_markdown(names), width="content")
         if run.name != shown:
-            st.button("Show", key="runs show", on_click=show, args=(run.name,), help="show this run above")
+            st.button("Show", key="runs show", on_click=show, args=(here, run.name), help="show this run above")
         if run.can_resume:
             st.button(
-                "Resume", key="runs resume", on_click=resume, args=(session, run.name), type="primary",
+                "Resume", key="runs resume", on_click=resume, args=(here, session, run.name), type="primary",
                 disabled=bool(locked), help=escape_markdown(locked) or None,
             )  # fmt: skip
         with st.popover("Open", disabled=bool(bare), help=bare or "the weights of any kept step, on another page"):
             open_menu(run, other_run(found, picked, shown))
         with st.popover("Export", disabled=bool(several), help=several or None):
-            export_menu(run)
+            export_menu(here, run)
         with st.popover("Rename", disabled=bool(several or locked), help=escape_markdown(several or locked) or None):
-            rename_menu(session, run)
+            rename_menu(here, session, run)
         with st.popover("Fork or reset", disabled=bool(several or bare), help=several or bare or None):
-            fork_menu(session, run, locked)
+            fork_menu(here, session, run, locked)
         st.button(
-            "Delete", key="runs delete", on_click=delete, args=(session, [one.name for one in picked]),
+            "Delete", key="runs delete", on_click=delete, args=(here, session, [one.name for one in picked]),
             disabled=bool(locked), help=escape_markdown(locked) or None,
         )  # fmt: skip
     for one in picked:
@@ -291,23 +269,23 @@ def actions(session: Session, found: Sequence[Run], picked: Sequence[Run], shown
             st.warning(f"{escape_markdown(one.name)}: {escape_markdown(problem)}")
 
 
-def attempt(act: Callable[[], None]) -> None:
+def attempt(session: Session, act: Callable[[], None]) -> None:
     """Does what a button is for; where it cannot be done, a sentence says why."""
     try:
         act()
     except ValueError as error:
-        st.session_state["runs problem"] = str(error)
+        session.problem = str(error)
 
 
-def show(name: str) -> None:
-    st.query_params["run"] = name
+def show(here: Here, name: str) -> None:
+    here.state.choose("run", name)
     st.rerun()
 
 
-def resume(session: Session, name: str) -> None:
-    attempt(lambda: order_run(session, name, "play"))
+def resume(here: Here, session: Session, name: str) -> None:
+    attempt(session, lambda: order_run(session, name, "play"))
     session.commands += 1
-    show(name)
+    show(here, name)
 
 
 def other_run(found: Sequence[Run], picked: Sequence[Run], shown: str) -> Run:
@@ -338,7 +316,7 @@ def open_menu(run: Run, other: Run) -> None:
     st.page_link(COMPARE, label=escape_markdown(label), query_params=sides)
 
 
-def export_menu(run: Run) -> None:
+def export_menu(here: Here, run: Run) -> None:
     folder, place = RunFolder(run.path), run.path.parent
     if run.parameters is not None:
         steps = [None, *reversed(folder.snapshot_steps())]
@@ -366,19 +344,18 @@ def export_menu(run: Run) -> None:
         )
         st.caption("Command line that trains it again")
         st.code(export.command(run.name, place), language="bash", wrap_lines=True)
-        link_to_recipe(folder)
+        link_to_recipe(here, folder)
 
 
-def link_to_recipe(folder: RunFolder) -> None:
+def link_to_recipe(here: Here, folder: RunFolder) -> None:
     try:
         link = pack_recipe(read_recipe(folder.recipe))
     except ValueError as error:
         st.caption(escape_markdown(str(error)))
         return
-    task = st.query_params.get("task")
-    query = f"{f'task={task}&' if task else ''}recipe={link}"
+    task = f"task={here['task']}&" if "task" in here.parameters else ""
     st.caption("Link that opens its recipe here")
-    st.code(f"{(st.context.url or '').partition('?')[0]}?{query}", language=None, wrap_lines=True)
+    st.code(f"{(st.context.url or '').partition('?')[0]}?{task}recipe={link}", language=None, wrap_lines=True)
 
 
 def checkpoint(run: Run, step: int | None) -> bytes:
@@ -386,91 +363,87 @@ def checkpoint(run: Run, step: int | None) -> bytes:
         return export.checkpoint(run.name, step, Path(made), run.path.parent).read_bytes()
 
 
-def rename_menu(session: Session, run: Run) -> None:
+def rename_menu(here: Here, session: Session, run: Run) -> None:
     key = f"rename {run.name}"
     st.text_input("new name", run.name, key=key, max_chars=60)
-    st.button("Rename", key="runs rename", on_click=rename, args=(session, run.name, key), type="primary")
+    st.button("Rename", key="runs rename", on_click=rename, args=(here, session, run.name, key), type="primary")
 
 
-def rename(session: Session, name: str, key: str) -> None:
+def rename(here: Here, session: Session, name: str, key: str) -> None:
     wanted = st.session_state[key].strip()
 
     def act() -> None:
-        after = rename_run(session, name, wanted).header["run"]
-        replace_name(name, after)
+        replace_name(here, session, name, rename_run(session, name, wanted).header["run"])
 
     if wanted and wanted != name:
-        attempt(act)
+        attempt(session, act)
         st.rerun()
 
 
-def replace_name(before: str, after: str | None) -> None:
-    """The page goes on with the new name of a run, or without it."""
-    overlaid = [after if name == before else name for name in st.session_state.get(OVERLAID, [])]
-    st.session_state[OVERLAID] = [name for name in overlaid if name]
-    if st.query_params.get("run") == before:
-        if after:
-            st.query_params["run"] = after
-        else:
-            st.query_params.pop("run")
+def replace_name(here: Here, session: Session, before: str, after: str) -> None:
+    """The page goes on with the new name of a run, or without it where that is empty."""
+    session.overlaid = [name for name in (after if name == before else name for name in session.overlaid) if name]
+    if here["run"] == before:
+        here.state.choose("run", after)
 
 
-def fork_menu(session: Session, run: Run, locked: str) -> None:
+def fork_menu(here: Here, session: Session, run: Run, locked: str) -> None:
     steps = RunFolder(run.path).snapshot_steps()
     key = f"fork {run.name}"
     st.selectbox("go on from", list(reversed(steps)), format_func=lambda step: f"step {step:,}", key=key)
     st.button(
-        "Fork", key="runs fork", on_click=fork, args=(session, run.name, key),
+        "Fork", key="runs fork", on_click=fork, args=(here, session, run.name, key),
         help="a new run that goes on from that step",
     )  # fmt: skip
     st.button(
-        "Reset", key="runs reset", on_click=reset, args=(session, run.name),
+        "Reset", key="runs reset", on_click=reset, args=(here, session, run.name),
         disabled=bool(locked),
         help=escape_markdown(locked)
         or "begin again from step 0 with the same seed; what was learned can be undeleted below",
     )  # fmt: skip
 
 
-def fork(session: Session, name: str, key: str) -> None:
+def fork(here: Here, session: Session, name: str, key: str) -> None:
     def act() -> None:
-        st.query_params["run"] = fork_run(session, name, st.session_state[key]).header["run"]
+        here.state.choose("run", fork_run(session, name, st.session_state[key]).header["run"])
 
-    attempt(act)
+    attempt(session, act)
     st.rerun()
 
 
-def reset(session: Session, name: str) -> None:
-    attempt(lambda: order_run(session, name, "reset"))
+def reset(here: Here, session: Session, name: str) -> None:
+    attempt(session, lambda: order_run(session, name, "reset"))
     session.commands += 1
-    show(name)
+    show(here, name)
 
 
-def delete(session: Session, names: Sequence[str]) -> None:
+def delete(here: Here, session: Session, names: Sequence[str]) -> None:
     def act() -> None:
         for name in names:
             delete_run(session, name)
-            replace_name(name, None)
-            st.session_state["runs deleted"] = True
+            replace_name(here, session, name, "")
+            session.has_deleted = True
 
-    attempt(act)
+    attempt(session, act)
     st.rerun()
 
 
 def offer_undo(session: Session) -> None:
     """The run that was deleted last can be had back, and what could not be done is said."""
-    if problem := st.session_state.pop("runs problem", ""):
-        st.warning(escape_markdown(problem))
+    if session.problem:
+        st.warning(escape_markdown(session.problem))
+        session.problem = ""
     place = runs_place()
     gone = [one for one in trash.list_deleted(place) if not session.locked(place / trash.DELETED / one.token)]
     if not gone:
         return
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        word = "Deleted" if st.session_state.get("runs deleted") else "Deleted last"
+        word = "Deleted" if session.has_deleted else "Deleted last"
         st.caption(f"{word}: {escape_markdown(gone[0].name)}", width="content")
         st.button("Undo", key="runs undo", on_click=undo, args=(session, gone[0].token), type="tertiary")
 
 
 def undo(session: Session, token: str) -> None:
-    st.session_state.pop("runs deleted", None)
-    attempt(lambda: restore_run(session, token))
+    session.has_deleted = False
+    attempt(session, lambda: restore_run(session, token))
     st.rerun()

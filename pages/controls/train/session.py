@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -51,7 +51,8 @@ class ProbeReading:
 @dataclass
 class Session(BareContext):
     """Context of the page's questions: any run, and `plan`, the recipe that the controls of the page say, None
-    where they say none; `contrasts` are variants of it to be compared on one seed."""
+    where they say none; `contrasts` are variants of it to be compared on one seed. `overlaid` are runs whose curves are
+    laid over those of the run that is shown; `problem` is why what was asked of a run could not be done."""
 
     digest: ClassVar[str] = ""
     model_name: ClassVar[str] = ""
@@ -68,6 +69,9 @@ class Session(BareContext):
     plan: Recipe | None = None
     name: str = "run"
     contrasts: Mapping[str, Recipe] = field(default_factory=dict)
+    overlaid: Sequence[str] = ()
+    problem: str = ""
+    has_deleted: bool = False
 
     def reader(self, run: str) -> Reader:
         path = folder_of(run) if run else self.recorded

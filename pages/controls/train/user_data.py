@@ -24,6 +24,8 @@ from engine.training import Recipe
 from engine.training.atomic import replace_atomically
 from engine.training.data_recipe import Text
 from engine.training.folder import size
+from pages.controls.state.page_state import Here, PageState
+from pages.controls.state.session import find_record
 from pages.controls.train.data_recipe import SHARE, objectives, of_table, of_text
 from pages.controls.train.recipe_options import format_value
 from views.core.markdown import escape_markdown
@@ -186,13 +188,34 @@ def objective_of(offered: list[str], turn: str) -> str:
 # --- The data of the page ---
 
 
-SHARED = "data"  # the name in the address: which file of this Loupe it is
-HELD_OUT = "held_out_data"  # there too: the file with the rows to measure on, where there is one
 LEAST = 200  # characters that something can be learned from
 SHOWN = 8  # lines
 WIDTH = 400  # characters of a line that is shown
 EXAMPLES, EXAMPLE_SEED = 60, 0  # stories to paste
-SAID, TURN, HUB = "said of data", "turn of data", "data of a hub"  # in the session state
+
+
+@dataclass
+class Brought:
+    """State of the form: what is wrong with what was brought, how often its boxes were emptied, and what was asked of
+    a hub."""
+
+    problem: str = ""
+    turn: int = 0
+    hub: dict[str, Any] | None = None
+
+    def keep(self, state: PageState, name: str, data: bytes, parameter: str = "data") -> None:
+        """Keeps a file, whose digest the parameter is."""
+        try:
+            file = store_file(name, data)
+        except (ValueError, OSError) as error:
+            self.problem = str(error).replace(f"{folder()}/", "")
+            return
+        state.choose(parameter, file.parent.name)
+        if parameter == "data":
+            state.choose("held_out_data", "")
+            self.hub = None
+        self.turn += 1  # an empty box: the server need not keep the file twice
+        self.problem = ""
 
 
 @dataclass(frozen=True)
@@ -204,33 +227,44 @@ class Own:
     recipe: Recipe
 
 
-def own_data() -> Own | None:
+def own_data(here: Here) -> Own | None:
     """Draws the controls; None as long as there is nothing to learn from."""
-    state, shared = st.session_state, st.query_params.get(SHARED, "")
-    file, hub = find_file(shared), state.get(HUB)
-    if shared and file is None:
-        say("This link's data was deleted. Upload it again.")
-        del st.query_params[SHARED]
+    digest, brought = here.begin("data"), find_record(Brought)
+    file = find_file(digest)
     with st.container(key="own data"):
-        bring(file is None and hub is None)
-        if state.get(SAID):
-            st.warning(escape_markdown(state[SAID]))
+        bring(here.state, brought, file is None and brought.hub is None)
+        if brought.problem:
+            st.warning(escape_markdown(brought.problem))
         try:
             if file is not None:
-                return of_file(file)
-            return None if hub is None else of_hub(hub)
+                return of_file(here, file)
+            return None if brought.hub is None else of_hub(brought.hub)
         except ValueError as error:
-            st.warning(escape_markdown(str(error).replace(f"{folder()}/{shared}/", "")))
+            st.warning(escape_markdown(str(error).replace(f"{folder()}/{digest}/", "")))
             return None
 
 
-def bring(first: bool) -> None:
+def bring(state: PageState, brought: Brought, first: bool) -> None:
     """Offers the form at once where there is nothing yet, and behind a button where there is."""
-    turn = st.session_state.setdefault(TURN, 0)
+    pasted, uploaded = f"pasted {brought.turn}", f"data file {brought.turn}"
+
+    def read_pasted() -> None:
+        text = st.session_state.get(pasted) or ""
+        if (size := len(text.strip())) >= LEAST:
+            return brought.keep(state, "pasted.txt", text.encode())
+        brought.problem = f"A text must have at least {LEAST} characters to learn from, got {size}; paste more."
+
+    def paste_example() -> None:
+        st.session_state[pasted] = "\n\n".join(story(EXAMPLE_SEED, index) for index in range(EXAMPLES))
+
+    def read_uploaded() -> None:
+        if (file := st.session_state.get(uploaded)) is not None:
+            brought.keep(state, file.name, file.getvalue())
+
     with st.container(key="bring data") if first else st.popover("Other data", key="bring data"):
         left, right = st.columns(2, gap="medium")
         with left:
-            st.text_area("paste a text", key=f"pasted {turn}", height=136, placeholder="Any text, in any language.")
+            st.text_area("paste a text", key=pasted, height=136, placeholder="Any text, in any language.")
             with st.container(horizontal=True, vertical_alignment="center", gap="small"):
                 st.button("Learn from this text", on_click=read_pasted, key="use pasted")
                 about = f"Puts {EXAMPLES} children's stories there."
@@ -238,12 +272,12 @@ def bring(first: bool) -> None:
         with right:
             st.file_uploader(
                 f"or upload a file: {', '.join(KINDS)}, up to {limits.MAX_DATA // MIB:,} MiB", [k[1:] for k in KINDS],
-                key=f"data file {turn}", on_change=read_uploaded, max_upload_size=max(1, limits.MAX_DATA // MIB),
+                key=uploaded, on_change=read_uploaded, max_upload_size=max(1, limits.MAX_DATA // MIB),
             )  # fmt: skip
-            from_a_hub()
+            from_a_hub(state, brought)
 
 
-def from_a_hub() -> None:
+def from_a_hub(state: PageState, brought: Brought) -> None:
     if not has_datasets():
         st.caption(f"A data set by its name on the hub needs the package datasets where Loupe runs; {INSTALL}.")
         return
@@ -252,61 +286,24 @@ def from_a_hub() -> None:
         st.text_input("subset", key="hub subset", width=90)
         st.text_input("split", "train", key="hub split", width=90)
         st.number_input("rows", 2, 1_000_000, 10_000, 1_000, key="hub rows", width=120)
-        st.button("Fetch", key="fetch", on_click=fetch)
+        st.button("Fetch", key="fetch", on_click=fetch, args=(state, brought))
 
 
-def fetch() -> None:
-    state = st.session_state
-    asked: dict[str, Any] = {key: str(state[f"hub {key}"]).strip() for key in ("name", "subset", "split")}
-    asked["rows"] = state["hub rows"]
+def fetch(state: PageState, brought: Brought) -> None:
+    fields = {key: st.session_state[f"hub {key}"] for key in ("name", "subset", "split", "rows")}
+    asked: dict[str, Any] = {key: one.strip() if isinstance(one, str) else one for key, one in fields.items()}
     try:
         Hub(text="text", **asked)  # says what is no name
         with st.spinner("Asking the hub …"):
             read_hub(**asked)
     except ValueError as error:
-        return say(str(error))
-    st.query_params.pop(SHARED, None)
-    state[HUB] = asked
-    say("")
+        brought.problem = str(error)
+        return
+    state.choose("data", "")
+    brought.hub, brought.problem = asked, ""
 
 
-def read_pasted() -> None:
-    text = st.session_state.get(f"pasted {st.session_state[TURN]}") or ""
-    if len(text.strip()) < LEAST:
-        return say(f"A text must have at least {LEAST} characters to learn from, got {len(text.strip())}; paste more.")
-    take("pasted.txt", text.encode())
-
-
-def paste_example() -> None:
-    texts = (story(EXAMPLE_SEED, index) for index in range(EXAMPLES))
-    st.session_state[f"pasted {st.session_state[TURN]}"] = "\n\n".join(texts)
-
-
-def read_uploaded() -> None:
-    file = st.session_state.get(f"data file {st.session_state[TURN]}")
-    if file is not None:
-        take(file.name, file.getvalue())
-
-
-def take(name: str, data: bytes, shared: str = SHARED) -> None:
-    """Keeps a file, and its digest in the address under that name."""
-    try:
-        file = store_file(name, data)
-    except (ValueError, OSError) as error:
-        return say(str(error).replace(f"{folder()}/", ""))
-    st.query_params[shared] = file.parent.name
-    if shared == SHARED:
-        st.query_params.pop(HELD_OUT, None)
-        st.session_state.pop(HUB, None)
-    st.session_state[TURN] += 1  # an empty box: the server need not keep the file twice
-    say("")
-
-
-def say(sentence: str) -> None:
-    st.session_state[SAID] = sentence
-
-
-def of_file(file: Path) -> Own:
+def of_file(here: Here, file: Path) -> Own:
     turn = f"own {file.parent.name}"
     if file.suffix.lower() == ".txt":
         text = text_in(str(file))
@@ -319,42 +316,34 @@ def of_file(file: Path) -> Own:
     header = True
     if file.suffix.lower() in (".csv", ".tsv"):
         header = st.toggle("the first line names the columns", True, key=f"{turn} header")
-    other = held_out_file(turn)
+    other = held_out_file(here, turn)
     table = table_in(str(file), header)
     if other is not None:
         table = join_held_out(table, table_in(str(other), header), other.name)
     return of_rows(turn, file.name, table, lambda columns: rows_of(file, other, header, columns))
 
 
-def held_out_file(turn: str) -> Path | None:
+def held_out_file(here: Here, turn: str) -> Path | None:
     """The file whose rows are measured on, for those whose data comes split; None: a share of the rows is."""
-    shared = st.query_params.get(HELD_OUT, "")
-    file = find_file(shared)
-    if shared and file is None:
-        st.warning("The held-out rows of this link were deleted. Upload their file again.")
-        st.query_params.pop(HELD_OUT, None)
+    file, brought = find_file(here.begin("held_out_data")), find_record(Brought)
     if file is not None:
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
             st.caption(f"{escape_markdown(file.name)} is measured on, and never learned from", width="content")
-            st.button("Hold out a share instead", key=f"{turn} no held out", on_click=drop_held_out, type="tertiary")
+            st.button("Hold out a share instead", key=f"{turn} no held out", on_click=here.state.choose,
+                      args=("held_out_data", ""), type="tertiary")  # fmt: skip
         return file
+    key = f"{turn} held-out file {brought.turn}"
+
+    def read_held_out() -> None:
+        if (file := st.session_state.get(key)) is not None:
+            brought.keep(here.state, file.name, file.getvalue(), "held_out_data")
+
     with st.popover("Held-out file", type="tertiary", help=f"Without one, {SHARE:.0%} of the rows are held out."):
-        key = f"{turn} held-out file {st.session_state[TURN]}"
         st.file_uploader(
             "a file with the same columns, to measure on", [kind[1:] for kind in KINDS if kind != ".txt"], key=key,
-            on_change=read_held_out, args=(key,), max_upload_size=max(1, limits.MAX_DATA // MIB),
+            on_change=read_held_out, max_upload_size=max(1, limits.MAX_DATA // MIB),
         )  # fmt: skip
     return None
-
-
-def read_held_out(key: str) -> None:
-    file = st.session_state.get(key)
-    if file is not None:
-        take(file.name, file.getvalue(), HELD_OUT)
-
-
-def drop_held_out() -> None:
-    st.query_params.pop(HELD_OUT, None)
 
 
 def of_hub(asked: dict[str, Any]) -> Own:

@@ -1,0 +1,53 @@
+"""What a link can hold of the pages Train and Adapt: what is learned, from what data, and the run that is shown."""
+
+from __future__ import annotations
+
+from engine.runtime import library
+from engine.training.link import LONGEST, unpack_recipe
+from pages.controls.state.history import READABLE
+from pages.controls.state.page_state import PageState
+from pages.controls.state.parameter import Choice, Text, choice
+from pages.controls.train.presets import OWN, presets
+from pages.controls.train.run_table import ORDERS
+from pages.controls.train.session import ADAPTED
+from pages.controls.train.user_data import find_file
+
+FIRST, FIRST_TO_ADAPT = "reverse", "sentiment"  # tasks that a visitor meets: what the recorded runs have learned
+WAYS = ("Fine-tune", "LoRA", "Preferences")
+STAGES = ("Rank", "Reward", "Policy")
+POLICIES = {"dpo": "DPO", "ppo": "PPO", "ppo-free": "PPO, no penalty", "grpo": "GRPO"}  # recipes, with titles
+SHIPPED, MINE = "shipped", "mine"
+
+
+def recipe_rule(text: str) -> str:
+    try:
+        if text:
+            unpack_recipe(text)
+    except ValueError as error:
+        return f"what a link can say of one: {str(error).removesuffix('.')}"
+    return ""
+
+
+def data_rule(text: str) -> str:
+    return "" if not text or find_file(text) else "a file that is here: this link's data was deleted, upload it again"
+
+
+def base_rule(text: str) -> str:
+    return "" if library.knows(text) else "a model that is here"
+
+
+SHARED = (
+    Text("run", "", READABLE),
+    Text("recipe", "", LONGEST, rule=recipe_rule, carried=True),
+    Text("data", "", READABLE, rule=data_rule), Text("held_out_data", "", READABLE, rule=data_rule),
+    Choice("runs", next(iter(ORDERS)), ORDERS, label="sorted by"),
+)  # fmt: skip
+TRAIN = PageState("train", choice("task", FIRST, [*presets(), OWN], label="task"), *SHARED)
+ADAPT = PageState(
+    "adapt", choice("way", WAYS[0], WAYS, label="way"), choice("stage", STAGES[0], STAGES, label="step"),
+    choice("adapt", FIRST_TO_ADAPT, [*presets(ADAPTED.parent), OWN], label="learn from"),
+    Text("base", "", READABLE, rule=base_rule, older=("start",), label="base",
+         help="Models that are here. Others are opened on the page Open a model."),
+    Choice("learner", "dpo", POLICIES, label="objective"), choice("pairs", SHIPPED, (SHIPPED, MINE), label="pairs"),
+    choice("judge", "", (), label="reward", help="A rule, or a reward model of the step Reward."), *SHARED,
+)  # fmt: skip
