@@ -107,6 +107,22 @@ def test_the_base_of_the_address_is_that_of_every_way_until_another_is_chosen() 
     assert older.selectbox(key="base").value == "everyday" and "start" not in older.query_params
 
 
+def test_the_way_is_that_of_the_task_of_a_link_until_another_is_chosen() -> None:
+    app = page(adapt="style-old").run()
+    assert app.button_group(key="way").value == "LoRA"
+    app.button_group(key="way").set_value("Fine-tune").run()
+    assert (app.button_group(key="way").value, app.selectbox(key="adapt").value) == ("Fine-tune", "style-old")
+    assert page(adapt="style-old", way="Fine-tune").run().button_group(key="way").value == "Fine-tune"
+
+
+def test_what_of_a_link_cannot_be_used_is_named() -> None:
+    wrong = {"base": "nobody", "judge": "nonsense", "recipe": "1xx", "data": "abc", "run": "gone"}
+    app = page(way="Preferences", stage="Policy", learner="GRPO", **wrong).run()
+    said = read_markdown(app.info[0].value)
+    assert not app.exception and all(f"{name} is '{wrong[name]}'" in said for name in list(wrong)[:4])
+    assert app.selectbox(key="base").value == "stories" and plan(app) is not None
+
+
 def test_a_base_that_nobody_chose_follows_the_recipe() -> None:
     app = page().run()
     for way, base in (("Preferences", "stories"), ("Fine-tune", "stories-bert")):
