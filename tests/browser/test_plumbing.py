@@ -253,7 +253,7 @@ def test_the_address_keeps_what_a_view_writes_and_asks_no_server(plumbing: "Page
     before = wire.reruns
     plumbing.evaluate("probe.address.write({layer: 2, cell: [5, 7], word: '12', name: 'a&b=c', gone: 1})")
     plumbing.evaluate("probe.address.write({layer: 3, gone: null})")
-    plumbing.wait_for_function("location.hash")
+    plumbing.wait_for_function("location.hash.startsWith('#layer=3')")
     assert hash_of(plumbing) == "#layer=3&cell=[5,7]&word=%2212%22&name=a%26b%3Dc"
     assert plumbing.evaluate("probe.address.read()") == {
         "layer": 3,

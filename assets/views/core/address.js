@@ -200,8 +200,8 @@ function oneEntryPerStep() {
   const change = (data, unused, url) => {
     const next = new URL(url ?? "", location.href);
     const turns = next.pathname !== location.pathname;
+    if (leaving && !turns && next.search !== location.search) return; // of the page to come, before its address stands there
     const changes = subject(next.search) !== subject(location.search);
-    if (leaving && changes && !turns) return; // of the page to come, before its address stands there
     const steps = fresh && changes && !turns;
     if (steps) fresh = false;
     if (turns) leaving = false;
