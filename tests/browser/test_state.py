@@ -31,6 +31,11 @@ def stands(page: "Page", query: dict[str, str]) -> None:
     assert page.get_by_test_id("stException").count() == 0
 
 
+def back(page: "Page") -> None:
+    page.go_back()
+    page.wait_for_selector(".attention", state="detached")
+
+
 @pytest.mark.parametrize("name", LINKS)
 def test_what_a_link_says_stands_whatever_a_browser_does(
     name: str, server: str, page: "Page", browser: "Browser"
@@ -42,12 +47,12 @@ def test_what_a_link_says_stands_whatever_a_browser_does(
     turn_to(page, "Attention")
     page.wait_for_selector(".attention[data-ready]")
     settle(page)
-    page.go_back()
+    back(page)
     stands(page, query)
     page.go_forward()
     page.wait_for_selector(".attention[data-ready]")
     settle(page)
-    page.go_back()
+    back(page)
     stands(page, query)
     page.reload()
     stands(page, query)
