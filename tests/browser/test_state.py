@@ -24,7 +24,7 @@ QUERY = """wanted => {
   const query = new URLSearchParams(location.search);
   return Object.entries(wanted).every(([name, said]) => query.get(name) === said);
 }"""
-ATTENTION = ".attention:not(.compare, .generate)"
+ATTENTION = ".attention[data-ready]:not(.compare, .generate)"
 
 
 def stands(page: "Page", query: dict[str, str]) -> None:
@@ -49,12 +49,12 @@ def test_what_a_link_says_stands_whatever_a_browser_does(
     page.goto(f"{server}/{name}?{said}")
     stands(page, query)
     turn_to(page, "Attention")
-    page.wait_for_selector(f"{ATTENTION}[data-ready]")
+    page.wait_for_selector(ATTENTION)
     settle(page)
     back(page)
     stands(page, query)
     page.go_forward()
-    page.wait_for_selector(f"{ATTENTION}[data-ready]")
+    page.wait_for_selector(ATTENTION)
     settle(page)
     back(page)
     stands(page, query)
