@@ -19,7 +19,7 @@ EDITS, RUN = "edits", "run"  # what is guessed at: what edits do, or also what a
 LONGEST = 300  # characters of a guess
 
 
-def said(name: str) -> str:
+def read_entry(name: str) -> str:
     text: str = ASKED.open().begin(name)
     return text
 
@@ -31,16 +31,16 @@ def remember(**told: str) -> None:
 
 
 def predicts_edits() -> bool:
-    return said(PREDICT) in (EDITS, RUN)
+    return read_entry(PREDICT) in (EDITS, RUN)
 
 
 def predicts_runs() -> bool:
-    return said(PREDICT) == RUN
+    return read_entry(PREDICT) == RUN
 
 
 def is_revealed(run: str) -> bool:
     """`run` is the digest of what is guessed at."""
-    return said(REVEALED) == run
+    return read_entry(REVEALED) == run
 
 
 def await_guess(run: str) -> None:
@@ -49,7 +49,7 @@ def await_guess(run: str) -> None:
     if not predicts_runs():
         return
     if is_revealed(run):
-        if guess := said(GUESS):
+        if guess := read_entry(GUESS):
             st.markdown(f"**Your guess** &nbsp;{escape_markdown(guess)}")
         return
     field = f"guess about {run}"

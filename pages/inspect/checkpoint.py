@@ -171,4 +171,4 @@ embedding_section(here, name, checkpoint)
 st.space("small")
 matrices = [row.name for row in matrix_rows(checkpoint.model)]
 tensors_section(here, checkpoint.report, name, checkpoint, matrices)
-adopt_fragment(FORMER, CHECKPOINT.say)
+adopt_fragment(FORMER, CHECKPOINT.take_former)

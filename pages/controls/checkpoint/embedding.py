@@ -43,7 +43,7 @@ def nearest(name: str, table: str, id: int, _checkpoint: Checkpoint) -> Neighbou
 
 @st.fragment
 def embedding_section(here: Here, name: str, checkpoint: Checkpoint) -> None:
-    here = here.again()
+    here = here.renew()
     if not embedding.table_matrices(checkpoint.model):
         return
     title = st.container()

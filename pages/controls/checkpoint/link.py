@@ -43,11 +43,11 @@ def adjust_to(here: Here, checkpoint: Checkpoint) -> None:
     if tables := {each.name: each.shape[0] for each in table_matrices(checkpoint.model)}:
         titles = {one: table_title(one, list(tables)) for one in tables}
         here.adjust("table", options=titles, default=next(iter(tables)))
-    parts = lost(here.said("matrix", "table", "how", "axes", "frame"), [], here.rules)
+    parts = lost(here.read_said("matrix", "table", "how", "axes", "frame"), [], here.rules)
     if heads := rows[here.begin("matrix")].heads:
         here.adjust("head", options=head_options(heads))
     if tables:
         here.adjust("token", high=tables[here.begin("table")] - 1)
-    parts += lost(here.said(*(["head"] if heads else []), "token"), [], here.rules)
+    parts += lost(here.read_said(*(["head"] if heads else []), "token"), [], here.rules)
     if parts:
         st.info(f"Not all of this link could be restored: {'; '.join(map(escape_markdown, parts))}.")

@@ -33,7 +33,7 @@ def tensors_section(
     here: Here, report: Report, name: str = "", checkpoint: Checkpoint | None = None, matrices: Collection[str] = ()
 ) -> None:
     """`matrices` are those that a selected row leads to. Without a checkpoint there is nothing to share."""
-    here = here.again()
+    here = here.renew()
     frame, counts = drawn.tensor_frame(report), drawn.ledger(report)
     st.markdown("##### Every tensor of the file")
     statuses = [status for status in get_args(Status) if counts[status]]

@@ -36,7 +36,7 @@ def measures(name: str, matrix: str, head: int | None, circuit: bool, _checkpoin
 
 @st.fragment
 def weights_section(here: Here, name: str, checkpoint: Checkpoint) -> None:
-    here = here.again()
+    here = here.renew()
     rows = {row.name: row for row in weights.matrix_rows(checkpoint.model)}
     left, right = st.columns([2, 5], gap="large")
     with left:

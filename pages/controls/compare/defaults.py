@@ -35,10 +35,10 @@ OTHER: dict[str, dict[str, Any]] = {
 
 @dataclass
 class Sides:
-    """What no link says of the sides, by their letters: their experiments, with the way back, a person's own pictures
-    as the bytes of their files, and the fields of the last input that was not empty. `edited` is the letter of the side
-    whose edits are open, `uploads` counts pictures. When the page was last seen, the other pages looked at `first`, and
-    edits had led here so often."""
+    """Memory of the sides that no link holds, by their letters: their experiments, with the way back, a person's own
+    pictures as the bytes of their files, and the fields of the last input that was not empty. `edited` is the letter of
+    the side whose edits are open, `uploads` counts pictures. When the page was last seen, the other pages looked at
+    `first`, and edits had led here so often."""
 
     experiments: dict[str, Experiment] = field(default_factory=dict)
     pictures: dict[str, bytes] = field(default_factory=dict)
@@ -59,7 +59,7 @@ def open_sides(here: Here, said: Mapping[str, str]) -> None:
     for letter in LETTERS:
         named = {field: said[key(letter, field)] for field in OWN if key(letter, field) in said}
         if opens and "model" in named:
-            begin(here, letter, beside(here, letter, named), named)
+            begin(here, letter, choose_beside(here, letter, named), named)
         elif opens and anew:
             begin(here, letter, {"A": first, "B": second_side(first)}.get(letter, empty()), named)
         elif opens and letter == "A" and moved:  # another page looks at something else by now
@@ -77,9 +77,10 @@ def begin(here: Here, letter: str, values: Mapping[str, Any], named: Collection[
             here.set(key(letter, name), values[name])
 
 
-def beside(here: Here, letter: str, said: Mapping[str, str]) -> dict[str, Any]:
-    """What goes along with the model that a link names: its example, or A's texts, where that is another model or edits
-    change this one. A picture that it does not name is the first, which the page's own address does not name."""
+def choose_beside(here: Here, letter: str, said: Mapping[str, str]) -> dict[str, Any]:
+    """Chooses what goes along with the model that a link names: its example, or A's texts, where that is another model
+    or edits change this one. A picture that it does not name is the first, which the page's own address does not
+    name."""
     offer_steps(here, letter)
     model, step = with_step(said["model"])
     found = empty() | values_of_example(model) | {"step": LAST if step is None else step}

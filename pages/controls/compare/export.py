@@ -38,7 +38,7 @@ def comparison_export(sides: Sequence[Side], comparison: Comparison) -> Export:
 
 
 def fields_shown(side: Side) -> list[str]:
-    """What stands in a side's row."""
+    """Contents of a side's row."""
     stepped = value(side.letter, "model").startswith(RUN)
     return ["model", *(("step",) if stepped else ()), "edits", *FIELDS[kind(side.checkpoint)]]
 

@@ -35,7 +35,7 @@ COMPARE = PageState("compare", *(declare(letter, one) for letter in LETTERS for 
 
 
 def value(letter: str, field: str) -> Any:
-    """What a side stands at, drawn in this run or not, also in a callback."""
+    """Value of a field of a side, drawn in this run or not, also in a callback."""
     name = key(letter, field)
     return COMPARE.now(name) if name in COMPARE.parameters else EMPTY.get(field, "")
 

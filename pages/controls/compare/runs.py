@@ -59,7 +59,7 @@ def sides() -> tuple[list[Side], list[EditsContext], DeltaGenerator]:
     sides, and the one whose edits are being made; where nothing else is seen yet and a text is long, a sentence says
     what is being run, for the page to take away."""
     opens, here = not is_drawn(key("A", "model")), COMPARE.open()
-    said = here.said(*COMPARE.parameters)
+    said = here.read_said(*COMPARE.parameters)
     for letter in LETTERS:
         offer_steps(here, letter)
     honour_link(here.rules)
@@ -120,7 +120,7 @@ def row(here: Here, letter: LiteralString, options: list[str]) -> None:
 
 
 def reads(letter: LiteralString) -> tuple[Kind, int]:
-    """What a side's model reads, and how many pixels of a picture at most."""
+    """Kind of what a side's model reads, and how many pixels of a picture at most."""
     try:
         opened = library.checkpoint(library_name(letter))
         return kind(opened), pixels(opened)

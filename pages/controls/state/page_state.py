@@ -85,7 +85,7 @@ class PageState:
         left = self.find_left(name).values
         return st.session_state[name] if is_drawn(name) else left.get(name, self.parameters[name].default)
 
-    def say(self, said: Mapping[str, str]) -> None:
+    def take_former(self, said: Mapping[str, str]) -> None:
         """Sets parameters to what a former link says of them, from a callback."""
         for name, text in said.items():
             self.find_left(name).said[name] = text
@@ -137,15 +137,15 @@ class Here:
     def rules(self) -> dict[str, Rule]:
         return {name: parameter.must_be for name, parameter in self.parameters.items()}
 
-    def again(self) -> Here:
-        """What a fragment goes by: this, or where it runs by itself, what the page stands at then."""
+    def renew(self) -> Here:
+        """Opens the page's state anew where a fragment runs by itself, and gives this one else."""
         if not is_fragment():
             return self
         here = Here(self.state)
         here.parameters, here.defaults = dict(self.parameters), dict(self.defaults)
         return here
 
-    def said(self, *names: str) -> dict[str, str]:
+    def read_said(self, *names: str) -> dict[str, str]:
         """Lists what the address, or a former link, says of parameters."""
         found = {name: self.state.find_left(name).said.get(name, st.query_params.get(name)) for name in names}
         return {name: text for name, text in found.items() if text is not None}

@@ -145,7 +145,7 @@ class Several(Parameter):
 
 @dataclass(frozen=True, kw_only=True)
 class Flag(Parameter):
-    """On or off."""
+    """Switch that is on or off."""
 
     def must_be(self, text: str) -> str:
         return one_of(("true", "false"))(text.lower())

@@ -118,9 +118,9 @@ def choose_base(here: Here, published: Recipe) -> str:
 
 def choose_way(here: Here) -> str:
     """Fine-tuning, LoRA or preferences: as the run or the task of a link is learned, until a person chooses."""
-    if here.said("way", "adapt", "base") and not is_drawn("way"):  # such a link is none to the run that was left here
+    if here.read_said("way", "adapt", "base") and not is_drawn("way"):  # such a link is none to the run that was left
         here.restart("run")
-    named = presets(FOLDER).get(here.said("adapt").get("adapt", FIRST_TO_ADAPT))
+    named = presets(FOLDER).get(here.read_said("adapt").get("adapt", FIRST_TO_ADAPT))
     usual = WAYS[named is not None and named.recipe.train.parts == "lora"]
     here.set_usual(way=WAYS[2] if kind_of_run(here.begin("run")) in LEARNERS else usual)
     return str(here.segments("way", label_visibility="collapsed"))

@@ -49,7 +49,7 @@ def hear(here: Here, session: Session) -> dict[str, Callable[[], None]]:
             session.overlaid = [name for name in names if isinstance(name, str)]
 
     def sort() -> None:
-        here.state.say({"runs": str(st.session_state.lab.order)})
+        here.state.take_former({"runs": str(st.session_state.lab.order)})
 
     return {"look": look, "overlay": overlay, "command": refresh, "order": sort}
 

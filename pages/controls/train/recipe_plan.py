@@ -264,7 +264,7 @@ class Plan:
 
 def plan_training(here: Here) -> Plan:
     """Draws the controls."""
-    if here.said("task") and not is_drawn("task"):  # a link to a task is none to the run that was left here
+    if here.read_said("task") and not is_drawn("task"):  # a link to a task is none to the run that was left here
         here.restart("run")
     here.set_usual(task=task_of(here.begin("run")))
     row = st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="task row")

@@ -114,7 +114,7 @@ def table(here: Here, session: Session, found: Sequence[Run]) -> None:
         return
     head = st.container(horizontal=True, vertical_alignment="bottom", gap="small")
     place = head.container(width="stretch")
-    order = here.again().menu("runs", place=head, width=230)
+    order = here.renew().menu("runs", place=head, width=230)
     words = head.text_input(
         "find", key="runs search", placeholder="name, task or state", live=True, width=230
     ).casefold().split()  # fmt: skip
