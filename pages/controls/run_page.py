@@ -29,6 +29,7 @@ from views.core.lanes import is_long, lanes
 from views.core.markdown import escape_markdown
 from views.core.questions import Axis, Page, Question, Registry
 from views.core.run_context import RUN, Run
+from views.core.turns import turns
 from views.what_if.questions import WHAT_IF
 
 MOST_OPTIONS = 50  # in a list to choose from; of a larger vocabulary the likeliest, and what is typed
@@ -55,6 +56,8 @@ def temperature_edits(here: Here) -> list[Edit]:
     return [] if temperature == 1 else [AttentionTemperature(temperature)]
 
 
+@st.fragment  # what is around it stays as it is while a text is changed
+@turns.take()
 def run_page(
     title: str,
     state: PageState,
