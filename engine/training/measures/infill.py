@@ -1,23 +1,39 @@
-"""How often each token of a gap is right with the right ones before it, and how often all of what is written is."""
+"""How often each token of a gap is right with the right ones before it, how often all of what is written is, and what
+the words of a gap cost beside what they cost a model that reads only what stands before them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import torch
 from torch import Tensor
+from torch.nn.functional import cross_entropy
 
+from engine.checkpoints import Checkpoint, load
+from engine.checkpoints.locate import shipped_names
+from engine.data import mixture
+from engine.data.corpora import read_corpus
+from engine.data.seeds import seed_for
+from engine.data.sentences import Infill, gapped
+from engine.model.transformer import Transformer
+from engine.tokenizers import END
+from engine.training.data_recipe import Gaps
 from engine.training.measures.decoding import decode_continuations
-from engine.training.objectives.infill import prompt
+from engine.training.objectives.infill import MASK, START, prompt
 from engine.training.sources.gapped_windows import GappedWindows
 from engine.training.sources.infill import GappedPassages
 from engine.training.trainer import Trainer
 
 GAPS, WINDOWS, AT_ONCE = 1_000, 200, 100
 LONGEST = 48  # tokens that are written, where no span is longer
+DECODER = "everyday"  # the shipped model that goes on with such texts, and reads only what stands before a gap
+COMPARED = 300  # gaps of each kind of text
 
 
 def measure_infill(trainer: Trainer) -> dict[str, Any]:
+    """`nats_a_character`: of the gaps of real texts, where the recipe names some, the model's and that of DECODER."""
     source = gap_source(trainer)
     gaps = source.gaps(GAPS if isinstance(source, GappedPassages) else WINDOWS)
     parts = [gaps[begin : begin + AT_ONCE] for begin in range(0, len(gaps), AT_ONCE)]
@@ -26,12 +42,81 @@ def measure_infill(trainer: Trainer) -> dict[str, Any]:
         for part in parts
         for given, (_, span, _) in zip(fill_gaps(trainer, part), part, strict=True)
     )
-    return {
+    found = {
         "token_accuracy": trainer.measure(max(GAPS // trainer.recipe.batch.size, 1))["accuracy"],
         "exact_spans": exact / len(gaps),
         "gaps": len(gaps),
         "decoding": "greedy",
     }
+    texts = unread_texts(trainer.recipe.data.infill, trainer.recipe.seed)
+    if texts and DECODER in shipped_names():
+        found["nats_a_character"] = compare_with_decoder(trainer.checkpoint(), texts, trainer.recipe.seed)
+    return found
+
+
+def unread_texts(told: Gaps | None, seed: int) -> dict[str, Sequence[str]]:
+    """Of each kind of real text that was learned from, those held out, and sentences that no document has. DECODER has
+    learned from the same texts, but for those held out, with the seed 0."""
+    if told is None or not (told.tales or told.sentences):
+        return {}
+    texts: dict[str, Sequence[str]] = {"plain sentences": read_corpus("everyday/visitors")["sentences"]}
+    if told.tales:
+        texts["tales"] = mixture.documents(told.tales, "", told.times, "held_out", seed)
+    if told.sentences:
+        texts["sentences"] = mixture.documents("", told.sentences, told.times, "held_out", seed)
+    return texts
+
+
+def compare_with_decoder(
+    checkpoint: Checkpoint, texts: Mapping[str, Sequence[str]], seed: int
+) -> dict[str, dict[str, float]]:
+    """One gap of each text, of COMPARED at most: what its words cost either model, and not what its end does, which a
+    decoder is not asked for."""
+    decoder = load(DECODER)
+    found = {}
+    for kind, some in texts.items():
+        gaps = [gap for gap in gapped(some[:COMPARED], seed_for(seed, "compared")) if gap.span]
+        read = [(filled(checkpoint, gap), continued(decoder, gap)) for gap in gaps]
+        fit = [
+            (ours, theirs, len(gap.span))
+            for gap, (ours, theirs) in zip(gaps, read, strict=True)
+            if fits(checkpoint.model, *ours) and fits(decoder.model, *theirs)
+        ]
+        characters = sum(length for *_, length in fit)
+        found[kind] = {
+            "this model": sum(nats(checkpoint.model, *ours) for ours, _, _ in fit) / characters,
+            DECODER: sum(nats(decoder.model, *theirs) for _, theirs, _ in fit) / characters,
+            "gaps": len(fit),
+        }
+    return found
+
+
+def filled(checkpoint: Checkpoint, gap: Infill) -> tuple[list[int], list[int]]:
+    """Ids of the text on both sides of a gap, up to the start of what fills it, and of what does."""
+    return encoded(checkpoint, (f"{gap.before}{MASK}{gap.after}{START}", gap.span))
+
+
+def continued(checkpoint: Checkpoint, gap: Infill) -> tuple[list[int], list[int]]:
+    """Ids of the text before a gap, for a model that starts after its end token, and of what fills it."""
+    return encoded(checkpoint, (END + gap.before, gap.span))
+
+
+def encoded(checkpoint: Checkpoint, texts: Iterable[str]) -> tuple[list[int], list[int]]:
+    assert checkpoint.tokenizer is not None
+    given, span = ([*checkpoint.tokenizer.encode(text, special=False).ids] for text in texts)
+    return given, span
+
+
+def fits(model: Transformer, given: Sequence[int], span: Sequence[int]) -> bool:
+    return len(given) + len(span) <= model.config.context
+
+
+@torch.no_grad()
+def nats(model: Transformer, given: Sequence[int], span: Sequence[int]) -> float:
+    """What the tokens of a span cost behind those that are given."""
+    ids = torch.tensor([*given, *span], device=model.device)
+    logits = model(ids[None, :-1])[0, len(given) - 1 :]
+    return float(cross_entropy(logits, ids[len(given) :], reduction="sum"))
 
 
 def fill_gaps(trainer: Trainer, gaps: Sequence[Sequence[Tensor]]) -> list[list[int]]:

@@ -20,6 +20,7 @@ from engine.scoring.examples import UNASKED
 from engine.tokenizers import train
 from engine.training import read_recipe
 from engine.training.data_recipe import Gaps, SentencePairs
+from engine.training.measures.infill import unread_texts
 from engine.training.sources import infill, open_source, sentence_pairs
 
 TALES, PAIRS = "corpora:tales.txt.xz", "corpora:eng-fra.tsv.xz"
@@ -83,6 +84,17 @@ def test_gaps_have_one_to_ten_words_of_texts_that_no_model_of_the_same_seed_lear
             before, span, after = document.texts
             assert 1 <= len(WORD.findall(span)) <= 10 and any(before + span + after in one for one in beside)
             assert WORD.findall(before + after)
+
+
+def test_a_gap_is_held_against_a_decoder_in_texts_that_neither_learned_from() -> None:
+    found = unread_texts(Gaps(0, 0, tales=TALES, sentences=PAIRS), 0)
+    assert [*found] == ["plain sentences", "tales", "sentences"]
+    learned = mixture.documents(TALES, PAIRS, 1, "train", 0)
+    assert not days(" ".join(found["tales"])) & days(" ".join(learned)) and days(" ".join(found["tales"]))
+    seen, unseen = (set(re.findall(r"Marek has \d+", " ".join(some))) for some in (learned, found["sentences"]))
+    assert unseen and not seen & unseen
+    assert [*unread_texts(Gaps(0, 0, tales=TALES), 0)] == ["plain sentences", "tales"]
+    assert unread_texts(Gaps(10, 10), 0) == {} == unread_texts(None, 0)
 
 
 def test_spans_are_of_one_language_and_of_no_sentence_that_is_held_out_of_the_tasks() -> None:

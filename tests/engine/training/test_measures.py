@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from engine.checkpoints import Checkpoint
+from engine.checkpoints import Checkpoint, load
+from engine.data.seeds import seed_for
+from engine.data.sentences import gapped
 from engine.data.translation import Pair
 from engine.data.translation.pair import Crossing
 from engine.model.config import MLP, Attention, Encoder, Infill, ModelConfig, Norm, Positions
@@ -17,6 +19,7 @@ from engine.tokenizers import train
 from engine.training.measures.decoding import decode_continuations, decode_translations, until
 from engine.training.measures.digits import draw_levels
 from engine.training.measures.everyday import LONGEST, beginning
+from engine.training.measures.infill import compare_with_decoder
 from engine.training.measures.next_pixel import drawn_after
 from engine.training.measures.sequence_to_sequence import Link, alignment, best, links, tokens_of_words
 from engine.training.objectives.padding import pad_rows, real
@@ -57,6 +60,25 @@ def test_filling_many_gaps_at_once_is_filling_each_alone() -> None:
             ids.append(int(model(torch.tensor([ids]))[0, -1].argmax()))
         assert found == until(ids[len(row) :], 19)
     assert len({tuple(row) for row in together}) > 1
+
+
+def test_the_words_of_a_gap_cost_what_reading_them_one_by_one_does() -> None:
+    texts = ["The cat sat on the mat.", "She opened the window because it was hot.", "word " * 400]
+    found = compare_with_decoder(load("infill"), {"plain": texts}, 3)["plain"]
+    gaps = list(gapped(texts, seed_for(3, "compared")))[:2]  # the third is longer than what is read
+    assert found.pop("gaps") == 2 and all(gap.before and gap.after for gap in gaps)
+    for name in ("infill", "everyday"):
+        model, tokenizer = load(name).model, load(name).tokenizer
+        assert tokenizer is not None
+        cost = 0.0
+        for gap in gaps:
+            text = f"{gap.before}[gMASK]{gap.after}[sop]" if name == "infill" else f"<|endoftext|>{gap.before}"
+            ids = [*tokenizer.encode(text).ids]
+            for id in tokenizer.encode(gap.span).ids:
+                cost -= float(run(model, ids)["logits"][0, -1].log_softmax(-1)[id])
+                ids.append(id)
+        said = found["this model" if name == "infill" else name]
+        assert said == pytest.approx(cost / sum(len(gap.span) for gap in gaps), rel=1e-4)
 
 
 def test_pixels_are_drawn_from_what_the_model_expects() -> None:
