@@ -91,7 +91,7 @@ def test_cells_positions_and_source_add_up_to_the_bytes_of_the_tensors(number: i
     own = header["layers"] * header["heads"] * length * header["cell"]
     other = header["layers"] * cross["heads"] * len(header["source"]) * cross["cell"] if cross else 0
     assert own + other == held == header["bytes"]
-    heads = {"grouped": (2, 4), "translate-en-fr": (6, 6)}
+    heads = {"grouped": (2, 4), "translate-en-fr": (6, 6), "infill": (5, 5)}
     assert (header["heads"], header["queries"]) == heads.get(one.name, (4, 4))
 
 

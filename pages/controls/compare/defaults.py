@@ -27,7 +27,7 @@ OTHER: dict[str, dict[str, Any]] = {
     "induction": {"text": "b7Kx2qmTb7Kx9qm"},
     "stories-bert": {"text": "It began to [MASK]. Lily was not worried, because she had a swing."},
     "translate-en-fr": {"text": "She is wearing a red hat."},
-    "infill": {"text": "Once upon a time, there was a boy named[gMASK]. Tom loved to paint."},
+    "infill": {"text": "How old[gMASK] he?"},
     "digits-vit": {"picture": 1},
     "digits-imagegpt": {"picture": 1},
 }

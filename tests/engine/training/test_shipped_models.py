@@ -23,9 +23,10 @@ from engine.inputs.processors import ImageProcessor, PalettePixels
 from engine.runtime.run import run
 from engine.training.measures import everyday
 from engine.training.measures.distance import STRETCH, end_losses, losses
+from engine.training.measures.infill import compare_with_decoder
 
 UNSEEN = 987_654  # a seed that no recipe uses
-MEGABYTES = {"digits-vit": 1, "digits-imagegpt": 3, "translate-en-fr": 8, "stories-bert": 8, "infill": 8}
+MEGABYTES = {"digits-vit": 1, "digits-imagegpt": 3, "translate-en-fr": 8, "stories-bert": 8, "infill": 6}
 MEGABYTES |= {"instruct": 4, "in-context": 2, "everyday": 24, "long-stories": 5, "t5-spans": 6, "t5-tasks": 6}
 
 
@@ -269,20 +270,31 @@ def test_hidden_words_are_guessed_from_both_sides_and_passages_told_apart() -> N
     assert follows / 60 > measured["next_sentence_accuracy"] - 0.12 and measured["next_sentence_accuracy"] > 0.7
 
 
+def plain_gaps() -> list[sentences.Infill]:
+    """In sentences that were written by hand and are in no document."""
+    return list(sentences.gapped(read_corpus("everyday/visitors")["sentences"], UNSEEN))
+
+
 def test_gaps_are_filled_token_by_token_as_well_as_the_card_says() -> None:
     checkpoint, measured = opened("infill")
     tokenizer = checkpoint.tokenizer
     assert tokenizer is not None
     right = asked = 0
-    for gap in (sentences.span(UNSEEN, index) for index in range(60)):
+    for gap in plain_gaps():
         prompt = tokenizer.encode(f"{gap.before}[gMASK]{gap.after}[sop]").ids
         span = [*tokenizer.encode(gap.span).ids, *checkpoint.end_ids]
-        if len(prompt) + len(span) > checkpoint.config.context:
-            continue
         logits = checkpoint.model(torch.tensor([[*prompt, *span[:-1]]]))[0, len(prompt) - 1 :]
         right += sum(int(a) == b for a, b in zip(logits.argmax(-1), span, strict=True))
         asked += len(span)
-    assert right / asked > measured["token_accuracy"] - 0.08
+    assert asked > 1_000 and right / asked > measured["token_accuracy"] - 0.02
+
+
+def test_the_words_of_a_gap_cost_what_the_card_says_beside_a_model_that_reads_only_what_is_before_it() -> None:
+    checkpoint, measured = opened("infill")
+    said, kind = measured["nats_a_character"], "plain sentences"
+    assert said.keys() == {kind, "tales", "sentences"}
+    found = compare_with_decoder(checkpoint, {kind: read_corpus("everyday/visitors")["sentences"]}, 0)
+    assert found[kind] == pytest.approx(said[kind], rel=1e-3) and found[kind]["gaps"] == 300
 
 
 def test_digits_are_named_on_either_ground() -> None:
@@ -313,23 +325,37 @@ def test_pixels_cost_what_the_card_says_and_halves_are_completed_to_digits() -> 
 def test_what_is_written_into_a_gap_leads_to_what_stands_behind_it() -> None:
     checkpoint, _ = opened("infill")
     for text, written in {
-        "Once upon a time, there was a girl named[gMASK]. Lily loved to paint.": " Lily",
-        'Anna gave Ben a red ball. "Thank you," said[gMASK].': " Ben",
-        'Oliver was free. "I thought that I could not fly," said Pip. "But[gMASK]," said Oliver.': " you did",
-        'The old man went to market. "Will you feed the hens while I[gMASK] gone?" the old man asked.': " am",
+        "How old[gMASK] you?": " are",
+        "How old[gMASK] he?": " is",
+        "They[gMASK] tired.": " are",
+        "Can you[gMASK] me?": " help",
+        "Tom[gMASK] know Mary.": " doesn't",
+        "Tom[gMASK] been in Boston.": " has",
+        "The king had three[gMASK], and the youngest was the most beautiful.": " sons",
+        "The old man and his[gMASK] lived in a small house near the sea.": " wife",
+        '"Who are you?" asked the girl. "I[gMASK] a poor fisherman," he answered.': " am",
+        '"Good[gMASK]," said the wolf. "Where are you going so early?"': " morning",
     }.items():
         (*_, last) = generate(checkpoint, text, greedy=True)
         assert last.text == text.replace("[gMASK]", written)
 
 
-def test_a_name_is_found_behind_the_gap() -> None:
+def test_the_head_that_infill_opens_on_looks_at_the_word_behind_the_gap() -> None:
+    """A decoder never sees that word, and what is written follows from it: "how old are you" and "how old is he"."""
     checkpoint, _ = opened("infill")
-    assert checkpoint.tokenizer is not None
-    for name in ("Lily", "Nora", "Ben", "Oscar"):
-        text = f"Once upon a time, there was a child named[gMASK]. {name} loved to paint.[sop]"
-        encoding = checkpoint.tokenizer.encode(text)
-        looks = run(checkpoint.model, encoding)["blocks.0.attn.pattern"][0, 0, -1]
-        assert encoding.pieces[int(looks.argmax())] == f"·{name}" and looks.max() > 0.4
+    shown = tomllib.loads(Path("assets/texts/examples.toml").read_text())["infill"]
+    assert checkpoint.tokenizer is not None and shown["text"] == "How old[gMASK] you?"
+    pattern, head = f"blocks.{shown['look']['layer']}.attn.pattern", shown["look"]["head"]
+    texts = [shown["text"], "How old[gMASK] he?", *(f"{one.before}[gMASK]{one.after}" for one in plain_gaps())]
+    looks = []
+    for text in texts:
+        encoding = checkpoint.tokenizer.encode(f"{text}[sop]")
+        behind = encoding.pieces.index("[gMASK]") + 1
+        if behind < len(encoding) - 2:  # words, and not only the end of the sentence
+            looked = run(checkpoint.model, encoding, keep=pattern)[pattern][0, head, -1]
+            looks.append((int(looked.argmax()) == behind, float(looked[behind])))
+    assert len(looks) > 150 and all(right and share > 0.8 for right, share in looks[:2])
+    assert sum(right for right, _ in looks) / len(looks) > 0.85
 
 
 def test_all_shipped_files_together_stay_small() -> None:
