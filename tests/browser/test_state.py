@@ -19,6 +19,9 @@ LINKS = {  # page -> link of it, and one of nonsense
     "architecture": ("model=gpt2&length=64&batch=3", "length=-4&batch=1e9"),
     "long_sequences": ("k=8&window=64", "k=7&window=word"),
     "checkpoint": ("axes=3-D", "axes=4-D&head=99"),
+    "walkthrough": ("text=One+dog&attention=2.0&top_k=5", "top_k=many&attention=99"),
+    "train": ("task=copy", "task=nothing&run=gone"),
+    "adapt": ("way=LoRA", "way=nowhere&run=gone"),
 }
 QUERY = """wanted => {
   const query = new URLSearchParams(location.search);
