@@ -60,8 +60,8 @@ ENGINE = [
 ]
 # Rooms of pages/controls from below to above, read as ENGINE is.
 ROOMS = [
-    ["pages.controls.figures", "pages.controls.menu", "pages.controls.bar", "pages.controls.visitor"],
     ["pages.controls.state"],
+    ["pages.controls.figures", "pages.controls.menu", "pages.controls.bar", "pages.controls.visitor"],
     ["pages.controls.prediction"],
     ["pages.controls.model_input"],
     ["pages.controls.what_if"],
@@ -191,6 +191,26 @@ def check_page_state(path: str, tree: ast.Module) -> Iterator[str]:
             yield f"{path}:{node.value.lineno} binds a widget: declare a Parameter and draw it through PageState"
 
 
+# May ask for Streamlit's session. No more may come, and who no longer asks is taken out.
+ASKS_SESSION = {
+    f"pages/controls/{name}.py"
+    for name in (
+        "state/session", "state/page_state", "state/history", "run_page", "model_input/model_input",
+        "model_input/text_field",
+    )
+}  # fmt: skip
+
+
+def asks_session(tree: ast.Module) -> bool:
+    return any(isinstance(node, ast.Attribute) and node.attr == "session_state" for node in ast.walk(tree))
+
+
+def check_session(path: str, tree: ast.Module) -> Iterator[str]:
+    """What a session remembers is declared: no page asks by a key of its own."""
+    if path.startswith("pages/") and asks_session(tree) != (path in ASKS_SESSION):
+        yield f"{path} {'asks' if asks_session(tree) else 'no longer asks'} for Streamlit's session; see session.py"
+
+
 # Servers, senders and work that are slow on purpose, and kills at times that are drawn.
 SLOW = {
     "tests/browser/apps/turning/app.py", "tests/browser/apps/plumbing/app.py", "tests/engine/training/test_live.py",
@@ -237,7 +257,7 @@ MASK = "engine/model/layers/mask.py"
 SHARE = "pages/controls/share"
 TREE_RULES = [
     check_layers, check_engine, check_rooms, check_streamlit, check_pickle, check_broad_except, check_run_names,
-    check_page_state,
+    check_page_state, check_session,
 ]  # fmt: skip
 
 
@@ -300,6 +320,8 @@ def test_python_keeps_the_rule(rule) -> None:
         (check_run_names, "engine/x.py", "name.partition('@')", "split_name(name)"),
         (check_rooms, f"{SHARE}/links.py", "import pages.controls.compare.run", "import pages.controls.state.history"),
         (check_page_state, "pages/x.py", "st.slider(x, bind='query-params')", "here.slider('x')"),
+        (check_session, "pages/x.py", "st.session_state['said'] = x", "SAID.set(x)"),
+        (check_session, "pages/controls/state/session.py", "SAID.set(x)", "st.session_state['said'] = x"),
         (check_run_names, "engine/x.py", "name.removeprefix(library.RUN)", "name.startswith(library.RUN)"),
         (check_waits, "tests/x.py", "page.wait_for_timeout(300)", "expect(shown).to_be_visible()"),
         (check_waits, "tests/x.py", "for x in y: time.sleep(1)", "while not found(): sleep(0.01)"),

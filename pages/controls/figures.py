@@ -13,16 +13,17 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
-import streamlit as st
 import torch
 
+from pages.controls.state.session import Remembered, event_value
 from views.core.component import view
 from views.core.payload import pack
 
 Numbers = np.ndarray | torch.Tensor
 Scale = Literal["unit", "signed"]
 MOST_CELLS = 2_000_000  # of one picture
-PICKED = "{} picked"  # in the session state
+
+PICKED = Remembered[dict[str, Any]]("picked", dict)  # what a browser said was clicked last in a picture, by its key
 
 mounted = view("figures", events=("pick",))
 
@@ -116,7 +117,7 @@ def draw(kind: str, key: str, label: str, arrays: Mapping[str, Numbers], about: 
     shape = next((tuple(array.shape) for array in arrays.values()), (len(about.get("rows", ())),))
 
     def pick() -> None:
-        st.session_state[PICKED.format(key)] = st.session_state[key].pick
+        PICKED.get()[key] = event_value(key, "pick")
 
     picked = picked_place(key, shape)
     empty: dict[str, Any] = {"rows": [], "columns": [], "scale": "unit", "role": "attention", "terms": []}
@@ -128,7 +129,7 @@ def draw(kind: str, key: str, label: str, arrays: Mapping[str, Numbers], about: 
 
 def picked_place(key: str, shape: Sequence[int]) -> list[int] | None:
     """Place that was clicked last in the picture `key`, which may be drawn further below, while it is in `shape`."""
-    return as_place(st.session_state.get(PICKED.format(key)), shape)
+    return as_place(PICKED.get().get(key), shape)
 
 
 def as_place(said: Any, shape: Sequence[int]) -> list[int] | None:

@@ -11,6 +11,7 @@ import streamlit as st
 from pages.controls.state.history import READABLE
 from pages.controls.state.page_state import PageState
 from pages.controls.state.parameter import Text
+from pages.controls.state.session import widget_value
 from views.core.markdown import escape_markdown
 
 PREDICTION = PREDICT, REVEALED, GUESS = "predict", "revealed", "guess"  # in an address
@@ -55,7 +56,7 @@ def await_guess(run: str) -> None:
     field = f"guess about {run}"
 
     def reveal() -> None:
-        if guess := st.session_state[field].strip():
+        if guess := widget_value(field, "").strip():
             remember(**{REVEALED: run, GUESS: guess})
 
     with st.form(f"prediction of {run}"):

@@ -9,10 +9,10 @@ from ipaddress import ip_address
 import streamlit as st
 
 from engine.runtime import library, openings
+from pages.controls.state.session import Remembered
 
 COOKIE = "loupe_visitor"
 TOKEN = re.compile(r"[0-9a-f]{32}")
-OPENED = "opened"  # in the session state
 THIS_MACHINE = "this machine"  # who is nobody else, where no cookie says so
 FORWARDED = ("x-forwarded-for", "x-real-ip", "forwarded")
 
@@ -39,19 +39,22 @@ def visitor_name() -> str:
 
 def recent() -> list[str]:
     """The models that this person opened, in other tabs and before a reload too, the last one first."""
-    state = st.session_state
-    if OPENED not in state:
-        whose = visitor_name() or (THIS_MACHINE if on_this_machine() else "")
-        found = openings.recent(library.RUNS_FOLDER, whose) if whose else []
-        state[OPENED] = [name for name in found if library.knows(name)]
-    listed: list[str] = state[OPENED]
-    return listed
+    return OPENED.get()
+
+
+def opened_before() -> list[str]:
+    whose = visitor_name() or (THIS_MACHINE if on_this_machine() else "")
+    found = openings.recent(library.RUNS_FOLDER, whose) if whose else []
+    return [name for name in found if library.knows(name)]
 
 
 def remember(name: str) -> None:
     """All pages of this person offer it from now on."""
     if name in library.names() or name in recent()[:1]:
         return
-    st.session_state[OPENED] = [name, *(one for one in recent() if one != name)]
+    OPENED.set([name, *(one for one in recent() if one != name)])
     if whose := visitor_name() or (THIS_MACHINE if on_this_machine() else ""):
         openings.visit(library.RUNS_FOLDER, whose, name)
+
+
+OPENED = Remembered("opened", opened_before)

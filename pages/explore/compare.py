@@ -10,7 +10,7 @@ from pages.controls.model_input.model_input import EXAMPLES, Subject
 from pages.controls.model_input.notice import notice
 from pages.controls.prediction import await_guess
 from pages.controls.share.export import draw_page
-from pages.controls.what_if.edit_panel import event_value
+from pages.controls.state.session import event_value
 from views.compare.compare import compare
 from views.compare.pair import Shown, match_attentions
 from views.core.component import plotly_address, view

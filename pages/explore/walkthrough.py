@@ -16,7 +16,7 @@ from pages.controls.run_page import attention_temperature, run_page, state_of
 from pages.controls.share.export import Export
 from pages.controls.state.hidden import is_hidden
 from pages.controls.state.page_state import Here
-from pages.controls.what_if.edit_panel import event_value
+from pages.controls.state.session import event_value
 from views.core.component import view
 from views.core.lanes import lanes, measure_heads
 from views.core.run_context import Run

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection
 from functools import partial
+from typing import Any
 
 import streamlit as st
 
@@ -20,6 +21,7 @@ from pages.controls.model_input.model_input import example, look_at, looked_at, 
 from pages.controls.share.export import draw_page
 from pages.controls.share.links import address_now, honour_link
 from pages.controls.share.panel import share_panel
+from pages.controls.state.session import Remembered
 from pages.controls.visitor import recent
 from views.charts.show import NamedChart
 from views.charts.standalone import chart_file
@@ -36,7 +38,6 @@ MENU = {
 
 NARROW = 256  # d_model up to which that takes a moment; a wider model is measured at the shortest length
 DRAWN = 128  # positions of the patterns
-MEASURING = "measuring up to"  # key in the session state: what a button has started
 
 NUMBER = st.column_config.NumberColumn
 COUNTS = ("length", "bytes", "multiply-adds", "look-ups", "multiply-adds a query", "look-ups a query")
@@ -44,6 +45,8 @@ GROUPED = {name: NUMBER(format="localized") for name in COUNTS}
 MEASURED_COLUMNS = GROUPED | {"seconds": NUMBER(format="%.6f"), "recall": NUMBER(format="%.3f")}
 SEARCH_COLUMNS = GROUPED | {f"recall@{k}": NUMBER(format="%.3f") for k in KS}
 SEARCH_COLUMNS |= {"µs a query": NUMBER(format="%.1f"), "kept, MB": NUMBER(format="%.2f")}
+# What a button has started: each run of the page measures one point more, until there are so many.
+MEASURING = Remembered[tuple[Any, int]]("measuring up to", lambda: (None, 0))
 picture = view("long_sequences/patterns")
 FORMULAS = r"""
 | attention | multiply-adds | floats held at the peak |
@@ -85,15 +88,6 @@ def refusal(name: str) -> str:
         return why_unsuited(library.checkpoint(name))
     except (ValueError, OSError):
         return "could not be opened"
-
-
-def start_measuring(what: object, count: int) -> None:
-    """Lets each run of the page measure one point more, until there are `count`."""
-    st.session_state[MEASURING] = (what, count)
-
-
-def stop_measuring() -> None:
-    st.session_state.pop(MEASURING, None)
 
 
 def put_example(model: str) -> None:
@@ -142,20 +136,20 @@ actions = st.container(horizontal=True, vertical_alignment="center", key="measur
 for _ in shared.measure_up_to(model, min(length, at_once), setup):
     pass
 left = shared.expected_seconds(model, length, setup)
-what, count = st.session_state.get(MEASURING, (None, 0))
+what, count = MEASURING.get()
 measuring = bool(left) and what == (model, length, setup)
 with actions:
     if left:
         about = f"about {max(sum(left.values()), 1):.0f} s"
     if measuring:
         kind, next_length = min(left, key=lambda point: (point[1], list(KINDS).index(point[0])))
-        st.button("Stop", key="stop", on_click=stop_measuring)
+        st.button("Stop", key="stop", on_click=MEASURING.set, args=((None, 0),))
         next_one = f"{KINDS[kind]}, {count_words(next_length, 'position')} · {about} left"
         st.progress(max(0, 1 - len(left) / count), next_one, width="stretch")
     elif left:
         st.button(
             f"Measure up to {count_words(length, 'position')}, {about}", key="measure", type="primary",
-            on_click=start_measuring, args=((model, length, setup), len(left)),
+            on_click=MEASURING.set, args=(((model, length, setup), len(left)),),
         )  # fmt: skip
 
 measured = shared.known_points(model, length, setup)

@@ -30,7 +30,7 @@ from pages.controls.train.held_out_rows import told_apart, walkthrough_link
 from pages.controls.train.presets import presets
 from pages.controls.train.session import ADAPTED, Session
 from pages.controls.train.user_data import store_file
-from tests.pages.mounted import mounted, read_markdown
+from tests.pages.mounted import mounted, read_markdown, record
 from views.core.payload import unpack
 
 APP = str(Path(__file__).parents[2] / "app.py")
@@ -45,7 +45,7 @@ def page(**query: str) -> AppTest:
 
 def plan(app: AppTest) -> Recipe | None:
     assert not app.exception, app.exception
-    session: Session = app.session_state["training"]
+    session: Session = record(app, Session)
     return session.plan
 
 

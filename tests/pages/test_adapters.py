@@ -25,6 +25,7 @@ from engine.model.layers.lora import Adapter
 from engine.runtime import library
 from pages.controls.what_if import edit_panel
 from pages.controls.what_if import experiment as what_if
+from pages.controls.what_if.edit_panel import Panels
 from pages.controls.what_if.experiment_link import to_link
 from tests.engine.model.layers.test_lora import random_adapter
 from tests.pages.mounted import field, record, try_edits
@@ -142,7 +143,7 @@ def test_the_form_offers_what_fits_and_its_strength_can_be_set(tmp_path: Path) -
     app = press(new("adapter", press(app)))
     first = replace(first, strength=0.0)  # the weights hold it: the form begins by switching it off
     assert edits(app) == [replace(second, strength=1.5), first]
-    app.session_state["what if: edit to open"] = {"do": "edit", "number": 0}
+    record(app, Panels).states["what if"].opening = {"do": "edit", "number": 0}
     app.run()
     field(app.slider, "strength").set_value(0.05).run()
     assert edits(press(app)) == [replace(second, strength=0.05), first]

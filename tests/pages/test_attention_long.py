@@ -16,9 +16,10 @@ from engine.runtime import library
 from engine.runtime.limits import LONG_TOKENS, MAX_TOKENS
 from engine.runtime.run import run
 from pages.controls.share.measure import Measurement
+from pages.controls.what_if.edit_panel import Panels
 from pages.controls.what_if.experiment_link import to_link
 from tests.engine.model.layers.test_lora import random_adapter
-from tests.pages.mounted import field
+from tests.pages.mounted import field, record
 from tests.pages.test_attention import opened, view
 from tests.pages.test_generate import charts
 
@@ -111,7 +112,7 @@ def test_a_long_text_is_shown_before_and_after_and_every_value_can_be_edited() -
     expected = torch.stack([before[listed], after[listed]], -1)
     torch.testing.assert_close(torch.tensor(arrays["shift.logit"].data[0]), expected, atol=1e-5, rtol=1e-4)
     assert header["took"]["start"] == 1 and header["later"]
-    app.session_state["what if: edit to open"] = {"do": "open", "kind": "value"}
+    record(app, Panels).states["what if"].opening = {"do": "open", "kind": "value"}
     app.run()
     field(app.selectbox, "value").set_value("attn.scores").run()
     assert [each.label for each in app.text_input if each.label in ("pos", "key")] == []  # tokens, by their names

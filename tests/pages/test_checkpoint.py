@@ -26,7 +26,7 @@ from engine.model.transformer import Transformer, initialise
 from engine.runtime import library
 from pages.controls.checkpoint.link import FORMER
 from pages.controls.checkpoint.open_form import TYPED
-from pages.controls.visitor import COOKIE
+from pages.controls.visitor import COOKIE, OPENED
 from tests.engine.checkpoints.hub_server import Repo, serving
 from views.charts.show import SHOWN
 from views.checkpoint.embedding import nearest_rows, vector_table
@@ -158,7 +158,7 @@ def test_a_path_is_opened_for_a_visitor_on_the_machine(folder: Path, here: None)
     app = typed(page().run(), str(folder))
     assert re.fullmatch(r"mine~[0-9a-f]{10}", name_of(app))
     name = name_of(app)
-    assert app.session_state.opened[0] == name and app.text_input(key=TYPED).value == ""
+    assert app.session_state[OPENED.name][0] == name and app.text_input(key=TYPED).value == ""
     assert name_of(page(name).run()) == name  # whoever has the link
     (folder.parent / "empty").mkdir()
     wrong_ones = {"nowhere": "No model or folder named", "empty": "the folder holds nothing"}
@@ -345,7 +345,7 @@ def test_a_hubs_checkpoint_shows_its_sizes_before_anything_comes(hub: Repo, tmp_
     (button,) = [button for button in app.button if button.label.startswith("Download")]
     assert re.fullmatch(r"Download [\d.]+ kB", button.label)
     button.click().run()
-    assert name_of(app) == "hub:animals/cat" and app.session_state.opened[0] == "hub:animals/cat"
+    assert name_of(app) == "hub:animals/cat" and app.session_state[OPENED.name][0] == "hub:animals/cat"
     assert name_of(page("hub:animals/cat").run()) == "hub:animals/cat"
 
 

@@ -14,7 +14,7 @@ from engine.runtime import library
 from pages.controls.figures import PICKED
 from pages.controls.learn import course, notebooks, words
 from pages.controls.learn.glossary import LINK, as_title, link_terms, terms
-from pages.controls.learn.predict import point
+from pages.controls.learn.predict import QUESTIONS, point
 from pages.controls.menu import entries
 
 APP = str(Path(__file__).parents[2] / "app.py")
@@ -58,7 +58,7 @@ def answer_of(name: str) -> str:
     key = question_of(app)
     app.button(key=f"{key} show").click().run()
     assert app.info and not app.exception
-    return app.session_state[f"{key} revealed"][0][1]
+    return app.session_state[QUESTIONS.name][key].about[1]
 
 
 def say(app: AppTest, key: str, answer: str, right: bool) -> Any:
@@ -76,7 +76,7 @@ def say(app: AppTest, key: str, answer: str, right: bool) -> Any:
     else:  # a click in a picture
         (right_place, *_) = sorted(PLACES[key])
         wrong_place = next((row, 0) for row in range(99) if (row, 0) not in PLACES[key])
-        app.session_state[PICKED.format(f"{key} picture")] = list(right_place if right else wrong_place)
+        app.session_state[PICKED.name][f"{key} picture"] = list(right_place if right else wrong_place)
         app.run()
     app.button(key=f"{key} check").click().run()
     assert not app.exception, app.exception

@@ -27,6 +27,7 @@ from engine.edits import (
 )
 from engine.runtime import library
 from pages.controls.what_if.edit_form import distinct, ranges, read_numbers, read_ranges
+from pages.controls.what_if.edit_panel import Panels
 from pages.controls.what_if.experiment import Tried
 from tests.pages.mounted import field, record, try_edits
 from tests.pages.test_experiment import made, opened
@@ -42,7 +43,7 @@ def ids(text: str) -> list[int]:
 
 def new(kind: str, app: AppTest | None = None, **address: Any) -> AppTest:
     app = app or opened()
-    app.session_state["what if: edit to open"] = {"do": "open", "kind": kind, "address": address}
+    record(app, Panels).states["what if"].opening = {"do": "open", "kind": kind, "address": address}
     return app.run()
 
 
@@ -121,7 +122,7 @@ def test_a_form_that_lacks_a_text_says_so_and_keeps_what_was_typed() -> None:
 )
 def test_an_edit_that_was_made_is_shown_as_it_was(edit: Edit) -> None:
     app = opened(experiment=made(SilenceHeads(0, [0]), edit))
-    app.session_state["what if: edit to open"] = {"do": "edit", "number": 1}
+    record(app, Panels).states["what if"].opening = {"do": "edit", "number": 1}
     app.run()
     assert any(one.label == "Change" for one in app.button), "the form opens"
     assert edits(press(app)) == [SilenceHeads(0, [0]), edit]
@@ -168,7 +169,7 @@ def test_every_choice_changes_what_the_edit_says() -> None:
 
 def test_another_attention_of_two_stacks_begins_with_all_its_heads_and_nothing_painted() -> None:
     app = new("mask", opened(address={"model": "translate-en-fr"}), focus="cross_attn", layer=1)
-    app.session_state["what if: edit in the form"].values["cells"] = [[0, 1]]
+    record(app, Panels).states["what if"].draft.values["cells"] = [[0, 1]]
     field(app.selectbox, "attention").set_value(0).run()
     (add,) = [one for one in app.button if one.label == "Add"]
     assert add.disabled and add.help == "Paint a cell first."
@@ -183,17 +184,17 @@ def test_a_model_of_pictures_takes_values_from_a_picture_by_its_number() -> None
     app = press(app)
     (edit,) = edits(app)
     assert isinstance(edit, Patch) and edit.source is not None and edit.source.name == "picture 7"
-    app.session_state["what if: edit to open"] = {"do": "edit", "number": 0}
+    record(app, Panels).states["what if"].opening = {"do": "edit", "number": 0}
     app.run()
     (number,) = [one for one in app.number_input if one.label.startswith("number, 0 to")]
     assert number.value == 7
-    app.session_state["what if: edit to open"] = {"do": "open", "kind": "token"}  # which this model lacks
+    record(app, Panels).states["what if"].opening = {"do": "open", "kind": "token"}  # which this model lacks
     assert not [one for one in app.run().button if one.label in FORMS]
 
 
 def test_a_form_follows_its_edit_and_goes_with_its_model() -> None:
     app = opened(experiment=made(SilenceHeads(0, [0]), AttentionTemperature(2.0)))
-    app.session_state["what if: edit to open"] = {"do": "edit", "number": 1}
+    record(app, Panels).states["what if"].opening = {"do": "edit", "number": 1}
     app.run()
     try_edits(app, record(app, Tried).made.remove(0))
     app.run()
@@ -210,7 +211,7 @@ def test_a_form_follows_its_edit_and_goes_with_its_model() -> None:
 )
 def test_what_a_browser_asks_for_that_is_not_there_opens_nothing(asked: dict) -> None:
     app = opened()
-    app.session_state["what if: edit to open"] = asked | {"address": [1]}
+    record(app, Panels).states["what if"].opening = asked | {"address": [1]}
     app.run()
     assert not app.exception and not [one for one in app.button if one.label in FORMS]
 

@@ -24,6 +24,8 @@ from engine.training.recipe_file import as_toml, parse_recipe, write_recipe
 from engine.training.sizing import Sizing
 from pages.controls.train.presets import FOLDER, presets
 from pages.controls.train.recipe_plan import contrasts
+from pages.controls.train.session import Session
+from tests.pages.mounted import record
 from views.core.payload import unpack
 
 APP = str(Path(__file__).parents[2] / "app.py")
@@ -62,7 +64,7 @@ def plan(app: AppTest) -> dict[str, Any]:
 def recipe_of(app: AppTest) -> Recipe:
     """What Play would train."""
     assert not plan(app)["problem"], plan(app)["problem"]
-    found = app.session_state["training"].plan
+    found = record(app, Session).plan
     assert found is not None
     return found
 
@@ -124,7 +126,7 @@ def test_every_control_reaches_its_option_or_says_why_not(task: str) -> None:
         if value is None:
             continue
         (control.select(value) if hasattr(control, "options") else control.set_value(value)).run()
-        problem, made = plan(app)["problem"], app.session_state["training"].plan
+        problem, made = plan(app)["problem"], record(app, Session).plan
         if problem:
             assert made is None and problem.endswith(".") and problem in told(app), (name, problem)
         else:
@@ -139,7 +141,7 @@ def test_nothing_is_lost_while_a_field_does_not_read() -> None:
     controls(app)["optimiser.weight_decay"].set_value(0.5).run()
     controls(app)["optimiser.betas"].set_value("0.9, much").run()
     assert plan(app)["problem"] == "betas must be numbers with commas between them, got '0.9, much'."
-    assert app.session_state["training"].plan is None
+    assert record(app, Session).plan is None
     controls(app)["optimiser.betas"].set_value("0.9, 0.99").run()
     found = recipe_of(app).optimiser
     assert (found.weight_decay, found.betas) == (0.5, (0.9, 0.99))
@@ -202,7 +204,7 @@ def test_a_recipe_and_a_task_are_kept_while_another_page_is_looked_at() -> None:
     changed = recipe_of(app)
     app.query_params.clear()
     app.switch_page("pages/train/adapt.py").run()
-    assert not app.exception and app.session_state["training"].plan.base == "stories-bert"
+    assert not app.exception and record(app, Session).plan.base == "stories-bert"
     app.query_params.clear()
     app.switch_page("pages/train/lab.py").run()
     assert app.selectbox(key="task").value == "copy" and recipe_of(app) == changed

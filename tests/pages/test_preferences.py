@@ -25,6 +25,8 @@ from pages.controls.train import laboratory, rank
 from pages.controls.train.preferences import FOLDER
 from pages.controls.train.rank import Ranking, keep_ranking, read_ranking
 from pages.controls.train.rewards import TEXT, judge_held_out, paint, worst_pairs
+from pages.controls.train.session import Session
+from tests.pages.mounted import record
 from views.core.markdown import escape_markdown
 
 APP = str(Path(__file__).parents[2] / "app.py")
@@ -64,7 +66,7 @@ def page(stage: str, **query: str) -> AppTest:
 
 def plan(app: AppTest) -> Recipe | None:
     assert not app.exception, app.exception
-    found: Recipe | None = app.session_state["training"].plan
+    found: Recipe | None = record(app, Session).plan
     return found
 
 

@@ -8,6 +8,7 @@ import streamlit as st
 from engine.checkpoints.report import Assumption
 from engine.runtime import library
 from pages.controls.checkpoint.parameters import CHECKPOINT
+from pages.controls.state.session import widget_value
 from views.core.markdown import escape_markdown
 
 
@@ -24,7 +25,7 @@ def correct(name: str, assumed: tuple[Assumption, ...]) -> None:
                                   width=170, key=f"assumed {one.key} {name}")  # fmt: skip
         if not st.form_submit_button("Open with these"):
             return
-        given = {one.key: read(st.session_state[f"assumed {one.key} {name}"]) for one in assumed}
+        given = {one.key: read(widget_value(f"assumed {one.key} {name}")) for one in assumed}
         changes = {one.key: given[one.key] for one in assumed if given[one.key] != one.value}
         if changes:
             before = library.parse_name(name).config

@@ -32,6 +32,7 @@ from pages.controls.checkpoint.load_errors import warn
 from pages.controls.checkpoint.tensors import tensor_table
 from pages.controls.share.export import Export, draw_page
 from pages.controls.share.links import address_now
+from pages.controls.state.session import Remembered
 from views.architecture.codegen import part_table, size_lines
 from views.charts.show import charts_wait, release_charts
 from views.checkpoint import checkpoint as drawn
@@ -40,6 +41,7 @@ from views.core.markdown import escape_markdown
 from views.core.shown_tables import TABLES, ShownTables
 
 TEXTS = tomllib.loads((Path(__file__).parents[3] / "assets/texts/examples.toml").read_text())
+PARITIES = Remembered[dict[str, tuple[Parity, str]]]("parities", dict)  # by the checkpoint's name
 CONTROLS = ("model", "numbers", "own files", "actions")  # that a link can hide
 
 architecture = view("checkpoint", events=("drawn",))
@@ -93,7 +95,7 @@ def facts_column(name: str, checkpoint: Checkpoint) -> None:
 @st.fragment
 def parity_badge(name: str, checkpoint: Checkpoint) -> None:
     """A button that compares with transformers, and then what came of it, kept for the session."""
-    kept = st.session_state.setdefault("parities", {})
+    kept = PARITIES.get()
     if name not in kept:
         if not st.button(
             "Compare with transformers", key="compare",

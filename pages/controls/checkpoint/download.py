@@ -5,7 +5,8 @@ import time
 import streamlit as st
 
 from engine.runtime.limits import MAX_DOWNLOAD
-from pages.controls.checkpoint.load_errors import warn
+from pages.controls.checkpoint.load_errors import OpenState, warn
+from pages.controls.state.session import find_record
 from views.checkpoint import checkpoint as drawn
 from views.core.markdown import code_markdown, escape_markdown
 
@@ -14,7 +15,7 @@ PATIENCE = 0.25  # seconds between two drawings of a progress
 
 def begin(name: str) -> None:
     """The download that is shown, in the run after the click."""
-    st.session_state.downloads = name
+    find_record(OpenState).downloads = name
 
 
 def download(name: str) -> bool:
@@ -43,7 +44,9 @@ def download(name: str) -> bool:
     here = found.total_bytes - found.missing_bytes
     if here and found.missing_bytes:
         right.caption(f"{drawn.size(here)} are here already; the download continues from there.")
-    if st.session_state.pop("downloads", "") != name:
+    opening = find_record(OpenState)
+    asked, opening.downloads = opening.downloads, ""
+    if asked != name:
         right.button(label, type="primary", key="download", on_click=begin, args=(name,))
         return False
     right.button("Stop", key="stop", help="What has come is kept.")

@@ -14,6 +14,7 @@ from pages.controls.checkpoint.parameters import CHECKPOINT, SPACES
 from pages.controls.share.links import address_now
 from pages.controls.share.panel import Data, share_panel
 from pages.controls.state.page_state import Here
+from pages.controls.state.session import selected, widget_value
 from views.charts.show import show_plotly
 from views.charts.standalone import chart_file
 from views.checkpoint import charts, embedding
@@ -130,9 +131,8 @@ def choose_point(key: str) -> None:
 
 
 def selected_ids(key: str) -> list[int]:
-    found = st.session_state.get(key)
-    selected = [point.get("customdata") for point in found.selection.points] if found else []
-    ids = [one[0] if isinstance(one, list) else one for one in selected]
+    found = [point.get("customdata") for point in selected(key, "points")]
+    ids = [one[0] if isinstance(one, list) else one for one in found]
     return list(dict.fromkeys(int(id) for id in ids if id is not None))
 
 
@@ -140,7 +140,7 @@ def token_search(table: VectorTable) -> None:
     label = f"find a {escape_markdown(table.title)}"
 
     def search() -> None:
-        if found := embedding.find_rows(table, st.session_state.find):
+        if found := embedding.find_rows(table, widget_value("find")):
             choose_token(found[0])
 
     text = st.text_input(
@@ -179,7 +179,7 @@ def nearest_list(table: VectorTable, token: int, near: Neighbours) -> None:
     key = f"nearest {table.name} {token}"
 
     def choose() -> None:
-        if rows := st.session_state[key].selection.rows:
+        if rows := selected(key, "rows"):
             choose_token(ids[rows[0]])
 
     st.dataframe(
@@ -203,7 +203,7 @@ def selected_list(key: str, table: VectorTable) -> None:
     place = f"selected {table.name} {len(ids)} {ids[0]}"
 
     def choose() -> None:
-        if rows := st.session_state[place].selection.rows:
+        if rows := selected(place, "rows"):
             choose_token(ids[rows[0]])
 
     st.dataframe(frame, key=place, hide_index=True, on_select=choose, selection_mode="single-row", height=240)

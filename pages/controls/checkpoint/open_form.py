@@ -12,22 +12,23 @@ from engine.checkpoints.trial import check_upload
 from engine.checkpoints.unpack import unpack
 from engine.runtime import library
 from engine.runtime.limits import MAX_UPLOAD, UPLOADS_FOLDER
-from pages.controls.checkpoint.load_errors import load_sentence, say, sentence
+from pages.controls.checkpoint.load_errors import OpenState, load_sentence, say, sentence
 from pages.controls.checkpoint.parameters import CHECKPOINT
+from pages.controls.state.session import find_record, set_widget, widget_value
 from pages.controls.visitor import on_this_machine, remember
 from views.checkpoint import checkpoint as drawn
 
 AS_STORED = "as stored"
 NUMBERS = {"float32": torch.float32, AS_STORED: None}
 FILES = [".safetensors", ".bin", ".pt", ".pth", ".json", ".txt", ".model", ".spm", ".md", ".zip"]
-TYPED, WANTED = "typed model", "wanted of the hub"  # in the session state
+TYPED = "typed model"
 # Names that say nothing.
 USUAL = ("model", "adapter_model", "pytorch_model", "ckpt", "latest", "checkpoint", "0_Transformer")
 
 
 def open_row() -> None:
     """The row of what opens another model: a path or a name on the hub, and files of one's own."""
-    state = st.session_state
+    key = f"files {find_record(OpenState).uploads}"
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="open row"):
         st.text_input(
             "open another: a name on the hub, or a path", key=TYPED, on_change=read_typed, width="stretch",
@@ -37,21 +38,21 @@ def open_row() -> None:
         with st.popover("Your files", key="own files"):
             st.file_uploader(
                 f"Weights, config and tokenizer, or a zip of them; up to {drawn.size(MAX_UPLOAD)}", FILES,
-                accept_multiple_files=True, key=f"files {state.setdefault('uploads', 0)}", on_change=take_upload,
+                accept_multiple_files=True, key=key, on_change=take_upload, args=(key,),
             )  # fmt: skip
 
 
 def read_typed() -> None:
     """Reads a name or a path, which then has a name. What is open stays so until another is: of a hub's name the page
     says first what its download takes, and where nothing is found it says so and keeps what was typed."""
-    typed = str(st.session_state[TYPED]).strip()
-    st.session_state.pop(WANTED, None)
+    typed = str(widget_value(TYPED)).strip()
+    find_record(OpenState).wanted = ""
     if not typed:
         return
     if library.knows(typed):
         choose_model(typed)
     elif typed.startswith(library.HUB):
-        st.session_state[WANTED] = typed
+        find_record(OpenState).wanted = typed
     elif not on_this_machine():
         say(f'No model named "{typed}". A path is opened for visitors on the server\'s own machine alone.')
     elif not (path := Path(typed).expanduser().absolute()).exists():
@@ -73,8 +74,8 @@ def try_to_open(name: str) -> None:
 
 
 def choose_model(name: str) -> None:
-    st.session_state[TYPED] = ""
-    st.session_state.pop(WANTED, None)
+    set_widget(TYPED, "")
+    find_record(OpenState).wanted = ""
     show(name)
 
 
@@ -93,13 +94,12 @@ def show(name: str) -> None:
 
 def reopen(name: str) -> None:
     """The same checkpoint with its numbers kept otherwise."""
-    show(library.rename_with(name, dtype=NUMBERS[st.session_state[f"numbers {name}"]]))
+    show(library.rename_with(name, dtype=NUMBERS[widget_value(f"numbers {name}")]))
 
 
-def take_upload() -> None:
+def take_upload(key: str) -> None:
     """Into a folder of their own, which goes when nobody can ask for it any more."""
-    turn = st.session_state.setdefault("uploads", 0)
-    files = st.session_state.get(f"files {turn}") or []
+    files = widget_value(key) or []
     if not files:
         return
     folder = TemporaryDirectory(prefix="loupe-upload-", dir=UPLOADS_FOLDER or None)
@@ -109,7 +109,7 @@ def take_upload() -> None:
     except (ValueError, OSError) as error:
         return say(sentence(error, Path(folder.name)))
     finally:
-        st.session_state.uploads = turn + 1  # an empty box: the server need not keep the files twice
+        find_record(OpenState).uploads += 1  # an empty box: the server need not keep the files twice
     weights_first = (file.name for file in files if file.name.endswith((".zip", ".safetensors", ".pt", ".bin")))
     title = Path(next(weights_first, "")).stem
     if found.notes:

@@ -9,6 +9,7 @@ from engine.checkpoints.weights import open_weights
 from engine.runtime import library
 from pages.controls.checkpoint.load_errors import load_sentence, warn
 from pages.controls.checkpoint.parameters import CHECKPOINT
+from pages.controls.state.session import widget_value
 from views.core.markdown import escape_markdown
 
 
@@ -43,7 +44,7 @@ def edit_names(name: str, error: UnknownNames | IncompleteWeights) -> None:
             st.code("\n".join(expected), language=None, height=340)
         if not st.form_submit_button("Open with these names"):
             return
-    rename = parse_lines(st.session_state[f"names {name}"])
+    rename = parse_lines(widget_value(f"names {name}"))
     try:
         rename_tensors(open_weights(library.checkpoint_place(name).weights), rename)
     except ValueError as wrong:

@@ -16,6 +16,7 @@ from pages.controls.checkpoint.parameters import CHECKPOINT
 from pages.controls.share.links import address_now
 from pages.controls.share.panel import share_panel
 from pages.controls.state.page_state import Here
+from pages.controls.state.session import Remembered
 from views.charts.show import current_shade
 from views.charts.template import colors
 from views.checkpoint import checkpoint as drawn
@@ -24,6 +25,7 @@ from views.core.markdown import escape_markdown
 from views.core.table_files import Table
 
 MOST_COLOURED = 5000  # rows; a style for each cell travels with the table
+LED = Remembered("led to", str)  # the row of the table that was led from last
 GLYPHS = {"loaded": "✓", "tied": "=", "dropped": "–", "missing": "✗", "unexpected": "?"}
 ROLES = {"loaded": "value", "tied": "query", "dropped": "mlp", "missing": "edited", "unexpected": "edited"}
 
@@ -91,9 +93,9 @@ def color_statuses(frame: pd.DataFrame) -> pd.io.formats.style.Styler:
 def lead_to_matrix(shown: pd.DataFrame, rows: list[int], matrices: Collection[str]) -> None:
     """A selected tensor is the matrix that is looked at above, where it is one; once."""
     chosen = shown["in the model"].iloc[rows[0]] if rows and rows[0] < len(shown) else ""
-    if st.session_state.get("led to") == chosen:
+    if LED.get() == chosen:
         return
-    st.session_state["led to"] = chosen
+    LED.set(chosen)
     matrix = next((name for name in chosen.split(", ") if name in matrices), None)
     if matrix is not None:
         CHECKPOINT.rerun_with("matrix", matrix)

@@ -14,6 +14,7 @@ from pages.controls.checkpoint.parameters import ALL, CHECKPOINT
 from pages.controls.share.links import address_now
 from pages.controls.share.panel import Data, share_panel
 from pages.controls.state.page_state import Here
+from pages.controls.state.session import selected
 from views.charts.show import show_altair
 from views.charts.standalone import chart_file
 from views.checkpoint import charts, weights
@@ -54,12 +55,12 @@ def weights_section(here: Here, name: str, checkpoint: Checkpoint) -> None:
 
 
 def choose_matrix(key: str) -> None:
-    if found := st.session_state[key].selection.get("matrix"):
+    if found := selected(key, "matrix"):
         CHECKPOINT.choose("matrix", found[0]["name"])
 
 
 def choose_head(key: str) -> None:
-    if found := st.session_state[key].selection.get("head"):
+    if found := selected(key, "head"):
         CHECKPOINT.choose("head", str(found[0]["head"]))
 
 

@@ -12,7 +12,7 @@ from engine.inputs.readers import pictures
 from pages.controls.compare.defaults import Sides
 from pages.controls.compare.parameters import key, value
 from pages.controls.state.page_state import Here
-from pages.controls.state.session import find_record
+from pages.controls.state.session import find_record, widget_value
 
 
 def picture_of(here: Here, letter: LiteralString) -> None:
@@ -34,7 +34,7 @@ def picture_of(here: Here, letter: LiteralString) -> None:
 
 def take_picture(letter: LiteralString, chosen: str) -> None:
     """Keeps what was uploaded with the other things of a side: it is swapped and copied with them."""
-    file, sides = st.session_state[chosen], find_record(Sides)
+    file, sides = widget_value(chosen), find_record(Sides)
     if file is not None:
         sides.pictures[letter] = file.getvalue()
         sides.uploads += 1  # an uploader that holds no file any more

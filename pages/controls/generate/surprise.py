@@ -10,7 +10,7 @@ import streamlit as st
 
 from pages.controls.generate.tabs import Shown, Written, branch_of
 from pages.controls.state.page_state import Here
-from pages.controls.state.session import find_record
+from pages.controls.state.session import find_record, selected
 from views.charts.show import NamedChart
 from views.generate.charts import surprise_chart, surprise_frame
 from views.generate.session import Writing
@@ -53,8 +53,7 @@ def draw_curve(writing: Writing, ids: tuple[int, ...], stride: Stride, count: in
     st.caption(f"Bars: surprise in bits; line: the entropy {line}, which is the surprise to be expected.")
 
     def look() -> None:
-        picked = st.session_state[key].selection.token
-        if picked:
+        if picked := selected(key, "token"):
             find_record(Written).looked = int(picked[0]["index"])
 
     key = f"surprise curve {hash((writing.digest, ids, stride))}"

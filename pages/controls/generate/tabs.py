@@ -6,13 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import streamlit as st
-
 from engine.generation.prompt import Prompt
 from pages.controls.generate.parameters import GENERATE, TABS
 from pages.controls.share.measure import stop_measuring
 from pages.controls.state.page_state import Here
-from pages.controls.state.session import find_record
+from pages.controls.state.session import event_value, find_record
 from views.charts.show import NamedChart
 from views.core.table_files import Table
 from views.generate.availability import missing_tabs
@@ -69,11 +67,8 @@ def events(writing: Writing) -> dict[str, Callable[[], None]]:
     """Callbacks of what the component says: a link's keys after the #, the branch that it shows, a token that is looked
     at, a tab to open."""
 
-    def event_value(event: str) -> Any:
-        return getattr(st.session_state[PICTURE], event, None)
-
     def adopt_link() -> None:
-        linked = event_value("link")
+        linked = event_value(PICTURE, "link")
         for name, value in linked.items() if isinstance(linked, dict) else ():
             if name in GENERATE.parameters:
                 try:
@@ -82,7 +77,7 @@ def events(writing: Writing) -> dict[str, Callable[[], None]]:
                     continue  # what somebody typed into an address
 
     def adopt_branch() -> None:
-        branch = event_value("branch")
+        branch = event_value(PICTURE, "branch")
         match branch:
             case {"trace": str(trace), "ids": list(ids), "at": int() | None as at} if trace == writing.digest:
                 try:
@@ -91,11 +86,11 @@ def events(writing: Writing) -> dict[str, Callable[[], None]]:
                     return
 
     def adopt_look() -> None:
-        at = event_value("look")
+        at = event_value(PICTURE, "look")
         find_record(Written).looked = at if type(at) is int and at >= 0 else None
 
     def adopt_tab() -> None:
-        if event_value("open") in TABS:
-            GENERATE.choose("view", event_value("open"))
+        if event_value(PICTURE, "open") in TABS:
+            GENERATE.choose("view", event_value(PICTURE, "open"))
 
     return {"link": adopt_link, "branch": adopt_branch, "look": adopt_look, "open": adopt_tab}

@@ -23,13 +23,13 @@ from pages.controls.learn.predict import OPEN
 from pages.controls.learn.words import language, own_names, read_text, set_language
 from pages.controls.learn.words import translate as _
 from pages.controls.menu import entries
+from pages.controls.state.session import Remembered, event_value, set_widget, widget_value
 from views.core.component import view
 from views.core.markdown import Markdown, escape_markdown
 
 LESSONS = Path(__file__).resolve().parents[2] / "learn" / "lessons"
 COURSE = "pages/learn/course.py"
 DEEPER = "\n## "  # begins what folds out below
-DONE = "lessons done"  # in the session state
 
 keys = view("learn", events=("restore",))
 
@@ -73,25 +73,26 @@ def read_lesson(name: str) -> Lesson:
 # --- how far the reader is ---
 
 
+def lessons_among(said: Sequence[Any]) -> list[str]:
+    """Those of the lessons that there are, in the order of their names."""
+    return [name for name in names() if name in said]
+
+
 def done() -> list[str]:
     """Lessons whose question was answered rightly, in this visit, in the link, or as the browser remembers."""
-    state = st.session_state
-    if DONE not in state:
-        state[DONE] = []
-        remember(st.query_params.get("done", "").split(","))
-    return list(state[DONE])
+    return DONE.get()
 
 
 def remember(finished: Sequence[Any]) -> None:
-    known = names()
-    before = st.session_state.setdefault(DONE, [])
-    st.session_state[DONE] = [name for name in known if name in before or name in finished]
+    DONE.set(lessons_among([*done(), *finished]))
+
+
+DONE = Remembered("lessons done", lambda: lessons_among(st.query_params.get("done", "").split(",")))
 
 
 def restore() -> None:
     """Takes what the browser remembers."""
-    said = getattr(st.session_state.get("course keys"), "restore", None)
-    done()
+    said = event_value("course keys", "restore")
     remember(said if isinstance(said, list) else [])
 
 
@@ -127,12 +128,12 @@ def draw_lesson(lesson: Lesson, course: Sequence[Lesson]) -> None:
         st.markdown(link_terms(lesson.text))
         with st.container(key="lesson-links"):
             draw_links(lesson)
-    st.session_state[OPEN] = lesson.name in done()  # who has answered once may change the input and look on
+    OPEN.set(lesson.name in done())  # who has answered once may change the input and look on
     try:
         with trying, st.container(key="experiment"):
             answered = lesson.experiment()
     finally:
-        del st.session_state[OPEN]
+        OPEN.set(False)
     if answered and lesson.name not in done():
         remember([lesson.name])
         st.rerun()  # the line above shows it
@@ -224,11 +225,11 @@ def choose_language() -> None:
     """The languages by what they call themselves, where there is a choice."""
     key, named = "language choice", own_names()
     if len(named) > 1:
-        st.session_state[key] = language()
+        set_widget(key, language())
         st.segmented_control(
             _("Language"), list(named), format_func=lambda lang: escape_markdown(named[lang]), key=key, required=True,
             width="content",
-            label_visibility="collapsed", on_change=lambda: set_language(st.session_state[key]),
+            label_visibility="collapsed", on_change=lambda: set_language(widget_value(key)),
         )  # fmt: skip
 
 

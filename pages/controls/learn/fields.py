@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import streamlit as st
 import torch
@@ -15,11 +15,13 @@ from engine.checkpoints import Checkpoint
 from engine.inputs.readers import tokens
 from engine.tokenizers.encoding import Encoding
 from pages.controls.learn.words import translate as _
+from pages.controls.state.session import Remembered
 from views.core.markdown import escape_markdown
 
 T = TypeVar("T")
 MOST_CELLS = 64  # of a matrix that is typed
 LONGEST = 400  # characters of a short text
+READ_LAST = Remembered[dict[str, Any]]("read last", dict)  # the last valid value of each field, by its key
 
 
 def read_field(
@@ -27,15 +29,15 @@ def read_field(
 ) -> T:
     """Typed text, as `read` converts it; where that raises ValueError, its sentence is shown and the last valid value,
     or the default, is returned."""
-    kept = f"{key} read last"
+    kept = READ_LAST.get()
     field = st.text_area if lines else st.text_input
     said = field(label, default, key=key, help=help, persist_state="session")
     try:
         value = read(said)
     except ValueError as error:
         st.caption(f":red[:material/error:] {escape_markdown(str(error))}")
-        return read(st.session_state.get(kept, default))
-    st.session_state[kept] = said
+        return read(kept.get(key, default))
+    kept[key] = said
     return value
 
 

@@ -10,19 +10,39 @@ model computed.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Collection, Hashable, Sequence
+from dataclasses import dataclass
 from typing import Any, LiteralString
 
 import streamlit as st
 
 from pages.controls.learn.words import numeral
 from pages.controls.learn.words import translate as _
+from pages.controls.state.session import Remembered, set_widget
 from views.core.function_code import call_lines, source_of
 from views.core.markdown import escape_markdown
 
 Place = tuple[int, ...]
-OPEN = "questions hide nothing"  # in the session state, while a page shows what its question would hide
 Why = Callable[[Any], str]
+
+
+@dataclass
+class Answered:
+    """What the session remembers of a question: what it was about as it was answered, what was said first (None: it was
+    shown without), whether that was right, and whether one of its answers was seen."""
+
+    about: Hashable = None
+    said: Any = None
+    right: bool = False
+    seen: bool = False
+
+    def answer(self, about: Hashable, said: Any) -> None:
+        self.about, self.said = about, said
+
+
+QUESTIONS = Remembered[defaultdict[str, Answered]]("questions", lambda: defaultdict(Answered))  # by their keys
+OPEN = Remembered("questions hide nothing", bool)  # while a page shows what its question would hide
 
 
 def choose(question: LiteralString, options: Sequence[str], answer: int, *, key: str, why: Why | None = None) -> bool:
@@ -80,12 +100,12 @@ def point(
 
 def is_answered(key: str) -> bool:
     """Tells whether the question `key` has been answered, which may be open to see without that."""
-    return f"{key} revealed" in st.session_state
+    return QUESTIONS.get()[key].about is not None
 
 
 def is_found(key: str) -> bool:
     """Tells whether the question `key` was answered rightly: neither wrongly, nor shown without an answer."""
-    return bool(st.session_state.get(f"{key} found"))
+    return QUESTIONS.get()[key].right
 
 
 def reveal(
@@ -99,28 +119,25 @@ def reveal(
 ) -> bool:
     """Draws the question, and once it is answered what was right; what was said first stays."""
     about: Hashable = (question, answer)
-    kept, seen = f"{key} revealed", f"{key} seen"
-    state = st.session_state
-    if kept in state and state[kept][0] != about:
-        del state[kept]
-        state.pop(f"{key} said", None)
-        state.pop(f"{key} found", None)
+    kept = QUESTIONS.get()[key]
+    if kept.about not in (None, about):
+        kept.about, kept.right = None, False
+        set_widget(f"{key} said", None)
     with st.container(border=True, key=f"{key} question"):
         st.markdown(f"**{escape_markdown(question)}**")
-        if kept not in state:
+        if kept.about is None:
             said = ask()
             with st.container(horizontal=True, gap="small"):
                 st.button(
                     _("Check"), key=f"{key} check", type="primary", disabled=said is None,
-                    on_click=state.__setitem__, args=(kept, (about, said)),
+                    on_click=kept.answer, args=(about, said),
                 )  # fmt: skip
                 st.button(
-                    _("Show me"), key=f"{key} show", type="tertiary", on_click=state.__setitem__,
-                    args=(kept, (about, None)),
-                )  # fmt: skip
-            return bool(state.get(OPEN) or state.get(seen))
-        said, state[seen] = state[kept][1], True  # who has seen one answer may change the input and look on
-        state[f"{key} found"] = said is not None and is_right(said)
+                    _("Show me"), key=f"{key} show", type="tertiary", on_click=kept.answer, args=(about, None)
+                )
+            return OPEN.get() or kept.seen
+        said, kept.seen = kept.said, True  # who has seen one answer may change the input and look on
+        kept.right = said is not None and bool(is_right(said))
         if said is None:
             st.info(_("It is {answer}.").format(answer=escape_markdown(answer)))
         elif is_right(said):

@@ -19,20 +19,20 @@ from babel import Locale, UnknownLocaleError
 from babel.messages.catalog import Catalog
 from babel.messages.pofile import read_po
 
+from pages.controls.state.session import Remembered
 from views.core.markdown import Markdown, escape_markdown
 
 CATALOGUE = Path(__file__).resolve().parents[3] / "assets" / "learn"
-ENGLISH, CHOSEN = "en", "language"  # the latter in the session state
+ENGLISH = "en"
+CHOSEN = Remembered("language", lambda: ENGLISH)
 FENCE = "+++\n"  # around what a lesson says of itself, in TOML
 
 
 def language() -> str:
     """The language that the address asks for, and the session was in before, as far as there is a folder of it."""
-    asked = st.query_params.get("lang") or st.session_state.get(CHOSEN, ENGLISH)
-    if asked not in languages(CATALOGUE):
-        asked = ENGLISH
-    st.session_state[CHOSEN] = asked
-    return str(asked)
+    asked = st.query_params.get("lang") or CHOSEN.get()
+    CHOSEN.set(asked if asked in languages(CATALOGUE) else ENGLISH)
+    return CHOSEN.get()
 
 
 @cache
@@ -47,7 +47,8 @@ def own_names() -> dict[str, str]:
 
 
 def set_language(lang: str) -> None:
-    st.query_params["lang"] = st.session_state[CHOSEN] = lang
+    CHOSEN.set(lang)
+    st.query_params["lang"] = lang
 
 
 class Sentence(Markdown):

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import streamlit as st
-
+from pages.controls.state.session import event_value
 from views.core.component import view
 
 Adopt = Callable[[Any], tuple[str, str]]  # an entry's value -> the key of today's control, and its text in an address
@@ -19,7 +18,7 @@ def adopt_fragment(names: Mapping[str, Adopt], say: Callable[[Mapping[str, str]]
     is something: {key of the control: its text, as a query would have it}."""
 
     def adopt() -> None:
-        found = st.session_state[key].entries
+        found = event_value(key, "entries")
         known = {name: value for name, value in found.items() if name in names} if isinstance(found, dict) else {}
         say(dict(names[name](value) for name, value in known.items()))
 

@@ -6,6 +6,7 @@ A page says by `rules` what its controls may stand at.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 from math import inf, isinf
 from typing import Any
 from urllib.parse import urlencode
@@ -19,16 +20,27 @@ from pages.controls.share.hiding import HIDE, hideable_names, hiding_css
 from pages.controls.state.hidden import HIDDEN
 from pages.controls.state.history import READABLE, drop
 from pages.controls.state.parameter import Rule, whole_number, within
+from pages.controls.state.session import find_record, widget_value
 from pages.controls.what_if.experiment_link import BROKEN, from_link
+from views.core.component import PAGE
 from views.core.markdown import escape_markdown
 
 VERSION = 1
 VERSIONED = "v"
 INSTRUCTION, LONGEST_INSTRUCTION = "instruction", 500  # characters of what a teacher asks
 FOR_A_CLASS = (HIDE, INSTRUCTION, *PREDICTION)  # what is in a link for a class alone
-LOST = "lost from the link"  # in the session state
-PAGE, SINCE = "page of the link", "shown with the link"
 NAMED = 5  # of what is lost; the others are counted
+
+
+@dataclass
+class Followed:
+    """The link that the session followed last: its page, what of it could not be restored, and what the page was at
+    once it was drawn."""
+
+    page: str | None = None
+    lost: Sequence[str] = ()
+    since: list[Any] | None = None
+
 
 def address_of(model: str, fields: Sequence[str]) -> dict[str, str]:
     """The query of a link to what is shown now: version, model, fields, edits."""
@@ -65,25 +77,25 @@ def honour_link(
     hides. Call it before the controls are drawn: they drop from the address what they cannot use. `models` are those
     that the page knows, where that is not what the library knows; `refusal` says of another why the page does not show
     it."""
-    state = st.session_state
+    followed = find_record(Followed)
     if HIDE in st.query_params:
-        state[HIDDEN] = [name for name in st.query_params[HIDE].split(",") if name]
-    now = [dict(find_carried().values), *(state.get(key) for key in ("model", *rules))]
-    here = state.get("page", "")
-    if state.get(PAGE) != here:
-        state[PAGE], state[SINCE] = here, None
-        state[LOST] = lost(dict(st.query_params), state.get(HIDDEN, []), rules, models, refusal)
-    elif state[SINCE] is None:
-        state[SINCE] = now
-    elif state[SINCE] != now:
-        state[LOST] = []  # the person looks at something else now
+        HIDDEN.set([name for name in st.query_params[HIDE].split(",") if name])
+    now = [dict(find_carried().values), *map(widget_value, ("model", *rules))]
+    here = widget_value(PAGE, "")
+    if followed.page != here:
+        followed.page, followed.since = here, None
+        followed.lost = lost(dict(st.query_params), HIDDEN.get(), rules, models, refusal)
+    elif followed.since is None:
+        followed.since = now
+    elif followed.since != now:
+        followed.lost = ()  # the person looks at something else now
     drop_infinite(rules)
-    if state[LOST]:
-        more = len(state[LOST]) - NAMED
-        named = [escape_markdown(part) for part in state[LOST][:NAMED]]
+    if followed.lost:
+        more = len(followed.lost) - NAMED
+        named = [escape_markdown(part) for part in followed.lost[:NAMED]]
         parts = "; ".join([*named, *([f"and {more} more"] if more > 0 else [])])
         st.info(f"Not all of this link could be restored: {parts}. Everything else is as it was saved.")
-    if style := hiding_css(state.get(HIDDEN, [])):
+    if style := hiding_css(HIDDEN.get()):
         st.html(f"<style>{style}</style>")
     if instruction := st.query_params.get(INSTRUCTION, "").strip():
         with st.container(border=True, key="instruction"):

@@ -10,8 +10,9 @@ from typing import Any, Generic, LiteralString, TypeVar
 
 import streamlit as st
 
+from pages.controls.state.session import Remembered
+
 T = TypeVar("T")
-MEASURED = "measurements"  # in the session state
 PACE = 0.2  # seconds between two drawings
 
 
@@ -43,16 +44,19 @@ class Measurement(Generic[T]):
         st.rerun()
 
 
+MEASURED = Remembered[dict[str, Measurement[Any]]]("measurements", dict)  # by their names
+
+
 def measurement(name: str, subject: Hashable, is_active: bool = False) -> Measurement[Any]:
     """Measurements of a subject; `is_active` tells whether they begin by themselves."""
-    kept: dict[str, Measurement[Any]] = st.session_state.setdefault(MEASURED, {})
+    kept = MEASURED.get()
     if name not in kept or kept[name].subject != subject:
         kept[name] = Measurement(subject, is_active=is_active)
     return kept[name]
 
 
 def stop_measuring() -> None:
-    for one in st.session_state.get(MEASURED, {}).values():
+    for one in MEASURED.get().values():
         one.is_active = False
 
 

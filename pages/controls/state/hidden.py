@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import streamlit as st
+from collections.abc import Sequence
 
-HIDDEN = "hidden controls"  # in the session state: their names
+from pages.controls.state.session import Remembered
+
+HIDDEN = Remembered[Sequence[str]]("hidden controls", tuple)
 
 
 def is_hidden(*names: str) -> bool:
     """Tells whether a link hid one of these controls, so that nothing else may change what it holds."""
-    return any(name in st.session_state.get(HIDDEN, []) for name in names)
+    return any(name in HIDDEN.get() for name in names)

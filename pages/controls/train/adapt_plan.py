@@ -22,6 +22,7 @@ from engine.training.status import ACTIVE, read_status
 from pages.controls.model_input.model_input import looked_at
 from pages.controls.state.history import is_drawn
 from pages.controls.state.page_state import Here
+from pages.controls.state.session import widget_value
 from pages.controls.train.parameters import FIRST_TO_ADAPT, WAYS
 from pages.controls.train.presets import OWN, presets
 from pages.controls.train.recipe_plan import Plan, Task, draw_recipe, find_task
@@ -237,7 +238,7 @@ def steer_weight(session: Session, name: str) -> None:
     key, now = f"steer {name}", usual if ordered is None else ordered
 
     def steer() -> None:
-        set_weight(run.path, st.session_state[key])
+        set_weight(run.path, widget_value(key))
 
     st.slider(f"{sign} of this run, from its next step on", 0.0, max(most, now), now, most / 100, key=key,
         on_change=steer, width=330,

@@ -12,6 +12,7 @@ from pages.controls.bar import bar
 from pages.controls.model_input.model_input import looked_at
 from pages.controls.share.links import address_now
 from pages.controls.state.page_state import Here
+from pages.controls.state.session import event_value, find_record
 from pages.controls.train.export import training_export
 from pages.controls.train.questions import answer, start_contrast
 from pages.controls.train.recipe_plan import Plan
@@ -33,7 +34,7 @@ TEMPLATES = {shade: plotly_template(shade).to_plotly_json() for shade in ("light
 def training_session(recorded: Path) -> Session:
     """The session of a page whose visitors meet the run `recorded`."""
     warm_trainer.shared.keep()  # so that Play begins at once
-    found: Session = st.session_state.setdefault("training", Session())
+    found = find_record(Session)
     found.recorded = recorded
     found.visitor, found.at_machine = visitor_name(), on_this_machine()
     return found
@@ -41,15 +42,15 @@ def training_session(recorded: Path) -> Session:
 
 def hear(here: Here, session: Session) -> dict[str, Callable[[], None]]:
     def look() -> None:
-        if isinstance(name := st.session_state.lab.look, str):
+        if isinstance(name := event_value("lab", "look"), str):
             here.state.choose("run", name)  # a link leads to it
 
     def overlay() -> None:
-        if isinstance(names := st.session_state.lab.overlay, list):
+        if isinstance(names := event_value("lab", "overlay"), list):
             session.overlaid = [name for name in names if isinstance(name, str)]
 
     def sort() -> None:
-        here.state.take_former({"runs": str(st.session_state.lab.order)})
+        here.state.take_former({"runs": str(event_value("lab", "order"))})
 
     return {"look": look, "overlay": overlay, "command": refresh, "order": sort}
 

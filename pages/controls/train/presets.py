@@ -13,6 +13,7 @@ import streamlit as st
 from engine.training import Recipe
 from engine.training.estimate import estimate
 from engine.training.recipe_file import read_recipe
+from pages.controls.state.session import set_widget
 from views.core.markdown import escape_markdown
 
 FOLDER = Path(__file__).parents[3] / "assets" / "lab"
@@ -24,7 +25,7 @@ GROUPS = {  # by the data that a recipe learns from
     "Pictures": ("digits",),
     "Texts": (),  # all else
 }
-GALLERY = "all tasks"  # in the session state: whether it is open
+GALLERY = "all tasks"
 
 
 @dataclass(frozen=True)
@@ -92,7 +93,7 @@ def gallery(chosen: str, choose: Callable[[str], None]) -> None:
 
 def row(name: str, about: str, takes: float | None, found: str, chosen: str, choose: Callable[[str], None]) -> None:
     def take() -> None:
-        st.session_state[GALLERY] = False  # it would cover what was chosen
+        set_widget(GALLERY, False)  # it would cover what was chosen
         choose(name)
 
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):

@@ -7,7 +7,7 @@ import json
 import random
 import secrets
 from collections.abc import Sequence
-from dataclasses import asdict, astuple, dataclass, replace
+from dataclasses import asdict, astuple, dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import LiteralString
@@ -20,12 +20,11 @@ from engine.training.atomic import read_json, write_json
 from engine.training.preferences.pairs import Pair, format_csv, format_jsonl, parse_pairs, read_pairs
 from engine.training.preferences.rules import RULES, rank_by_rule
 from engine.training.preferences.sample import sample_answers
+from pages.controls.state.session import find_record, widget_value
 from pages.controls.visitor import THIS_MACHINE, on_this_machine, visitor_name
 from views.core.markdown import Markdown, escape_markdown
 
 FOLDER = ".preferences"  # in that of the runs; a file a visitor, called by the hash of their cookie
-NOBODY = "nobody"  # in the session state: stands for a visitor without a cookie
-SAID, TURN = "said of pairs", "turn of pairs"  # in the session state
 PROMPTS = 20  # that are answered at once
 FEWEST = 4  # pairs that something can be learned from
 MIB = 2**20
@@ -34,6 +33,16 @@ Question = tuple[str, str, str]  # a prompt and two different answers
 
 
 # --- What a visitor has ranked ---
+
+
+@dataclass
+class Ranked:
+    """State of the form: what is wrong with what was asked last, how often the box of files was emptied, and a name
+    for a visitor without a cookie."""
+
+    problem: str = ""
+    turn: int = 0
+    nobody: str = field(default_factory=partial(secrets.token_hex, 16))
 
 
 @dataclass(frozen=True)
@@ -86,7 +95,7 @@ def prefer(rule: str, question: Question) -> int | None:
 def ranking_file() -> Path:
     """Path of the visitor's ranking; without a cookie it lasts as long as the session."""
     whose = visitor_name() or (THIS_MACHINE if on_this_machine() else "")
-    whose = whose or st.session_state.setdefault(NOBODY, secrets.token_hex(16))
+    whose = whose or find_record(Ranked).nobody
     return Path(limits.RUNS_FOLDER) / FOLDER / f"{whose.replace(' ', '-')}.json"
 
 
@@ -122,8 +131,8 @@ def keep_ranking(ranking: Ranking) -> None:
 def draw_rank(base: str, shipped: Path) -> None:
     """`shipped` is the file of pairs whose prompts are answered where a person pastes none."""
     draw_question_form(base, shipped)
-    if st.session_state.get(SAID):
-        st.warning(escape_markdown(st.session_state[SAID]))
+    if problem := find_record(Ranked).problem:
+        st.warning(escape_markdown(problem))
     ranking = read_ranking()
     if ranking.rest:
         draw_question(ranking)
@@ -267,15 +276,15 @@ def draw_pairs(ranking: Ranking) -> None:
             with st.popover("Clear"):
                 st.markdown(f"This deletes {count_words(len(pairs), 'pair')} and the ranking in progress.")
                 st.button("Delete them", key="clear pairs", on_click=change, args=(Ranking(),))
-        turn = st.session_state.setdefault(TURN, 0)
         with st.popover("Upload"):
-            st.file_uploader("pairs: columns prompt, chosen, rejected", ["csv", "jsonl"], key=f"pairs file {turn}",
-                on_change=read_uploaded, max_upload_size=max(1, limits.MAX_DATA // MIB),
+            key = f"pairs file {find_record(Ranked).turn}"
+            st.file_uploader("pairs: columns prompt, chosen, rejected", ["csv", "jsonl"], key=key,
+                on_change=read_uploaded, args=(key,), max_upload_size=max(1, limits.MAX_DATA // MIB),
             )  # fmt: skip
 
 
-def read_uploaded() -> None:
-    file = st.session_state.get(f"pairs file {st.session_state[TURN]}")
+def read_uploaded(key: str) -> None:
+    file = widget_value(key)
     if file is None:
         return
     try:
@@ -284,9 +293,9 @@ def read_uploaded() -> None:
         keep_ranking(replace(ranking, pairs=tuple(dict.fromkeys((*ranking.pairs, *more)))))
     except ValueError as error:
         return say(str(error))
-    st.session_state[TURN] += 1  # an empty box: the server need not keep the file twice
+    find_record(Ranked).turn += 1  # an empty box: the server need not keep the file twice
     say("")
 
 
 def say(sentence: str) -> None:
-    st.session_state[SAID] = sentence
+    find_record(Ranked).problem = sentence

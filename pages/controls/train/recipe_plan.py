@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import tomllib
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import partial
@@ -27,7 +28,7 @@ from engine.training.recipe_file import as_toml, parse_recipe, read_recipe, writ
 from engine.training.sizing import Sizing, known_size
 from pages.controls.state.history import is_drawn
 from pages.controls.state.page_state import Here
-from pages.controls.state.session import find_record
+from pages.controls.state.session import find_record, set_widget, widget_value
 from pages.controls.train.parameters import FIRST
 from pages.controls.train.presets import OWN, Preset, gallery, presets
 from pages.controls.train.recipe_form import Form
@@ -40,6 +41,14 @@ from views.core.markdown import escape_markdown
 
 
 @dataclass
+class Written:
+    """The text that the form of a recipe made last, and what is wrong with that of a person."""
+
+    made: str | None = None
+    wrong: str = ""
+
+
+@dataclass
 class RecipeMemory:
     """State of each task's form: what its controls `begins` with where that is not its preset, what they `said` last,
     and how often they began anew. `link` is the recipe in the address as it was read or written last."""
@@ -47,6 +56,8 @@ class RecipeMemory:
     begins: dict[str, Recipe] = field(default_factory=dict)
     said: dict[str, Recipe] = field(default_factory=dict)
     turns: dict[str, int] = field(default_factory=dict)
+    # By the turn of the controls.
+    written: defaultdict[str, Written] = field(default_factory=lambda: defaultdict(Written))
     link: str = ""
 
     def begin(self, task: str, recipe: Recipe | None) -> None:
@@ -71,7 +82,7 @@ def begin_recipe(here: Here, task: str, preset: Recipe) -> tuple[Recipe, str]:
     if link != known.link:
         known.link = link
         known.begin(task, unpack_recipe(link) if link else None)
-    elif f"{known.turn(task)} seed" not in st.session_state and task in known.said:
+    elif widget_value(f"{known.turn(task)} seed") is None and task in known.said:
         known.begin(task, known.said[task])
     return known.begins.get(task, preset), known.turn(task)
 
@@ -209,34 +220,33 @@ HIGH = 420  # CSS pixels
 
 def text_of_recipe(turn: str, text: str, apply: Callable[[str], None]) -> None:
     """`text` is what the controls say; `apply` takes what is written, and raises ValueError where it cannot."""
-    state, key = st.session_state, f"{turn} text"
-    made, wrong = f"{key} made", f"{key} wrong"
-    if key not in state or state[key] == state.get(made):
-        state[key] = state[made] = text
-        state.pop(wrong, None)
-    elif state[key] == text:
-        state[made] = text
+    key, written = f"{turn} text", find_record(RecipeMemory).written[turn]
+
+    def discard_text() -> None:
+        set_widget(key, text)
+        written.made, written.wrong = text, ""
+
+    if widget_value(key) in (None, written.made):
+        discard_text()
+    elif widget_value(key) == text:
+        written.made = text
 
     def apply_text() -> None:
         try:
-            apply(state[key])
+            apply(widget_value(key))
         except ValueError as error:
-            state[wrong] = str(error)
-
-    def discard_text() -> None:
-        state[key] = state[made] = text
-        state.pop(wrong, None)
+            written.wrong = str(error)
 
     st.text_area("recipe in TOML", key=key, height=HIGH, label_visibility="collapsed")
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.button("Apply", key=f"{key} apply", on_click=apply_text, help="Set the controls to this text.")
-        written = state[key] != text
-        st.button("Discard", key=f"{key} discard", on_click=discard_text, disabled=not written,
+        differs = widget_value(key) != text
+        st.button("Discard", key=f"{key} discard", on_click=discard_text, disabled=not differs,
                   help="Set this text to the controls.")  # fmt: skip
-        if written:
+        if differs:
             st.caption("Not applied yet. Training uses the controls, not this text.")
-    if wrong in state:
-        st.warning(escape_markdown(state[wrong]))
+    if written.wrong:
+        st.warning(escape_markdown(written.wrong))
 
 
 # --- The plan ---
@@ -308,7 +318,7 @@ def draw_recipe(here: Here, begun: Task, row: DeltaGenerator, about: DeltaGenera
         name = st.text_input("name of the run", begun.name, key=f"{turn} name", width=210)
     with st.expander("Recipe: every option", key="recipe open", on_change="rerun") as options:
         # Some eighty controls, which most visitors never open; from then on they stay, with what is half written.
-        drawn = options.open or f"{turn} text" in st.session_state
+        drawn = options.open or widget_value(f"{turn} text") is not None
         made = read(Form(recipe, turn), drawn, int(seed), name, task, preset)
     about.caption(escape_markdown(begun.describe(made.recipe or recipe)))
     if made.recipe is not None:

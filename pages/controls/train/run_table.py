@@ -22,6 +22,7 @@ from engine.training.runs import Run, runs
 from engine.training.status import ACTIVE
 from pages.controls.menu import entries
 from pages.controls.state.page_state import Here
+from pages.controls.state.session import set_widget, widget_value
 from pages.controls.train.questions import delete_run, fork_run, order_run, rename_run, restore_run
 from pages.controls.train.session import Session, runs_place
 from views.core.markdown import escape_markdown
@@ -200,15 +201,15 @@ def grid(here: Here, session: Session, rows: Sequence[Run]) -> None:
     """The table itself: a click on a cell shows its run, a ticked row is laid over the curves and can be acted on."""
     names, shown, overlaid = [run.name for run in rows], here["run"], session.overlaid
     ticked = [names.index(name) for name in overlaid if name in names]
-    selected = st.session_state.get(KEY, {"selection": {"rows": [], "columns": [], "cells": []}})["selection"]
+    selected = widget_value(KEY, {"selection": {"rows": [], "columns": [], "cells": []}})["selection"]
     elsewhere = any(row >= len(names) or names[row] != shown for row, _ in selected["cells"])
     if elsewhere or set(selected["rows"]) != set(ticked):
         # only then: what the table is told takes back what a visitor has chosen in it meanwhile
         cells = [] if elsewhere else list(selected["cells"])
-        st.session_state[KEY] = {"selection": {"rows": ticked, "columns": [], "cells": cells}}
+        set_widget(KEY, {"selection": {"rows": ticked, "columns": [], "cells": cells}})
 
     def select() -> None:
-        selection = st.session_state[KEY].selection
+        selection = widget_value(KEY).selection
         if set(selection.rows) != set(ticked):  # the cell that was clicked before is still selected then
             kept = [name for name in overlaid if name not in names]
             session.overlaid = kept + [names[row] for row in selection.rows]
@@ -370,7 +371,7 @@ def rename_menu(here: Here, session: Session, run: Run) -> None:
 
 
 def rename(here: Here, session: Session, name: str, key: str) -> None:
-    wanted = st.session_state[key].strip()
+    wanted = widget_value(key).strip()
 
     def act() -> None:
         replace_name(here, session, name, rename_run(session, name, wanted).header["run"])
@@ -405,7 +406,7 @@ def fork_menu(here: Here, session: Session, run: Run, locked: str) -> None:
 
 def fork(here: Here, session: Session, name: str, key: str) -> None:
     def act() -> None:
-        here.state.choose("run", fork_run(session, name, st.session_state[key]).header["run"])
+        here.state.choose("run", fork_run(session, name, widget_value(key)).header["run"])
 
     attempt(session, act)
     st.rerun()

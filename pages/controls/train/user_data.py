@@ -25,7 +25,7 @@ from engine.training.atomic import replace_atomically
 from engine.training.data_recipe import Text
 from engine.training.folder import size
 from pages.controls.state.page_state import Here, PageState
-from pages.controls.state.session import find_record
+from pages.controls.state.session import find_record, set_widget, widget_value
 from pages.controls.train.data_recipe import SHARE, objectives, of_table, of_text
 from pages.controls.train.recipe_options import format_value
 from views.core.markdown import escape_markdown
@@ -249,16 +249,16 @@ def bring(state: PageState, brought: Brought, first: bool) -> None:
     pasted, uploaded = f"pasted {brought.turn}", f"data file {brought.turn}"
 
     def read_pasted() -> None:
-        text = st.session_state.get(pasted) or ""
+        text = widget_value(pasted, "")
         if (size := len(text.strip())) >= LEAST:
             return brought.keep(state, "pasted.txt", text.encode())
         brought.problem = f"A text must have at least {LEAST} characters to learn from, got {size}; paste more."
 
     def paste_example() -> None:
-        st.session_state[pasted] = "\n\n".join(story(EXAMPLE_SEED, index) for index in range(EXAMPLES))
+        set_widget(pasted, "\n\n".join(story(EXAMPLE_SEED, index) for index in range(EXAMPLES)))
 
     def read_uploaded() -> None:
-        if (file := st.session_state.get(uploaded)) is not None:
+        if (file := widget_value(uploaded)) is not None:
             brought.keep(state, file.name, file.getvalue())
 
     with st.container(key="bring data") if first else st.popover("Other data", key="bring data"):
@@ -290,7 +290,7 @@ def from_a_hub(state: PageState, brought: Brought) -> None:
 
 
 def fetch(state: PageState, brought: Brought) -> None:
-    fields = {key: st.session_state[f"hub {key}"] for key in ("name", "subset", "split", "rows")}
+    fields = {key: widget_value(f"hub {key}") for key in ("name", "subset", "split", "rows")}
     asked: dict[str, Any] = {key: one.strip() if isinstance(one, str) else one for key, one in fields.items()}
     try:
         Hub(text="text", **asked)  # says what is no name
@@ -335,7 +335,7 @@ def held_out_file(here: Here, turn: str) -> Path | None:
     key = f"{turn} held-out file {brought.turn}"
 
     def read_held_out() -> None:
-        if (file := st.session_state.get(key)) is not None:
+        if (file := widget_value(key)) is not None:
             brought.keep(here.state, file.name, file.getvalue(), "held_out_data")
 
     with st.popover("Held-out file", type="tertiary", help=f"Without one, {SHARE:.0%} of the rows are held out."):

@@ -12,11 +12,12 @@ from engine.edits import ApplyAdapter, find_adapter, keep_adapter
 from engine.edits.experiment import Entry, Experiment
 from engine.model.layers.lora import Adapter
 from engine.runtime import library
+from pages.controls.state.session import Remembered, set_widget, widget_value
 from pages.controls.visitor import recent
 from views.core.markdown import escape_markdown
 
-KEYS = "adapters opened"  # in the session state
-SWITCH = "switch of "  # before the key of an adapter, there too
+SWITCH = "switch of "  # before the key of an adapter
+MET = Remembered[dict[str, None]]("adapters opened", dict)  # keys of those of checkpoints that were open once
 
 
 def known_adapters(name: str, checkpoint: Checkpoint, made: Experiment) -> list[Adapter]:
@@ -24,7 +25,7 @@ def known_adapters(name: str, checkpoint: Checkpoint, made: Experiment) -> list[
     that everybody sees, and those that edits name, as far as they are in memory."""
     others = [*library.names(), *recent()]
     opened = [library.checkpoint(other) for other in others if library.checkpoint.has(other)]
-    keys: dict[str, None] = st.session_state.setdefault(KEYS, {})
+    keys = MET.get()
     own = [keep_adapter(adapter) for adapter in (*checkpoint.adapters, *library.adapters_for(name))]
     keys.update(dict.fromkeys(keep_adapter(adapter) for one in opened for adapter in one.adapters))
     named = [entry.edit.adapter for entry in made.entries if isinstance(entry.edit, ApplyAdapter)]
@@ -45,15 +46,16 @@ def draw_switches(checkpoint: Checkpoint, made: Experiment, keep: Callable[[Expe
 
     def switch(edit: ApplyAdapter) -> None:
         now = [entry for entry in made.entries if not is_strength(entry, edit.adapter)]
-        keep(made.replace_all((*now, *([] if st.session_state[SWITCH + edit.adapter] else [Entry(edit)]))))
+        keep(made.replace_all((*now, *([] if widget_value(SWITCH + edit.adapter) else [Entry(edit)]))))
 
     for adapter in checkpoint.adapters:
         off = ApplyAdapter.of(adapter, 0.0)
-        st.session_state[SWITCH + off.adapter] = not any(
+        is_off = any(
             entry.on and entry.edit.strength == 0  # type: ignore[attr-defined]
             for entry in made.entries
             if is_strength(entry, off.adapter)
         )
+        set_widget(SWITCH + off.adapter, not is_off)
         st.toggle(
             f"Adapter {escape_markdown(adapter.name)}", key=SWITCH + off.adapter, on_change=switch, args=(off,),
             help="The weights hold this low-rank adapter, as its folder says. Switched off, the base alone is run.",

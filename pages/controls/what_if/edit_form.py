@@ -12,6 +12,7 @@ from zlib import crc32
 import streamlit as st
 
 from engine.edits import Edit
+from pages.controls.state.session import event_value
 from views.core.component import view
 from views.core.markdown import escape_markdown
 from views.what_if.experiment import Editable, EditableAttention
@@ -199,7 +200,7 @@ class Form:
         key = f"edit {draft.serial} painter"
 
         def take() -> None:
-            painted = getattr(st.session_state.get(key), "painted", None)
+            painted = event_value(key, "painted")
             if isinstance(painted, Mapping):
                 draft.freed += painted.get("free", values.get("free")) != values.get("free")
                 values.update({name: painted[name] for name in PAINTED if name in painted and name in values})

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import streamlit as st
@@ -13,6 +14,7 @@ from engine.edits import ApplyAdapter
 from engine.edits.experiment import Experiment
 from engine.inputs.readers import Reading
 from pages.controls.model_input.model_input import look
+from pages.controls.state.session import event_value, find_record
 from pages.controls.what_if.edit_fields import place_of
 from pages.controls.what_if.edit_form import Draft, Form
 from pages.controls.what_if.edit_kinds import KINDS, Kind, in_words, kind_of
@@ -24,15 +26,34 @@ from views.what_if.edit_sources import to_form
 from views.what_if.experiment import Editable, from_form, panel
 
 MISFITS = (ValueError, KeyError, IndexError, RuntimeError)  # of an edit that was made for another model or text
-SAID, CHANGED, OPENING, DRAFT, SHAPE = "says", "changed", "edit to open", "edit in the form", "edits offered"
-DRAFTS = "edits opened"  # in the session state: how many forms there were
 
 experiment_panel = view("what_if/experiment", events=("change",))
 
 
+@dataclass
+class PanelState:
+    """What a panel remembers: why the last change was not made, sentences about edits that were not read, whether the
+    experiment changed, which form a browser asks for, the form that is open, and the shape of the model it is for."""
+
+    refused: str = ""
+    broken: Sequence[str] = ()
+    changed: bool = False
+    opening: Mapping[str, Any] | None = None
+    draft: Draft | None = None
+    shape: Any = None
+
+
+@dataclass
+class Panels:
+    """The session's panels by the key of their view, and how many forms there were."""
+
+    states: defaultdict[str, PanelState] = field(default_factory=lambda: defaultdict(PanelState))
+    drafts: int = 0
+
+
 @dataclass(frozen=True)
 class EditPanel:
-    """`key` is that of its view, with which begins what it keeps in the session. `get` and `put` are the experiment,
+    """`key` is that of its view. `get` and `put` are the experiment,
     `read` says what model the edits are of and what that reads, `look` what a form begins at where the address does
     not say it, and `others` carries out what else its view asks for.
     """
@@ -44,23 +65,18 @@ class EditPanel:
     look: Callable[[], Mapping[str, int]] = look
     others: Callable[[Mapping[str, Any]], bool] = lambda _: False
 
-    def at(self, name: str) -> str:
-        return f"{self.key}: {name}"
+    @property
+    def state(self) -> PanelState:
+        return find_record(Panels).states[self.key]
 
     def say(self, refused: str = "", broken: Sequence[str] = ()) -> None:
-        st.session_state[self.at(SAID)] = {"refused": refused, "broken": list(broken)}
-
-    @property
-    def said(self) -> dict[str, Any]:
-        """`refused` is why the last change was not made, `broken` are sentences about edits that were not read."""
-        found: dict[str, Any] = st.session_state.get(self.at(SAID), {"refused": "", "broken": []})
-        return found
+        self.state.refused, self.state.broken = refused, broken
 
     def draw(self, model: Editable, trace: str, unfit: Mapping[int, str], notes: Mapping[str, Any]) -> None:
         """`trace` is the name of the run that is drawn, `unfit` says by its number why an edit does not fit, and
         `notes` are what the view reads beside the edits."""
         made = self.get()
-        st.session_state.pop(self.at(CHANGED), None)
+        self.state.changed = False
         opens = [kind_of(to_form(entry.edit, model.terms), model) is not None for entry in made.entries]
         lacking = {kind.name: "" if kind.fits(model) else kind.lacking for kind in KINDS.values()}
         kinds = [
@@ -68,7 +84,8 @@ class EditPanel:
             for kind in KINDS.values()
         ]
         words = [in_words(entry.edit, model.terms) for entry in made.entries]
-        drawn = panel(made, words, unfit, {"opens": opens, "kinds": kinds, **self.said, **notes})
+        said = {"refused": self.state.refused, "broken": list(self.state.broken)}
+        drawn = panel(made, words, unfit, {"opens": opens, "kinds": kinds, **said, **notes})
         edit_panel(self, drawn, model, trace)
 
     def change(self) -> None:
@@ -78,9 +95,9 @@ class EditPanel:
             return
         asked = asked if isinstance(asked, Mapping) else {}
         if asked.get("do") in ("open", "edit"):
-            st.session_state[self.at(OPENING)] = asked
+            self.state.opening = asked
             return
-        st.session_state[self.at(CHANGED)] = True
+        self.state.changed = True
         self.say()
         try:
             if not self.others(asked):
@@ -112,9 +129,8 @@ class EditPanel:
         edit = made.entries[number].edit if 0 <= number < len(made.entries) else None
         if not isinstance(edit, ApplyAdapter):
             raise ValueError("Unknown request: only an adapter has a strength to set. Reload and try again.")
-        draft = st.session_state.get(self.at(DRAFT))
-        if draft is not None and draft.number == number:
-            del st.session_state[self.at(DRAFT)]
+        if self.state.draft is not None and self.state.draft.number == number:
+            self.state.draft = None
         return made.change(number, replace(edit, strength=float(value)))
 
     def apply(self, draft: Draft, kind: Kind, faults: Sequence[str]) -> str:
@@ -127,16 +143,19 @@ class EditPanel:
             self.put(made.add(edit) if draft.number is None else made.change(draft.number, edit))
         except MISFITS as error:
             return sentence(error)
-        st.session_state.pop(self.at(DRAFT), None)
+        self.close_draft()
         self.say()
         st.rerun()
 
+    def close_draft(self) -> None:
+        self.state.draft = None
+
     def open_draft(self, asked: Mapping[str, Any], model: Editable) -> Draft | None:
         """The form that a browser asks for: of a new edit, or of one that is made; None where there is no such."""
-        state, made = st.session_state, self.get()
+        made, panels = self.get(), find_record(Panels)
         address = asked.get("address")
         place = place_of(model, {**self.look(), **(address if isinstance(address, dict) else {})})
-        state[DRAFTS] = serial = state.get(DRAFTS, 0) + 1
+        panels.drafts = serial = panels.drafts + 1
         match asked:
             case {"do": "open", "kind": str(name)} if name in KINDS and KINDS[name].fits(model):
                 return Draft(name, KINDS[name].blank(model, place), place.row, serial=serial)
@@ -147,12 +166,12 @@ class EditPanel:
                 return Draft(kind.name, kind.read(values), place.row, number, edit, serial) if kind else None
         return None
 
-    def follow_draft(self, draft: Draft | None, model: Editable) -> Draft | None:
+    def follow_draft(self, model: Editable) -> Draft | None:
         """The draft, with the number that its edit has now; None where it was made for another model."""
-        state = st.session_state
-        if draft is None or state.setdefault(self.at(SHAPE), model.shape) != model.shape:
-            state.pop(self.at(DRAFT), None)
-            state[self.at(SHAPE)] = model.shape
+        draft, before = self.state.draft, self.state.shape
+        self.state.shape = model.shape
+        if draft is None or before not in (None, model.shape):
+            self.close_draft()
             return None
         if draft.number is not None:
             edits = [entry.edit for entry in self.get().entries]
@@ -164,13 +183,13 @@ class EditPanel:
 @st.fragment
 def edit_panel(own: EditPanel, drawn: bytes, model: Editable, trace: str) -> None:
     """The list of edits, and the form of one, which is opened and filled in without a run of the page."""
-    state = st.session_state
     experiment_panel(drawn, key=own.key, on={"change": own.change})
-    if state.pop(own.at(CHANGED), False):
+    if own.state.changed:
+        own.state.changed = False
         st.rerun()
-    if own.at(OPENING) in state:
-        state[own.at(DRAFT)] = own.open_draft(state.pop(own.at(OPENING)), model)
-    draft = own.follow_draft(state.get(own.at(DRAFT)), model)
+    if own.state.opening is not None:
+        own.state.draft, own.state.opening = own.open_draft(own.state.opening, model), None
+    draft = own.follow_draft(model)
     if draft is not None:
         with st.container(border=True, key="edit form", gap="small"):
             draw_form(own, draft, Form(model, draft, trace))
@@ -190,7 +209,7 @@ def draw_form(own: EditPanel, draft: Draft, form: Form) -> None:
                 "Add" if number is None else "Change", type="primary", key=f"{key} apply",
                 disabled=bool(form.waits), help=form.waits or None,
             )  # fmt: skip
-            st.button("Cancel", key=f"{key} cancel", on_click=lambda: st.session_state.pop(own.at(DRAFT), None))
+            st.button("Cancel", key=f"{key} cancel", on_click=own.close_draft)
     if applied:
         draft.refused = own.apply(draft, kind, form.faults)
     if draft.refused:
@@ -199,8 +218,3 @@ def draw_form(own: EditPanel, draft: Draft, form: Form) -> None:
 
 def sentence(error: Exception) -> str:
     return clip(str(error.args[0])) if error.args else type(error).__name__
-
-
-def event_value(key: str, event: str) -> Any:
-    """Reads what a view sent; None where its page was left meanwhile."""
-    return getattr(st.session_state.get(key), event, None)

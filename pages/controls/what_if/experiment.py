@@ -34,9 +34,9 @@ from pages.controls.prediction import (
 from pages.controls.state.history import READABLE
 from pages.controls.state.page_state import PageState
 from pages.controls.state.parameter import Text
-from pages.controls.state.session import find_record
+from pages.controls.state.session import event_value, find_record
 from pages.controls.what_if.adapters import draw_switches, known_adapters
-from pages.controls.what_if.edit_panel import MISFITS, EditPanel, event_value, sentence
+from pages.controls.what_if.edit_panel import MISFITS, EditPanel, sentence
 from pages.controls.what_if.experiment_link import from_link, linkable, to_link, unlinkable_sentence
 from views.attention.long import LongContext, long_context
 from views.core.component import view
@@ -143,7 +143,7 @@ def run_beginning(name: str, reading: Reading) -> Trace:
 def notes(made: Experiment) -> dict[str, Any]:
     """Builds what the panel reads beside the edits."""
     asked = {"guessing": predicts_edits(), "asked": predicts_runs(), "left": find_record(Tried).left}
-    return asked if linkable(made) else asked | {"broken": [*EDITS_OF_PAGE.said["broken"], unlinkable_sentence(made)]}
+    return asked if linkable(made) else asked | {"broken": [*EDITS_OF_PAGE.state.broken, unlinkable_sentence(made)]}
 
 
 def guessed_at(name: str) -> bool:

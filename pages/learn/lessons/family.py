@@ -22,7 +22,7 @@ from engine.inputs.readers import tokens
 from engine.model.config import ModelConfig
 from engine.model.presets import NAMED
 from engine.runtime import library
-from pages.controls.learn.fields import LONGEST, choose_view, read_field, read_words
+from pages.controls.learn.fields import LONGEST, READ_LAST, choose_view, read_field, read_words
 from pages.controls.learn.predict import choose, is_found, show_code
 from pages.controls.learn.words import numeral
 from pages.controls.learn.words import translate as _
@@ -85,7 +85,7 @@ def choose_model() -> tuple[str, ModelConfig]:
         own = NAMED[name].config
         layers = st.number_input(_("layers"), 1, DEEPEST, own.layers, key=f"family-layers {name}", width=130)
         width = st.number_input(_("width, d"), 1, WIDEST, own.d_model, key=f"family-width {name}", width=150)
-    kept = f"family width read last {name}"
+    widths = READ_LAST.get()
     try:
         config = resize(own, int(layers), int(width))
     except ValueError:
@@ -93,8 +93,8 @@ def choose_model() -> tuple[str, ModelConfig]:
         sentence = _("Expected a width that {heads} heads divide, got {width}; try {near}.")
         near = max(1, round(width / heads)) * heads
         st.caption(f":red[:material/error:] {sentence.format(heads=heads, width=width, near=near)}")
-        return name, resize(own, int(layers), st.session_state.get(kept, own.d_model))
-    st.session_state[kept] = int(width)
+        return name, resize(own, int(layers), widths.get(f"family-width {name}", own.d_model))
+    widths[f"family-width {name}"] = int(width)
     return name, config
 
 

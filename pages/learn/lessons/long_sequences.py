@@ -29,6 +29,7 @@ from pages.controls.learn.fields import caption_known_texts, choose_view, read_f
 from pages.controls.learn.predict import choose, is_found, show_code
 from pages.controls.learn.words import numeral
 from pages.controls.learn.words import translate as _
+from pages.controls.state.session import Remembered
 from views.charts.show import show_altair
 from views.charts.template import colors
 from views.core.theme import Shade
@@ -42,6 +43,7 @@ SIDE = 8  # pixels of the image
 BEFORE = 500  # tokens of stories in front of the reader's text, whose states are searched
 ASKED = 64  # queries of which the recall is measured
 MIB = 2**20
+TURN = Remembered("long_sequences turn", int)  # how often the cost was measured again
 
 
 def experiment() -> bool:
@@ -102,9 +104,7 @@ def measured(length: int, times: int, turn: int) -> list[Measured]:
 
 
 def draw_cost(length: int, times: int) -> None:
-    turns = "long_sequences turn"
-    turn = st.session_state.setdefault(turns, 0)
-    found = measured(length, times, turn)
+    found = measured(length, times, TURN.get())
     names = {"explicit": _("every token with every token"), "window": _("a window of {n} tokens").format(n=WINDOW)}
     table = pd.DataFrame(
         {
@@ -131,8 +131,7 @@ def draw_cost(length: int, times: int) -> None:
     )  # fmt: skip
     with st.container(horizontal=True, vertical_alignment="center"):
         st.button(
-            _("Measure again"), key="long_sequences-again", on_click=st.session_state.__setitem__,
-            args=(turns, turn + 1),
+            _("Measure again"), key="long_sequences-again", on_click=TURN.set, args=(TURN.get() + 1,)
         )  # fmt: skip
         about = _("All heads of a layer of {model}; the least of several times, which other work disturbs.")
         st.caption(about.format(model=MODEL))

@@ -17,6 +17,7 @@ from pages.controls.learn.fields import choose_view, read_field, read_short_text
 from pages.controls.learn.predict import is_answered, is_found, point, show_code
 from pages.controls.learn.words import translate as _
 from pages.controls.learn.words import translate_count as _n
+from pages.controls.state.session import Remembered, event_value
 from views.charts.show import show_altair
 from views.charts.template import colors
 from views.core.markdown import escape_markdown
@@ -24,7 +25,7 @@ from views.core.theme import Shade
 
 MODEL, TEXT = "everyday", "The cat sat on the mat"
 MOST = 10  # tokens
-PAINTED = "masks-painted"  # in the session state: a mask by the number of its tokens
+PAINTED = Remembered[dict[int, torch.Tensor]]("masks painted by hand", dict)  # by the number of their tokens
 
 fit = lru_cache(maxsize=8)(fit_difference)
 
@@ -115,13 +116,12 @@ def mask_names() -> dict[str, str]:
 
 
 def painted(length: int) -> torch.Tensor:
-    kept = st.session_state.setdefault(PAINTED, {})
-    return kept.setdefault(length, mask_of("causal", length).clone())
+    return PAINTED.get().setdefault(length, mask_of("causal", length).clone())
 
 
 def paint(cell: tuple[int, int] | None, length: int) -> None:
     """Turns over the cell that was clicked last, once a click."""
-    clicked = getattr(st.session_state.get("masks painted"), "pick", None)
+    clicked = event_value("masks painted", "pick")
     if cell is not None and clicked is not None:
         mask = painted(length)
         mask[cell] = ~mask[cell]

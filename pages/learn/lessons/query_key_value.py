@@ -12,10 +12,11 @@ from engine.course.lookup import Lookup, look_up
 from engine.runtime import library
 from engine.runtime.trace import Trace
 from pages.controls.figures import matrix, strip
-from pages.controls.learn.fields import choose_view, read_field, read_matrix, read_short_text
+from pages.controls.learn.fields import READ_LAST, choose_view, read_field, read_matrix, read_short_text
 from pages.controls.learn.predict import choose, is_found, show_code
 from pages.controls.learn.words import numeral, numerals
 from pages.controls.learn.words import translate as _
+from pages.controls.state.session import event_value
 from views.core.component import view
 
 KEYS, VALUES = "[[2, 0], [0, 2], [-2, -1]]", "[[1, 0], [0, 1], [1, 1]]"
@@ -60,12 +61,12 @@ def experiment() -> bool:
 @st.fragment
 def draw_plane(keys: Tensor, values: Tensor, names: Sequence[str]) -> None:
     key = "qkv plane"
-    kept = f"{key} query"
+    kept = READ_LAST.get()
 
     def move() -> None:
-        st.session_state[kept] = read_place(getattr(st.session_state.get(key), "move", None))
+        kept[key] = read_place(event_value(key, "move"))
 
-    query = torch.tensor(st.session_state.get(kept) or ASKED)
+    query = torch.tensor(kept.get(key) or ASKED)
     found = look_up(query, keys, values)
     left, right = st.columns([2, 3])
     with left:

@@ -11,6 +11,7 @@ from pages.controls.learn.fields import choose_view, read_field, read_words
 from pages.controls.learn.predict import estimate, is_found, show_code
 from pages.controls.learn.words import translate as _
 from pages.controls.learn.words import translate_count as _n
+from pages.controls.state.session import set_widget
 from views.charts.show import NamedChart
 from views.charts.template import AltairChart
 from views.core.markdown import escape_markdown
@@ -58,7 +59,7 @@ def draw_examples() -> None:
         for at, (label, example) in enumerate(examples.items()):
             st.button(
                 label, key=f"tokens-example {at}", help=escape_markdown(example), type="tertiary",
-                on_click=st.session_state.__setitem__, args=("tokens-text", example),
+                on_click=set_widget, args=("tokens-text", example),
             )  # fmt: skip
 
 

@@ -18,6 +18,7 @@ from pages.controls.learn.predict import choose, is_found, show_code
 from pages.controls.learn.words import numeral
 from pages.controls.learn.words import translate as _
 from pages.controls.learn.words import translate_count as _n
+from pages.controls.state.session import set_widget, widget_value
 from views.core.markdown import escape_markdown
 
 TEXT = "the thin thief thinks this thing is thicker than the other thing"
@@ -65,23 +66,19 @@ def read_learnable(said: str) -> str:
 def choose_step(way: str, most: int, start: int = 1) -> int:
     """1 to `most`, by a slider and a button on either side; `start` at first."""
     key = f"vocabulary-step {way}"
-    state = st.session_state
-    if key in state:
-        state[key] = min(max(1, state[key]), most)
-    elif start > 1:
-        state[key] = start
+    now: int = min(max(1, widget_value(key, start)), most)
+    set_widget(key, now)
     if most == 1:
         return 1
-    now = state.get(key, 1)
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         st.button(
             "", icon=":material/skip_previous:", key=f"{key} back", disabled=now == 1, help=_("One step back"),
-            on_click=state.__setitem__, args=(key, now - 1),
+            on_click=set_widget, args=(key, now - 1),
         )  # fmt: skip
         step = st.slider(_("step"), 1, most, key=key, label_visibility="collapsed", persist_state="session")
         st.button(
             "", icon=":material/skip_next:", key=f"{key} forward", disabled=now == most, help=_("One step forward"),
-            on_click=state.__setitem__, args=(key, now + 1),
+            on_click=set_widget, args=(key, now + 1),
         )  # fmt: skip
     return step
 
