@@ -37,14 +37,18 @@ def visitor_name() -> str:
     return hashlib.sha256(token.encode()).hexdigest()[:32]
 
 
+def owner_name() -> str:
+    """Whose what is kept between visits is; "" for somebody who would not be known again."""
+    return visitor_name() or (THIS_MACHINE if on_this_machine() else "")
+
+
 def recent() -> list[str]:
     """The models that this person opened, in other tabs and before a reload too, the last one first."""
     return OPENED.get()
 
 
 def opened_before() -> list[str]:
-    whose = visitor_name() or (THIS_MACHINE if on_this_machine() else "")
-    found = openings.recent(library.RUNS_FOLDER, whose) if whose else []
+    found = openings.recent(library.RUNS_FOLDER, whose) if (whose := owner_name()) else []
     return [name for name in found if library.knows(name)]
 
 
@@ -53,7 +57,7 @@ def remember(name: str) -> None:
     if name in library.names() or name in recent()[:1]:
         return
     OPENED.set([name, *(one for one in recent() if one != name)])
-    if whose := visitor_name() or (THIS_MACHINE if on_this_machine() else ""):
+    if whose := owner_name():
         openings.visit(library.RUNS_FOLDER, whose, name)
 
 

@@ -18,8 +18,8 @@ from pages.controls.checkpoint.card import card_section
 from pages.controls.checkpoint.download import download
 from pages.controls.checkpoint.embedding import embedding_section
 from pages.controls.checkpoint.link import FORMER, adjust_to
-from pages.controls.checkpoint.load_errors import OpenState, load_sentence, sentence, warn
-from pages.controls.checkpoint.open_form import NUMBERS, open_row, reopen
+from pages.controls.checkpoint.load_errors import SAID, load_sentence, sentence, warn
+from pages.controls.checkpoint.open_form import NUMBERS, WANTED, open_row, reopen
 from pages.controls.checkpoint.parameters import CHECKPOINT
 from pages.controls.checkpoint.tensor_names import edit_names
 from pages.controls.checkpoint.tensors import tensors_section
@@ -28,7 +28,6 @@ from pages.controls.compare.defaults import format_edits
 from pages.controls.model_input.model_input import look_at, looked_at, open_on_looked_at, sizes
 from pages.controls.share.fragment import adopt_fragment
 from pages.controls.share.links import honour_link
-from pages.controls.state.session import find_record
 from pages.controls.visitor import recent, remember
 from pages.controls.what_if.adapters import without_adapters
 from views.charts.show import charts_wait
@@ -105,7 +104,7 @@ def carry(name: str, checkpoint: Checkpoint) -> None:
             )  # fmt: skip
 
 
-here, opening = CHECKPOINT.open(), find_record(OpenState)
+here = CHECKPOINT.open()
 listed = library.names(*recent(), here.begin("model"))
 mine = [other for other in recent() if other in listed]
 offered = list(dict.fromkeys([FIRST_MODEL, *mine, *listed]))
@@ -129,12 +128,12 @@ with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key
     )
 
 open_row()
-if opening.said:
-    warn(opening.said)
-    opening.said = ""
-if opening.wanted and download(opening.wanted):
-    found, opening.wanted = opening.wanted, ""
-    CHECKPOINT.rerun_with("model", found)
+if SAID.get():
+    warn(SAID.get())
+    SAID.set("")
+if (typed := WANTED.get()) and download(typed):
+    WANTED.set("")
+    CHECKPOINT.rerun_with("model", typed)
 
 try:
     if not library.knows(name) and name.startswith(library.HUB):

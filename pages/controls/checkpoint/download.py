@@ -5,17 +5,13 @@ import time
 import streamlit as st
 
 from engine.runtime.limits import MAX_DOWNLOAD
-from pages.controls.checkpoint.load_errors import OpenState, warn
-from pages.controls.state.session import find_record
+from pages.controls.checkpoint.load_errors import warn
+from pages.controls.state.session import Remembered
 from views.checkpoint import checkpoint as drawn
 from views.core.markdown import code_markdown, escape_markdown
 
 PATIENCE = 0.25  # seconds between two drawings of a progress
-
-
-def begin(name: str) -> None:
-    """The download that is shown, in the run after the click."""
-    find_record(OpenState).downloads = name
+BEGUN = Remembered("downloads", str)  # the checkpoint whose download begins in the run after the click
 
 
 def download(name: str) -> bool:
@@ -44,10 +40,10 @@ def download(name: str) -> bool:
     here = found.total_bytes - found.missing_bytes
     if here and found.missing_bytes:
         right.caption(f"{drawn.size(here)} are here already; the download continues from there.")
-    opening = find_record(OpenState)
-    asked, opening.downloads = opening.downloads, ""
-    if asked != name:
-        right.button(label, type="primary", key="download", on_click=begin, args=(name,))
+    begun = BEGUN.get()
+    BEGUN.set("")
+    if begun != name:
+        right.button(label, type="primary", key="download", on_click=BEGUN.set, args=(name,))
         return False
     right.button("Stop", key="stop", help="What has come is kept.")
     progress = right.progress(0.0, "…")

@@ -1,30 +1,15 @@
 """What the page Open a model tells a person: quoting a file, but not where it lies on the server."""
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
 
 import streamlit as st
 
 from engine.runtime import library
-from pages.controls.state.session import find_record
+from pages.controls.state.session import Remembered
 from views.core.markdown import escape_markdown
 
-
-@dataclass
-class OpenState:
-    """What the page is asked to open: a sentence that is said once above it, the checkpoint of a hub that was typed,
-    that whose download is to begin, and how often the box of files was emptied."""
-
-    said: str = ""
-    wanted: str = ""
-    downloads: str = ""
-    uploads: int = 0
-
-
-def say(sentence: str) -> None:
-    """Above the page, once."""
-    find_record(OpenState).said = sentence
+SAID = Remembered("said", str)  # above the page, once
 
 
 def sentence(error: Exception, folder: Path | None = None) -> str:

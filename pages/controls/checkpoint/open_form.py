@@ -12,9 +12,9 @@ from engine.checkpoints.trial import check_upload
 from engine.checkpoints.unpack import unpack
 from engine.runtime import library
 from engine.runtime.limits import MAX_UPLOAD, UPLOADS_FOLDER
-from pages.controls.checkpoint.load_errors import OpenState, load_sentence, say, sentence
+from pages.controls.checkpoint.load_errors import SAID, load_sentence, sentence
 from pages.controls.checkpoint.parameters import CHECKPOINT
-from pages.controls.state.session import find_record, set_widget, widget_value
+from pages.controls.state.session import Remembered, set_widget, widget_value
 from pages.controls.visitor import on_this_machine, remember
 from views.checkpoint import checkpoint as drawn
 
@@ -22,13 +22,15 @@ AS_STORED = "as stored"
 NUMBERS = {"float32": torch.float32, AS_STORED: None}
 FILES = [".safetensors", ".bin", ".pt", ".pth", ".json", ".txt", ".model", ".spm", ".md", ".zip"]
 TYPED = "typed model"
+WANTED = Remembered("wanted of the hub", str)
+UPLOADS = Remembered("uploads", int)  # how often the box of files was emptied
 # Names that say nothing.
 USUAL = ("model", "adapter_model", "pytorch_model", "ckpt", "latest", "checkpoint", "0_Transformer")
 
 
 def open_row() -> None:
     """The row of what opens another model: a path or a name on the hub, and files of one's own."""
-    key = f"files {find_record(OpenState).uploads}"
+    key = f"files {UPLOADS.get()}"
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="open row"):
         st.text_input(
             "open another: a name on the hub, or a path", key=TYPED, on_change=read_typed, width="stretch",
@@ -46,17 +48,17 @@ def read_typed() -> None:
     """Reads a name or a path, which then has a name. What is open stays so until another is: of a hub's name the page
     says first what its download takes, and where nothing is found it says so and keeps what was typed."""
     typed = str(widget_value(TYPED)).strip()
-    find_record(OpenState).wanted = ""
+    WANTED.set("")
     if not typed:
         return
     if library.knows(typed):
         choose_model(typed)
     elif typed.startswith(library.HUB):
-        find_record(OpenState).wanted = typed
+        WANTED.set(typed)
     elif not on_this_machine():
-        say(f'No model named "{typed}". A path is opened for visitors on the server\'s own machine alone.')
+        SAID.set(f'No model named "{typed}". A path is opened for visitors on the server\'s own machine alone.')
     elif not (path := Path(typed).expanduser().absolute()).exists():
-        say(f'No model or folder named "{typed}". The name of a model of a hub begins with hub:, as hub:org/name.')
+        SAID.set(f'No model or folder named "{typed}". The name of a model of a hub begins with hub:, as hub:org/name.')
     else:
         try_to_open(library.offer(library.Opening(path, title=title(path))))
 
@@ -69,13 +71,13 @@ def try_to_open(name: str) -> None:
     except (IncompleteWeights, UnknownNames):
         pass
     except (ValueError, OSError) as error:
-        return say(load_sentence(name, error))
+        return SAID.set(load_sentence(name, error))
     choose_model(name)
 
 
 def choose_model(name: str) -> None:
     set_widget(TYPED, "")
-    find_record(OpenState).wanted = ""
+    WANTED.set("")
     show(name)
 
 
@@ -107,11 +109,11 @@ def take_upload(key: str) -> None:
         found = unpack([(file.name, file) for file in files], Path(folder.name))
         check_upload(found.folder)
     except (ValueError, OSError) as error:
-        return say(sentence(error, Path(folder.name)))
+        return SAID.set(sentence(error, Path(folder.name)))
     finally:
-        find_record(OpenState).uploads += 1  # an empty box: the server need not keep the files twice
+        UPLOADS.set(UPLOADS.get() + 1)  # an empty box: the server need not keep the files twice
     weights_first = (file.name for file in files if file.name.endswith((".zip", ".safetensors", ".pt", ".bin")))
     title = Path(next(weights_first, "")).stem
     if found.notes:
-        say(" ".join(found.notes))
+        SAID.set(" ".join(found.notes))
     show(library.offer(library.Opening(found.folder, title=title, folder=folder)))

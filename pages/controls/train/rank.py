@@ -21,7 +21,7 @@ from engine.training.preferences.pairs import Pair, format_csv, format_jsonl, pa
 from engine.training.preferences.rules import RULES, rank_by_rule
 from engine.training.preferences.sample import sample_answers
 from pages.controls.state.session import find_record, widget_value
-from pages.controls.visitor import THIS_MACHINE, on_this_machine, visitor_name
+from pages.controls.visitor import owner_name
 from views.core.markdown import Markdown, escape_markdown
 
 FOLDER = ".preferences"  # in that of the runs; a file a visitor, called by the hash of their cookie
@@ -94,8 +94,7 @@ def prefer(rule: str, question: Question) -> int | None:
 
 def ranking_file() -> Path:
     """Path of the visitor's ranking; without a cookie it lasts as long as the session."""
-    whose = visitor_name() or (THIS_MACHINE if on_this_machine() else "")
-    whose = whose or find_record(Ranked).nobody
+    whose = owner_name() or find_record(Ranked).nobody
     return Path(limits.RUNS_FOLDER) / FOLDER / f"{whose.replace(' ', '-')}.json"
 
 
