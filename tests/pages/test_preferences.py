@@ -36,7 +36,7 @@ QUESTIONS = tuple((f"Prompt {n}.", f" sad {n}", f" happy {n}") for n in range(5)
 @pytest.fixture(autouse=True)
 def ranking(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A person at this machine who has ranked nothing; no recipe is tried out in the background."""
-    monkeypatch.setattr(rank, "visitor_name", lambda: "c" * 32)
+    monkeypatch.setattr(rank, "owner_name", lambda: "c" * 32)
     monkeypatch.setattr(laboratory, "on_this_machine", lambda: True)
     monkeypatch.setattr(Sizing, "begin", lambda self, recipe: False)
     rank.ranking_file().unlink(missing_ok=True)
@@ -108,10 +108,10 @@ def test_equal_and_empty_answers_are_not_asked_of() -> None:
 
 
 def test_a_ranking_is_that_of_one_visitor(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rank, "visitor_name", lambda: "a" * 32)
+    monkeypatch.setattr(rank, "owner_name", lambda: "a" * 32)
     keep_ranking(Ranking(questions=QUESTIONS).choose(1))
     assert len(read_ranking().all_pairs) == 1
-    monkeypatch.setattr(rank, "visitor_name", lambda: "b" * 32)
+    monkeypatch.setattr(rank, "owner_name", lambda: "b" * 32)
     assert read_ranking() == Ranking()
 
 
