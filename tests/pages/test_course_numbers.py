@@ -25,6 +25,7 @@ from engine.course.long_sequences import keep_window
 from engine.course.lookup import look_up
 from engine.course.loss import gradients
 from engine.course.norms import normalise
+from engine.course.one_step import steepest, step_one_weight
 from engine.course.positions import alibi, rotated_score, shuffle_change
 from engine.course.residual import branch_gradients
 from engine.course.scaling import attend, random_scores, score_variance, softmax_gradient
@@ -48,6 +49,7 @@ from pages.learn.lessons import (
     long_sequences,
     loss,
     norms,
+    one_step,
     positions,
     query_key_value,
     residual,
@@ -312,6 +314,25 @@ def merges() -> list[str]:
     return [*done, f"{first.first} + {first.second}", str(best[0].count), str(low[0].symbols), str(low[1].symbols)]
 
 
+def one_weight() -> list[str]:
+    ids = of(one_step.MODEL).tokenizer.encode(one_step.TEXT).ids
+    slope, rate = steepest(one_step.MODEL, ids, one_step.MATRICES)[0], one_step.RATE
+    step, far = (step_one_weight(one_step.MODEL, ids, slope, one) for one in (rate, one_step.RATES[-1]))
+    assert far.loss_after > far.loss
+    kept = (step.loss - step.loss_after) / (step.loss - step.promised)
+    stated = [step.weight, slope.gradient, step.after, step.loss, step.loss_after, step.promised]
+    said = [f"{100 * kept:.0f} %", *write([one_step.RATES_OF_ALL[1], one_step.RATES_OF_ALL[3]], "g")]
+    return [*write(stated, ".3f"), *said]
+
+
+def two_steps_by_hand() -> list[str]:
+    w, rate, stated = 5.0, 0.25, ["0.25"]
+    for _step in range(2):
+        w -= rate * 2 * (w - 2)
+        stated.append(f"{w:g}")
+    return stated
+
+
 STATED: list[tuple[str, str, Callable[[], list[str]]]] = [
     (NOTE, "embeddings", near_girl),
     (NOTE, "embeddings", analogies),
@@ -331,6 +352,8 @@ STATED: list[tuple[str, str, Callable[[], list[str]]]] = [
     (NOTE, "residual", sixteen_blocks),
     (NOTE, "residual", sixteen_additions),
     (NOTE, "loss", gradient_at_logits),
+    (NOTE, "one_step", one_weight),
+    (NOTE, "one_step", two_steps_by_hand),
     (NOTE, "query_key_value", mix_by_hand),
     (NOTE, "scaling", two_trainings),
     (NOTE, "norms", one_token_by_hand),

@@ -1,0 +1,100 @@
+"""One step of gradient descent: what it does to one weight, and what a hundred of them do to a whole model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import isfinite
+
+import torch
+from torch import Tensor
+from torch.func import functional_call
+from torch.nn.functional import cross_entropy
+
+from engine.model.transformer import Transformer
+from engine.runtime import library
+
+
+@dataclass(frozen=True)
+class Slope:
+    """One weight of a model, `place` in its matrix, and the gradient there of the mean loss of a text."""
+
+    matrix: str
+    place: tuple[int, ...]
+    weight: float
+    gradient: float
+
+
+@dataclass(frozen=True)
+class Step:
+    """One weight before and after w - rate * gradient, and the loss at both. `promised` is what the loss would be
+    after it if the gradient were the same all the way."""
+
+    weight: float
+    after: float
+    loss: float
+    loss_after: float
+    promised: float
+
+
+def text_loss(model: Transformer, ids: Sequence[int], weights: Mapping[str, Tensor]) -> Tensor:
+    """Mean cross-entropy, in nats, of the tokens of a text that are asked for: all but the first. `weights` stand in
+    place of those of the model that have their names."""
+    read = torch.tensor([list(ids)])
+    logits = functional_call(model, dict(weights), (read,))
+    return cross_entropy(logits[0, :-1], read[0, 1:])
+
+
+def steepest(name: str, ids: Sequence[int], matrices: Sequence[str]) -> list[Slope]:
+    """Of each matrix of the model called `name` its weight with the largest gradient."""
+    model = library.checkpoint(name).model
+    leaves = {matrix: model.get_parameter(matrix).detach().clone().requires_grad_() for matrix in matrices}
+    found = torch.autograd.grad(text_loss(model, ids, leaves), list(leaves.values()))
+    slopes = []
+    for (matrix, leaf), gradient in zip(leaves.items(), found, strict=True):
+        place = tuple(int(at) for at in torch.unravel_index(gradient.abs().argmax(), gradient.shape))
+        slopes.append(Slope(matrix, place, float(leaf.detach()[place]), float(gradient[place])))
+    return slopes
+
+
+@torch.no_grad()
+def loss_along(
+    name: str, ids: Sequence[int], matrix: str, place: Sequence[int], weights: Sequence[float]
+) -> list[float]:
+    """Loss of the text with one weight of the model set to each of `weights`, and all others as they are."""
+    model = library.checkpoint(name).model
+    moved = model.get_parameter(matrix).detach().clone()
+    losses = []
+    for weight in weights:
+        moved[tuple(place)] = weight
+        losses.append(float(text_loss(model, ids, {matrix: moved})))
+    return losses
+
+
+def step_one_weight(name: str, ids: Sequence[int], slope: Slope, rate: float) -> Step:
+    """One step of gradient descent on one weight: w - rate * gradient."""
+    after = slope.weight - rate * slope.gradient
+    loss, loss_after = loss_along(name, ids, slope.matrix, slope.place, [slope.weight, after])
+    return Step(slope.weight, after, loss, loss_after, loss - rate * slope.gradient**2)
+
+
+def descend(
+    name: str, ids: Sequence[int], rate: float, steps: int, other: Sequence[int]
+) -> tuple[list[float], list[float]]:
+    """Losses of a text, and of another that is not learned, before each of `steps` steps on all weights and after the
+    last; fewer where a loss is no number any more."""
+    model = library.checkpoint(name).model
+    weights = {at: weight.detach().clone() for at, weight in model.named_parameters()}
+    learned, unlearned = list[float](), list[float]()
+    for step in range(steps + 1):
+        leaves = {at: weight.requires_grad_() for at, weight in weights.items()}
+        loss = text_loss(model, ids, leaves)
+        learned.append(float(loss.detach()))
+        with torch.no_grad():
+            unlearned.append(float(text_loss(model, other, leaves)))
+        if step == steps or not (isfinite(learned[-1]) and isfinite(unlearned[-1])):
+            break
+        gradients = torch.autograd.grad(loss, list(leaves.values()))
+        moved = zip(leaves.items(), gradients, strict=True)
+        weights = {at: leaf.detach() - rate * gradient for (at, leaf), gradient in moved}
+    return learned, unlearned

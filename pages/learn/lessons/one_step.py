@@ -1,0 +1,202 @@
+"""One step of learning: a loss, its gradient on one weight, the step, the loss after it; then a hundred steps."""
+
+import math
+from functools import lru_cache, partial
+
+import altair as alt
+import pandas as pd
+import streamlit as st
+import torch
+
+from engine.course.one_step import Slope, Step, descend, loss_along, steepest, step_one_weight
+from engine.runtime import library
+from pages.controls.learn.fields import choose_view, read_field, read_short_text
+from pages.controls.learn.predict import estimate, is_answered, is_found, show_code
+from pages.controls.learn.words import numeral
+from pages.controls.learn.words import translate as _
+from views.charts.show import show_altair
+from views.charts.template import colors
+from views.core.markdown import escape_markdown
+from views.core.theme import Shade
+
+MODEL = "everyday"
+TEXT, OTHER = "My cat sleeps on the roof of the train.", "My dog sleeps on the floor of the house."
+MOST = 16  # tokens of a text
+MATRICES = ("final_norm.weight", "embed.tokens.weight", "blocks.0.mlp.out.weight", "blocks.5.mlp.out.weight",
+            "blocks.5.attn.out.weight")  # fmt: skip
+RATES, RATE = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0), 3.0
+RATES_OF_ALL, RATE_OF_ALL = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0), 0.01
+STEPS, POINTS = 100, 49
+WIDE, MARGIN = 1.5, 0.4  # of the curve on either side: at least, and as a part of the step
+TOLERANCE = 0.01
+QUESTION = "one step question"
+
+slopes_of = lru_cache(maxsize=16)(steepest)
+curve_of = lru_cache(maxsize=32)(loss_along)
+descent = lru_cache(maxsize=16)(descend)
+
+
+def experiment() -> bool:
+    checkpoint = library.checkpoint(MODEL)
+    ids = read_field("one-step-text", _("text"), TEXT, lambda said: read_short_text(checkpoint, said, MOST)).ids
+    left, right = st.columns(2)
+    with left:
+        slopes = slopes_of(MODEL, ids, MATRICES)
+        at = st.selectbox(
+            _("weight"), range(len(slopes)), key="one-step-weight", persist_state="session",
+            format_func=lambda one: escape_markdown(name_of(slopes[one])),
+        )  # fmt: skip
+    with right:
+        rate = st.select_slider(_("learning rate"), RATES, RATE, key="one-step-rate", persist_state="session")
+    slope = slopes[at]
+    step = step_one_weight(MODEL, ids, slope, rate)
+    place = st.container()
+    found = ask(slope, step, rate)
+    with place:
+        draw_curve(ids, slope, step, found and is_answered(QUESTION))
+    if not found:
+        return False
+    view = choose_view("one-step-view", {"one": _("one step"), "all": _("100 steps of all weights")})
+    if view == "one":
+        say_step(slope, step, rate)
+        show_code(step_one_weight, key="one step code", name=MODEL, ids=list(ids), slope=slope, rate=rate)
+    else:
+        draw_descent(ids)
+    return is_found(QUESTION)
+
+
+def name_of(slope: Slope) -> str:
+    return f"{slope.matrix.removesuffix('.weight')} [{', '.join(map(str, slope.place))}]"
+
+
+def ask(slope: Slope, step: Step, rate: float) -> bool:
+    uphill = slope.weight + rate * slope.gradient
+    right = _("w − rate · gradient = {weight:.3f} − {rate:g} · ({gradient:.3f}) = {after:.3f}.")
+    reason = right.format(weight=slope.weight, rate=rate, gradient=slope.gradient, after=step.after)
+
+    def why(said: float) -> str:
+        if abs(said - uphill) <= TOLERANCE:
+            return _("That is a step along the gradient, which is uphill.") + " " + reason
+        if abs(said - (slope.weight - slope.gradient)) <= TOLERANCE:
+            return _("That is the step without the learning rate.") + " " + reason
+        return reason
+
+    question = _(
+        "The weight is {weight:.3f}, the gradient of the loss there {gradient:.3f}, the learning rate {rate:g}. Where "
+        "does the weight stand after one step?"
+    ).format(weight=slope.weight, gradient=slope.gradient, rate=rate)
+    return estimate(question, step.after, TOLERANCE, key=QUESTION, why=why)
+
+
+# --- one weight ---
+
+
+def draw_curve(ids: tuple[int, ...], slope: Slope, step: Step, answered: bool) -> None:
+    """The loss along the weight, with its tangent where it stands; the step once it was asked for."""
+    low, high = sorted((step.weight, step.after)) if answered else (step.weight, step.weight)
+    margin = max(WIDE, MARGIN * (high - low))
+    weights = tuple(torch.linspace(low - margin, high + margin, POINTS).tolist())
+    losses = curve_of(MODEL, ids, slope.matrix, slope.place, weights)
+    show_altair(partial(draw_valley, weights, losses, slope, step, answered), key="one step curve")
+    about = _("The loss of the text along one of {count} weights; all others stay. The line is its slope: {slope:.3f}.")
+    st.caption(about.format(count=numeral(count_weights(), ","), slope=slope.gradient))
+
+
+def count_weights() -> int:
+    return sum(weight.numel() for weight in library.checkpoint(MODEL).model.parameters())
+
+
+def draw_valley(
+    weights: tuple[float, ...], losses: list[float], slope: Slope, step: Step, answered: bool, shade: Shade
+) -> alt.LayerChart | alt.FacetChart:
+    ink = colors(shade)
+    reach = max(0.6, abs(step.after - step.weight)) if answered else 0.6
+    x = alt.X("weight:Q", title=_("weight"), scale=alt.Scale(nice=False, zero=False))
+    y = alt.Y("loss:Q", title=_("loss, nats"), scale=alt.Scale(zero=False))
+    valley = alt.Chart(pd.DataFrame({"weight": weights, "loss": losses})).mark_line(color=ink["residual"])
+    ends = [step.weight - reach, step.weight + reach]
+    line = pd.DataFrame({"weight": ends, "loss": [step.loss + slope.gradient * (end - step.weight) for end in ends]})
+    tangent = alt.Chart(line).mark_line(color=ink["key"], strokeDash=[5, 4])
+    named = [(step.weight, step.loss, _("now"))]
+    if answered:
+        named += [(step.after, step.promised, _("promised by the slope")), (step.after, step.loss_after, _("after"))]
+    spots = alt.Chart(pd.DataFrame(named, columns=["weight", "loss", "where"]))
+    inks = alt.Scale(domain=[name for *_spot, name in named], range=[ink["residual"], ink["key"], ink["attention"]])
+    points = spots.mark_point(size=130, filled=True, opacity=1).encode(
+        x, y, alt.Color("where:N", title=None, scale=inks), tooltip=["where", "weight", "loss"]
+    )
+    return alt.layer(valley.encode(x, y), tangent.encode(x, y), points).properties(height=250)
+
+
+def say_step(slope: Slope, step: Step, rate: float) -> None:
+    sentence = _(
+        "The loss was **{loss:.3f}**. With the slope of the beginning it would be {loss:.3f} − {rate:g} · "
+        "({gradient:.3f})² = {promised:.3f} after the step; it is **{after:.3f}**."
+    )
+    said = sentence.format(
+        loss=step.loss, rate=rate, gradient=slope.gradient, promised=step.promised, after=step.loss_after
+    )
+    if step.loss_after > step.loss:
+        said += " " + _("The step went over the valley and up on the other side: too large a learning rate.")
+    else:
+        share = (step.loss - step.loss_after) / (step.loss - step.promised)
+        kept = _("It kept {share:.0%} of what was promised: the gradient changes on the way.")
+        said += " " + kept.format(share=share)
+    st.markdown(said)
+
+
+# --- all of them ---
+
+
+def draw_descent(ids: tuple[int, ...]) -> None:
+    checkpoint = library.checkpoint(MODEL)
+    left, right = st.columns(2)
+    with left:
+        other = read_field(
+            "one-step-other", _("another text, which is not learned"), OTHER,
+            lambda said: read_short_text(checkpoint, said, MOST),
+        ).ids  # fmt: skip
+    with right:
+        rate = st.select_slider(
+            _("learning rate for all weights"), RATES_OF_ALL, RATE_OF_ALL, key="one-step-rate-of-all",
+            persist_state="session",
+        )  # fmt: skip
+    with st.spinner(_("100 steps")):
+        learned, unlearned = descent(MODEL, ids, rate, STEPS, other)
+    show_altair(partial(draw_losses, learned, unlearned), key="one step losses")
+    if not (math.isfinite(learned[-1]) and math.isfinite(unlearned[-1])):
+        sentence = _("The steps are too long: the loss grew, and after {steps} of them it is no number any more.")
+        st.markdown(sentence.format(steps=len(learned) - 1))
+    else:
+        sentence = _(
+            "The text: {first:.3f} before, **{last:.3f}** after {steps} steps. The other text, of which the model was "
+            "told nothing: {other_first:.3f} before, **{other_last:.3f}** after."
+        )
+        st.markdown(
+            sentence.format(
+                first=learned[0], last=learned[-1], steps=STEPS, other_first=unlearned[0], other_last=unlearned[-1]
+            )
+        )
+    show_code(
+        descend, key="one step code all", name=MODEL, ids=list(ids), rate=rate, steps=STEPS, other=list(other)
+    )
+
+
+def draw_losses(learned: list[float], unlearned: list[float], shade: Shade) -> alt.Chart:
+    ink = colors(shade)
+    names = {_("the text"): learned, _("the other text"): unlearned}
+    rows = [
+        (step, loss, name) for name, losses in names.items() for step, loss in enumerate(losses) if math.isfinite(loss)
+    ]
+    inks = alt.Scale(domain=list(names), range=[ink["residual"], ink["key"]])
+    return (
+        alt.Chart(pd.DataFrame(rows, columns=["step", "loss", "of"]))
+        .mark_line()
+        .encode(
+            alt.X("step:Q", title=_("step"), scale=alt.Scale(domain=[0, STEPS])),
+            alt.Y("loss:Q", title=_("loss, nats")),
+            alt.Color("of:N", title=None, scale=inks),
+            tooltip=["of", "step", "loss"],
+        )
+        .properties(height=230)
+    )
