@@ -320,7 +320,7 @@ def one_weight() -> list[str]:
     step, far = (step_one_weight(one_step.MODEL, ids, slope, one) for one in (rate, one_step.RATES[-1]))
     assert far.loss_after > far.loss
     kept = (step.loss - step.loss_after) / (step.loss - step.promised)
-    stated = [step.weight, slope.gradient, step.after, step.loss, step.loss_after, step.promised]
+    stated = [step.weight, slope.gradient, -slope.gradient, step.after, step.loss, step.loss_after, step.promised]
     said = [f"{100 * kept:.0f} %", *write([one_step.RATES_OF_ALL[1], one_step.RATES_OF_ALL[3]], "g")]
     return [*write(stated, ".3f"), *said]
 

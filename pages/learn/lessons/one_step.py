@@ -16,18 +16,18 @@ from pages.controls.learn.words import numeral
 from pages.controls.learn.words import translate as _
 from views.charts.show import show_altair
 from views.charts.template import colors
-from views.core.markdown import escape_markdown
 from views.core.theme import Shade
 
 MODEL = "everyday"
 TEXT, OTHER = "My cat sleeps on the roof of the train.", "My dog sleeps on the floor of the house."
 MOST = 16  # tokens of a text
-MATRICES = ("final_norm.weight", "embed.tokens.weight", "blocks.0.mlp.out.weight", "blocks.5.mlp.out.weight",
+MATRICES = ("embed.tokens.weight", "final_norm.weight", "blocks.0.mlp.out.weight", "blocks.5.mlp.out.weight",
             "blocks.5.attn.out.weight")  # fmt: skip
 RATES, RATE = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0), 3.0
 RATES_OF_ALL, RATE_OF_ALL = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0), 0.01
 STEPS, POINTS = 100, 49
-WIDE, MARGIN = 1.5, 0.4  # of the curve on either side: at least, and as a part of the step
+WIDE, MARGIN = 3.0, 0.4  # of the curve on either side: at least, and as a part of the step
+REACH = 1.5  # of the tangent on either side, at least
 TOLERANCE = 0.01
 QUESTION = "one step question"
 
@@ -44,7 +44,7 @@ def experiment() -> bool:
         slopes = slopes_of(MODEL, ids, MATRICES)
         at = st.selectbox(
             _("weight"), range(len(slopes)), key="one-step-weight", persist_state="session",
-            format_func=lambda one: escape_markdown(name_of(slopes[one])),
+            format_func=lambda one: name_of(slopes[one]),
         )  # fmt: skip
     with right:
         rate = st.select_slider(_("learning rate"), RATES, RATE, key="one-step-rate", persist_state="session")
@@ -110,7 +110,7 @@ def draw_valley(
     weights: tuple[float, ...], losses: list[float], slope: Slope, step: Step, answered: bool, shade: Shade
 ) -> alt.LayerChart | alt.FacetChart:
     ink = colors(shade)
-    reach = max(0.6, abs(step.after - step.weight)) if answered else 0.6
+    reach = max(REACH, abs(step.after - step.weight)) if answered else REACH
     x = alt.X("weight:Q", title=_("weight"), scale=alt.Scale(nice=False, zero=False))
     y = alt.Y("loss:Q", title=_("loss, nats"), scale=alt.Scale(zero=False))
     valley = alt.Chart(pd.DataFrame({"weight": weights, "loss": losses})).mark_line(color=ink["residual"])
