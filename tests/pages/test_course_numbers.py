@@ -16,6 +16,7 @@ from engine.checkpoints import Checkpoint
 from engine.course.adapting import count_lora, open_lora, recorded_reward
 from engine.course.averaging import average_by_loop, scores_of, softmax_weights
 from engine.course.batch import compare_row
+from engine.course.block import four_lines, sum_gaps
 from engine.course.circuits import direct_effects, head_scores
 from engine.course.embeddings import analogy, context_similarity, embedding_table, rank, whole_words
 from engine.course.encoder_decoder import attend_across
@@ -43,6 +44,7 @@ from pages.learn.lessons import (
     adapting,
     averaging,
     batch,
+    block,
     embeddings,
     encoder_decoder,
     heads_learn,
@@ -325,6 +327,13 @@ def one_weight() -> list[str]:
     return [*write(stated, ".3f"), *said]
 
 
+def covered() -> list[str]:
+    ids, layer = of(block.MODEL).tokenizer.encode(block.TEXT).ids, block.BLOCK - 1
+    lines = four_lines(block.MODEL, ids, layer)
+    assert max(block.EXACT, sum_gaps(block.MODEL, ids, layer)["W_Q"]) < sum_gaps(block.MODEL, ids, layer)["attention"]
+    return write([float(lines[at][-1, block.COLUMN]) for at in (0, 2, block.ASKED)], ".2f")
+
+
 def two_steps_by_hand() -> list[str]:
     w, rate, stated = 5.0, 0.25, ["0.25"]
     for _step in range(2):
@@ -352,6 +361,7 @@ STATED: list[tuple[str, str, Callable[[], list[str]]]] = [
     (NOTE, "residual", sixteen_blocks),
     (NOTE, "residual", sixteen_additions),
     (NOTE, "loss", gradient_at_logits),
+    (NOTE, "block", covered),
     (NOTE, "one_step", one_weight),
     (NOTE, "one_step", two_steps_by_hand),
     (NOTE, "query_key_value", mix_by_hand),
