@@ -7,6 +7,7 @@ import { make } from "../core/dom.js";
 import { number } from "../core/format.js";
 
 const CELL = { least: 3, most: 34, written: 58 }; // CSS pixels
+const LETTER = 7.5; // CSS pixels that a digit takes at most
 const NAMED_FROM = 13; // CSS pixels of a column whose name is written
 const ARROWS = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
 const KINDS = { matrix: cells, strip: cells, tokens, heads, bars }; // (element, emit) -> how a payload is drawn
@@ -95,14 +96,25 @@ function cells(element, emit) {
     const block = { data: values.data, offset: 0, stride: cols, rows, cols };
     names.hidden = !data.rows.length;
     names.replaceChildren(...data.rows.map((name) => label(name)));
-    const room = across - (names.hidden ? 0 : names.offsetWidth + 8);
+    grid.style.gridTemplateColumns = "";
+    place.hidden = columns.hidden = true; // the names have the width that they need, whatever the cells need
+    const named = names.hidden ? 0 : names.offsetWidth;
+    place.hidden = false;
+    grid.style.gridTemplateColumns = named ? `${named}px 1fr` : "";
+    const room = across - (named ? named + 8 : 0);
     const written = data.digits !== null;
-    const wide = Math.min(written ? CELL.written : CELL.most, Math.max(CELL.least, Math.floor(room / cols)));
+    const texts = written ? Array.from(values.data, (value) => cellNumber(value, data.digits)) : [];
+    const least = written ? 6 + LETTER * Math.max(...texts.map((text) => text.length)) : CELL.least;
+    const wide = Math.max(least, Math.min(written ? CELL.written : CELL.most, Math.floor(room / cols)));
     const pitch = data.kind === "strip" ? 24 : written ? CELL.most : Math.max(wide, rows <= 40 ? 16 : CELL.least);
-    const width = Math.min(wide * cols, Math.max(room, CELL.least * cols));
+    const width = Math.min(wide * cols, Math.max(room, least * cols)); // more than there is room for is scrolled
     element.style.setProperty("--pitch", `${pitch}px`);
     columns.hidden = !data.columns.length || width / cols < NAMED_FROM;
     columns.style.setProperty("--wide", `${width / cols}px`);
+    columns.classList.toggle(
+      "across",
+      data.columns.every((name) => name.length * LETTER < width / cols),
+    );
     columns.replaceChildren(...(columns.hidden ? [] : data.columns.map((name) => label(name))));
     const max = data.scale === "signed" ? extent(block) : Math.max(1e-12, data.max ?? 1);
     const drawn = {
@@ -115,22 +127,22 @@ function cells(element, emit) {
     numbers.hidden = !written;
     numbers.style.setProperty("--columns", String(cols));
     numbers.style.width = `${width}px`;
-    numbers.replaceChildren(
-      ...(written ? Array.from(values.data, (value) => cellNumber(value, max, data.digits)) : []),
-    );
+    numbers.replaceChildren(...texts.map((text, at) => make("span", inkOf(values.data[at], max), text)));
     place.append(numbers);
     read(null);
   };
 }
 
-/** A number in its cell, in the colour that is read on it. */
-function cellNumber(value, max, digits) {
-  const cell = make(
-    "span",
-    Math.abs(value) > 0.55 * max ? "strong" : "",
-    Number.isFinite(value) ? String(+value.toFixed(digits)) : value < 0 ? "−∞" : "∞",
-  );
-  return cell;
+/** A number in its cell; "?" where it is covered, which is no number. */
+function cellNumber(value, digits) {
+  if (Number.isNaN(value)) return "?";
+  return Number.isFinite(value) ? String(+value.toFixed(digits)) : value < 0 ? "−∞" : "∞";
+}
+
+/** The colour that is read on a cell, as a class. */
+function inkOf(value, max) {
+  if (Number.isNaN(value)) return "covered";
+  return Math.abs(value) > 0.55 * max ? "strong" : "";
 }
 
 /** What stands at a cell: where it is, its value, and what that was made of. */
@@ -138,7 +150,8 @@ function sentence({ rows, columns, terms, arrays }, row, col) {
   const value = (array) => at({ data: array.data, offset: 0, stride: array.shape[1] }, row, col);
   const where = [rows[row] ?? `row ${row + 1}`, columns[col] ?? `column ${col + 1}`].join(" → ");
   const made = terms.map((name) => `${name} ${number(value(arrays[`term ${name}`]))}`);
-  return [`${where}: ${number(value(arrays.values))}`, ...made].join("  ·  ");
+  const found = value(arrays.values);
+  return [`${where}: ${Number.isNaN(found) ? "covered" : number(found)}`, ...made].join("  ·  ");
 }
 
 /** Tokens in a line, each as strongly marked as its value says. */
