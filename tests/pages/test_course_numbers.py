@@ -48,6 +48,7 @@ from pages.learn.lessons import (
     embeddings,
     encoder_decoder,
     heads_learn,
+    in_prompt,
     long_sequences,
     loss,
     norms,
@@ -334,6 +335,18 @@ def covered() -> list[str]:
     return write([float(lines[at][-1, block.COLUMN]) for at in (0, 2, block.ASKED)], ".2f")
 
 
+def few_rows() -> list[str]:
+    tables = (in_prompt.read_rows(in_prompt.TABLES[one]) for one in ("labels", "backwards"))
+    (*labels, asked), (*backwards, last) = tables
+    found = in_prompt.shots_of(in_prompt.MODEL, tuple(labels), *asked)
+    read = in_prompt.shots_of(in_prompt.MODEL, tuple(backwards), *last)[-1].probability
+    tuned = in_prompt.tuned(in_prompt.MODEL, tuple(backwards), *last, in_prompt.STEPS, in_prompt.RATE)
+    assert read > 0.99 and tuned.probabilities[-1] < 0.05 and tuned.losses[-1] < in_prompt.KNOWN
+    first = next(shot.k for shot in found if shot.written == asked[1])
+    sure = write([found[-1].probability, found[0].probability], ".2f")
+    return [*sure, f" {first}", f" {len(labels)} ", "0.05", "0.99"]
+
+
 def two_steps_by_hand() -> list[str]:
     w, rate, stated = 5.0, 0.25, ["0.25"]
     for _step in range(2):
@@ -362,6 +375,7 @@ STATED: list[tuple[str, str, Callable[[], list[str]]]] = [
     (NOTE, "residual", sixteen_additions),
     (NOTE, "loss", gradient_at_logits),
     (NOTE, "block", covered),
+    (NOTE, "in_prompt", few_rows),
     (NOTE, "one_step", one_weight),
     (NOTE, "one_step", two_steps_by_hand),
     (NOTE, "query_key_value", mix_by_hand),

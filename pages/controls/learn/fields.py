@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, TypeVar
 
 import streamlit as st
@@ -30,7 +31,7 @@ def read_field(
     """Typed text, as `read` converts it; where that raises ValueError, its sentence is shown and the last valid value,
     or the default, is returned."""
     kept = READ_LAST.get()
-    field = st.text_area if lines else st.text_input
+    field = partial(st.text_area, height="content") if lines else st.text_input
     said = field(label, default, key=key, help=help, persist_state="session")
     try:
         value = read(said)
