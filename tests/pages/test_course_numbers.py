@@ -27,13 +27,15 @@ from engine.course.lookup import look_up
 from engine.course.loss import gradients
 from engine.course.norms import normalise
 from engine.course.one_step import steepest, step_one_weight
+from engine.course.picture import next_pixel
 from engine.course.positions import alibi, rotated_score, shuffle_change
 from engine.course.residual import branch_gradients
 from engine.course.scaling import attend, random_scores, score_variance, softmax_gradient
 from engine.course.tokens import KINDS, comes_back, cut
 from engine.course.vector_to_word import at_temperature, softmax_terms
 from engine.course.vocabulary import learn_merges
-from engine.inputs.readers import read_translation, tokens
+from engine.data.digits import LEVELS
+from engine.inputs.readers import pictures, read_translation, tokens
 from engine.model.presets import NAMED
 from engine.runtime import library
 from engine.training.measures.antecedents import measure_antecedents
@@ -53,6 +55,7 @@ from pages.learn.lessons import (
     loss,
     norms,
     one_step,
+    picture,
     positions,
     query_key_value,
     residual,
@@ -347,6 +350,17 @@ def few_rows() -> list[str]:
     return [*sure, f" {first}", f" {len(labels)} ", "0.05", "0.99"]
 
 
+def pixels() -> list[str]:
+    shown, near_and_far = pictures()[0][0].tolist(), picture.neighbours()
+    ids, probabilities = next_pixel(picture.WRITER, shown, picture.GIVEN)
+    true = round(shown[picture.GIVEN // picture.SIDE][picture.GIVEN % picture.SIDE] * (LEVELS - 1))
+    assert int(probabilities.argmax()) == LEVELS - 1 and len(ids) == picture.GIVEN + 1
+    tokens_of_224 = (224 // 16) ** 2 + 1
+    assert 2.5e9 < (224 * 224) ** 2
+    stated = [f"{true}", f"{float(probabilities[true]):.2f}", f"{tokens_of_224}", f"{tokens_of_224**2:,}", "2.5"]
+    return [*stated, *(f"{one:+.2f}" for one in near_and_far)]
+
+
 def two_steps_by_hand() -> list[str]:
     w, rate, stated = 5.0, 0.25, ["0.25"]
     for _step in range(2):
@@ -376,6 +390,7 @@ STATED: list[tuple[str, str, Callable[[], list[str]]]] = [
     (NOTE, "loss", gradient_at_logits),
     (NOTE, "block", covered),
     (NOTE, "in_prompt", few_rows),
+    (NOTE, "picture", pixels),
     (NOTE, "one_step", one_weight),
     (NOTE, "one_step", two_steps_by_hand),
     (NOTE, "query_key_value", mix_by_hand),

@@ -1,0 +1,200 @@
+"""A picture as a text: patches and [CLS] as ViT has them, and pixels one after the other as ImageGPT has them."""
+
+import streamlit as st
+import torch
+
+from engine.course.picture import look_at_patches, next_pixel, patch_tokens, position_likeness
+from engine.data.digits import LEVELS
+from engine.inputs.readers import pictures
+from pages.controls.figures import bars, matrix, picked_place
+from pages.controls.learn.fields import choose_view
+from pages.controls.learn.predict import is_found, point, show_code
+from pages.controls.learn.words import numeral
+from pages.controls.learn.words import translate as _
+from pages.controls.model_input.picture import open_upload
+from views.core.markdown import escape_markdown
+
+READER, WRITER = "digits-vit", "digits-imagegpt"
+SIDE, PATCH, ASKED = 8, 2, 7  # pixels of a side, of a patch's side; the token that is asked for
+ACROSS = SIDE // PATCH
+GIVEN, SHOWN = 20, 6  # pixels at first; levels of a distribution
+QUESTION = "picture question"
+
+
+def experiment() -> bool:
+    picture = choose_picture()
+    levels = torch.tensor(picture) * (LEVELS - 1)
+    above = st.container()
+    found = ask()
+    with above:
+        numbers = [str(at + 1) for at in range(SIDE)]
+        matrix(
+            levels, rows=numbers, columns=numbers, role="residual", digits=0, key=f"{QUESTION} picture",
+            label=_("the picture, levels 0 to 16"),
+        )  # fmt: skip
+    if not found:
+        return False
+    views = {
+        "patches": _("patches"), "looks": _("where [CLS] looks"), "positions": _("positions"), "next": _("next pixel")
+    }  # fmt: skip
+    view = choose_view("picture-view", views)
+    if view == "patches":
+        draw_patches(picture)
+    elif view == "looks":
+        draw_looks(picture)
+    elif view == "positions":
+        draw_positions()
+    else:
+        draw_next(picture)
+    return is_found(QUESTION)
+
+
+Levels = list[list[float]]
+
+
+def choose_picture() -> Levels:
+    """A digit by its number, or a person's own."""
+    images, _labels = pictures()
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+        at = st.number_input(
+            _("picture, 0 to {last}").format(last=len(images) - 1), 0, len(images) - 1, 0, key="picture-number",
+            width=160, persist_state="session",
+        )  # fmt: skip
+        with st.popover(_("your own")):
+            file = st.file_uploader(_("A digit (PNG, JPEG, …)"), key="picture-own")
+    if file is not None:
+        try:
+            found = open_upload(file.getvalue(), True)[1]
+        except ValueError as error:
+            st.caption(f":red[:material/error:] {escape_markdown(str(error))}")
+            found = None
+        if found is not None:
+            own: Levels = (found.levels / (LEVELS - 1)).tolist()
+            return own
+    shipped: Levels = images[int(at)].tolist()
+    return shipped
+
+
+def patch_name(token: int) -> str:
+    row, column = divmod(token - 1, ACROSS)
+    return _("row {row}, column {column}").format(row=row + 1, column=column + 1)
+
+
+def ask() -> bool:
+    row, column = divmod(ASKED - 1, ACROSS)
+    inside = [(row * PATCH + down, column * PATCH + right) for down in range(PATCH) for right in range(PATCH)]
+    reason = _(
+        "Patches are {size} × {size} pixels, {across} in a row, counted row by row: token {token} is in {place}."
+    ).format(size=PATCH, across=ACROSS, token=ASKED, place=patch_name(ASKED))
+
+    def why(said: tuple[int, int]) -> str:
+        token = said[0] // PATCH * ACROSS + said[1] // PATCH + 1
+        return reason + " " + _("That pixel is in token {token}.").format(token=token)
+
+    question = _(
+        "The picture is cut into patches of {size} × {size} pixels, read row by row behind [CLS], which is token 0. "
+        "Click a pixel of token {token}."
+    ).format(size=PATCH, token=ASKED)
+    cell = picked_place(f"{QUESTION} picture", (SIDE, SIDE))
+    picked = None if cell is None else (cell[0], cell[1])
+    return point(
+        question, picked, inside, key=QUESTION, why=why,
+        name=lambda at: _("pixel {row}, {column}").format(row=at[0] + 1, column=at[1] + 1),
+    )  # fmt: skip
+
+
+# --- ViT ---
+
+
+def draw_patches(picture: Levels) -> None:
+    pixels, vectors = patch_tokens(READER, picture)
+    names = [str(token) for token in range(1, len(pixels) + 1)]
+    left, right = st.columns([2, 3])
+    with left:
+        columns = [str(at + 1) for at in range(pixels.shape[1])]
+        matrix(
+            pixels, rows=names, columns=columns, scale="signed", role="residual", digits=2, key="picture patches",
+            label=_("pixels of each patch, −1 to 1"),
+        )  # fmt: skip
+    with right:
+        matrix(
+            vectors, rows=names, scale="signed", role="residual", key="picture vectors",
+            label=_("what a linear map makes of them"),
+        )  # fmt: skip
+    sentence = _(
+        "{count} patches of {size} numbers, each mapped to {width} by one matrix: a patch is a word, and this is its "
+        "embedding. [CLS] stands in front, and positions are added."
+    )
+    st.caption(sentence.format(count=len(pixels), size=pixels.shape[1], width=vectors.shape[1]))
+    show_code(patch_tokens, key="picture code patches", name=READER, picture=picture)
+
+
+def draw_looks(picture: Levels) -> None:
+    found = look_at_patches(READER, picture)
+    heads = len(found.weights)
+    head = int(st.slider(_("head"), 1, heads, 1, key="picture-head", persist_state="session")) - 1
+    left, right = st.columns(2)
+    with left:
+        numbers = [str(at + 1) for at in range(ACROSS)]
+        matrix(
+            found.weights[head].view(ACROSS, ACROSS), rows=numbers, columns=numbers, digits=2, key="picture looks",
+            label=_("weights of [CLS] on the patches"),
+        )  # fmt: skip
+    with right:
+        order = found.probabilities.topk(SHOWN).indices
+        bars(found.probabilities[order], [str(int(at)) for at in order], key="picture classes", label=_("the digit is"))
+    sentence = _(
+        "In the last block, head {head}: [CLS] keeps {own:.0%} for itself. What says the digit reads [CLS] alone: "
+        "{digit}, p = {p:.3f}."
+    )
+    own, (p, digit) = 1 - float(found.weights[head].sum()), found.probabilities.max(-1)
+    st.caption(sentence.format(head=head + 1, own=own, digit=int(digit), p=float(p)))
+    show_code(look_at_patches, key="picture code looks", name=READER, picture=picture)
+
+
+def draw_positions() -> None:
+    numbers = [str(at + 1) for at in range(ACROSS)]
+    token = int(st.slider(_("token"), 1, ACROSS * ACROSS, ASKED, key="picture-token", persist_state="session"))
+    likeness = position_likeness(READER, token - 1).view(ACROSS, ACROSS)
+    matrix(
+        likeness, rows=numbers, columns=numbers, scale="signed", role="residual", digits=2, key="picture positions",
+        label=_("cosine of the positions’ vectors"),
+    )  # fmt: skip
+    near, far = neighbours()
+    sentence = _(
+        "A picture has two directions, and the model is told of none. Each place has a vector that began at random: "
+        "by now those of neighbours have a mean cosine of {near:+.2f}, all others {far:+.2f}."
+    )
+    st.caption(sentence.format(near=near, far=far))
+    show_code(position_likeness, key="picture code positions", name=READER, patch=token - 1)
+
+
+def neighbours() -> tuple[float, float]:
+    """Mean cosine of the positions' vectors of patches that touch at a side, and of all other pairs."""
+    count = ACROSS * ACROSS
+    table = torch.stack([position_likeness(READER, patch) for patch in range(count)])
+    places = torch.tensor([divmod(patch, ACROSS) for patch in range(count)])
+    steps = (places[:, None] - places[None]).abs().sum(-1)
+    return float(table[steps == 1].mean()), float(table[steps > 1].mean())
+
+
+# --- ImageGPT ---
+
+
+def draw_next(picture: Levels) -> None:
+    given = int(st.slider(_("pixels given"), 0, SIDE * SIDE - 1, GIVEN, key="picture-given", persist_state="session"))
+    ids, probabilities = next_pixel(WRITER, picture, given)
+    st.code(" ".join(["start", *map(str, ids[1:])]), language=None, wrap_lines=True)
+    order = probabilities.topk(SHOWN).indices
+    bars(probabilities[order], [str(int(at)) for at in order], key="picture next", label=_("level of the next pixel"))
+    true = round(picture[given // SIDE][given % SIDE] * (LEVELS - 1))
+    sentence = _(
+        "A picture as a text of {count} words, row by row; the words are {levels} levels of grey. Next comes {true} in "
+        "the picture; the model {model} gave it p = {p}."
+    )
+    st.caption(
+        sentence.format(
+            count=SIDE * SIDE, levels=LEVELS, true=true, model=WRITER, p=numeral(float(probabilities[true]), ".3f")
+        )
+    )
+    show_code(next_pixel, key="picture code next", name=WRITER, picture=picture, given=given)
