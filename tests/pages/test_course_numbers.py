@@ -21,6 +21,7 @@ from engine.course.circuits import direct_effects, head_scores
 from engine.course.embeddings import analogy, context_similarity, embedding_table, rank, whole_words
 from engine.course.encoder_decoder import attend_across
 from engine.course.family import count_by_group
+from engine.course.fill_gap import as_span, words_of
 from engine.course.heads import fit_difference
 from engine.course.long_sequences import keep_window
 from engine.course.lookup import look_up
@@ -49,6 +50,7 @@ from pages.learn.lessons import (
     block,
     embeddings,
     encoder_decoder,
+    fill_gap,
     heads_learn,
     in_prompt,
     long_sequences,
@@ -361,6 +363,13 @@ def pixels() -> list[str]:
     return [*stated, *(f"{one:+.2f}" for one in near_and_far)]
 
 
+def gap() -> list[str]:
+    span = as_span(fill_gap.GLM, *words_of(fill_gap.TEXT, fill_gap.FIRST, fill_gap.LAST))
+    seen = span.sees.sum(-1)
+    assert span.reads[fill_gap.start_of(span)] == "[sop]" and int(seen[-1]) == len(span.reads)
+    return [f" {len(span.reads)}", f" {int(seen[fill_gap.start_of(span)])}"]
+
+
 def two_steps_by_hand() -> list[str]:
     w, rate, stated = 5.0, 0.25, ["0.25"]
     for _step in range(2):
@@ -391,6 +400,7 @@ STATED: list[tuple[str, str, Callable[[], list[str]]]] = [
     (NOTE, "block", covered),
     (NOTE, "in_prompt", few_rows),
     (NOTE, "picture", pixels),
+    (NOTE, "fill_gap", gap),
     (NOTE, "one_step", one_weight),
     (NOTE, "one_step", two_steps_by_hand),
     (NOTE, "query_key_value", mix_by_hand),
