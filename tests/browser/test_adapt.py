@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 def test_a_head_learns_on_a_body_that_stays_and_both_are_compared(
     open_page: "Callable[..., Page]", empty_server: str
 ) -> None:
-    page = open_page(f"{empty_server}/checkpoint?model=stories-bert")
+    page = open_page(f"{empty_server}/checkpoint?model=tales-bert")
     page.get_by_role("link", name="Fine-tune this").click()
     page.wait_for_url("**/adapt*")
     page.wait_for_selector(".lab[data-state=finished]")  # the recorded run
-    expect(page.get_by_role("combobox", name="base", exact=True)).to_have_value("stories-bert")
+    expect(page.get_by_role("combobox", name="base", exact=True)).to_have_value("tales-bert")
     choose(page, "what learns", "the head alone")
     page.get_by_role("button", name="Play").click()
-    page.wait_for_url("**run=stories-bert+sentiment*")
+    page.wait_for_url("**run=tales-bert+sentiment*")
     ended = page.locator("[data-testid=stDataFrame] [role=gridcell]").get_by_text("finished", exact=True)
     ended.wait_for(state="attached", timeout=120_000)  # the table has heard of it, and draws the page once more
     page.wait_for_selector(".lab[data-state=finished]")
@@ -32,9 +32,9 @@ def test_a_head_learns_on_a_body_that_stays_and_both_are_compared(
     page.get_by_text("71 taken over, 2 new (head.weight, head.bias), 7 left behind").wait_for()
     expect(page.get_by_text("its held-out loss under its own head was")).to_contain_text("+0.0000 nats")
     page.get_by_text("No matrix of the blocks has changed: only the head learns.").wait_for()
-    page.get_by_role("link", name="Compare stories-bert with stories-bert sentiment").click()
+    page.get_by_role("link", name="Compare tales-bert with tales-bert sentiment").click()
     page.wait_for_selector(".compare[data-ready]")
-    expect(page.get_by_label("model of B")).to_have_value("run: stories-bert sentiment")
+    expect(page.get_by_label("model of B")).to_have_value("run: tales-bert sentiment")
 
 
 def test_a_classifier_learned_from_a_csv_by_an_adapter_is_the_same_in_peft_and_opened_again(
@@ -47,7 +47,7 @@ def test_a_classifier_learned_from_a_csv_by_an_adapter_is_the_same_in_peft_and_o
     rows = [("Lily was happy and smiled", "glad"), ("Tom was sad and cried", "low")]
     lines = [f"{text} at the park {count}.,{label}" for count in range(20) for text, label in rows]
     table = {"name": "moods.csv", "mimeType": "text/csv", "buffer": "\n".join(["text,label", *lines]).encode()}
-    page = open_page(f"{empty_server}/adapt?way=LoRA&adapt=own-data&base=stories-bert")
+    page = open_page(f"{empty_server}/adapt?way=LoRA&adapt=own-data&base=tales-bert")
     page.locator('input[type="file"]').first.set_input_files(table)
     page.get_by_text("an adapter of rank 8 learns").wait_for()
     settle(page)
@@ -59,16 +59,16 @@ def test_a_classifier_learned_from_a_csv_by_an_adapter_is_the_same_in_peft_and_o
         field.press("Enter")
         settle(page)
     page.get_by_role("button", name="Play").click()
-    page.wait_for_url("**run=stories-bert+moods*")
+    page.wait_for_url("**run=tales-bert+moods*")
     page.wait_for_selector(".lab[data-state=finished]", timeout=120_000)
-    folder = Path(os.environ["LOUPE_RUNS"]) / "stories-bert moods" / "adapter" / "stories-bert moods"
+    folder = Path(os.environ["LOUPE_RUNS"]) / "tales-bert moods" / "adapter" / "tales-bert moods"
     text = "Lily was happy and smiled at the park 3."
     opened = load(folder)
     assert opened.labels == ("glad", "low")
     read = opened.tokenizer.encode(text)
     ours = run(opened.model, read)["logits"][0].softmax(-1)
     base = AutoModelForSequenceClassification.from_pretrained(
-        ROOT / "assets/checkpoints/stories-bert", config=AutoConfig.from_pretrained(folder)
+        ROOT / "assets/checkpoints/tales-bert", config=AutoConfig.from_pretrained(folder)
     )
     with torch.no_grad():
         inputs = {"input_ids": torch.tensor([read.ids]), "token_type_ids": torch.tensor([read.segments])}
@@ -82,4 +82,4 @@ def test_a_classifier_learned_from_a_csv_by_an_adapter_is_the_same_in_peft_and_o
     name = parse_qs(urlsplit(page.url).query)["model"][0]
     page = open_page(f"{empty_server}/walkthrough?model={quote(name)}&text={quote(text)}")
     shows(page, "walkthrough", run(opened.model, read), name)
-    expect(page.locator(".looked-at .model")).to_contain_text("adapter on stories-bert")
+    expect(page.locator(".looked-at .model")).to_contain_text("adapter on tales-bert")

@@ -145,7 +145,7 @@ def test_the_table_of_tensors_is_searched_and_filtered(show: Open) -> None:
 
 @pytest.mark.long
 def test_the_badge_compares_with_transformers(show: Open) -> None:
-    page = show(model="stories-bert")
+    page = show(model="tales-bert")
     page.get_by_role("button", name="Compare with transformers").click()
     figures = page.locator('[data-testid="stMetricValue"]')
     figures.nth(1).wait_for(timeout=120_000)

@@ -120,11 +120,11 @@ def test_heads_stand_from_the_one_that_differs_most_and_a_click_shows_it(look: C
 
 
 def test_the_most_alike_head_is_named_and_shown(look: Callable[..., "Page"]) -> None:
-    page = look(b_model="stories-bert", b_text=FIRST)
+    page = look(b_model="tales-bert", b_text=FIRST)
     block = np.array(root(page).evaluate("e => Array.from(e.loupe.similarity('B').data, Number)")).reshape(16, 16)
     best = block[15].argmax()
     assert page.get_by_role("button", name="most alike").get_attribute("aria-pressed") == "true"
-    first, second = traced(FIRST), traced(FIRST, "stories-bert")
+    first, second = traced(FIRST), traced(FIRST, "tales-bert")
     aligned = by_characters(first.encoding, second.encoding)
     assert any(len(group.first) > 1 for group in aligned.groups)
     one = shared(first["blocks.3.attn.pattern"][0, 3], aligned.first, aligned.first)

@@ -76,9 +76,9 @@ def test_tokens_that_are_masked_in_turn_are_painted_and_nothing_sticks_out_on_a_
     open_page: Open, server: str, page: "Page"
 ) -> None:
     page.set_viewport_size({"width": 390, "height": 844})
-    open_page(f"{server}/generate?model=stories-bert&text={quote('Max gave the red ball to Anna.')}")
+    open_page(f"{server}/generate?model=tales-bert&text={quote('Max gave the red ball to Anna.')}")
     page.locator(".tok.surprising").first.wait_for()
-    loaded = library.checkpoint("stories-bert")
+    loaded = library.checkpoint("tales-bert")
     read = loaded.tokenizer.encode("Max gave the red ball to Anna.")  # type: ignore[union-attr]
     found = pseudo_surprise(loaded, read.ids, read.segments)
     assert told(page, LOGS) == pytest.approx(found.log_probabilities.tolist(), abs=1e-4)

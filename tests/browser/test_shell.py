@@ -86,14 +86,14 @@ def test_another_page_opens_on_what_was_looked_at_says_so_and_names_itself_in_it
     server: str, page: "Page"
 ) -> None:
     text = "It began to [MASK]."
-    open_walkthrough(page, f"{server}/walkthrough?model=stories-bert&text={quote(text)}#layer=1&head=2")
+    open_walkthrough(page, f"{server}/walkthrough?model=tales-bert&text={quote(text)}#layer=1&head=2")
     pages = {"Attention": ".attention", "Generate": "", "Compare": ".compare", "Train a model": "", "Anatomy": ""}
     pages |= {"Walkthrough": ".walkthrough", "Open a model": "", "Attention ": ".attention"}
     for title, root in pages.items():
         turn_to(page, title.strip())
         bar = page.locator(".looked-at")
         comes_to(page, lambda: bar.locator(".place").all_inner_texts(), ["block 2 · head 3"])  # noqa: B023
-        expect(bar.locator(".model")).to_contain_text("stories-bert")
+        expect(bar.locator(".model")).to_contain_text("tales-bert")
         if title != "Compare":
             expect(bar.locator(".text")).to_have_text(text)
         if not root:
@@ -104,7 +104,7 @@ def test_another_page_opens_on_what_was_looked_at_says_so_and_names_itself_in_it
         group = page.get_by_test_id("stTopNavSection").filter(has_text="Explore")
         named = group.locator("p").evaluate("p => getComputedStyle(p, '::after').content")
         assert title.strip() in named
-    expect(page.get_by_role("combobox").first).to_have_value("stories-bert")
+    expect(page.get_by_role("combobox").first).to_have_value("tales-bert")
 
 
 def test_the_header_names_the_head_that_attention_chose_by_itself(server: str, page: "Page") -> None:

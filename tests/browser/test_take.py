@@ -221,7 +221,7 @@ def test_no_link_is_made_that_no_page_could_read(look: Look) -> None:
 @pytest.mark.long
 def test_a_text_that_no_address_can_hold_is_said_once_and_stays_until_the_reload(look: Look) -> None:
     """An address that long is not read: what stood there would be gone with a reload, and the model with it."""
-    page = look(model="stories-bert", text="It began to [MASK].")
+    page = look(model="tales-bert", text="It began to [MASK].")
     field = page.get_by_label("text", exact=True)
     long = "\u65e5\u672c\u8a9e " * 20_000
     field.fill(long)
@@ -229,13 +229,13 @@ def test_a_text_that_no_address_can_hold_is_said_once_and_stays_until_the_reload
     said = page.locator(".loupe-lost")
     said.get_by_text("The text is too long for a link").wait_for()
     assert "560,0" in said.inner_text() and said.inner_text().endswith("paste it again then.")
-    assert urlsplit(page.url).query == "model=stories-bert" and field.input_value() == long
+    assert urlsplit(page.url).query == "model=tales-bert" and field.input_value() == long
     page.get_by_role("button", name="Copy link").click()
     page.locator("output.said").get_by_text(said.inner_text()).wait_for()
     page.reload()
     page.wait_for_selector('.attention[data-ready] canvas')
     model = page.locator(".attention")
-    comes_to(page, lambda: model.evaluate("e => e.loupe.data.model.name"), "stories-bert")
+    comes_to(page, lambda: model.evaluate("e => e.loupe.data.model.name"), "tales-bert")
     expect(page.get_by_text("too long for a link")).to_have_count(0)
     field.fill("It was a [MASK] day.")
     field.press("Enter")

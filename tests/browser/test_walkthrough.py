@@ -466,7 +466,7 @@ def assert_explained(page: "Page", models: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "model", ["stories", "stories-bert", "translate-en-fr", "digits-vit", "digits-imagegpt", "infill"]
+    "model", ["stories", "tales-bert", "translate-en-fr", "digits-vit", "digits-imagegpt", "infill"]
 )
 def test_every_stage_is_explained_while_it_has_the_focus(open_page: Open, server: str, model: str) -> None:
     page = open_page(f"{server}/walkthrough?model={model}")

@@ -46,7 +46,7 @@ def test_the_gradient_at_the_logits_is_p_minus_y() -> None:
 
 @pytest.mark.parametrize("text", [TEXT, "Max gave the red ball to Anna.", "sad"])
 def test_hidden_words_are_80_10_10_of_15_percent(text: str) -> None:
-    tokenizer, draws = tokenizer_of("stories-bert"), 4000
+    tokenizer, draws = tokenizer_of("tales-bert"), 4000
     marks = marks_of(tokenizer)
     ids = [id for id in tokenizer.encode(text).ids if id in set(marks.ordinary.tolist())]
     drawn = masked_windows(torch.tensor([ids] * draws), marks, torch.Generator().manual_seed(0))
@@ -61,17 +61,17 @@ def test_hidden_words_are_80_10_10_of_15_percent(text: str) -> None:
 
 
 def test_only_hidden_words_are_asked() -> None:
-    marks = marks_of(tokenizer_of("stories-bert"))
-    ids = [id for id in tokenizer_of("stories-bert").encode(TEXT).ids if id not in (marks.cls, marks.sep)]
+    marks = marks_of(tokenizer_of("tales-bert"))
+    ids = [id for id in tokenizer_of("tales-bert").encode(TEXT).ids if id not in (marks.cls, marks.sep)]
     drawn = masked_windows(torch.tensor([ids]), marks, torch.Generator().manual_seed(1))
-    shares, loss = masked_loss("stories-bert", drawn.ids, drawn.targets)
+    shares, loss = masked_loss("tales-bert", drawn.ids, drawn.targets)
     asked = drawn.targets[0] != UNASKED
     assert loss == pytest.approx(float(-shares[asked].log().mean()), abs=1e-4)
 
 
 def test_a_next_sentence_is_told_from_another() -> None:
-    tokenizer = tokenizer_of("stories-bert")
-    goes_on = follows("stories-bert", tokenizer.encode(FIRST, "The kite was in a tree, and Max was happy again."))
-    other = follows("stories-bert", tokenizer.encode(FIRST, "Zoe wanted to bake a cake with Grandma."))
+    tokenizer = tokenizer_of("tales-bert")
+    goes_on = follows("tales-bert", tokenizer.encode(FIRST, "The kite was in a tree, and Max was happy again."))
+    other = follows("tales-bert", tokenizer.encode(FIRST, "Zoe wanted to bake a cake with Grandma."))
     assert goes_on[FOLLOWS] > 0.5 > other[FOLLOWS] and other[ANOTHER] > 0.9
     assert float(goes_on.sum()) == pytest.approx(1)

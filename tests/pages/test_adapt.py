@@ -56,7 +56,7 @@ def told(app: AppTest) -> str:
 def test_a_visitor_meets_a_finished_run_and_the_recipe_that_made_it() -> None:
     app = page().run()
     recipe = plan(app)
-    assert recipe is not None and (recipe.base, recipe.train.parts) == ("stories-bert", "all")
+    assert recipe is not None and (recipe.base, recipe.train.parts) == ("tales-bert", "all")
     made = read_recipe(ADAPTED / "recipe.toml")
     assert recipe == replace(made, machine=recipe.machine) and recipe.model.head.pooler and not app.warning
     assert load(RunFolder(ADAPTED).snapshot(200)).model.config.head.kind == "sequence"
@@ -71,14 +71,14 @@ def test_every_shipped_recipe_can_start(name: str) -> None:
 @pytest.mark.parametrize(
     ("query", "says", "demo"),
     [
-        ({}, "The base, stories-bert, is an encoder that guesses hidden tokens: all of its weights learn.", True),
+        ({}, "The base, tales-bert, is an encoder that guesses hidden tokens: all of its weights learn.", True),
         ({"base": "stories"}, "The base, stories, is a decoder that writes text: all of its weights learn.", False),
         ({"way": "LoRA", "adapt": "sentiment"}, "and an adapter of rank 8 learns.", False),
         ({"adapt": "style-old"}, "Learns to write as somebody who speaks as people did long ago. The base", False),
         ({"way": "Preferences", "stage": "Policy"}, "The base, stories, is a decoder that writes text", True),
         ({"way": "Preferences", "stage": "Policy", "base": "everyday"}, "The base, everyday, is a decoder", False),
         ({"way": "Preferences", "stage": "Reward"}, "all of its weights learn", True),
-        ({"way": "Preferences", "stage": "Policy", "base": "stories-bert"}, "", False),
+        ({"way": "Preferences", "stage": "Policy", "base": "tales-bert"}, "", False),
     ],
 )
 def test_the_page_speaks_of_the_base_that_is_chosen(query: dict[str, str], says: str, demo: bool) -> None:
@@ -125,7 +125,7 @@ def test_what_of_a_link_cannot_be_used_is_named() -> None:
 
 def test_a_base_that_nobody_chose_follows_the_recipe() -> None:
     app = page().run()
-    for way, base in (("Preferences", "stories"), ("Fine-tune", "stories-bert")):
+    for way, base in (("Preferences", "stories"), ("Fine-tune", "tales-bert")):
         app.button_group(key="way").set_value(way).run()
         assert app.selectbox(key="base").value == base
     app.selectbox(key="adapt").set_value("style-old").run()
@@ -162,7 +162,7 @@ def test_an_upload_stays_where_a_training_finds_it(tmp_path: Path) -> None:
 
 
 def test_what_has_changed_is_what_the_two_models_say() -> None:
-    base = load("stories-bert").model
+    base = load("tales-bert").model
     recipe = read_recipe(ADAPTED / "recipe.toml")
     result = load(RunFolder(ADAPTED).snapshot(200)).model
     (examples,) = held_out_examples(recipe, 1)
@@ -187,7 +187,7 @@ def test_what_has_changed_is_what_the_two_models_say() -> None:
 
 
 def test_what_was_forgotten_is_the_old_loss_under_the_old_head() -> None:
-    base, old = load("stories-bert").model, recipe_of_base("stories-bert")
+    base, old = load("tales-bert").model, recipe_of_base("tales-bert")
     assert old is not None and recipe_of_base("nobody") is None
     examples = held_out_examples(old, 1)
     same = held_out_loss(old_model(base, base), examples)
@@ -267,9 +267,9 @@ def test_own_rows_are_learned_and_the_wrong_ones_lead_to_walkthrough(
 ) -> None:
     monkeypatch.setattr(Sizing, "begin", lambda self, recipe: False)
     file = store_file(f"{form}.jsonl", "\n".join(map(json.dumps, rows_of(form))).encode())
-    app = page(adapt="own-data", base="stories-bert", data=file.parent.name).run()
+    app = page(adapt="own-data", base="tales-bert", data=file.parent.name).run()
     recipe = plan(app)
-    assert recipe is not None and recipe.base == "stories-bert" and not app.warning
+    assert recipe is not None and recipe.base == "tales-bert" and not app.warning
     kinds = {"tagged": "token_classification", "two texts": "classification", "answers": "span"}
     assert recipe.objective.kind == kinds[form]
     assert find_size(recipe).left_out == 1
@@ -284,7 +284,7 @@ def test_own_rows_are_learned_and_the_wrong_ones_lead_to_walkthrough(
     quick = replace(recipe, schedule=replace(recipe.schedule, steps=2, warmup=1), optimiser=slow)
     list(train(quick, folder.path))
     measured = load(folder.checkpoint).card["measured"]
-    shown = page(adapt="own-data", base="stories-bert", data=file.parent.name, run=name)
+    shown = page(adapt="own-data", base="tales-bert", data=file.parent.name, run=name)
     shown.session_state["before after"] = True
     shown.run()
     assert not shown.exception and not shown.warning
@@ -318,7 +318,7 @@ def test_own_rows_are_learned_and_the_wrong_ones_lead_to_walkthrough(
 
 
 def test_two_texts_lead_to_walkthrough_only_where_it_reads_the_same_tokens() -> None:
-    two = walkthrough_link(load("stories-bert"), "mine", "Who sat?", "A cat.")
+    two = walkthrough_link(load("tales-bert"), "mine", "Who sat?", "A cat.")
     assert two == "/walkthrough?model=run%3Amine&text=Who+sat%3F&second=A+cat."
     stories = load("stories")
     assert walkthrough_link(stories, "mine", "Who sat?", "A cat.") is None  # nothing stands between them in a GPT

@@ -46,7 +46,7 @@ def test_every_pattern_and_score_of_the_first_model_arrives_as_the_engine_has_it
 @pytest.mark.parametrize(
     ("model", "sides"),
     [
-        ("stories-bert", [""]),
+        ("tales-bert", [""]),
         ("translate-en-fr", ["encoder", "decoder"]),
         ("infill", [""]),
         ("digits-vit", [""]),
@@ -68,12 +68,12 @@ def test_every_shipped_model_shows_all_its_attentions(model: str, sides: list[st
 
 def test_a_page_goes_on_with_the_model_and_the_text_of_the_one_before() -> None:
     app = opened(WALKTHROUGH)
-    app.selectbox(key="model").set_value("stories-bert").run()
+    app.selectbox(key="model").set_value("tales-bert").run()
     app.text_input(key="text").set_value("the cat sat on the [MASK].").run()
     read = view(app, "walkthrough")[0]["lanes"][""]["ids"]
     app.switch_page(ATTENTION).run()
     header, _ = view(app)
-    assert header["model"]["name"] == "stories-bert" and header["lanes"][""]["ids"] == read
+    assert header["model"]["name"] == "tales-bert" and header["lanes"][""]["ids"] == read
     assert app.text_input(key="text").value == "the cat sat on the [MASK]."
     app.text_input(key="text").set_value("another one").run()
     app.switch_page(WALKTHROUGH).run()

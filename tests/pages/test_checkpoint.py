@@ -138,7 +138,7 @@ def test_first_open_is_a_finished_picture() -> None:
     assert not app.warning and not app.error
 
 
-@pytest.mark.parametrize("name", ["stories-bert", "translate-en-fr", "digits-vit", "digits-imagegpt", "infill"])
+@pytest.mark.parametrize("name", ["tales-bert", "translate-en-fr", "digits-vit", "digits-imagegpt", "infill"])
 def test_every_kind_of_model_is_shown(name: str) -> None:
     assert name_of(page(name).run()) == name
 
@@ -356,7 +356,7 @@ def test_a_hub_that_has_it_not_is_one_sentence(hub: Repo, name: str, said: str) 
 
 
 def test_a_checkpoint_is_taken_away_as_a_folder_and_as_one_file(tmp_path: Path) -> None:
-    app = page("stories-bert").run()
+    app = page("tales-bert").run()
     assert [button.label for button in app.download_button] == ["Folder, zipped", "One safetensors file"]
 
 

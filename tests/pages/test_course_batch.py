@@ -5,7 +5,7 @@ from streamlit.testing.v1 import AppTest
 from engine.runtime import library
 from tests.pages.test_course import opened, question_of
 
-LAST = min(library.checkpoint(name).config.vocab_size for name in ("stories-bert", "everyday")) - 1
+LAST = min(library.checkpoint(name).config.vocab_size for name in ("tales-bert", "everyday")) - 1
 
 
 def pick(app: AppTest, key: str, value: str) -> None:
@@ -20,7 +20,7 @@ def verdict(app: AppTest) -> str:
 
 
 def test_the_mask_keeps_the_shorter_row_as_it_is() -> None:
-    for model in ("stories-bert", "everyday"):
+    for model in ("tales-bert", "everyday"):
         for kind in ("texts", "ids"):
             app = opened(lesson="batch")
             pick(app, "batch-model", model)

@@ -68,7 +68,7 @@ from pages.learn.lessons import (
 from pages.learn.lessons import tokens as tokens_lesson
 
 NOTE, TEXT = "teacher/{}.md", "{}.md"
-BERT = "stories-bert"
+BERT = "tales-bert"
 NOTES = sorted(file.stem for file in (words.CATALOGUE / words.ENGLISH / "teacher").glob("*.md"))
 DECIMAL = re.compile(r"\d[\d,]*\.\d+(?: ?%)?|\d+ ?%")
 PAPERS = {("loss", "10 %"): "Devlin et al. 2019, section 3.1"}  # numbers of a note that nothing here computes

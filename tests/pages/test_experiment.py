@@ -134,7 +134,7 @@ def test_an_edit_that_does_not_fit_stays_off_with_its_sentence_and_the_others_ar
     assert not entries[0]["sentence"] and entries[2]["sentence"]  # where it fits again it is on again
 
 
-@pytest.mark.parametrize("model", ["stories-bert", "translate-en-fr", "infill", "digits-vit", "digits-imagegpt"])
+@pytest.mark.parametrize("model", ["tales-bert", "translate-en-fr", "infill", "digits-vit", "digits-imagegpt"])
 @pytest.mark.parametrize("page", [WALKTHROUGH, ATTENTION])
 def test_every_kind_of_model_can_be_edited(model: str, page: str) -> None:
     app = opened(page, {"model": model}, experiment=made(AttentionTemperature(2.0)))

@@ -135,7 +135,7 @@ def test_each_model_that_writes_is_offered_with_what_it_begins_from() -> None:
 def test_a_model_that_neither_writes_nor_masks_is_refused_with_the_names_of_those_that_write() -> None:
     app = opened(model="digits-vit")
     (said,) = [one.value for one in app.warning]
-    assert "stories" in said and "translate-en-fr" in said and "stories-bert" not in said.split(":")[-1]
+    assert "stories" in said and "translate-en-fr" in said and "tales-bert" not in said.split(":")[-1]
     assert not [e for e in app.get("bidi_component") if e.proto.component_name.rsplit(".", 1)[0].endswith(".generate")]
 
 

@@ -14,7 +14,7 @@ from tests.pages.test_take import ran
 from views.generate import streaming as generate_parts
 from views.generate import surprise_cache as generate_measured
 
-PAIR = {"model": "stories-bert", "text": "Max gave the red ball to Anna.", "second": "She was happy."}
+PAIR = {"model": "tales-bert", "text": "Max gave the red ball to Anna.", "second": "She was happy."}
 
 
 def test_tabs_that_write_say_why_they_do_not_and_surprise_is_the_pseudo_log_likelihood() -> None:
@@ -24,7 +24,7 @@ def test_tabs_that_write_say_why_they_do_not_and_surprise_is_the_pseudo_log_like
     assert all("reads every text in both directions" in why for why in header["missing"].values())
     assert header["notice"].endswith("The tab Surprise masks each token in turn.")
     assert not {"method", "temperature", "seed"} & keys(app)
-    loaded = library.checkpoint("stories-bert")
+    loaded = library.checkpoint("tales-bert")
     read = loaded.tokenizer.encode(PAIR["text"], PAIR["second"])
     found = pseudo_surprise(loaded, read.ids, read.segments)
     said, arrays = asked(app, ask="surprise", written=[])
@@ -86,7 +86,7 @@ def test_what_it_cannot_say_is_refused_with_a_sentence_and_the_page_stays() -> N
     assert "both directions" in app.info[0].value
     ((_, data),) = charts(app)
     assert set(data["curves"]["row"]) == {0, 1, 2}
-    long = opened(model="stories-bert", text="the dog ran . " * 60)
+    long = opened(model="tales-bert", text="the dog ran . " * 60)
     header, _ = view(long)
     assert list(header["missing"]) == ["write", "beam", "cache", "surprise"]
     assert "at most 128 tokens" in header["missing"]["surprise"] and "at most 128 tokens" in header["notice"]
@@ -96,7 +96,7 @@ def test_what_it_cannot_say_is_refused_with_a_sentence_and_the_page_stays() -> N
 
 def test_the_settings_of_writing_are_there_again_for_a_model_that_writes() -> None:
     app = opened(model="stories", temperature="0.7")
-    app.selectbox(key="model").set_value("stories-bert").run()
+    app.selectbox(key="model").set_value("tales-bert").run()
     assert not {"method", "temperature"} & keys(app) and view(app)[0]["missing"]
     app.selectbox(key="model").set_value("stories").run()
     assert view(app)[0]["settings"]["temperature"] == 0.7 and not view(app)[0]["missing"]

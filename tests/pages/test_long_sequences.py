@@ -159,7 +159,7 @@ def test_a_link_to_a_model_that_cannot_be_measured_says_why(asked: list[tuple[st
 def test_a_model_opened_elsewhere_is_measured_too_and_one_that_turns_its_queries_is_not_offered(
     asked: list[tuple[str, int]],
 ) -> None:
-    app = opened(opened=["induction", "infill", "stories-bert", "nobody"])
+    app = opened(opened=["induction", "infill", "tales-bert", "nobody"])
     box = app.selectbox(key="model")
     assert box.options == ["stories", "induction"] and box.value == "stories"
     asked.clear()

@@ -166,7 +166,7 @@ def test_a_policy_is_planned_as_its_recipe_and_as_the_controls_say(kind: str) ->
 
 
 def test_a_base_that_cannot_write_and_a_reward_model_of_other_tokens_are_refused(runs: Path) -> None:
-    app = page("Policy", learner="GRPO", base="stories-bert").run()
+    app = page("Policy", learner="GRPO", base="tales-bert").run()
     assert plan(app) is None and "model.attention.mask" in told(app)
     app = page("Policy", learner="GRPO", base="everyday", judge="run:short reward").run()
     assert plan(app) is None and "has another vocabulary" in told(app)

@@ -241,10 +241,10 @@ def test_a_link_that_makes_sense_says_nothing() -> None:
 
 
 def test_a_link_for_a_class_hides_controls_on_every_page_and_they_keep_what_it_says() -> None:
-    app = opened("walkthrough", hide="model,temperature", model="stories-bert", temperature="0.5")
+    app = opened("walkthrough", hide="model,temperature", model="tales-bert", temperature="0.5")
     styles = "".join(one.proto.body for one in app.get("html"))
     assert ".st-key-model, .st-key-temperature { display: none !important; }" in styles
-    assert app.selectbox(key="model").value == "stories-bert" and app.slider(key="temperature").value == 0.5
+    assert app.selectbox(key="model").value == "tales-bert" and app.slider(key="temperature").value == 0.5
     app.switch_page(PAGES["attention"]).run()
     assert ".st-key-model" in "".join(one.proto.body for one in app.get("html"))
-    assert app.selectbox(key="model").value == "stories-bert"
+    assert app.selectbox(key="model").value == "tales-bert"

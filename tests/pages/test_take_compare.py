@@ -71,7 +71,7 @@ def test_where_one_text_has_a_token_more_the_difference_is_of_the_others() -> No
 
 def test_two_tokenizers_are_aligned_by_characters_in_the_lines_and_attention_to_a_group_is_summed() -> None:
     text = "Lily was happy because she had a swing."
-    app = opened(a_model="stories", a_text=text, b_model="stories-bert", b_text=text)
+    app = opened(a_model="stories", a_text=text, b_model="tales-bert", b_text=text)
     query = looked(app, {"A": [1, 1], "B": [0, 2]}, ["A", 3, 2])
     script = asked(app, "compare", take="python", **query)[0]["lines"]
     assert "by_characters(a.encodings[0], b.encodings[0])" in script

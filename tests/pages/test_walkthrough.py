@@ -106,9 +106,9 @@ def test_ten_thousand_characters_are_cut_and_the_page_says_what() -> None:
 
 
 def test_of_two_texts_the_longer_is_cut_and_the_page_says_where() -> None:
-    header, _ = picture(opened(model="stories-bert", text="The dog was happy. " * 99, second="The cat sat."))
+    header, _ = picture(opened(model="tales-bert", text="The dog was happy. " * 99, second="The cat sat."))
     lane = header["lanes"][""]
-    assert len(lane["ids"]) == library.checkpoint("stories-bert").model.config.context
+    assert len(lane["ids"]) == library.checkpoint("tales-bert").model.config.context
     assert " are cut, from “" in header["notice"] and "the last" not in header["notice"]
     assert "cat" not in header["notice"]
 

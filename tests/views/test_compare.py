@@ -165,7 +165,7 @@ def test_what_the_views_of_one_head_ask_is_answered_for_the_run_that_is_named() 
     np.testing.assert_array_equal(points["queries"].data, head_points(second.run.trace, 2, 1).queries.numpy())
 
 
-@pytest.mark.parametrize("models", [("stories", "stories-bert"), ("translate-en-fr", "stories"), ("digits-vit",) * 2])
+@pytest.mark.parametrize("models", [("stories", "tales-bert"), ("translate-en-fr", "stories"), ("digits-vit",) * 2])
 def test_all_that_is_asked_ahead_is_answered_for_every_run(models: tuple[str, str]) -> None:
     texts = ["0", "1"] if models[0] == "digits-vit" else ["The dog sees a cat."] * 2
     one, other = (shown(letter, text, model) for letter, text, model in zip("AB", texts, models, strict=True))

@@ -34,7 +34,7 @@ def read_by(name: str) -> tuple[Checkpoint, Reading]:
             return checkpoint, read_picture(checkpoint, pictures()[0][0])
         case "digits-imagegpt":
             return checkpoint, read_pixels(checkpoint, pictures()[0][0], 20, 64, {"temperature": 1.0}, 0)
-        case "stories-bert":
+        case "tales-bert":
             return checkpoint, read_text(checkpoint, "It began to [MASK]. Lily had an umbrella.", 64)
     return checkpoint, read_text(checkpoint, 'Max gave the red ball to Anna. "Thank you," said', 64)
 
@@ -98,7 +98,7 @@ def test_every_heads_rows_and_every_blocks_stream_are_compared() -> None:
 @pytest.mark.parametrize(
     ("name", "reads", "arrays"),
     [
-        ("stories-bert", "here", ["pattern.attn", "stream.relative"]),
+        ("tales-bert", "here", ["pattern.attn", "stream.relative"]),
         ("translate-en-fr", "next", ["pattern.encoder.attn", "pattern.decoder.cross_attn", "stream.decoder.relative"]),
         ("infill", "next", ["pattern.attn"]),
         ("digits-vit", "class", ["pattern.attn"]),
@@ -116,7 +116,7 @@ def test_every_kind_of_model_has_its_own_question(name: str, reads: str, arrays:
 
 
 def test_the_position_shown_first_is_the_one_that_the_text_asks_about() -> None:
-    bert, reading = read_by("stories-bert")
+    bert, reading = read_by("tales-bert")
     assert reading.read.pieces[position_of_question(bert, reading)] == "[MASK]"
     infill, filled = read_by("infill")
     assert filled.written and filled.read.ids[position_of_question(infill, filled)] == infill.config.infill.start

@@ -41,7 +41,7 @@ def whole(name: str, edit: Edit) -> tuple[dict, dict[str, Named]]:
 
 EDITS = {
     "stories": QUIET,
-    "stories-bert": SetPattern(2, "first", [0]),
+    "tales-bert": SetPattern(2, "first", [0]),
     "translate-en-fr": SilenceHeads(1, [0], stack="decoder", cross=True),
     "infill": QUIET,
     "digits-vit": QUIET,

@@ -194,7 +194,7 @@ def parts_of(values: Sequence[EditableValue]) -> list[str]:
     return [one.part for one in values]
 
 
-MODELS = ["stories", "stories-bert", "translate-en-fr", "infill", "digits-vit", "digits-imagegpt"]
+MODELS = ["stories", "tales-bert", "translate-en-fr", "infill", "digits-vit", "digits-imagegpt"]
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -254,7 +254,7 @@ def test_a_form_is_not_sent_the_pixels_of_a_picture_and_keeps_them() -> None:
 
 
 def test_of_a_long_text_every_value_is_offered_in_its_own_size_though_only_the_first_token_was_run() -> None:
-    for name in ("stories", "translate-en-fr", "stories-bert", "infill"):
+    for name in ("stories", "translate-en-fr", "tales-bert", "infill"):
         checkpoint, reading = read_by(name)
         stacks = lanes(checkpoint, reading)
         target = reading.target and reading.target.first(1)
@@ -270,8 +270,8 @@ def test_every_spelling_survives_and_ids_are_numbers_without_a_tokenizer() -> No
 @pytest.mark.parametrize(
     ("name", "text"),
     [
-        ("stories-bert", "it was a [MASK] day."),
-        ("stories-bert", "it began [MASK] [MASK] now"),
+        ("tales-bert", "it was a [MASK] day."),
+        ("tales-bert", "it began [MASK] [MASK] now"),
         ("infill", "A girl named [gMASK]. She ran."),
         ("infill", "[gMASK] ran."),
     ],
@@ -285,7 +285,7 @@ def test_a_form_shows_the_masks_and_gaps_of_another_text_as_they_were_typed(name
 
 def test_two_texts_that_always_end_alike_are_told_apart_by_the_mean() -> None:
     ends = {name: offered(*read_by(name)).closed for name in MODELS}
-    assert ends == {name: name in ("stories-bert", "infill") for name in MODELS}
+    assert ends == {name: name in ("tales-bert", "infill") for name in MODELS}
 
 
 def test_the_mask_to_paint_on_is_the_runs_own() -> None:

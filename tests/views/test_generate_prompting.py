@@ -61,7 +61,7 @@ def test_accuracy_comes_in_pieces_that_are_those_of_the_engine() -> None:
 def test_only_models_that_continue_texts_are_offered_the_learner_first() -> None:
     names = offered_models("stories")
     assert names[0] == "in-context" and {"stories", "instruct"} <= set(names)
-    assert not {"digits-vit", "stories-bert", "translate-en-fr", "infill"} & set(names)
+    assert not {"digits-vit", "tales-bert", "translate-en-fr", "infill"} & set(names)
 
 
 def test_what_was_taught_instructions_stands_before_its_base() -> None:

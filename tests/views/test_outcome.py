@@ -25,7 +25,7 @@ def said(checkpoint: Checkpoint, reading: Reading, sampling: Sampling = PLAIN, *
     return outcome, first_row(checkpoint, reading, outcome, pixels=64), trace["logits"][0]
 
 
-def small(head: OutputHead, mask: str = "full", labels: tuple[str, ...] = (), name: str = "stories-bert") -> Checkpoint:
+def small(head: OutputHead, mask: str = "full", labels: tuple[str, ...] = (), name: str = "tales-bert") -> Checkpoint:
     """A random model with the tokenizer of a shipped one."""
     tokenizer = library.checkpoint(name).tokenizer
     config = ModelConfig(tokenizer.vocab_size, 64, 16, 1, Attention(2, mask=mask), MLP(16), head=head)  # type: ignore[arg-type]
@@ -44,7 +44,7 @@ def assert_says(found: Outcome, logits: Tensor, reads: str, noun: str, link: str
         ("stories", "next", "tokens"),
         ("translate-en-fr", "next", "tokens"),
         ("infill", "next", "tokens"),
-        ("stories-bert", "here", "tokens"),
+        ("tales-bert", "here", "tokens"),
         ("digits-vit", "class", "classes"),
         ("digits-imagegpt", "next", "colours"),
     ],
@@ -58,8 +58,8 @@ def test_probabilities_are_the_softmax_of_the_heads_logits(name: str, reads: str
 
 
 def test_the_row_read_first_is_what_the_input_asks_for() -> None:
-    rows = {name: said(*read_by(name))[1] for name in ("stories", "stories-bert", "digits-vit", "digits-imagegpt")}
-    assert rows.pop("stories-bert") == read_by("stories-bert")[1].read.pieces.index("[MASK]")
+    rows = {name: said(*read_by(name))[1] for name in ("stories", "tales-bert", "digits-vit", "digits-imagegpt")}
+    assert rows.pop("tales-bert") == read_by("tales-bert")[1].read.pieces.index("[MASK]")
     assert rows == {"stories": None, "digits-vit": 0, "digits-imagegpt": 20}
     checkpoint, reading = read_by("infill")
     assert said(checkpoint, reading)[1] == reading.read.ids.index(checkpoint.model.config.infill.start)
@@ -127,7 +127,7 @@ def test_an_answer_stands_in_the_context_and_its_ends_are_distributions_over_pos
 
 def test_of_two_texts_an_encoder_says_whether_the_second_follows() -> None:
     heads = OutputHead("masked", bias=True, pooler=True, next_sentence=True)
-    tokenizer = library.checkpoint("stories-bert").tokenizer
+    tokenizer = library.checkpoint("tales-bert").tokenizer
     two = Embedding(segments=2)
     config = ModelConfig(
         tokenizer.vocab_size, 64, 16, 1, Attention(2, mask="full"), MLP(16), embedding=two, head=heads

@@ -51,11 +51,11 @@ def experiment() -> bool:
 
 def choose_rows() -> tuple[str, list[list[int]]]:
     """The model, and what it reads: texts, or ids as they are."""
-    models = {"stories-bert": _("stories-bert, looks both ways"), "everyday": _("everyday, looks back")}
+    models = {"tales-bert": _("tales-bert, looks both ways"), "everyday": _("everyday, looks back")}
     kinds = {"texts": _("texts"), "ids": _("ids")}
     with st.container(horizontal=True):
         name = st.segmented_control(
-            _("model"), list(models), default="stories-bert", key="batch-model", required=True,
+            _("model"), list(models), default="tales-bert", key="batch-model", required=True,
             format_func=models.__getitem__, label_visibility="collapsed", persist_state="session",
         )  # fmt: skip
         kind = st.segmented_control(

@@ -23,7 +23,7 @@ from pages.controls.learn.predict import choose, is_found, show_code
 from pages.controls.learn.words import translate as _
 from views.core.markdown import escape_markdown
 
-ENCODER, DECODER, BOTH = "stories-bert", "everyday", "translate-en-fr"
+ENCODER, DECODER, BOTH = "tales-bert", "everyday", "translate-en-fr"
 TEXT, TARGET = "My father has a red car.", "Mon père veut une voiture rouge."
 MOST, CHARACTERS = 16, 60  # of the text: tokens, characters
 TALL = 250  # pixels of a table

@@ -35,7 +35,7 @@ from views.charts.template import colors
 from views.core.markdown import escape_markdown
 from views.core.theme import Shade
 
-DECODER, ENCODER = "everyday", "stories-bert"
+DECODER, ENCODER = "everyday", "tales-bert"
 TEXT = "Once upon a time, there was a girl named Anna."
 PAIR = ("Max lost his red kite. He was sad.", "The kite was in a tree, and Max was happy again.")
 MOST, MOST_HIDDEN, CHARACTERS = 16, 32, 80  # tokens of the text, for either model; characters of one of a pair

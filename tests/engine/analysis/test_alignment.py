@@ -76,7 +76,7 @@ def test_of_two_texts_in_two_tokenizers_only_the_same_words_meet() -> None:
 
 @pytest.mark.parametrize("text", ["Max gave the red ball to Anna.", "Is it ünlikely? “No”, said 東京."])
 def test_real_tokenizers_cover_the_same_characters_in_every_group(text: str) -> None:
-    first, second = (library.checkpoint(name).tokenizer.encode(text) for name in ("stories", "stories-bert"))
+    first, second = (library.checkpoint(name).tokenizer.encode(text) for name in ("stories", "tales-bert"))
     found = by_characters(first, second)
     for group in found.groups:
         if group.same and any(first.spans[i][0] < first.spans[i][1] for i in group.first):

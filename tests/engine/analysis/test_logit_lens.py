@@ -38,7 +38,7 @@ def first_run(checkpoint: Checkpoint) -> Trace:
 
 
 @pytest.mark.parametrize(
-    ("name", "head"), [("stories", decoder), ("stories-bert", masked_encoder), ("digits-vit", image_classifier)]
+    ("name", "head"), [("stories", decoder), ("tales-bert", masked_encoder), ("digits-vit", image_classifier)]
 )
 def test_every_layer_is_norm_and_head_written_out(name: str, head) -> None:
     checkpoint = load(name)

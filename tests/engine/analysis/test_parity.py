@@ -194,7 +194,7 @@ def test_half_precision_is_compared_in_half_precision(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "second"), [("stories", "The little dog\nwas sad", ""), ("stories-bert", "The [MASK] sat.", "Hi!")]
+    ("name", "text", "second"), [("stories", "The little dog\nwas sad", ""), ("tales-bert", "The [MASK] sat.", "Hi!")]
 )
 def test_the_tokens_of_a_shipped_model_are_transformers_too(name: str, text: str, second: str) -> None:
     checkpoint = load(name)

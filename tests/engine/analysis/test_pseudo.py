@@ -26,7 +26,7 @@ def theirs(loaded: Checkpoint) -> Any:
 
 @pytest.mark.parametrize(("text", "second"), [(TEXT, ""), ("Lily had a red ball.", "She gave it to Max.")])
 def test_each_token_is_as_probable_as_transformers_says_with_that_token_masked(text: str, second: str) -> None:
-    loaded = checkpoint("stories-bert")
+    loaded = checkpoint("tales-bert")
     model, tokenizer = theirs(loaded), loaded.tokenizer
     assert tokenizer is not None
     read = tokenizer.encode(text, second) if second else tokenizer.encode(text)
@@ -45,7 +45,7 @@ def test_each_token_is_as_probable_as_transformers_says_with_that_token_masked(t
 
 
 def test_the_loss_of_training_on_the_same_rows_is_the_mean() -> None:
-    loaded = checkpoint("stories-bert")
+    loaded = checkpoint("tales-bert")
     assert loaded.tokenizer is not None
     ids = loaded.tokenizer.encode(TEXT).ids
     found = pseudo_surprise(loaded, ids)
@@ -58,7 +58,7 @@ def test_the_loss_of_training_on_the_same_rows_is_the_mean() -> None:
 
 
 def test_a_text_in_several_batches_is_the_text_in_one() -> None:
-    loaded = checkpoint("stories-bert")
+    loaded = checkpoint("tales-bert")
     assert loaded.tokenizer is not None
     ids = loaded.tokenizer.encode(" ".join([TEXT] * 7)).ids
     asked = asked_of(loaded, ids)
@@ -69,7 +69,7 @@ def test_a_text_in_several_batches_is_the_text_in_one() -> None:
 
 
 def test_a_mask_of_the_texts_own_is_not_asked_for_and_stays_hidden() -> None:
-    loaded = checkpoint("stories-bert")
+    loaded = checkpoint("tales-bert")
     assert loaded.tokenizer is not None
     ids = loaded.tokenizer.encode("It began to [MASK].").ids
     place = ids.index(loaded.tokenizer.mask_id or 0)
@@ -79,7 +79,7 @@ def test_a_mask_of_the_texts_own_is_not_asked_for_and_stays_hidden() -> None:
 
 
 def test_what_cannot_be_scored_is_refused_with_a_sentence() -> None:
-    loaded = checkpoint("stories-bert")
+    loaded = checkpoint("tales-bert")
     assert loaded.tokenizer is not None
     with pytest.raises(ValueError, match="predicts masked tokens"):
         pseudo_surprise(checkpoint("stories"), [1, 2, 3])

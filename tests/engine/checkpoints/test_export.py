@@ -25,8 +25,8 @@ from tests.engine import tiny
 from tests.engine.checkpoints.against import equal, equal_patterns
 
 EXPRESSED = {"bilingual", "digits-imagegpt", "digits-vit", "everyday", "in-context", "instruct", "stories"}
-EXPRESSED |= {"stories-bert", "long-stories", "t5-spans", "t5-tasks"}
-TEXTS = {"stories": "The little dog was sad.", "stories-bert": "The [MASK] dog was sad.", "induction": "a b c a b"}
+EXPRESSED |= {"tales-bert", "long-stories", "t5-spans", "t5-tasks"}
+TEXTS = {"stories": "The little dog was sad.", "tales-bert": "The [MASK] dog was sad.", "induction": "a b c a b"}
 TEXTS |= {"bilingual": "le chat noir dort", "instruct": "the black cat sleeps [toFrench] le chat"}
 TEXTS |= {"everyday": "Cats eat fish.", "long-stories": "In the red house lived Anna."}
 TEXTS |= {"t5-spans": "A <extra_id_0> sees a cat.", "t5-tasks": "sort: A dog sees a cat."}

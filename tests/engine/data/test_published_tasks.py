@@ -61,7 +61,7 @@ def test_paragraphs_follow_each_other_in_a_book_or_come_from_elsewhere_and_no_do
 
 
 def test_an_encoder_learns_words_and_what_follows_and_of_strange_sentences_only_words(tmp_path: Path) -> None:
-    recipe = read_recipe(Path(__file__).parents[3] / "assets" / "recipes" / "stories-bert.toml")
+    recipe = read_recipe(Path(__file__).parents[3] / "assets" / "recipes" / "tales-bert.toml")
     options = SentencePairs(0, 0, tales=TALES, sentences=PAIRS)
     tokenizer = replace(recipe.data.tokenizer, vocab_size=200)
     data = replace(recipe.data, sentence_pairs=options, tokenizer=tokenizer)

@@ -122,7 +122,7 @@ def test_any_decoder_can_be_asked_and_what_it_writes_is_one_line() -> None:
     assert "\n" not in found.written and found.written and not found.right
 
 
-@pytest.mark.parametrize("name", ["stories-bert", "translate-en-fr", "infill", "digits-imagegpt"])
+@pytest.mark.parametrize("name", ["tales-bert", "translate-en-fr", "infill", "digits-imagegpt"])
 def test_a_model_that_does_not_go_on_with_a_text_is_refused(name: str) -> None:
     with pytest.raises(ValueError, match="^a prompt is for a model that goes on with a text"):
         next(accuracy(load(name), COLORS))

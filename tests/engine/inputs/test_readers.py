@@ -72,7 +72,7 @@ TEXT = "the cat sat on the mat and the dog ran to the red ball " * 3
 
 @pytest.mark.parametrize("second", ["", "the dog sat", TEXT])
 def test_a_text_that_is_cut_keeps_its_marks_and_a_pair_its_second_text(second: str) -> None:
-    checkpoint = load("stories-bert")
+    checkpoint = load("tales-bert")
     tokenizer = checkpoint.tokenizer
     assert tokenizer is not None
     reading = read_text(checkpoint, TEXT, 16, second)

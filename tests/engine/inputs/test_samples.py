@@ -9,7 +9,7 @@ from engine.inputs.samples import samples
 from engine.runtime.run import run
 
 NAMES = (
-    "stories", "stories-bert", "translate-en-fr", "infill", "induction", "digits-vit", "digits-imagegpt", "bilingual",
+    "stories", "tales-bert", "translate-en-fr", "infill", "induction", "digits-vit", "digits-imagegpt", "bilingual",
     "instruct", "in-context", "long-stories", "t5-spans", "t5-tasks",
 )  # fmt: skip
 

@@ -23,7 +23,7 @@ from engine.training.sources.shelf import POOL, Shelf, shelf
 
 RECIPES = Path(__file__).parents[3] / "assets" / "recipes"
 SMALL = {
-    "stories-bert": {"sentence_pairs": SentencePairs(80, 20), "tokenizer": TokenizerRecipe("wordpiece", 400)},
+    "tales-bert": {"sentence_pairs": SentencePairs(80, 20), "tokenizer": TokenizerRecipe("wordpiece", 400)},
     "translate-en-fr": {
         "rows": None, "translation": Translation(80, 20), "tokenizer": TokenizerRecipe("word", sample=80),
     },
@@ -75,7 +75,7 @@ def test_the_model_gets_from_the_data_what_its_recipe_cannot_know(name: str, tmp
 
 
 def test_rows_of_a_pair_are_the_passages_and_their_label(tmp_path: Path) -> None:
-    of = source("stories-bert", tmp_path)
+    of = source("tales-bert", tmp_path)
     assert of.tokenizer is not None
     seed = seed_for(0, "sentence pairs")
     expected = {}

@@ -141,8 +141,8 @@ def test_what_a_model_knows_it_writes_and_is_not_asked_twice(
 
 
 def test_a_masked_word_is_asked_where_the_text_hides_it(opened: Any) -> None:
-    checkpoint, recipe, probe = opened("stories-bert")
-    given = asked(opened("stories-bert"))
+    checkpoint, recipe, probe = opened("tales-bert")
+    given = asked(opened("tales-bert"))
     whole = checkpoint.tokenizer.encode(probe.target).ids
     hidden = [i for i, id in enumerate(given.read.ids) if id == checkpoint.tokenizer.mask_id]
     assert len(hidden) == 1 and [i for i, id in enumerate(given.asked) if id != -100] == hidden

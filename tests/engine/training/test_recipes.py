@@ -47,7 +47,7 @@ LITTLE: dict[str, dict[str, Any]] = {
     "stories": {"stories": Stories(20, 5), "tokenizer": TokenizerRecipe("bpe", 300)},
     "everyday": {"everyday": Everyday(40, 10), "tokenizer": TokenizerRecipe("bpe", 300)},
     "induction": {},
-    "stories-bert": {"sentence_pairs": SentencePairs(40, 10), "tokenizer": TokenizerRecipe("wordpiece", 300)},
+    "tales-bert": {"sentence_pairs": SentencePairs(40, 10), "tokenizer": TokenizerRecipe("wordpiece", 300)},
     "translate-en-fr": {"rows": None, "translation": Translation(40, 10), "tokenizer": TokenizerRecipe("word")},
     "infill": {"infill": Gaps(40, 10), "tokenizer": TokenizerRecipe("bpe", 300)},
     "digits-vit": {},
@@ -84,7 +84,7 @@ ALL |= {LAB / f"{name}.toml": few for name, few in FEW.items()}
 WRITTEN = {"exact_match", "examples", "decoding", "unseen"}
 TEXTS = {"test_accuracy", "texts", "by_class"}
 MEASURED = {
-    "stories-bert": {"masked_accuracy", "next_sentence_accuracy", "pairs"},
+    "tales-bert": {"masked_accuracy", "next_sentence_accuracy", "pairs"},
     "translate-en-fr": WRITTEN | {"by_words", "alignment", "chrf", "bleu"},
     "english-french": WRITTEN | {"by_words", "alignment", "chrf", "bleu"},
     **{name: WRITTEN | {"by_length", "attention_on_origin"} for name in ("reverse", "copy", "sort", "repeat")},
@@ -168,7 +168,7 @@ def test_a_shipped_recipe_trains_is_measured_and_opens(path: Path, tmp_path: Pat
         assert finished.end_ids == (finished.tokenizer.special_tokens["[eop]"],) == snapshot.end_ids
 
 
-@pytest.mark.parametrize("name", ["stories-bert", "infill"])
+@pytest.mark.parametrize("name", ["tales-bert", "infill"])
 def test_a_run_with_drawn_masks_or_gaps_that_was_left_goes_on_bit_for_bit(name: str, tmp_path: Path) -> None:
     recipe = shrunk(RECIPES / f"{name}.toml")
     recipe = replace(recipe, model=replace(recipe.model, dropout=0.1))
@@ -187,7 +187,7 @@ def test_a_run_with_drawn_masks_or_gaps_that_was_left_goes_on_bit_for_bit(name: 
 def test_every_objective_has_data_and_a_measure_and_no_other_pair_is_taken() -> None:
     assert OBJECTIVES.keys() == MEASURES.keys() == set(get_args(get_type_hints(Objective)["kind"]))
     assert SOURCES.keys() == {(data, kind) for kind, one in OBJECTIVES.items() for data in one.data}
-    bert = shrunk(RECIPES / "stories-bert.toml")
+    bert = shrunk(RECIPES / "tales-bert.toml")
     with pytest.raises(ValueError, match='must be "next" or "masked" or "infill" for .data.stories., got "completion"'):
         replace(bert, data=Data(stories=Stories()), objective=Objective("completion"))
     with pytest.raises(ValueError, match='model.head.next_sentence must be False for .* "masked", got True'):

@@ -26,7 +26,7 @@ from engine.training.measures.distance import STRETCH, end_losses, losses
 from engine.training.measures.infill import compare_with_decoder
 
 UNSEEN = 987_654  # a seed that no recipe uses
-MEGABYTES = {"digits-vit": 1, "digits-imagegpt": 3, "translate-en-fr": 8, "stories-bert": 8, "infill": 6}
+MEGABYTES = {"digits-vit": 1, "digits-imagegpt": 3, "translate-en-fr": 8, "tales-bert": 8, "infill": 6}
 MEGABYTES |= {"instruct": 4, "in-context": 2, "everyday": 24, "long-stories": 5, "t5-spans": 6, "t5-tasks": 6}
 
 
@@ -248,7 +248,7 @@ def pairs() -> Iterator[sentences.SentencePair]:
 
 
 def test_hidden_words_are_guessed_from_both_sides_and_passages_told_apart() -> None:
-    checkpoint, measured = opened("stories-bert")
+    checkpoint, measured = opened("tales-bert")
     tokenizer = checkpoint.tokenizer
     assert tokenizer is not None and tokenizer.mask_id is not None
     right = asked = follows = 0
