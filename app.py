@@ -7,6 +7,7 @@ import streamlit as st
 
 from pages.controls.learn.glossary import draw_terms
 from pages.controls.menu import entries
+from pages.controls.state.history import use_present_names
 from serving.streamlit_patches import patch_streamlit
 from views.core.component import begin, view
 from views.core.turns import turns
@@ -48,6 +49,7 @@ st.logo(str(THEME / "loupe.svg"), size="small")
 st.html(THEME / "app.css")
 group = next(number for number, pages in enumerate(GROUPS.values(), 1) if page in pages)
 st.html(PRESENT % (group, group, page.title))
+use_present_names()
 begin(page.url_path)  # by which a page knows that it has just been turned to
 with st.container(key="header-end"):
     view("core/header")({}, key="header")

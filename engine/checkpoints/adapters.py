@@ -27,7 +27,7 @@ from engine.checkpoints.family import SAME, Family, Row
 from engine.checkpoints.folder_settings import read_folder_settings
 from engine.checkpoints.heads import with_head
 from engine.checkpoints.keys import read_link
-from engine.checkpoints.locate import ROOT, SHIPPED, Place, shipped_names
+from engine.checkpoints.locate import ROOT, Place, current_path, shipped_folder
 from engine.checkpoints.run_steps import RUN, kept_steps, name_step, split_name
 from engine.checkpoints.run_steps import weights as find_run_weights
 from engine.checkpoints.save import family_for, keep_settings, write_config, zip_folder
@@ -228,7 +228,7 @@ def read_adapter(folder: str | Path, checkpoint: Checkpoint, merged: Mapping[str
         matrices |= {ours: (a, part) for ours, part in zip(module.ours, module.split(b, model.config), strict=True)}
     adapter = Adapter(
         folder.resolve().name, matrices, config.lora_alpha, config.use_rslora, config.lora_dropout, alphas,
-        config.base_model_name_or_path or "", saved,
+        name_base(config.base_model_name_or_path or "") or "", saved,
     )  # fmt: skip
     check_fits(adapter, model)
     keep_adapter(adapter)
@@ -547,7 +547,7 @@ def name_base(name: str) -> str | None:
     that of the checkpoint which it made, and of an earlier step that of its weights."""
     if name.startswith("hub:"):
         return name.removeprefix("hub:")
-    path = SHIPPED / name if name in shipped_names() else Path(name)
+    path = shipped_folder(name) or current_path(Path(name))
     if name.startswith(RUN) and (found := find_run_weights(name, RUNS_FOLDER)) is not None:
         run = Path(RUNS_FOLDER) / split_name(name)[0]
         last = found in (find_run_weights(name_step(run.name, step), RUNS_FOLDER) for step in kept_steps(run)[-1:])

@@ -9,6 +9,8 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]  # Loupe's folder
 SHIPPED_ADAPTERS = ROOT / "assets" / "adapters"
 SHIPPED = ROOT / "assets" / "checkpoints"
+# Former names of shipped checkpoints, by which links, recipes and adapters may still name them.
+RENAMED = {"stories-bert": "tales-bert"}
 WEIGHTS = (
     "model.safetensors",
     "model.safetensors.index.json",
@@ -62,14 +64,32 @@ def shipped_names() -> list[str]:
     return sorted(p.name for p in SHIPPED.iterdir() if p.is_dir()) if SHIPPED.is_dir() else []
 
 
+def current_name(name: str) -> str:
+    """Present name of a shipped checkpoint, given that or a former one; any other name as it is."""
+    return RENAMED.get(name, name)
+
+
+def current_path(path: Path) -> Path:
+    """Present path of what was, or lay in, the folder of a shipped checkpoint; any other path as it is."""
+    for former, present in RENAMED.items():
+        if (ROOT / path).is_relative_to(SHIPPED / former):
+            return SHIPPED / present / (ROOT / path).relative_to(SHIPPED / former)
+    return path
+
+
+def shipped_folder(name: str) -> Path | None:
+    """Folder of the shipped checkpoint that has, or had, this name; None for any other name."""
+    name = current_name(name)
+    return SHIPPED / name if name in shipped_names() else None
+
+
 def locate(name_or_path: str | Path) -> Place:
     """A path that is not here is looked for in Loupe's folder, from which copied lines name their models. Raises
     FileNotFoundError, naming what there is instead."""
-    if isinstance(name_or_path, str) and name_or_path in shipped_names():
-        path = SHIPPED / name_or_path
-    else:
+    path = shipped_folder(name_or_path) if isinstance(name_or_path, str) else None
+    if path is None:
         path = expand_home(name_or_path)
-        path = path if path_exists(path) else ROOT / path
+        path = path if path_exists(path) else current_path(ROOT / path)
     if path_exists(path) and path.is_file():
         return Place(path.stem, check_readable(path), search_folders(path.parent))
     if not path_exists(path):

@@ -1,8 +1,8 @@
 """Checkpoints and traces shared by everybody who asks for the same one, within a budget of memory.
 
-A checkpoint has a name: those of `names()` everybody sees; a hub's is its name on the hub, once it is on this machine;
-a step of a training run is "run:NAME@STEP", and "run:NAME" is the last that it kept; what a person opens otherwise gets
-one that nobody guesses, and whoever has it has the checkpoint.
+A checkpoint has a name: those of `names()` everybody sees, and a former one of them is read as the present; a hub's is
+its name on the hub, once it is on this machine; a step of a training run is "run:NAME@STEP", and "run:NAME" is the last
+that it kept; what a person opens otherwise gets one that nobody guesses, and whoever has it has the checkpoint.
 """
 
 from __future__ import annotations
@@ -25,7 +25,15 @@ from torch import Tensor
 from engine.checkpoints import Checkpoint, load, run_steps, shipped_names
 from engine.checkpoints.adapters import BASE, find_adapter_weights, is_adapter, name_base, read_adapter
 from engine.checkpoints.adapters import CONFIG as ADAPTER_CONFIG
-from engine.checkpoints.locate import SHIPPED_ADAPTERS, WEIGHTS, Place, locate
+from engine.checkpoints.locate import (
+    SHIPPED_ADAPTERS,
+    WEIGHTS,
+    Place,
+    current_name,
+    current_path,
+    locate,
+    shipped_folder,
+)
 from engine.checkpoints.weights import read_json
 from engine.edits import Edit, keep_adapter
 from engine.model.layers.lora import Adapter
@@ -95,19 +103,21 @@ def names(*more: str) -> list[str]:
     """The shipped checkpoints, the folders a person put into the models folder, then those of `more` that are known."""
     folder = Path(MODELS_FOLDER)
     own = sorted(p.name for p in folder.iterdir() if _holds_a_model(p)) if folder.is_dir() else []
-    public = [*shipped_names(), *(name for name in own if name not in shipped_names())]
-    return [*public, *dict.fromkeys(name for name in more if name not in public and knows(name))]
+    public = [*shipped_names(), *(name for name in own if shipped_folder(name) is None)]
+    others = dict.fromkeys(map(current_name, more))
+    return [*public, *(name for name in others if name not in public and knows(name))]
 
 
 def knows(name: str) -> bool:
     """True if `checkpoint` finds it."""
-    known = name in names() or _find_offer(name) is not None
+    known = current_name(name) in names() or _find_offer(name) is not None
     return known or hub_folder(name) is not None or run_weights(name) is not None
 
 
 def parse_name(name: str) -> Opening:
     """Parses how a checkpoint of that name is opened. Raises ValueError for any other, so that a name is never a
     path."""
+    name = current_name(name)
     offered = _find_offer(name)
     if offered is not None:
         return offered
@@ -216,7 +226,8 @@ def with_known_base(how: Opening) -> Opening:
     if not how.uploaded or not is_adapter(place):
         return how
     named = how.config.get(BASE) or read_json(place.weights.with_name(ADAPTER_CONFIG)).get(BASE)
-    shipped = next((name for name in shipped_names() if name_base(name) == named), str(named))
+    public = name_base(str(named))
+    shipped = next((name for name in shipped_names() if name_base(name) == public), str(named))
     base = next((name for name in (shipped, f"{HUB}{named}") if knows(name)), None)
     if base is None:
         raise ValueError(
@@ -246,7 +257,7 @@ def adapters_for(name: str) -> list[Adapter]:
     shipped = sorted(SHIPPED_ADAPTERS.glob(f"*/{ADAPTER_CONFIG}"))
     for config in (*shipped, *sorted(Path(RUNS_FOLDER).glob(f"*/adapter/*/{ADAPTER_CONFIG}"))):
         with suppress(ValueError, OSError):
-            if _read_base(config, config.stat().st_mtime_ns) not in (name, name_base(name)):
+            if name_base(_read_base(config, config.stat().st_mtime_ns)) != name_base(name):
                 continue
             folder = config.parent.resolve()
             key = (name, str(folder), *_stamp(folder))
@@ -272,6 +283,7 @@ class Checkpoints:
 
     def __call__(self, name: str) -> Checkpoint:
         """Raises ValueError where no checkpoint is called so, and as `engine.load` does."""
+        name = current_name(name)
         key = (name, *version(name))
         found = self._shelf.find(key)
         if found is not None:
@@ -292,6 +304,7 @@ class Checkpoints:
 
     def has(self, name: str) -> bool:
         """True if it is open already."""
+        name = current_name(name)
         return self._shelf.find((name, *version(name))) is not None
 
     def cache_clear(self) -> None:
@@ -365,8 +378,8 @@ def _find_offer(name: str) -> Opening | None:
         return found
     for folder in (RUNS_FOLDER, UPLOADS_FOLDER):
         kept = openings.find_path(folder, name) if folder and "~" in name else None
-        if kept and Path(kept["source"]).exists():
-            again = Opening.from_record(kept)
+        if kept and (source := current_path(Path(kept["source"]))).exists():
+            again = Opening.from_record({**kept, "source": source})
             _names[again.key] = name
             return _offers.keep(name, again, 0)
     return None

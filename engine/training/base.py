@@ -20,7 +20,7 @@ from engine.checkpoints.adapter_snapshot import FILE, name_tensors
 from engine.checkpoints.assemble import build_without_memory
 from engine.checkpoints.folder_settings import FolderSettings
 from engine.checkpoints.load import OpenedModel, find_place, open_model, open_settings, open_tokenizer
-from engine.checkpoints.locate import Place, path_exists
+from engine.checkpoints.locate import Place, current_name, path_exists
 from engine.checkpoints.save import unpack_header
 from engine.model.config import ModelConfig
 from engine.model.transformer import Transformer, draw_weights
@@ -90,12 +90,13 @@ def open_files(name: str) -> Iterator[tuple[OpenedModel, Place]]:
 
 
 def resolve_base(name: str, folder: Path | None) -> str:
-    """`name`, or where it is a path of `folder`, in which the recipe stands, that path from the root.
+    """`name`, in place of a former one the present, or where it is a path of `folder`, in which the recipe stands, that
+    path from the root.
 
     Raises ValueError without a folder where it is not known here by that name.
     """
     if not name or library.knows(name) or name.startswith(library.RUN):
-        return name
+        return current_name(name)
     if folder is None:
         raise ValueError(
             f"base must be one of the models here ({', '.join(library.names())}), run:NAME@STEP or a hub's that was "

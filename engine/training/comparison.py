@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from engine.checkpoints.locate import SHIPPED
+from engine.checkpoints.locate import SHIPPED, current_name
 from engine.checkpoints.run_steps import split_name
 from engine.model.transformer import Transformer
 from engine.runtime.library import RUN
@@ -60,7 +60,7 @@ def held_out_loss(model: Transformer, examples: list[Examples]) -> float:
 def recipe_of_base(name: str) -> Recipe | None:
     """The recipe that made a base, whose tokenizer cuts the texts again; None where nobody knows it."""
     folder = RunFolder(Path(RUNS_FOLDER) / split_name(name)[0]) if name.startswith(RUN) else None
-    file = folder.recipe if folder else SHIPPED / name / "recipe.toml"
+    file = folder.recipe if folder else SHIPPED / current_name(name) / "recipe.toml"
     return replace(read_recipe(file), base=name) if file.is_file() else None
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from engine.checkpoints import shipped_names
+from engine.checkpoints.locate import shipped_folder
 from engine.data.digits import CLASSES, LEVELS, SIDE, augment, invert, split, vary_stroke
 from engine.inputs.processors import ImageProcessor, PalettePixels
 from engine.model.config import ModelConfig
@@ -89,7 +89,7 @@ class DigitPixels(Digits):
         self.palette = PalettePixels.grey((SIDE, SIDE), LEVELS)
         self.processor = self.palette
         self.processor.save(folder)
-        if self.digits.judge and self.digits.judge not in shipped_names():
+        if self.digits.judge and shipped_folder(self.digits.judge) is None:
             raise ValueError(
                 f"data.digits.judge must be a shipped checkpoint, got {self.digits.judge!r}; publish that first."
             )

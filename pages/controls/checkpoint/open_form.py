@@ -7,6 +7,7 @@ import streamlit as st
 import torch
 
 from engine.checkpoints import IncompleteWeights
+from engine.checkpoints.locate import current_name
 from engine.checkpoints.report import UnknownNames
 from engine.checkpoints.trial import check_upload
 from engine.checkpoints.unpack import unpack
@@ -47,7 +48,7 @@ def open_row() -> None:
 def read_typed() -> None:
     """Reads a name or a path, which then has a name. What is open stays so until another is: of a hub's name the page
     says first what its download takes, and where nothing is found it says so and keeps what was typed."""
-    typed = str(widget_value(TYPED)).strip()
+    typed = current_name(str(widget_value(TYPED)).strip())
     WANTED.set("")
     if not typed:
         return

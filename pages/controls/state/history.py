@@ -6,11 +6,19 @@ value, whatever the session holds.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
 from urllib.parse import parse_qsl
 
+import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
+from engine.checkpoints.locate import current_name
+
 READABLE = 2**19  # characters of a query; Streamlit reads nothing of a longer one
+NAMES_A_MODEL = (
+    "model", *(f"{letter}_model" for letter in "abcd"), "p_model", "p_instructed", "against", "base", "start",
+)  # fmt: skip
 
 
 def went_back() -> bool:
@@ -23,7 +31,20 @@ def entry_address() -> dict[str, str]:
     """Query of the entry of the browser's history that is shown; `st.query_params` lacks what is bound to controls of
     the page before, too."""
     context = get_script_run_ctx()
-    return {} if context is None else dict(parse_qsl(context.query_string, keep_blank_values=True))
+    said = {} if context is None else dict(parse_qsl(context.query_string, keep_blank_values=True))
+    return said | present_names(said)
+
+
+def present_names(said: Mapping[str, Any]) -> dict[str, str]:
+    """Present names of the models that an address names by a former one, by parameter."""
+    named = {key: said[key] for key in NAMES_A_MODEL if key in said}
+    return {key: new for key, name in named.items() if (new := current_name(str(name))) != str(name)}
+
+
+def use_present_names() -> None:
+    """Puts present names of models in place of former ones. Call it before a page reads its address."""
+    for key, name in present_names(st.query_params).items():
+        write(key, name)
 
 
 def is_drawn(name: str) -> bool:
