@@ -23,6 +23,7 @@ from engine.training.recipe import Recipe
 from engine.training.recipe_file import read_recipe
 from engine.training.sources import Source, open_source
 
+PUBLISHED = ("tales", "sentences")  # fields of a table that name such texts
 FEW = 64  # documents of which the held-out part is cut, where a recipe generates them
 
 
@@ -33,6 +34,17 @@ def open_held_out(recipe: Recipe) -> Source:
     data = replace(recipe.data, **{recipe.data.kind: replace(table, **shorter)})
     with TemporaryDirectory(prefix="loupe-") as made:
         return open_source(replace(recipe, data=data), Path(made))
+
+
+def without_published(recipe: Recipe) -> Recipe:
+    """The recipe without its published texts, which need not be on this machine and take minutes to cut; unchanged
+    where it generates nothing beside them."""
+    table = recipe.data.table
+    published = [each.name for each in fields(table) if each.name in PUBLISHED and getattr(table, each.name)]
+    if not published or not getattr(table, "documents", 0):
+        return recipe
+    left = replace(table, **dict.fromkeys(published, ""))
+    return replace(recipe, data=replace(recipe.data, **{recipe.data.kind: left}))
 
 
 def held_out_examples(recipe: Recipe, batches: int) -> list[Examples]:

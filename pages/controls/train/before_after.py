@@ -27,6 +27,7 @@ from engine.training.comparison import (
     old_model,
     recipe_of_base,
     texts_of,
+    without_published,
 )
 from engine.training.folder import RunFolder
 from engine.training.parts import count_learning
@@ -91,15 +92,17 @@ def draw(run: RunFolder, recipe: Recipe, weights: Path, name: str) -> None:
 
 @st.cache_data(max_entries=16, show_spinner="Measuring what was held out …")
 def losses(recipe: str, weights: Path, stamp: int) -> tuple[str, float, float] | None:
-    """Kind of the base's objective, and its loss on the data that it had learned from, before and after; None where its
-    recipe is unknown."""
+    """What the base had learned (the kind of its objective, and on which part of its data where that is not all), and
+    its loss on that data, before and after; None where its recipe is unknown."""
     base_name = read_recipe(Path(recipe)).base
     old = recipe_of_base(base_name)
     if old is None:
         return None
-    base, examples = library.checkpoint(base_name).model, held_out_examples(old, BATCHES)
+    read = without_published(old)
+    base, examples = library.checkpoint(base_name).model, held_out_examples(read, BATCHES)
     after = old_model(base, open_result(weights, stamp).model)
-    return old.objective.kind, held_out_loss(base, examples), held_out_loss(after, examples)
+    kind = old.objective.kind if read == old else f"{old.objective.kind}, without its published texts"
+    return kind, held_out_loss(base, examples), held_out_loss(after, examples)
 
 
 @st.cache_data(max_entries=16, show_spinner="Comparing the heads …")
