@@ -8,6 +8,9 @@ from pathlib import Path
 from shutil import copyfile, copytree, rmtree
 from tempfile import TemporaryDirectory
 
+from safetensors import safe_open
+from safetensors.torch import save_file
+
 ROOT = Path(__file__).resolve().parents[1]
 # Recorded run -> the recipe that it follows; its own recipe.toml has what its base added to that.
 RECORDED = {
@@ -18,6 +21,7 @@ RECORDED = {
     **{f"assets/preferences/recorded/{name}": f"assets/preferences/{name}.toml"
        for name in ("reward", "ppo", "ppo-free", "dpo", "grpo")},
 }  # fmt: skip
+HALVED = ("assets/adapt/recorded",)  # runs of so many weights that their snapshots are kept in float16
 
 
 def record(folder: Path, recipe: Path) -> None:
@@ -34,8 +38,19 @@ def record(folder: Path, recipe: Path) -> None:
             (folder / path).parent.mkdir(parents=True, exist_ok=True)
             copyfile(run / path, folder / path)
         copytree(run / "frames", folder / "frames")
+    if folder.relative_to(ROOT).as_posix() in HALVED:
+        for file in folder.glob("snapshots/*.safetensors"):
+            halve(file)
     status = json.loads((folder / "status.json").read_text())
     (folder / "status.json").write_text(json.dumps({**status, "pid": 1, "host": ""}, indent=1))
+
+
+def halve(file: Path) -> None:
+    """Stores weights in float16, which are read as float32."""
+    with safe_open(file, "pt") as weights:
+        halves = {name: weights.get_tensor(name).half() for name in weights.keys()}
+        metadata = weights.metadata()
+    save_file(halves, file, metadata)
 
 
 if __name__ == "__main__":
