@@ -29,7 +29,7 @@ def test_a_head_learns_on_a_body_that_stays_and_both_are_compared(
     page.wait_for_selector(".lab[data-state=finished]")
     settle(page)
     page.get_by_text("Before and after: what has changed of the base").click()
-    page.get_by_text("71 taken over, 2 new (head.weight, head.bias), 7 left behind").wait_for()
+    page.get_by_text("103 taken over, 2 new (head.weight, head.bias), 7 left behind").wait_for()
     expect(page.get_by_text("its held-out loss under its own head was")).to_contain_text("+0.0000 nats")
     page.get_by_text("No matrix of the blocks has changed: only the head learns.").wait_for()
     page.get_by_role("link", name="Compare tales-bert with tales-bert sentiment").click()
@@ -68,7 +68,7 @@ def test_a_classifier_learned_from_a_csv_by_an_adapter_is_the_same_in_peft_and_o
     read = opened.tokenizer.encode(text)
     ours = run(opened.model, read)["logits"][0].softmax(-1)
     base = AutoModelForSequenceClassification.from_pretrained(
-        ROOT / "assets/checkpoints/tales-bert", config=AutoConfig.from_pretrained(folder)
+        ROOT / "assets/checkpoints/tales-bert", config=AutoConfig.from_pretrained(folder), dtype=torch.float32
     )
     with torch.no_grad():
         inputs = {"input_ids": torch.tensor([read.ids]), "token_type_ids": torch.tensor([read.segments])}

@@ -72,6 +72,6 @@ def test_only_hidden_words_are_asked() -> None:
 def test_a_next_sentence_is_told_from_another() -> None:
     tokenizer = tokenizer_of("tales-bert")
     goes_on = follows("tales-bert", tokenizer.encode(FIRST, "The kite was in a tree, and Max was happy again."))
-    other = follows("tales-bert", tokenizer.encode(FIRST, "Zoe wanted to bake a cake with Grandma."))
-    assert goes_on[FOLLOWS] > 0.5 > other[FOLLOWS] and other[ANOTHER] > 0.9
+    other = follows("tales-bert", tokenizer.encode(FIRST, "Then Perseus flew over the sea with the head of Medusa."))
+    assert goes_on[FOLLOWS] > 0.9 and other[ANOTHER] > 0.7
     assert float(goes_on.sum()) == pytest.approx(1)

@@ -220,12 +220,12 @@ def go(app: AppTest, query: dict[str, str], back: bool) -> list[str]:
 
 
 def test_history_and_links_to_the_page_that_is_shown_lead_to_the_sides_that_they_say() -> None:
-    app = opened(a_model="stories", b_model="stories-bert", a_text="Max has a ball")
+    app = opened(a_model="stories", b_model="tales-bert", a_text="Max has a ball")
     first = dict(app.query_params)
     app.text_input(key="b_text").set_value("the dog").run()
     app.button(key="more").click().run()
     third = dict(app.query_params)
-    assert go(app, first, back=True) == ["stories", "stories-bert"] and texts(app) == ["Max has a ball"] * 2
+    assert go(app, first, back=True) == ["stories", "tales-bert"] and texts(app) == ["Max has a ball"] * 2
     assert len(go(app, third, back=True)) == 3
     said = {"a_model": "everyday", "b_model": "stories", "a_text": "the dog", "b_text": "the cat"}
     assert go(app, said | {"c_model": "stories"}, back=False) == ["everyday", "stories", "stories"]

@@ -86,11 +86,11 @@ def test_what_it_cannot_say_is_refused_with_a_sentence_and_the_page_stays() -> N
     assert "both directions" in app.info[0].value
     ((_, data),) = charts(app)
     assert set(data["curves"]["row"]) == {0, 1, 2}
-    long = opened(model="tales-bert", text="the dog ran . " * 60)
+    long = opened(model="tales-bert", text="the dog ran . " * 70)
     header, _ = view(long)
     assert list(header["missing"]) == ["write", "beam", "cache", "surprise"]
-    assert "at most 128 tokens" in header["missing"]["surprise"] and "at most 128 tokens" in header["notice"]
-    with pytest.raises(ValueError, match="at most 128 tokens"):
+    assert "at most 256 tokens" in header["missing"]["surprise"] and "at most 256 tokens" in header["notice"]
+    with pytest.raises(ValueError, match="at most 256 tokens"):
         asked(long, ask="surprise", written=[])
 
 

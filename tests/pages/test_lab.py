@@ -204,7 +204,7 @@ def test_a_recipe_and_a_task_are_kept_while_another_page_is_looked_at() -> None:
     changed = recipe_of(app)
     app.query_params.clear()
     app.switch_page("pages/train/adapt.py").run()
-    assert not app.exception and record(app, Session).plan.base == "stories-bert"
+    assert not app.exception and record(app, Session).plan.base == "tales-bert"
     app.query_params.clear()
     app.switch_page("pages/train/lab.py").run()
     assert app.selectbox(key="task").value == "copy" and recipe_of(app) == changed

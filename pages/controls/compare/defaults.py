@@ -25,7 +25,7 @@ OTHER: dict[str, dict[str, Any]] = {
     "everyday": {"text": "The little girl was hungry, so she ate an"},
     "stories": {"text": 'Anna gave the red ball to Max. "Thank you," said'},
     "induction": {"text": "b7Kx2qmTb7Kx9qm"},
-    "tales-bert": {"text": "It began to [MASK]. Lily was not worried, because she had a swing."},
+    "tales-bert": {"text": "The king loved [MASK] wife."},
     "translate-en-fr": {"text": "She is wearing a red hat."},
     "infill": {"text": "How old[gMASK] he?"},
     "digits-vit": {"picture": 1},

@@ -85,6 +85,6 @@ def test_what_cannot_be_scored_is_refused_with_a_sentence() -> None:
         pseudo_surprise(checkpoint("stories"), [1, 2, 3])
     with pytest.raises(ValueError, match="write a word"):
         pseudo_surprise(loaded, loaded.tokenizer.encode("").ids)
-    with pytest.raises(ValueError, match="at most 128 tokens"):
-        pseudo_surprise(loaded, [9] * 129)
+    with pytest.raises(ValueError, match="at most 256 tokens"):
+        pseudo_surprise(loaded, [9] * 257)
     assert not scores(Checkpoint(loaded.model))

@@ -24,6 +24,7 @@ from engine.runtime.run import run
 from engine.training.measures import everyday
 from engine.training.measures.distance import STRETCH, end_losses, losses
 from engine.training.measures.infill import compare_with_decoder
+from pages.controls.compare.defaults import OTHER
 
 UNSEEN = 987_654  # a seed that no recipe uses
 MEGABYTES = {"digits-vit": 1, "digits-imagegpt": 3, "translate-en-fr": 8, "tales-bert": 8, "infill": 6}
@@ -268,6 +269,22 @@ def test_hidden_words_are_guessed_from_both_sides_and_passages_told_apart() -> N
         asked += len(hidden)
     assert right / asked > measured["masked_accuracy"] - 0.08
     assert follows / 60 > measured["next_sentence_accuracy"] - 0.12 and measured["next_sentence_accuracy"] > 0.7
+
+
+def test_the_head_that_tales_bert_opens_on_looks_at_the_one_whose_husband_or_wife_it_is() -> None:
+    """Only both sides together tell whose word is hidden, and the comparison beside it is of another one's."""
+    checkpoint, _ = opened("tales-bert")
+    shown, beside = tomllib.loads(Path("assets/texts/examples.toml").read_text())["tales-bert"], OTHER["tales-bert"]
+    tokenizer, look = checkpoint.tokenizer, shown["look"]
+    assert tokenizer is not None
+    for text, owner, word in ((shown["text"], "queen", "her"), (beside["text"], "king", "his")):
+        encoding, pattern = tokenizer.encode(text), f"blocks.{look['layer']}.attn.pattern"
+        assert encoding.pieces[look["query"]] == "[MASK]"
+        trace = run(checkpoint.model, encoding, keep=["logits", pattern])
+        likely = trace["logits"][0, look["query"]].softmax(-1)
+        assert tokenizer.piece(int(likely.argmax())) == word and likely.max() > 0.5
+        looked = trace[pattern][0, look["head"], look["query"]]
+        assert encoding.pieces[int(looked.argmax())] == owner and looked.max() > 0.3
 
 
 def plain_gaps() -> list[sentences.Infill]:
