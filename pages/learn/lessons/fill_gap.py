@@ -11,7 +11,7 @@ from pages.controls.learn.predict import is_answered, is_found, point, show_code
 from pages.controls.learn.words import numeral
 from pages.controls.learn.words import translate as _
 
-BERT, T5, GLM = "stories-bert", "t5-spans", "infill"
+BERT, T5, GLM = "tales-bert", "t5-spans", "infill"
 WAYS = {"glm": (as_span, GLM), "t5": (as_sentinels, T5), "bert": (as_masks, BERT)}
 TEXT, FIRST, LAST = "The little girl was very tired and went to bed.", 6, 7
 LEAST, MOST, LONGEST = 3, 14, 12  # words of the text; characters of one
