@@ -63,10 +63,9 @@ adapters: .venv/installed
 recordings: .venv/installed
 	$(BIN)/python -m scripts.recordings $(FOLDERS)
 
-# What lessons, their notes and their notebooks state of the shipped models.
+# What lessons and their notes state of the shipped models.
 texts: .venv/installed-dev
 	$(BIN)/python -m scripts.numbers
-	$(BIN)/python -m scripts.notebooks
 
 screenshot: .venv/installed-dev
 	$(BIN)/python -m scripts.screenshot

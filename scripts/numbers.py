@@ -9,6 +9,7 @@ import re
 from pathlib import Path
 
 from pages.controls.learn import words
+from pages.controls.learn.course import LESSONS
 from tests.pages.test_course_numbers import STATED, computed
 
 BEFORE = Path(__file__).with_name("numbers.json")
@@ -16,11 +17,10 @@ SPACE = "[ \u202f\xa0]"
 
 
 def stated() -> dict[str, list[str]]:
-    """{text of the catalogue and computation: what it states}"""
+    """{text and computation: what it states}"""
     found: dict[str, list[str]] = {}
     for place, name, compute in STATED:
-        text = place.format(name)
-        said = f"{text} {compute.__name__}"
+        said = f"{name}/{place} {compute.__name__}"
         found[said if said not in found else f"{said} {len(found)}"] = computed(compute)
     return found
 
@@ -60,7 +60,7 @@ def main() -> None:
             print(f"{place}: {one} is stated for several reasons, which differ now; change it by hand.")
         changes = {old: new for old, new in found if old != new and old not in twice}
         for lang in words.languages(words.CATALOGUE) if changes else []:
-            file = words.CATALOGUE / lang / place
+            file = LESSONS / place.replace(words.LANG, lang)
             told = {in_language(old, lang): in_language(new, lang) for old, new in changes.items()}
             file.write_text(restate(file.read_text(encoding="utf-8"), told), encoding="utf-8")
         for old, new in sorted(changes.items()):

@@ -40,7 +40,8 @@ SAFE_TYPES = re.compile(
 TRUSTED = {
     "views.core.markdown": "escapes",
     "pages.controls.learn.words": "the course's sentences, with what `escape_markdown` made of values",
-    "pages.controls.learn.course": "lessons, from assets/learn",
+    "pages.controls.learn.course": "lessons, from their folders",
+    "pages.controls.learn.notebooks": "names of the engine's functions, in a file",
     "pages.controls.learn.glossary": "the glossary, from assets/learn",
     "pages.controls.train.recipe_form": "docstrings of the engine",
     "views.architecture.architecture": "formulas and the names of their parts",

@@ -44,12 +44,12 @@ ALLOWED = {
         pages/controls/train/policies.py: most tokens
         pages/controls/train/user_data.py: len(text) characters
         pages/controls/what_if/experiment_link.py: len(value) edits
-        pages/learn/lessons/adapting.py: most tokens
-        pages/learn/lessons/batch.py: most tokens
-        pages/learn/lessons/batch.py: rows rows
-        pages/learn/lessons/encoder_decoder.py: most tokens
-        pages/learn/lessons/family.py: most answers
-        pages/learn/lessons/family.py: most tokens""",
+        pages/learn/lessons/adapting/lesson.py: most tokens
+        pages/learn/lessons/batch/lesson.py: most tokens
+        pages/learn/lessons/batch/lesson.py: rows rows
+        pages/learn/lessons/encoder_decoder/lesson.py: most tokens
+        pages/learn/lessons/family/lesson.py: most answers
+        pages/learn/lessons/family/lesson.py: most tokens""",
     "the context or the vocabulary of a model, which a sentence of one token would not be about": """
         engine/analysis/sizes/report.py: config.context tokens
         engine/checkpoints/llama2c.py: count tokens
@@ -63,11 +63,11 @@ ALLOWED = {
         engine/training/preferences/rollouts.py: model.config.context tokens
         engine/training/recipe.py: self.model.context tokens
         pages/controls/learn/cross_nearest.py: context tokens
-        pages/learn/lessons/encoder_decoder.py: count tokens
-        pages/learn/lessons/loss.py: count words
-        pages/learn/lessons/loss.py: vocabulary tokens
-        pages/learn/lessons/tokens.py: size pieces
-        pages/learn/lessons/vector_to_word.py: count words
+        pages/learn/lessons/encoder_decoder/lesson.py: count tokens
+        pages/learn/lessons/loss/lesson.py: count words
+        pages/learn/lessons/loss/lesson.py: vocabulary tokens
+        pages/learn/lessons/tokens/lesson.py: size pieces
+        pages/learn/lessons/vector_to_word/lesson.py: count words
         views/checkpoint/checkpoint.py: config.outputs tokens
         views/checkpoint/checkpoint.py: tokenizer.vocab_size tokens
         views/generate/availability.py: config.context tokens
@@ -86,26 +86,28 @@ ALLOWED = {
         engine/model/config_check.py: heads heads
         pages/controls/generate/settings.py: asked.num_beams beams
         pages/controls/train/adapt_plan.py: n blocks
-        pages/learn/lessons/family.py: heads heads
-        pages/learn/lessons/long_sequences.py: count keys
-        pages/learn/lessons/loss.py: tokens tokens""",
+        pages/learn/lessons/family/lesson.py: heads heads
+        pages/learn/lessons/long_sequences/lesson.py: count keys
+        pages/learn/lessons/loss/lesson.py: tokens tokens""",
     "a constant, or a choice of several, of the course": """
         pages/controls/learn/course.py: count lessons
         pages/controls/learn/home.py: count lessons
-        pages/learn/lessons/adapting.py: steps steps
-        pages/learn/lessons/long_sequences.py: count pieces
-        pages/learn/lessons/long_sequences.py: count tokens
-        pages/learn/lessons/long_sequences.py: layers layers
-        pages/learn/lessons/long_sequences.py: long tokens
-        pages/learn/lessons/long_sequences.py: n tokens
-        pages/learn/lessons/long_sequences.py: pieces cells
-        pages/learn/lessons/masks_and_heads.py: heads heads
-        pages/learn/lessons/positions.py: count rows
-        pages/learn/lessons/positions.py: heads heads
-        pages/learn/lessons/residual.py: count blocks
-        pages/learn/lessons/residual.py: layers blocks
-        pages/learn/lessons/residual.py: steps steps
-        pages/learn/lessons/scaling.py: keys keys""",
+        pages/learn/lessons/adapting/lesson.py: steps steps
+        pages/learn/lessons/long_sequences/lesson.py: count pieces
+        pages/learn/lessons/long_sequences/lesson.py: count tokens
+        pages/learn/lessons/long_sequences/lesson.py: layers layers
+        pages/learn/lessons/long_sequences/lesson.py: long tokens
+        pages/learn/lessons/long_sequences/lesson.py: n tokens
+        pages/learn/lessons/long_sequences/lesson.py: pieces cells
+        pages/learn/lessons/masks_and_heads/lesson.py: heads heads
+        pages/learn/lessons/one_step/lesson.py: count weights
+        pages/learn/lessons/one_step/lesson.py: steps steps
+        pages/learn/lessons/positions/lesson.py: count rows
+        pages/learn/lessons/positions/lesson.py: heads heads
+        pages/learn/lessons/residual/lesson.py: count blocks
+        pages/learn/lessons/residual/lesson.py: layers blocks
+        pages/learn/lessons/residual/lesson.py: steps steps
+        pages/learn/lessons/scaling/lesson.py: keys keys""",
     "a product, a verb, a name or a key of a file": """
         assets/views/attention/tiles.js: wide weights
         assets/views/generate/step.js: whole branches
@@ -113,7 +115,7 @@ ALLOWED = {
         engine/attention_variants/material.py: kind positions
         engine/checkpoints/hub_transfer.py: host() answers
         engine/training/sources/windows.py: count tokens
-        pages/learn/lessons/long_sequences.py: short weights""",
+        pages/learn/lessons/long_sequences/lesson.py: short weights""",
 }
 FIELD = re.compile(r"\{(\w*)(?:[:!][^{}]*)?\}")
 COMMENT = re.compile(r"^\s*(?://|/?\*).*$", re.MULTILINE)

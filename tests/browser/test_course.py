@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pages.controls.learn import course
-from pages.controls.learn.words import CATALOGUE, messages, parse_text
+from pages.controls.learn.words import CATALOGUE, LANG, messages, parse_text
 from tests.browser.harness import comes_to, expect, settle
 from tests.browser.test_access import AXE, FIND
 
@@ -69,9 +69,7 @@ def test_the_course_is_walked_by_its_keys_and_every_lesson_fits_a_laptop_and_a_p
 def test_the_whole_course_is_walked_by_keyboard_in_french(page: "Page", server: str) -> None:
     page.set_viewport_size(SIZE)
     names = course.names()
-    lessons = sorted(
-        (parse_text(CATALOGUE, "fr", f"{name}.md")[0] | {"name": name} for name in names), key=lambda one: one["place"]
-    )
+    lessons = [parse_text(course.LESSONS / name / f"{LANG}.md", "fr")[0] | {"name": name} for name in names]
     said = messages(CATALOGUE, "fr")
     page.goto(f"{server}/course?lang=fr&lesson={lessons[0]['name']}")
     page.locator(KEYS).wait_for(state="attached")

@@ -1,10 +1,10 @@
 """The course: every lesson is asked right, wrong and not at all; what it says fits the screen and the glossary."""
 
+import json
 import re
 import sys
 from pathlib import Path
 from shutil import copytree
-from types import ModuleType
 from typing import Any
 
 import pytest
@@ -12,8 +12,9 @@ from streamlit.testing.v1 import AppTest
 
 from engine.runtime import library
 from pages.controls.figures import PICKED
-from pages.controls.learn import course, notebooks, words
-from pages.controls.learn.glossary import LINK, as_title, link_terms, terms
+from pages.controls.learn import course, words
+from pages.controls.learn.glossary import LINK, as_title, link_terms, read_glossary, terms
+from pages.controls.learn.notebooks import write_notebook
 from pages.controls.learn.predict import QUESTIONS, point
 from pages.controls.menu import entries
 
@@ -112,12 +113,15 @@ def test_a_lesson_is_short_and_what_it_points_at_is_there(name: str) -> None:
     assert library.knows(lesson.inside.get("model", "everyday"))
 
 
-def test_lessons_have_places_of_their_own_and_the_glossary_points_at_itself() -> None:
-    places = [lesson.place for lesson in course.lessons()]
-    assert len(set(places)) == len(places)
+def test_the_chapters_name_every_folder_once() -> None:
+    assert sorted(LESSONS) == sorted(path.parent.name for path in course.LESSONS.glob("*/lesson.py"))
+    assert [lesson.place for lesson in course.lessons()] == list(range(1, len(LESSONS) + 1))
+
+
+def test_the_glossary_points_at_itself() -> None:
     for _name, meaning in terms().values():
         assert as_title(link_terms(meaning))
-    pages, _ = words.read_text("glossary.md")
+    pages, _ = read_glossary()
     assert {entry.address for entry in entries()} - set(pages["pages"]) == {"home", "course", "glossary"}
     assert {term for named in pages["pages"].values() for term in named} <= set(terms())
 
@@ -126,6 +130,11 @@ def test_the_map_counts_what_is_done_and_a_wrong_name_is_said() -> None:
     app = opened(done=f"{LESSONS[0]},nonsense")
     assert app.query_params["done"] == LESSONS[0]
     assert any("1 done" in one.value for one in app.markdown)
+    headings = [one.value.removeprefix("### ") for one in app.markdown if one.value.startswith("### ")]
+    assert headings == list(course.chapters())
+    minutes = [int(one.value.removesuffix(" min")) for one in app.caption if one.value.endswith(" min")]
+    assert len(minutes) == len(headings) + len(LESSONS)
+    assert sum(minutes) == 2 * sum(lesson.minutes for lesson in course.lessons())
     app = opened(lesson="nonsense")
     assert "nonsense" in app.info[0].value
 
@@ -178,24 +187,29 @@ def test_no_input_breaks_a_lesson(name: str) -> None:
             assert bad != "" or [one for one in app.caption if "Expected" in one.value], (key, "nothing was said")
 
 
-def test_a_lesson_is_two_files_and_has_no_note_and_no_notebook_until_they_are_written(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+BARE = """
+import streamlit as st
+from pages.controls.learn.predict import choose
+
+def experiment() -> bool:
+    return choose("One or two?", ["one", "two"], 1, key="bare")
+"""
+
+
+def test_a_lesson_is_whole_with_two_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As the README says; of a lesson in one language alone the others read that."""
-    lesson = tmp_path / "en" / "bare.md"
-    lesson.parent.mkdir()
-    lesson.write_text('+++\ntitle = "Bare"\nplace = 1\nminutes = 2\n+++\nA *bare* lesson.\n', encoding="utf-8")
-    (tmp_path / "en" / "glossary.md").write_text("+++\n[pages]\n+++\n", encoding="utf-8")
-    (tmp_path / "fr").mkdir()
-    (tmp_path / "fr" / "other.md").write_text("Autre.", encoding="utf-8")
-    module = ModuleType("pages.learn.lessons.bare")
-    module.experiment = lambda: False  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, module.__name__, module)
-    monkeypatch.setattr(words, "CATALOGUE", tmp_path)
-    monkeypatch.setattr(notebooks, "FOLDER", tmp_path / "notebooks")
-    monkeypatch.setattr(course, "names", lambda: ["bare"])
-    for address in ({"lesson": "bare"}, {"lesson": "bare", "lang": "fr"}, {}):
-        app = opened(**address)
-        assert not app.exception, [one.message for one in app.exception]
-        assert not address or "A *bare* lesson." in [one.value for one in app.markdown]
-        assert not app.get("download_button")
+    folder = tmp_path / "pages" / "learn" / "lessons" / "bare"
+    folder.mkdir(parents=True)
+    (folder / "lesson.py").write_text(BARE, encoding="utf-8")
+    (folder / "en.md").write_text('+++\ntitle = "Bare"\nminutes = 2\n+++\nA *bare* lesson.\n', encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(course, "LESSONS", folder.parent)
+    monkeypatch.setattr(course, "chapters", lambda: {words.translate("Attention"): ("bare",)})
+    for lang in words.languages(words.CATALOGUE):
+        assert any("1. Bare" in one.proto.label for one in opened(lang=lang).get("page_link"))
+        app = opened(lesson="bare", lang=lang)
+        assert "A *bare* lesson." in [one.value for one in app.markdown]
+        say(app, "bare", "two", right=True)
+        assert app.query_params["done"] == ["bare"] or app.query_params["done"] == "bare"
+        made = json.loads(write_notebook("bare", "# 1. Bare", lang, answers=True))
+        assert "answer_1 = 1" in [line for cell in made["cells"] for line in cell["source"]]

@@ -7,6 +7,7 @@ import ast
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from shutil import copytree
 from string import Formatter
 
 import pytest
@@ -24,6 +25,7 @@ ROOT = Path(APP).parent
 LANGUAGES = [lang for lang in words.languages(words.CATALOGUE) if lang != words.ENGLISH]
 SPACED = re.compile(r"[^\W\d_]")  # a word has a letter; French sets a space before its colon
 LEFT, RIGHT = "⟦", "⟧"
+GLOSSARY = "glossary"
 SPOKEN = re.compile(r"[A-Za-z]{3,}")
 # Names, which no language translates: of models, methods, formulas and materials of Streamlit.
 NAMES = re.compile(
@@ -33,15 +35,15 @@ NAMES = re.compile(
 
 @pytest.fixture
 def pseudo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The catalogue with a language xx beside English."""
-    (tmp_path / "xx").mkdir()
-    (tmp_path / "en").symlink_to(words.CATALOGUE / "en")
-    for path in (words.CATALOGUE / "en").glob("*.md"):
-        (tmp_path / "xx" / path.name).write_text(bracket_text(path.read_text(encoding="utf-8")), encoding="utf-8")
-    (tmp_path / "xx" / "teacher").mkdir()
-    for path in (words.CATALOGUE / "en" / "teacher").glob("*.md"):
+    """The catalogue and the lessons with a language xx beside English."""
+    copytree(course.LESSONS, tmp_path / "lessons")
+    copytree(words.CATALOGUE / "en", tmp_path / "xx")
+    for path in [tmp_path / "xx" / "glossary.md", *(tmp_path / "lessons").glob("*/en.md")]:
+        other = path if path.parent.name == "xx" else path.with_name("xx.md")
+        other.write_text(bracket_text(path.read_text(encoding="utf-8")), encoding="utf-8")
+    for path in (tmp_path / "lessons").glob("*/teacher.en.md"):
         note = re.sub("^## (.*)$", rf"## {LEFT}\1{RIGHT}", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
-        (tmp_path / "xx" / "teacher" / path.name).write_text(bracket_paragraphs(note), encoding="utf-8")
+        path.with_name("teacher.xx.md").write_text(bracket_paragraphs(note), encoding="utf-8")
     catalogue = Catalog()
     for text in extracted():
         one, *many = [text] if isinstance(text, str) else text
@@ -49,6 +51,7 @@ def pseudo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with (tmp_path / "xx" / "messages.po").open("wb") as file:
         write_po(file, catalogue)
     monkeypatch.setattr(words, "CATALOGUE", tmp_path)
+    monkeypatch.setattr(course, "LESSONS", tmp_path / "lessons")
 
 
 def extracted() -> set[str | tuple[str, str]]:
@@ -110,8 +113,10 @@ def without_brackets(said: str) -> str:
 
 
 def texts(lang: str) -> dict[str, tuple[dict, str]]:
-    folder = words.CATALOGUE / lang
-    return {path.name: words.parse_text(words.CATALOGUE, lang, path.name) for path in sorted(folder.glob("*.md"))}
+    """The glossary and the lessons that a language has, by their folders."""
+    paths = [words.CATALOGUE / lang / "glossary.md", *(course.LESSONS / name / f"{lang}.md" for name in LESSONS)]
+    there = {path.parent.name: path for path in paths if path.is_file()}
+    return {name if name != lang else GLOSSARY: words.parse_text(path, lang) for name, path in there.items()}
 
 
 def place_of(about: dict) -> dict:
@@ -130,7 +135,7 @@ def test_what_a_language_has_stands_at_the_place_of_english(lang: str) -> None:
     assert set(other) <= set(english)  # what it lacks is English
     for name, (about, text) in other.items():
         assert place_of(about) == place_of(english[name][0]), name
-        if name == "glossary.md":
+        if name == GLOSSARY:
             assert terms_of(text) == terms_of(english[name][1])
         else:
             spoken = re.sub(r"\$[^$]+\$", "", LINK.sub(r"\2", text.partition(course.DEEPER)[0]).replace("$$", "$"))

@@ -41,35 +41,29 @@ from engine.model.presets import NAMED
 from engine.runtime import library
 from engine.training.measures.antecedents import measure_antecedents
 from engine.training.preferences.rules import happy_words
-from pages.controls.learn import words
+from pages.controls.learn import course, words
 from pages.controls.learn.fields import read_matrix
-from pages.learn.lessons import (
-    adapting,
-    averaging,
-    batch,
-    block,
-    embeddings,
-    encoder_decoder,
-    fill_gap,
-    heads_learn,
-    in_prompt,
-    long_sequences,
-    loss,
-    norms,
-    one_step,
-    picture,
-    positions,
-    query_key_value,
-    residual,
-    scaling,
-    vector_to_word,
-    vocabulary,
-)
-from pages.learn.lessons import tokens as tokens_lesson
-
-NOTE, TEXT = "teacher/{}.md", "{}.md"
-BERT = "tales-bert"
-NOTES = sorted(file.stem for file in (words.CATALOGUE / words.ENGLISH / "teacher").glob("*.md"))
+from pages.learn.lessons.adapting import lesson as adapting
+from pages.learn.lessons.averaging import lesson as averaging
+from pages.learn.lessons.batch import lesson as batch
+from pages.learn.lessons.block import lesson as block
+from pages.learn.lessons.embeddings import lesson as embeddings
+from pages.learn.lessons.encoder_decoder import lesson as encoder_decoder
+from pages.learn.lessons.fill_gap import lesson as fill_gap
+from pages.learn.lessons.heads_learn import lesson as heads_learn
+from pages.learn.lessons.in_prompt import lesson as in_prompt
+from pages.learn.lessons.long_sequences import lesson as long_sequences
+from pages.learn.lessons.loss import lesson as loss
+from pages.learn.lessons.norms import lesson as norms
+from pages.learn.lessons.one_step import lesson as one_step
+from pages.learn.lessons.picture import lesson as picture
+from pages.learn.lessons.positions import lesson as positions
+from pages.learn.lessons.query_key_value import lesson as query_key_value
+from pages.learn.lessons.residual import lesson as residual
+from pages.learn.lessons.scaling import lesson as scaling
+from pages.learn.lessons.tokens import lesson as tokens_lesson
+from pages.learn.lessons.vector_to_word import lesson as vector_to_word
+from pages.learn.lessons.vocabulary import lesson as vocabulary
 DECIMAL = re.compile(r"\d[\d,]*\.\d+(?: ?%)?|\d+ ?%")
 PAPERS = {("loss", "10 %"): "Devlin et al. 2019, section 3.1"}  # numbers of a note that nothing here computes
 
@@ -450,7 +444,7 @@ def test_each_decimal_and_percentage_of_a_note_is_computed_or_from_a_paper(note:
 
 
 def read(lang: str, place: str, name: str) -> str:
-    said = (words.CATALOGUE / lang / place.format(name)).read_text(encoding="utf-8")
+    said = (course.LESSONS / name / place.format(lang=lang)).read_text(encoding="utf-8")
     return said.replace("\u202f", " ").replace("\xa0", " ")
 
 

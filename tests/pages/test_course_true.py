@@ -18,7 +18,10 @@ from engine.inputs.readers import tokens
 from engine.runtime import library
 from pages.controls.learn import course, words
 from pages.controls.what_if.experiment_link import from_link
-from pages.learn.lessons import adapting, loss, masks_and_heads, residual
+from pages.learn.lessons.adapting import lesson as adapting
+from pages.learn.lessons.loss import lesson as loss
+from pages.learn.lessons.masks_and_heads import lesson as masks_and_heads
+from pages.learn.lessons.residual import lesson as residual
 from tests.pages.test_course import opened, question_of
 
 
@@ -58,7 +61,7 @@ def test_a_stack_with_residual_connections_learns_more_at_every_depth_that_is_of
 
 def test_the_link_of_the_residual_stream_takes_one_out() -> None:
     for lang in words.languages(words.CATALOGUE):
-        about, _text = words.parse_text(words.CATALOGUE, lang, "residual.md")
+        about, _text = words.parse_text(course.LESSONS / "residual" / f"{lang}.md", lang)
         experiment, broken = from_link(about["inside"]["edits"])
         assert not broken and experiment.edits == (Scale("blocks.1.skip1", 0.0),)
 
@@ -148,7 +151,7 @@ def test_what_a_tuned_model_loses_on_other_stories_is_what_the_texts_say() -> No
 
 
 def read_lesson(lang: str) -> str:
-    return (words.CATALOGUE / lang / "adapting.md").read_text(encoding="utf-8").replace("\u202f", " ")
+    return (course.LESSONS / "adapting" / f"{lang}.md").read_text(encoding="utf-8").replace("\u202f", " ")
 
 
 FRAME = 110  # pixels of a chart's legend, axis and titles, which its height holds too

@@ -1,8 +1,8 @@
-"""The course: its lessons in order, how far the reader is, and the page of one lesson.
+"""The course: its lessons by chapters, how far the reader is, and the page of one lesson.
 
-A lesson is one file in pages/learn/lessons/, whose `experiment()` draws what the reader can do and returns whether its
-question was answered rightly, and one text of the same name in assets/learn/en/, which says its place, title, terms and
-minutes. Everything else follows from these two.
+A lesson is a folder of pages/learn/lessons/ that `chapters()` names. Two files are enough: lesson.py, whose
+`experiment()` draws what the reader can do and returns whether its question was answered rightly, and en.md, which says
+its title, terms and minutes. Beside them may stand its text in other languages, and teacher.en.md, a teacher's note.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from typing import Any
 import streamlit as st
 
 from pages.controls.learn.glossary import link_terms, linked_terms
-from pages.controls.learn.notebooks import for_students, notebook_path
-from pages.controls.learn.notes import print_notes, read_note
+from pages.controls.learn.notebooks import write_notebook
+from pages.controls.learn.notes import print_notes
 from pages.controls.learn.predict import OPEN
-from pages.controls.learn.words import language, own_names, read_text, set_language
+from pages.controls.learn.words import LANG, language, own_names, read_text, set_language
 from pages.controls.learn.words import translate as _
 from pages.controls.menu import entries
 from pages.controls.state.session import Remembered, event_value, set_widget, widget_value
@@ -36,7 +36,8 @@ keys = view("learn", events=("restore",))
 
 @dataclass(frozen=True)
 class Lesson:
-    """`inside` is the title and the address of the same thing in a shipped model: page, and what its link holds."""
+    """`inside` is the title and the address of the same thing in a shipped model: page, and what its link holds; `note`
+    is for teachers, "" where nobody has written one."""
 
     name: str
     place: int
@@ -45,36 +46,48 @@ class Lesson:
     terms: tuple[str, ...]
     text: Markdown
     deeper: Markdown
+    note: Markdown
     inside: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def experiment(self) -> Callable[[], bool]:
-        return importlib.import_module(f"pages.learn.lessons.{self.name}").experiment
+        return importlib.import_module(f"pages.learn.lessons.{self.name}.lesson").experiment
+
+
+def chapters() -> dict[str, tuple[str, ...]]:
+    """The folders of all lessons in their order, by the titles of their chapters."""
+    return {
+        _("Text becomes numbers"): ("tokens", "vocabulary", "embeddings"),
+        _("Attention"): ("averaging", "query_key_value", "scaling", "positions", "masks_and_heads"),
+        _("From a block to a word"): ("batch", "norms", "residual", "block", "encoder_decoder", "vector_to_word"),
+        _("Learning"): ("loss", "fill_gap", "one_step", "in_prompt", "adapting"),
+        _("Inside trained models"): ("family", "long_sequences", "picture", "heads_learn"),
+    }
+
+
+def names() -> list[str]:
+    return [name for chapter in chapters().values() for name in chapter]
 
 
 def lessons() -> list[Lesson]:
     """All lessons in their order, in the reader's language."""
-    return sorted(map(read_lesson, names()), key=lambda lesson: lesson.place)
-
-
-def names() -> list[str]:
-    return sorted(path.stem for path in LESSONS.glob("[a-z]*.py"))
+    return [read_lesson(name) for name in names()]
 
 
 def read_lesson(name: str) -> Lesson:
-    about, body = read_text(f"{name}.md")
+    about, body = read_text(LESSONS / name / f"{LANG}.md")
+    _about, note = read_text(LESSONS / name / f"teacher.{LANG}.md")
     text, _heading, deeper = body.partition(DEEPER)
-    terms = tuple(about.get("terms", ()))
-    inside = about.get("inside", {})
-    texts = Markdown(text.strip()), Markdown(deeper.strip())
-    return Lesson(name, about["place"], about["title"], about["minutes"], terms, *texts, inside)
+    terms, inside = tuple(about.get("terms", ())), about.get("inside", {})
+    texts = Markdown(text.strip()), Markdown(deeper.strip()), Markdown(note)
+    return Lesson(name, names().index(name) + 1, about["title"], about["minutes"], terms, *texts, inside)
 
 
 # --- how far the reader is ---
 
 
 def lessons_among(said: Sequence[Any]) -> list[str]:
-    """Those of the lessons that there are, in the order of their names."""
+    """Those of the lessons that there are, in their order."""
     return [name for name in names() if name in said]
 
 
@@ -149,7 +162,7 @@ def draw_head(lesson: Lesson, course: Sequence[Lesson], before: Lesson | None, a
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="lesson-head"):
         st.page_link(COURSE, label=_("Course"), icon=":material/map:", query_params=address(""))
         sign = " :green[:material/check_circle:]" if finished else ""
-        number = _("Lesson {place} of {count}").format(place=course.index(lesson) + 1, count=len(course))
+        number = _("Lesson {place} of {count}").format(place=lesson.place, count=len(course))
         st.markdown(f"### {escape_markdown(lesson.title)}{sign}", width="stretch")
         minutes = _("{minutes} min").format(minutes=lesson.minutes)
         st.caption(f"{number} · {minutes}", width="content")
@@ -176,35 +189,25 @@ def draw_links(lesson: Lesson) -> None:
 
 
 def draw_teaching(lesson: Lesson) -> None:
-    """Draws what a teacher needs, where somebody has written it: a note, on the page and to print, and the notebook
-    that a program grades."""
-    note, path = read_note(lesson.name), notebook_path(lesson.name)
-    if not note and path is None:
-        return
+    """Draws what a teacher needs: the note, on the page and to print, and the notebook that a program grades, which is
+    made on the click."""
     with st.expander(_("For teachers"), key=f"teachers-{lesson.name}", icon=":material/school:"):
-        st.markdown(Markdown(note.replace("## ", "##### ")))
+        if lesson.note:
+            st.markdown(Markdown(lesson.note.replace("## ", "##### ")))
         with st.container(horizontal=True, gap="small"):
             offer_print([lesson], f"{lesson.name}-note.html")
-            if path is not None:
-                offer_notebook(path)
-        if path is not None:
-            st.caption(_("A notebook runs in Loupe’s folder, without a network, and is graded by Otter."))
-
-
-def offer_notebook(path: Path) -> None:
-    # Made on a click: of a file that lies ready, the browser asks again while the page is turned already.
-    notebook = path.read_text(encoding="utf-8")
-    offered = {
-        _("Notebook for students"): partial(for_students, notebook),
-        _("Notebook with answers"): partial(str, notebook),
-    }
-    for label, content in offered.items():
-        st.download_button(label, content, path.name, "application/x-ipynb+json", on_click="ignore")
+            text = f"# {lesson.place}. {lesson.title}\n\n{lesson.text}"
+            for label, answers in {_("Notebook for students"): False, _("Notebook with answers"): True}.items():
+                made = partial(write_notebook, lesson.name, text, language(), answers=answers)
+                st.download_button(
+                    label, made, f"{lesson.name}.ipynb", "application/x-ipynb+json", on_click="ignore"
+                )  # fmt: skip
+        st.caption(_("A notebook runs in Loupe’s folder, without a network, and is graded by Otter."))
 
 
 def offer_print(course: Sequence[Lesson], file: str) -> None:
     """Offers the notes of the lessons that have one."""
-    notes = [(f"{one.place}. {one.title}", note) for one in course if (note := read_note(one.name))]
+    notes = [(f"{one.place}. {one.title}", one.note) for one in course if one.note]
     if not notes:
         return
     label = _("Note to print") if len(course) == 1 else _("Notes for teachers, to print")
@@ -246,20 +249,33 @@ def draw_map(course: Sequence[Lesson]) -> None:
         ).format(count=len(course), minutes=total, done=len(finished))
     )
     following = next((lesson for lesson in course if lesson.name not in finished), course[0])
-    for lesson in course:
-        with st.container(
-            border=True, horizontal=True, vertical_alignment="center", gap="small", key=f"lesson-card-{lesson.name}"
-        ):
-            icon = "check_circle" if lesson.name in finished else "play_circle" if lesson == following else "circle"
-            title = escape_markdown(f"{lesson.place}. {lesson.title}")
-            st.page_link(
-                COURSE, label=f"**{title}**" if lesson == following else title, icon=f":material/{icon}:",
-                query_params=address(lesson.name), width="stretch",
-            )  # fmt: skip
-            st.markdown(f":small[{linked_terms(lesson.terms)}]", width="content")
-            st.caption(_("{minutes} min").format(minutes=lesson.minutes), width="content")
+    for title, named in chapters().items():
+        chapter = [lesson for lesson in course if lesson.name in named]
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.markdown(Markdown(f"### {title}"), width="stretch")
+            draw_minutes(chapter)
+        for lesson in chapter:
+            draw_card(lesson, lesson.name in finished, lesson == following)
     offer_print(course, "loupe-notes.html")
     use_keys(None, following)
+
+
+def draw_card(lesson: Lesson, finished: bool, following: bool) -> None:
+    with st.container(
+        border=True, horizontal=True, vertical_alignment="center", gap="small", key=f"lesson-card-{lesson.name}"
+    ):
+        icon = "check_circle" if finished else "play_circle" if following else "circle"
+        title = escape_markdown(f"{lesson.place}. {lesson.title}")
+        st.page_link(
+            COURSE, label=f"**{title}**" if following else title, icon=f":material/{icon}:",
+            query_params=address(lesson.name), width="stretch",
+        )  # fmt: skip
+        st.markdown(f":small[{linked_terms(lesson.terms)}]", width="content")
+        draw_minutes([lesson])
+
+
+def draw_minutes(course: Sequence[Lesson]) -> None:
+    st.caption(_("{minutes} min").format(minutes=sum(lesson.minutes for lesson in course)), width="content")
 
 
 def draw_course() -> None:

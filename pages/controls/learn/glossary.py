@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from unicodedata import normalize
 
 import streamlit as st
 
-from pages.controls.learn.words import read_text
+from pages.controls.learn import words
 from pages.controls.learn.words import translate as _
 from views.core.markdown import Markdown
 
@@ -28,7 +28,11 @@ class Term(NamedTuple):
 def terms() -> Mapping[str, Term]:
     """Terms by what links call them, in the order of the alphabet. An entry begins with `## term`, or, where a language
     calls it otherwise, with `## term | its name`."""
-    return parse_terms(read_text("glossary.md")[1])
+    return parse_terms(read_glossary()[1])
+
+
+def read_glossary() -> tuple[dict[str, Any], str]:
+    return words.read_text(words.CATALOGUE / words.LANG / "glossary.md")
 
 
 @lru_cache(maxsize=8)  # one a language: every page has terms, at every rerun
@@ -43,7 +47,7 @@ def parse_terms(text: str) -> Mapping[str, Term]:
 
 def draw_terms(page: str) -> None:
     """The terms that stand undefined on a page, each with its meaning under the pointer and a link to its entry."""
-    about, _text = read_text("glossary.md")
+    about, _text = read_glossary()
     if named := about["pages"].get(page):
         said = _("Terms on this page: {terms}").format(terms=linked_terms(named, " · "))
         st.markdown(f":small[{said}]")

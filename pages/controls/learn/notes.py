@@ -7,8 +7,6 @@ from html import escape
 
 from markdown_it import MarkdownIt
 
-from pages.controls.learn.words import read_text
-
 PRINTED = """<!doctype html>
 <html lang="{lang}">
 <meta charset="utf-8">
@@ -25,11 +23,6 @@ code {{ font-size: 10pt }}
 {notes}
 </html>
 """
-
-
-def read_note(name: str) -> str:
-    """The note of a lesson, "" where nobody has written one."""
-    return read_text(f"teacher/{name}.md")[1]
 
 
 def print_notes(notes: Iterable[tuple[str, str]], lang: str) -> str:

@@ -1,13 +1,15 @@
 """Texts of the course in the language of the reader. A language is a folder of assets/learn.
 
-Its lessons and glossary are Markdown; sentences of the code stand in its messages.po, by their English ones. What a
-language lacks is English.
+It has the glossary, and in messages.po the sentences of the code by their English ones; texts of a lesson stand in its
+folder. What a language lacks is English.
 """
 
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache
 from gettext import c2py
 from pathlib import Path
@@ -24,12 +26,16 @@ from views.core.markdown import Markdown, escape_markdown
 
 CATALOGUE = Path(__file__).resolve().parents[3] / "assets" / "learn"
 ENGLISH = "en"
+LANG = "{lang}"  # in the path of a text, for the language
 CHOSEN = Remembered("language", lambda: ENGLISH)
+ASIDE = ContextVar("language of what is made outside of a session", default="")
 FENCE = "+++\n"  # around what a lesson says of itself, in TOML
 
 
 def language() -> str:
     """The language that the address asks for, and the session was in before, as far as there is a folder of it."""
+    if aside := ASIDE.get():
+        return aside
     asked = st.query_params.get("lang") or CHOSEN.get()
     CHOSEN.set(asked if asked in languages(CATALOGUE) else ENGLISH)
     return CHOSEN.get()
@@ -49,6 +55,16 @@ def own_names() -> dict[str, str]:
 def set_language(lang: str) -> None:
     CHOSEN.set(lang)
     st.query_params["lang"] = lang
+
+
+@contextmanager
+def speaking(lang: str) -> Iterator[None]:
+    """The language of what this thread makes outside of a session."""
+    token = ASIDE.set(lang)
+    try:
+        yield
+    finally:
+        ASIDE.reset(token)
 
 
 class Sentence(Markdown):
@@ -134,15 +150,16 @@ def read_catalogue(catalogue: Path, lang: str) -> Catalog:
         return read_po(file, abort_invalid=True)
 
 
-def read_text(name: str) -> tuple[dict[str, Any], str]:
-    """Metadata of a text, and its Markdown; nothing where no language has it."""
-    return parse_text(CATALOGUE, language(), name)
+def read_text(path: Path) -> tuple[dict[str, Any], str]:
+    """Metadata of a text, and its Markdown; nothing where neither the reader's language nor English has it."""
+    return parse_text(path, language())
 
 
 @cache
-def parse_text(catalogue: Path, lang: str, name: str) -> tuple[dict[str, Any], str]:
-    path = next((path for path in (catalogue / lang / name, catalogue / ENGLISH / name) if path.is_file()), None)
-    if path is None:
+def parse_text(path: Path, lang: str) -> tuple[dict[str, Any], str]:
+    paths = (Path(str(path).replace(LANG, one)) for one in (lang, ENGLISH))
+    path = next((one for one in paths if one.is_file()), path)
+    if not path.is_file():
         return {}, ""
     said = path.read_text(encoding="utf-8")
     if not said.startswith(FENCE):
