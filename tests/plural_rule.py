@@ -47,9 +47,12 @@ ALLOWED = {
         pages/learn/lessons/adapting/lesson.py: most tokens
         pages/learn/lessons/batch/lesson.py: most tokens
         pages/learn/lessons/batch/lesson.py: rows rows
+        pages/learn/lessons/block/lesson.py: count tokens
         pages/learn/lessons/encoder_decoder/lesson.py: most tokens
         pages/learn/lessons/family/lesson.py: most answers
-        pages/learn/lessons/family/lesson.py: most tokens""",
+        pages/learn/lessons/family/lesson.py: most tokens
+        pages/learn/lessons/in_prompt/lesson.py: most characters
+        pages/learn/lessons/in_prompt/lesson.py: most rows""",
     "the context or the vocabulary of a model, which a sentence of one token would not be about": """
         engine/analysis/sizes/report.py: config.context tokens
         engine/checkpoints/llama2c.py: count tokens
@@ -93,6 +96,11 @@ ALLOWED = {
         pages/controls/learn/course.py: count lessons
         pages/controls/learn/home.py: count lessons
         pages/learn/lessons/adapting/lesson.py: steps steps
+        pages/learn/lessons/block/lesson.py: count rows
+        pages/learn/lessons/block/lesson.py: total weights
+        pages/learn/lessons/in_prompt/lesson.py: count weights
+        pages/learn/lessons/in_prompt/lesson.py: known steps
+        pages/learn/lessons/in_prompt/lesson.py: steps steps
         pages/learn/lessons/long_sequences/lesson.py: count pieces
         pages/learn/lessons/long_sequences/lesson.py: count tokens
         pages/learn/lessons/long_sequences/lesson.py: layers layers
@@ -102,6 +110,7 @@ ALLOWED = {
         pages/learn/lessons/masks_and_heads/lesson.py: heads heads
         pages/learn/lessons/one_step/lesson.py: count weights
         pages/learn/lessons/one_step/lesson.py: steps steps
+        pages/learn/lessons/picture/lesson.py: count words
         pages/learn/lessons/positions/lesson.py: count rows
         pages/learn/lessons/positions/lesson.py: heads heads
         pages/learn/lessons/residual/lesson.py: count blocks
