@@ -51,6 +51,8 @@ ALLOWED = {
         pages/learn/lessons/encoder_decoder/lesson.py: most tokens
         pages/learn/lessons/family/lesson.py: most answers
         pages/learn/lessons/family/lesson.py: most tokens
+        pages/learn/lessons/fill_gap/lesson.py: most characters
+        pages/learn/lessons/fill_gap/lesson.py: most words
         pages/learn/lessons/in_prompt/lesson.py: most characters
         pages/learn/lessons/in_prompt/lesson.py: most rows""",
     "the context or the vocabulary of a model, which a sentence of one token would not be about": """

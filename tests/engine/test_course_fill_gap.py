@@ -8,7 +8,7 @@ from engine.generation.generate import generate
 from engine.inputs.readers import tokens
 from engine.runtime import library
 from engine.runtime.run import run
-from pages.learn.lessons.fill_gap import BERT, GLM, T5
+from pages.learn.lessons.fill_gap.lesson import BERT, GLM, T5
 
 PARTS = words_of("The small dog sees a white cat.", 3, 4)
 

@@ -64,6 +64,10 @@ from pages.learn.lessons.scaling import lesson as scaling
 from pages.learn.lessons.tokens import lesson as tokens_lesson
 from pages.learn.lessons.vector_to_word import lesson as vector_to_word
 from pages.learn.lessons.vocabulary import lesson as vocabulary
+
+NOTE, TEXT = "teacher.{lang}.md", "{lang}.md"
+BERT = "tales-bert"
+NOTES = [lesson.name for lesson in course.lessons() if lesson.note]
 DECIMAL = re.compile(r"\d[\d,]*\.\d+(?: ?%)?|\d+ ?%")
 PAPERS = {("loss", "10 %"): "Devlin et al. 2019, section 3.1"}  # numbers of a note that nothing here computes
 

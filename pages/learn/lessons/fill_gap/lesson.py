@@ -10,6 +10,7 @@ from pages.controls.learn.fields import choose_view, name_apart, read_field
 from pages.controls.learn.predict import is_answered, is_found, point, show_code
 from pages.controls.learn.words import numeral
 from pages.controls.learn.words import translate as _
+from views.core.markdown import escape_markdown
 
 BERT, T5, GLM = "tales-bert", "t5-spans", "infill"
 WAYS = {"glm": (as_span, GLM), "t5": (as_sentinels, T5), "bert": (as_masks, BERT)}
@@ -25,7 +26,8 @@ def experiment() -> bool:
     numbers = list(range(len(words)))
     usual = (FIRST, LAST) if len(words) > LAST + 1 else (len(words) // 2, len(words) // 2)
     first, last = st.select_slider(
-        _("what is hidden"), numbers, usual, key=f"gap-hidden {len(words)}", format_func=words.__getitem__
+        _("what is hidden"), numbers, usual, key=f"gap-hidden {len(words)}",
+        format_func=lambda at: escape_markdown(words[at]),
     )  # fmt: skip
     last = min(last, first + MOST_HIDDEN - 1, first + len(words) - 2)  # something is left
     parts = words_of(text, first, last)
