@@ -25,7 +25,7 @@ def test_a_head_learns_on_a_body_that_stays_and_both_are_compared(
     page.get_by_role("button", name="Play").click()
     page.wait_for_url("**run=tales-bert+sentiment*")
     ended = page.locator("[data-testid=stDataFrame] [role=gridcell]").get_by_text("finished", exact=True)
-    ended.wait_for(state="attached", timeout=120_000)  # the table has heard of it, and draws the page once more
+    ended.wait_for(state="attached", timeout=300_000)  # the table has heard of it, and draws the page once more
     page.wait_for_selector(".lab[data-state=finished]")
     settle(page)
     page.get_by_text("Before and after: what has changed of the base").click()
