@@ -97,8 +97,8 @@ function cells(element, emit) {
     names.hidden = !data.rows.length;
     names.replaceChildren(...data.rows.map((name) => label(name)));
     grid.style.gridTemplateColumns = "";
-    place.hidden = columns.hidden = true; // the names have the width that they need, whatever the cells need
-    const named = names.hidden ? 0 : Math.ceil(names.getBoundingClientRect().width);
+    place.hidden = columns.hidden = true; // the names have the width that they need, a fraction rounded up
+    const named = names.hidden ? 0 : names.offsetWidth + 1;
     place.hidden = false;
     grid.style.gridTemplateColumns = named ? `${named}px 1fr` : "";
     const room = across - (named ? named + 8 : 0);
