@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.util import find_spec, module_from_spec
+from math import isnan
 from threading import Lock
 from types import FunctionType
 from typing import Any
@@ -84,7 +85,8 @@ class Recorder:
         if self.question is None:
             head = ["", *(f"{at}: {name}" for at, name in enumerate(columns))]
             body = [
-                [f"{at}: {rows[at]}", *(f"{value:.2f}" for value in row)] for at, row in enumerate(values.tolist())
+                [f"{at}: {rows[at]}", *("?" if isnan(value) else f"{value:.2f}" for value in row)]  # "?": is covered
+                for at, row in enumerate(values.tolist())
             ]
             self.pictures = [markdown_table([head, ["---"] * len(head), *body])]
 
