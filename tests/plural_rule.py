@@ -113,6 +113,7 @@ ALLOWED = {
         pages/learn/lessons/one_step/lesson.py: count weights
         pages/learn/lessons/one_step/lesson.py: steps steps
         pages/learn/lessons/picture/lesson.py: count words
+        pages/learn/lessons/policy/lesson.py: steps steps
         pages/learn/lessons/positions/lesson.py: count rows
         pages/learn/lessons/positions/lesson.py: heads heads
         pages/learn/lessons/residual/lesson.py: count blocks

@@ -29,6 +29,7 @@ from engine.course.loss import gradients
 from engine.course.norms import normalise
 from engine.course.one_step import steepest, step_one_weight
 from engine.course.picture import next_pixel
+from engine.course.policy import best_policy, likely_words, preferred
 from engine.course.positions import alibi, rotated_score, shuffle_change
 from engine.course.residual import branch_gradients
 from engine.course.scaling import attend, random_scores, score_variance, softmax_gradient
@@ -57,6 +58,7 @@ from pages.learn.lessons.loss import lesson as loss
 from pages.learn.lessons.norms import lesson as norms
 from pages.learn.lessons.one_step import lesson as one_step
 from pages.learn.lessons.picture import lesson as picture
+from pages.learn.lessons.policy import lesson as policy
 from pages.learn.lessons.positions import lesson as positions
 from pages.learn.lessons.query_key_value import lesson as query_key_value
 from pages.learn.lessons.residual import lesson as residual
@@ -368,6 +370,17 @@ def gap() -> list[str]:
     return [f" {len(span.reads)}", f" {int(seen[fill_gap.start_of(span)])}"]
 
 
+def shares() -> list[str]:
+    words, reference = likely_words(policy.MODEL, of(policy.MODEL).tokenizer.encode(policy.TEXT).ids, policy.WORDS)
+    rewards = [policy.REWARD if at == 1 else 0.0 for at in range(len(words))]
+    best = best_policy(reference, rewards, policy.PRICE)
+    by_hand = best_policy([0.5, 0.5], [1.0, 0.0], 1.0).tolist()
+    said = [reference[1], 1 - reference[1], float(best[1])]
+    often = f"{100 * preferred(rewards, 1, 0):.0f} %"
+    named = [often, "0.5", f"{policy.PRICES[0]:g}", f"“{words[1].strip('·')}”"]
+    return [*write(said, ".3f"), *write(by_hand, ".2f"), *named]
+
+
 def two_steps_by_hand() -> list[str]:
     w, rate, stated = 5.0, 0.25, ["0.25"]
     for _step in range(2):
@@ -399,6 +412,7 @@ STATED: list[tuple[str, str, Callable[[], list[str]]]] = [
     (NOTE, "in_prompt", few_rows),
     (NOTE, "picture", pixels),
     (NOTE, "fill_gap", gap),
+    (NOTE, "policy", shares),
     (NOTE, "one_step", one_weight),
     (NOTE, "one_step", two_steps_by_hand),
     (NOTE, "query_key_value", mix_by_hand),
