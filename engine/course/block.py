@@ -99,7 +99,7 @@ def shuffle_gaps(name: str, ids: Sequence[int], layer: int, seed: int = 0) -> di
 
 
 @torch.no_grad()
-def both_ways(name: str, ids: Sequence[int], layer: int) -> tuple[Tensor, Tensor]:
+def multiply_both_ways(name: str, ids: Sequence[int], layer: int) -> tuple[Tensor, Tensor]:
     """A product as the two kinds of books write it: tokens as rows, X W, pos d_out; tokens as columns, W' X', d_out
     pos. W is W_Q of a block, which PyTorch keeps as W'."""
     x, weight = stream(name, ids, layer)[0], block_of(library.checkpoint(name).model, layer).attn.q.weight

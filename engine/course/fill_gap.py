@@ -16,11 +16,10 @@ from engine.runtime.run import run
 
 MOST = 64  # tokens
 SENTINELS = ("<extra_id_0>", "<extra_id_1>")
-END = "[eop]"
 
 
 @dataclass(frozen=True)
-class Asked:
+class GapTask:
     """What a model reads and is asked. `reads` are the tokens that are read, `target` those of a decoder beside them;
     `sees` says which of its own tokens (those of the decoder where there is one) each may look at, bool pos key;
     `asked` are the tokens that were hidden, with the probability the model gave each at its place, all but the first
@@ -46,7 +45,7 @@ def pieces_of(checkpoint: Checkpoint, ids: Sequence[int]) -> tuple[str, ...]:
     return tuple(checkpoint.tokenizer.piece(id) for id in ids)
 
 
-def as_masks(name: str, before: str, hidden: str, behind: str) -> Asked:
+def ask_masks(name: str, before: str, hidden: str, behind: str) -> GapTask:
     """A mask for each hidden token; all are guessed at once (Devlin et al. 2019, section 3.1)."""
     checkpoint = library.checkpoint(name)
     tokenizer = checkpoint.tokenizer
@@ -58,10 +57,10 @@ def as_masks(name: str, before: str, hidden: str, behind: str) -> Asked:
     at = [place for place, id in enumerate(read.ids) if id == tokenizer.mask_id][: len(wanted)]
     shares = [float(trace["probs"][0, place, id]) for place, id in zip(at, wanted, strict=True)]
     sees = trace["blocks.0.attn.mask"][0, 0].bool()
-    return Asked(read.pieces, (), sees, pieces_of(checkpoint, wanted), shares, torch.arange(len(read))[None])
+    return GapTask(read.pieces, (), sees, pieces_of(checkpoint, wanted), shares, torch.arange(len(read))[None])
 
 
-def as_sentinels(name: str, before: str, hidden: str, behind: str) -> Asked:
+def ask_sentinels(name: str, before: str, hidden: str, behind: str) -> GapTask:
     """One sentinel stands for the gap, and a decoder writes it, what was hidden, and the next one (Raffel et al. 2020,
     section 3.1.4)."""
     checkpoint = library.checkpoint(name)
@@ -74,10 +73,10 @@ def as_sentinels(name: str, before: str, hidden: str, behind: str) -> Asked:
     shares = [float(trace["probs"][0, place, id]) for place, id in enumerate(written)]
     sees = trace["decoder.blocks.0.attn.mask"][0, 0].bool()
     places = torch.arange(len(reading.read))[None]
-    return Asked(reading.read.pieces, reading.target.pieces, sees, pieces_of(checkpoint, written), shares, places)
+    return GapTask(reading.read.pieces, reading.target.pieces, sees, pieces_of(checkpoint, written), shares, places)
 
 
-def as_span(name: str, before: str, hidden: str, behind: str) -> Asked:
+def ask_span(name: str, before: str, hidden: str, behind: str) -> GapTask:
     """One mark stands for the gap; what was hidden is written behind the text, which is seen whole, and each token of
     it has two positions: that of the gap, and its own in it (Du et al. 2022, section 2.1)."""
     checkpoint = library.checkpoint(name)
@@ -92,4 +91,4 @@ def as_span(name: str, before: str, hidden: str, behind: str) -> Asked:
     shares = [float(trace["probs"][0, begun - 1 + place, id]) for place, id in enumerate(wanted)]
     positions = infill_positions(torch.tensor([read.ids]), infill)[:, 0]
     sees = trace["blocks.0.attn.mask"][0, 0].bool()
-    return Asked(read.pieces, (), sees, pieces_of(checkpoint, wanted), shares, positions)
+    return GapTask(read.pieces, (), sees, pieces_of(checkpoint, wanted), shares, positions)

@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.func import functional_call
 from torch.nn.functional import cross_entropy
 
-from engine.generation.few_shot import BEHIND, BETWEEN, PromptTable, line_behind, longest
+from engine.generation.few_shot import BEHIND, PromptTable, line_behind, longest, prompt_of
 from engine.model.transformer import Transformer
 from engine.runtime import library
 from engine.tokenizers import Tokenizer
@@ -30,15 +30,11 @@ class Shot:
 
 
 @dataclass(frozen=True)
-class Tuned:
+class FineTuning:
     """Probability of the right answer, asked with no row above, before each step of fine-tuning and after the last."""
 
     probabilities: list[float]
     losses: list[float]
-
-
-def prompt_of(rows: Sequence[Row], query: str) -> str:
-    return "".join(f"{one}{BETWEEN} {output}{BEHIND}" for one, output in rows) + f"{query}{BETWEEN}"
 
 
 def answer_loss(
@@ -67,7 +63,7 @@ def shots(name: str, rows: Sequence[Row], query: str, answer: str) -> list[Shot]
     return found
 
 
-def fine_tune(name: str, rows: Sequence[Row], query: str, answer: str, steps: int, rate: float) -> Tuned:
+def fine_tune(name: str, rows: Sequence[Row], query: str, answer: str, steps: int, rate: float) -> FineTuning:
     """Trains all weights on the rows, each a text of its own, by Adam, and asks for the word with no row above it."""
     checkpoint = library.checkpoint(name)
     assert checkpoint.tokenizer is not None
@@ -85,4 +81,4 @@ def fine_tune(name: str, rows: Sequence[Row], query: str, answer: str, steps: in
             optimiser.zero_grad()
             loss.backward()
             optimiser.step()
-    return Tuned(probabilities, losses)
+    return FineTuning(probabilities, losses)

@@ -45,7 +45,7 @@ def text_loss(model: Transformer, ids: Sequence[int], weights: Mapping[str, Tens
     return cross_entropy(logits[0, :-1], read[0, 1:])
 
 
-def steepest(name: str, ids: Sequence[int], matrices: Sequence[str]) -> list[Slope]:
+def find_slopes(name: str, ids: Sequence[int], matrices: Sequence[str]) -> list[Slope]:
     """Of each matrix of the model called `name` its weight with the largest gradient."""
     model = library.checkpoint(name).model
     leaves = {matrix: model.get_parameter(matrix).detach().clone().requires_grad_() for matrix in matrices}

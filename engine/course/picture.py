@@ -42,18 +42,18 @@ def patch_tokens(name: str, picture: Levels) -> tuple[Tensor, Tensor]:
 
 
 @dataclass(frozen=True)
-class Looked:
+class PatchLook:
     """What [CLS] of the last block looks at, head patch, and the probabilities of the classes."""
 
     weights: Tensor
     probabilities: Tensor
 
 
-def look_at_patches(name: str, picture: Levels) -> Looked:
+def look_at_patches(name: str, picture: Levels) -> PatchLook:
     checkpoint = library.checkpoint(name)
     hook = f"blocks.{checkpoint.config.layers - 1}.attn.pattern"
     found = run(checkpoint.model, reader(checkpoint).pixels(torch.tensor(picture)), keep=[hook, "logits"])
-    return Looked(found[hook][0, :, 0, 1:], found["logits"][0].softmax(-1))
+    return PatchLook(found[hook][0, :, 0, 1:], found["logits"][0].softmax(-1))
 
 
 def position_likeness(name: str, patch: int) -> Tensor:

@@ -15,7 +15,7 @@ from engine.tokenizers.encoding import Encoding
 
 
 @dataclass(frozen=True)
-class Learned:
+class LearnedPolicy:
     """A policy (word) that was reached step by step, and what was maximised, or the loss, before each step and after
     the last."""
 
@@ -47,7 +47,7 @@ def divergence(policy: Tensor, reference: Sequence[float]) -> Tensor:
     return torch.xlogy(policy, policy / torch.tensor(reference)).sum()
 
 
-def climb(reference: Sequence[float], rewards: Sequence[float], price: float, steps: int, rate: float) -> Learned:
+def climb(reference: Sequence[float], rewards: Sequence[float], price: float, steps: int, rate: float) -> LearnedPolicy:
     """Gradient ascent on the mean reward less the price of leaving the reference: what PPO does with samples, here
     with the exact mean over all words (Ziegler et al. 2019, section 2)."""
     scores = torch.tensor(reference).log().requires_grad_()
@@ -59,23 +59,23 @@ def climb(reference: Sequence[float], rewards: Sequence[float], price: float, st
         if step < steps:
             (gradient,) = torch.autograd.grad(value, scores)
             scores = (scores.detach() + rate * gradient).requires_grad_()
-    return Learned(scores.detach().softmax(-1), values)
+    return LearnedPolicy(scores.detach().softmax(-1), values)
 
 
-def preferred(rewards: Sequence[float], one: int, other: int) -> float:
+def preference(rewards: Sequence[float], one: int, other: int) -> float:
     """Probability that `one` is said to be better than `other` (Bradley and Terry 1952)."""
     return float(torch.sigmoid(torch.tensor(rewards[one] - rewards[other])))
 
 
 def learn_from_pairs(
     reference: Sequence[float], rewards: Sequence[float], price: float, steps: int, rate: float
-) -> Learned:
+) -> LearnedPolicy:
     """Gradient descent on DPO's loss of all pairs of words, each preferred as often as its reward says; no reward is
     asked for (Rafailov et al. 2023, equation 7)."""
     log_reference = torch.tensor(reference).log()
     pairs = list(combinations(range(len(reference)), 2))
     ones, others = (torch.tensor(side) for side in zip(*pairs, strict=True))
-    wins = torch.tensor([preferred(rewards, one, other) for one, other in pairs])
+    wins = torch.tensor([preference(rewards, one, other) for one, other in pairs])
     scores = log_reference.clone().requires_grad_()
     values = list[float]()
     for step in range(steps + 1):
@@ -86,4 +86,4 @@ def learn_from_pairs(
         if step < steps:
             (gradient,) = torch.autograd.grad(loss, scores)
             scores = (scores.detach() - rate * gradient).requires_grad_()
-    return Learned(scores.detach().softmax(-1), values)
+    return LearnedPolicy(scores.detach().softmax(-1), values)

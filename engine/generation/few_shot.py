@@ -85,8 +85,12 @@ def examples(table: PromptTable, k: int, query: str, seed: int = 0) -> tuple[tup
 
 def few_shot(table: PromptTable, k: int, query: str, seed: int = 0) -> str:
     """`k` examples, a line each, and the query with a colon behind it: what a model goes on with."""
-    told = "".join(f"{one}{BETWEEN} {output}{BEHIND}" for one, output in examples(table, k, query, seed))
-    return f"{told}{query}{BETWEEN}"
+    return prompt_of(examples(table, k, query, seed), query)
+
+
+def prompt_of(rows: Sequence[tuple[str, str]], query: str) -> str:
+    """Writes the rows, a line each, and the query behind them."""
+    return "".join(f"{one}{BETWEEN} {output}{BEHIND}" for one, output in rows) + f"{query}{BETWEEN}"
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from engine.course.block import LINES, both_ways, four_lines, shuffle_gaps, sum_gaps
+from engine.course.block import LINES, four_lines, multiply_both_ways, shuffle_gaps, sum_gaps
 from engine.runtime import library
 from engine.tokenizers.encoding import Encoding
 
@@ -26,5 +26,5 @@ def test_the_four_lines_are_what_the_model_computes_and_its_maps_alone_are_linea
 def test_without_mask_and_positions_attention_knows_no_order() -> None:
     gaps = shuffle_gaps("everyday", IDS, 3)
     assert max(gaps["MLP"], gaps["attention, bare"]) < 1e-5 and min(gaps["attention"], gaps["convolution"]) > 0.05
-    rows, columns = both_ways("everyday", IDS, 3)
+    rows, columns = multiply_both_ways("everyday", IDS, 3)
     torch.testing.assert_close(rows, columns.T, rtol=1e-4, atol=1e-3)

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from engine.course.fill_gap import as_masks, as_sentinels, as_span, words_of
+from engine.course.fill_gap import ask_masks, ask_sentinels, ask_span, words_of
 from engine.generation.generate import generate
 from engine.inputs.readers import tokens
 from engine.runtime import library
@@ -15,7 +15,7 @@ PARTS = words_of("The small dog sees a white cat.", 3, 4)
 
 def test_a_span_is_seen_and_written_as_glm_does() -> None:
     assert PARTS == ("The small dog", "sees a", "white cat.")
-    span = as_span(GLM, *PARTS)
+    span = ask_span(GLM, *PARTS)
     start = len(span.reads) - len(span.asked) - 1
     assert span.reads[start] == "[sop]" and "".join(span.asked).replace("·", " ") == " sees a"
     assert span.sees[:start, :start].all() and not span.sees[:start, start:].any()  # the text sees itself, whole
@@ -29,10 +29,10 @@ def test_a_span_is_seen_and_written_as_glm_does() -> None:
 
 
 def test_sentinels_stand_around_what_a_decoder_writes_and_masks_are_guessed_at_once() -> None:
-    asked = as_sentinels(T5, *PARTS)
+    asked = ask_sentinels(T5, *PARTS)
     assert "<extra_id_0>" in asked.reads and asked.asked[0] == "<extra_id_0>" and asked.asked[-1] == "<extra_id_1>"
     assert torch.equal(asked.sees, torch.ones_like(asked.sees).tril()) and len(asked.target) == len(asked.asked) + 1
-    masked = as_masks(BERT, *PARTS)
+    masked = ask_masks(BERT, *PARTS)
     assert masked.reads.count("[MASK]") == len(masked.asked) and bool(masked.sees.all())
     checkpoint = library.checkpoint(BERT)
     assert checkpoint.tokenizer is not None

@@ -5,8 +5,8 @@ from copy import deepcopy
 import pytest
 import torch
 
-from engine.course.in_prompt import fine_tune, prompt_of, shots
-from engine.generation.few_shot import PromptTable, few_shot
+from engine.course.in_prompt import fine_tune, shots
+from engine.generation.few_shot import PromptTable, few_shot, prompt_of
 from engine.runtime import library
 from engine.scoring.score import cross_entropy
 

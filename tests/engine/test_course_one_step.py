@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch.nn.functional import cross_entropy
 
-from engine.course.one_step import descend, loss_along, steepest, step_one_weight
+from engine.course.one_step import descend, find_slopes, loss_along, step_one_weight
 from engine.runtime import library
 
 MODEL = "stories"
@@ -47,7 +47,7 @@ def test_many_steps_are_those_of_sgd_and_leave_the_model_as_it_was() -> None:
 
 
 def test_the_slope_of_a_weight_is_that_of_the_loss_along_it() -> None:
-    for slope in steepest(MODEL, IDS, MATRICES):
+    for slope in find_slopes(MODEL, IDS, MATRICES):
         gap = 1e-2
         low, high = loss_along(MODEL, IDS, slope.matrix, slope.place, [slope.weight - gap, slope.weight + gap])
         assert slope.gradient == pytest.approx((high - low) / (2 * gap), rel=0.02)

@@ -5,7 +5,7 @@ from itertools import pairwise
 import pytest
 import torch
 
-from engine.course.policy import best_policy, climb, divergence, learn_from_pairs, likely_words, mean_reward, preferred
+from engine.course.policy import best_policy, climb, divergence, learn_from_pairs, likely_words, mean_reward, preference
 from engine.runtime import library
 
 REFERENCE, REWARDS, PRICE = (0.5, 0.3, 0.2), (0.0, 2.0, -1.0), 1.0
@@ -28,7 +28,7 @@ def test_the_best_policy_is_where_ascent_and_pairs_end() -> None:
 def test_a_high_price_keeps_the_reference_and_none_gives_all_to_the_best_word() -> None:
     torch.testing.assert_close(best_policy(REFERENCE, REWARDS, 1e4), torch.tensor(REFERENCE), rtol=0, atol=1e-3)
     assert float(best_policy(REFERENCE, REWARDS, 0.05)[1]) > 0.999
-    assert preferred(REWARDS, 1, 0) == pytest.approx(0.8808, abs=1e-4)
+    assert preference(REWARDS, 1, 0) == pytest.approx(0.8808, abs=1e-4)
     tokenizer = library.checkpoint("everyday").tokenizer
     assert tokenizer is not None
     ids = tokenizer.encode("The little girl was thirsty, so she drank a").ids

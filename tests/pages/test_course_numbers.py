@@ -21,15 +21,15 @@ from engine.course.circuits import direct_effects, head_scores
 from engine.course.embeddings import analogy, context_similarity, embedding_table, rank, whole_words
 from engine.course.encoder_decoder import attend_across
 from engine.course.family import count_by_group
-from engine.course.fill_gap import as_span, words_of
+from engine.course.fill_gap import ask_span, words_of
 from engine.course.heads import fit_difference
 from engine.course.long_sequences import keep_window
 from engine.course.lookup import look_up
 from engine.course.loss import gradients
 from engine.course.norms import normalise
-from engine.course.one_step import steepest, step_one_weight
+from engine.course.one_step import find_slopes, step_one_weight
 from engine.course.picture import next_pixel
-from engine.course.policy import best_policy, likely_words, preferred
+from engine.course.policy import best_policy, likely_words, preference
 from engine.course.positions import alibi, rotated_score, shuffle_change
 from engine.course.residual import branch_gradients
 from engine.course.scaling import attend, random_scores, score_variance, softmax_gradient
@@ -324,7 +324,7 @@ def merges() -> list[str]:
 
 def one_weight() -> list[str]:
     ids = of(one_step.MODEL).tokenizer.encode(one_step.TEXT).ids
-    slope, rate = steepest(one_step.MODEL, ids, one_step.MATRICES)[0], one_step.RATE
+    slope, rate = find_slopes(one_step.MODEL, ids, one_step.MATRICES)[0], one_step.RATE
     step, far = (step_one_weight(one_step.MODEL, ids, slope, one) for one in (rate, one_step.RATES[-1]))
     assert far.loss_after > far.loss
     kept = (step.loss - step.loss_after) / (step.loss - step.promised)
@@ -345,7 +345,7 @@ def few_rows() -> list[str]:
     (*labels, asked), (*backwards, last) = tables
     found = in_prompt.shots_of(in_prompt.MODEL, tuple(labels), *asked)
     read = in_prompt.shots_of(in_prompt.MODEL, tuple(backwards), *last)[-1].probability
-    tuned = in_prompt.tuned(in_prompt.MODEL, tuple(backwards), *last, in_prompt.STEPS, in_prompt.RATE)
+    tuned = in_prompt.tune(in_prompt.MODEL, tuple(backwards), *last, in_prompt.STEPS, in_prompt.RATE)
     assert read > 0.99 and tuned.probabilities[-1] < 0.05 and tuned.losses[-1] < in_prompt.KNOWN
     first = next(shot.k for shot in found if shot.written == asked[1])
     sure = write([found[-1].probability, found[0].probability], ".2f")
@@ -364,7 +364,7 @@ def pixels() -> list[str]:
 
 
 def gap() -> list[str]:
-    span = as_span(fill_gap.GLM, *words_of(fill_gap.TEXT, fill_gap.FIRST, fill_gap.LAST))
+    span = ask_span(fill_gap.GLM, *words_of(fill_gap.TEXT, fill_gap.FIRST, fill_gap.LAST))
     seen = span.sees.sum(-1)
     assert span.reads[fill_gap.start_of(span)] == "[sop]" and int(seen[-1]) == len(span.reads)
     return [f" {len(span.reads)}", f" {int(seen[fill_gap.start_of(span)])}"]
@@ -376,7 +376,7 @@ def shares() -> list[str]:
     best = best_policy(reference, rewards, policy.PRICE)
     by_hand = best_policy([0.5, 0.5], [1.0, 0.0], 1.0).tolist()
     said = [reference[1], 1 - reference[1], float(best[1])]
-    often = f"{100 * preferred(rewards, 1, 0):.0f} %"
+    often = f"{100 * preference(rewards, 1, 0):.0f} %"
     named = [often, "0.5", f"{policy.PRICES[0]:g}", f"“{words[1].strip('·')}”"]
     return [*write(said, ".3f"), *write(by_hand, ".2f"), *named]
 

@@ -5,7 +5,7 @@ import streamlit as st
 import torch
 
 from engine.analysis.logit_lens import logit_lens
-from engine.course.block import LINES, REACH, both_ways, four_lines, shuffle_gaps, sum_gaps
+from engine.course.block import LINES, REACH, four_lines, multiply_both_ways, shuffle_gaps, sum_gaps
 from engine.course.family import count_by_group
 from engine.runtime import library
 from engine.tokenizers.encoding import Encoding
@@ -174,7 +174,7 @@ def draw_order(encoding: Encoding, layer: int) -> None:
 
 
 def draw_rows(encoding: Encoding, layer: int) -> None:
-    by_rows, by_columns = both_ways(MODEL, encoding.ids, layer)
+    by_rows, by_columns = multiply_both_ways(MODEL, encoding.ids, layer)
     length, width = by_rows.shape
     gap = float((by_rows - by_columns.T).abs().max())
     inner = library.checkpoint(MODEL).config.d_model
@@ -190,4 +190,4 @@ def draw_rows(encoding: Encoding, layer: int) -> None:
         "books have them as columns, with every factor transposed and in the other order. W' is W transposed."
     )
     st.caption(said.format(gap=gap))
-    show_code(both_ways, key="block code rows", name=MODEL, ids=list(encoding.ids), layer=layer)
+    show_code(multiply_both_ways, key="block code rows", name=MODEL, ids=list(encoding.ids), layer=layer)

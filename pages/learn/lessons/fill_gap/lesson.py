@@ -4,7 +4,7 @@ import pandas as pd
 import streamlit as st
 import torch
 
-from engine.course.fill_gap import Asked, as_masks, as_sentinels, as_span, words_of
+from engine.course.fill_gap import GapTask, ask_masks, ask_sentinels, ask_span, words_of
 from pages.controls.figures import matrix, picked_place
 from pages.controls.learn.fields import choose_view, name_apart, read_field
 from pages.controls.learn.predict import is_answered, is_found, point, show_code
@@ -13,7 +13,7 @@ from pages.controls.learn.words import translate as _
 from views.core.markdown import escape_markdown
 
 BERT, T5, GLM = "tales-bert", "t5-spans", "infill"
-WAYS = {"glm": (as_span, GLM), "t5": (as_sentinels, T5), "bert": (as_masks, BERT)}
+WAYS = {"glm": (ask_span, GLM), "t5": (ask_sentinels, T5), "bert": (ask_masks, BERT)}
 TEXT, FIRST, LAST = "The little girl was very tired and went to bed.", 6, 7
 LEAST, MOST, LONGEST = 3, 14, 12  # words of the text; characters of one
 MOST_HIDDEN = 4  # words
@@ -31,7 +31,7 @@ def experiment() -> bool:
     )  # fmt: skip
     last = min(last, first + MOST_HIDDEN - 1, first + len(words) - 2)  # something is left
     parts = words_of(text, first, last)
-    span = as_span(GLM, *parts)
+    span = ask_span(GLM, *parts)
     above = st.container()
     found = ask(span)
     with above:
@@ -60,12 +60,12 @@ def read_words(said: str) -> str:
     return " ".join(words)
 
 
-def start_of(span: Asked) -> int:
+def start_of(span: GapTask) -> int:
     """Row of the mark behind which the gap's words are written."""
     return len(span.reads) - len(span.asked) - 1
 
 
-def ask(span: Asked) -> bool:
+def ask(span: GapTask) -> bool:
     row, names = start_of(span), name_apart(span.reads)
     hidden = (~span.sees[row]).nonzero().flatten().tolist()
     reason = _(
@@ -82,7 +82,7 @@ def ask(span: Asked) -> bool:
     )  # fmt: skip
 
 
-def draw_sight(span: Asked, covered: bool) -> None:
+def draw_sight(span: GapTask, covered: bool) -> None:
     """Who may look at whom in GLM; the row that is asked for is covered."""
     values = span.sees.float()
     if covered:
@@ -93,7 +93,7 @@ def draw_sight(span: Asked, covered: bool) -> None:
     )  # fmt: skip
 
 
-def draw_asked(asked: Asked, way: str, name: str) -> None:
+def draw_asked(asked: GapTask, way: str, name: str) -> None:
     left, right = st.columns([3, 2])
     with left:
         st.code(" ".join(asked.reads), language=None, wrap_lines=True)

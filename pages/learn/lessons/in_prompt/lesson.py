@@ -28,7 +28,7 @@ STEPS, RATE, KNOWN = 60, 1e-3, 0.01  # KNOWN: nats, below which the rows are kno
 QUESTION = "in prompt question"
 
 shots_of = lru_cache(maxsize=32)(shots)
-tuned = lru_cache(maxsize=16)(fine_tune)
+tune = lru_cache(maxsize=16)(fine_tune)
 
 
 def experiment() -> bool:
@@ -104,7 +104,7 @@ def draw_shots(found: list[Shot], answer: str) -> None:
 
 def draw_training(found: list[Shot], rows: tuple[Row, ...], query: str, answer: str) -> None:
     with st.spinner(_("{steps} steps").format(steps=STEPS)):
-        made = tuned(MODEL, rows, query, answer, STEPS, RATE)
+        made = tune(MODEL, rows, query, answer, STEPS, RATE)
     left, right = st.columns(2)
     title = _("p of the answer")
     with left:

@@ -8,7 +8,7 @@ import pandas as pd
 import streamlit as st
 import torch
 
-from engine.course.one_step import Slope, Step, descend, loss_along, steepest, step_one_weight
+from engine.course.one_step import Slope, Step, descend, find_slopes, loss_along, step_one_weight
 from engine.runtime import library
 from pages.controls.learn.fields import choose_view, read_field, read_short_text
 from pages.controls.learn.predict import estimate, is_answered, is_found, show_code
@@ -31,7 +31,7 @@ REACH = 1.5  # of the tangent on either side, at least
 TOLERANCE = 0.01
 QUESTION = "one step question"
 
-slopes_of = lru_cache(maxsize=16)(steepest)
+slopes_of = lru_cache(maxsize=16)(find_slopes)
 curve_of = lru_cache(maxsize=32)(loss_along)
 descent = lru_cache(maxsize=16)(descend)
 

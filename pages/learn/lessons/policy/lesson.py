@@ -15,7 +15,7 @@ from engine.course.policy import (
     learn_from_pairs,
     likely_words,
     mean_reward,
-    preferred,
+    preference,
 )
 from engine.runtime import library
 from pages.controls.learn.fields import choose_view, read_field, read_short_text
@@ -37,8 +37,8 @@ TOLERANCE = 0.02
 RUNS = ("ppo-free", "ppo")
 QUESTION = "policy question"
 
-climbed = lru_cache(maxsize=16)(climb)
-taught = lru_cache(maxsize=16)(learn_from_pairs)
+ascend = lru_cache(maxsize=16)(climb)
+teach = lru_cache(maxsize=16)(learn_from_pairs)
 
 
 def experiment() -> bool:
@@ -145,7 +145,7 @@ def draw_best(words: list[str], reference: list[float], rewards: tuple[float, ..
 
 
 def draw_steps(reference: tuple[float, ...], rewards: tuple[float, ...], price: float) -> None:
-    found = climbed(reference, rewards, price, STEPS, RATE)
+    found = ascend(reference, rewards, price, STEPS, RATE)
     best = best_policy(reference, rewards, price)
     end = float(mean_reward(best, rewards) - price * divergence(best, reference))
     show_altair(partial(draw_curve, found.values, _("reward − β · KL"), end), key="policy steps")
@@ -163,7 +163,7 @@ def draw_steps(reference: tuple[float, ...], rewards: tuple[float, ...], price: 
 
 def draw_pairs(words: list[str], reference: tuple[float, ...], rewards: tuple[float, ...], price: float) -> None:
     rate = RATE_OF_PAIRS / max(1.0, price) ** 2  # the slope grows with the square of the price
-    found = taught(reference, rewards, price, STEPS, rate)
+    found = teach(reference, rewards, price, STEPS, rate)
     best = best_policy(reference, rewards, price)
     left, right = st.columns(2)
     with left:
@@ -172,7 +172,7 @@ def draw_pairs(words: list[str], reference: tuple[float, ...], rewards: tuple[fl
             _("better \\ than"): names,
             **{
                 name: [
-                    numeral(preferred(rewards, one, other), ".2f") if one != other else "" for one in range(len(names))
+                    numeral(preference(rewards, one, other), ".2f") if one != other else "" for one in range(len(names))
                 ]
                 for other, name in enumerate(names)
             },
