@@ -6,7 +6,8 @@ A meaning has three forms: English, French and one line of Python. It is a comma
 sentence of `engine.data.translation` of at most `longest` words, whose Python prints the English one. Each form of each
 meaning is met with each of the tokens, so that a text alone does not say what is wanted: behind that of its own form it
 is written again. Names and nouns may be words that nobody knows, which are copied ("set zorb to 3" is "zorb = 3"), so
-that a word of a person's own is, and sentences that others have written with their translations may stand among these.
+that a word of a person's own is, people may have names ("Quentin dort"), and sentences that others have written with
+their translations may stand among these.
 Sentences in which two English words would be one in French are left out ("her" and "his", "that" and
 "this", "delighted" beside "very happy"), so that a French sentence has one translation, too.
 """
@@ -34,7 +35,7 @@ from engine.data.task import PUBLISHED, Pair, PairTask
 from engine.data.translation import words
 from engine.data.translation.drawing import draw
 from engine.data.translation.french import begins_with_vowel
-from engine.data.translation.lexicon import LEXICON
+from engine.data.translation.lexicon import HUMAN, LEXICON
 from engine.data.translation.meaning import Nominal
 from engine.data.translation.pair import write
 
@@ -43,6 +44,7 @@ FORMS = ENGLISH, FRENCH, CODE = "English", "French", "Python"
 SHORTEST = 4  # words that a limit must allow
 COMMANDS = 0.4  # share of the meanings
 LARGEST = 50  # number in a command
+MADE_UP = 0.5  # of the names of people
 SMALL = 0.5  # how often a number in a command of unknown words is no more than LARGEST
 CELLS = tuple(product(range(3), repeat=2))  # forms that are given and asked for
 TRANSLATED = (0, 1), (1, 0)  # of which each real sentence is asked, and of one of the
@@ -73,8 +75,9 @@ class Instructions(PairTask):
     No meaning that is held out is trained on, in any form.
 
     The share `made_up` of the names and numbers of commands, and of the masculine nouns and the names of people in
-    sentences, is one that nobody knows. `sentences` is a file of pairs of `engine.data.published`; each sentence, with
-    its first translation, is asked for in both languages, and once in another way. These are mixed with the others.
+    sentences, is one that nobody knows; of the people of sentences that share have names. `sentences` is a file of
+    pairs of `engine.data.published`; each sentence, with its first translation, is asked for in both languages, and
+    once in another way. These are mixed with the others.
     """
 
     documents: int = 270_000
@@ -176,12 +179,29 @@ def rename(english: str, french: str, share: float, chance: Chance) -> tuple[str
     """The share of the names that stand in both is made up."""
     found = dict.fromkeys(NAME.findall(english))
     others = {
-        name: make_up_name(chance).capitalize()
+        name: draw_name(chance, "f" if name in names("f") else "m", begins_with_vowel(name))
         for name in found
         if len(name) > 2 and name in NAME.findall(french) and chance() < share
     }
     renamed = (NAME.sub(lambda name: others.get(name[0], name[0]), text) for text in (english, french))
     return next(renamed), next(renamed)
+
+
+@cache
+def names(gender: str) -> tuple[str, ...]:
+    return tuple(read_corpus("translation/people")[gender].split())
+
+
+def draw_name(chance: Chance, gender: str, vowel: bool | None = None) -> str:
+    """A first name, as often one that nobody knows; of these the feminine ones end in "a", by which French can tell.
+    `vowel` says whether it begins so."""
+    while True:
+        name = choice(chance, names(gender))
+        if chance() < MADE_UP:
+            name = "".join(make_up(chance) for _ in range(number(chance, 1, 2))).rstrip("ae").capitalize()
+            name += "a" if gender == "f" else ""
+        if 2 < len(name) < 13 and vowel in (None, begins_with_vowel(name)):
+            return name
 
 
 def make_up_name(chance: Chance) -> str:
@@ -232,12 +252,14 @@ def draw_sentence(chance: Chance, longest: int, is_plain: bool, made_up: float =
         if fits(words(one.english), words(one.french), longest):
             break
     english, french = (lower_first(text) if is_plain else text for text in (one.english, one.french))
+    if (name := one.english.partition(" ")[0]) == one.french.partition(" ")[0]:
+        english, french = (f"{name}{text[len(name) :]}" for text in (english, french))
     return Meaning(english, french, f'print("{english}")')
 
 
 def with_unknown(part: Any, share: float, chance: Chance) -> Any:
-    """A meaning, or a part of one, with the share of its masculine nouns made up. Those of a plural are left, of which
-    French does not say how an unknown word makes it."""
+    """A meaning, or a part of one, with the share of its people named and of its masculine nouns made up. Those of a
+    plural are left, of which French does not say how an unknown word makes it."""
     if isinstance(part, tuple):
         return tuple(with_unknown(one, share, chance) for one in part)
     if not is_dataclass(part) or isinstance(part, type):
@@ -245,6 +267,9 @@ def with_unknown(part: Any, share: float, chance: Chance) -> Any:
     if isinstance(part, Nominal):
         owner = with_unknown(part.owner, share, chance)
         noun = part.noun
+        if noun.kinds & HUMAN and not part.plural and not owner and chance() < share:
+            name = draw_name(chance, noun.gender)
+            return Nominal(replace(noun, english=name, french=name))
         if noun.gender == "m" and not part.plural and not noun.kinds & SAID and chance() < share:
             word = make_up_name(chance)
             noun = replace(noun, english=word, french=word)

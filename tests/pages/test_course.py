@@ -48,8 +48,8 @@ def opened(**address: str) -> AppTest:
 
 
 def question_of(app: AppTest) -> str:
-    """Key of the question that is not answered yet."""
-    (key,) = [one.key for one in app.button if one.key and one.key.endswith(" check")]
+    """Key of the first question that is not answered yet, which opens the lesson."""
+    key, *_others = [one.key for one in app.button if one.key and one.key.endswith(" check")]
     return key.removesuffix(" check")
 
 
@@ -92,6 +92,11 @@ def test_a_lesson_is_answered_right_and_wrong_and_says_why(name: str) -> None:
     (wrong,) = app.warning
     assert "You said" in wrong.value and len(wrong.value.split("; it is ")[1]) > len(answer) + 10, "no reason"
     assert "done" not in app.query_params  # a tick is for an answer that was found
+    for again in [one for one in app.button if one.key == f"{key} again"]:
+        again.click().run()
+        assert not app.exception and question_of(app) == key and not app.warning
+        app.button(key=f"{key} show").click().run()
+        assert app.session_state[QUESTIONS.name][key].about[1] != answer
     app = opened(lesson=name)
     app.button(key=f"{key} show").click().run()
     assert app.info and "done" not in app.query_params

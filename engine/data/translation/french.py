@@ -38,6 +38,7 @@ def forms(table: str) -> Any:
 
 
 def begins_with_vowel(word: str) -> bool:
+    word = word.lower()
     return word[0] in VOWELS or (word[0] == "h" and not word.startswith(tuple(forms("aspirated"))))
 
 

@@ -16,7 +16,7 @@ from engine.checkpoints import Checkpoint
 from engine.inputs.readers import tokens
 from engine.tokenizers.encoding import Encoding
 from pages.controls.learn.words import translate as _
-from pages.controls.state.session import Remembered
+from pages.controls.state.session import Remembered, set_widget, widget_value
 from views.core.markdown import escape_markdown
 
 T = TypeVar("T")
@@ -40,6 +40,16 @@ def read_field(
         return read(kept.get(key, default))
     kept[key] = said
     return value
+
+
+def other_input(key: str, inputs: Sequence[Any]) -> Callable[[], None]:
+    """Sets the widget `key` to the next of `inputs`, or to the first where the reader has put in their own."""
+
+    def turn() -> None:
+        said = widget_value(key)
+        set_widget(key, inputs[(inputs.index(said) + 1) % len(inputs)] if said in inputs else inputs[0])
+
+    return turn
 
 
 def choose_view(key: str, views: Mapping[str, str]) -> str:

@@ -4,8 +4,8 @@
         bars(row, pieces, key="the row")
 
 Each returns True once it is answered, or shown without an answer. Another question, or another answer to it (the text
-or the model has changed), is asked anew. `why` gives the reason why what was said is wrong: a sentence made of what the
-model computed.
+or the model has changed), is asked anew. `why` gives the reason why what was said is wrong or right: a sentence made of
+what the model computed. `again` sets other numbers, for a second try, whose answer is covered until it is given.
 """
 
 from __future__ import annotations
@@ -24,28 +24,43 @@ from views.core.function_code import call_lines, source_of
 from views.core.markdown import escape_markdown
 
 Place = tuple[int, ...]
+NAMED = 3  # of the right places of a picture, where it is shown
 Why = Callable[[Any], str]
+Again = Callable[[], None]
 
 
 @dataclass
 class Answered:
     """What the session remembers of a question: what it was about as it was answered, what was said first (None: it was
-    shown without), whether that was right, and whether one of its answers was seen."""
+    shown without), whether that was right, whether one of its answers was seen, and whether the reader tries again."""
 
     about: Hashable = None
     said: Any = None
     right: bool = False
     seen: bool = False
+    again: bool = False
 
     def answer(self, about: Hashable, said: Any) -> None:
-        self.about, self.said = about, said
+        self.about, self.said, self.again = about, said, False
+
+    def try_again(self, change: Again) -> None:
+        self.about, self.again = None, True
+        change()
 
 
 QUESTIONS = Remembered[defaultdict[str, Answered]]("questions", lambda: defaultdict(Answered))  # by their keys
 OPEN = Remembered("questions hide nothing", bool)  # while a page shows what its question would hide
 
 
-def choose(question: LiteralString, options: Sequence[str], answer: int, *, key: str, why: Why | None = None) -> bool:
+def choose(
+    question: LiteralString,
+    options: Sequence[str],
+    answer: int,
+    *,
+    key: str,
+    why: Why | None = None,
+    again: Again | None = None,
+) -> bool:
     """Asks for one of several `options`; `answer` is the index of the right one."""
     if not 0 <= answer < len(options):
         raise ValueError(f"answer must be in 0..{len(options) - 1}, got {answer}.")
@@ -57,11 +72,18 @@ def choose(question: LiteralString, options: Sequence[str], answer: int, *, key:
         )  # fmt: skip
 
     right, name = (lambda said: said == answer), (lambda said: options[said])
-    return reveal(question, ask, right, name, options[answer], key, why)
+    return reveal(question, ask, right, name, answer, options[answer], key, why, again)
 
 
 def estimate(
-    question: LiteralString, answer: float, tolerance: float, *, key: str, unit: str = "", why: Why | None = None
+    question: LiteralString,
+    answer: float,
+    tolerance: float,
+    *,
+    key: str,
+    unit: str = "",
+    why: Why | None = None,
+    again: Again | None = None,
 ) -> bool:
     """A number, right within `tolerance`."""
 
@@ -75,7 +97,7 @@ def estimate(
         return f"{numeral(value, '.4g')}{f' {unit}' if unit else ''}"
 
     shown = _("{value} (± {tolerance:g} is accepted)").format(value=name(answer), tolerance=tolerance)
-    return reveal(question, ask, lambda said: abs(said - answer) <= tolerance, name, shown, key, why)
+    return reveal(question, ask, lambda said: abs(said - answer) <= tolerance, name, answer, shown, key, why, again)
 
 
 def point(
@@ -86,6 +108,7 @@ def point(
     key: str,
     name: Callable[[Any], str] = str,
     why: Why | None = None,
+    again: Again | None = None,
 ) -> bool:
     """A place in a picture: `picked` is what that returns (`pages.controls.figures`), any of `answers` is right."""
 
@@ -94,8 +117,9 @@ def point(
         st.caption(chosen or _("Click in the picture."))
         return picked
 
-    shown = _(" or ").join(name(one) for one in sorted(answers))
-    return reveal(question, ask, lambda said: said in answers, name, shown, key, why)
+    ordered = sorted(answers)
+    shown = _(" or ").join(map(name, ordered[:NAMED])) + " …" * (len(ordered) > NAMED)
+    return reveal(question, ask, lambda said: said in answers, name, ordered[0], shown, key, why, again)
 
 
 def is_answered(key: str) -> bool:
@@ -113,9 +137,11 @@ def reveal(
     ask: Callable[[], Any],
     is_right: Callable[[Any], bool],
     name: Callable[[Any], str],
+    correct: Any,
     answer: str,
     key: str,
     why: Why | None,
+    again: Again | None,
 ) -> bool:
     """Draws the question, and once it is answered what was right; what was said first stays."""
     about: Hashable = (question, answer)
@@ -135,11 +161,12 @@ def reveal(
                 st.button(
                     _("Show me"), key=f"{key} show", type="tertiary", on_click=kept.answer, args=(about, None)
                 )
-            return OPEN.get() or kept.seen
+            return not kept.again and (OPEN.get() or kept.seen)
         said, kept.seen = kept.said, True  # who has seen one answer may change the input and look on
         kept.right = said is not None and bool(is_right(said))
         if said is None:
-            st.info(_("It is {answer}.").format(answer=escape_markdown(answer)))
+            shown = _("It is {answer}.").format(answer=escape_markdown(answer))
+            st.info(f"{shown} {escape_markdown(why(correct))}" if why else shown)
         elif is_right(said):
             st.success(_("Right: {answer}.").format(answer=escape_markdown(answer)))
         else:
@@ -147,6 +174,11 @@ def reveal(
                 said=escape_markdown(name(said)), answer=escape_markdown(answer)
             )
             st.warning(f"{wrong} {escape_markdown(why(said))}" if why else wrong)
+        if again and not kept.right:
+            st.button(
+                _("Try with other numbers"), key=f"{key} again", type="tertiary", icon=":material/replay:",
+                on_click=kept.try_again, args=(again,),
+            )  # fmt: skip
     return True
 
 

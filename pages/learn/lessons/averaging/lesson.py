@@ -12,12 +12,13 @@ from engine.course.averaging import (
     weighted_average,
 )
 from pages.controls.figures import matrix
-from pages.controls.learn.fields import read_field, read_matrix, write_matrix
+from pages.controls.learn.fields import other_input, read_field, read_matrix, write_matrix
 from pages.controls.learn.predict import estimate, is_found, show_code
 from pages.controls.learn.words import translate as _
 from views.core.markdown import code_markdown
 
 TENSOR = "[[1, 3], [2, 1], [0, 1]]"
+OTHERS = "[[4, 0], [2, 2], [0, 7]]", "[[1, 5], [3, 1], [2, 2], [6, 0]]"
 TOLERANCE = 0.01
 
 
@@ -28,7 +29,8 @@ def experiment() -> bool:
     reason = _("The last row is the mean of all rows: ({total}) / {count}.").format(count=len(x), total=total)
     question = _("Every row becomes the mean of itself and the rows above. What is the last number of the last row?")
     answer = float(mean[-1, -1])
-    if not estimate(question, answer, TOLERANCE, key="averaging question", why=lambda _said: reason):
+    again = other_input("averaging-x", (TENSOR, *OTHERS))
+    if not estimate(question, answer, TOLERANCE, key="averaging question", why=lambda _said: reason, again=again):
         return False
     ways = {"loop": _("a loop"), "matrix": _("a matrix"), "softmax": _("a softmax"), "data": _("weights of the data")}
     way = st.segmented_control(

@@ -68,9 +68,9 @@ def ask(found: list[Shot], query: str, answer: str) -> bool:
     options = [*(str(shot.k) for shot in found), _("it never does")]
 
     def why(said: int) -> str:
-        if said < len(found):
-            shot = found[said]
-            if shot.written == answer:
+        if said < len(found) or not right:
+            shot = found[min(said, len(found) - 1)]
+            if shot.written == answer and shot.k > right[0]:
                 sentence = _("Behind {k} it is right too, but it already is behind {first}.")
                 return sentence.format(k=shot.k, first=right[0])
             return _("Behind {k} it writes “{written}”.").format(k=shot.k, written=shot.written)

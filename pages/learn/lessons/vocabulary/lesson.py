@@ -34,6 +34,7 @@ def experiment() -> bool:
     at = shown.index(pairs[0])
 
     def why(said: int) -> str:
+        said = shown.index(pairs[:2][-1]) if said == at else said
         return _("{best} occurs {count} ×, {other} {less} ×; ties are broken alphabetically.").format(
             best=escape_markdown(names[at]),
             count=pairs[0].count,
