@@ -1,0 +1,220 @@
+"""Why this token: a logit as the exact sum of what every part of the model added to it.
+
+Direct logit attribution (Elhage et al. 2021, "A Mathematical Framework for Transformer Circuits"; Wang et al. 2022,
+"Interpretability in the Wild", section 3), by the terms of `engine.analysis.writers`. An activation between the stream
+and the logits, of a masked head or a pooler, is held still like a norm's scale, as what each unit gave divided by what
+it was given. A soft cap comes after the sum.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+import torch
+from torch import Tensor, nn
+
+from engine.analysis.logit_lens import check_lens
+from engine.analysis.writers import Sublayer, Terms, Walk, Writer, hold_norm, weigh_heads
+from engine.model.layers.attention import Attention
+from engine.model.layers.head import AveragedHead, ClassHead, LanguageHead, MeanHead
+from engine.model.transformer import Transformer
+from engine.runtime.trace import Trace
+
+
+@dataclass(frozen=True)
+class Attribution:
+    """`values` is what each writer added to the logit, in logits, and adds up to `logit`, which is the model's own
+    before its soft cap, if it has one. `covectors` are what of each sublayer's output counts, by the position that the
+    head read."""
+
+    values: dict[Writer, float]
+    logit: float
+    covectors: dict[int, dict[Sublayer, Tensor]] = field(repr=False, default_factory=dict)
+
+    @property
+    def heads(self) -> dict[Writer, float]:
+        """Those of the heads, the largest of either sign first."""
+        found = [(writer, value) for writer, value in self.values.items() if writer.head is not None]
+        return dict(sorted(found, key=lambda one: -abs(one[1])))
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How a logit reads the stream behind the final norm at one position: `covector` is 1 d_model, and `constant` what
+    it adds whatever stands there."""
+
+    pos: int
+    covector: Tensor
+    constant: Tensor
+
+
+@torch.no_grad()
+def attribute(model: Transformer, trace: Trace, row: int, id: int, against: int | None = None) -> Attribution:
+    """Splits the logit of candidate `id` (a token, class or position) at `row` of the first text's logits; with
+    `against` the difference of the two, in which what both have in common is gone.
+
+    Raises ValueError for a model without a head that predicts, for a row or candidate that it does not have, and for
+    two candidates that are the same.
+    """
+    check_lens(model.config)
+    check_candidates(trace, row, (id,) if against is None else (id, against), model.config.head.kind)
+    readings = list(read_logit(model, trace, row, id))
+    if against is not None:
+        readings += [minus(one) for one in read_logit(model, trace, row, against)]
+    terms, covectors = Terms(), dict[int, dict[Sublayer, Tensor]]()
+    for one in merge(readings):
+        walk = Walk(model, trace, one.pos, "decoder" if model.config.encoder else "")
+        read, constant = through_final_norm(walk, one.covector)
+        found = walk.back(read, model.config.layers)
+        found.add(Writer("bias"), one.constant + constant)
+        covectors[one.pos] = dict(found.covectors)
+        terms += found
+    values = {writer: float(value) for writer, value in terms.values.items()}
+    return Attribution(values, sum(values.values()), covectors)
+
+
+def check_candidates(trace: Trace, row: int, ids: tuple[int, ...], kind: str) -> None:
+    logits = trace["logits"][0]
+    rows, candidates = (1, len(logits)) if logits.dim() == 1 else logits.shape
+    if kind == "span":
+        rows, candidates = candidates, rows
+    if not 0 <= row < rows:
+        raise ValueError(f"a row must be 0 to {rows - 1}, got {row}.")
+    for id in ids:
+        if not 0 <= id < candidates:
+            raise ValueError(f"a candidate must be 0 to {candidates - 1}, got {id}; choose one that the model knows.")
+    if len({*ids}) != len(ids):
+        raise ValueError("two candidates must differ, got the same twice; choose another one to compare with.")
+
+
+def through_final_norm(walk: Walk, read: Tensor) -> tuple[Tensor, Tensor]:
+    stack, layers = walk.stack, len(walk.stack.blocks)
+    norm = stack.final_norm
+    if isinstance(norm, nn.Identity):
+        return read, read.new_zeros(len(read))
+    return hold_norm(norm, read, walk.value(f"blocks.{layers - 1}.resid_post"))
+
+
+def minus(one: Reading) -> Reading:
+    return replace(one, covector=-one.covector, constant=-one.constant)
+
+
+def merge(readings: list[Reading]) -> Iterator[Reading]:
+    """One reading a position."""
+    for pos in dict.fromkeys(one.pos for one in readings):
+        same = [one for one in readings if one.pos == pos]
+        yield Reading(pos, torch.stack([one.covector for one in same]).sum(0), sum(one.constant for one in same))  # type: ignore[arg-type]
+
+
+# --- heads of a model ---
+
+
+def read_logit(model: Transformer, trace: Trace, row: int, id: int) -> Iterator[Reading]:
+    """The readings of the stream that add up to a logit."""
+    head, kind = model.head, model.config.head.kind
+    assert head is not None
+    length = trace[last_stream(model)].shape[1]
+    if kind == "span":
+        assert isinstance(head, ClassHead)
+        yield Reading(id, *through_classes(head, trace, row, id))
+    elif kind in ("language", "masked", "token"):
+        pos = range(length)[trace.logits_at][row]
+        if isinstance(head, LanguageHead):
+            yield Reading(pos, *through_vocabulary(head, model.table, trace, row, id))
+        else:
+            assert isinstance(head, ClassHead)
+            yield Reading(pos, *through_classes(head, trace, id, row))
+    elif isinstance(head, AveragedHead):
+        made: tuple[ClassHead | nn.Linear, ...] = (head, head.distilled)
+        for pos, one in enumerate(made):
+            yield Reading(pos, narrow(head, one.weight[id : id + 1].double()) / 2, bias_of(one, id) / 2)
+    elif isinstance(head, MeanHead):
+        real = torch.ones(length, dtype=torch.bool) if trace.padding is None else trace.padding[0]
+        covector, constant = through_classes(head, trace, id, 0)
+        count = int(real.sum())
+        for pos in torch.nonzero(real).flatten().tolist():
+            yield Reading(pos, covector / count, constant / count)
+    else:
+        assert isinstance(head, ClassHead)
+        covector, constant = through_classes(head, trace, id, 0)
+        if model.pooler is not None:
+            ratio = held(trace["pooler.pre"][0], trace["pooler.out"][0])
+            constant = constant + (covector * ratio) @ model.pooler.dense.bias.double()
+            covector = (covector * ratio) @ model.pooler.dense.weight.double()
+        yield Reading(pooled_position(model, trace, length), covector, constant)
+
+
+def last_stream(model: Transformer) -> str:
+    prefix = "decoder." if model.config.encoder else ""
+    return f"{prefix}blocks.{model.config.layers - 1}.resid_post"
+
+
+def pooled_position(model: Transformer, trace: Trace, length: int) -> int:
+    """The position that stands for the whole text."""
+    here = torch.arange(length, device=trace.ids.device)[None, :, None].expand(len(trace.ids), -1, -1)
+    padding, read = trace.padding, trace.ids
+    if trace.target is not None:
+        padding, read = trace.target_padding, trace.ids if model.config.rereads else trace.target
+    return int(model.pool_text(here, padding, read)[0, 0])
+
+
+def through_vocabulary(
+    head: LanguageHead, table: Tensor | None, trace: Trace, row: int, id: int
+) -> tuple[Tensor, Tensor]:
+    weight = table if head.weight is None else head.weight
+    assert weight is not None
+    read = weight[id : id + 1].double() * head.scale
+    constant = read.new_zeros(1) if head.bias is None else head.bias[id : id + 1].double()
+    read = narrow(head, read)
+    if head.dense is None:
+        return read, constant
+    pre, post = (trace[f"head.{name}"][0, row].double() for name in ("pre", "post"))
+    read, shift = hold_norm(head.norm, read, post)
+    read = read * held(pre, post)
+    return read @ head.dense.weight.double(), constant + shift + read @ head.dense.bias.double()
+
+
+def through_classes(head: ClassHead, trace: Trace, id: int, row: int) -> tuple[Tensor, Tensor]:
+    read, constant = head.weight[id : id + 1].double(), bias_of(head, id)
+    if head.dense is not None:
+        read = read * held(trace["head.pre"][0, row], trace["head.post"][0, row])
+        constant = constant + read @ head.dense.bias.double()
+        read = read @ head.dense.weight.double()
+    return narrow(head, read), constant
+
+
+def narrow(head: LanguageHead | ClassHead, read: Tensor) -> Tensor:
+    return read if head.narrow is None else read @ head.narrow.weight.double()
+
+
+def bias_of(made: ClassHead | nn.Linear, id: int) -> Tensor:
+    return made.weight.new_zeros(1).double() if made.bias is None else made.bias[id : id + 1].double()
+
+
+def held(pre: Tensor, post: Tensor) -> Tensor:
+    """What an activation gave for each unit of what it was given; 0 where it was given nothing."""
+    pre, post = pre.double(), post.double()
+    return torch.where(pre == 0, torch.zeros_like(pre), post / pre)
+
+
+# --- one head ---
+
+
+@torch.no_grad()
+def split_sources(model: Transformer, trace: Trace, found: Attribution, head: Writer) -> Tensor:
+    """What the value of each token added to the logit through one head (key): its attention to the token times what
+    the token's value weighs. Adds up to the head's own term, but where an edit changed that head's mixture."""
+    if head.head is None or head.layer is None:
+        raise ValueError(f"only a head has sources, got {head.kind}; choose a head.")
+    name = "cross_attn" if head.kind == "cross head" else "attn"
+    prefix = "decoder." if model.config.encoder else ""
+    block = model.get_submodule(f"{prefix}blocks.{head.layer}.{name}")
+    assert isinstance(block, Attention)
+    hook = f"{prefix}blocks.{head.layer}.{name}."
+    v = trace[f"{hook}v"][0, :, head.head * block.kv_heads // block.heads].double()  # key d_head
+    total = v.new_zeros(len(v))
+    for pos, covectors in found.covectors.items():
+        weighed = weigh_heads(covectors[head.layer, name], block)[0, head.head]
+        total += trace[f"{hook}pattern"][0, head.head, pos].double() * (v @ weighed)
+    return total

@@ -1,0 +1,146 @@
+"""Why a head looks there: one score q k, before the softmax, as the exact sum over what wrote the query and the key.
+
+Elhage et al. 2021 ("A Mathematical Framework for Transformer Circuits", "Path Expansion of Attention Scores"): with the
+norms held still (`engine.analysis.writers`), q and k are sums over the parts that wrote the two streams, and their
+product is a sum over pairs. Rotations of positions turn each term as they turn the whole. What ALiBi, or a relative
+position, adds to a score stands beside the sum.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from engine.analysis.weights.circuit import attention_of
+from engine.analysis.writers import Terms, Walk, Writer, hold_norm
+from engine.model.layers.attention import Attention
+from engine.model.stack import Stack
+from engine.model.transformer import Transformer
+from engine.runtime.trace import Trace
+
+
+@dataclass(frozen=True)
+class ScoreSplit:
+    """`values` (query writer, key writer) add up to `score`, the recorded one before cap, bias and mask; `bias` is what
+    positions add to it, 0 where they add nothing. `seen` is False where the mask hides the key."""
+
+    queries: tuple[Writer, ...]
+    keys: tuple[Writer, ...]
+    values: Tensor
+    score: float
+    bias: float
+    seen: bool
+
+
+@torch.no_grad()
+def split_score(
+    model: Transformer, trace: Trace, layer: int, head: int, pos: int, key: int, side: str = "", crosses: bool = False
+) -> ScoreSplit:
+    """Splits the score of one head between a query's position and a key's, in the first text.
+
+    Raises ValueError for a layer, head or place that there is not, and for a run whose edits changed queries, keys or
+    positions on their way to the score, so that the parts do not add up to it.
+    """
+    attention = attention_of(model, layer, side, crosses)
+    if not 0 <= head < attention.heads:
+        raise ValueError(f"head must be 0 to {attention.heads - 1}, got {head}.")
+    walk = Walk(model, trace, pos, side)
+    name = "cross_attn" if crosses else "attn"
+    hook = f"{walk.prefix}blocks.{layer}.{name}"
+    queries = vectors(walk, attention, layer, head, crosses, "q", hook)
+    if crosses:
+        walk = Walk(model, trace, key, "encoder")
+        layer = len(walk.stack.blocks)
+    else:
+        walk = Walk(model, trace, key, side)
+    keys = vectors(walk, attention, layer, head, crosses, "k", hook)
+    values = queries.stacked @ keys.stacked.mT * attention.scale
+    scores = trace[f"{hook}.scores"][0, head]
+    score = float(scores[pos, key])
+    if abs(float(values.sum()) - score) > tolerance(values, scores.dtype):
+        raise ValueError(
+            "the edits of this run change queries, keys or positions on their way to this score, so its parts do not "
+            "add up to it; take these edits off."
+        )
+    bias = float(trace[f"{hook}.bias"][head, pos, key]) if f"{hook}.bias" in trace else 0.0
+    seen = bool(trace[f"{hook}.mask"].expand(len(trace.ids), attention.heads, -1, -1)[0, head, pos, key])
+    return ScoreSplit(tuple(queries.values), tuple(keys.values), values, score, bias, seen)
+
+
+def tolerance(values: Tensor, dtype: torch.dtype) -> float:
+    """What the parts of a score may differ from it by rounding alone."""
+    return max(1.0, float(values.abs().sum())) * 8 * torch.finfo(dtype).eps
+
+
+def vectors(walk: Walk, attention: Attention, layer: int, head: int, crosses: bool, which: str, hook: str) -> Terms:
+    """What each writer adds to the query or the key of a head, d_head each, turned as its position turns it."""
+    group = head if which == "q" else head * attention.kv_heads // attention.heads
+    projection = attention.q if which == "q" else attention.k
+    read, constant = through_projection(attention, projection, which, group, walk, hook)
+    foreign = crosses and which == "k"
+    norm = None if foreign else norm_of(walk.stack, layer, crosses)
+    name = "norm_cross" if crosses else "norm1"
+    if foreign and not isinstance(walk.stack.final_norm, nn.Identity):
+        read, shift = hold_norm(walk.stack.final_norm, read, walk.value(f"blocks.{layer - 1}.resid_post"))
+        constant = constant + shift
+    if norm is not None:
+        stream = walk.value(f"blocks.{layer}.{'resid_mid' if crosses else 'resid_pre'}")
+        read, shift = walk.through_norm(read, norm, f"blocks.{layer}.{name}", stream)
+        constant = constant + shift
+    found = walk.back(read, layer, behind="attn" if crosses and not foreign else "")
+    found.add(Writer("bias", layer if not foreign else None), constant)
+    if not crosses:
+        for writer, vector in found.values.items():
+            found.values[writer] = turn(walk, attention, vector)
+    return found
+
+
+def norm_of(stack: Stack, layer: int, crosses: bool) -> nn.Module | None:
+    """The norm that an attention reads with; None where norms stand behind."""
+    block = stack.blocks[layer]
+    if not block.norm_before:
+        return None
+    norm = block.norm_cross if crosses else block.norm1
+    assert isinstance(norm, nn.Module)
+    return norm
+
+
+def through_projection(
+    attention: Attention, projection: nn.Linear, which: str, group: int, walk: Walk, hook: str
+) -> tuple[Tensor, Tensor]:
+    """What each component of a head's query or key reads of the stream, d_head d_model, and what it is anyway."""
+    width = projection.out_features
+    read = torch.eye(width, dtype=torch.float64)[group * attention.d_head : (group + 1) * attention.d_head]
+    constant = read.new_zeros(len(read))
+    if attention.normed:
+        norm = attention.q_norm if which == "q" else attention.k_norm
+        given = walk.trace[f"{hook}.{which}"][0, walk.pos].double()  # head d_head
+        if attention.whole:
+            read, constant = hold_norm(norm, read, given.flatten())
+        else:
+            one = torch.eye(attention.d_head, dtype=torch.float64)
+            own, constant = hold_norm(norm, one, given[group])
+            read = own @ read
+    if projection.bias is not None:
+        constant = constant + read @ projection.bias.double()
+    return read @ projection.weight.double(), constant
+
+
+def turn(walk: Walk, attention: Attention, vector: Tensor) -> Tensor:
+    """A query or key of the walk's position (d_head) as that position turns it."""
+    stack, trace = walk.stack, walk.trace
+    if stack.frequencies is None:
+        return vector
+    ids = trace.target if walk.prefix == "decoder." and trace.target is not None else trace.ids
+    length = trace[f"{walk.prefix}blocks.0.resid_pre"].shape[1]
+    pos = stack.positions(ids, torch.arange(length, device=vector.device))
+    if pos.dim() == 3:
+        both = [stack.rotation(one, length, torch.float64) for one in pos]
+        here = tuple((cos[:1, walk.pos : walk.pos + 1], sin[:1, walk.pos : walk.pos + 1]) for cos, sin in both)
+        turned = attention.turn(vector[None, None, None], (here[0], here[1]))
+    else:
+        cos, sin = stack.rotation(pos, length, torch.float64)
+        turned = attention.turn(vector[None, None, None], (cos[walk.pos : walk.pos + 1], sin[walk.pos : walk.pos + 1]))
+    return turned[0, 0, 0]
