@@ -17,6 +17,7 @@ from engine.model.transformer import Transformer
 from tests.engine import tiny
 from tests.engine.tiny import IDS, MLP, Attention, Norm, config
 
+SHIPPED = "stories", "tales-bert", "digits-vit", "translate-en-fr", "everyday", "t5-tasks", "infill"
 FULL = {"mask": "full"}
 KINDS: dict[str, ModelConfig] = {
     **{positions: config(positions) for positions in (*tiny.POSITIONS, "relative")},
@@ -66,7 +67,8 @@ def test_terms_add_up_to_the_logit_and_to_the_score_in_every_kind_of_model(name:
         found = attribute(made, trace, row, 2)
         assert found.logit == pytest.approx(sum(found.values.values()))
         logit = logit_of(trace, row, 2, kind)
-        assert (found.logit if cap is None else cap * math.tanh(found.logit / cap)) == pytest.approx(logit, rel=1e-6, abs=1e-4)
+        capped = found.logit if cap is None else cap * math.tanh(found.logit / cap)
+        assert capped == pytest.approx(logit, rel=1e-6, abs=1e-4)
         both = attribute(made, trace, row, 2, against=1)
         other = attribute(made, trace, row, 1)
         assert both.logit == pytest.approx(found.logit - other.logit, abs=1e-6)
@@ -79,10 +81,11 @@ def test_terms_add_up_to_the_logit_and_to_the_score_in_every_kind_of_model(name:
         sides = [("", False)] if made.config.encoder is None else across
         for side, crosses in sides:
             score = split_score(made, trace, 1, 3, 0, 0, side, crosses)
-            assert float(score.values.sum()) == pytest.approx(score.score, abs=1e-5 * max(1.0, float(score.values.abs().sum())))
+            size = max(1.0, float(score.values.abs().sum()))
+            assert float(score.values.sum()) == pytest.approx(score.score, abs=1e-5 * size)
 
 
-@pytest.mark.parametrize("name", ["stories", "tales-bert", "digits-vit", "translate-en-fr", "everyday", "t5-tasks", "infill"])
+@pytest.mark.parametrize("name", SHIPPED)
 def test_terms_add_up_in_shipped_models(name: str) -> None:
     checkpoint = load(name)
     reading = next(samples(checkpoint, 1, 24))
