@@ -16,9 +16,11 @@ from torch import Tensor, nn
 
 from engine.analysis.logit_lens import check_lens
 from engine.analysis.writers import Sublayer, Terms, Walk, Writer, hold_norm, weigh_heads
+from engine.edits import Side, SilenceHeads
 from engine.model.layers.attention import Attention
 from engine.model.layers.head import AveragedHead, ClassHead, LanguageHead, MeanHead
 from engine.model.transformer import Transformer
+from engine.runtime.run import run
 from engine.runtime.trace import Trace
 
 
@@ -218,3 +220,15 @@ def split_sources(model: Transformer, trace: Trace, found: Attribution, head: Wr
         weighed = weigh_heads(covectors[head.layer, name], block)[0, head.head]
         total += trace[f"{hook}pattern"][0, head.head, pos].double() * (v @ weighed)
     return total
+
+
+@torch.no_grad()
+def silence(model: Transformer, trace: Trace, head: Writer) -> Tensor:
+    """Logits of the same run without a head, whose z is 0 (Michel et al. 2019), to confirm what its term says."""
+    assert head.layer is not None and head.head is not None
+    crosses = head.kind == "cross head"
+    stack: Side | None = "decoder" if model.config.encoder else None
+    edit = SilenceHeads(head.layer, [head.head], stack=stack, cross=crosses)
+    given, target = trace.encodings or trace.ids, trace.target_encodings or trace.target
+    edits = [*trace.edits, edit]
+    return run(model, given, "logits", edits, target=target, mask=trace.mask, logits_at=trace.logits_at)["logits"]

@@ -1,6 +1,6 @@
 """The menu: every script below pages/ says in one line of its own where it stands there. Nothing else lists the pages.
 
-MENU = {"title": "Compare", "address": "compare", "place": 5, "hides": {"sides together": "swap, copy, add"}}
+MENU = {"title": "Compare", "address": "compare", "place": 4, "hides": {"sides together": "swap, copy, add"}}
 """
 
 from __future__ import annotations
@@ -12,7 +12,9 @@ from functools import cache
 from pathlib import Path
 
 PAGES = Path(__file__).resolve().parents[1]
-GROUPS = {"learn": "Learn", "explore": "Explore", "train": "Train", "inspect": "Models"}  # folder -> menu
+GROUPS = {  # folder -> menu
+    "learn": "Learn", "explore": "Explore", "analyse": "Analyse", "train": "Train", "inspect": "Models",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import cache, partial
-from typing import Any
+from typing import Any, get_args
 
 import streamlit as st
 
 from engine.edits import AttentionTemperature, Edit
 from engine.plurals import count_words
 from engine.runtime.limits import LONG_TOKENS, MAX_TOKENS
-from pages.controls.model_input.model_input import Subject, subject
+from pages.controls.model_input.model_input import Subject, look, subject
 from pages.controls.model_input.parameters import ATTENTION, INPUT
 from pages.controls.prediction import await_guess
 from pages.controls.share.export import Export, draw_page
@@ -27,15 +27,18 @@ from pages.controls.state.parameter import Number, Parameter, Text
 from pages.controls.what_if.experiment import what_if
 from views.core.lanes import is_long, lanes
 from views.core.markdown import escape_markdown
-from views.core.questions import Axis, Page, Question, Registry
-from views.core.run_context import RUN, Run
+from views.core.questions import Axis, Page, Registry
+from views.core.run_context import RUN, HeadOfRun, Run
 from views.core.turns import turns
 from views.what_if.questions import WHAT_IF
 
+HEAD = ("side", "focus", "layer", "head")
+NONE = -1  # no candidate
 MOST_OPTIONS = 50  # in a list to choose from; of a larger vocabulary the likeliest, and what is typed
-TITLES = {"row": "position", "side": "stack", "focus": "attention"}
+TITLES = {"row": "position", "pos": "query", "side": "stack", "focus": "attention"}
 ATTENTIONS = {"attn": "self-attention", "cross_attn": "cross-attention"}
-LINKED = (Number("row", 0, 0, 2**31 - 1), Number("candidate", 0, 0, 2**31 - 1))
+PLACES = ("row", "candidate", "layer", "head", "pos", "key")
+LINKED = (*(Number(name, 0, 0, 2**31 - 1) for name in PLACES), Number("against", -1, -1, 2**31 - 1))
 CHOSEN = (*LINKED, Text("side", "", 20), Text("focus", "attn", 20))
 Charts = Mapping[str, tuple[str, Chart]]
 
@@ -72,6 +75,7 @@ def run_page(
     long: bool = False,
     exported: Callable[[Run], Mapping[str, Any]] = lambda _: {},
     check: Callable[[Run], None] = lambda _: None,
+    tell: Callable[[Run, Mapping[str, Any]], None] = lambda _run, _chosen: None,
 ) -> None:
     """Draws the page of that state, whose view is called like its address, with the questions of `registry`.
 
@@ -79,7 +83,8 @@ def run_page(
     view they are drawn once somebody opens them. `draw` makes the payload that `mount` draws, `exported` options of the
     export. With `long`, a text too long to be drawn whole is run in pieces, and has the charts of questions with steps.
     `controls` stand beside the text, and `linked` are their keys. `context` adds to a run what the questions of the
-    page are about besides. `check` raises ValueError, with a sentence, for a run that the page cannot show.
+    page are about besides. `check` raises ValueError, with a sentence, for a run that the page cannot show. `tell` says
+    above the charts what is found at the places that the first of them is about; the others may share these.
     """
     honour_link(state.rules)
     here = state.open()
@@ -103,8 +108,12 @@ def run_page(
         return
     show = partial(show_chart, here, page, registry, run, export)
     if mount:
-        offer_charts(charts, show)
+        offer_charts(charts, partial(show, {}))
         return
+    first = asked[next(iter(charts.values()))[0]]
+    chosen = choose_arguments(here, first.parameters, first.defaults, run, {})
+    show = partial(show, chosen)
+    tell(run, chosen)
     for heading, (ask, chart) in charts.items():
         st.markdown(f"**{escape_markdown(heading)}**")
         show(heading, ask, chart)
@@ -122,14 +131,17 @@ def offer_charts(charts: Charts, show: Callable[[str, str, Chart], None]) -> Non
 
 
 def show_chart(
-    here: Here, page: Page, registry: Registry, run: Run, export: Export, heading: str, ask: str, chart: Chart
-) -> None:
+    here: Here, page: Page, registry: Registry, run: Run, export: Export, shared: Mapping[str, Any], heading: str,
+    ask: str, chart: Chart,
+) -> None:  # fmt: skip
     question, key = registry.of(run)[ask], f"{here.state.page} {heading}"
-    chosen = choose_arguments(here, question, run)
+    own = {name: kind for name, kind in question.parameters.items() if name not in shared}
+    said = {name: value for name, value in shared.items() if name in question.parameters}
+    chosen = said | choose_arguments(here, own, question.defaults, run, said)
     query = {"ask": ask, "trace": run.digest, **chosen}
     if question.steps and not run.whole:
         measure_steps(key, tuple(query.items()), question.steps(run, **question.bind(run, query)))
-    kept = {one.name: str(chosen[one.name]) for one in LINKED if one.name in chosen}
+    kept = {one.name: str(chosen[one.name]) for one in LINKED if chosen.get(one.name) is not None}
     header = {**export.header, "link": {**export.header["link"], **kept}}
     show_question(page, query, chart, title=heading, header=header, key=key)
 
@@ -152,33 +164,46 @@ def measure_steps(name: str, subject: Hashable, steps: Sequence[Callable[[], Any
     st.stop()
 
 
-def choose_arguments(here: Here, question: Question, run: Run) -> dict[str, Any]:
+def choose_arguments(
+    here: Here, parameters: Mapping[str, Any], defaults: Mapping[str, Any], run: Run, said: Mapping[str, Any]
+) -> dict[str, Any]:
     """A control for each parameter that counts along an axis with more than one place; what is chosen stands in the
     address. The last place is the first to be shown: the stack with the head, and what comes next."""
-    chosen: dict[str, Any] = {}
-    counted = {name: axis for name, kind in question.parameters.items() if (axis := axis_of(kind))}
+    chosen: dict[str, Any] = {**said}
+    counted = {name: axis for name, kind in parameters.items() if (axis := axis_of(kind))}
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         for name, axis in counted.items():
             places = list(run.choices(axis, chosen)) if axis != "vocab" else []
             if axis == "vocab":
-                chosen[name] = choose_candidate(here, name, run, chosen)
+                chosen[name] = choose_candidate(here, name, run, chosen, name in defaults)
             elif len(places) == 1:
                 chosen[name] = places[0]
             else:
-                first = run.first_row if axis == "row" else question.defaults.get(name, places[-1])
-                here.set_defaults(**{name: first})
-                chosen[name] = choose_place(here, name, axis, run, places)
+                here.set_defaults(**{name: first_place(name, axis, run, chosen, defaults.get(name, places[-1]))})
+                chosen[name] = choose_place(here, name, axis, run, places, chosen)
     return chosen
 
 
+def first_place(name: str, axis: str, run: Run, chosen: Mapping[str, Any], usual: Any) -> Any:
+    """The place to show first: what comes next, the head of the model's example, the key that it looks at most."""
+    if axis == "row":
+        return run.first_row
+    if axis == "key" and run.whole and {"side", "focus", "layer", "head", "pos"} <= chosen.keys():
+        return int(run.pattern(HeadOfRun(*(chosen[one] for one in HEAD)))[chosen["pos"]].argmax())
+    return look().get(name, usual)
+
+
 def axis_of(annotation: Any) -> str | None:
-    """Name of the axis that a parameter counts along."""
+    """Name of the axis that a parameter counts along, or may leave out."""
+    annotation = next((one for one in get_args(annotation) if hasattr(one, "__metadata__")), annotation)
     return next((one.name for one in getattr(annotation, "__metadata__", ()) if isinstance(one, Axis)), None)
 
 
-def choose_place(here: Here, name: str, axis: str, run: Run, places: Sequence[Any]) -> Any:
+def choose_place(
+    here: Here, name: str, axis: str, run: Run, places: Sequence[Any], chosen: Mapping[str, Any]
+) -> Any:
     """The address says a place by its number, and not as a label does: its widget is not bound to it."""
-    labels = run.labels(axis, {})
+    labels = run.labels(axis, chosen)
     here.fit(name, places)
     key = f"{name} {run.digest}"
     st.session_state[key] = here[name]
@@ -195,14 +220,16 @@ def choose_place(here: Here, name: str, axis: str, run: Run, places: Sequence[An
     return st.selectbox(title, places, key=key, width=220, on_change=keep, format_func=place_name)
 
 
-def choose_candidate(here: Here, name: str, run: Run, chosen: Mapping[str, Any]) -> int:
-    """Chooses among the candidates that are likeliest in the end, at the row that is `chosen`; any other is typed."""
+def choose_candidate(here: Here, name: str, run: Run, chosen: Mapping[str, Any], optional: bool) -> int | None:
+    """Chooses among the candidates that are likeliest in the end, at the row that is `chosen`; any other is typed. One
+    that is `optional` is none at first."""
     count = len(run.choices("vocab", {}))
     ids = run.likeliest(chosen.get("row", 0), min(count, MOST_OPTIONS))
-    here.adjust(name, high=count - 1, default=ids[0])
+    here.adjust(name, high=count - 1, default=NONE if optional else ids[0])
     first: int = here.begin(name)
-    options = [*([] if first in ids else [first]), *ids]
-    names: dict[Any, str] = dict(zip(options, run.name_candidates(options), strict=True))
+    options = [*([NONE] if optional else []), *([] if first in (NONE, *ids) else [first]), *ids]
+    named = [id for id in options if id != NONE]
+    names: dict[Any, str] = dict(zip(named, run.name_candidates(named), strict=True)) | {NONE: "nothing"}
     key = f"{name} {run.digest} {chosen.get('row')}"
 
     def keep() -> None:
@@ -214,12 +241,14 @@ def choose_candidate(here: Here, name: str, run: Run, chosen: Mapping[str, Any])
         accept_new_options=True,
         format_func=lambda id: names.get(id, id), help="The most likely in the end come first; type any other.",
     )  # fmt: skip
+    if said == NONE:
+        return None
     id = known_candidate(run, said)
     if id is None:
         st.caption(
             f"This model cannot choose “{escape_markdown(str(said))}”. Using the most likely candidate."
         )
-        return ids[0]
+        return None if optional else ids[0]
     if (drawn := run.name_candidates([id])[0]) != names.get(said, said):
         st.caption(f"Using its first token, “{escape_markdown(drawn)}”.")
     return id

@@ -17,7 +17,7 @@ from views.core.component import plotly_address, view
 from views.what_if.questions import WHAT_IF
 
 MENU = {
-    "title": "Compare", "address": "compare", "place": 5,
+    "title": "Compare", "address": "compare", "place": 4,
     "hides": {"sides together": "swap, copy, add"},
 }  # fmt: skip
 

@@ -26,7 +26,7 @@ from views.generate.generate import page_payload
 from views.generate.questions import GENERATE as QUESTIONS
 from views.generate.session import Writing
 
-MENU = {"title": "Generate", "address": "generate", "place": 4, "opens": True}
+MENU = {"title": "Generate", "address": "generate", "place": 3, "opens": True}
 
 ABOVE = {"beam": draw_beam, "temperature": draw_temperature, "prompting": draw_prompting, "surprise": draw_surprise}
 BELOW = {"cache": draw_cache}

@@ -38,7 +38,9 @@ PAGES: Mapping[str, tuple[str, ...]] = {
     "learn/glossary": ("term", "lang"),
     "explore/walkthrough": FIELDS,
     "explore/attention": FIELDS,
-    "explore/logit_lens": (*FIELDS, "candidate", "vocab"),
+    "analyse/logit_lens": (*FIELDS, "candidate", "vocab"),
+    "analyse/why_token": (*FIELDS, "candidate", "against"),
+    "analyse/why_head": (*FIELDS, "pos", "key", "side", "focus"),
     "explore/generate": ("text", "target", "given", "picture", "seed", "edits", *RULES),
     "explore/compare": tuple(
         f"{letter}_{name}"

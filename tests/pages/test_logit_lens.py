@@ -13,7 +13,7 @@ def opened(**address: str) -> AppTest:
     app = AppTest.from_file(APP, default_timeout=60)
     for name, value in address.items():
         app.query_params[name] = value
-    app.switch_page("pages/explore/logit_lens.py").run()
+    app.switch_page("pages/analyse/logit_lens.py").run()
     assert not app.exception, app.exception
     return app
 

@@ -1,0 +1,52 @@
+"""Why this head looks there: a score as the sum of what wrote the query and what wrote the key."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import streamlit as st
+
+from pages.controls.run_page import run_page, state_of
+from views.core.markdown import escape_markdown
+from views.core.run_context import Run, RunContext
+from views.why.charts import HEAD_CHARTS
+from views.why.questions import HEAD, found_split, part_name
+
+MENU = {"title": "Why this head", "address": "why_head", "place": 2, "opens": True}
+
+
+def tell(run: Run, chosen: Mapping[str, Any]) -> None:
+    """The score of the pair, the two parts that count most, and what else decides the weight."""
+    assert isinstance(run, RunContext)
+    side, focus, layer, head, pos, key = (chosen[name] for name in ("side", "focus", "layer", "head", "pos", "key"))
+    try:
+        found = found_split(run, side, focus, layer, head, pos, key)
+    except ValueError as error:
+        st.warning(escape_markdown(error))
+        st.stop()
+    own, source = run.lanes_of(chosen)
+    asks, asked = (f"“{escape_markdown(piece)}”" for piece in (own.pieces[pos], source.pieces[key]))
+    at = int(found.values.abs().argmax())
+    left, right = divmod(at, found.values.shape[1])
+    query, read = part_name(found.queries[left]), part_name(found.keys[right])
+    largest = float(found.values[left, right])
+    said = [
+        f"The score of {asks} for {asked} is **{found.score:.2f}**, the sum of {found.values.numel()} pairs. The "
+        f"largest: what {query} wrote at {asks} with what {read} wrote at {asked}, {largest:+.2f}."
+    ]
+    if found.bias:
+        said.append(f"Positions add {found.bias:+.2f} to it.")
+    if not found.seen:
+        said.append("The mask hides this key, so the weight is 0 whatever the score.")
+    else:
+        weight = float(run.trace[f"{side and side + '.'}blocks.{layer}.{focus}.pattern"][0, head, pos, key])
+        said.append(f"After the softmax the weight is {weight:.3f}.")
+    st.markdown(" ".join(said))
+    st.caption(
+        "Norms are held still at the scale of this run (Elhage et al. 2021), so that the pairs add up to the score "
+        "exactly; rotations of positions are in each pair."
+    )
+
+
+run_page("Why this head", state_of("why_head"), HEAD, charts=HEAD_CHARTS, tell=tell)

@@ -1,0 +1,73 @@
+"""The pages Why this token and Why this head without a browser: every sentence's number is the engine's."""
+
+import re
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from engine.analysis.attribution import attribute, silence
+from engine.analysis.score_split import split_score
+from engine.runtime import library
+from tests.pages.test_logit_lens import APP, key_of
+
+TEXT = "The little girl was thirsty, so she drank a"
+
+
+def opened(page: str, **address: str) -> AppTest:
+    app = AppTest.from_file(APP, default_timeout=60)
+    for name, value in address.items():
+        app.query_params[name] = value
+    app.switch_page(f"pages/analyse/{page}.py").run()
+    assert not app.exception, app.exception
+    return app
+
+
+def said(app: AppTest) -> str:
+    return "\n".join(one.value for one in app.markdown)
+
+
+def test_a_token_is_explained_and_the_head_is_put_to_the_test() -> None:
+    checkpoint = library.checkpoint("everyday")
+    trace = library.traces.trace("everyday", checkpoint.tokenizer.encode(TEXT))
+    row = len(trace["logits"][0]) - 1
+    id, other = trace["logits"][0, row].topk(2).indices.tolist()
+    app = opened("why_token", model="everyday", text=TEXT)
+    found = attribute(checkpoint.model, trace, row, id)
+    head, value = next(iter(found.heads.items()))
+    assert f"**{found.logit:.2f}**" in said(app) and f"the sum of {len(found.values)} parts" in said(app)
+    assert f"**layer {head.layer + 1} head {head.head + 1}** adds most, {value:+.2f}" in said(app)
+    without = float(silence(checkpoint.model, trace, head)[0, row, id])
+    assert f"Without this head the logit is {without:.2f}" in said(app)
+    app.selectbox(key_of(app, "against")).select_index(2).run()
+    assert app.query_params["against"] == str(other)
+    lead = attribute(checkpoint.model, trace, row, id, other).logit
+    assert f"over “{checkpoint.tokenizer.pieces[other].replace(' ', '·')}” is **{lead:.2f}**" in said(app)
+    app.selectbox(key_of(app, "against")).select_index(1).run()
+    assert "two candidates must differ" in app.warning[0].value
+
+
+def test_a_score_is_explained_where_a_link_leads() -> None:
+    checkpoint = library.checkpoint("everyday")
+    trace = library.traces.trace("everyday", checkpoint.tokenizer.encode(TEXT))
+    app = opened("why_head", model="everyday", text=TEXT, layer="4", head="1", pos="9", key="4")
+    found = split_score(checkpoint.model, trace, 4, 1, 9, 4)
+    assert f"is **{found.score:.2f}**, the sum of {found.values.numel()} pairs" in said(app)
+    weight = float(trace["blocks.4.attn.pattern"][0, 1, 9, 4])
+    assert f"the weight is {weight:.3f}" in said(app)
+    app.selectbox(key_of(app, "query")).select_index(2).run()  # the key stays, and is later than the query
+    assert "The mask hides this key" in said(app) and app.query_params["pos"] == "2"
+    app.selectbox(key_of(app, "layer")).select_index(0).run()
+    assert not app.exception
+
+
+@pytest.mark.parametrize("page", ["why_token", "why_head"])
+@pytest.mark.parametrize("model", ["tales-bert", "translate-en-fr", "digits-vit", "digits-imagegpt", "t5-tasks"])
+def test_every_kind_of_model_has_its_answer(page: str, model: str) -> None:
+    app = opened(page, model=model)
+    assert re.search(r"(logit|score) of .* is \*\*-?\d+\.\d\d\*\*", said(app)) and not app.warning
+
+
+def test_what_an_edit_changed_on_the_way_is_said() -> None:
+    edits = '[{"edit": "Scale", "hook": "blocks.4.attn.q", "factor": 2.0}]'
+    app = opened("why_head", model="everyday", text=TEXT, layer="4", head="1", edits=edits)
+    assert "take these edits off" in app.warning[0].value

@@ -1,0 +1,1 @@
+"""Why: what wrote the logit of a token, and what wrote the score of a head."""

@@ -1,0 +1,183 @@
+"""What the pages Why this token and Why this head ask of a run: exact sums over what wrote the stream."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from engine.analysis.attribution import Attribution, attribute, silence, split_sources
+from engine.analysis.score_split import ScoreSplit, split_score
+from engine.analysis.weights.composition import Composition, compose
+from engine.analysis.writers import Writer
+from views.core.questions import Focus, Head, Key, Layer, Pos, Registry, Row, Side, Vocab
+from views.core.run_context import RunContext
+from views.core.table_files import Table
+
+HEADS = 8  # whose sources are shown, those that add most
+PARTS = 12  # of a query or a key that are named; the others are one
+
+TOKEN, HEAD = Registry(), Registry()
+
+
+def part_name(writer: Writer) -> str:
+    """Name of a part in a table: "layer 2 head 1", "layer 3 MLP", "token", "last bias"."""
+    if writer.layer is None:
+        return {"bias": "other biases", "edit": "edits"}.get(writer.kind, writer.kind)
+    if writer.head is None:
+        return f"layer {writer.layer + 1} {writer.kind if writer.kind == 'MLP' else 'biases'}"
+    return f"layer {writer.layer + 1} {writer.kind} {writer.head + 1}"
+
+
+# --- why this token ---
+
+
+def found_attribution(run: RunContext, row: int, candidate: int, against: int | None) -> Attribution:
+    """Both charts and the sentences are of it."""
+    return run.cached(
+        ("attribution", row, candidate, against), lambda: attribute(run.model, run.trace, row, candidate, against)
+    )
+
+
+def parts_table(run: RunContext, row: int, candidate: int, against: int | None = None) -> Table:
+    """A line for each part; the last column adds up to the logit."""
+    values = found_attribution(run, row, candidate, against).values
+    columns: dict[str, Any] = {
+        "part": [part_name(one) for one in values], "kind": [one.kind for one in values],
+        "layer": [-1 if one.layer is None else one.layer for one in values],
+        "head": [-1 if one.head is None else one.head for one in values], "value": list(values.values()),
+    }  # fmt: skip
+    return Table(columns, {"model": run.model_name, "table": "parts of a logit"})
+
+
+@TOKEN.question("parts", make_table=parts_table)
+def ask_parts(run: RunContext, row: Row, candidate: Vocab, against: Vocab | None = None) -> Attribution:
+    """What the embedding, every head, MLP and bias added to the logit of a candidate, or to its lead over another."""
+    return attribute(run.model, run.trace, row, candidate, against)
+
+
+def sources_table(run: RunContext, row: int, candidate: int, against: int | None = None) -> Table:
+    """A line for each of the heads that add most, and each token that it read."""
+    found = found_attribution(run, row, candidate, against)
+    heads = list(found.heads)[:HEADS]
+    lines: list[tuple[str, int, str, float, float]] = []
+    for head in heads:
+        pieces = source_pieces(run, head)
+        values = split_sources(run.model, run.trace, found, head).tolist()
+        weights = attention_of(run, found, head)
+        lines += [
+            (part_name(head), at, piece, value, weight)
+            for at, (piece, value, weight) in enumerate(zip(pieces, values, weights, strict=True))
+        ]
+    names = ("part", "key", "key_token", "value", "attention")
+    columns = dict(zip(names, map(list, zip(*lines, strict=True)), strict=True)) if lines else {n: [] for n in names}
+    return Table(columns, {"model": run.model_name, "table": "sources of heads"})
+
+
+def source_pieces(run: RunContext, head: Writer) -> Sequence[str]:
+    """Tokens that a head reads."""
+    return run.lanes[0 if head.kind == "cross head" else -1].pieces
+
+
+def attention_of(run: RunContext, found: Attribution, head: Writer) -> list[float]:
+    """Weights of a head at the position that the logit is read at, or their mean where it is read at several."""
+    side = run.lanes[-1].side
+    name = "cross_attn" if head.kind == "cross head" else "attn"
+    pattern = run.trace[f"{side and side + '.'}blocks.{head.layer}.{name}.pattern"][0, head.head]
+    return pattern[list(found.covectors)].float().mean(0).tolist()
+
+
+@TOKEN.question("sources", make_table=sources_table)
+def ask_sources(run: RunContext, row: Row, candidate: Vocab, against: Vocab | None = None) -> dict[Writer, Tensor]:
+    """What the value of each token added through each head."""
+    found = attribute(run.model, run.trace, row, candidate, against)
+    return {head: split_sources(run.model, run.trace, found, head) for head in found.heads}
+
+
+@dataclass(frozen=True)
+class HeadAccount:
+    """The head that adds most, where it looked, what carried most, and what the logit is without it."""
+
+    head: Writer
+    value: float
+    looked_at: int
+    weight: float
+    carried: int
+    carried_value: float
+    without: float
+
+
+def account_of_head(run: RunContext, row: int, candidate: int, against: int | None) -> HeadAccount | None:
+    """None in a model without heads that add anything."""
+    found = found_attribution(run, row, candidate, against)
+    if not found.heads:
+        return None
+    head, value = next(iter(found.heads.items()))
+    values = split_sources(run.model, run.trace, found, head)
+    weights = torch.tensor(attention_of(run, found, head))
+    most = int((values * (1 if value >= 0 else -1)).argmax())
+    logits = silence(run.model, run.trace, head)[0]
+    logits = logits.mT if run.answers else logits
+    line = logits if logits.dim() == 1 else logits[row]
+    without = float(line[candidate]) - (0.0 if against is None else float(line[against]))
+    looked_at = int(weights.argmax())
+    return HeadAccount(head, value, looked_at, float(weights[looked_at]), most, float(values[most]), without)
+
+
+# --- why this head ---
+
+
+def found_split(run: RunContext, side: str, focus: str, layer: int, head: int, pos: int, key: int) -> ScoreSplit:
+    return run.cached(
+        ("score split", side, focus, layer, head, pos, key),
+        lambda: split_score(run.model, run.trace, layer, head, pos, key, side, focus == "cross_attn"),
+    )
+
+
+def split_table(run: RunContext, side: str, focus: str, layer: int, head: int, pos: int, key: int) -> Table:
+    """A line for each pair of what wrote the query and what wrote the key. The last column adds up to the score: parts
+    that count little are one."""
+    found = found_split(run, side, focus, layer, head, pos, key)
+    rows, names = fold(found.values, [part_name(one) for one in found.queries])
+    columns, keys = fold(rows.mT, [part_name(one) for one in found.keys])
+    pairs = [(query, part, float(columns[j, i])) for i, query in enumerate(names) for j, part in enumerate(keys)]
+    parts = dict(zip(("query", "key", "value"), map(list, zip(*pairs, strict=True)), strict=True))
+    return Table(parts, {"model": run.model_name, "table": "pairs of a score"})
+
+
+def fold(values: Tensor, names: Sequence[str]) -> tuple[Tensor, list[str]]:
+    """Rows that count most, the others added up as one."""
+    if len(names) <= PARTS:
+        return values, list(names)
+    order = values.abs().sum(1).argsort(descending=True)
+    kept = sorted(order[: PARTS - 1].tolist())
+    rest = [at for at in range(len(names)) if at not in kept]
+    return torch.cat([values[kept], values[rest].sum(0, keepdim=True)]), [*(names[at] for at in kept), "all others"]
+
+
+@HEAD.question("split", make_table=split_table)
+def ask_split(run: RunContext, side: Side, focus: Focus, layer: Layer, head: Head, pos: Pos, key: Key) -> ScoreSplit:
+    """The score of one head as pairs of what wrote the query and what wrote the key."""
+    return split_score(run.model, run.trace, layer, head, pos, key, side, focus == "cross_attn")
+
+
+def composition_table(run: RunContext, side: str, layer: int, head: int) -> Table:
+    found = compose(run.model, layer, head, side)
+    lines = [
+        (name, before, one, float(values[before, one]))
+        for name, values in (("Q", found.q), ("K", found.k), ("V", found.v))
+        for before in range(values.shape[0])
+        for one in range(values.shape[1])
+    ]
+    names = ("reads with", "layer", "head", "score")
+    columns = dict(zip(names, map(list, zip(*lines, strict=True)), strict=True)) if lines else {n: [] for n in names}
+    return Table(columns, {"model": run.model_name, "table": "composition"})
+
+
+@HEAD.question("composition", make_table=composition_table)
+def ask_composition(run: RunContext, side: Side, layer: Layer, head: Head) -> Composition:
+    """How much a head's queries, keys and values can read of what each earlier head writes, by the weights."""
+    return compose(run.model, layer, head, side)
