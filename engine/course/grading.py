@@ -49,10 +49,12 @@ def is_right(said: Any, sealed: str) -> bool:
         answer = json.loads(base64.urlsafe_b64decode(sealed))
     except (binascii.Error, ValueError) as error:
         raise ValueError("expected an answer as seal writes it; download the notebook again.") from error
-    if "among" in answer:
-        return isinstance(said, list | tuple) and list(said) in answer["among"]
+    if "among" in answer and isinstance(said, list | tuple):
+        return list(said) in answer["among"]
     if isinstance(said, bool) or not isinstance(said, int | float):
         return False
+    if "among" in answer:
+        return said in answer["among"]
     if "near" in answer:
         return bool(abs(said - answer["near"]) <= answer["within"])
     return bool(said == answer["is"])

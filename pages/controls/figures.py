@@ -112,6 +112,13 @@ def bars(probabilities: Numbers, names: Sequence[str], *, key: str, label: str =
     return None if found is None else found[0]
 
 
+def cover(values: torch.Tensor, place: Any) -> torch.Tensor:
+    """The values, those at `place` (an index of a tensor) covered: drawn as "?"."""
+    shown = values.clone().float()
+    shown[place] = torch.nan
+    return shown
+
+
 def draw(kind: str, key: str, label: str, arrays: Mapping[str, Numbers], about: Mapping[str, Any]) -> list[int] | None:
     """Mounts the picture and returns the place that was clicked last, while that is in what is drawn now."""
     shape = next((tuple(array.shape) for array in arrays.values()), (len(about.get("rows", ())),))

@@ -41,7 +41,7 @@ RARER = {
     "train": ("text=Recipe: every option", "text=All tasks"),
     "checkpoint#matrix=blocks.1.attn.q.weight&head=2": ("text=Your files",),
     "long_sequences": ("text=All measurements", "text=The formulas"),
-    "course?lesson=query_key_value": ("role=radio >> nth=0", "role=button[name='Check']"),
+    "course?lesson=query_key_value": (".plane svg", "role=button[name='Check']"),
     "course?lesson=averaging": ("role=button[name='Show me']",),
     "adapt": ("text=Preferences", "text=Draw answers", "text=Reward", "text=Policy"),
 }  # fmt: skip

@@ -3,6 +3,7 @@
 import json
 import re
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from shutil import copytree
 from typing import Any
@@ -21,7 +22,7 @@ from pages.controls.menu import entries
 APP = str(Path(__file__).parents[2] / "app.py")
 LESSONS = course.names()
 MOST_WORDS = 150
-PLACES: dict[str, set[tuple[int, int]]] = {}
+PLACES: dict[str, set[tuple[int, ...] | int]] = {}
 
 
 @pytest.fixture(autouse=True)
@@ -75,9 +76,9 @@ def say(app: AppTest, key: str, answer: str, right: bool) -> Any:
         at = texts.index(course.escape_markdown(answer))
         group.set_value(at if right else (at + 1) % len(texts)).run()
     else:  # a click in a picture
-        (right_place, *_) = sorted(PLACES[key])
-        wrong_place = next((row, 0) for row in range(99) if (row, 0) not in PLACES[key])
-        app.session_state[PICKED.name][f"{key} picture"] = list(right_place if right else wrong_place)
+        places = sorted(one if isinstance(one, tuple) else (one,) for one in PLACES[key])
+        wrong_place = next((at, *places[0][1:]) for at in range(99) if (at, *places[0][1:]) not in places)
+        app.session_state[PICKED.name][f"{key} picture"] = list(places[0] if right else wrong_place)
         app.run()
     app.button(key=f"{key} check").click().run()
     assert not app.exception, app.exception
@@ -103,6 +104,34 @@ def test_a_lesson_is_answered_right_and_wrong_and_says_why(name: str) -> None:
     app = opened(lesson=name)
     say(app, key, answer, right=True)
     assert app.success and not app.warning and app.query_params["done"] == name
+
+
+def open_questions(app: AppTest) -> Iterator[str]:
+    """The questions of the views of a lesson whose own was answered, while they are open: view by view."""
+    (views,) = [group.key for group in app.button_group if (group.key or "").endswith(("-view", "-way"))] or [None]
+    for option in app.button_group(key=views).options if views else []:
+        app.button_group(key=views).set_value(option).run()
+        assert not app.exception, app.exception
+        if [one for one in app.button if one.key and one.key.endswith(" check")]:
+            yield question_of(app)
+
+
+@pytest.mark.parametrize("name", course.chapters()["Attention"])
+def test_the_questions_of_the_views_are_answered_by_what_they_cover(name: str) -> None:
+    app, answers = opened(lesson=name), dict[str, str]()
+    app.button(key=f"{question_of(app)} show").click().run()
+    for key in open_questions(app):
+        app.button(key=f"{key} show").click().run()
+        assert not app.exception, app.exception
+        answers[key] = app.session_state[QUESTIONS.name][key].about[1]
+    assert len(answers) == 2
+    for right in (True, False):
+        app = opened(lesson=name)
+        app.button(key=f"{question_of(app)} show").click().run()
+        for key in open_questions(app):
+            say(app, key, answers[key], right)
+            assert app.session_state[QUESTIONS.name][key].right == right
+        assert "done" not in app.query_params  # a tick is for the question of the lesson
 
 
 @pytest.mark.parametrize("name", LESSONS)

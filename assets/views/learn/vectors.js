@@ -1,5 +1,5 @@
-// A plane with keys, values' mixture and a query that is dragged, or moved with the arrow keys. Emits "move" with [x, y].
-// No library draws an arrow that can be dragged.
+// A plane with keys and a query that is dragged, or moved with the arrow keys; while the weights are covered a key is
+// picked instead. Emits "move" with [x, y] and "pick" with [key]. No library draws an arrow that can be dragged.
 import { make } from "../core/dom.js";
 import { fraction } from "../core/place.js";
 
@@ -9,7 +9,8 @@ const PAUSE = 60; // ms between two messages while the query is dragged
 const ARROWS = { ArrowUp: [0, 1], ArrowDown: [0, -1], ArrowLeft: [-1, 0], ArrowRight: [1, 0] };
 
 /**
- * @typedef {{keys: [number, number][], names: string[], weights: number[], query: [number, number], label: string}} Plane
+ * @typedef {{keys: [number, number][], names: string[], weights: number[] | null, query: [number, number],
+ *   picked: number | null, label: string}} Plane
  * @param {HTMLElement} root
  * @param {Plane} data
  */
@@ -38,7 +39,13 @@ export function mount(root, data, emit) {
     const at = (part) => part * 2 * REACH - REACH;
     return [at(x), -at(y)];
   };
+  const pick = (key) => {
+    data = { ...data, picked: key };
+    draw();
+    emit("pick", [key]);
+  };
   svg.addEventListener("pointerdown", (event) => {
+    if (!data.weights) return pick(nearest(data.keys, place(event)));
     held = true;
     svg.setPointerCapture(event.pointerId);
     move(place(event));
@@ -50,11 +57,16 @@ export function mount(root, data, emit) {
     const way = ARROWS[event.key];
     if (!way) return;
     event.preventDefault();
+    const count = data.keys.length;
+    if (!data.weights) return pick(((data.picked ?? -1) + (way[0] + way[1]) + count) % count);
     move([query[0] + STEP * way[0], query[1] + STEP * way[1]]);
   });
 
   function draw() {
-    svg.setAttribute("aria-label", `${data.label} ${query.map((value) => value.toFixed(2)).join(", ")}`);
+    const picked = data.weights ? null : data.picked;
+    const said = [`${data.label} ${query.map((value) => value.toFixed(2)).join(", ")}`, data.names[picked]];
+    svg.setAttribute("aria-label", said.filter(Boolean).join("; "));
+    svg.classList.toggle("covered", !data.weights);
     const axes = [
       shape("line", { x1: -REACH, x2: REACH, class: "axis" }),
       shape("line", { y1: -REACH, y2: REACH, class: "axis" }),
@@ -62,8 +74,12 @@ export function mount(root, data, emit) {
     const keys = data.keys.flatMap(([x, y], i) => {
       const name = shape("text", { x: x + 0.3, y: -y - 0.3, class: "name" });
       name.textContent = data.names[i];
-      const dot = { cx: x, cy: -y, r: 0.09 + 0.28 * Math.sqrt(data.weights[i]) };
-      return [shape("line", { x2: x, y2: -y, class: "key" }), shape("circle", { ...dot, class: "key" }), name];
+      const dot = { cx: x, cy: -y, r: 0.09 + 0.28 * Math.sqrt(data.weights?.[i] ?? 1 / data.keys.length) };
+      return [
+        shape("line", { x2: x, y2: -y, class: "key" }),
+        shape("circle", { ...dot, class: i === picked ? "key picked" : "key" }),
+        name,
+      ];
     });
     const [x, y] = query;
     const arrow = [
@@ -85,6 +101,12 @@ export function mount(root, data, emit) {
       element.remove();
     },
   };
+}
+
+/** @returns {number} which of the keys stands nearest to a place */
+function nearest(keys, [x, y]) {
+  const far = keys.map((key) => Math.hypot(key[0] - x, key[1] - y));
+  return far.indexOf(Math.min(...far));
 }
 
 function bound(value) {

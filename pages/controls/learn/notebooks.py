@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.util import find_spec, module_from_spec
 from math import isnan
@@ -57,32 +57,39 @@ class Recorder:
     view: int = 0
     views: int = 1
     pictures: list[str] = field(default_factory=list)
+    key: str = ""  # of the first question, which is that of the lesson
     question: Exercise | None = None
     calls: dict[str, Exercise] = field(default_factory=dict)
 
-    def choose(self, question: str, options: Sequence[str], answer: int, **_more: Any) -> bool:
+    def choose(self, question: str, options: Sequence[str], answer: int, *, key: str, **_more: Any) -> bool:
         listed = "\n".join(f"{at}. {one}" for at, one in enumerate(options))
         note = _("Answer with the number of an option.")
-        return self.ask(f"{question}\n\n{listed}\n\n{note}", str(answer), test_sealed({"is": answer}))
+        return self.ask(f"{question}\n\n{listed}\n\n{note}", str(answer), test_sealed({"is": answer}), key)
 
-    def estimate(self, question: str, answer: float, tolerance: float, *, unit: str = "", **_more: Any) -> bool:
+    def estimate(
+        self, question: str, answer: float, tolerance: float, *, key: str, unit: str = "", **_more: Any
+    ) -> bool:
         note = _("Answer with a number; ± {tolerance:g} is accepted.").format(tolerance=tolerance)
         test = test_sealed({"near": round_floats(answer, SEALED), "within": tolerance})
         answer = round_floats(answer, DIGITS)
-        return self.ask(f"{question}\n\n{note}{f' ({unit})' if unit else ''}", repr(answer), test)
+        return self.ask(f"{question}\n\n{note}{f' ({unit})' if unit else ''}", repr(answer), test, key)
 
-    def point(self, question: str, _picked: Any, answers: Collection[Any], **_more: Any) -> bool:
+    def point(self, question: str, _picked: Any, answers: Collection[Any], *, key: str, **_more: Any) -> bool:
         places = sorted(answers)
-        note = _("Answer with a place, (row, column), counted from 0.")
-        shown = "\n\n".join([*self.pictures, question, note])
-        return self.ask(shown, repr(places[0]), test_sealed({"among": places}))
+        of_cell, of_one = _("Answer with a place, (row, column), counted from 0."), _("Answer with its number, from 0.")
+        note = of_one if isinstance(places[0], int) else of_cell
+        return self.ask(f"{question}\n\n{note}", repr(places[0]), test_sealed({"among": places}), key)
 
-    def ask(self, text: str, answer: str, test: str) -> bool:
-        self.question = Exercise(text, f"answer_1 = {answer}", "answer_1 = ...", test)
+    def ask(self, text: str, answer: str, test: str, key: str) -> bool:
+        if self.question is None:
+            self.key, self.question = key, Exercise(text, f"answer_1 = {answer}", "answer_1 = ...", test)
         return True
 
-    def matrix(self, values: Tensor, *, rows: Sequence[str] = (), columns: Sequence[str] = (), **_more: Any) -> None:
-        if self.question is None:
+    def matrix(
+        self, values: Tensor, *, key: str, rows: Sequence[str] = (), columns: Sequence[str] = (), **_more: Any
+    ) -> None:
+        """Keeps the picture of the question, which has its key or stands last before it."""
+        if self.question is None or key == f"{self.key} picture":
             head = ["", *(f"{at}: {name}" for at, name in enumerate(columns))]
             body = [
                 [f"{at}: {rows[at]}", *("?" if isnan(value) else f"{value:.2f}" for value in row)]  # "?": is covered
@@ -139,7 +146,9 @@ def record(name: str, lang: str) -> list[Exercise]:
         while recorder.view < recorder.views:
             module.experiment()
             recorder.view += 1
-    return [*([recorder.question] if recorder.question else []), *recorder.calls.values()]
+    asked = recorder.question
+    shown = [replace(asked, text="\n\n".join([*recorder.pictures, asked.text]))] if asked else []
+    return [*shown, *recorder.calls.values()]
 
 
 def write_notebook(name: str, text: str, lang: str, *, answers: bool) -> str:

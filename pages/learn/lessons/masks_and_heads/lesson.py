@@ -13,8 +13,8 @@ from engine.course.masks import KINDS, mask_of, pattern_under
 from engine.runtime import library
 from engine.tokenizers.encoding import Encoding
 from pages.controls.figures import matrix, picked_place
-from pages.controls.learn.fields import choose_view, read_field, read_short_text
-from pages.controls.learn.predict import is_answered, is_found, point, show_code
+from pages.controls.learn.fields import choose_view, name_apart, other_input, read_field, read_short_text
+from pages.controls.learn.predict import choose, estimate, is_answered, is_found, point, show_code
 from pages.controls.learn.words import translate as _
 from pages.controls.learn.words import translate_count as _n
 from pages.controls.state.session import Remembered, event_value
@@ -24,53 +24,74 @@ from views.core.markdown import escape_markdown
 from views.core.theme import Shade
 
 MODEL, TEXT = "everyday", "The cat sat on the mat"
+OTHERS = "She gave the dog a bone", "Tom likes to read books at night"
 MOST = 10  # tokens
+QUESTION, EXAMPLES, SHAPE = (f"masks_and_heads {part}question" for part in ("", "examples ", "shape "))
 PAINTED = Remembered[dict[int, torch.Tensor]]("masks painted by hand", dict)  # by the number of their tokens
 
 fit = lru_cache(maxsize=8)(fit_difference)
 
 
 def experiment() -> bool:
-    checkpoint = library.checkpoint(MODEL)
+    checkpoint, above = library.checkpoint(MODEL), st.container()
     encoding = read_field("masks-text", _("text"), TEXT, lambda said: read_short_text(checkpoint, said, MOST))
-    pieces = [piece.replace(" ", "·") for piece in encoding.pieces]
-    if not ask(checkpoint, encoding, pieces):
+    pieces = name_apart(encoding.pieces)
+    shown = ask(pieces)
+    with above:
+        draw_weights(checkpoint, encoding, pieces, covered=not (shown and is_answered(QUESTION)))
+    if not shown:
         return False
     views = {"mask": _("masks"), "examples": _("examples"), "shapes": _("shapes"), "two": _("one head or two")}
     view = choose_view("masks-view", views)
     if view == "mask":
         draw_masks(checkpoint, encoding, pieces)
     elif view == "examples":
-        draw_examples(encoding)
+        draw_examples(encoding, pieces)
     elif view == "shapes":
         draw_shapes(checkpoint, encoding)
     else:
         draw_two()
-    return is_found("masks_and_heads question")
+    return is_found(QUESTION)
 
 
-def ask(checkpoint: Checkpoint, encoding: Encoding, pieces: list[str]) -> bool:
-    length, key = len(pieces), "masks_and_heads question"
+def ask(pieces: list[str]) -> bool:
+    length = len(pieces)
     row = (length - 1) // 2  # which has a later token
-    above = st.container()
-    cell = picked_place(f"{key} picture", (length, length))
     hidden = (~mask_of("causal", length)[row]).nonzero().flatten().tolist()
-    reason = _("It is at place {row} of {count}; later places: {hidden}.")
-    answered = point(
-        _("Click a weight in the row of “{token}” that a causal mask makes 0.").format(token=pieces[row]),
-        None if cell is None else (cell[0], cell[1]),
-        [(row, col) for col in hidden],
-        key=key,
-        name=lambda at: f"{pieces[at[0]]} → {pieces[at[1]]}",
-        why=lambda _at: reason.format(row=row + 1, count=length, hidden=len(hidden)),
+    reason = _("It is at place {row} of {count}; later places: {hidden}.").format(
+        row=row + 1, count=length, hidden=len(hidden)
     )
-    if not is_answered(key):
-        with above:
-            caption = _("Weights of block 1, head 1 of {model} without a mask: rows look at columns.")
-            st.caption(caption.format(model=MODEL))
-            weights = pattern_under(checkpoint, encoding, mask_of("none", length), 0, 0)
-            matrix(weights, rows=pieces, columns=pieces, digits=2, key=f"{key} picture", label=_("weights"))
-    return answered
+
+    def why(said: tuple[int, int]) -> str:
+        if said[0] != row:
+            other = _("Who looks is a row: that is the row of “{token}”.")
+            return other.format(token=pieces[said[0]]) + " " + reason
+        if said[1] == row:
+            return _("A token may look at itself.") + " " + reason
+        if said[1] < row:
+            return _("“{token}” is earlier, and may be looked at.").format(token=pieces[said[1]]) + " " + reason
+        return reason
+
+    cell = picked_place(f"{QUESTION} picture", (length, length))
+    return point(
+        _("Click a weight in the row of “{token}” that a causal mask makes 0.").format(token=pieces[row]),
+        tuple(cell) if cell else None,
+        [(row, col) for col in hidden],
+        key=QUESTION,
+        name=lambda at: f"{pieces[at[0]]} → {pieces[at[1]]}",
+        why=why,
+        again=other_input("masks-text", (TEXT, *OTHERS)),
+    )
+
+
+def draw_weights(checkpoint: Checkpoint, encoding: Encoding, pieces: list[str], covered: bool) -> None:
+    """Without a mask, and under the causal one once it was asked for."""
+    without = _("Weights of block 1, head 1 of {model} without a mask: rows look at columns.")
+    under = _("The same weights under a causal mask: what is hidden is 0, and the rest of its row shares its part.")
+    st.caption((without if covered else under).format(model=MODEL))
+    mask = mask_of("none" if covered else "causal", len(pieces))
+    weights = pattern_under(checkpoint, encoding, mask, 0, 0)
+    matrix(weights, rows=pieces, columns=pieces, digits=2, key=f"{QUESTION} picture", label=_("weights"))
 
 
 # --- masks ---
@@ -131,20 +152,32 @@ def paint(cell: tuple[int, int] | None, length: int) -> None:
 # --- what a text teaches ---
 
 
-def draw_examples(encoding: Encoding) -> None:
-    pairs = training_examples(list(encoding.ids))
-    sentence = _n(
-        "{tokens} tokens are {count} training example, computed in one pass: no token sees its answer.",
-        "{tokens} tokens are {count} training examples, computed in one pass: no token sees its answer.",
-        len(pairs),
-    )
-    st.markdown(sentence.format(tokens=len(encoding.ids), count=len(pairs)))
-    pieces = list(encoding.pieces)
+def draw_examples(encoding: Encoding, pieces: list[str]) -> None:
+    pairs, above = training_examples(list(encoding.ids)), st.container()
+    last, length = _("“{token}” has nothing behind it that could be known."), len(pieces)
+    reason = _("Every token but the last is followed by one that is known: {length} − 1 = {count}.")
+
+    def why(said: float) -> str:
+        because = reason.format(length=length, count=len(pairs))
+        return f"{last.format(token=pieces[-1])} {because}" if said == length else because
+
+    question = _("Tokens of the text: {length}. This is its first training example. How many has it in all?")
+    estimate(question.format(length=length), len(pairs), 0, key=EXAMPLES, why=why)
+    answered = is_answered(EXAMPLES)
+    shown, whole = pairs if answered else pairs[:1], encoding.pieces
     rows = {
-        _("what is read"): ["".join(pieces[: len(prefix)]) for prefix, _next in pairs],
-        _("what comes next"): [pieces[len(prefix)] for prefix, _next in pairs],
+        _("what is read"): ["".join(whole[: len(prefix)]) for prefix, _next in shown],
+        _("what comes next"): [whole[len(prefix)] for prefix, _next in shown],
     }
-    st.dataframe(pd.DataFrame(rows), hide_index=True, width="stretch")
+    with above:
+        st.dataframe(pd.DataFrame(rows), hide_index=True, width="stretch")
+    if answered:
+        sentence = _n(
+            "{tokens} tokens are {count} training example, computed in one pass: no token sees its answer.",
+            "{tokens} tokens are {count} training examples, computed in one pass: no token sees its answer.",
+            len(pairs),
+        )
+        st.markdown(sentence.format(tokens=len(encoding.ids), count=len(pairs)))
     show_code(training_examples, key="masks code examples", ids=list(encoding.ids))
 
 
@@ -171,11 +204,18 @@ def draw_shapes(checkpoint: Checkpoint, encoding: Encoding) -> None:
         (_("heads side by side again"), "[B, T, D]", joined),
         (out_biased if config.attention.out_bias else out_own, "[B, T, D]", out),
     ]
+    above = st.container()
+    pattern = trace["blocks.0.attn.pattern"]
+    ask_shape([list(value.shape) for _what, _axes, value in rows], list(pattern.shape))
+    covered = None if is_answered(SHAPE) else pattern
     table = pd.DataFrame(
-        [(what, axes, str(list(value.shape))) for what, axes, value in rows],
+        [
+            (what, "?", "?") if value is covered else (what, axes, str(list(value.shape)))
+            for what, axes, value in rows
+        ],
         columns=[_("step"), _("axes"), _("shape in {model}").format(model=MODEL)],
     )
-    st.dataframe(table, hide_index=True, width="stretch")
+    above.dataframe(table, hide_index=True, width="stretch")
     sentence = _(
         "Every head reads all D = {width} numbers of x. Its q, k and v have d = {size} each, and those of H = {heads} "
         "heads fill D again."
@@ -183,6 +223,15 @@ def draw_shapes(checkpoint: Checkpoint, encoding: Encoding) -> None:
     heads, size = config.attention.heads, config.d_model // config.attention.heads
     st.caption(sentence.format(width=config.d_model, heads=heads, size=size))
     show_code(split_heads, key="masks code shapes", x=torch.arange(12.0).view(1, 2, 6), heads=2)
+
+
+def ask_shape(shapes: list[list[int]], shape: list[int]) -> None:
+    options = sorted({str(one) for one in shapes})
+    reason = _("Each of {heads} heads has a weight of each token for each token: {tokens} × {tokens}.")
+    choose(
+        _("One shape is covered: that of the pattern of each head. Which is it?"), options, options.index(str(shape)),
+        key=SHAPE, why=lambda _said: reason.format(heads=shape[1], tokens=shape[2]),
+    )  # fmt: skip
 
 
 # --- what takes two heads ---

@@ -20,9 +20,9 @@ from engine.course.positions import (
     wavelengths,
 )
 from engine.runtime import library
-from pages.controls.figures import matrix, strip
-from pages.controls.learn.fields import choose_view, read_field, read_short_text
-from pages.controls.learn.predict import estimate, is_found, show_code
+from pages.controls.figures import cover, matrix, picked_place, strip
+from pages.controls.learn.fields import choose_view, other_input, read_field, read_short_text
+from pages.controls.learn.predict import choose, is_answered, is_found, point, show_code
 from pages.controls.learn.words import translate as _
 from views.charts.show import show_altair
 from views.charts.template import colors
@@ -32,19 +32,26 @@ MODEL, TEXT = "everyday", "The old dog bit the young man"
 LEARNED = "stories"  # whose positions are a table
 LENGTH, SHORT = 32, 9  # rows that are drawn; those with numbers in them
 MOST = 24  # tokens
+POS, OTHERS = 2, (5, 7)  # the position that is asked for
+WRITTEN = 8  # numbers of a vector that have room for their digits
+FROM, TO = 6, 2  # query and key whose bucket is asked for
+QUESTION, BUCKET, SHUFFLE = (f"positions {part}question" for part in ("", "bucket ", "shuffle "))
 
 changes = lru_cache(maxsize=512)(shuffle_change)
 
 
 def experiment() -> bool:
+    above = st.container()
     left, right = st.columns(2)
-    pos = int(left.number_input(_("position"), 1, LENGTH - 1, 2, key="positions-pos", persist_state="session"))
+    with left:
+        pos = int(st.number_input(_("position"), 1, SHORT - 1, POS, key="positions-pos", persist_state="session"))
     sizes = [4, 8, 16, 32, 64]
     d = right.select_slider(_("d, numbers a vector"), sizes, 4, key="positions-d", persist_state="session")
     table = sinusoidal_table(LENGTH, d)
-    question = _("The first number of every vector is a sine. What is it at position {pos}?").format(pos=pos)
-    reason = _("The first pair turns by 1 radian a token, so it is sin({pos}).").format(pos=pos)
-    if not estimate(question, float(table[pos, 0]), 0.05, key="positions question", why=lambda _said: reason):
+    shown = ask(table[:SHORT], pos)
+    with above:
+        draw_table(table[:SHORT], pos, covered=not (shown and is_answered(QUESTION)))
+    if not shown:
         return False
     ways = {
         "sinusoidal": _("sinusoidal"), "learned": _("learned"), "rotary": _("RoPE"), "alibi": _("ALiBi"),
@@ -66,17 +73,50 @@ def experiment() -> bool:
     return is_found("positions question")
 
 
+def draw_table(table: torch.Tensor, pos: int, covered: bool) -> None:
+    """The first positions and the numbers of their vectors; the row that is asked for is covered."""
+    rows, columns = ([str(at) for at in range(size)] for size in table.shape)
+    matrix(
+        cover(table, pos) if covered else table, rows=rows, columns=columns, scale="signed", role="residual",
+        digits=2 if len(table[0]) <= WRITTEN else None, key=f"{QUESTION} picture",
+        label=_("positions down, the numbers of each vector across"),
+    )  # fmt: skip
+
+
+def ask(table: torch.Tensor, pos: int) -> bool:
+    d = len(table[0])
+    waves = wavelengths(d).tolist()
+    reason = _("The first pair turns by 1 radian a token: sin({pos}) = {sine:.2f} stands first in row {pos}.").format(
+        pos=pos, sine=float(table[pos, 0])
+    )
+
+    def why(said: tuple[int, int]) -> str:
+        row, column = said
+        if row != pos:
+            return _("Rows are positions, counted from 0: that is position {row}.").format(row=row) + " " + reason
+        if column == 1:
+            return _("That is the cosine of the same pair.") + " " + reason
+        if column:
+            slower = _("That pair is slower: its wavelength, in tokens, is {wave:.4g}.")
+            return slower.format(wave=waves[column // 2]) + " " + reason
+        return reason
+
+    cell = picked_place(f"{QUESTION} picture", table.shape)
+    question = _("A row is covered. Each pair of numbers is a sine and its cosine. Click the cell of sin({pos}).")
+    return point(
+        question.format(pos=pos), tuple(cell) if cell else None, [(pos, 0)], key=QUESTION, why=why,
+        name=lambda at: _("row {row}, column {column}").format(row=at[0], column=at[1]),
+        again=other_input("positions-pos", (POS, *OTHERS)),
+    )  # fmt: skip
+
+
 def draw_sinusoidal(table: torch.Tensor, d: int) -> None:
     left, right = st.columns(2)
-    names = [str(pos) for pos in range(LENGTH)]
     with left:
         st.caption(_("positions down, the {d} numbers of each across").format(d=d))
-        if d <= 8:
-            matrix(table[:SHORT], rows=names[:SHORT], digits=2, scale="signed", role="residual", key="positions table",
-                   label=_("sinusoidal positions"))  # fmt: skip
-        else:
-            named = _("sinusoidal positions")
-            matrix(table, rows=names, scale="signed", role="residual", key="positions table", label=named)
+        names = [str(pos) for pos in range(LENGTH)]
+        named = _("sinusoidal positions")
+        matrix(table, rows=names, scale="signed", role="residual", key="positions table", label=named)
     with right:
         st.caption(_("dot product with position 0, by distance"))
         show_altair(lambda shade: draw_distances(dot_products(table), shade), key="positions distances")
@@ -155,9 +195,29 @@ def draw_alibi() -> None:
 
 def draw_relative() -> None:
     st.caption(_("T5: the bucket of each distance. A bucket has one learned number a head, added to its scores."))
-    found = buckets(SHORT)
+    found, above = buckets(SHORT), st.container()
     names = [str(pos) for pos in range(SHORT)]
-    matrix(found, rows=names, columns=names, digits=0, role="mlp", key="positions buckets", label=_("buckets"))
+    alike = [(row, col) for row, col in (found == found[FROM, TO]).nonzero().tolist() if (row, col) != (FROM, TO)]
+    reason = _("Its key stands {distance} before its query, and the bucket goes by that distance alone.").format(
+        distance=FROM - TO
+    )
+
+    def why(said: tuple[int, int]) -> str:
+        if said in alike or said == (FROM, TO):
+            return reason
+        return _("That cell is in bucket {bucket}.").format(bucket=int(found[said])) + " " + reason
+
+    cell = picked_place(f"{BUCKET} picture", found.shape)
+    question = _("The bucket of query {query} (row) and key {key} (column) is covered. Click another cell of it.")
+    point(
+        question.format(query=FROM, key=TO), tuple(cell) if cell else None, alike, key=BUCKET, why=why,
+        name=lambda at: _("row {row}, column {column}").format(row=at[0], column=at[1]),
+    )  # fmt: skip
+    with above:
+        matrix(
+            found if is_answered(BUCKET) else cover(found, (FROM, TO)), rows=names, columns=names, digits=0, role="mlp",
+            key=f"{BUCKET} picture", label=_("buckets"),
+        )  # fmt: skip
     show_code(buckets, key="positions code relative", length=SHORT)
 
 
@@ -173,14 +233,31 @@ def draw_shuffle() -> None:
         "relative": _("relative"), "none": _("none"),
     }  # fmt: skip
     vocab = checkpoint.model.config.vocab_size
-    rows = []
-    for kind in POSITION_KINDS:
-        full, causal = (changes(kind, mask, tuple(ids), vocab) for mask in ("full", "causal"))
-        rows.append((named[kind], say(full), say(causal)))
+    found = {
+        kind: [changes(kind, mask, tuple(ids), vocab) for mask in ("full", "causal")] for kind in POSITION_KINDS
+    }  # fmt: skip
+    above = st.container()
+    ask_order(*found["none"])
+    covered = not is_answered(SHUFFLE)
+    rows = [
+        (named[kind], *("?" if covered and kind == "none" else say(change) for change in both))
+        for kind, both in found.items()
+    ]
     columns = [_("positions"), _("an encoder (sees all)"), _("a decoder (causal)")]
-    st.dataframe(pd.DataFrame(rows, columns=columns), hide_index=True, width="stretch")
+    above.dataframe(pd.DataFrame(rows, columns=columns), hide_index=True, width="stretch")
     sentence = _("The number is the largest change of a logit at the last token; below {least:g} it is rounding.")
     st.caption(sentence.format(least=NOTICED))
+
+
+def ask_order(full: float, causal: float) -> None:
+    """Which of the two models without positions notices the shuffle."""
+    options = [_("neither"), _("the encoder alone"), _("the decoder alone"), _("both")]
+    answer = (full > NOTICED) + 2 * (causal > NOTICED)
+    reason = _("Encoder: {full}; decoder: {causal}. Attention is a sum, and here the mask alone tells an order.")
+    choose(
+        _("The models without positions are covered. Which of the two notices?"), options, answer, key=SHUFFLE,
+        why=lambda _said: reason.format(full=say(full), causal=say(causal)),
+    )  # fmt: skip
 
 
 def say(change: float) -> str:

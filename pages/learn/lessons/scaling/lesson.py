@@ -7,11 +7,12 @@ from pathlib import Path
 import altair as alt
 import pandas as pd
 import streamlit as st
+import torch
 
-from engine.course.scaling import attend, random_scores, score_variance, softmax_gradient
-from pages.controls.figures import bars
-from pages.controls.learn.fields import choose_view
-from pages.controls.learn.predict import estimate, is_found, show_code
+from engine.course.scaling import Variance, attend, random_scores, score_variance, softmax_gradient
+from pages.controls.figures import cover, matrix, picked_place
+from pages.controls.learn.fields import choose_view, other_input
+from pages.controls.learn.predict import choose, estimate, is_answered, is_found, point, show_code
 from pages.controls.learn.words import translate as _
 from views.charts.show import show_altair
 from views.charts.template import colors
@@ -19,71 +20,118 @@ from views.core.theme import Shade
 
 SIZES = [2**power for power in range(11)]
 KEYS, TYPICAL = 8, 64
+OTHERS = 16, 256
+EARLY = 0.1  # of a training: the part that is shown while its end is asked for
 RECORDED = Path(__file__).resolve().parents[4] / "assets" / "learn" / "recorded"
 RUNS = ("scaled", "unscaled")
+QUESTION, MOST, END = (f"scaling {part}question" for part in ("", "most ", "end "))
 
 
 def experiment() -> bool:
+    above = st.container()
     left, right = st.columns([3, 1], vertical_alignment="bottom")
     d = left.select_slider(
         _("d, numbers in a query and in a key"), SIZES, TYPICAL, key="scaling-d", persist_state="session"
     )  # fmt: skip
-    seed = right.number_input(_("seed"), 0, 999, 0, key="scaling-seed", persist_state="session")
-    variance = score_variance(d, seed=int(seed))
-    question = _("The numbers in q and k have variance 1. What is the variance of q·k at d = {d}?").format(d=d)
-    reason = _("q·k adds up {d} products of variance 1 each, so the variance is about {d}.").format(d=d)
-    if not estimate(question, variance.plain, max(1.0, 0.1 * d), key="scaling question", why=lambda _said: reason):
+    seed = int(right.number_input(_("seed"), 0, 999, 0, key="scaling-seed", persist_state="session"))
+    variance = score_variance(d, seed=seed)
+    shown = ask(d, variance)
+    covered = not (shown and is_answered(QUESTION))
+    with above:
+        show_altair(lambda shade: draw_variance(d, seed, covered, shade), key="scaling variance")
+    if not shown:
         return False
     views = {"variance": _("variance"), "softmax": _("softmax"), "training": _("two trainings")}
     view = choose_view("scaling-view", views)
     if view == "variance":
-        show_altair(lambda shade: draw_variance(d, int(seed), shade), key="scaling variance")
         sentence = _("At d = {d}: {plain:.4g} as it is, {divided:.3f} after the division.")
         st.caption(sentence.format(d=d, plain=variance.plain, divided=variance.divided))
-        show_code(score_variance, key="scaling code variance", d=d, seed=int(seed))
+        show_code(score_variance, key="scaling code variance", d=d, seed=seed)
     elif view == "softmax":
-        draw_softmax(d, int(seed))
+        draw_softmax(d, seed)
     else:
         draw_trainings()
-    return is_found("scaling question")
+    return is_found(QUESTION)
 
 
-def draw_variance(d: int, seed: int, shade: Shade) -> alt.LayerChart:
+def ask(d: int, variance: Variance) -> bool:
+    tolerance = max(1.0, 0.1 * d)
+    reason = _("q·k adds up {d} products of variance 1 each, so the variance is about {d}.").format(d=d)
+    mistakes = [
+        (1.0, _("That is the variance of one product.")),
+        (d**0.5, _("That is √d, the standard deviation; the variance is its square.")),
+        (d**2, _("Variances of independent numbers are added, not multiplied.")),
+    ]
+
+    def why(said: float) -> str:
+        if abs(said - variance.plain) <= tolerance:
+            return reason
+        named = next((name for value, name in mistakes if abs(said - value) <= 0.1 * value), "")
+        return f"{named} {reason}".strip()
+
+    question = _("The numbers in q and k have variance 1. What is the variance of q·k at d = {d}?").format(d=d)
+    again = other_input("scaling-d", (TYPICAL, *OTHERS))
+    return estimate(question, variance.plain, tolerance, key=QUESTION, why=why, again=again)
+
+
+def draw_variance(d: int, seed: int, covered: bool, shade: Shade) -> alt.LayerChart | alt.FacetChart:
+    """Variances by d; while the one at `d` is asked for, those of smaller d alone."""
     found = {size: score_variance(size, seed=seed) for size in SIZES}
     plain, divided = _("q·k"), _("q·k / √d")
-    table = pd.DataFrame(
-        [(size, name, value) for size, (one, two) in found.items() for name, value in ((plain, one), (divided, two))],
-        columns=["d", "score", "variance"],
-    )
+    rows = [(size, plain, one.plain) for size, one in found.items() if not covered or size < d]
+    rows += [(size, divided, one.divided) for size, one in found.items() if not covered]
+    table = pd.DataFrame(rows, columns=["d", "score", "variance"])
     ink = colors(shade)
-    log = alt.Scale(type="log", base=2)
+    across = alt.X("d:Q", scale=alt.Scale(type="log", base=2, domain=[SIZES[0], SIZES[-1]]), title="d")
+    most = max(one.plain for one in found.values())
+    least = min(one.divided for one in found.values())
+    inks = alt.Scale(domain=[plain, divided], range=[ink["key"], ink["attention"]])
     base = alt.Chart(table).encode(
-        alt.X("d:Q", scale=log, title="d"),
-        alt.Y("variance:Q", scale=log, title=_("variance")),
-        alt.Color("score:N", title=None, sort=[plain, divided], scale=alt.Scale(range=[ink["key"], ink["attention"]])),
+        across,
+        alt.Y("variance:Q", scale=alt.Scale(type="log", base=2, domain=[least, most]), title=_("variance")),
+        alt.Color("score:N", title=None, scale=inks),
     )
-    here = alt.Chart(pd.DataFrame({"d": [d]})).mark_rule(strokeDash=[3, 3], color=ink["soft"]).encode(alt.X("d:Q"))
-    return (base.mark_line(point=True) + here).properties(height=260)
+    here = alt.Chart(pd.DataFrame({"d": [d]})).mark_rule(strokeDash=[3, 3], color=ink["soft"]).encode(across)
+    layers = [base.mark_line(point=True), here]
+    if covered:
+        asked = alt.Chart(pd.DataFrame({"d": [d], "variance": [(least * most) ** 0.5]}))
+        mark = asked.mark_text(text="?", fontSize=20, dx=12, color=ink["soft"])
+        layers.append(mark.encode(across, alt.Y("variance:Q")))
+    return alt.layer(*layers).properties(height=260)
 
 
 def draw_softmax(d: int, seed: int) -> None:
     scores = random_scores(d, KEYS, seed)
-    names = [_("key {number}").format(number=number + 1) for number in range(KEYS)]
-    for place, name, divisor in zip(st.columns(2), ("plain", "divided"), (1.0, d**0.5), strict=True):
-        weights = attend(scores, divisor)
-        gradient = softmax_gradient(weights)
-        with place:
-            plain, divided = _("softmax(q·k)"), _("softmax(q·k / √d)")
-            st.markdown(f"**{plain if name == 'plain' else divided}**")
-            bars(weights, names, key=f"scaling bars {name}")
-            sentence = _("largest weight {weight:.4f} · largest gradient {gradient:.2g}")
-            st.caption(sentence.format(weight=float(weights.max()), gradient=float(gradient.abs().max())))
-    sentence = _(
-        "One query and {keys} keys. A gradient near 0 is a head that cannot learn. Each is by the score that its "
-        "softmax reads; by q·k itself the one on the right is {own:.2g}."
+    divided = attend(scores, d**0.5)
+    weights, above = torch.stack([attend(scores, 1.0), divided]), st.container()
+    names, rows = [str(at + 1) for at in range(KEYS)], [_("softmax(q·k)"), _("softmax(q·k / √d)")]
+    cell = picked_place(f"{MOST} picture", weights.shape)
+    reason = _("Dividing all scores by √d keeps their order; only their distances shrink.")
+    point(
+        _("The weights after the division are covered. Click the key that then has the most."),
+        tuple(cell) if cell else None,
+        [(1, int(divided.argmax()))],
+        key=MOST,
+        name=lambda at: _("key {number}").format(number=at[1] + 1),
+        why=lambda _said: reason,
     )
-    own = float(softmax_gradient(attend(scores, d**0.5)).abs().max()) / d**0.5
-    st.caption(sentence.format(keys=KEYS, own=own))
+    answered = is_answered(MOST)
+    with above:
+        st.caption(_("One query and {keys} keys.").format(keys=KEYS))
+        matrix(
+            weights if answered else cover(weights, 1), rows=rows, columns=names, digits=2, key=f"{MOST} picture",
+            label=_("weights"),
+        )  # fmt: skip
+    for row, name in zip(weights, rows if answered else rows[:1], strict=False):
+        sentence = _("{softmax}: largest weight {weight:.4f} · largest gradient {gradient:.2g}")
+        steepest = float(softmax_gradient(row).abs().max())
+        st.caption(sentence.format(softmax=name, weight=float(row.max()), gradient=steepest))
+    if answered:
+        sentence = _(
+            "A gradient near 0 is a head that cannot learn. Each is by the score that its softmax reads; by q·k itself "
+            "the second one is {own:.2g}."
+        )
+        st.caption(sentence.format(own=float(softmax_gradient(divided).abs().max()) / d**0.5))
     show_code(softmax_gradient, key="scaling code softmax", weights=attend(scores, 1.0))
 
 
@@ -96,18 +144,35 @@ def recorded(name: str) -> pd.DataFrame:
 
 
 def draw_trainings() -> None:
-    last = int(recorded(RUNS[0])["step"].max())
-    until = st.slider(_("step"), 0, last, last, 50, key="scaling-step", persist_state="session")
-    show_altair(lambda shade: draw_losses(until, last, shade), key="scaling losses")
-    ends = {name: table[table["step"] <= until]["loss"].iloc[-1] for name in RUNS for table in [recorded(name)]}
+    last, above = int(recorded(RUNS[0])["step"].max()), st.container()
+    ends = losses_at(last)
+    better = min(RUNS, key=ends.__getitem__)
+    reason = _("It ends at {scaled:.3g} with the division and at {unscaled:.3g} without.")
+    choose(
+        _("This is how the two begin. Which ends with the lower loss?"), list(run_names().values()), RUNS.index(better),
+        key=END, why=lambda _said: reason.format(**ends),
+    )  # fmt: skip
+    until = int(EARLY * last)
+    if is_answered(END):
+        until = st.slider(_("step"), 0, last, last, 50, key="scaling-step", persist_state="session")
+    with above:
+        show_altair(lambda shade: draw_losses(until, last, shade), key="scaling losses")
     sentence = _("Loss at step {step}: {scaled:.3g} with the division, {unscaled:.3g} without.")
-    st.caption(sentence.format(step=until, **ends))
+    st.caption(sentence.format(step=until, **losses_at(until)))
     about = _("Letters written backwards by one head of d = 128 with one seed; recipes and numbers are in {folder}.")
     st.caption(about.format(folder="assets/learn/recorded"))
 
 
+def run_names() -> dict[str, str]:
+    return {"scaled": _("divided by √d"), "unscaled": _("not divided")}
+
+
+def losses_at(step: int) -> dict[str, float]:
+    return {name: table[table["step"] <= step]["loss"].iloc[-1] for name in RUNS for table in [recorded(name)]}
+
+
 def draw_losses(until: int, last: int, shade: Shade) -> alt.Chart:
-    names = {"scaled": _("divided by √d"), "unscaled": _("not divided")}
+    names = run_names()
     table = pd.concat(recorded(name).assign(run=names[name]) for name in RUNS)
     ink = colors(shade)
     inks = alt.Scale(range=[ink["attention"], ink["key"]])
