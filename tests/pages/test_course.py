@@ -96,6 +96,7 @@ def test_a_lesson_is_answered_right_and_wrong_and_says_why(name: str) -> None:
     for again in [one for one in app.button if one.key == f"{key} again"]:
         again.click().run()
         assert not app.exception and question_of(app) == key and not app.warning
+        assert app.button(key=f"{key} check").disabled  # until it is answered anew
         app.button(key=f"{key} show").click().run()
         assert app.session_state[QUESTIONS.name][key].about[1] != answer
     app = opened(lesson=name)

@@ -17,6 +17,7 @@ from typing import Any, LiteralString
 
 import streamlit as st
 
+from pages.controls.figures import PICKED
 from pages.controls.learn.words import numeral
 from pages.controls.learn.words import translate as _
 from pages.controls.state.session import Remembered, set_widget
@@ -110,16 +111,22 @@ def point(
     why: Why | None = None,
     again: Again | None = None,
 ) -> bool:
-    """A place in a picture: `picked` is what that returns (`pages.controls.figures`), any of `answers` is right."""
+    """A place in the picture f"{key} picture": `picked` is what that returns (`pages.controls.figures`), any of
+    `answers` is right."""
 
     def ask() -> Any:
         chosen = _("Chosen: {place}").format(place=escape_markdown(name(picked))) if picked is not None else ""
         st.caption(chosen or _("Click in the picture."))
         return picked
 
+    def turn() -> None:
+        PICKED.get().pop(f"{key} picture", None)
+        if again:
+            again()
+
     ordered = sorted(answers)
     shown = _(" or ").join(map(name, ordered[:NAMED])) + " …" * (len(ordered) > NAMED)
-    return reveal(question, ask, lambda said: said in answers, name, ordered[0], shown, key, why, again)
+    return reveal(question, ask, lambda said: said in answers, name, ordered[0], shown, key, why, again and turn)
 
 
 def is_answered(key: str) -> bool:

@@ -28,7 +28,7 @@ from pages.controls.state.session import event_value
 from views.core.component import view
 
 KEYS, VALUES = "[[2, 0], [0, 2], [-2, -1]]", "[[1, 0], [0, 1], [1, 1]]"
-OTHERS = "[[3, 1], [-1, 2], [1, 1]]", "[[1, 2], [-2, 2], [3, 2]]"  # whose nearest key is not the one
+OTHERS = "[[2.5, 1], [-1, 2], [1, 1]]", "[[1, 2], [-2, 2], [2.5, 2]]"  # whose nearest key is not the one
 ASKED = (1.0, 1.5)  # the query of the question
 MODEL, TEXT, LAYER = "everyday", "The cat sat on the mat", 0
 MOST = 12  # tokens

@@ -21,7 +21,6 @@ from views.core.theme import Shade
 SIZES = [2**power for power in range(11)]
 KEYS, TYPICAL = 8, 64
 OTHERS = 16, 256
-EARLY = 0.1  # of a training: the part that is shown while its end is asked for
 RECORDED = Path(__file__).resolve().parents[4] / "assets" / "learn" / "recorded"
 RUNS = ("scaled", "unscaled")
 QUESTION, MOST, END = (f"scaling {part}question" for part in ("", "most ", "end "))
@@ -86,17 +85,14 @@ def draw_variance(d: int, seed: int, covered: bool, shade: Shade) -> alt.LayerCh
     most = max(one.plain for one in found.values())
     least = min(one.divided for one in found.values())
     inks = alt.Scale(domain=[plain, divided], range=[ink["key"], ink["attention"]])
-    base = alt.Chart(table).encode(
-        across,
-        alt.Y("variance:Q", scale=alt.Scale(type="log", base=2, domain=[least, most]), title=_("variance")),
-        alt.Color("score:N", title=None, scale=inks),
-    )
+    up = alt.Y("variance:Q", scale=alt.Scale(type="log", base=2, domain=[least, most]), title=_("variance"))
+    base = alt.Chart(table).encode(across, up, alt.Color("score:N", title=None, scale=inks))
     here = alt.Chart(pd.DataFrame({"d": [d]})).mark_rule(strokeDash=[3, 3], color=ink["soft"]).encode(across)
     layers = [base.mark_line(point=True), here]
     if covered:
         asked = alt.Chart(pd.DataFrame({"d": [d], "variance": [(least * most) ** 0.5]}))
         mark = asked.mark_text(text="?", fontSize=20, dx=12, color=ink["soft"])
-        layers.append(mark.encode(across, alt.Y("variance:Q")))
+        layers.append(mark.encode(across, up))
     return alt.layer(*layers).properties(height=260)
 
 
@@ -152,7 +148,7 @@ def draw_trainings() -> None:
         _("This is how the two begin. Which ends with the lower loss?"), list(run_names().values()), RUNS.index(better),
         key=END, why=lambda _said: reason.format(**ends),
     )  # fmt: skip
-    until = int(EARLY * last)
+    until = 0
     if is_answered(END):
         until = st.slider(_("step"), 0, last, last, 50, key="scaling-step", persist_state="session")
     with above:
