@@ -96,6 +96,7 @@ def test_a_notebook_is_made_while_others_draw_its_lesson(caplog: pytest.LogCaptu
         ({"is": 2}, [2, 2.0], [1, True, "2", ..., None]),
         ({"near": 64.0, "within": 6.4}, [64, 70.3, 58], [71, -64, ..., [64]]),
         ({"among": [(0, 1), (0, 2)]}, [(0, 1), [0, 2]], [(1, 0), 0, ...]),
+        ({"among": [0, 2]}, [0, 2.0], [1, True, (0,), ...]),
     ],
 )
 def test_a_sealed_answer_is_known_and_not_read(answer: dict[str, Any], right: list[Any], wrong: list[Any]) -> None:

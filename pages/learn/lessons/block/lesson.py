@@ -79,7 +79,7 @@ def draw_lines(found: torch.Tensor, covered: bool) -> None:
     rows = [f"{number + 1}. {title}" for number, title in enumerate(titles())]
     matrix(
         values, rows=rows, columns=[str(number) for number in range(found.shape[1])], scale="signed", role="residual",
-        digits=2, key="block lines", label=_("one token through the block"),
+        digits=2, key=f"{QUESTION} picture", label=_("one token through the block"),
     )  # fmt: skip
 
 
