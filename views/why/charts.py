@@ -24,6 +24,11 @@ def name_rows(table: pd.DataFrame) -> pd.DataFrame:
     return table.assign(row=row, column=heads)
 
 
+def write(value: float) -> str:
+    """Two decimals, and no minus in front of nothing."""
+    return f"{round(value, 2) + 0.0:.2f}"
+
+
 def signed_cells(
     table: pd.DataFrame,
     shade: Shade,
@@ -31,10 +36,11 @@ def signed_cells(
     y: tuple[str, str, Sequence[str]],
     told: Sequence[alt.Tooltip],
     role: str = "attention",
+    sum_of: str = "logit",
 ) -> AltairChart:
     """Heat map of `value`, signed around 0, each cell with its number; an axis is (column, title, order)."""
     most = max(float(table["value"].abs().max()), 1e-9) if len(table) else 1.0
-    shown = table.assign(written=table["value"].map("{:.2f}".format), dark=table["value"].abs() > READABLE * most)
+    shown = table.assign(written=table["value"].map(write), dark=table["value"].abs() > READABLE * most)
     scale = alt.Scale(range=diverging_scale(shade, role), domain=[-most, most])
     across = alt.X(f"{x[0]}:N", title=x[1], sort=list(x[2]), axis=alt.Axis(labelAngle=-40, labelLimit=120, ticks=False))
     down = alt.Y(f"{y[0]}:N", title=y[1], sort=list(y[2]), axis=alt.Axis(labelLimit=BESIDE, ticks=False))
@@ -42,7 +48,7 @@ def signed_cells(
         x=across, y=down, tooltip=[*told, alt.Tooltip("value", format=".4f", title="adds")]
     )
     ink = alt.condition(alt.datum.dark, alt.value(colors(shade)["ground"]), alt.value(colors(shade)["ink"]))
-    cells = base.mark_rect().encode(color=alt.Color("value:Q", title="adds, in logits", scale=scale))
+    cells = base.mark_rect().encode(color=alt.Color("value:Q", title=f"adds to the {sum_of}", scale=scale))
     letters = base.mark_text(fontSize=11).encode(text="written:N", color=ink)
     return at_least(cells + letters, COLUMN * len(x[2]) + BESIDE)
 
@@ -78,7 +84,8 @@ def draw_split(table: pd.DataFrame, shade: Shade) -> AltairChart:
     """`value` of each pair of parts; all cells add up to the score."""
     queries, keys = (list(dict.fromkeys(table[name])) for name in ("query", "key"))
     told = [alt.Tooltip("query", title="query from"), alt.Tooltip("key", title="key from")]
-    return signed_cells(table, shade, ("key", "key written by", keys), ("query", "query written by", queries), told)
+    across, down = ("key", "key written by", keys), ("query", "query written by", queries)
+    return signed_cells(table, shade, across, down, told, sum_of="score")
 
 
 def draw_composition(table: pd.DataFrame, shade: Shade) -> AltairChart:
