@@ -207,6 +207,10 @@ def test_a_candidates_probability_is_explained_from_its_logit(walk: Callable[...
     recomputed, stored = explained(page, "came to follow")
     assert recomputed == pytest.approx(stored, rel=1e-4)
     assert stored > 0
+    link = page.locator(".arithmetic .why-link").get_attribute("href") or ""
+    assert "/why_token?" in link and f"row={traced().ids.shape[1] - 1}&candidate=" in link
+    page.locator(".arithmetic .why-link").click()
+    page.get_by_text("the sum of").wait_for()
 
 
 def test_looking_around_never_asks_the_server(walk: Callable[..., "Page"], wire: "Wire") -> None:

@@ -4,6 +4,7 @@ import { called, written as widest } from "./axes.js";
 import { inColumn, measures } from "./scores.js";
 import { make, section } from "../core/dom.js";
 import { percent } from "../core/format.js";
+import { aim, whyLink } from "../core/why.js";
 
 const BRIGHT = 1.5; // times what an even row would give, as engine/analysis/sinks.py has it
 const NAMED = { least: 84, most: 148 }; // CSS pixels of a token beside its bar
@@ -39,9 +40,14 @@ function rowPart(page) {
   const cell = make("p", "long-cell");
   const list = make("div", "weights");
   const note = make("p", "sentence");
-  element.append(cell, list, note);
+  const why = whyLink("why_head", "Why does this head look there?", {});
+  element.append(cell, list, note, why);
+  const inFile = why.hidden;
   const show = () => {
     const { trace, state, hover, source, refused } = page;
+    const sides = trace.sides.length > 1 ? { side: state.side, focus: state.focus } : {};
+    aim(why, "why_head", { ...sides, layer: state.layer, head: state.head, pos: state.query, key: state.key });
+    why.hidden = inFile || source.tiled; // of a long text the parts are not kept
     const query = (source.tiled ? null : hover?.row) ?? state.query;
     const found = source.row(query);
     element.firstChild.replaceChildren("What ", ...place(page, query, trace.pieces[query]), " looks at");

@@ -34,6 +34,7 @@ export function mount(root, data, emit) {
     draw();
     say();
   };
+  /** @returns {[number, number]} */
   const place = (event) => {
     const { x, y } = fraction(event, svg);
     const at = (part) => part * 2 * REACH - REACH;
@@ -64,7 +65,10 @@ export function mount(root, data, emit) {
 
   function draw() {
     const picked = data.weights ? null : data.picked;
-    const said = [`${data.label} ${query.map((value) => value.toFixed(2)).join(", ")}`, data.names[picked]];
+    const said = [
+      `${data.label} ${query.map((value) => value.toFixed(2)).join(", ")}`,
+      picked === null ? "" : data.names[picked],
+    ];
     svg.setAttribute("aria-label", said.filter(Boolean).join("; "));
     svg.classList.toggle("covered", !data.weights);
     const axes = [

@@ -5,6 +5,7 @@ import { counted, difference, equation, number, percent } from "../core/format.j
 import { colour } from "../core/palette.js";
 import { fraction } from "../core/place.js";
 import { request } from "../core/store.js";
+import { whyLink } from "../core/why.js";
 import { printed } from "./equations.js";
 import { column, questionOf } from "./outcome.js";
 
@@ -104,6 +105,25 @@ export function titleOf(trace, state, cell) {
 }
 
 /**
+ * A link to what wrote a candidate's logit, or the score behind a weight; null for any other cell.
+ * @param {Trace} trace
+ * @param {Place} state
+ * @param {Cell} cell
+ */
+export function whyOf(trace, state, cell) {
+  if (cell.candidate !== undefined) {
+    const place = { row: trace.outcomeRow(state.query, cell.list), candidate: idOf(trace, state, cell) };
+    return whyLink("why_token", "Which parts of the model wrote this logit?", place);
+  }
+  const { hook, pos, unit, head } = elementOf(trace, state, cell);
+  const attention = /(cross_)?attn(?=\.(scores|masked_scores|pattern)$)/.exec(hook);
+  if (!attention) return null;
+  const sides = trace.sides.length > 1 ? { side: trace.side, focus: attention[0] } : {};
+  const place = { ...sides, layer: state.layer, head: head ?? state.head, pos, key: unit };
+  return whyLink("why_head", "Why does this head look there?", place);
+}
+
+/**
  * The engine's explanation of a cell. Where they are few, one answer holds the same cell of every head and block, so that turning
  * to another one asks nothing.
  * @param {Trace} trace
@@ -140,12 +160,13 @@ export function mount(root) {
   root.setAttribute("aria-live", "polite");
   return {
     wait: () => root.setAttribute("aria-busy", "true"),
-    /** @param {{ title: string, explanation?: any, sentence?: string, dtype?: string }} answer */
-    update({ title, explanation, sentence, dtype }) {
+    /** @param {{ title: string, explanation?: any, sentence?: string, dtype?: string, why: HTMLElement | null }} answer */
+    update({ title, explanation, sentence, dtype, why }) {
       root.removeAttribute("aria-busy");
       const parts = [make("h3", "", title)];
       if (sentence) parts.push(make("p", "sentence", sentence));
       if (explanation) parts.push(...explained(root, explanation, dtype));
+      if (why) parts.push(why);
       root.replaceChildren(...parts);
     },
     destroy: () => root.replaceChildren(),

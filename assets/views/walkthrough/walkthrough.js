@@ -2,7 +2,7 @@
 // of a tensor. It holds the state (which stack, block, head, row and cell is in view) and hands the drawing to the others.
 // Ours, because no library draws a whole forward pass whose parts follow one cursor without a message to the server.
 import * as address from "../core/address.js";
-import { exists, explanationOf, mount as mountArithmetic, patternOf, strongest, titleOf } from "./arithmetic.js";
+import { exists, explanationOf, mount as mountArithmetic, patternOf, strongest, titleOf, whyOf } from "./arithmetic.js";
 import { mount as mountBars } from "../components/bars.js";
 import { at } from "../components/cells.js";
 import { forget, leave } from "../components/cells_spare.js";
@@ -327,7 +327,9 @@ class Walkthrough {
     const answer = await explanationOf(trace, state, state.cell)
       .then((explanation) => ({ explanation, dtype: trace.dtype }))
       .catch((error) => ({ sentence: error.message }));
-    if (turn === this.explaining) this.arithmetic.update({ title: titleOf(trace, state, state.cell), ...answer });
+    if (turn !== this.explaining) return;
+    const [title, why] = [titleOf(trace, state, state.cell), whyOf(trace, state, state.cell)];
+    this.arithmetic.update({ title, why, ...answer });
   }
 
   // --- keyboard, address, voice --------------------------------------------------------------------------------------
