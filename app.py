@@ -6,6 +6,7 @@ from typing import Literal
 import streamlit as st
 
 from pages.controls.learn.glossary import draw_terms
+from pages.controls.learn.words import translate
 from pages.controls.menu import entries
 from pages.controls.state.history import use_present_names
 from serving.streamlit_patches import patch_streamlit
@@ -25,13 +26,14 @@ at_root: Literal["hidden", "visible"] = "hidden" if named else "visible"
 at_name: Literal["hidden", "visible"] = "visible" if named else "hidden"
 
 GROUPS = {
-    first.group: [
-        st.Page(first.path, title=first.title, url_path="first", default=True, visibility=at_root),
-        st.Page(first.path, title=first.title, url_path=first.address, visibility=at_name),
+    translate(first.group): [
+        st.Page(first.path, title=translate(first.title), url_path="first", default=True, visibility=at_root),
+        st.Page(first.path, title=translate(first.title), url_path=first.address, visibility=at_name),
     ]
 }
 for entry in others:
-    GROUPS.setdefault(entry.group, []).append(st.Page(entry.path, title=entry.title, url_path=entry.address))
+    menu = GROUPS.setdefault(translate(entry.group), [])
+    menu.append(st.Page(entry.path, title=translate(entry.title), url_path=entry.address))
 # Streamlit marks the present page in an open menu only; its name stands behind that of its menu too.
 PRESENT = """<style>[data-testid="stTopNav"] .rc-overflow-item:nth-child(%d) [data-testid="stTopNavSection"] p
 {opacity:1}[data-testid="stTopNav"] .rc-overflow-item:nth-child(%d) [data-testid="stTopNavSection"] p::after

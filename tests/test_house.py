@@ -61,7 +61,10 @@ ENGINE = [
 # Rooms of pages/controls from below to above, read as ENGINE is.
 ROOMS = [
     ["pages.controls.state"],
-    ["pages.controls.figures", "pages.controls.menu", "pages.controls.bar", "pages.controls.visitor"],
+    [
+        "pages.controls.figures", "pages.controls.menu", "pages.controls.bar", "pages.controls.visitor",
+        "pages.controls.learn.words",
+    ],
     ["pages.controls.prediction"],
     ["pages.controls.model_input"],
     ["pages.controls.what_if"],

@@ -2,6 +2,9 @@
 
 from pages.controls.learn.course import draw_course
 
-MENU = {"title": "Course", "address": "course", "place": 2}
+MENU = {
+    "title": "Course", "address": "course", "place": 2,
+    "hides": {"lesson fields": "text fields", "lesson show": "Show me", "teachers": "For teachers"},
+}  # fmt: skip
 
 draw_course()

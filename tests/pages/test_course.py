@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from shutil import copytree
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -18,6 +19,7 @@ from pages.controls.learn.glossary import LINK, as_title, link_terms, read_gloss
 from pages.controls.learn.notebooks import write_notebook
 from pages.controls.learn.predict import QUESTIONS, point
 from pages.controls.menu import entries
+from pages.controls.state.hidden import HIDE, TEACHERS
 
 APP = str(Path(__file__).parents[2] / "app.py")
 LESSONS = course.names()
@@ -172,6 +174,47 @@ def test_the_map_counts_what_is_done_and_a_wrong_name_is_said() -> None:
     assert sum(minutes) == 2 * sum(lesson.minutes for lesson in course.lessons())
     app = opened(lesson="nonsense")
     assert "nonsense" in app.info[0].value
+
+
+@pytest.mark.parametrize(
+    "mark", [{"hide": "lesson fields,lesson show"}, {"hide": ""}, {"instruction": "Look."}, {"predict": "run"}]
+)
+def test_a_class_sees_nothing_of_what_is_for_teachers(mark: dict[str, str]) -> None:
+    app = opened(lesson="averaging", **mark)
+    assert not app.expander[-1].key and not app.get("download_button")
+    css = " ".join(one.value for one in app.get("html"))
+    assert ("question-show" in css) is ("lesson show" in mark.get("hide", ""))
+    for one in app.get("page_link"):  # on which a reload, or a new tab, is of the class too
+        assert TEACHERS in one.proto.query_string
+    for lesson in ("averaging", "", "residual"):
+        app.query_params.clear()
+        app.query_params["lesson"] = lesson
+        app.run()
+        assert not app.exception and not app.get("download_button")
+        assert TEACHERS in app.query_params[HIDE]
+    named = [one.value for one in app.markdown if "/glossary?term" in one.value]
+    assert named and all(TEACHERS in one for one in named)
+
+
+def test_a_class_that_has_no_button_to_show_answers_first() -> None:
+    shown = [
+        "block-view" in [one.key for one in opened(lesson="block", done="block", hide=hide).button_group]
+        for hide in ("", "lesson show")
+    ]
+    assert shown == [True, False]
+
+
+def test_a_lesson_has_a_link_for_a_class() -> None:
+    app, key = opened(lesson="averaging", lang="fr"), "lesson share averaging"
+    app.session_state[key] = True
+    app.run()
+    (hide,) = [one for one in app.button_group if one.key == f"{key} hide"]
+    assert hide.options == ["champs de texte", "Montrez-moi"]
+    hide.set_value(["lesson show"])
+    app.toggle(key=f"{key} class").set_value(True).run()
+    queries = [parse_qs(urlsplit(one.value).query) for one in app.code]
+    assert {"lesson": ["averaging"], "lang": ["fr"]} in queries
+    assert {"lesson": ["averaging"], "lang": ["fr"], "hide": ["teachers,lesson show"]} in queries
 
 
 def test_the_address_and_the_keys_do_not_wait_for_what_a_lesson_computes(monkeypatch: pytest.MonkeyPatch) -> None:

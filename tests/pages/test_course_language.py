@@ -18,10 +18,12 @@ from streamlit.testing.v1 import AppTest
 
 from pages.controls.learn import course, words
 from pages.controls.learn.glossary import LINK, linked_terms
+from pages.controls.menu import entries
 from tests.pages.test_course import APP, LESSONS, MOST_WORDS, opened, question_of
 from views.core.markdown import Markdown, escape_markdown
 
 ROOT = Path(APP).parent
+HIDES = next(entry.hides for entry in entries() if entry.path == course.COURSE)
 LANGUAGES = [lang for lang in words.languages(words.CATALOGUE) if lang != words.ENGLISH]
 SPACED = re.compile(r"[^\W\d_]")  # a word has a letter; French sets a space before its colon
 LEFT, RIGHT = "⟦", "⟧"
@@ -57,7 +59,14 @@ def pseudo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def extracted() -> set[str | tuple[str, str]]:
     """What pybabel finds in the code for somebody who translates it: sentences, and those of one and of many."""
     found = extract_from_dir(ROOT / "pages", keywords={"_": None, "_n": (1, 2)})
-    return {message if isinstance(message, str) else (message[0], message[1]) for _, _, message, _, _ in found}
+    return menu_words() | {
+        message if isinstance(message, str) else (message[0], message[1]) for _, _, message, _, _ in found
+    }
+
+
+def menu_words() -> set[str]:
+    """Titles and groups of the menu, and what a class link of the course can hide."""
+    return {word for one in entries() for word in (one.title, one.group)} | set(HIDES.values())
 
 
 def bracket_text(said: str) -> str:
@@ -148,7 +157,7 @@ def test_what_a_language_has_stands_at_the_place_of_english(lang: str) -> None:
 @pytest.mark.parametrize("lang", LANGUAGES)
 def test_a_sentence_keeps_the_placeholders_of_its_english_one(lang: str) -> None:
     said = words.messages(words.CATALOGUE, lang)
-    assert said
+    assert said and menu_words() <= set(said)
     every = [(one, form) for one, other in said.items() for form in ([other] if isinstance(other, str) else other)]
     assert [pair for pair in every if placeholders(pair[0]) != placeholders(pair[1])] == []
 

@@ -20,15 +20,19 @@ from pages.controls.learn.glossary import link_terms, linked_terms
 from pages.controls.learn.notebooks import write_notebook
 from pages.controls.learn.notes import print_notes
 from pages.controls.learn.predict import OPEN
-from pages.controls.learn.words import LANG, language, own_names, read_text, set_language
+from pages.controls.learn.words import LANG, kept_entries, language, own_names, read_text, set_language
 from pages.controls.learn.words import translate as _
 from pages.controls.menu import entries
+from pages.controls.share.links import honour_link
+from pages.controls.share.panel import share_panel
+from pages.controls.state.hidden import TEACHERS, is_hidden
 from pages.controls.state.session import Remembered, event_value, set_widget, widget_value
 from views.core.component import view
 from views.core.markdown import Markdown, escape_markdown
 
 LESSONS = Path(__file__).resolve().parents[2] / "learn" / "lessons"
 COURSE = "pages/learn/course.py"
+FIELDS, SHOW = "lesson fields", "lesson show"  # what a class link of a lesson can hide
 DEEPER = "\n## "  # begins what folds out below
 
 keys = view("learn", events=("restore",))
@@ -123,8 +127,7 @@ def write_address(name: str) -> None:
 
 def address(name: str) -> dict[str, str]:
     """The query of the address of a lesson, from where the reader is."""
-    kept = {key: st.query_params[key] for key in ("lang",) if key in st.query_params}
-    return {"lesson": name, **({"done": ",".join(done())} if done() else {}), **kept}
+    return {"lesson": name, **({"done": ",".join(done())} if done() else {}), **kept_entries()}
 
 
 def draw_lesson(lesson: Lesson, course: Sequence[Lesson]) -> None:
@@ -141,7 +144,8 @@ def draw_lesson(lesson: Lesson, course: Sequence[Lesson]) -> None:
         st.markdown(link_terms(lesson.text))
         with st.container(key="lesson-links"):
             draw_links(lesson)
-    OPEN.set(lesson.name in done())  # who has answered once may change the input and look on
+    # Who has answered once may change the input and look on, unless a class is to answer first.
+    OPEN.set(lesson.name in done() and not is_hidden(SHOW))
     try:
         with trying, st.container(key="experiment"):
             answered = lesson.experiment()
@@ -154,7 +158,8 @@ def draw_lesson(lesson: Lesson, course: Sequence[Lesson]) -> None:
         title, _line, text = lesson.deeper.partition("\n")
         with st.expander(escape_markdown(title), icon=":material/south:"):
             st.markdown(link_terms(Markdown(text.strip())))
-    draw_teaching(lesson)
+    if not is_hidden(TEACHERS):
+        draw_teaching(lesson)
 
 
 def draw_head(lesson: Lesson, course: Sequence[Lesson], before: Lesson | None, after: Lesson | None) -> None:
@@ -185,12 +190,12 @@ def draw_links(lesson: Lesson) -> None:
         at = dict(lesson.inside)
         title, page = at.pop("title"), at.pop("page")
         path = next(entry.path for entry in entries() if entry.address == page)
-        st.page_link(path, label=escape_markdown(title), icon=":material/search:", query_params=at)
+        st.page_link(path, label=escape_markdown(title), icon=":material/search:", query_params=at | kept_entries())
 
 
 def draw_teaching(lesson: Lesson) -> None:
     """Draws what a teacher needs: the note, on the page and to print, and the notebook that a program grades, which is
-    made on the click."""
+    made on the click; and a link for a class, which shows none of these."""
     with st.expander(_("For teachers"), key=f"teachers-{lesson.name}", icon=":material/school:"):
         if lesson.note:
             st.markdown(Markdown(lesson.note.replace("## ", "##### ")))
@@ -203,6 +208,9 @@ def draw_teaching(lesson: Lesson) -> None:
                     label, made, f"{lesson.name}.ipynb", "application/x-ipynb+json", on_click="ignore"
                 )  # fmt: skip
         st.caption(_("A notebook runs in Loupe’s folder, without a network, and is graded by Otter."))
+        st.caption(_("A link for a class shows nothing of this."))
+    link = {"lesson": lesson.name, "lang": language()}
+    share_panel(lesson.title, link, [FIELDS, SHOW], key=f"lesson share {lesson.name}", hidden=[TEACHERS])
 
 
 def offer_print(course: Sequence[Lesson], file: str) -> None:
@@ -256,7 +264,8 @@ def draw_map(course: Sequence[Lesson]) -> None:
             draw_minutes(chapter)
         for lesson in chapter:
             draw_card(lesson, lesson.name in finished, lesson == following)
-    offer_print(course, "loupe-notes.html")
+    if not is_hidden(TEACHERS):
+        offer_print(course, "loupe-notes.html")
     use_keys(None, following)
 
 
@@ -281,6 +290,7 @@ def draw_minutes(course: Sequence[Lesson]) -> None:
 def draw_course() -> None:
     """The lesson that the address names, or the map of all."""
     language()
+    honour_link({})
     course = lessons()
     asked = st.query_params.get("lesson", "")
     lesson = next((one for one in course if one.name == asked), None)

@@ -7,10 +7,12 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
 from unicodedata import normalize
+from urllib.parse import quote, urlencode
 
 import streamlit as st
 
 from pages.controls.learn import words
+from pages.controls.learn.words import kept_entries
 from pages.controls.learn.words import translate as _
 from views.core.markdown import Markdown
 
@@ -55,12 +57,13 @@ def draw_terms(page: str) -> None:
 
 def link_terms(text: Markdown) -> Markdown:
     """Markdown in which each `[[term]]` is a link. Raises KeyError for a term that the glossary lacks."""
-    known = terms()
+    known, kept = terms(), kept_entries()
 
     def link(found: re.Match[str]) -> str:
         term = found[1]
         shown, meaning = found[2] or known[term].name, as_title(known[term].meaning)
-        return f'[{shown}]({PAGE}?term={term.replace(" ", "%20")} "{meaning}")'
+        query = urlencode({"term": term, **kept}, quote_via=quote)
+        return f'[{shown}]({PAGE}?{query} "{meaning}")'
 
     return Markdown(LINK.sub(link, text))
 

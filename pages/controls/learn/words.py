@@ -21,6 +21,7 @@ from babel import Locale, UnknownLocaleError
 from babel.messages.catalog import Catalog
 from babel.messages.pofile import read_po
 
+from pages.controls.state.hidden import HIDDEN, HIDE
 from pages.controls.state.session import Remembered
 from views.core.markdown import Markdown, escape_markdown
 
@@ -39,6 +40,12 @@ def language() -> str:
     asked = st.query_params.get("lang") or CHOSEN.get()
     CHOSEN.set(asked if asked in languages(CATALOGUE) else ENGLISH)
     return CHOSEN.get()
+
+
+def kept_entries() -> dict[str, str]:
+    """What goes along in the address of every page of the course: the language, and what a class link hides."""
+    entries = {"lang": language()} if "lang" in st.query_params or language() != ENGLISH else {}
+    return entries | ({HIDE: ",".join(HIDDEN.get())} if HIDDEN.get() else {})
 
 
 @cache

@@ -10,6 +10,8 @@ from urllib.parse import SplitResult, urlsplit
 
 import segno
 
+from pages.controls.learn.words import translate as _
+
 OUTSIDE = os.environ.get("LOUPE_ADDRESS", "")  # by which others reach this server: https://loupe.school.example/lab
 ELSEWHERE = ("192.0.2.1", 9)  # an address of no machine (RFC 5737), towards which nothing is sent
 PATIENCE = 0.5  # seconds until a port of this machine answers
@@ -34,7 +36,8 @@ def class_link(address: str) -> ClassLink:
     found, warning = outside(parts)
     address = found.geturl()
     if len(address.encode()) > MOST_CODED:
-        long = f"A QR code holds {MOST_CODED:,} characters and this address has {len(address.encode()):,}: send it."
+        sentence = _("A QR code holds {most:,} characters and this address has {count:,}: send it.")
+        long = sentence.format(most=MOST_CODED, count=len(address.encode()))
         return ClassLink(address, "", f"{warning} {long}".strip())
     code = segno.make(address, error="l", micro=False)
     return ClassLink(address, code.svg_inline(omitsize=True, light="#fff", border=4), warning)
@@ -50,9 +53,9 @@ def outside(link: SplitResult) -> tuple[SplitResult, str]:
         return link, ""
     host = lan_address()
     if not host:
-        return link, "This machine is in no network, so that only its own browser opens this address."
+        return link, _("This machine is in no network, so that only its own browser opens this address.")
     port = link.port or (443 if link.scheme == "https" else 80)
-    warning = "" if listens(host, port) else (
+    warning = "" if listens(host, port) else _(
         "Only this machine opens this address, because the server listens on 127.0.0.1 alone; start it with "
         "make run HOST=0.0.0.0."
     )  # fmt: skip

@@ -9,7 +9,6 @@ from pages.controls.menu import hideable
 from pages.controls.model_input.parameters import INPUT
 from pages.controls.state.page_state import STATES
 
-HIDE = "hide"  # in a link
 # Every control that no page state declares, by its key.
 OTHERS = {"what if": "what if …", **hideable()}
 # What goes with a control because a click on it changes what that holds.
@@ -20,9 +19,15 @@ CHANGERS |= {
     for letter in "ABCD"
     for name in ("step", "edits", *(parameter.name for parameter in INPUT))
 }
+CHANGERS |= {"lesson fields": ["lesson again"]}
 # What Streamlit calls the element of a key, where not by the key.
 ELEMENTS = {"what if": ".st-key-experiment-edits", "numbers": '[class*="st-key-numbers-"]'}
 ELEMENTS |= {"picture": ".st-key-picture, .st-key-own-picture"}
+ELEMENTS |= {
+    "lesson fields": '.st-key-experiment :is([data-testid="stTextInput"], [data-testid="stTextArea"])',
+    "lesson show": '.st-key-experiment [class*="question-show"]',
+    "lesson again": '.st-key-experiment [class*="question-again"]',
+}
 ELEMENTS |= {f"{letter}_edits": f".st-key-{letter}_edits-button" for letter in "abcd"}
 ELEMENTS |= {f"{letter}_picture": f".st-key-{letter}_picture, .st-key-{letter}_own-popover" for letter in "abcd"}
 

@@ -15,9 +15,9 @@ import streamlit as st
 
 from engine.runtime import library
 from pages.controls.model_input.model_input import field_value, find_carried, seed
-from pages.controls.prediction import PREDICTION
-from pages.controls.share.hiding import HIDE, hideable_names, hiding_css
-from pages.controls.state.hidden import HIDDEN
+from pages.controls.prediction import PREDICT, PREDICTION, RUN
+from pages.controls.share.hiding import hideable_names, hiding_css
+from pages.controls.state.hidden import HIDDEN, HIDE, TEACHERS
 from pages.controls.state.history import READABLE, drop
 from pages.controls.state.parameter import Rule, whole_number, within
 from pages.controls.state.session import find_record, widget_value
@@ -78,8 +78,7 @@ def honour_link(
     that the page knows, where that is not what the library knows; `refusal` says of another why the page does not show
     it."""
     followed = find_record(Followed)
-    if HIDE in st.query_params:
-        HIDDEN.set([name for name in st.query_params[HIDE].split(",") if name])
+    remember_hidden()
     now = [dict(find_carried().values), *map(widget_value, ("model", *rules))]
     here = widget_value(PAGE, "")
     if followed.page != here:
@@ -95,11 +94,19 @@ def honour_link(
         named = [escape_markdown(part) for part in followed.lost[:NAMED]]
         parts = "; ".join([*named, *([f"and {more} more"] if more > 0 else [])])
         st.info(f"Not all of this link could be restored: {parts}. Everything else is as it was saved.")
-    if style := hiding_css(HIDDEN.get()):
+    if style := hiding_css(name for name in HIDDEN.get() if name != TEACHERS):  # which no page draws
         st.html(f"<style>{style}</style>")
     if instruction := st.query_params.get(INSTRUCTION, "").strip():
         with st.container(border=True, key="instruction"):
             st.markdown(escape_markdown(instruction[:LONGEST_INSTRUCTION]))
+
+
+def remember_hidden() -> None:
+    """Remembers what the address hides; one for a class hides from then on what is for teachers too."""
+    said = st.query_params
+    named = said[HIDE].split(",") if HIDE in said else HIDDEN.get()
+    if HIDE in said or INSTRUCTION in said or said.get(PREDICT) == RUN:
+        HIDDEN.set(list(dict.fromkeys([*filter(None, named), TEACHERS])))
 
 
 def drop_infinite(rules: Mapping[str, Rule]) -> None:

@@ -13,10 +13,13 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
+from pages.controls.learn.words import translate
+from pages.controls.learn.words import translate as _
 from pages.controls.prediction import PREDICT, RUN
 from pages.controls.share.class_link import class_link
-from pages.controls.share.hiding import HIDE, hideable_names
+from pages.controls.share.hiding import hideable_names
 from pages.controls.share.links import INSTRUCTION, LONGEST_INSTRUCTION, fit_address
+from pages.controls.state.hidden import HIDE
 from pages.controls.state.history import READABLE
 from views.core.markdown import escape_markdown
 from views.core.matrix_files import Matrix, as_file
@@ -43,30 +46,32 @@ def share_panel(
     tables: Mapping[str, Data | str] | None = None,
     html: Callable[[], str] | None = None,
     *,
-    label: LiteralString = "Share & export",
+    label: LiteralString = "",
     key: str,
     names: Sequence[str] = (),
     predicts: bool = False,
+    hidden: Sequence[str] = (),
 ) -> None:
     """Draws the button below a chart, and its panel once it is opened; a file is made when it is downloaded.
 
     `link` is the query of the link, or makes it when the panel is opened (`links.address_now`); `hideable` are keys of
-    `hideable_names` that a link for a class can hide, and `predicts` says that it can ask for a guess first. `tables`
-    are by the title to choose from; a text in place of one says why there is no file of it. `html` is the text of the
-    file (`views.charts.standalone.chart_file`). Files are called by `title` and `names`: the model, what is chosen in
-    it. What the callables need they must hold: they run outside of the page's script.
+    `hideable_names` that a link for a class can hide, `hidden` are those that each of them hides, and `predicts` says
+    that it can ask for a guess first. `tables` are by the title to choose from; a text in place of one says why there
+    is no file of it. `html` is the text of the file (`views.charts.standalone.chart_file`). Files are called by `title`
+    and `names`: the model, what is chosen in it. What the callables need they must hold: they run outside of the page's
+    script.
     """
 
     @st.fragment(key=key)
     def draw() -> None:
-        panel = st.popover(label, key=key, on_change="rerun", icon=":material/ios_share:")
+        panel = st.popover(label or _("Share & export"), key=key, on_change="rerun", icon=":material/ios_share:")
         if not panel.open:
             return
         with panel:
-            offer_link(link() if callable(link) else link, hideable, key, predicts)
+            offer_link(link() if callable(link) else link, hideable, key, predicts, hidden)
             if python is not None:
                 with st.container(gap="small"):
-                    heading("Python", "run it in Loupe’s folder")
+                    heading("Python", _("run it in Loupe’s folder"))
                     try:
                         st.code(python(), language="python", wrap_lines=True)
                     except ValueError as error:
@@ -75,7 +80,7 @@ def share_panel(
                 offer_data(tables, [title, *names], key)
             if html is not None:
                 with st.container(horizontal=True, vertical_alignment="center"):
-                    heading("Interactive page", "works offline")
+                    heading(_("Interactive page"), _("works offline"))
                     st.download_button(
                         "HTML", html, f"{file_stem([title, *names])}.html", "text/html", key=f"{key} html",
                         on_click="ignore", width="content",
@@ -88,27 +93,30 @@ def heading(name: LiteralString, note: LiteralString = "") -> None:
     st.markdown(f"**{name}** &nbsp;:gray[{note}]" if note else f"**{name}**")
 
 
-def offer_link(link: Mapping[str, str], hideable: Sequence[str], key: str, predicts: bool) -> None:
-    heading("Link")
-    if st.toggle("keep light or dark", key=f"{key} theme"):
+def offer_link(
+    link: Mapping[str, str], hideable: Sequence[str], key: str, predicts: bool, always: Sequence[str] = ()
+) -> None:
+    heading(_("Link"))
+    if st.toggle(_("keep light or dark"), key=f"{key} theme"):
         link = {**link, THEME: "dark_theme" if st.context.theme.type == "dark" else "light_theme"}
     show_link(link)
-    heading("For a class")
-    names = hideable_names()
+    heading(_("For a class"))
+    names = {name: translate(said) for name, said in hideable_names().items()}
     known = [name for name in hideable if name in names]
     hidden = known and st.pills(
-        "hide", known, selection_mode="multi", key=f"{key} hide", format_func=lambda one: escape_markdown(names[one]),
-        help="A control that is hidden keeps what the link gives it.",
+        _("hide"), known, selection_mode="multi", key=f"{key} hide",
+        format_func=lambda one: escape_markdown(names[one]),
+        help=_("A control that is hidden keeps what the link gives it."),
     )  # fmt: skip
     instruction = st.text_area(
-        "question or instruction", key=f"{key} instruction", height=68, max_chars=LONGEST_INSTRUCTION,
-        help="Shown above the page.",
+        _("question or instruction"), key=f"{key} instruction", height=68, max_chars=LONGEST_INSTRUCTION,
+        help=_("Shown above the page."),
     ).strip()  # fmt: skip
     asks = predicts and st.toggle(
-        "ask for a guess first", key=f"{key} predict", help="A guess comes before the picture."
+        _("ask for a guess first"), key=f"{key} predict", help=_("A guess comes before the picture.")
     )
-    entries = {HIDE: ",".join(hidden), INSTRUCTION: instruction, PREDICT: RUN if asks else ""}
-    if st.toggle("show to the class", key=f"{key} class"):
+    entries = {HIDE: ",".join([*always, *hidden]), INSTRUCTION: instruction, PREDICT: RUN if asks else ""}
+    if st.toggle(_("show to the class"), key=f"{key} class"):
         show_link({**link, **{name: text for name, text in entries.items() if text}}, outside=True)
 
 
@@ -133,18 +141,19 @@ def link_address(said: Mapping[str, str]) -> tuple[str, str]:
     kept = fit_address(said)
     if kept != dict(said):
         lost = " and ".join(sorted(set(said) - set(kept)))
-        return "", f"Too long for a link: {lost}. At most {READABLE:,} characters are read; shorten it."
+        sentence = _("Too long for a link: {lost}. At most {most:,} characters are read; shorten it.")
+        return "", sentence.format(lost=lost, most=READABLE)
     page = (st.context.url or "http://localhost/").partition("?")[0].partition("#")[0]
     return f"{page}?{urlencode(said, safe=',')}", ""
 
 
 def offer_data(tables: Mapping[str, Data | str], names: Sequence[str], key: str) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
-        heading("Data")
+        heading(_("Data"))
         chosen = next(iter(tables))
         if len(tables) > 1:
-            chosen = st.selectbox("which table", list(tables), key=f"{key} table", label_visibility="collapsed")
-        data = tables.get(chosen, "Choose a table.")
+            chosen = st.selectbox(_("which table"), list(tables), key=f"{key} table", label_visibility="collapsed")
+        data = tables.get(chosen, _("Choose a table."))
         if isinstance(data, str):
             st.caption(escape_markdown(data))
             return

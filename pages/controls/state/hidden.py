@@ -6,7 +6,10 @@ from collections.abc import Sequence
 
 from pages.controls.state.session import Remembered
 
+HIDE = "hide"  # in a link
 HIDDEN = Remembered[Sequence[str]]("hidden controls", tuple)
+
+TEACHERS = "teachers"  # what is for them alone, which every class link hides
 
 
 def is_hidden(*names: str) -> bool:
