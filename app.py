@@ -5,9 +5,10 @@ from typing import Literal
 
 import streamlit as st
 
-from pages.controls.learn.glossary import draw_terms
+from pages.controls.learn.glossary import draw_terms, title_terms
 from pages.controls.learn.words import translate
 from pages.controls.menu import entries
+from pages.controls.share.links import remember_hidden
 from pages.controls.state.history import use_present_names
 from serving.streamlit_patches import patch_streamlit
 from views.core.component import begin, view
@@ -52,9 +53,10 @@ st.html(THEME / "app.css")
 group = next(number for number, pages in enumerate(GROUPS.values(), 1) if page in pages)
 st.html(PRESENT % (group, group, page.title))
 use_present_names()
+remember_hidden()
 begin(page.url_path)  # by which a page knows that it has just been turned to
 with st.container(key="header-end"):
-    view("core/header")({}, key="header")
+    view("core/header")({"terms": title_terms()}, key="header")
 with turns.take():
     page.run()
 draw_terms(page.url_path)

@@ -4,12 +4,10 @@ import streamlit as st
 
 from pages.controls.learn.glossary import link_terms, terms
 from pages.controls.learn.words import translate as _
-from pages.controls.share.links import remember_hidden
 from views.core.markdown import escape_markdown
 
 MENU = {"title": "Glossary", "address": "glossary", "place": 3}
 
-remember_hidden()
 asked = st.query_params.get("term", "")
 known = terms()
 st.markdown("## " + _("Glossary"))

@@ -1,5 +1,6 @@
 """The course in a browser: from the home page through every lesson by its keys, on a projector and on a phone."""
 
+import re
 from typing import TYPE_CHECKING
 
 import pytest
@@ -98,6 +99,21 @@ def focus_by_tab(page: "Page", name: str) -> None:
         if page.evaluate("() => document.activeElement?.closest('button, summary')?.innerText ?? ''").endswith(name):
             return
     raise AssertionError(f"no {name} within {MOST_TABS} tabs")
+
+
+def test_a_term_in_a_title_leads_to_its_meaning(page: "Page", server: str) -> None:
+    page.goto(f"{server}/walkthrough")
+    term = page.locator(".about > strong > a.glossary")  # of the stage in focus
+    expect(term).to_have_attribute("href", re.compile("/glossary.term="))
+    stage = page.locator(".stage-head button", has_text="MLP").first
+    expect(stage).to_have_attribute("title", re.compile("open MLP.*\n."))
+    stage.hover()
+    expect(term).to_have_text("MLP")
+    expect(term).to_have_attribute("title", re.compile("."))
+    term.focus()
+    with page.context.expect_page() as opened:
+        page.keyboard.press("Enter")
+    expect(opened.value.get_by_role("combobox")).to_have_value(re.compile("."))
 
 
 def test_an_arrow_stands_whatever_is_said_before_the_server_has_heard_of_it(page: "Page", server: str) -> None:

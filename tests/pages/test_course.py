@@ -15,7 +15,7 @@ from streamlit.testing.v1 import AppTest
 from engine.runtime import library
 from pages.controls.figures import PICKED
 from pages.controls.learn import course, words
-from pages.controls.learn.glossary import LINK, as_title, link_terms, read_glossary, terms
+from pages.controls.learn.glossary import LINK, as_title, link_terms, read_glossary, terms, title_terms
 from pages.controls.learn.notebooks import write_notebook
 from pages.controls.learn.predict import QUESTIONS, point
 from pages.controls.menu import entries
@@ -161,6 +161,9 @@ def test_the_glossary_points_at_itself() -> None:
     pages, _ = read_glossary()
     assert {entry.address for entry in entries()} - set(pages["pages"]) == {"home", "course", "glossary"}
     assert {term for named in pages["pages"].values() for term in named} <= set(terms())
+    linked = title_terms()
+    assert set(linked) == set(terms()) and linked["softmax"]["address"] == "/glossary?term=softmax"
+    assert "Sennrich" in linked["BPE"]["meaning"] and ". " not in linked["MLP"]["meaning"]
 
 
 def test_the_map_counts_what_is_done_and_a_wrong_name_is_said() -> None:

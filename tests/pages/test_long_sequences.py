@@ -18,6 +18,7 @@ from tests.pages.test_take import view
 from views.core.payload import unpack
 from views.core.questions import STALE
 
+APP = str(Path(__file__).parents[2] / "app.py")
 PAGE = str(Path(__file__).parents[2] / "pages" / "inspect" / "long_sequences.py")
 
 
@@ -134,10 +135,10 @@ def test_every_head_that_the_view_turns_to_is_answered_with_what_it_keeps(asked:
 
 
 def test_a_link_hides_controls_and_says_what_it_could_not_restore(asked: list[tuple[str, int]]) -> None:
-    app = AppTest.from_file(PAGE, default_timeout=60)
+    app = AppTest.from_file(APP, default_timeout=60)  # which hears what a link hides
     for name, value in {"window": "33", "k": "8", "model": "nobody", "v": "1", "hide": "window,measuring,x"}.items():
         app.query_params[name] = value
-    app.run()
+    app.switch_page("pages/inspect/long_sequences.py").run()
     (said,) = [one.value for one in app.info]
     assert "'nobody' is not here" in said and "window is '33' and must be one of 8, 16" in said and "'x'" in said
     assert app.select_slider(key="k").value == 8

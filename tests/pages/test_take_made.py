@@ -239,11 +239,11 @@ def test_a_table_in_the_plane_or_in_space_is_downloaded_as_its_lines_give_it(met
 
 
 def test_a_link_to_an_architecture_hides_controls_and_says_what_it_could_not_restore() -> None:
-    app = AppTest.from_file(str(ROOT / "pages/inspect/architecture.py"), default_timeout=60)
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
     said = {"model": "gpt2", "mlp": "nope", "layers": "x", "batch": "900", "v": "2", "hide": "switches,published,x"}
     for name, value in said.items():
         app.query_params[name] = value
-    app.run()
+    app.switch_page("pages/inspect/architecture.py").run()
     (lost,) = [one.value for one in app.info]
     for part in ("version '2'", "mlp is 'nope'", "layers is 'x'", "batch is '900'", "no control 'x'"):
         assert part in lost

@@ -77,6 +77,10 @@ function tellOld() {
 
 # The leading line end says "this is CSS": Streamlit takes a single line for the path of a file.
 SENTENCE = "\n.loupe-sentence{font:14px var(--st-font);color:var(--st-text-color);margin:8px 0}"
+# As in app.css, which does not reach into a view.
+TERM = """
+.glossary { color: inherit; text-decoration-line: underline; text-decoration-style: dotted; text-underline-offset: 3px }
+"""
 
 
 def begin(page: str) -> None:
@@ -256,7 +260,8 @@ def _command(module: str, name: str, address: str) -> Any:
     given = {"address": address, "module": module, "name": name}
     js = LOADER % {part: json.dumps(value) for part, value in given.items()}
     digest = hashlib.sha256(address.encode()).hexdigest()[:8]
-    return st.components.v2.component(f"loupe.{name.replace('/', '.')}.{digest}", css=css_variables() + SENTENCE, js=js)
+    css = css_variables() + SENTENCE + TERM
+    return st.components.v2.component(f"loupe.{name.replace('/', '.')}.{digest}", css=css, js=js)
 
 
 def _current_digest() -> str:

@@ -1,12 +1,16 @@
 // The end of the header: the projector's size, switched on and left. It also gives the list of pages on a phone the roles that
-// Streamlit's own elements lack. Ours, because neither needs the server, and the size outlives pages and reloads of a tab.
+// Streamlit's own elements lack, and views what the terms in their titles mean. Ours, because neither needs the server, and the size outlives pages and reloads of a tab.
 import { make } from "./dom.js";
+import { useTerms } from "./terms.js";
 
 const KEPT = "loupe projector"; // in the tab's storage
 const OPEN = "[data-testid=stPopoverBody], [data-testid=stMainMenuPopover], [role=dialog]"; // which Esc closes first
 
-/** @param {HTMLElement} root */
-export function mount(root) {
+/**
+ * @param {HTMLElement} root
+ * @param {{ terms: Record<string, import("./terms.js").Entry> }} data
+ */
+export function mount(root, data) {
   const button = make("button", "projector");
   button.type = "button";
   if (CSS.supports("zoom", "1.3")) root.append(button); // not in Firefox before 126
@@ -32,9 +36,13 @@ export function mount(root) {
   const drawer = new MutationObserver(nameDrawer);
   const page = document.querySelector("[data-testid=stAppViewContainer]");
   if (page) drawer.observe(page, { childList: true, subtree: true });
-  nameDrawer();
+  const update = ({ terms }) => {
+    nameDrawer();
+    useTerms(terms);
+  };
+  update(data);
   return {
-    update: nameDrawer,
+    update,
     destroy() {
       drawer.disconnect();
       removeEventListener("keydown", leave);

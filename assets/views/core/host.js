@@ -4,6 +4,7 @@
 import { arrive } from "./address.js";
 import { unpack } from "./payload.js";
 import { shade } from "./theme.js";
+import { watchTitles } from "./terms.js";
 import { enter, speak } from "./messages.js";
 
 const places = new WeakMap(); // parentElement (a ShadowRoot that outlives reruns) -> what is mounted in it
@@ -29,6 +30,7 @@ export async function present(name, component, styles) {
       place.view = module.mount(place.root, place.data, (event, value) =>
         speak("page", () => place.closed || place.emit(event, value)),
       );
+      place.unwatch = watchTitles(place.root);
       if (place.data.reports)
         requestAnimationFrame(() => speak("page", () => place.closed || place.emit("drawn", true))); // painted
     } else if (decoded || shaded || place.drawn !== place.data) {
@@ -108,6 +110,7 @@ function leave(place, turn) {
   setTimeout(() => {
     if (turn !== place.turn || place.root.isConnected || place.closed) return;
     place.closed = true;
+    place.unwatch?.();
     place.forget();
     place.view?.destroy();
   });

@@ -171,6 +171,10 @@ def draw_head(lesson: Lesson, course: Sequence[Lesson], before: Lesson | None, a
         st.markdown(f"### {escape_markdown(lesson.title)}{sign}", width="stretch")
         minutes = _("{minutes} min").format(minutes=lesson.minutes)
         st.caption(f"{number} · {minutes}", width="content")
+        if not is_hidden(TEACHERS):
+            with st.container(width="content"):
+                link, key = {"lesson": lesson.name, "lang": language()}, f"lesson share {lesson.name}"
+                share_panel(lesson.title, link, [FIELDS, SHOW], key=key, hidden=[TEACHERS])
         for one, label, icon in ((before, "previous", "arrow_back"), (after, "next", "arrow_forward")):
             with st.container(width="content", key=f"lesson-{label}"):
                 if one is not None:
@@ -195,7 +199,7 @@ def draw_links(lesson: Lesson) -> None:
 
 def draw_teaching(lesson: Lesson) -> None:
     """Draws what a teacher needs: the note, on the page and to print, and the notebook that a program grades, which is
-    made on the click; and a link for a class, which shows none of these."""
+    made on the click."""
     with st.expander(_("For teachers"), key=f"teachers-{lesson.name}", icon=":material/school:"):
         if lesson.note:
             st.markdown(Markdown(lesson.note.replace("## ", "##### ")))
@@ -209,8 +213,6 @@ def draw_teaching(lesson: Lesson) -> None:
                 )  # fmt: skip
         st.caption(_("A notebook runs in Loupe’s folder, without a network, and is graded by Otter."))
         st.caption(_("A link for a class shows nothing of this."))
-    link = {"lesson": lesson.name, "lang": language()}
-    share_panel(lesson.title, link, [FIELDS, SHOW], key=f"lesson share {lesson.name}", hidden=[TEACHERS])
 
 
 def offer_print(course: Sequence[Lesson], file: str) -> None:

@@ -17,6 +17,7 @@ from pages.controls.learn.words import translate as _
 from views.core.markdown import Markdown
 
 PAGE = "/glossary"
+SENTENCE_END = re.compile(r"(?<=[.!?]) (?=[^\W\d_a-z])")
 LINK = re.compile(r"\[\[([^\]|]+)(?:\|([^\]]+))?\]\]")  # [[term]] or [[term|as it reads]]
 
 
@@ -57,15 +58,27 @@ def draw_terms(page: str) -> None:
 
 def link_terms(text: Markdown) -> Markdown:
     """Markdown in which each `[[term]]` is a link. Raises KeyError for a term that the glossary lacks."""
-    known, kept = terms(), kept_entries()
+    known = terms()
 
     def link(found: re.Match[str]) -> str:
         term = found[1]
         shown, meaning = found[2] or known[term].name, as_title(known[term].meaning)
-        query = urlencode({"term": term, **kept}, quote_via=quote)
-        return f'[{shown}]({PAGE}?{query} "{meaning}")'
+        return f'[{shown}]({entry_address(term)} "{meaning}")'
 
     return Markdown(LINK.sub(link, text))
+
+
+def entry_address(term: str) -> str:
+    return f"{PAGE}?{urlencode({'term': term, **kept_entries()}, quote_via=quote)}"
+
+
+def title_terms() -> dict[str, dict[str, str]]:
+    """What links in titles of views need of every term, which are English there: its entry's address, and the first
+    sentence of its meaning."""
+    return {
+        term: {"address": entry_address(term), "meaning": SENTENCE_END.split(as_title(one.meaning))[0]}
+        for term, one in terms().items()
+    }
 
 
 def linked_terms(terms: Iterable[str], between: str = ", ") -> Markdown:

@@ -78,7 +78,6 @@ def honour_link(
     that the page knows, where that is not what the library knows; `refusal` says of another why the page does not show
     it."""
     followed = find_record(Followed)
-    remember_hidden()
     now = [dict(find_carried().values), *map(widget_value, ("model", *rules))]
     here = widget_value(PAGE, "")
     if followed.page != here:
@@ -102,7 +101,8 @@ def honour_link(
 
 
 def remember_hidden() -> None:
-    """Remembers what the address hides; one for a class hides from then on what is for teachers too."""
+    """Remembers what the address hides; one for a class hides from then on what is for teachers too. Call it before any
+    page runs."""
     said = st.query_params
     named = said[HIDE].split(",") if HIDE in said else HIDDEN.get()
     if HIDE in said or INSTRUCTION in said or said.get(PREDICT) == RUN:
