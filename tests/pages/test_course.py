@@ -12,16 +12,21 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from engine.inputs.readers import tokens
 from engine.runtime import library
+from engine.runtime.limits import FIRST_MODEL
 from pages.controls.figures import PICKED
 from pages.controls.learn import course, words
+from pages.controls.learn.chapter_pictures import PICTURES, curve
 from pages.controls.learn.glossary import LINK, as_title, link_terms, read_glossary, terms, title_terms
 from pages.controls.learn.notebooks import write_notebook
 from pages.controls.learn.predict import QUESTIONS, point
 from pages.controls.menu import entries
+from pages.controls.model_input.model_input import EXAMPLES
 from pages.controls.state.hidden import HIDE, TEACHERS
 
 APP = str(Path(__file__).parents[2] / "app.py")
+HOME = "pages/learn/home.py"
 LESSONS = course.names()
 MOST_WORDS = 150
 PLACES: dict[str, set[tuple[int, ...] | int]] = {}
@@ -175,6 +180,10 @@ def test_the_map_counts_what_is_done_and_a_wrong_name_is_said() -> None:
     minutes = [int(one.value.removesuffix(" min")) for one in app.caption if one.value.endswith(" min")]
     assert len(minutes) == len(headings) + len(LESSONS)
     assert sum(minutes) == 2 * sum(lesson.minutes for lesson in course.lessons())
+    assert len(PICTURES) == len(headings)
+    losses = json.loads((words.CATALOGUE / "recorded" / "stack.json").read_text(encoding="utf-8"))["with"]["losses"]
+    drawn = re.search(r'points="([^"]*)"', curve(losses))
+    assert drawn and len(drawn[1].split()) == len(losses)  # a point for each that was recorded
     app = opened(lesson="nonsense")
     assert "nonsense" in app.info[0].value
 
@@ -218,6 +227,17 @@ def test_a_lesson_has_a_link_for_a_class() -> None:
     queries = [parse_qs(urlsplit(one.value).query) for one in app.code]
     assert {"lesson": ["averaging"], "lang": ["fr"]} in queries
     assert {"lesson": ["averaging"], "lang": ["fr"], "hide": ["teachers,lesson show"]} in queries
+
+
+def test_home_says_what_to_look_at_first_and_where_the_course_begins() -> None:
+    app = AppTest.from_file(APP, default_timeout=60).switch_page(HOME).run()
+    assert not app.exception
+    text, look = str(EXAMPLES[FIRST_MODEL]["text"]), EXAMPLES[FIRST_MODEL]["look"]
+    encoding = tokens(library.checkpoint(FIRST_MODEL), text)
+    shares = library.traces.trace(FIRST_MODEL, encoding)[f"blocks.{look['layer']}.attn.pattern"][0, look["head"], -1]
+    (said,) = [one.value for one in app.markdown if "Start here" in one.value]
+    assert f"{float(shares.max()):.1%}" in said and encoding.pieces[int(shares.argmax())].strip() in said
+    assert f"First lesson: {course.lessons()[0].title}" in [one.proto.label for one in app.get("page_link")]
 
 
 def test_the_address_and_the_keys_do_not_wait_for_what_a_lesson_computes(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,6 +16,7 @@ from typing import Any
 
 import streamlit as st
 
+from pages.controls.learn.chapter_pictures import draw_chapter
 from pages.controls.learn.glossary import link_terms, linked_terms
 from pages.controls.learn.notebooks import write_notebook
 from pages.controls.learn.notes import print_notes
@@ -259,13 +260,17 @@ def draw_map(course: Sequence[Lesson]) -> None:
         ).format(count=len(course), minutes=total, done=len(finished))
     )
     following = next((lesson for lesson in course if lesson.name not in finished), course[0])
-    for title, named in chapters().items():
+    for number, (title, named) in enumerate(chapters().items()):
         chapter = [lesson for lesson in course if lesson.name in named]
         with st.container(horizontal=True, vertical_alignment="center"):
             st.markdown(Markdown(f"### {title}"), width="stretch")
             draw_minutes(chapter)
-        for lesson in chapter:
-            draw_card(lesson, lesson.name in finished, lesson == following)
+        shown, listed = st.columns([3, 9], gap="medium")
+        with shown:
+            draw_chapter(number)
+        with listed:
+            for lesson in chapter:
+                draw_card(lesson, lesson.name in finished, lesson == following)
     if not is_hidden(TEACHERS):
         offer_print(course, "loupe-notes.html")
     use_keys(None, following)

@@ -11,6 +11,7 @@ from engine.generation.sampling import Sampling
 from engine.inputs.readers import Reading, read_text
 from engine.runtime import library
 from engine.runtime.limits import FIRST_MODEL
+from engine.tokenizers.encoding import Encoding
 from pages.controls.learn.course import COURSE, address, done, lessons, use_keys
 from pages.controls.learn.fields import read_field, read_words
 from pages.controls.learn.words import language
@@ -47,11 +48,37 @@ def draw_home() -> None:
     shown, doors = st.columns([9, 4], gap="large")
     with shown:
         text = read_field("home-text", _("text"), str(EXAMPLES[FIRST_MODEL]["text"]), read_words(LONGEST))
+        draw_start(text)
         with st.container(key="home-picture"):
             draw_run(text)
     with doors:
         draw_doors(text)
     use_keys(None, None)  # the browser knows how far the reader is
+
+
+def draw_start(text: str) -> None:
+    """Says what to look at first in the picture, and leads to the first lesson."""
+    reading: Reading = read_text(library.checkpoint(FIRST_MODEL), text, MOST)
+    trace, look = library.traces.trace(FIRST_MODEL, reading.read), EXAMPLES[FIRST_MODEL]["look"]
+    shares = trace[f"blocks.{look['layer']}.attn.pattern"][0, look["head"], -1]
+    most = int(shares.argmax())
+    assert isinstance(reading.read, Encoding)
+    pieces = reading.read.pieces
+    first = lessons()[0]
+    sentence = _(
+        "Start here: the darkest cell in the last row of the pattern. “{last}” gives {share:.1%} of its attention to "
+        "“{most}”, in block {block}, head {head}."
+    )
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="home-start"):
+        said = sentence.format(
+            last=pieces[-1].strip(), most=pieces[most].strip(), share=float(shares[most]),
+            block=look["layer"] + 1, head=look["head"] + 1,
+        )  # fmt: skip
+        st.markdown(f":small[{said}]", width="stretch")
+        st.page_link(
+            COURSE, label=_("First lesson: {title}").format(title=first.title), icon=":material/play_circle:",
+            query_params=address(first.name),
+        )  # fmt: skip
 
 
 def draw_run(text: str) -> None:

@@ -33,6 +33,7 @@ MIME_TYPES: dict[Format, str] = {
 }
 MOST_ROWS = 2**20  # of a table; what spreadsheets open
 QR_WIDTH = 240  # CSS pixels
+NAMESPACE = 'xmlns="http://www.w3.org/2000/svg"'  # of an SVG that stands alone
 THEME = "embed_options"  # Streamlit's own, which fixes light or dark
 
 Data = Callable[[], Table | Matrix]
@@ -129,7 +130,8 @@ def show_link(link: Mapping[str, str], outside: bool = False) -> None:
         if found.warning:
             st.warning(escape_markdown(found.warning))
         if found.code:
-            st.html(found.code, width=QR_WIDTH)
+            # As a picture of its own: Streamlit takes an SVG out of HTML.
+            st.image(found.code.replace("<svg", f"<svg {NAMESPACE}", 1), width=QR_WIDTH)
     if sentence:
         st.caption(escape_markdown(sentence))
     else:

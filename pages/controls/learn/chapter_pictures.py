@@ -1,0 +1,92 @@
+"""A small picture for each chapter of the course, of the example text in the first model, or of a recorded training."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+
+import streamlit as st
+import torch
+
+from engine.course.block import four_lines
+from engine.inputs.readers import tokens
+from engine.runtime import library
+from engine.runtime.limits import FIRST_MODEL
+from engine.runtime.trace import Trace
+from engine.tokenizers.encoding import Encoding
+from pages.controls import figures
+from pages.controls.learn.words import CATALOGUE
+from pages.controls.learn.words import translate as _
+from pages.controls.model_input.model_input import EXAMPLES
+from pages.controls.share.panel import NAMESPACE
+from views.charts.show import current_shade
+from views.charts.template import colors
+
+LOOK = EXAMPLES[FIRST_MODEL]["look"]  # at which block and head
+SHOWN = 48  # numbers of a vector
+WIDE, HIGH = 260, 96  # CSS pixels: of a picture, and of the curve
+
+
+def read_example() -> tuple[Encoding, Trace]:
+    encoding = tokens(library.checkpoint(FIRST_MODEL), str(EXAMPLES[FIRST_MODEL]["text"]))
+    return encoding, library.traces.trace(FIRST_MODEL, encoding)
+
+
+def draw_pieces() -> None:
+    encoding, _trace = read_example()
+    figures.tokens(encoding.pieces, key="chapter tokens")
+    st.caption(_("a text as the model gets it: in tokens"))
+
+
+def draw_pattern() -> None:
+    _encoding, trace = read_example()
+    pattern = trace[f"blocks.{LOOK['layer']}.attn.pattern"][0, LOOK["head"]]
+    figures.matrix(pattern, key="chapter pattern")
+    said = _("what each token looks at: block {block}, head {head}")
+    st.caption(said.format(block=LOOK["layer"] + 1, head=LOOK["head"] + 1))
+
+
+def draw_block() -> None:
+    encoding, _trace = read_example()
+    lines = four_lines(FIRST_MODEL, encoding.ids, LOOK["layer"])
+    figures.strip(torch.stack([line[-1, :SHOWN] for line in lines]), key="chapter block")
+    st.caption(_("one token through the block"))
+
+
+def draw_curve() -> None:
+    recorded = json.loads((CATALOGUE / "recorded" / "stack.json").read_text(encoding="utf-8"))
+    losses = recorded["with"]["losses"]
+    said = _("a recorded training: the loss falls from {first:.3g} to {last:.1g} nats")
+    st.image(curve(losses), width="stretch")
+    st.caption(said.format(first=losses[0], last=losses[-1]))
+
+
+def curve(values: Sequence[float]) -> str:
+    """SVG of a line through values, from the least to the largest."""
+    least, span = min(values), max(values) - min(values)
+    points = " ".join(
+        f"{WIDE * at / (len(values) - 1):.1f},{HIGH * (1 - (value - least) / span):.1f}"
+        for at, value in enumerate(values)
+    )
+    ink = colors(current_shade())["residual"]
+    return (
+        f'<svg {NAMESPACE} viewBox="-2 -2 {WIDE + 4} {HIGH + 4}">'
+        f'<polyline points="{points}" fill="none" stroke="{ink}" stroke-width="2"/></svg>'
+    )
+
+
+def draw_heads() -> None:
+    _encoding, trace = read_example()
+    layers = library.checkpoint(FIRST_MODEL).config.layers
+    patterns = [trace[f"blocks.{layer}.attn.pattern"][0] for layer in range(layers)]
+    figures.heads(torch.stack(patterns), key="chapter heads")
+    st.caption(_("the heads of {model}, on one text").format(model=FIRST_MODEL))
+
+
+# In the order of the chapters; each says below it what it shows.
+PICTURES: tuple[Callable[[], None], ...] = (draw_pieces, draw_pattern, draw_block, draw_curve, draw_heads)
+
+
+def draw_chapter(number: int) -> None:
+    with st.container(key=f"chapter-{number}", width=WIDE):
+        PICTURES[number]()
