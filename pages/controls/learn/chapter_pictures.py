@@ -18,7 +18,7 @@ from pages.controls import figures
 from pages.controls.learn.words import CATALOGUE
 from pages.controls.learn.words import translate as _
 from pages.controls.model_input.model_input import EXAMPLES
-from pages.controls.share.panel import NAMESPACE
+from pages.controls.share.panel import draw_svg
 from views.charts.show import current_shade
 from views.charts.template import colors
 
@@ -57,7 +57,7 @@ def draw_curve() -> None:
     recorded = json.loads((CATALOGUE / "recorded" / "stack.json").read_text(encoding="utf-8"))
     losses = recorded["with"]["losses"]
     said = _("a recorded training: the loss falls from {first:.3g} to {last:.1g} nats")
-    st.image(curve(losses), width="stretch")
+    draw_svg(curve(losses), _("the loss"), WIDE)
     st.caption(said.format(first=losses[0], last=losses[-1]))
 
 
@@ -70,7 +70,7 @@ def curve(values: Sequence[float]) -> str:
     )
     ink = colors(current_shade())["residual"]
     return (
-        f'<svg {NAMESPACE} viewBox="-2 -2 {WIDE + 4} {HIGH + 4}">'
+        f'<svg viewBox="-2 -2 {WIDE + 4} {HIGH + 4}">'
         f'<polyline points="{points}" fill="none" stroke="{ink}" stroke-width="2"/></svg>'
     )
 

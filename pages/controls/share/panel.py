@@ -6,8 +6,10 @@ The picture of a chart is in the chart's own toolbar, as SVG or PNG.
 from __future__ import annotations
 
 import re
+from base64 import b64encode
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from html import escape
 from typing import LiteralString
 from urllib.parse import urlencode
 
@@ -33,7 +35,6 @@ MIME_TYPES: dict[Format, str] = {
 }
 MOST_ROWS = 2**20  # of a table; what spreadsheets open
 QR_WIDTH = 240  # CSS pixels
-NAMESPACE = 'xmlns="http://www.w3.org/2000/svg"'  # of an SVG that stands alone
 THEME = "embed_options"  # Streamlit's own, which fixes light or dark
 
 Data = Callable[[], Table | Matrix]
@@ -130,12 +131,18 @@ def show_link(link: Mapping[str, str], outside: bool = False) -> None:
         if found.warning:
             st.warning(escape_markdown(found.warning))
         if found.code:
-            # As a picture of its own: Streamlit takes an SVG out of HTML.
-            st.image(found.code.replace("<svg", f"<svg {NAMESPACE}", 1), width=QR_WIDTH)
+            draw_svg(found.code, _("the link as a QR code"), QR_WIDTH)
     if sentence:
         st.caption(escape_markdown(sentence))
     else:
         st.code(address, language=None, wrap_lines=True)
+
+
+def draw_svg(svg: str, name: str, width: int) -> None:
+    """Draws an SVG without a namespace as a picture: Streamlit takes it out of HTML."""
+    alone = svg.replace("<svg", '<svg xmlns="http://www.w3.org/2000/svg"', 1)
+    coded = b64encode(alone.encode()).decode()
+    st.html(f'<img alt="{escape(name)}" width="{width}" src="data:image/svg+xml;base64,{coded}">')
 
 
 def link_address(said: Mapping[str, str]) -> tuple[str, str]:
