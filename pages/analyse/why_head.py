@@ -7,6 +7,7 @@ from typing import Any
 
 import streamlit as st
 
+from engine.plurals import count_words
 from pages.controls.run_page import run_page, state_of
 from views.core.markdown import escape_markdown
 from views.core.run_context import Run, RunContext
@@ -31,18 +32,15 @@ def tell(run: Run, chosen: Mapping[str, Any]) -> None:
     left, right = divmod(at, found.values.shape[1])
     query, read = part_name(found.queries[left]), part_name(found.keys[right])
     largest = float(found.values[left, right])
-    said = [
-        f"The score of {asks} for {asked} is **{found.score:.2f}**, the sum of {found.values.numel()} pairs. The "
-        f"largest: what {query} wrote at {asks} with what {read} wrote at {asked}, {largest:+.2f}."
-    ]
-    if found.bias:
-        said.append(f"Positions add {found.bias:+.2f} to it.")
-    if not found.seen:
-        said.append("The mask hides this key, so the weight is 0 whatever the score.")
-    else:
-        weight = float(run.trace[f"{side and side + '.'}blocks.{layer}.{focus}.pattern"][0, head, pos, key])
-        said.append(f"After the softmax the weight is {weight:.3f}.")
-    st.markdown(" ".join(said))
+    pairs = count_words(found.values.numel(), "pair")
+    st.markdown(
+        f"The score of {asks} for {asked} is **{found.score:.2f}**, the sum of {pairs}. The largest: what {query} "
+        f"wrote at {asks} with what {read} wrote at {asked}, {largest:+.2f}."
+    )
+    weight = float(run.trace[f"{side and side + '.'}blocks.{layer}.{focus}.pattern"][0, head, pos, key])
+    positions = f"Positions add {found.bias:+.2f} to it. " if found.bias else ""
+    hidden = "The mask hides this key, so the weight is 0 whatever the score."
+    st.markdown(positions + (f"After the softmax the weight is {weight:.3f}." if found.seen else hidden))
     st.caption(
         "Norms are held still at the scale of this run (Elhage et al. 2021), so that the pairs add up to the score "
         "exactly; rotations of positions are in each pair."

@@ -8,6 +8,7 @@ from typing import Any
 import streamlit as st
 
 from engine.analysis.logit_lens import check_lens
+from engine.plurals import count_words
 from pages.controls.run_page import run_page, state_of
 from pages.controls.share.links import address_now
 from views.core.markdown import escape_markdown
@@ -35,9 +36,8 @@ def tell(run: Run, chosen: Mapping[str, Any]) -> None:
     asked = f"lead of {name} over {against[0]}" if against else f"logit of {name}"
     first = sorted(found.values.items(), key=lambda part: -abs(part[1]))[:NAMED]
     parts = ", ".join(f"{escape_markdown(part_name(part))} {value:+.2f}" for part, value in first)
-    st.markdown(
-        f"The {asked} is **{found.logit:.2f}**, the sum of {len(found.values)} parts. The largest: {parts}."
-    )
+    count = count_words(len(found.values), "part")
+    st.markdown(f"The {asked} is **{found.logit:.2f}**, the sum of {count}. The largest: {parts}.")
     cap = run.model.config.head.softcap
     if cap is not None:
         st.caption(f"The model caps it afterwards: {cap:g} · tanh(sum / {cap:g}).")
@@ -45,15 +45,15 @@ def tell(run: Run, chosen: Mapping[str, Any]) -> None:
     if account is None:
         return
     pieces = source_pieces(run, account.head)
-    looked, carried = (f"“{escape_markdown(pieces[at])}”" for at in (account.looked_at, account.carried))
+    looked, carried = escape_markdown(pieces[account.looked_at]), escape_markdown(pieces[account.carried])
     fell = found.logit - account.without
     agrees = fell * account.value > 0 and abs(fell) >= abs(account.value) / 2
     test = "which confirms it" if agrees else "which it does not confirm: later parts make up for the head, or undo it"
     counts = "adds most" if account.value > 0 else "takes away most"
     st.markdown(
-        f"Of the heads, **{part_name(account.head)}** {counts}, {account.value:+.2f}. It looks most at {looked} "
-        f"({account.weight:.2f} of its attention), and the value of {carried} carries {account.carried_value:+.2f} of "
-        f"that. Without this head the {'lead' if against else 'logit'} is {account.without:.2f}, {abs(fell):.2f} "
+        f"Of the heads, **{part_name(account.head)}** {counts}, {account.value:+.2f}. It looks most at “{looked}” "
+        f"({account.weight:.2f} of its attention), and the value of “{carried}” carries {account.carried_value:+.2f} "
+        f"of that. Without this head the {'lead' if against else 'logit'} is {account.without:.2f}, {abs(fell):.2f} "
         f"{'less' if fell > 0 else 'more'}, {test}."
     )
     link_head(run, account, next(iter(found.covectors)))

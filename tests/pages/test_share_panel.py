@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from pages.controls.run_page import state_of
 from pages.controls.share.hiding import hideable_names
 from pages.controls.share.links import READABLE
 from pages.controls.share.panel import data_file, file_stem, link_address
@@ -40,6 +41,9 @@ def opened() -> AppTest:
     app.run()
     assert not app.exception
     return app
+
+
+state_of("weights")  # a page's state makes known what its links can hide
 
 
 def query(app: AppTest, number: int = 0) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, LiteralString
 
 import torch
 from torch import Tensor
@@ -12,7 +12,7 @@ from torch import Tensor
 from engine.analysis.attribution import Attribution, attribute, silence, split_sources
 from engine.analysis.score_split import ScoreSplit, split_score
 from engine.analysis.weights.composition import Composition, compose
-from engine.analysis.writers import Writer
+from engine.analysis.writers import Kind, Writer
 from views.core.questions import Focus, Head, Key, Layer, Pos, Registry, Row, Side, Vocab
 from views.core.run_context import RunContext
 from views.core.table_files import Table
@@ -20,16 +20,21 @@ from views.core.table_files import Table
 HEADS = 8  # whose sources are shown, those that add most
 PARTS = 12  # of a query or a key that are named; the others are one
 
+OUTSIDE: dict[Kind, LiteralString] = {  # names of the parts outside the blocks
+    "token": "token", "patch": "patch", "segment": "segment", "position": "position", "within": "position in the gap",
+    "bias": "other biases", "edit": "edits",
+}  # fmt: skip
+
 TOKEN, HEAD = Registry(), Registry()
 
 
-def part_name(writer: Writer) -> str:
+def part_name(writer: Writer) -> LiteralString:
     """Name of a part in a table: "layer 2 head 1", "layer 3 MLP", "token", "last bias"."""
     if writer.layer is None:
-        return {"bias": "other biases", "edit": "edits"}.get(writer.kind, writer.kind)
+        return OUTSIDE[writer.kind]
     if writer.head is None:
-        return f"layer {writer.layer + 1} {writer.kind if writer.kind == 'MLP' else 'biases'}"
-    return f"layer {writer.layer + 1} {writer.kind} {writer.head + 1}"
+        return f"layer {writer.layer + 1:d} {'MLP' if writer.kind == 'MLP' else 'biases'}"
+    return f"layer {writer.layer + 1:d} {'head' if writer.kind == 'head' else 'cross head'} {writer.head + 1:d}"
 
 
 # --- why this token ---
