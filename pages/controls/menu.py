@@ -1,13 +1,12 @@
 """The menu: every script below pages/ says in one line of its own where it stands there. Nothing else lists the pages.
 
-MENU = {"title": "Compare", "address": "compare", "place": 4, "hides": {"sides together": "swap, copy, add"}}
+MENU = {"title": "Compare", "address": "compare", "place": 4}
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
@@ -19,8 +18,7 @@ GROUPS = {  # folder -> menu
 
 @dataclass(frozen=True)
 class Entry:
-    """A page: `place` counts within its menu, `opens` says that its address takes a model, and `hides` names what its
-    links can hide from students, by key."""
+    """A page: `place` counts within its menu, and `opens` says that its address takes a model."""
 
     path: str
     group: str
@@ -28,7 +26,6 @@ class Entry:
     address: str
     place: int
     opens: bool = False
-    hides: Mapping[str, str] = field(default_factory=dict)
 
 
 @cache
@@ -46,8 +43,3 @@ def read_entry(path: Path, group: str) -> Entry:
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "MENU":
             return Entry(said, group, **ast.literal_eval(node.value))
     raise ValueError(f"expected MENU in {said}, got none; add MENU = {{'title': ..., 'address': ..., 'place': ...}}")
-
-
-def hideable() -> dict[str, str]:
-    """Names of the controls that links of any page can hide, by key."""
-    return {key: name for entry in entries() for key, name in entry.hides.items()}

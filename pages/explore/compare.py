@@ -16,10 +16,7 @@ from views.compare.pair import Shown, match_attentions
 from views.core.component import plotly_address, view
 from views.what_if.questions import WHAT_IF
 
-MENU = {
-    "title": "Compare", "address": "compare", "place": 4,
-    "hides": {"sides together": "swap, copy, add"},
-}  # fmt: skip
+MENU = {"title": "Compare", "address": "compare", "place": 4}
 
 PICTURE = "compare"
 picture = view("compare", events=("silence",))

@@ -54,10 +54,7 @@ from views.core.component import view
 from views.core.markdown import escape_markdown
 from views.core.shown_tables import TABLES, ShownTables
 
-MENU = {
-    "title": "Anatomy", "address": "architecture", "place": 2, "opens": True,
-    "hides": {"switches": "switches and sizes", "published": "as published"},
-}  # fmt: skip
+MENU = {"title": "Anatomy", "address": "architecture", "place": 2, "opens": True}
 
 OFFERED = 3  # changes that make a model possible again
 WIDE = 132  # CSS pixels of a switch: two fit beside each other, on a phone too

@@ -34,10 +34,7 @@ from views.charts.show import charts_wait
 from views.checkpoint import checkpoint as drawn
 from views.checkpoint.weights import matrix_rows
 
-MENU = {
-    "title": "Open a model", "address": "checkpoint", "place": 1, "opens": True,
-    "hides": {"numbers": "precision", "own files": "your files", "actions": "other pages, export"},
-}  # fmt: skip
+MENU = {"title": "Open a model", "address": "checkpoint", "place": 1, "opens": True}
 
 WALKTHROUGH, ATTENTION = "pages/explore/walkthrough.py", "pages/explore/attention.py"
 GENERATE, COMPARE = "pages/explore/generate.py", "pages/explore/compare.py"

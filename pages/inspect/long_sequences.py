@@ -31,10 +31,7 @@ from views.long_sequences.codegen import cost_lines
 from views.long_sequences.patterns import kept_patterns
 from views.long_sequences.questions import QUESTIONS, PatternContext
 
-MENU = {
-    "title": "Long context", "address": "long_sequences", "place": 3, "opens": True,
-    "hides": {"measuring": "measuring"},
-}  # fmt: skip
+MENU = {"title": "Long context", "address": "long_sequences", "place": 3, "opens": True}
 
 NARROW = 256  # d_model up to which that takes a moment; a wider model is measured at the shortest length
 DRAWN = 128  # positions of the patterns

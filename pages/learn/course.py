@@ -2,9 +2,6 @@
 
 from pages.controls.learn.course import draw_course
 
-MENU = {
-    "title": "Course", "address": "course", "place": 2,
-    "hides": {"lesson fields": "text fields", "lesson show": "Show me", "teachers": "For teachers"},
-}  # fmt: skip
+MENU = {"title": "Course", "address": "course", "place": 2}
 
 draw_course()

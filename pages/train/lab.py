@@ -6,10 +6,7 @@ from pages.controls.train.parameters import FIRST, TRAIN
 from pages.controls.train.recipe_plan import plan_training
 from pages.controls.train.session import RECORDED
 
-MENU = {
-    "title": "Train a model", "address": "train", "place": 1,
-    "hides": {"task row": "task, seed, name", "recipe open": "every option", "own data": "your data"},
-}  # fmt: skip
+MENU = {"title": "Train a model", "address": "train", "place": 1}
 
 honour_link(TRAIN.rules)
 here = TRAIN.open()

@@ -19,11 +19,11 @@ from streamlit.testing.v1 import AppTest
 from pages.controls.learn import course, words
 from pages.controls.learn.glossary import LINK, linked_terms
 from pages.controls.menu import entries
+from pages.controls.share.hiding import hideable_names
 from tests.pages.test_course import APP, LESSONS, MOST_WORDS, opened, question_of
 from views.core.markdown import Markdown, escape_markdown
 
 ROOT = Path(APP).parent
-HIDES = next(entry.hides for entry in entries() if entry.path == course.COURSE)
 LANGUAGES = [lang for lang in words.languages(words.CATALOGUE) if lang != words.ENGLISH]
 SPACED = re.compile(r"[^\W\d_]")  # a word has a letter; French sets a space before its colon
 LEFT, RIGHT = "⟦", "⟧"
@@ -66,7 +66,8 @@ def extracted() -> set[str | tuple[str, str]]:
 
 def menu_words() -> set[str]:
     """Titles and groups of the menu, and what a class link of the course can hide."""
-    return {word for one in entries() for word in (one.title, one.group)} | set(HIDES.values())
+    hidden = {hideable_names()[key] for key in (course.FIELDS, course.SHOW, course.TEACHERS)}
+    return {word for one in entries() for word in (one.title, one.group)} | hidden
 
 
 def bracket_text(said: str) -> str:

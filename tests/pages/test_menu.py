@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from pages.controls.menu import GROUPS, PAGES, entries, hideable, read_entry
+from pages.controls.menu import GROUPS, PAGES, entries, read_entry
 
 
 def test_every_script_stands_in_the_menu_once_and_at_an_address_of_its_own() -> None:
@@ -18,7 +18,6 @@ def test_every_script_stands_in_the_menu_once_and_at_an_address_of_its_own() -> 
     for group in GROUPS.values():
         places = [entry.place for entry in found if entry.group == group]
         assert places == list(range(1, len(places) + 1))
-    assert hideable()["measuring"] == "measuring"
 
 
 def test_a_page_that_does_not_say_where_it_stands_is_named() -> None:

@@ -9,8 +9,7 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.controls.run_page import state_of
-from pages.controls.share.hiding import hideable_names
+from pages.controls.checkpoint.parameters import CHECKPOINT
 from pages.controls.share.links import READABLE
 from pages.controls.share.panel import data_file, file_stem, link_address
 from views.core.matrix_files import Matrix
@@ -43,9 +42,6 @@ def opened() -> AppTest:
     return app
 
 
-state_of("weights")  # a page's state makes known what its links can hide
-
-
 def query(app: AppTest, number: int = 0) -> dict[str, Any]:
     return {name: text for name, (text,) in parse_qs(urlsplit(app.code[number].value).query).items()}
 
@@ -64,7 +60,7 @@ def test_an_open_panel_has_the_link_the_lines_and_a_file_in_each_format() -> Non
 def test_a_link_for_a_class_hides_controls_says_what_to_do_and_keeps_the_shade() -> None:
     app = opened()
     (hide,) = app.get("button_group")
-    assert hide.options == [hideable_names()["model"], hideable_names()["actions"]]
+    assert hide.options == [CHECKPOINT.hideable[name].hidden_as for name in ("model", "actions")]
     hide.set_value(["model", "actions"])
     app.text_area(key="weights share instruction").set_value("Which row is longest?")
     app.toggle(key="weights share theme").set_value(True)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from engine.inputs.readers import kind
 from pages.controls.compare.defaults import RUN
-from pages.controls.compare.parameters import key, value
+from pages.controls.compare.parameters import TOGETHER, key, value
 from pages.controls.compare.run import LIMIT, Side
 from pages.controls.model_input.model_input import FIELDS, fields_said
 from pages.controls.share.export import MOST_BYTES, ROOM, Export
@@ -14,8 +14,6 @@ from views.compare.pair import Compared
 from views.compare.questions import Comparison, carry
 from views.compare.tables import names
 from views.core.codegen import Fields
-
-TOGETHER = "sides together"  # the key of what swaps, copies and adds sides
 
 
 def comparison_of(sides: Sequence[Side], pairs: Sequence[Compared]) -> Comparison:

@@ -9,9 +9,11 @@ from pages.controls.model_input.model_input import EMPTY
 from pages.controls.model_input.parameters import FIELDS, MODEL
 from pages.controls.state.history import READABLE
 from pages.controls.state.page_state import PageState
-from pages.controls.state.parameter import Choice, Parameter, Text
+from pages.controls.state.parameter import Choice, Parameter, Part, Text
 
 LETTERS = "ABCD"
+TOGETHER = "sides together"  # the key of what swaps, copies and adds sides
+ELEMENTS = {"edits": ".st-key-{0}_edits-button", "picture": ".st-key-{0}_picture, .st-key-{0}_own-popover"}
 LAST = -1  # step of a side whose run kept none
 SIDE = (MODEL, Choice("step", LAST, {LAST: "the last step"}, label="step", hidden_as="the step"), *FIELDS)
 EDITS = Text("edits", "", READABLE, hidden_as="edits")  # JSON, as a person may write it too
@@ -28,10 +30,17 @@ def declare(letter: str, parameter: Parameter) -> Parameter:
     label: Any = f"{parameter.label} of {letter}"
     hidden: Any = f"{letter}: {parameter.hidden_as}"
     name = key(letter, parameter.name)
-    return replace(parameter, name=name, default=default, label=label, carried=False, hidden_as=hidden)
+    return replace(
+        parameter, name=name, default=default, label=label, carried=False, hidden_as=hidden,
+        element=ELEMENTS.get(parameter.name, "").format(letter.lower()),
+        goes_with=(TOGETHER, f"example of {letter}"),
+    )  # fmt: skip
 
 
-COMPARE = PageState("compare", *(declare(letter, one) for letter in LETTERS for one in (*SIDE, EDITS)))
+COMPARE = PageState(
+    "compare", Part(TOGETHER, hidden_as="swap, copy, add"),
+    *(declare(letter, one) for letter in LETTERS for one in (*SIDE, EDITS)),
+)  # fmt: skip
 
 
 def value(letter: str, field: str) -> Any:

@@ -28,7 +28,7 @@ from pages.controls.compare.defaults import (
     reads_alike,
     values_of_example,
 )
-from pages.controls.compare.parameters import COMPARE, LETTERS, OWN, fill, key, value
+from pages.controls.compare.parameters import COMPARE, LETTERS, OWN, TOGETHER, fill, key, value
 from pages.controls.compare.picture import picture_of
 from pages.controls.compare.run import Side, read_edits, read_side, run
 from pages.controls.model_input.model_input import (
@@ -184,7 +184,7 @@ def edit_side(side: Side) -> EditsContext:
 
 def under(shown: str) -> None:
     """Draws the buttons for the sides as a whole."""
-    with st.container(horizontal=True, gap="small", key="sides together"):
+    with st.container(horizontal=True, gap="small", key=TOGETHER):
         st.button("⇄ Swap A and B", key="swap", on_click=swap)
         st.button("A → B", key="copy", on_click=copy, args=("B",), help="B becomes a copy of A")
         if len(shown) < len(LETTERS):

@@ -9,13 +9,17 @@ from pages.controls.state.parameter import Number, Text
 MOST_PICTURES = 9_999
 
 MODEL = Text("model", FIRST_MODEL, READABLE, label="model", carried=True, hidden_as="the model")
+EXAMPLE = ("example text",)  # puts another text there
 FIELDS = (
-    Text("text", "", READABLE, label="text", carried=True, hidden_as="the text"),
-    Text("second", "", READABLE, label="second text (optional)", carried=True, hidden_as="the second text"),
-    Text("target", "", READABLE, label="target (empty: the model writes it)", carried=True, hidden_as="the target"),
+    Text("text", "", READABLE, label="text", carried=True, hidden_as="the text", goes_with=EXAMPLE),
+    Text("second", "", READABLE, label="second text (optional)", carried=True, hidden_as="the second text",
+         goes_with=EXAMPLE),
+    Text("target", "", READABLE, label="target (empty: the model writes it)", carried=True, hidden_as="the target",
+         goes_with=EXAMPLE),
     Text("span", "", READABLE, label="in the gap (empty: the model writes it)", carried=True,
-         hidden_as="the gap’s words"),
-    Number("picture", 0, 0, MOST_PICTURES, carried=True, hidden_as="the picture"),
+         hidden_as="the gap’s words", goes_with=EXAMPLE),
+    Number("picture", 0, 0, MOST_PICTURES, carried=True, hidden_as="the picture",
+           element=".st-key-picture, .st-key-own-picture"),
     Number("given", 32, 0, MOST_PICTURES, label="pixels given", carried=True, hidden_as="pixels given"),
 )  # fmt: skip
 INPUT = (MODEL, *FIELDS)

@@ -46,17 +46,35 @@ def one_of(options: Collection[object]) -> Rule:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Parameter:
-    """`name` is its name in an address, and the key of its widget. What is `carried` goes along to every page that has
-    a parameter of that name; any other stays on the page where it was set. A class link hides it as `hidden_as`, where
-    that is not empty. Links that are older may call it by one of its `older` names."""
+class Part:
+    """What of a page a class link can hide, under the name `hidden_as` where that is not empty: what has the key
+    `name`, or the CSS selector `element`; with it goes what changes what it holds, by key or by selector."""
 
     name: str = field(kw_only=False)
+    hidden_as: LiteralString = ""
+    element: str = ""
+    goes_with: tuple[str, ...] = ()
+
+    @property
+    def selectors(self) -> tuple[str, ...]:
+        return (self.element or by_key(self.name), *map(by_key, self.goes_with))
+
+
+def by_key(key: str) -> str:
+    """Selector of what has a key; one that is a selector stays."""
+    return key if key.startswith((".", "[")) else f".st-key-{key.replace(' ', '-')}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parameter(Part):
+    """`name` is its name in an address, and the key of its widget. What is `carried` goes along to every page that has
+    a parameter of that name; any other stays on the page where it was set. Links that are older may call it by one of
+    its `older` names."""
+
     default: Any = field(kw_only=False)
     label: LiteralString = ""
     help: LiteralString = ""
     carried: bool = False
-    hidden_as: LiteralString = ""
     older: tuple[str, ...] = ()
 
     def must_be(self, text: str) -> str:
