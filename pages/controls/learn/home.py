@@ -45,14 +45,13 @@ def draw_home() -> None:
             + _("Type a few words: every number below is computed from them, by a real model, now."),
             width="stretch",
         )
-    shown, doors = st.columns([9, 4], gap="large")
-    with shown:
-        text = read_field("home-text", _("text"), str(EXAMPLES[FIRST_MODEL]["text"]), read_words(LONGEST))
-        draw_start(text)
-        with st.container(key="home-picture"):
-            draw_run(text)
+    doors = st.container(key="home-doors")
+    text = read_field("home-text", _("text"), str(EXAMPLES[FIRST_MODEL]["text"]), read_words(LONGEST))
     with doors:
         draw_doors(text)
+    draw_start(text)
+    with st.container(key="home-picture"):
+        draw_run(text)
     use_keys(None, None)  # the browser knows how far the reader is
 
 
@@ -114,7 +113,8 @@ def draw_doors(text: str) -> None:
     course = lessons()
     finished = done()
     following = next((lesson for lesson in course if lesson.name not in finished), course[0])
-    with st.container(border=True):
+    learn, explore, own = st.columns(3, gap="small", border=True)
+    with learn:
         st.page_link(
             COURSE, label=bold(_("Learn")), icon=":material/school:", width="stretch",
             query_params=address(following.name),
@@ -124,13 +124,13 @@ def draw_doors(text: str) -> None:
                 count=len(course), title=following.title
             )
         )
-    with st.container(border=True):
+    with explore:
         st.page_link(
             EXPLORE, label=bold(_("Explore")), icon=":material/search:", width="stretch",
             query_params={"model": FIRST_MODEL, "text": text},
         )  # fmt: skip
         st.caption(_("This text in full: change the mask, a head, a position, and see what follows."))
-    with st.container(border=True):
+    with own:
         st.page_link(OPEN, label=bold(_("Open your model")), icon=":material/folder_open:", width="stretch")
         st.caption(_("GPT-2, BERT, T5, LLaMA and others: a folder, an upload or the hub, every weight accounted for."))
 
