@@ -252,7 +252,8 @@ def draw_sentence(chance: Chance, longest: int, is_plain: bool, made_up: float =
         if fits(words(one.english), words(one.french), longest):
             break
     english, french = (lower_first(text) if is_plain else text for text in (one.english, one.french))
-    if (name := one.english.partition(" ")[0]) == one.french.partition(" ")[0]:
+    name = one.english.partition(" ")[0]
+    if name == one.french.partition(" ")[0] and name.lower() not in LEXICON.function_words["numbers"]:
         english, french = (f"{name}{text[len(name) :]}" for text in (english, french))
     return Meaning(english, french, f'print("{english}")')
 

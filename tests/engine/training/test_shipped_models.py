@@ -145,6 +145,9 @@ UNKNOWN = {  # words that no training text holds are copied, and never another w
     "set zorb to 7 [toCode]": "zorb = 7",
     "zorb = 7 [toEnglish]": "set zorb to 7",
     "zorb = 7 [toFrench]": "mets zorb à 7",
+    "Quentin dort [toEnglish]": "Quentin sleeps",
+    "Quentin is tired [toFrench]": "Quentin est fatigué",
+    "Samantha reads a book. [toFrench]": "Samantha lit un livre.",
 }
 
 
@@ -153,7 +156,8 @@ def test_another_separator_behind_a_text_never_seen_gives_another_answer() -> No
     kinds = measured["by_instruction"]
     published = {name for name in kinds if name.endswith(", published")}
     assert measured["examples"] == 2_000 and len(kinds) == 18 and len(published) == 9
-    assert min(kinds[name] for name in kinds.keys() - published) >= 0.92
+    assert min(kinds[name] for name in kinds.keys() - published) >= 0.88
+    assert measured["unseen_names"]["copied"] > 0.8
     right = asked = 0
     for index in range(16):
         meaning = draw_meaning(Instructions(), "held_out", 0, 5_000 + index)  # behind those of the card
