@@ -124,7 +124,12 @@ def open_questions(app: AppTest) -> Iterator[str]:
             yield question_of(app)
 
 
-@pytest.mark.parametrize("name", course.chapters()["Attention"])
+ASKED_BY_VIEWS = [
+    *course.chapters()["Attention"], "tokens", "vocabulary", "embeddings", "batch", "norms", "residual"
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ASKED_BY_VIEWS)
 def test_the_questions_of_the_views_are_answered_by_what_they_cover(name: str) -> None:
     app, answers = opened(lesson=name), dict[str, str]()
     app.button(key=f"{question_of(app)} show").click().run()

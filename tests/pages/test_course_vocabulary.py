@@ -16,11 +16,18 @@ def answered(text: str | None = None):  # type: ignore[no-untyped-def]
     return app
 
 
+def choose_way(app, way: str) -> None:  # type: ignore[no-untyped-def]
+    """Opens a way, whose own question is shown without an answer."""
+    (group,) = [one for one in app.button_group if one.key == "vocabulary-way"]
+    group.set_value(way).run()
+    for shown in [one for one in app.button if (one.key or "").endswith(" show")]:
+        shown.click().run()
+
+
 def test_steps_go_forward_and_back_and_the_library_is_compared() -> None:
     app = answered()
     for way in WAYS:
-        (group,) = [one for one in app.button_group if one.key == "vocabulary-way"]
-        group.set_value(way).run()
+        choose_way(app, way)
         key = f"vocabulary-step {way}"
         first = app.slider(key=key).value
         for press, value in (("forward", first + 1), ("forward", first + 2), ("back", first + 1)):
@@ -40,8 +47,7 @@ def test_steps_go_forward_and_back_and_the_library_is_compared() -> None:
 def test_a_short_or_foreign_text_is_learned_from(text: str) -> None:
     app = answered(text)
     for way in WAYS:
-        (group,) = [one for one in app.button_group if one.key == "vocabulary-way"]
-        group.set_value(way).run()
+        choose_way(app, way)
         assert not app.exception, app.exception
 
 

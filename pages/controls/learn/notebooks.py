@@ -26,13 +26,16 @@ from pages.controls.learn.glossary import LINK
 from pages.controls.learn.words import ASIDE, speaking
 from pages.controls.learn.words import translate as _
 from views.core.function_code import round_floats, written_call
-from views.core.markdown import Markdown
+from views.core.markdown import Markdown, code_markdown
 
 MOST_CALLS = 4  # exercises of a notebook, beside its question
 SEALED = 4  # of an answer in a test, which nobody compares but for rounding
 DIGITS = 6  # significant ones of a number that was computed: those after them differ from processor to processor
-UNDRAWN = (figures.strip, figures.tokens, figures.bars, figures.heads, figures.picked_place, predict.is_answered)
-RECORDED = (predict.choose, predict.estimate, predict.point, predict.show_code, figures.matrix, fields.choose_view)
+UNDRAWN = (figures.strip, figures.bars, figures.heads, figures.picked_place, predict.is_answered)
+RECORDED = (
+    predict.choose, predict.estimate, predict.point, predict.show_code, figures.matrix, figures.tokens,
+    fields.choose_view,
+)  # fmt: skip
 ONE_AT_A_TIME = Lock()
 
 # A lesson that is recorded draws into no session, of which Streamlit would warn at every element.
@@ -96,6 +99,11 @@ class Recorder:
                 for at, row in enumerate(values.tolist())
             ]
             self.pictures = [markdown_table([head, ["---"] * len(head), *body])]
+
+    def tokens(self, pieces: Sequence[str], _values: Any = None, *, key: str, **_more: Any) -> None:
+        """Keeps the tokens in which the question is answered."""
+        if key == f"{self.key} picture":
+            self.pictures = [code_markdown("  ".join(f"{at}: {piece}" for at, piece in enumerate(pieces)))]
 
     def choose_view(self, _key: str, views: Mapping[str, str]) -> str:
         self.views = len(views)

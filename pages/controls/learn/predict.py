@@ -125,7 +125,8 @@ def point(
             again()
 
     ordered = sorted(answers)
-    shown = _(" or ").join(map(name, ordered[:NAMED])) + " …" * (len(ordered) > NAMED)
+    names = list(dict.fromkeys(map(name, ordered)))  # those of several places may be the same
+    shown = _(" or ").join(names[:NAMED]) + " …" * (len(names) > NAMED)
     return reveal(question, ask, lambda said: said in answers, name, ordered[0], shown, key, why, again and turn)
 
 

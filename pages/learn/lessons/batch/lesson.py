@@ -1,38 +1,36 @@
 """A batch: two texts of different length in one tensor, the padding mask, and the shorter row alone and together."""
 
 import streamlit as st
+import torch
 
 from engine.course.batch import Compared, compare_row, fill, read_rows, tokenizer_of
-from pages.controls.figures import matrix, tokens
-from pages.controls.learn.fields import choose_view, read_field, read_words, write_matrix
-from pages.controls.learn.predict import choose, is_found, show_code
+from pages.controls.figures import cover, matrix, picked_place, tokens
+from pages.controls.learn.fields import choose_view, other_input, read_field, read_words, write_matrix
+from pages.controls.learn.predict import estimate, is_answered, is_found, point, show_code
 from pages.controls.learn.words import numeral
 from pages.controls.learn.words import translate as _
+from pages.controls.learn.words import translate_count as _n
+from pages.controls.state.session import widget_value
 from views.core.markdown import code_markdown, escape_markdown
 
 TEXTS = ("Max gave the red ball to Anna.", "She smiled.")
+OTHERS = "He ran home.", "Tom sat on the bed."  # of the second
 IDS = "[[1, 8, 3, 2], [1, 10, 2]]"
+OTHER_IDS = "[[1, 8, 3, 5, 2], [1, 2]]", "[[1, 2], [1, 8, 3, 2]]"
 MOST, MOST_ROWS, MOST_IDS = 48, 4, 16  # characters of a text; rows and ids of one
 DIGITS, SHOWN, ENTRIES = 3, 6, 4  # decimals, tokens and vocabulary entries of the outputs
+TOLERANCE = 2  # % of the attention
+QUESTION, MASK, SHARE = (f"batch {part}question" for part in ("", "mask ", "share "))
 
 
 def experiment() -> bool:
+    above = st.container(gap="xsmall")
     name, rows = choose_rows()
     ids, real = fill(rows)
-    place = st.container(gap="xsmall")
-    filled, longest = int((~real).sum()), ids.shape[1]
-    options = sorted({filled, filled + 1, longest, int(real.sum()), ids.numel()})
-    reason = _("{rows} rows of {longest} are {entries} entries; {tokens} hold tokens, and {filled} hold none.").format(
-        rows=len(rows), longest=longest, entries=ids.numel(), tokens=int(real.sum()), filled=filled
-    )
-    question = _("A tensor has rows of one length, that of the longest. How many of its entries are padding?")
-    answered = choose(
-        question, list(map(str, options)), options.index(filled), key="batch question", why=lambda _said: reason
-    )
-    if not answered:
-        with place:
-            for at, pieces in enumerate(pieces_of(name, rows)):
-                tokens(pieces, key=f"batch row {at}", label=_("tokens of row {row}").format(row=at + 1))
+    shown = ask(name, rows, real) if not real.all() else True
+    with above:
+        draw_rows(name, rows, covered=not (real.all() or (shown and is_answered(QUESTION))))
+    if not shown:
         return False
     shorter = min(range(len(rows)), key=lambda at: len(rows[at]))
     views = {"ids": _("ids and mask"), "outputs": _("outputs"), "attention": _("attention")}
@@ -46,7 +44,59 @@ def experiment() -> bool:
         draw = draw_outputs if view == "outputs" else draw_attention
         draw(found, name, rows, shorter)
         draw_verdict(found, name, rows, shorter, masked)
-    return is_found("batch question")
+    return is_found(QUESTION)
+
+
+def draw_rows(name: str, rows: list[list[int]], covered: bool) -> None:
+    """The tokens of each row, and the tensor; in that the shorter rows are covered while padding is asked for."""
+    for at, pieces in enumerate(pieces_of(name, rows)):
+        tokens(pieces, key=f"batch row {at}", label=_("tokens of row {row}").format(row=at + 1))
+    ids, real = fill(rows)
+    st.caption(_("ids, {shape}: filled up with 0").format(shape=escape_markdown(str(list(ids.shape)))))
+    counts = [
+        _n("row {row}: {count} token", "row {row}: {count} tokens", len(row)).format(row=at + 1, count=len(row))
+        for at, row in enumerate(rows)
+    ]
+    matrix(
+        cover(ids, ~real.all(1)) if covered else ids, rows=counts, columns=[str(at + 1) for at in range(ids.shape[1])],
+        digits=0, key=f"{QUESTION} picture", role="residual", label=_("ids, batch pos"),
+    )  # fmt: skip
+    if real.all():
+        st.caption(_("All rows have one length, so nothing is filled up; make one of them longer."))
+
+
+def ask(name: str, rows: list[list[int]], real: torch.Tensor) -> bool:
+    filled, (count, longest) = int((~real).sum()), real.shape
+    pieces = pieces_of(name, rows)
+    reason = _("{rows} rows of {longest} are {entries} entries; {tokens} hold tokens, and {filled} hold none.").format(
+        rows=count, longest=longest, entries=real.numel(), tokens=int(real.sum()), filled=filled
+    )
+
+    def why(said: tuple[int, int]) -> str:
+        row, column = said
+        if not real[row, column]:
+            return reason
+        held = _("That entry holds “{token}”: a row begins with its own tokens.")
+        return held.format(token=pieces[row][column]) + " " + reason
+
+    cell = picked_place(f"{QUESTION} picture", real.shape)
+    return point(
+        _("A tensor has rows of one length, that of the longest. Click an entry that is padding."),
+        (cell[0], cell[1]) if cell else None,
+        [(row, column) for row, column in (~real).nonzero().tolist()],
+        key=QUESTION,
+        name=lambda at: _("row {row}, column {column}").format(row=at[0] + 1, column=at[1] + 1),
+        why=why,
+        again=turn,
+    )
+
+
+def turn() -> None:
+    """Sets other rows, of the kind that is shown."""
+    if widget_value("batch-kind") == "ids":
+        other_input("batch-ids", (IDS, *OTHER_IDS))()
+    else:
+        other_input("batch-text 1", (TEXTS[1], *OTHERS))()
 
 
 def choose_rows() -> tuple[str, list[list[int]]]:
@@ -94,15 +144,34 @@ def draw_ids(rows: list[list[int]], masked: bool) -> None:
     ids, real = fill(rows)
     mask = real if masked else real | True
     names = [_("row {row}").format(row=at + 1) for at in range(len(rows))]
-    st.caption(_("ids, {shape}: filled up with 0").format(shape=escape_markdown(str(list(ids.shape)))))
-    matrix(ids, rows=names, digits=0, key="batch ids", role="residual", label=_("ids, batch pos"))
     st.caption(_("padding mask: 1 where a token may be looked at"))
-    matrix(mask, rows=names, digits=0, key="batch mask", role="attention", label=_("padding mask, batch pos"))
+    above, asked = st.container(), masked and not bool(real.all())
+    if asked:
+        ask_mask(real)
+    with above:
+        matrix(
+            cover(mask, ...) if asked and not is_answered(MASK) else mask, rows=names, digits=0, key="batch mask",
+            role="attention", label=_("padding mask, batch pos"),
+        )  # fmt: skip
     if not masked:
         st.caption(_("Without it the model cannot tell padding from tokens: every entry counts."))
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(code_markdown(write_matrix(ids)))
         show_code(fill, key="batch code", rows=rows)
+
+
+def ask_mask(real: torch.Tensor) -> None:
+    filled = int((~real).sum())
+    reason = _("Entries: {entries}; with a token: {tokens}. The others are 0.").format(
+        entries=real.numel(), tokens=int(real.sum())
+    )
+
+    def why(said: float) -> str:
+        if said == int(real.sum()) != filled:
+            return _("So many are 1.") + " " + reason
+        return reason
+
+    estimate(_("The mask is covered. How many of its entries are 0?"), filled, 0, key=MASK, why=why)
 
 
 def draw_outputs(found: Compared, name: str, rows: list[list[int]], row: int) -> None:
@@ -124,12 +193,24 @@ def draw_attention(found: Compared, name: str, rows: list[list[int]], row: int) 
     pieces = pieces_of(name, rows)[row]
     padding = [_("padding")] * (found.pattern.shape[-1] - len(pieces))
     st.caption(_("weights of row {row} in the batch, mean over all layers and heads").format(row=row + 1))
-    matrix(
-        found.pattern.mean((0, 1)), rows=pieces, columns=[*pieces, *padding], key="batch pattern",
-        label=_("weights, pos key"),
-    )  # fmt: skip
-    share = _("Padding gets {share:.1%} of the attention.").format(share=found.on_padding)
-    st.markdown(share)
+    above, weights, covered = st.container(), found.pattern.mean((0, 1)), False
+    if padding:
+        ask_share(100 * found.on_padding)
+        covered = not is_answered(SHARE)
+    with above:
+        matrix(
+            cover(weights, (..., slice(len(pieces), None))) if covered else weights, rows=pieces,
+            columns=[*pieces, *padding], key="batch pattern", label=_("weights, pos key"),
+        )  # fmt: skip
+    if not covered:
+        st.markdown(_("Padding gets {share:.1%} of the attention.").format(share=found.on_padding))
+
+
+def ask_share(percent: float) -> None:
+    hidden = _("Its scores become −∞, and the softmax makes that 0.")
+    seen = _("Without the mask its scores count as those of a token.")
+    question = _("The columns of padding are covered. How much of the attention do they get, in %?")
+    estimate(question, percent, TOLERANCE, key=SHARE, unit="%", why=lambda _said: seen if percent else hidden)
 
 
 def draw_verdict(found: Compared, name: str, rows: list[list[int]], row: int, masked: bool) -> None:

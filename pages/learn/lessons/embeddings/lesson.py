@@ -8,6 +8,7 @@ import plotly.express as px
 import plotly.graph_objects as go
 import streamlit as st
 from torch import Tensor
+from torch.nn.functional import normalize
 
 from engine.course.embeddings import (
     Ranking,
@@ -20,9 +21,9 @@ from engine.course.embeddings import (
     whole_words,
 )
 from engine.runtime import library
-from pages.controls.figures import strip
-from pages.controls.learn.fields import choose_view, read_field, read_words
-from pages.controls.learn.predict import choose, is_found, show_code
+from pages.controls.figures import cover, matrix, picked_place, strip
+from pages.controls.learn.fields import choose_view, other_input, read_field, read_words
+from pages.controls.learn.predict import choose, estimate, is_answered, is_found, point, show_code
 from pages.controls.learn.words import numeral
 from pages.controls.learn.words import translate as _
 from views.charts.show import show_altair, show_plotly
@@ -31,7 +32,10 @@ from views.core.markdown import escape_markdown
 from views.core.theme import Shade
 
 MODEL, WORD = "everyday", "girl"
+OTHERS = "dog", "Monday"
 PLACES = (0, 4, 24, 99)  # in the ranking, of the options of the question
+HIDDEN = (0, 24, 49, 99)  # of those of an analogy: of the ones that are drawn the first alone
+TOLERANCE = 0.05  # of a cosine
 SHOWN = 10  # neighbours
 MAPPED = 24  # of them
 EXAMPLES = (
@@ -39,6 +43,7 @@ EXAMPLES = (
     ("hot", "cold", "day"),
 )  # fmt: skip
 TEXTS = ("We fished from the bank", "I work in a bank")
+QUESTION, ANALOGY, CONTEXT = (f"embeddings {part}question" for part in ("", "analogy ", "context "))
 
 
 @lru_cache(maxsize=1)
@@ -48,15 +53,16 @@ def vocabulary() -> tuple[Tensor, dict[str, int]]:
 
 
 def experiment() -> bool:
+    above = st.container()
     table, words = vocabulary()
     word = read_field("embeddings-word", _("a word"), WORD, lambda said: read_word(words, said))
     near = rank(table[words[word]], table, words, (word,))
     options = sorted(near.words[at] for at in PLACES)
-    cosines = "; ".join(f"{one} {numeral(near.cosines[near.words.index(one)], '.2f')}" for one in options)
-    reason = _("The cosines are {cosines}.").format(cosines=cosines)
-    question = _("Which word is nearest to “{word}” in the table of {model}?").format(word=word, model=MODEL)
-    answer = options.index(near.words[0])
-    if not choose(question, options, answer, key="embeddings question", why=lambda _said: reason):
+    shown = ask(word, options, near)
+    with above:
+        vectors = normalize(table[[words[one] for one in (word, *options)]], dim=-1)
+        draw_cosines(vectors @ vectors[1:].T, word, options, covered=not (shown and is_answered(QUESTION)))
+    if not shown:
         return False
     views = {
         "row": _("a row"), "near": _("neighbours"), "analogy": _("analogies"), "map": _("map"),
@@ -74,7 +80,40 @@ def experiment() -> bool:
         draw_map(table, words, word, near)
     else:
         draw_context()
-    return is_found("embeddings question")
+    return is_found(QUESTION)
+
+
+def draw_cosines(cosines: Tensor, word: str, options: list[str], covered: bool) -> None:
+    """Of the word and the options with each option; those of the word are covered while its nearest is asked for."""
+    matrix(
+        cover(cosines, 0) if covered else cosines, rows=[word, *options], columns=options, scale="signed",
+        role="residual", digits=2, key=f"{QUESTION} picture", label=_("cosines of words"),
+    )  # fmt: skip
+
+
+def ask(word: str, options: list[str], near: Ranking) -> bool:
+    cosines = "; ".join(f"{one} {numeral(near.cosines[near.words.index(one)], '.2f')}" for one in options)
+    reason = _("The cosines are {cosines}.").format(cosines=cosines)
+    answer = options.index(near.words[0])
+
+    def why(said: tuple[int, int]) -> str:
+        row, column = said
+        if row:
+            other_row = _("That is the row of “{other}”; asked is the covered one.")
+            return other_row.format(other=options[row - 1]) + " " + reason
+        if column == answer:
+            return reason
+        at, count = near.words.index(options[column]) + 1, len(near.words)
+        place = _("“{other}” has place {at} of {count} among the neighbours.")
+        return place.format(other=options[column], at=at, count=count) + " " + reason
+
+    question = _("The row of “{word}” is covered. Click in it the word nearest to it in the table of {model}.")
+    cell = picked_place(f"{QUESTION} picture", (len(options) + 1, len(options)))
+    return point(
+        question.format(word=word, model=MODEL), tuple(cell) if cell else None, [(0, answer)], key=QUESTION, why=why,
+        name=lambda at: f"{[word, *options][at[0]]} – {options[at[1]]}",
+        again=other_input("embeddings-word", (WORD, *OTHERS)),
+    )  # fmt: skip
 
 
 def read_word(words: dict[str, int], said: str) -> str:
@@ -97,18 +136,19 @@ def draw_row(table: Tensor, words: dict[str, int], word: str) -> None:
     show_code(row_by_product, key="embeddings code row", id=id, table=table)
 
 
-def draw_ranking(found: Ranking, key: str, marked: str = "") -> None:
-    table = pd.DataFrame({"word": found.words[:SHOWN], "cosine": found.cosines[:SHOWN]})
+def draw_ranking(found: Ranking, key: str, covered: bool = False) -> None:
+    """The nearest words, whose first may be covered."""
+    names = ["?" if covered and not at else word for at, word in enumerate(found.words[:SHOWN])]
+    table = pd.DataFrame({"word": names, "cosine": found.cosines[:SHOWN]})
 
     def chart(shade: Shade) -> alt.Chart:
         ink = colors(shade)
         return (
             alt.Chart(table)
-            .mark_bar(color=ink["residual"])
+            .mark_bar(color=ink["residual"], opacity=0.65)
             .encode(
                 alt.X("cosine:Q", title=_("cosine")),
                 alt.Y("word:N", sort=None, title=None),
-                opacity=alt.condition(alt.datum.word == marked, alt.value(1), alt.value(0.65)),
             )
             .properties(height=24 * SHOWN)
         )
@@ -129,9 +169,25 @@ def draw_analogy(table: Tensor, words: dict[str, int]) -> None:
             key = f"embeddings-{label} {' '.join(chosen)}"
             said.append(read_field(key, label, chosen[number], lambda one: read_word(words, one)))
     found = analogy(table, words, *said)
-    draw_ranking(found, "embeddings analogy")
+    above = st.container()
+    ask_analogy(found, *said)
+    with above:
+        draw_ranking(found, "embeddings analogy", covered=not is_answered(ANALOGY))
     st.caption(_("The nearest words to b − a + c, without the three. Some work, some do not: nobody taught a rule."))
     show_code(analogy, key="embeddings code analogy", table=table, words=words, a=said[0], b=said[1], c=said[2])
+
+
+def ask_analogy(found: Ranking, a: str, b: str, c: str) -> None:
+    options = sorted(found.words[at] for at in HIDDEN)
+    reason = _("The nearest are {words}.").format(
+        words=", ".join(
+            f"{word} {numeral(cosine, '.2f')}" for word, cosine in zip(found.words[:3], found.cosines[:3], strict=True)
+        )
+    )
+    question = _("The nearest word to {b} − {a} + {c} is covered. Which is it?")
+    choose(
+        question.format(a=a, b=b, c=c), options, options.index(found.words[0]), key=ANALOGY, why=lambda _said: reason
+    )  # fmt: skip
 
 
 def draw_map(table: Tensor, words: dict[str, int], word: str, near: Ranking) -> None:
@@ -165,19 +221,28 @@ def draw_context() -> None:
     except ValueError as error:
         st.caption(f":red[:material/error:] {escape_markdown(error)}")
         return
+    above = st.container()
+    reason = _("There is one row for “{word}” in the table, whatever stands around.").format(word=word)
+    question = _("The two vectors of “{word}” at layer 0, the embedding, are covered. What is their cosine?")
+    estimate(question.format(word=word), cosines[0], TOLERANCE, key=CONTEXT, why=lambda _said: reason)
+    covered = not is_answered(CONTEXT)
     table = pd.DataFrame({"layer": range(len(cosines)), "cosine": cosines})
 
-    def chart(shade: Shade) -> alt.Chart:
+    def chart(shade: Shade) -> alt.LayerChart | alt.FacetChart:
         ink = colors(shade)["residual"]
-        return (
-            alt.Chart(table)
+        across = alt.X("layer:O", title=_("after layer (0: embedding)"))
+        line = (
+            alt.Chart(table[1:] if covered else table)
             .mark_line(point={"color": ink}, color=ink)
             .encode(
-                alt.X("layer:O", title=_("after layer (0: embedding)")),
+                across,
                 alt.Y("cosine:Q", title=_("cosine of the two vectors"), scale=alt.Scale(domain=[min(0, *cosines), 1])),
             )
-            .properties(height=200)
         )
+        asked = alt.Chart(table[:1]).mark_text(text="?" if covered else "", fontSize=20).encode(across)
+        return alt.layer(line, asked).properties(height=200)
 
-    show_altair(chart, key="embeddings context")
-    st.caption(_("One embedding, two contexts: after the first layer, a hidden state is not an embedding."))
+    with above:
+        show_altair(chart, key="embeddings context")
+    if not covered:
+        st.caption(_("One embedding, two contexts: after the first layer, a hidden state is not an embedding."))

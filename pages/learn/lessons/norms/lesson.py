@@ -9,32 +9,60 @@ from torch import Tensor
 
 from engine.course.norms import NormName, averaged_over, batch_norm_at_inference, mlp_alone, normalise
 from engine.runtime import library
-from pages.controls.figures import matrix, picked_place
-from pages.controls.learn.fields import choose_view, read_field, read_matrix, read_short_text
-from pages.controls.learn.predict import is_answered, is_found, point, show_code
+from pages.controls.figures import cover, matrix, picked_place
+from pages.controls.learn.fields import choose_view, other_input, read_field, read_matrix, read_short_text
+from pages.controls.learn.predict import estimate, is_answered, is_found, point, show_code
 from pages.controls.learn.words import numeral
 from pages.controls.learn.words import translate as _
 
 BATCH = "[[1, 2, 3, 6], [2, 2, 8, 4], [0, 5, 1, 2], [4, 3, 3, 2]]"
+OTHERS = "[[9, 1, 2], [3, 3, 0], [1, 4, 2]]", "[[1, 0, 4, 3], [2, 5, 1, 0], [3, 1, 1, 7]]"
 MODEL, TEXT, LAYER = "everyday", "The cat sat on the mat", 1
 MOST = 12  # tokens
+QUESTION, COLUMN, ALONE = (f"norms {part}question" for part in ("", "batch ", "alone "))
+TOLERANCE = 0.01
 
 
 def experiment() -> bool:
+    above = st.container()
     x = read_field("norms-x", _("a batch: tokens down, features across"), BATCH, read_batch)
     rows = [_("token {number}").format(number=number + 1) for number in range(len(x))]
     features = [_("feature {number}").format(number=number + 1) for number in range(x.shape[1])]
-    if not ask(x, rows, features):
+    asked = divmod(int(x.argmax()), x.shape[1])  # row and feature of the largest number
+    shown = ask(x, rows, features, asked)
+    with above:
+        draw_batch(x, rows, features, asked, covered=not (shown and is_answered(QUESTION)))
+    if not shown:
         return False
     views = {"norms": _("three norms"), "inference": _("a batch of one"), "mlp": _("the MLP")}
     view = choose_view("norms-view", views)
     if view == "norms":
-        draw_norms(x, rows, features)
+        draw_norms(x, rows, features, asked)
     elif view == "inference":
         draw_inference(x, features)
     else:
         draw_mlp()
-    return is_found("norms question")
+    return is_found(QUESTION)
+
+
+def draw_batch(x: Tensor, rows: list[str], features: list[str], asked: tuple[int, int], covered: bool) -> None:
+    """The batch, and what LayerNorm makes of it; the number that is asked about is covered there."""
+    normed = normalise(x, "layer")
+    left, right = st.columns(2)
+    named: dict[str, Any] = {"rows": rows, "columns": number_features(features), "digits": 2, "role": "residual"}
+    with left:
+        st.caption(_("the batch"))
+        matrix(x, key=f"{QUESTION} picture", label=_("the batch"), **named)
+    with right:
+        st.caption(_("LayerNorm"))
+        matrix(
+            cover(normed, asked) if covered else normed, scale="signed", key="norms normed", label=_("LayerNorm"),
+            **named,
+        )  # fmt: skip
+
+
+def number_features(features: list[str]) -> list[str]:
+    return [name.split()[-1] for name in features]
 
 
 def read_batch(said: str) -> Tensor:
@@ -44,50 +72,83 @@ def read_batch(said: str) -> Tensor:
     return x
 
 
-def ask(x: Tensor, rows: list[str], features: list[str]) -> bool:
-    key, (row, feature) = "norms question", (1, 1)
-    above = st.container()
-    cell = picked_place(f"{key} picture", tuple(x.shape))
-    over = averaged_over((len(x), x.shape[1]), "layer", row, feature)
-    answers = [(at[0], at[1]) for at in over.nonzero().tolist() if at != [row, feature]]
-    mean = float(x[over].mean())
-    reason = _("It averages the features of one token, here to {mean:g}; no other token comes in.").format(mean=mean)
-    question = _("LayerNorm brings {feature} of {row} to scale. Click another number that its mean runs over.")
-    answered = point(
-        question.format(feature=features[feature], row=rows[row]),
-        None if cell is None else (cell[0], cell[1]),
-        answers,
-        key=key,
-        name=lambda at: f"{rows[at[0]]}, {features[at[1]]}",
-        why=lambda _at: reason,
+def ask(x: Tensor, rows: list[str], features: list[str], asked: tuple[int, int]) -> bool:
+    row, feature = asked
+    answers = averaged_with(x, "layer", asked)
+    reason = _("It averages the features of one token, here to {mean:g}; no other token comes in.").format(
+        mean=float(x[row].mean())
     )
-    if not is_answered(key):
-        with above:
-            named = _("the batch")
-            matrix(x, rows=rows, columns=features, digits=2, role="residual", key=f"{key} picture", label=named)
-    return answered
+
+    def why(said: tuple[int, int]) -> str:
+        if said == asked:
+            return _("That is the number itself; another is asked for.") + " " + reason
+        if said[1] == feature:
+            return _("That is the same feature of another token, over which BatchNorm averages.") + " " + reason
+        return reason
+
+    question = _("LayerNorm brings {feature} of {row} to scale. Click another number that its mean runs over.")
+    return point(
+        question.format(feature=features[feature], row=rows[row]), picked_cell(QUESTION, x), answers, key=QUESTION,
+        name=lambda at: f"{rows[at[0]]}, {features[at[1]]}", why=why,
+        again=other_input("norms-x", (BATCH, *OTHERS)),
+    )  # fmt: skip
 
 
-def draw_norms(x: Tensor, rows: list[str], features: list[str]) -> None:
+def averaged_with(x: Tensor, kind: NormName, asked: tuple[int, int]) -> list[tuple[int, int]]:
+    """Places of the other numbers of the mean that runs over one."""
+    over = averaged_over((len(x), x.shape[1]), kind, *asked)
+    return [(row, feature) for row, feature in over.nonzero().tolist() if (row, feature) != asked]
+
+
+def picked_cell(key: str, x: Tensor) -> tuple[int, int] | None:
+    cell = picked_place(f"{key} picture", x.shape)
+    return (cell[0], cell[1]) if cell else None
+
+
+def draw_norms(x: Tensor, rows: list[str], features: list[str], asked: tuple[int, int]) -> None:
     names: dict[NormName, str] = {"layer": _("LayerNorm"), "rms": _("RMSNorm"), "batch": _("BatchNorm")}
     kinds: tuple[NormName, ...] = get_args(NormName)
-    cell = picked_place("norms picture layer", tuple(x.shape)) or [1, 1]
+    cell = picked_place("norms picture layer", tuple(x.shape)) or asked
     st.caption(_("Click a number of LayerNorm’s to see what each norm averages for it: marked in the lower row."))
-    named: dict[str, Any] = {"rows": rows, "columns": [name.split()[-1] for name in features]}
-    for place, kind in zip(st.columns(3), kinds, strict=True):
+    named: dict[str, Any] = {"rows": rows, "columns": number_features(features)}
+    columns = st.columns(3)
+    ask_column(x, rows, features, asked)
+    for place, kind in zip(columns, kinds, strict=True):
         with place:
             st.markdown(f"**{names[kind]}**")
             matrix(
-                normalise(x, kind), scale="signed", role="residual", digits=2, key=f"norms picture {kind}",
-                label=names[kind], **named,
+                normalise(x, kind), scale="signed", role="residual", digits=2,
+                key=f"{COLUMN} picture" if kind == "batch" else f"norms picture {kind}", label=names[kind], **named,
             )  # fmt: skip
+            covered = kind == "batch" and not is_answered(COLUMN)
             over = averaged_over((len(x), x.shape[1]), kind, cell[0], cell[1])
+            averaged = torch.where(over, x, 0.0)
             matrix(
-                torch.where(over, x, float("nan")).nan_to_num(0.0) * over, role="key", digits=2,
+                cover(averaged, ...) if covered else averaged, role="key", digits=2,
                 key=f"norms over {kind}", label=_("what is averaged"), **named,
             )  # fmt: skip
-            st.caption(_("mean {mean:.3g}").format(mean=float(x[over].mean())))
+            if not covered:
+                st.caption(_("mean {mean:.3g}").format(mean=float(x[over].mean())))
     show_code(normalise, key="norms code", x=x, kind="layer")
+
+
+def ask_column(x: Tensor, rows: list[str], features: list[str], asked: tuple[int, int]) -> None:
+    """Asks for another number of BatchNorm's mean."""
+    row, feature = asked
+    reason = _("It averages one feature over all tokens of the batch, here to {mean:g}.").format(
+        mean=float(x[:, feature].mean())
+    )
+
+    def why(said: tuple[int, int]) -> str:
+        if said[0] == row and said != asked:
+            return _("That is the same token, as LayerNorm has it.") + " " + reason
+        return reason
+
+    question = _("And BatchNorm? Click in its picture another number of the mean for {feature} of {row}.")
+    point(
+        question.format(feature=features[feature], row=rows[row]), picked_cell(COLUMN, x),
+        averaged_with(x, "batch", asked), key=COLUMN, name=lambda at: f"{rows[at[0]]}, {features[at[1]]}", why=why,
+    )  # fmt: skip
 
 
 def draw_inference(x: Tensor, features: list[str]) -> None:
@@ -99,11 +160,23 @@ def draw_inference(x: Tensor, features: list[str]) -> None:
         _("BatchNorm at training, a batch of one"): normalise(one, "batch"),
         _("BatchNorm at inference, with what it kept"): batch_norm_at_inference(one, mean, variance),
     }
-    written = [[numeral(value, ".3f") for value in found[0].tolist()] for found in ways.values()]
+    alone, above = _("BatchNorm at training, a batch of one"), st.container()
+    reason = _("{value:g} is its own mean, and {value:g} − {value:g} is 0.").format(value=float(one[0, 0]))
+    question = _("A row is covered: BatchNorm at training, alone. What does it make of {feature}?")
+    estimate(
+        question.format(feature=features[0]), float(ways[alone][0, 0]), TOLERANCE, key=ALONE,
+        why=lambda _said: reason,
+    )  # fmt: skip
+    covered = not is_answered(ALONE)
+    written = [
+        ["?" if covered and way == alone else numeral(value, ".3f") for value in found[0].tolist()]
+        for way, found in ways.items()
+    ]
     table = pd.DataFrame(written, columns=features)
     table.insert(0, _("the first token"), list(ways))
-    st.dataframe(table, hide_index=True, width="stretch")
-    st.caption(_("A batch of one is its own mean, so nothing is left of it. LayerNorm never looks at others."))
+    above.dataframe(table, hide_index=True, width="stretch")
+    if not covered:
+        st.caption(_("A batch of one is its own mean, so nothing is left of it. LayerNorm never looks at others."))
     show_code(batch_norm_at_inference, key="norms code inference", x=one, mean=mean, variance=variance)
 
 

@@ -9,12 +9,15 @@ from typing import Any
 import altair as alt
 import pandas as pd
 import streamlit as st
+import torch
 
 from engine.course.residual import StackTraining, branch_gradients, train_stack
-from pages.controls.learn.fields import choose_view
-from pages.controls.learn.predict import choose, is_found, show_code
+from pages.controls.figures import cover, matrix
+from pages.controls.learn.fields import choose_view, other_input
+from pages.controls.learn.predict import choose, estimate, is_answered, is_found, show_code
 from pages.controls.learn.words import numerals
 from pages.controls.learn.words import translate as _
+from pages.controls.state.session import widget_value
 from views.charts.show import show_altair
 from views.charts.template import colors
 from views.core.theme import Shade
@@ -22,24 +25,26 @@ from views.core.theme import Shade
 RECORDED = Path(__file__).resolve().parents[4] / "assets" / "learn" / "recorded" / "stack.json"
 STEPS = 150  # of a training that is made while the reader waits: after 15 the stack without residuals is ahead
 LEAST = 4  # blocks: fewer learn without residual connections as well
+BLOCKS, OTHERS = 5, (6, 4)
+ASKED = "most", "least"  # gradient: the latter at first
+GRADIENTS = 1e-10, 1e3  # that are drawn
+TOLERANCE = 0.01
+QUESTION, END, PAST = (f"residual {part}question" for part in ("", "end ", "past "))
 
 train = lru_cache(maxsize=16)(train_stack)
 
 
 def experiment() -> bool:
+    above = st.container()
     left, right = st.columns([3, 1], vertical_alignment="bottom")
-    layers = left.slider(_("blocks"), LEAST, 8, 5, key="residual-layers", persist_state="session")
+    layers = left.slider(_("blocks"), LEAST, 8, BLOCKS, key="residual-layers", persist_state="session")
     seed = int(right.number_input(_("seed"), 0, 99, 0, key="residual-seed", persist_state="session"))
     bare = train(layers, False, STEPS, seed)
-    first = bare.gradients[-1]
-    names = [_("block {number}").format(number=number + 1) for number in range(layers)]
-    listed = numerals(first.tolist(), ".2g")
-    reason = _("The gradient comes from the end and is multiplied by every block on its way: {values}.")
-    question = _("{layers} blocks without residual connections, after {steps} steps: which gets the least gradient?")
-    if not choose(
-        question.format(layers=layers, steps=STEPS), names, int(first.argmin()), key="residual question",
-        why=lambda _said: reason.format(values=listed),
-    ):  # fmt: skip
+    shown = ask(bare.gradients[-1])
+    with above:
+        covered = not (shown and is_answered(QUESTION))
+        show_altair(partial(draw_bare, bare.gradients[-1].tolist(), covered), key="residual bare")
+    if not shown:
         return False
     views = {"live": _("trained now"), "recorded": _("16 blocks, recorded"), "addition": _("an addition")}
     view = choose_view("residual-view", views)
@@ -50,7 +55,50 @@ def experiment() -> bool:
         draw_recorded()
     else:
         draw_addition()
-    return is_found("residual question")
+    return is_found(QUESTION)
+
+
+def draw_bare(gradients: list[float], covered: bool, shade: Shade) -> alt.LayerChart | alt.FacetChart:
+    """The gradient of each block without residual connections, a question mark where it is covered."""
+    table = pd.DataFrame({"block": range(1, len(gradients) + 1), "gradient": gradients})
+    ink = colors(shade)
+    base = alt.Chart(table).encode(alt.X("block:O", title=_("block")))
+    line = base.mark_line(point={"color": ink["key"]}, color=ink["key"], opacity=0 if covered else 1)
+    asked = base.mark_text(text="?" if covered else "", fontSize=20, color=ink["soft"])
+    return alt.layer(line.encode(gradient_axis()), asked).properties(height=200)
+
+
+def gradient_axis() -> alt.Y:
+    scale = alt.Scale(type="log", domain=list(GRADIENTS))
+    return alt.Y("gradient:Q", title=_("gradient of its weights"), scale=scale, axis=alt.Axis(format=".0e"))
+
+
+def ask(gradients: torch.Tensor) -> bool:
+    layers, least = len(gradients), widget_value("residual-asked") != "most"
+    answer = int(gradients.argmin() if least else gradients.argmax())
+    reason = _("The gradient comes from the end and is multiplied by every block on its way: {values}.").format(
+        values=numerals(gradients.tolist(), ".2g")
+    )
+
+    def why(said: int) -> str:
+        if said == answer:
+            return reason
+        if said in (0, layers - 1):
+            return _("It is the other way round: the loss stands behind the last block.") + " " + reason
+        return _("It does not stand at an end of the way.") + " " + reason
+
+    of_least = _("{layers} blocks without residual connections, after {steps} steps: which gets the least gradient?")
+    of_most = _("{layers} blocks without residual connections, after {steps} steps: which gets the most gradient?")
+    return choose(
+        (of_least if least else of_most).format(layers=layers, steps=STEPS),
+        [_("block {number}").format(number=at + 1) for at in range(layers)], answer, key=QUESTION, why=why, again=turn,
+    )  # fmt: skip
+
+
+def turn() -> None:
+    """Sets another depth, and asks for the other end."""
+    other_input("residual-layers", (BLOCKS, *OTHERS))()
+    other_input("residual-asked", ASKED)()
 
 
 Runs = dict[str, dict[str, Any]]  # "with", "without" -> losses (step), gradients (step layer)
@@ -73,12 +121,27 @@ def draw_recorded() -> None:
     found = recorded()
     every = found["every"]
     last = found["steps"] - 1
-    step = st.slider(_("step"), 0, last, last, every, key="residual-step", persist_state="session")
-    draw_training(found, step // every, "recorded", every)
+    above, names = st.container(), run_names()
+    ends = {name: found[name]["losses"][-1] for name in names}
+    reason = _("It ends at {with_:.3g} with residual connections and at {without:.3g} without.")
+    choose(
+        _("This is where the two begin. Which ends with the lower loss?"), list(names.values()),
+        list(names).index(min(ends, key=ends.__getitem__)), key=END,
+        why=lambda _said: reason.format(with_=ends["with"], without=ends["without"]),
+    )  # fmt: skip
+    step = 0
+    if is_answered(END):
+        step = st.slider(_("step"), 0, last, last, every, key="residual-step", persist_state="session")
+    with above:
+        draw_training(found, step // every, "recorded", every)
+
+
+def run_names() -> dict[str, str]:
+    return {"with": _("with residuals"), "without": _("without")}
 
 
 def draw_training(runs: Runs, at: int, key: str, every: int = 1) -> None:
-    named = {"with": _("with residuals"), "without": _("without")}
+    named = run_names()
     left, right = st.columns(2)
     with left:
         show_altair(partial(draw_gradients, runs, named, at), key=f"residual depth {key}")
@@ -104,12 +167,10 @@ def draw_gradients(runs: Runs, named: Mapping[str, str], at: int, shade: Shade) 
         for name, title in named.items()
         for layer, value in enumerate(runs[name]["gradients"][at])
     ]
-    scale = alt.Scale(type="log", domain=[1e-10, 1e3])
-    gradient = alt.Y("gradient:Q", title=_("gradient of its weights"), scale=scale, axis=alt.Axis(format=".0e"))
     return (
         alt.Chart(pd.DataFrame(values, columns=["run", "block", "gradient"]))
         .mark_line(point=True)
-        .encode(alt.X("block:O", title=_("block")), gradient, run_color(named, shade))
+        .encode(alt.X("block:O", title=_("block")), gradient_axis(), run_color(named, shade))
         .properties(height=230)
     )
 
@@ -144,6 +205,17 @@ def draw_addition() -> None:
     named = _("weight of the branch, f(x) = w x")
     weight = st.slider(named, -2.0, 2.0, 0.1, 0.1, key="residual-w", persist_state="session")
     skip, branch = branch_gradients(1.0, weight)
+    gradients, above = torch.tensor([[skip, branch]]), st.container()
+    ask_past(skip, branch)
+    covered = not is_answered(PAST)
+    with above:
+        matrix(
+            cover(gradients, (0, 0)) if covered else gradients, rows=[_("gradient")],
+            columns=[_("past f"), _("through f")], scale="signed", role="residual", digits=2, key=f"{PAST} picture",
+            label=_("gradient by either branch"),
+        )  # fmt: skip
+    if covered:
+        return
     sentence = _("y = x + f(x). Of a gradient of 1 at y, **{skip:g}** goes back past f and **{branch:g}** through it.")
     st.markdown(sentence.format(skip=skip, branch=branch))
     count = 16
@@ -151,3 +223,21 @@ def draw_addition() -> None:
     sentence = _("Through {count} blocks: (1 + w)^{count} = {with_:.3g}; without additions w^{count} = {without:.3g}.")
     st.markdown(sentence.format(count=count, **products))
     show_code(branch_gradients, key="residual code addition", x=1.0, weight=weight)
+
+
+def ask_past(skip: float, branch: float) -> None:
+    reason = _("An addition hands the same gradient to both of its branches; only f then changes its own.")
+    mistakes = [
+        (branch, _("That is what goes through f.")),
+        (skip + branch, _("That is what both branches bring together.")),
+        (skip - branch, _("The gradient is not shared out.")),
+    ]
+
+    def why(said: float) -> str:
+        if abs(said - skip) <= TOLERANCE:
+            return reason
+        named = next((name for value, name in mistakes if abs(said - value) <= TOLERANCE), "")
+        return f"{named} {reason}".strip()
+
+    question = _("The gradient at y = x + f(x) is 1. How much of it goes back past f?")
+    estimate(question, skip, TOLERANCE, key=PAST, why=why)

@@ -6,9 +6,10 @@ import pandas as pd
 import streamlit as st
 
 from engine.course.tokens import KINDS, are_unknown, comes_back, cut, lengths, tokenizer_of
-from pages.controls import figures
-from pages.controls.learn.fields import choose_view, read_field, read_words
-from pages.controls.learn.predict import estimate, is_found, show_code
+from engine.tokenizers import Encoding, draw_piece
+from pages.controls.figures import picked_place, tokens
+from pages.controls.learn.fields import choose_view, other_input, read_field, read_words
+from pages.controls.learn.predict import choose, estimate, is_answered, is_found, point, show_code
 from pages.controls.learn.words import translate as _
 from pages.controls.learn.words import translate_count as _n
 from pages.controls.state.session import set_widget
@@ -18,7 +19,9 @@ from views.core.markdown import escape_markdown
 from views.core.theme import Shade
 
 TEXT = "phone, phones, phoned"
+OTHERS = "The cat sat on the mat", "Tom was thinking"
 MOST, CHIPS, QUOTED = 60, 40, 24  # characters of a text, chips of one line, pieces in a sentence
+QUESTION, BYTES, GROWN = (f"tokens {part}question" for part in ("", "bytes ", "grown "))
 
 
 def kind_names() -> dict[str, str]:
@@ -29,22 +32,56 @@ def kind_names() -> dict[str, str]:
 
 
 def experiment() -> bool:
+    above = st.container()
     text = read_field("tokens-text", _("text"), TEXT, read_words(MOST))
     draw_examples()
-    pieces = cut("bpe", text).pieces
-    question = _("BPE has a vocabulary of {size} pieces, learned from small stories. How many tokens is your text?")
-    reason = _("It is cut as {pieces}.").format(pieces=escape_markdown(" | ".join(pieces[:QUOTED])))
-    if len(pieces) > QUOTED:
-        reason = _("It begins {pieces}.").format(pieces=escape_markdown(" | ".join(pieces[:QUOTED])))
-    asked = question.format(size=tokenizer_of("bpe").vocab_size)
-    if not estimate(
-        asked, len(pieces), max(1, round(0.15 * len(pieces))), key="tokens question", why=lambda _said: reason
-    ):
+    encoding = cut("bpe", text)
+    shown = ask(text, encoding)
+    with above:
+        draw_characters(text, encoding, covered=not (shown and is_answered(QUESTION)))
+    if not shown:
         return False
     views = {"pieces": _("pieces"), "sizes": _("vocabulary and length"), "special": _("unknown and special")}
-    shown = choose_view("tokens-view", views)
-    {"pieces": draw_pieces, "sizes": draw_sizes, "special": draw_special}[str(shown)](text)
-    return is_found("tokens question")
+    view = choose_view("tokens-view", views)
+    {"pieces": draw_pieces, "sizes": draw_sizes, "special": draw_special}[view](text)
+    return is_found(QUESTION)
+
+
+def draw_characters(text: str, encoding: Encoding, covered: bool) -> None:
+    """The characters of the text; every other token of BPE is marked once it was asked where the first one ends."""
+    marks = np.zeros(len(text))
+    for at, (start, end) in enumerate(sorted(set(encoding.spans))):
+        marks[start:end] = (at + 1) % 2
+    tokens(
+        list(map(draw_piece, text)), None if covered else marks, key=f"{QUESTION} picture", role="residual",
+        label=_("characters of the text"),
+    )  # fmt: skip
+
+
+def ask(text: str, encoding: Encoding) -> bool:
+    pieces, end = encoding.pieces, encoding.spans[0][1]
+    begins = _("It is cut as {pieces}.") if len(pieces) <= QUOTED else _("It begins {pieces}.")
+    reason = begins.format(pieces=" | ".join(pieces[:QUOTED]))
+
+    def why(said: int) -> str:
+        if said + 1 == end:
+            return reason
+        if said + 1 == len(text.split()[0]):
+            return _("There a word ends, which BPE has to put together of shorter pieces.") + " " + reason
+        if said + 1 < end:
+            return _("The token goes on: these characters often stood together.") + " " + reason
+        return _("By then another token has begun.") + " " + reason
+
+    question = _(
+        "BPE has a vocabulary of {size} pieces, learned from small stories. Where does the first token of the text "
+        "end? Click its last character."
+    )
+    place = picked_place(f"{QUESTION} picture", (len(text),))
+    return point(
+        question.format(size=tokenizer_of("bpe").vocab_size), place[0] if place else None, [end - 1], key=QUESTION,
+        name=lambda at: _("character {number}, “{piece}”").format(number=at + 1, piece=draw_piece(text[at])),
+        why=why, again=other_input("tokens-text", (TEXT, *OTHERS)),
+    )  # fmt: skip
 
 
 def draw_examples() -> None:
@@ -65,8 +102,9 @@ def draw_examples() -> None:
 
 def draw_pieces(text: str) -> None:
     lost = 0
-    named = kind_names()
-    with st.container(gap="xsmall"):
+    named, above = kind_names(), st.container(gap="xsmall")
+    ask_bytes(text)
+    with above:
         for kind in KINDS:
             encoding = cut(kind, text)
             unknown = are_unknown(kind, encoding)
@@ -78,10 +116,12 @@ def draw_pieces(text: str) -> None:
                 rest = len(encoding) - CHIPS
                 pieces = list(encoding.pieces[:CHIPS]) + ([f"… +{rest}"] if rest > 0 else [])
                 marked = np.array([*unknown[:CHIPS], *([False] if rest > 0 else [])], dtype=float)
-                at = figures.tokens(
+                if kind == "byte" and not is_answered(BYTES):
+                    pieces, marked, count = ["?"], np.zeros(1), "?"
+                at = tokens(
                     pieces, marked, key=f"tokens chips {kind}", role="negative", label=_("pieces of the text")
                 )  # fmt: skip
-            if at is not None and at < min(len(encoding), CHIPS):
+            if at is not None and at < min(len(encoding), CHIPS) and count != "?":
                 start, end = encoding.spans[at]
                 count = _("id {id}: characters {start} to {end}").format(
                     id=encoding.ids[at], start=start + 1, end=end
@@ -95,12 +135,44 @@ def draw_pieces(text: str) -> None:
         show_code(cut, key="tokens code", kind="bpe", text=text)
 
 
+def ask_bytes(text: str) -> None:
+    count, wide = len(text.encode()), sum(not one.isascii() for one in text)
+    reason = _("Characters of the text: {characters}; of more than one byte: {wide}.").format(
+        characters=len(text), wide=wide
+    )
+
+    def why(said: float) -> str:
+        if said == len(text) != count:
+            return _("A character outside of ASCII takes two to four bytes.") + " " + reason
+        return reason
+
+    estimate(_("The row of bytes is covered. How many tokens does it have?"), count, 0, key=BYTES, why=why)
+
+
 def draw_sizes(text: str) -> None:
     rows = pd.DataFrame(lengths(text), columns=["kind", "size", "tokens"])
+    learned, above = rows[rows["kind"] == "bpe"], st.container()
+    least, most = learned.iloc[0], learned.iloc[-1]
+    ask_grown(*((int(one["size"]), int(one["tokens"])) for one in (least, most)))
+    if not is_answered(GROWN):
+        rows = rows.drop(index=learned.index[1:])
     rows["kind"] = rows["kind"].map(kind_names())
-    NamedChart(size_chart, (), {"rows": rows}).show("tokens chart")
+    with above:
+        NamedChart(size_chart, (), {"rows": rows}).show("tokens chart")
     st.caption(_("Each point is one vocabulary. Lines: the same method with more entries. A model pays for both axes."))
     show_code(lengths, key="tokens code lengths", text=text)
+
+
+def ask_grown(least: tuple[int, int], most: tuple[int, int]) -> None:
+    """Asks what more entries do to the tokens of the text: (entries, tokens) of the smallest and largest vocabulary."""
+    options = [_("more"), _("fewer"), _("as many")]
+    answer = 0 if most[1] > least[1] else 1 if most[1] < least[1] else 2
+    reason = _("From {before} to {after}: an entry more joins two pieces that stood together most often.")
+    question = _("BPE is drawn with its smallest vocabulary alone, {least} entries. With {most}, are the tokens …")
+    choose(
+        question.format(least=least[0], most=most[0]), options, answer, key=GROWN,
+        why=lambda _said: reason.format(before=least[1], after=most[1]),
+    )  # fmt: skip
 
 
 def size_chart(_shade: Shade) -> AltairChart:
@@ -127,7 +199,7 @@ def draw_special(text: str) -> None:
     st.dataframe(table, hide_index=True, height="content", key="tokens table")
     whole = tokenizer_of("wordpiece").encode(text)
     st.caption(_("What BERT reads: WordPiece puts its special tokens, marked, around the text."))
-    figures.tokens(
+    tokens(
         list(whole.pieces[:CHIPS]), np.array(whole.special[:CHIPS], dtype=float), key="tokens whole", role="key",
         label=_("tokens that BERT reads"),
     )  # fmt: skip

@@ -1,20 +1,28 @@
 """Learning a vocabulary: BPE, WordPiece and Unigram on one text, every step forward and back."""
 
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import LiteralString
+
 import numpy as np
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from engine.course.vocabulary import (
     Merge,
+    Pair,
+    Removal,
     bpe_of_library,
     learn_merges,
     learn_unigram,
+    split_letters,
     unigram_of_library,
     wordpiece_of_library,
 )
 from engine.tokenizers import draw_piece
-from pages.controls import figures
-from pages.controls.learn.fields import read_field, read_words
-from pages.controls.learn.predict import choose, is_found, show_code
+from pages.controls.figures import picked_place, tokens
+from pages.controls.learn.fields import other_input, read_field, read_words
+from pages.controls.learn.predict import Again, is_answered, is_found, point, show_code
 from pages.controls.learn.words import numeral
 from pages.controls.learn.words import translate as _
 from pages.controls.learn.words import translate_count as _n
@@ -22,28 +30,19 @@ from pages.controls.state.session import set_widget, widget_value
 from views.core.markdown import escape_markdown
 
 TEXT = "the thin thief thinks this thing is thicker than the other thing"
+OTHERS = "banana bandana", "low low low lower lowest"
 COSTS = 5e-4  # loss of a removal that is no zero in the table: those before it are of pieces that no cut needs
-MOST, ROWS, CANDIDATES, CHIPS, NAMED = 200, 5, 5, 36, 6  # characters; rows, options, chips, entries in a sentence
+MOST, ROWS, CHIPS, NAMED = 200, 5, 36, 6  # characters; rows, chips, entries in a sentence
+QUESTION, SCORED, REMOVED = (f"vocabulary {part}question" for part in ("", "wordpiece ", "unigram "))
+CLOSE = 1e-9  # losses that are the same but for rounding
 
 
 def experiment() -> bool:
+    above = st.container()
     text = read_field("vocabulary-text", _("text to learn from"), TEXT, read_learnable)
-    pairs = learn_merges(text, "bpe").steps[0].pairs
-    shown = sorted(pairs[:CANDIDATES], key=lambda pair: (pair.first, pair.second))
-    names = [f"{draw_piece(pair.first)} + {draw_piece(pair.second)}" for pair in shown]
-    at = shown.index(pairs[0])
-
-    def why(said: int) -> str:
-        said = shown.index(pairs[:2][-1]) if said == at else said
-        return _("{best} occurs {count} ×, {other} {less} ×; ties are broken alphabetically.").format(
-            best=escape_markdown(names[at]),
-            count=pairs[0].count,
-            other=escape_markdown(names[said]),
-            less=shown[said].count,
-        )
-
-    question = _("BPE merges the pair of neighbours that is most frequent in your text. Which comes first?")
-    if not choose(question, names, at, key="vocabulary question", why=why):
+    question = _("BPE merges the pair that stands together most often in words. Click the first symbol of such a pair.")
+    shown = ask_merge(text, "bpe", QUESTION, question, above, other_input("vocabulary-text", (TEXT, *OTHERS)))
+    if not shown:
         return False
     ways = {"bpe": "BPE", "wordpiece": "WordPiece", "unigram": "Unigram"}
     way = st.segmented_control(
@@ -54,7 +53,60 @@ def experiment() -> bool:
         draw_unigram(text)
     else:
         draw_merges(text, str(way))
-    return is_found("vocabulary question")
+    return is_found(QUESTION)
+
+
+def ask_merge(
+    text: str, way: str, key: str, question: LiteralString, above: DeltaGenerator, again: Again | None = None
+) -> bool:
+    """Asks for the first merge in the symbols of the text, which are drawn `above`; then its pairs are marked there."""
+    symbols, pairs = symbols_of(text, way), learn_merges(text, way).steps[0].pairs
+    score: dict[tuple[str, ...], Fraction] = {(pair.first, pair.second): pair.score for pair in pairs}
+    right = [at for at in range(len(symbols)) if score.get(pair_at(symbols, at)) == pairs[0].score]
+    place = picked_place(f"{key} picture", (len(symbols),))
+    shown = point(
+        question, place[0] if place else None, right, key=key, again=again,
+        name=lambda at: " + ".join(map(draw_piece, pair_at(symbols, at))),
+        why=lambda at: compare_pairs(pairs, pair_at(symbols, at), way),
+    )  # fmt: skip
+    marks = np.zeros(len(symbols))
+    marks[[at + part for at in right for part in (0, 1)]] = 1
+    with above:
+        tokens(
+            list(map(draw_piece, symbols)), marks if shown and is_answered(key) else None, key=f"{key} picture",
+            role="residual", label=_("symbols of the text"),
+        )  # fmt: skip
+    return shown
+
+
+def symbols_of(text: str, way: str) -> list[str]:
+    """What the merges begin with, a space between words."""
+    return [symbol for word in text.split() for symbol in [" ", *split_letters(word, way)]][1:]
+
+
+def pair_at(symbols: Sequence[str], at: int) -> tuple[str, ...]:
+    """The symbol at a place and the one that follows it in its word, if one does."""
+    pair = tuple(symbols[at : at + 2])
+    return pair[:1] if " " in pair else pair
+
+
+def compare_pairs(pairs: Sequence[Pair], said: tuple[str, ...], way: str) -> str:
+    """Why the first of `pairs` is merged and not what was said, or, if that was right, not the next one."""
+    best, found = pairs[0], next((pair for pair in pairs if (pair.first, pair.second) == said), None)
+    lost = "" if found else _("Nothing follows it in its word.") + " "
+    if found is None or found.score == best.score:
+        found = next((pair for pair in pairs if pair.score < best.score), pairs[-1])
+    named = {"best": name_pair(best), "other": name_pair(found)}
+    if way == "bpe":
+        sentence = _("{best} occurs {count} ×, {other} {less} ×; ties are broken alphabetically.")
+        return lost + sentence.format(**named, count=best.count, less=found.count)
+    sentence = _("{best} has the score {score}, {other} {less}: parts that are rare elsewhere count more.")
+    scores = {"score": numeral(float(best.score), ".3g"), "less": numeral(float(found.score), ".3g")}
+    return lost + sentence.format(**named, **scores)
+
+
+def name_pair(pair: Pair) -> str:
+    return f"{draw_piece(pair.first)} + {draw_piece(pair.second)}"
 
 
 def read_learnable(said: str) -> str:
@@ -85,6 +137,11 @@ def choose_step(way: str, most: int, start: int = 1) -> int:
 
 
 def draw_merges(text: str, way: str) -> None:
+    if way == "wordpiece":
+        above = st.container()
+        question = _("WordPiece merges the pair of the highest score. Click the first symbol of it.")
+        if not ask_merge(text, way, SCORED, question, above):
+            return
     learned = learn_merges(text, way)
     count = len(learned.steps)
     at = choose_step(way, count)
@@ -109,7 +166,7 @@ def draw_merges(text: str, way: str) -> None:
             "|".join(map(draw_piece, word)) + (f" ×{times}" if times > 1 else "")
             for word, times in zip(step.words, learned.counts, strict=True)
         ]
-        figures.tokens(
+        tokens(
             chips[:CHIPS], np.array(changed), key=f"vocabulary words {way}", role="residual",
             label=_("words as they are cut after the step"),
         )  # fmt: skip
@@ -122,7 +179,7 @@ def draw_merges(text: str, way: str) -> None:
     )
     st.caption(sentence.format(letters=letters))
     marks = np.array([float(entry == best.entry) for entry in new[-CHIPS:]])
-    figures.tokens(
+    tokens(
         list(map(draw_piece, new[-CHIPS:])), marks, key=f"vocabulary entries {way}", label=_("merged entries")
     )  # fmt: skip
     with st.container(horizontal=True, vertical_alignment="center"):
@@ -133,7 +190,7 @@ def draw_merges(text: str, way: str) -> None:
 def row_of(at: int, step: Merge, way: str) -> dict[str, str | int]:
     """Row of the table for the pair of rank `at`: the numbers that decided."""
     pair = step.pairs[at]
-    row: dict[str, str | int] = {_("pair"): f"{draw_piece(pair.first)} + {draw_piece(pair.second)}"}
+    row: dict[str, str | int] = {_("pair"): name_pair(pair)}
     if way == "bpe":
         return {**row, _("count"): pair.count, "a": pair.firsts, "b": pair.seconds}
     shares = {"p(ab)": f"{pair.count}/{step.total}", "p(a)": f"{pair.firsts}/{step.symbols}"}
@@ -166,7 +223,10 @@ def draw_unigram(text: str) -> None:
         st.info(_("No piece of two or more letters occurs twice: there is nothing to remove. Repeat something."))
         return
     costly = (at for at, step in enumerate(learned.steps, 1) if step.pieces[0].loss >= COSTS)
-    at = choose_step("unigram", count, next(costly, 1))
+    start = next(costly, 1)
+    if not ask_removal(learned.steps[start - 1]):
+        return
+    at = choose_step("unigram", count, start)
     step = learned.steps[at - 1]
     gone = step.pieces[0]
     said = {"step": at, "count": count, "entry": shown_as(gone.entry), "loss": numeral(gone.loss, ".3f")}
@@ -189,13 +249,42 @@ def draw_unigram(text: str) -> None:
     st.caption(_("Vocabulary: its letters, {letters}, which always stay, and {kept} more.").format(**said))
     if kept:
         shares = np.array([p / kept[0][0] for p, _entry in kept])
-        figures.tokens(
+        tokens(
             [draw_piece(entry) for _p, entry in kept], shares, key="vocabulary entries unigram", role="probability",
             label=_("pieces that stay, marked by their probability"),
         )  # fmt: skip
     with st.container(horizontal=True, vertical_alignment="center"):
         st.caption(escape_markdown(compare_unigram(text, at)))
         show_code(learn_unigram, key="vocabulary code unigram", text=text)
+
+
+def ask_removal(step: Removal) -> bool:
+    """Asks which piece a step removes."""
+    above, pieces = st.container(), sorted(step.pieces, key=lambda piece: piece.entry)
+    least = step.pieces[0].loss
+    right = [at for at, piece in enumerate(pieces) if piece.loss <= least + CLOSE]
+    place = picked_place(f"{REMOVED} picture", (len(pieces),))
+
+    def why(said: int) -> str:
+        other = pieces[said] if said not in right else step.pieces[:2][-1]
+        return _("Without {best} log L falls by {least}, without {other} by {more}.").format(
+            best=draw_piece(step.pieces[0].entry), least=numeral(least, ".3f"), other=draw_piece(other.entry),
+            more=numeral(other.loss, ".3f"),
+        )  # fmt: skip
+
+    shown = point(
+        _("Pieces, marked by how probable each is. One goes next, which the text needs least. Click it."),
+        place[0] if place else None, right, key=REMOVED, name=lambda at: draw_piece(pieces[at].entry), why=why,
+    )  # fmt: skip
+    most = max(piece.probability for piece in pieces)
+    probable = np.array([piece.probability / most for piece in pieces])
+    gone = np.array([float(at in right) for at in range(len(pieces))])
+    with above:
+        tokens(
+            [draw_piece(piece.entry) for piece in pieces], gone if shown and is_answered(REMOVED) else probable,
+            key=f"{REMOVED} picture", role="probability", label=_("pieces that may be removed"),
+        )  # fmt: skip
+    return shown
 
 
 def compare_unigram(text: str, steps: int) -> str:
