@@ -81,11 +81,9 @@ def ask(gradients: torch.Tensor) -> bool:
     )
 
     def why(said: int) -> str:
-        if said == answer:
-            return reason
-        if said in (0, layers - 1):
+        if said != answer and said in (0, layers - 1):
             return _("It is the other way round: the loss stands behind the last block.") + " " + reason
-        return _("It does not stand at an end of the way.") + " " + reason
+        return reason
 
     of_least = _("{layers} blocks without residual connections, after {steps} steps: which gets the least gradient?")
     of_most = _("{layers} blocks without residual connections, after {steps} steps: which gets the most gradient?")

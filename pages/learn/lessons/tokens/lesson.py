@@ -167,8 +167,11 @@ def ask_grown(least: tuple[int, int], most: tuple[int, int]) -> None:
     """Asks what more entries do to the tokens of the text: (entries, tokens) of the smallest and largest vocabulary."""
     options = [_("more"), _("fewer"), _("as many")]
     answer = 0 if most[1] > least[1] else 1 if most[1] < least[1] else 2
-    reason = _("From {before} to {after}: an entry more joins two pieces that stood together most often.")
-    question = _("BPE is drawn with its smallest vocabulary alone, {least} entries. With {most}, are the tokens …")
+    reason = _("Tokens: {before}, then {after}. Each entry more joins two pieces that often stood together.")
+    question = _(
+        "BPE is drawn with its smallest vocabulary alone, {least} entries. With {most}, is the text more tokens, fewer "
+        "or as many?"
+    )
     choose(
         question.format(least=least[0], most=most[0]), options, answer, key=GROWN,
         why=lambda _said: reason.format(before=least[1], after=most[1]),

@@ -40,7 +40,10 @@ CLOSE = 1e-9  # losses that are the same but for rounding
 def experiment() -> bool:
     above = st.container()
     text = read_field("vocabulary-text", _("text to learn from"), TEXT, read_learnable)
-    question = _("BPE merges the pair that stands together most often in words. Click the first symbol of such a pair.")
+    question = _(
+        "BPE merges the pair of neighbours that is most frequent in your text. Click the first of the two, wherever "
+        "they stand."
+    )
     shown = ask_merge(text, "bpe", QUESTION, question, above, other_input("vocabulary-text", (TEXT, *OTHERS)))
     if not shown:
         return False
@@ -139,7 +142,7 @@ def choose_step(way: str, most: int, start: int = 1) -> int:
 def draw_merges(text: str, way: str) -> None:
     if way == "wordpiece":
         above = st.container()
-        question = _("WordPiece merges the pair of the highest score. Click the first symbol of it.")
+        question = _("WordPiece merges the pair of the highest score. Click the first of the two.")
         if not ask_merge(text, way, SCORED, question, above):
             return
     learned = learn_merges(text, way)
@@ -273,7 +276,7 @@ def ask_removal(step: Removal) -> bool:
         )  # fmt: skip
 
     shown = point(
-        _("Pieces, marked by how probable each is. One goes next, which the text needs least. Click it."),
+        _("The pieces, marked by their probability. What the text needs least is removed next. Click it."),
         place[0] if place else None, right, key=REMOVED, name=lambda at: draw_piece(pieces[at].entry), why=why,
     )  # fmt: skip
     most = max(piece.probability for piece in pieces)
