@@ -54,6 +54,10 @@ def test_odd_texts_are_read_and_bad_ones_are_said() -> None:
     pick(app, "batch-kind", "ids")
     app.text_input(key="batch-ids").set_value(f"[[1, {LAST}], [1, 2, 3]]").run()
     pick(app, "batch-model", "everyday")
+    app.text_input(key="batch-ids").set_value("[[1, 2], [3, 4]]").run()
+    assert not app.exception and [one for one in app.caption if "nothing is filled up" in one.value]
+    for view in ("ids", "outputs", "attention"):
+        pick(app, "batch-view", view)
     for bad in ("", "[[1, 2]]", f"[[1, {LAST + 1}], [1]]", "[[1, a], [2]]", "[[1], [99999]]"):
         app.text_input(key="batch-ids").set_value(bad).run()
         assert not app.exception and [one for one in app.caption if "Expected" in one.value], bad

@@ -26,6 +26,7 @@ def choose_way(app, way: str) -> None:  # type: ignore[no-untyped-def]
 
 def test_steps_go_forward_and_back_and_the_library_is_compared() -> None:
     app = answered()
+    assert "It is t + h. t + h occurs 11 ×" in app.info[0].value  # which is found in several places
     for way in WAYS:
         choose_way(app, way)
         key = f"vocabulary-step {way}"

@@ -119,3 +119,8 @@ def test_every_lesson_has_a_note_of_five_parts_in_every_language_which_is_drawn_
     printed = print_notes([("11. Norms", course.read_lesson("norms").note), ("12 <b>", "## Goal\n\nx & y")], "en")
     assert printed.count("<article>") == 2 and "12 &lt;b&gt;" in printed
     assert "<h2>Goal</h2>\n<p>x &amp; y</p>" in printed
+
+
+def test_a_question_that_is_answered_in_tokens_has_them_numbered_above_it() -> None:
+    (cell,) = [one for one in json.loads(made("tokens"))["cells"] if "".join(one["source"]).startswith("## Question 1")]
+    assert "`0: p  1: h  2: o  3: n  4: e  5: ,  6: ·" in "".join(cell["source"])

@@ -62,10 +62,10 @@ def draw_bare(gradients: list[float], covered: bool, shade: Shade) -> alt.LayerC
     """The gradient of each block without residual connections, a question mark where it is covered."""
     table = pd.DataFrame({"block": range(1, len(gradients) + 1), "gradient": gradients})
     ink = colors(shade)
-    base = alt.Chart(table).encode(alt.X("block:O", title=_("block")))
-    line = base.mark_line(point={"color": ink["key"]}, color=ink["key"], opacity=0 if covered else 1)
-    asked = base.mark_text(text="?" if covered else "", fontSize=20, color=ink["soft"])
-    return alt.layer(line.encode(gradient_axis()), asked).properties(height=200)
+    across = alt.X("block:O", title=_("block"))
+    line = alt.Chart(table[:0] if covered else table).mark_line(point={"color": ink["key"]}, color=ink["key"])
+    asked = alt.Chart(table[["block"]]).mark_text(text="?" if covered else "", fontSize=20, color=ink["soft"])
+    return alt.layer(line.encode(across, gradient_axis()), asked.encode(across)).properties(height=200)
 
 
 def gradient_axis() -> alt.Y:
