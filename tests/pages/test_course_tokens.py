@@ -2,6 +2,7 @@
 
 import pytest
 
+from pages.controls.figures import PICKED
 from tests.pages.test_course import opened, question_of
 
 
@@ -14,6 +15,15 @@ def test_examples_are_drawn_in_every_view(example: int) -> None:
         (group,) = [one for one in app.button_group if one.key == "tokens-view"]
         group.set_value(view).run()
         assert not app.exception, app.exception
+
+
+def test_a_wrong_end_is_explained_and_what_is_shown_is_escaped_once() -> None:
+    app = opened(lesson="tokens")
+    app.session_state[PICKED.name]["tokens question picture"] = [4]
+    app.run()
+    app.button(key="tokens question check").click().run()
+    assert "character 5, “e”; it is character 1, “p”. There a word ends" in app.warning[0].value
+    assert "It is cut as p \\| h \\| one" in app.warning[0].value
 
 
 def test_a_bad_text_is_said() -> None:

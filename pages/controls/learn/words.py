@@ -100,6 +100,11 @@ def translate(sentence: str) -> str:
     return in_language(messages(CATALOGUE, language()).get(sentence), sentence)
 
 
+def join_sentences(*sentences: str) -> Markdown:
+    """One after the other, as Markdown: what `format` has escaped is not escaped again."""
+    return Markdown(" ".join(escape_markdown(sentence) for sentence in sentences if sentence))
+
+
 def translate_count(one: str, many: str, count: int) -> str:
     """The sentence about so many things, in the form that the reader's language has for that number."""
     forms = messages(CATALOGUE, language()).get(one)

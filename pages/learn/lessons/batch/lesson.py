@@ -7,7 +7,7 @@ from engine.course.batch import Compared, compare_row, fill, read_rows, tokenize
 from pages.controls.figures import cover, matrix, picked_place, tokens
 from pages.controls.learn.fields import choose_view, other_input, read_field, read_words, write_matrix
 from pages.controls.learn.predict import estimate, is_answered, is_found, point, show_code
-from pages.controls.learn.words import numeral
+from pages.controls.learn.words import join_sentences, numeral
 from pages.controls.learn.words import translate as _
 from pages.controls.learn.words import translate_count as _n
 from pages.controls.state.session import widget_value
@@ -77,7 +77,7 @@ def ask(name: str, rows: list[list[int]], real: torch.Tensor) -> bool:
         if not real[row, column]:
             return reason
         held = _("That entry holds “{token}”: a row begins with its own tokens.")
-        return held.format(token=pieces[row][column]) + " " + reason
+        return join_sentences(held.format(token=pieces[row][column]), reason)
 
     cell = picked_place(f"{QUESTION} picture", real.shape)
     return point(
@@ -200,7 +200,7 @@ def draw_attention(found: Compared, name: str, rows: list[list[int]], row: int) 
     with above:
         matrix(
             cover(weights, (..., slice(len(pieces), None))) if covered else weights, rows=pieces,
-            columns=[*pieces, *padding], key="batch pattern", label=_("weights, pos key"),
+            columns=[*pieces, *padding], digits=2, key="batch pattern", label=_("weights, pos key"),
         )  # fmt: skip
     if not covered:
         st.markdown(_("Padding gets {share:.1%} of the attention.").format(share=found.on_padding))

@@ -24,7 +24,7 @@ from engine.runtime import library
 from pages.controls.figures import cover, matrix, picked_place, strip
 from pages.controls.learn.fields import choose_view, other_input, read_field, read_words
 from pages.controls.learn.predict import choose, estimate, is_answered, is_found, point, show_code
-from pages.controls.learn.words import numeral
+from pages.controls.learn.words import join_sentences, numeral
 from pages.controls.learn.words import translate as _
 from views.charts.show import show_altair, show_plotly
 from views.charts.template import colors
@@ -100,12 +100,12 @@ def ask(word: str, options: list[str], near: Ranking) -> bool:
         row, column = said
         if row:
             other_row = _("That is the row of “{other}”; asked is the covered one.")
-            return other_row.format(other=options[row - 1]) + " " + reason
+            return join_sentences(other_row.format(other=options[row - 1]), reason)
         if column == answer:
             return reason
         at, count = near.words.index(options[column]) + 1, len(near.words)
         place = _("“{other}” has place {at} of {count} among the neighbours.")
-        return place.format(other=options[column], at=at, count=count) + " " + reason
+        return join_sentences(place.format(other=options[column], at=at, count=count), reason)
 
     question = _("The row of “{word}” is covered. Click in it the word nearest to it in the table of {model}.")
     cell = picked_place(f"{QUESTION} picture", (len(options) + 1, len(options)))

@@ -203,15 +203,15 @@ def draw_addition() -> None:
     named = _("weight of the branch, f(x) = w x")
     weight = st.slider(named, -2.0, 2.0, 0.1, 0.1, key="residual-w", persist_state="session")
     skip, branch = branch_gradients(1.0, weight)
-    gradients, above = torch.tensor([[skip, branch]]), st.container()
+    gradients, above = torch.tensor([[skip], [branch]]), st.container()
     ask_past(skip, branch)
     covered = not is_answered(PAST)
     with above:
         matrix(
-            cover(gradients, (0, 0)) if covered else gradients, rows=[_("gradient")],
-            columns=[_("past f"), _("through f")], scale="signed", role="residual", digits=2, key=f"{PAST} picture",
-            label=_("gradient by either branch"),
+            cover(gradients, (0, 0)) if covered else gradients, rows=[_("past f"), _("through f")],
+            scale="signed", role="residual", digits=2, key=f"{PAST} picture", label=_("gradient by either branch"),
         )  # fmt: skip
+    show_code(branch_gradients, key="residual code addition", x=1.0, weight=weight)
     if covered:
         return
     sentence = _("y = x + f(x). Of a gradient of 1 at y, **{skip:g}** goes back past f and **{branch:g}** through it.")
@@ -220,7 +220,6 @@ def draw_addition() -> None:
     products = {"with_": (skip + branch) ** count, "without": branch**count}
     sentence = _("Through {count} blocks: (1 + w)^{count} = {with_:.3g}; without additions w^{count} = {without:.3g}.")
     st.markdown(sentence.format(count=count, **products))
-    show_code(branch_gradients, key="residual code addition", x=1.0, weight=weight)
 
 
 def ask_past(skip: float, branch: float) -> None:

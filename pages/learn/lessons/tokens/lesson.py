@@ -1,5 +1,7 @@
 """Tokens: one text cut by word, character, byte, BPE, WordPiece and Unigram."""
 
+import re
+
 import altair as alt
 import numpy as np
 import pandas as pd
@@ -10,6 +12,7 @@ from engine.tokenizers import Encoding, draw_piece
 from pages.controls.figures import picked_place, tokens
 from pages.controls.learn.fields import choose_view, other_input, read_field, read_words
 from pages.controls.learn.predict import choose, estimate, is_answered, is_found, point, show_code
+from pages.controls.learn.words import join_sentences
 from pages.controls.learn.words import translate as _
 from pages.controls.learn.words import translate_count as _n
 from pages.controls.state.session import set_widget
@@ -59,18 +62,19 @@ def draw_characters(text: str, encoding: Encoding, covered: bool) -> None:
 
 
 def ask(text: str, encoding: Encoding) -> bool:
-    pieces, end = encoding.pieces, encoding.spans[0][1]
+    pieces, end, word = encoding.pieces, encoding.spans[0][1], re.match(r"\w+", text)
     begins = _("It is cut as {pieces}.") if len(pieces) <= QUOTED else _("It begins {pieces}.")
     reason = begins.format(pieces=" | ".join(pieces[:QUOTED]))
 
     def why(said: int) -> str:
         if said + 1 == end:
             return reason
-        if said + 1 == len(text.split()[0]):
-            return _("There a word ends, which BPE has to put together of shorter pieces.") + " " + reason
+        mistake = _("By then another token has begun.")
         if said + 1 < end:
-            return _("The token goes on: these characters often stood together.") + " " + reason
-        return _("By then another token has begun.") + " " + reason
+            mistake = _("The token goes on: these characters often stood together.")
+        elif word and said + 1 == word.end():
+            mistake = _("There a word ends, which BPE has to put together of shorter pieces.")
+        return join_sentences(mistake, reason)
 
     question = _(
         "BPE has a vocabulary of {size} pieces, learned from small stories. Where does the first token of the text "

@@ -23,7 +23,7 @@ from engine.tokenizers import draw_piece
 from pages.controls.figures import picked_place, tokens
 from pages.controls.learn.fields import other_input, read_field, read_words
 from pages.controls.learn.predict import Again, is_answered, is_found, point, show_code
-from pages.controls.learn.words import numeral
+from pages.controls.learn.words import join_sentences, numeral
 from pages.controls.learn.words import translate as _
 from pages.controls.learn.words import translate_count as _n
 from pages.controls.state.session import set_widget, widget_value
@@ -34,7 +34,6 @@ OTHERS = "banana bandana", "low low low lower lowest"
 COSTS = 5e-4  # loss of a removal that is no zero in the table: those before it are of pieces that no cut needs
 MOST, ROWS, CHIPS, NAMED = 200, 5, 36, 6  # characters; rows, chips, entries in a sentence
 QUESTION, SCORED, REMOVED = (f"vocabulary {part}question" for part in ("", "wordpiece ", "unigram "))
-CLOSE = 1e-9  # losses that are the same but for rounding
 
 
 def experiment() -> bool:
@@ -96,16 +95,16 @@ def pair_at(symbols: Sequence[str], at: int) -> tuple[str, ...]:
 def compare_pairs(pairs: Sequence[Pair], said: tuple[str, ...], way: str) -> str:
     """Why the first of `pairs` is merged and not what was said, or, if that was right, not the next one."""
     best, found = pairs[0], next((pair for pair in pairs if (pair.first, pair.second) == said), None)
-    lost = "" if found else _("Nothing follows it in its word.") + " "
+    lost = "" if found else _("Nothing follows it in its word.")
     if found is None or found.score == best.score:
         found = next((pair for pair in pairs if pair.score < best.score), pairs[-1])
     named = {"best": name_pair(best), "other": name_pair(found)}
     if way == "bpe":
         sentence = _("{best} occurs {count} ×, {other} {less} ×; ties are broken alphabetically.")
-        return lost + sentence.format(**named, count=best.count, less=found.count)
+        return join_sentences(lost, sentence.format(**named, count=best.count, less=found.count))
     sentence = _("{best} has the score {score}, {other} {less}: parts that are rare elsewhere count more.")
     scores = {"score": numeral(float(best.score), ".3g"), "less": numeral(float(found.score), ".3g")}
-    return lost + sentence.format(**named, **scores)
+    return join_sentences(lost, sentence.format(**named, **scores))
 
 
 def name_pair(pair: Pair) -> str:
@@ -143,7 +142,8 @@ def draw_merges(text: str, way: str) -> None:
     if way == "wordpiece":
         above = st.container()
         question = _("WordPiece merges the pair of the highest score. Click the first of the two.")
-        if not ask_merge(text, way, SCORED, question, above):
+        ask_merge(text, way, SCORED, question, above)
+        if not is_answered(SCORED):
             return
     learned = learn_merges(text, way)
     count = len(learned.steps)
@@ -227,7 +227,8 @@ def draw_unigram(text: str) -> None:
         return
     costly = (at for at, step in enumerate(learned.steps, 1) if step.pieces[0].loss >= COSTS)
     start = next(costly, 1)
-    if not ask_removal(learned.steps[start - 1]):
+    ask_removal(learned.steps[start - 1])
+    if not is_answered(REMOVED):
         return
     at = choose_step("unigram", count, start)
     step = learned.steps[at - 1]
@@ -261,21 +262,22 @@ def draw_unigram(text: str) -> None:
         show_code(learn_unigram, key="vocabulary code unigram", text=text)
 
 
-def ask_removal(step: Removal) -> bool:
-    """Asks which piece a step removes."""
+def ask_removal(step: Removal) -> None:
+    """Asks which piece a step removes; any of those whose loss is the same in the table is right."""
     above, pieces = st.container(), sorted(step.pieces, key=lambda piece: piece.entry)
     least = step.pieces[0].loss
-    right = [at for at, piece in enumerate(pieces) if piece.loss <= least + CLOSE]
+    right = [at for at, piece in enumerate(pieces) if piece.loss <= least + COSTS]
     place = picked_place(f"{REMOVED} picture", (len(pieces),))
 
     def why(said: int) -> str:
-        other = pieces[said] if said not in right else step.pieces[:2][-1]
+        more = (piece for piece in step.pieces if piece.loss > least + COSTS)
+        other = next(more, step.pieces[-1]) if said in right else pieces[said]
         return _("Without {best} log L falls by {least}, without {other} by {more}.").format(
             best=draw_piece(step.pieces[0].entry), least=numeral(least, ".3f"), other=draw_piece(other.entry),
             more=numeral(other.loss, ".3f"),
         )  # fmt: skip
 
-    shown = point(
+    point(
         _("The pieces, marked by their probability. What the text needs least is removed next. Click it."),
         place[0] if place else None, right, key=REMOVED, name=lambda at: draw_piece(pieces[at].entry), why=why,
     )  # fmt: skip
@@ -284,10 +286,9 @@ def ask_removal(step: Removal) -> bool:
     gone = np.array([float(at in right) for at in range(len(pieces))])
     with above:
         tokens(
-            [draw_piece(piece.entry) for piece in pieces], gone if shown and is_answered(REMOVED) else probable,
+            [draw_piece(piece.entry) for piece in pieces], gone if is_answered(REMOVED) else probable,
             key=f"{REMOVED} picture", role="probability", label=_("pieces that may be removed"),
         )  # fmt: skip
-    return shown
 
 
 def compare_unigram(text: str, steps: int) -> str:
