@@ -168,7 +168,7 @@ def ask_mask(real: torch.Tensor) -> None:
 
     def why(said: float) -> str:
         if said == int(real.sum()) != filled:
-            return _("That is how many are 1.") + " " + reason
+            return join_sentences(_("That is how many are 1."), reason)
         return reason
 
     estimate(_("The mask is covered. How many of its entries are 0?"), filled, 0, key=MASK, why=why)

@@ -12,7 +12,7 @@ from engine.tokenizers.encoding import Encoding
 from pages.controls.figures import matrix
 from pages.controls.learn.fields import choose_view, name_apart, read_field, read_short_text
 from pages.controls.learn.predict import estimate, is_answered, is_found, show_code
-from pages.controls.learn.words import numeral
+from pages.controls.learn.words import join_sentences, numeral
 from pages.controls.learn.words import translate as _
 
 MODEL = "everyday"
@@ -91,9 +91,9 @@ def ask(found: torch.Tensor) -> bool:
 
     def why(said: float) -> str:
         if abs(said - attended) <= TOLERANCE:
-            return _("That is what attention gives; it does not replace what was there.") + " " + reason
+            return join_sentences(_("That is what attention gives; it does not replace what was there."), reason)
         if abs(said - (normed + attended)) <= TOLERANCE:
-            return _("The norm is read by attention alone; the stream itself stays as it is.") + " " + reason
+            return join_sentences(_("The norm is read by attention alone; the stream itself stays as it is."), reason)
         return reason
 
     question = _("One number is covered: row {row}, column {column}. What is it?").format(row=ASKED + 1, column=COLUMN)

@@ -15,6 +15,7 @@ from engine.tokenizers.encoding import Encoding
 from pages.controls.figures import matrix, picked_place
 from pages.controls.learn.fields import choose_view, name_apart, other_input, read_field, read_short_text
 from pages.controls.learn.predict import choose, estimate, is_answered, is_found, point, show_code
+from pages.controls.learn.words import join_sentences
 from pages.controls.learn.words import translate as _
 from pages.controls.learn.words import translate_count as _n
 from pages.controls.state.session import Remembered, event_value
@@ -65,11 +66,11 @@ def ask(pieces: list[str]) -> bool:
     def why(said: tuple[int, int]) -> str:
         if said[0] != row:
             other = _("Who looks is a row: that is the row of “{token}”.")
-            return other.format(token=pieces[said[0]]) + " " + reason
+            return join_sentences(other.format(token=pieces[said[0]]), reason)
         if said[1] == row:
-            return _("A token may look at itself.") + " " + reason
+            return join_sentences(_("A token may look at itself."), reason)
         if said[1] < row:
-            return _("“{token}” is earlier, and may be looked at.").format(token=pieces[said[1]]) + " " + reason
+            return join_sentences(_("“{token}” is earlier, and may be looked at.").format(token=pieces[said[1]]), reason)
         return reason
 
     cell = picked_place(f"{QUESTION} picture", (length, length))

@@ -12,7 +12,7 @@ from engine.runtime import library
 from pages.controls.figures import cover, matrix, picked_place
 from pages.controls.learn.fields import choose_view, other_input, read_field, read_matrix, read_short_text
 from pages.controls.learn.predict import estimate, is_answered, is_found, point, show_code
-from pages.controls.learn.words import numeral
+from pages.controls.learn.words import join_sentences, numeral
 from pages.controls.learn.words import translate as _
 
 BATCH = "[[1, 2, 3, 6], [2, 2, 8, 4], [0, 5, 1, 2], [4, 3, 3, 2]]"
@@ -81,9 +81,9 @@ def ask(x: Tensor, rows: list[str], features: list[str], asked: tuple[int, int])
 
     def why(said: tuple[int, int]) -> str:
         if said == asked:
-            return _("That is the number itself; another is asked for.") + " " + reason
+            return join_sentences(_("That is the number itself; another is asked for."), reason)
         if said[1] == feature:
-            return _("That is the same feature of another token, over which BatchNorm averages.") + " " + reason
+            return join_sentences(_("That is the same feature of another token, over which BatchNorm averages."), reason)
         return reason
 
     question = _("LayerNorm brings {feature} of {row} to scale. Click another number that its mean runs over.")
@@ -141,7 +141,7 @@ def ask_column(x: Tensor, rows: list[str], features: list[str], asked: tuple[int
 
     def why(said: tuple[int, int]) -> str:
         if said[0] == row and said != asked:
-            return _("That is the same token, as LayerNorm has it.") + " " + reason
+            return join_sentences(_("That is the same token, as LayerNorm has it."), reason)
         return reason
 
     question = _("And BatchNorm? Click in its picture another number of the mean for {feature} of {row}.")

@@ -12,7 +12,7 @@ from engine.course.one_step import Slope, Step, descend, find_slopes, loss_along
 from engine.runtime import library
 from pages.controls.learn.fields import choose_view, read_field, read_short_text
 from pages.controls.learn.predict import estimate, is_answered, is_found, show_code
-from pages.controls.learn.words import numeral
+from pages.controls.learn.words import join_sentences, numeral
 from pages.controls.learn.words import translate as _
 from views.charts.show import show_altair
 from views.charts.template import colors
@@ -76,9 +76,9 @@ def ask(slope: Slope, step: Step, rate: float) -> bool:
 
     def why(said: float) -> str:
         if abs(said - uphill) <= TOLERANCE:
-            return _("That is a step along the gradient, which is uphill.") + " " + reason
+            return join_sentences(_("That is a step along the gradient, which is uphill."), reason)
         if abs(said - (slope.weight - slope.gradient)) <= TOLERANCE:
-            return _("That is the step without the learning rate.") + " " + reason
+            return join_sentences(_("That is the step without the learning rate."), reason)
         return reason
 
     question = _(

@@ -9,7 +9,7 @@ from engine.inputs.readers import pictures
 from pages.controls.figures import bars, matrix, picked_place
 from pages.controls.learn.fields import choose_view
 from pages.controls.learn.predict import is_found, point, show_code
-from pages.controls.learn.words import numeral
+from pages.controls.learn.words import join_sentences, numeral
 from pages.controls.learn.words import translate as _
 from pages.controls.model_input.picture import open_upload
 from views.core.markdown import escape_markdown
@@ -89,7 +89,7 @@ def ask() -> bool:
 
     def why(said: tuple[int, int]) -> str:
         token = said[0] // PATCH * ACROSS + said[1] // PATCH + 1
-        return reason + " " + _("That pixel is in token {token}.").format(token=token)
+        return join_sentences(reason, _("That pixel is in token {token}.").format(token=token))
 
     question = _(
         "The picture is cut into patches of {size} × {size} pixels, read row by row behind [CLS], which is token 0. "

@@ -23,6 +23,7 @@ from engine.runtime import library
 from pages.controls.figures import cover, matrix, picked_place, strip
 from pages.controls.learn.fields import choose_view, other_input, read_field, read_short_text
 from pages.controls.learn.predict import choose, is_answered, is_found, point, show_code
+from pages.controls.learn.words import join_sentences
 from pages.controls.learn.words import translate as _
 from views.charts.show import show_altair
 from views.charts.template import colors
@@ -93,12 +94,12 @@ def ask(table: torch.Tensor, pos: int) -> bool:
     def why(said: tuple[int, int]) -> str:
         row, column = said
         if row != pos:
-            return _("Rows are positions, counted from 0: that is position {row}.").format(row=row) + " " + reason
+            return join_sentences(_("Rows are positions, counted from 0: that is position {row}.").format(row=row), reason)
         if column == 1:
-            return _("That is the cosine of the same pair.") + " " + reason
+            return join_sentences(_("That is the cosine of the same pair."), reason)
         if column:
             slower = _("That pair is slower: its wavelength, in tokens, is {wave:.4g}.")
-            return slower.format(wave=waves[column // 2]) + " " + reason
+            return join_sentences(slower.format(wave=waves[column // 2]), reason)
         return reason
 
     cell = picked_place(f"{QUESTION} picture", table.shape)
@@ -205,7 +206,7 @@ def draw_relative() -> None:
     def why(said: tuple[int, int]) -> str:
         if said in alike or said == (FROM, TO):
             return reason
-        return _("That cell is in bucket {bucket}.").format(bucket=int(found[said])) + " " + reason
+        return join_sentences(_("That cell is in bucket {bucket}.").format(bucket=int(found[said])), reason)
 
     cell = picked_place(f"{BUCKET} picture", found.shape)
     question = _("The bucket of query {query} (row) and key {key} (column) is covered. Click another cell of it.")

@@ -22,7 +22,7 @@ from pages.controls.learn.fields import (
     read_short_text,
 )
 from pages.controls.learn.predict import choose, is_answered, is_found, point, show_code
-from pages.controls.learn.words import numeral, numerals
+from pages.controls.learn.words import join_sentences, numeral, numerals
 from pages.controls.learn.words import translate as _
 from pages.controls.state.session import event_value
 from views.core.component import view
@@ -80,9 +80,9 @@ def ask(keys: Tensor, values: Tensor, names: Sequence[str], picked: int | None) 
         if said == answer:
             return reason
         if said == int((keys - query).norm(dim=1).argmin()):
-            return _("It is the nearest; what counts is the dot product, so a long key counts more.") + " " + reason
+            return join_sentences(_("It is the nearest; what counts is the dot product, so a long key counts more."), reason)
         if said == int(keys.norm(dim=1).argmax()):
-            return _("It is the longest, but points elsewhere than the query.") + " " + reason
+            return join_sentences(_("It is the longest, but points elsewhere than the query."), reason)
         return reason
 
     listed = ", ".join(write(key) for key in keys.tolist())

@@ -15,7 +15,7 @@ from engine.course.residual import StackTraining, branch_gradients, train_stack
 from pages.controls.figures import cover, matrix
 from pages.controls.learn.fields import choose_view, other_input
 from pages.controls.learn.predict import choose, estimate, is_answered, is_found, show_code
-from pages.controls.learn.words import numerals
+from pages.controls.learn.words import join_sentences, numerals
 from pages.controls.learn.words import translate as _
 from pages.controls.state.session import widget_value
 from views.charts.show import show_altair
@@ -82,7 +82,7 @@ def ask(gradients: torch.Tensor) -> bool:
 
     def why(said: int) -> str:
         if said != answer and said in (0, layers - 1):
-            return _("It is the other way round: the loss stands behind the last block.") + " " + reason
+            return join_sentences(_("It is the other way round: the loss stands behind the last block."), reason)
         return reason
 
     of_least = _("{layers} blocks without residual connections, after {steps} steps: which gets the least gradient?")

@@ -147,7 +147,7 @@ def ask_bytes(text: str) -> None:
 
     def why(said: float) -> str:
         if said == len(text) != count:
-            return _("A character outside of ASCII takes two to four bytes.") + " " + reason
+            return join_sentences(_("A character outside of ASCII takes two to four bytes."), reason)
         return reason
 
     estimate(_("The row of bytes is covered. How many tokens does it have?"), count, 0, key=BYTES, why=why)
