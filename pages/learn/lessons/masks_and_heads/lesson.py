@@ -70,7 +70,8 @@ def ask(pieces: list[str]) -> bool:
         if said[1] == row:
             return join_sentences(_("A token may look at itself."), reason)
         if said[1] < row:
-            return join_sentences(_("“{token}” is earlier, and may be looked at.").format(token=pieces[said[1]]), reason)
+            mistake = _("“{token}” is earlier, and may be looked at.").format(token=pieces[said[1]])
+            return join_sentences(mistake, reason)
         return reason
 
     cell = picked_place(f"{QUESTION} picture", (length, length))

@@ -83,7 +83,8 @@ def ask(x: Tensor, rows: list[str], features: list[str], asked: tuple[int, int])
         if said == asked:
             return join_sentences(_("That is the number itself; another is asked for."), reason)
         if said[1] == feature:
-            return join_sentences(_("That is the same feature of another token, over which BatchNorm averages."), reason)
+            mistake = _("That is the same feature of another token, over which BatchNorm averages.")
+            return join_sentences(mistake, reason)
         return reason
 
     question = _("LayerNorm brings {feature} of {row} to scale. Click another number that its mean runs over.")

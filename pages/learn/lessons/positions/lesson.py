@@ -94,7 +94,8 @@ def ask(table: torch.Tensor, pos: int) -> bool:
     def why(said: tuple[int, int]) -> str:
         row, column = said
         if row != pos:
-            return join_sentences(_("Rows are positions, counted from 0: that is position {row}.").format(row=row), reason)
+            mistake = _("Rows are positions, counted from 0: that is position {row}.").format(row=row)
+            return join_sentences(mistake, reason)
         if column == 1:
             return join_sentences(_("That is the cosine of the same pair."), reason)
         if column:

@@ -80,7 +80,8 @@ def ask(keys: Tensor, values: Tensor, names: Sequence[str], picked: int | None) 
         if said == answer:
             return reason
         if said == int((keys - query).norm(dim=1).argmin()):
-            return join_sentences(_("It is the nearest; what counts is the dot product, so a long key counts more."), reason)
+            mistake = _("It is the nearest; what counts is the dot product, so a long key counts more.")
+            return join_sentences(mistake, reason)
         if said == int(keys.norm(dim=1).argmax()):
             return join_sentences(_("It is the longest, but points elsewhere than the query."), reason)
         return reason
