@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import cache, partial
-from typing import Any, get_args
+from typing import Any, Literal, get_args, get_origin
 
 import streamlit as st
 
@@ -139,8 +139,8 @@ def show_chart(
     said = {name: value for name, value in shared.items() if name in question.parameters}
     chosen = said | choose_arguments(here, own, question.defaults, run, said)
     query = {"ask": ask, "trace": run.digest, **chosen}
-    if question.steps and not run.whole:
-        measure_steps(key, tuple(query.items()), question.steps(run, **question.bind(run, query)))
+    if question.steps and (steps := question.steps(run, **question.bind(run, query))):
+        measure_steps(key, tuple(query.items()), steps)
     kept = {one.name: str(chosen[one.name]) for one in LINKED if chosen.get(one.name) is not None}
     header = {**export.header, "link": {**export.header["link"], **kept}}
     show_question(page, query, chart, title=heading, header=header, key=key)
@@ -157,7 +157,7 @@ def measure_steps(name: str, subject: Hashable, steps: Sequence[Callable[[], Any
 
     def draw() -> None:
         done = len(measuring.found)
-        place.progress(done / len(steps), f"{done} of {count_words(len(steps), 'layer')} measured")
+        place.progress(done / len(steps), f"{done} of {count_words(len(steps), 'part')} measured")
 
     draw()
     measuring.go_on((step() for step in steps), draw)
@@ -172,6 +172,9 @@ def choose_arguments(
     chosen: dict[str, Any] = {**said}
     counted = {name: axis for name, kind in parameters.items() if (axis := axis_of(kind))}
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+        for name, kind in parameters.items():
+            if name in here.parameters and get_origin(kind) is Literal:
+                chosen[name] = here.segments(name)
         for name, axis in counted.items():
             places = list(run.choices(axis, chosen)) if axis != "vocab" else []
             if axis == "vocab":

@@ -34,6 +34,13 @@ def test_the_page_opens_on_what_comes_next_and_follows_what_is_chosen() -> None:
     assert pieces[int(app.query_params["candidate"])] == second
 
 
+def test_another_lens_is_made_once_somebody_asks_for_it_and_says_of_what() -> None:
+    app = opened(model="stories", text="Max gave the ball.", lens="tuned")
+    assert any("learned in 256 steps on 64 texts" in one.value for one in app.caption)
+    app.segmented_control(key="lens").set_value("logit").run()
+    assert not app.exception and not any("learned" in one.value for one in app.caption)
+
+
 def key_of(app: AppTest, label: str) -> str:
     return next(one.key for one in app.selectbox if one.label == label)
 

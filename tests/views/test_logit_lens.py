@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from engine import load, run
+from engine.analysis.lenses import make_lens
 from engine.analysis.logit_lens import candidate_depth, logit_lens
 from engine.inputs.readers import read_text
 from views.core.codegen import Fields
@@ -60,6 +61,9 @@ def test_the_python_computes_the_same(context: RunContext) -> None:
     assert torch.equal(bound["values"].rank, depth.rank)
     exec(page.python({"ask": "lens", "trace": context.digest}), bound)
     assert torch.equal(bound["values"].ids, logit_lens(context.model, context.trace, 5).ids)
+    exec(page.python({"ask": "lens", "trace": context.digest, "lens": "tuned"}), bound)
+    made = make_lens(context.checkpoint, "tuned")
+    torch.testing.assert_close(bound["values"].kl, logit_lens(context.model, context.trace, 5, made).kl)
 
 
 @pytest.mark.parametrize(("row", "candidate"), [(99, 0), (0, 10**6), (-1, 0), (0, "the")])

@@ -182,7 +182,9 @@ def ask_rollout(
 
 
 def entropy_steps(run: Run, side: str, focus: str) -> list[Callable[[], Tensor]]:
-    """The entropy of one layer after the other."""
+    """The entropy of one layer after the other, of a run in pieces."""
+    if run.whole:
+        return []
 
     def measure(hook: str) -> Tensor:
         return run.cached((hook, "entropy"), lambda: run.reduce({hook: first_entropy})[hook])

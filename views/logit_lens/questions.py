@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from engine.analysis.logit_lens import Depth, Lens, candidate_depth, logit_lens
+from engine.analysis.lenses import PARTS, LensKind, learning_of, make_lens
+from engine.analysis.logit_lens import Depth, Lens, Translators, candidate_depth, logit_lens
 from views.core.questions import Registry, Row, Vocab
 from views.core.run_context import RunContext
 from views.core.table_files import Table
@@ -16,31 +19,42 @@ LISTED = 5  # candidates of a layer at a position
 LENS = Registry()
 
 
-def lens_table(run: RunContext) -> Table:
+def lens_table(run: RunContext, lens: LensKind = "logit") -> Table:
     """A line for each candidate that is listed; `kl` is of its layer and row."""
-    lens = cached_lens(run)
-    layer, row, place = np.indices(lens.ids.shape).reshape(3, -1)
-    ids = lens.ids.flatten().tolist()
+    found = cached_lens(run, lens)
+    layer, row, place = np.indices(found.ids.shape).reshape(3, -1)
+    ids = found.ids.flatten().tolist()
     columns: dict[str, Any] = {
         "layer": layer, "row": row, "row_name": [run.rows[at] for at in row], "place": place + 1, "id": np.array(ids),
-        "candidate": run.name_candidates(ids), "probability": lens.probability.flatten().numpy(),
-        "kl": lens.kl[..., None].expand(lens.ids.shape).flatten().numpy(),
+        "candidate": run.name_candidates(ids), "probability": found.probability.flatten().numpy(),
+        "kl": found.kl[..., None].expand(found.ids.shape).flatten().numpy(),
     }  # fmt: skip
-    return Table(columns, {"model": run.model_name, "table": "logit lens"})
+    return Table(columns, {"model": run.model_name, "table": f"{lens} lens"})
 
 
-def cached_lens(run: RunContext) -> Lens:
+def cached_lens(run: RunContext, lens: LensKind) -> Lens:
     """Both charts draw it, and each run of the page again."""
-    return run.cached("lens", lambda: ask_lens(run))
+    return run.cached(("lens", lens), lambda: ask_lens(run, lens))
 
 
-@LENS.question("lens", make_table=lens_table)
-def ask_lens(run: RunContext) -> Lens:
+def lens_steps(run: RunContext, lens: LensKind = "logit", **_: Any) -> list[Callable[[], Translators]]:
+    """Parts of the work that makes a lens, which is kept for all who look at the checkpoint."""
+    if lens == "logit":
+        return []
+    learning = learning_of(run.checkpoint, lens)
+    return [] if learning.done == PARTS else [partial(learning.reach, part + 1) for part in range(PARTS)]
+
+
+@LENS.question("lens", make_table=lens_table, steps=lens_steps)
+def ask_lens(run: RunContext, lens: LensKind = "logit") -> Lens:
     """The likeliest candidates at every layer and position, and KL(end || layer) in bits."""
-    return logit_lens(run.model, run.trace, LISTED)
+    return logit_lens(run.model, run.trace, LISTED, make_lens(run.checkpoint, lens))
 
 
-@LENS.question("depth", returns={"probability": ("layer",), "rank": ("layer",)}, title=lambda **_: "through depth")
-def ask_depth(run: RunContext, row: Row, candidate: Vocab) -> Depth:
+@LENS.question(
+    "depth", returns={"probability": ("layer",), "rank": ("layer",)}, title=lambda **_: "through depth",
+    steps=lens_steps,
+)  # fmt: skip
+def ask_depth(run: RunContext, row: Row, candidate: Vocab, lens: LensKind = "logit") -> Depth:
     """Probability and rank of one candidate at one position, from the embedding to the end."""
-    return candidate_depth(run.model, run.trace, row, candidate)
+    return candidate_depth(run.model, run.trace, row, candidate, make_lens(run.checkpoint, lens))

@@ -124,7 +124,7 @@ class Number(Parameter):
 class Choice(Parameter):
     """Choice of one option, by the labels that stand on them and in the address; a link may say the option as well."""
 
-    options: Mapping[Any, str] = field(kw_only=False)
+    options: Mapping[Any, str] = field(kw_only=False, hash=False)
 
     def must_be(self, text: str) -> str:
         return one_of(dict.fromkeys((*map(str, self.options), *self.options.values())))(text)

@@ -1,0 +1,176 @@
+"""Lenses that know what later layers do: the tuned lens and the Jacobian lens.
+
+The logit lens reads a stream as if nothing came after it. The tuned lens (Belrose et al. 2023, section 3) first sends
+it through an affine map of its layer, h + A h + b, learned so that what it says is what the model says in the end;
+before a step is taken it is the logit lens. The Jacobian lens takes the mean, over texts and positions, of the
+derivative of the last stream by that of the layer at the same position: J h in place of h, with nothing learned.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from threading import Lock
+from typing import Any, Literal
+
+import torch
+from torch import Tensor
+
+from engine.analysis.logit_lens import Translators, check_lens, read_stream
+from engine.checkpoints import Checkpoint
+from engine.inputs.readers import Reading
+from engine.inputs.samples import samples
+from engine.model.transformer import Transformer
+from engine.runtime.lru_cache import Shelf
+from engine.runtime.run import resume, run
+from engine.runtime.trace import Trace
+
+LensKind = Literal["logit", "tuned", "Jacobian"]
+
+LR = 2e-3
+CLIP = 1.0
+LENGTH = 32  # tokens of a text that a lens is made of
+TEXTS: dict[LensKind, int] = {"logit": 0, "tuned": 64, "Jacobian": 8}
+PLACES = 2  # positions of a text for the Jacobian lens
+STEPS = 256
+KEPT = 2**29  # bytes of lenses
+PARTS = 8  # of the work, between which a page draws
+TOGETHER = 64  # components of the last stream
+
+
+def no_translators(model: Transformer) -> Translators:
+    """The tuned lens before its first step: the logit lens."""
+    layers, width = model.config.layers, model.config.d_model
+    return Translators(torch.zeros(layers, width, width), torch.zeros(layers, width))
+
+
+def prefix_of(model: Transformer) -> str:
+    return "decoder." if model.config.encoder else ""
+
+
+def tune_lens(model: Transformer, readings: Sequence[Reading], steps: int) -> Iterator[tuple[Translators, float]]:
+    """After each of `steps` steps of Adam the lens so far, and KL(end || layer) in nats, the mean of all layers and
+    positions; each step reads one of `readings`, in turns. Raises ValueError for a model without a lens."""
+    check_lens(model.config)
+    made = no_translators(model)
+    learned = [made.matrix.requires_grad_(), made.bias.requires_grad_()]
+    optimiser = torch.optim.Adam(learned, lr=LR)
+    schedule = torch.optim.lr_scheduler.LinearLR(optimiser, 1.0, 0.05, total_iters=steps)
+    kept: dict[int, Trace] = {}
+    for step in range(steps):
+        at = step % len(readings)
+        if at not in kept:
+            reading = readings[at]
+            kept[at] = run(model, reading.read, ["*resid_pre", "logits"], target=reading.target)
+        with torch.enable_grad():
+            loss = distance(model, kept[at], made)
+            loss.backward()
+        torch.nn.utils.clip_grad_norm_(learned, CLIP)
+        optimiser.step()
+        schedule.step()
+        optimiser.zero_grad()
+        texts = min(step + 1, len(readings))
+        yield Translators(made.matrix.detach(), made.bias.detach(), texts), float(loss.detach())
+
+
+def distance(model: Transformer, trace: Trace, made: Translators) -> Tensor:
+    """Mean of KL(end || layer) over layers and positions, in nats."""
+    end = trace["logits"][0].float().log_softmax(-1)
+    found = []
+    for layer in range(model.config.layers):
+        said = read_stream(model, trace, layer, made=made)[0].float().log_softmax(-1)
+        found.append((end.exp() * (end - said)).sum(-1).mean())
+    return torch.stack(found).mean()
+
+
+def jacobian_lens(model: Transformer, readings: Iterable[Reading], places: int = PLACES) -> Iterator[Translators]:
+    """After each of `readings` the mean Jacobian so far, of the stream behind the last block by that into each block,
+    at `places` positions spread over each text: `matrix` is J - 1 and `bias` 0. Raises ValueError for a model without
+    a lens."""
+    check_lens(model.config)
+    width, layers = model.config.d_model, model.config.layers
+    total, count = torch.zeros(layers, width, width), 0
+    for texts, reading in enumerate(readings, 1):
+        trace = run(model, reading.read, target=reading.target)
+        length = trace[f"{prefix_of(model)}blocks.0.resid_pre"].shape[1]
+        for pos in sorted({round(one) for one in torch.linspace(0, length - 1, min(places, length)).tolist()}):
+            total += jacobian_at(model, trace, pos)
+            count += 1
+        yield Translators(total / count - torch.eye(width), torch.zeros(layers, width), texts)
+
+
+def jacobian_at(model: Transformer, trace: Trace, pos: int) -> Tensor:
+    """d last / d stream of one position with itself, layer d_model d_model: a copy of the run for each component of
+    the last stream, TOGETHER at a time."""
+    encoder = model.config.encoder
+    start, memory = (0, None) if encoder is None else (encoder.layers, resume(trace, encoder.layers, model).memory)
+    first = trace[f"{prefix_of(model)}blocks.0.resid_pre"]
+    blocks = list((model if encoder is None else model.decoder).blocks)
+    streams: list[Tensor] = []
+    hooks = [block.register_forward_pre_hook(lambda _block, given: streams.append(given[0])) for block in blocks]
+    hooks.append(blocks[-1].register_forward_hook(lambda _block, _given, made: streams.append(made)))
+    rows = []
+    try:
+        for part in torch.arange(model.config.d_model).split(TOGETHER):
+            streams.clear()
+            copies = len(part)
+            beside = {"target": trace.target, "padding": trace.padding, "target_padding": trace.target_padding}
+            with torch.enable_grad():
+                model.forward_with_pooled(
+                    trace.ids.expand(copies, *trace.ids.shape[1:]), mask=trace.mask, start=start,
+                    resid=repeat(first, copies).requires_grad_(), memory=repeat(memory, copies),
+                    **{name: repeat(value, copies) for name, value in beside.items()},
+                )  # fmt: skip
+                *before, last = streams
+                asked = last[torch.arange(copies), pos, part].sum()
+                rows.append(torch.stack([one[:, pos] for one in torch.autograd.grad(asked, before)]))
+    finally:
+        for hook in hooks:
+            hook.remove()
+    return torch.cat(rows, 1)
+
+
+def repeat(value: Any, copies: int) -> Any:
+    return None if value is None else value.expand(copies, *value.shape[1:]).clone()
+
+
+# --- of a checkpoint ---
+
+
+class Learning:
+    """A lens of one checkpoint, made part by part, once for all who look."""
+
+    def __init__(self, checkpoint: Checkpoint, kind: LensKind) -> None:
+        readings = list(samples(checkpoint, TEXTS[kind], LENGTH))
+        self.made, self.done, self.lock = no_translators(checkpoint.model), 0, Lock()
+        self.work: Iterator[Translators] = jacobian_lens(checkpoint.model, readings)
+        self.each = TEXTS[kind] // PARTS
+        if kind == "tuned":
+            self.work = (made for made, _loss in tune_lens(checkpoint.model, readings, STEPS))
+            self.each = STEPS // PARTS
+
+    def reach(self, part: int) -> Translators:
+        """The lens once that many parts of the work are done."""
+        with self.lock:
+            while self.done < part:
+                for made in islice(self.work, self.each):
+                    self.made = made
+                self.done += 1
+        return self.made
+
+
+learned = Shelf[Learning](KEPT)
+
+
+def learning_of(checkpoint: Checkpoint, kind: LensKind) -> Learning:
+    key = checkpoint.model, kind
+    found = learned.find(key)
+    if found is not None:
+        return found
+    made = Learning(checkpoint, kind)
+    return learned.keep(key, made, 2 * made.made.matrix.numel() * made.made.matrix.element_size())
+
+
+def make_lens(checkpoint: Checkpoint, kind: LensKind) -> Translators | None:
+    """The lens of that kind, made of TEXTS of `samples`; None for the logit lens, which needs none."""
+    return None if kind == "logit" else learning_of(checkpoint, kind).reach(PARTS)
