@@ -50,6 +50,7 @@ def test_separators_and_rewards_take_any_text() -> None:
         app.text_input(key="adapting-sentence").set_value(text).run()
         assert not app.exception, app.exception
     pick(app, "adapting-view", "reward")
+    app.button(key="adapting reward question show").click().run()
     app.text_input(key="adapting-ending").set_value("happy happy happy").run()
     assert any("gives yours 3" in one.value for one in app.caption)
     app.select_slider(key="adapting-step").set_value(0).run()

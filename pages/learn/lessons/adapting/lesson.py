@@ -10,6 +10,7 @@ import streamlit as st
 from engine.course.adapting import (
     Answered,
     Losses,
+    Opened,
     answer_prompt,
     continue_text,
     count_lora,
@@ -29,11 +30,12 @@ from pages.controls.learn.fields import (
     LONGEST,
     caption_known_texts,
     choose_view,
+    other_input,
     read_field,
     read_short_text,
     read_words,
 )
-from pages.controls.learn.predict import choose, is_found, show_code
+from pages.controls.learn.predict import choose, is_answered, is_found, show_code
 from pages.controls.learn.words import numeral, numerals
 from pages.controls.learn.words import translate as _
 from views.charts.show import show_altair
@@ -43,6 +45,7 @@ from views.core.theme import Shade
 
 MODEL, CLASSIFIED, INSTRUCTED = "everyday", "stories", "instruct"
 ADAPT = "pages/train/adapt.py"
+MATRICES = "blocks.0.mlp.pre", "blocks.0.attn.q"
 PROMPT = "Once upon a time"
 STORY = "Finn loved his kite very much. A dog ran off with the kite. The dog chewed the kite to pieces."
 WATCHED = "Max gave the red ball to Anna. She was very happy."
@@ -51,11 +54,20 @@ ENDING = "Anna was happy. They hugged and laughed."
 MOST, MOST_STORY, MOST_SENTENCE, WRITTEN = 60, 60, 22, 24  # tokens
 STEPS = 5
 RUNS = ("ppo-free", "ppo")
+GAP, SIDE = 0.1, 220  # between the rectangles, as a share of the longest side; pixels of that
+ALIKE = 0.05  # a change of a share that is none
+QUESTION, SEPARATOR, REWARD = (f"adapting {part}question" for part in ("", "separator ", "reward "))
 
 
 def experiment() -> bool:
+    above = st.container()
     adapter, name = choose_matrix()
-    if not ask(adapter, name):
+    found = open_lora(library.checkpoint(MODEL), adapter, name)
+    shown = ask(found)
+    with above:
+        covered = not (shown and is_answered(QUESTION))
+        show_altair(partial(draw_sizes, found, covered), key=f"{QUESTION} picture", width="content")
+    if not shown:
         return False
     views = {
         "matrices": _("two thin matrices"), "text": _("before and after"), "loss": _("L2 + λ L1"),
@@ -72,7 +84,7 @@ def experiment() -> bool:
         draw_separator()
     else:
         draw_reward()
-    return is_found("adapting question")
+    return is_found(QUESTION)
 
 
 def choose_matrix() -> tuple[Adapter, str]:
@@ -87,7 +99,7 @@ def choose_matrix() -> tuple[Adapter, str]:
         adapter = adapters[called]
         changed = changed_matrices(adapter.key, called)
         name = st.selectbox(
-            _("matrix"), changed, changed.index("blocks.0.mlp.pre"), key="adapting-matrix", width=200,
+            _("matrix"), changed, changed.index(MATRICES[0]), key="adapting-matrix", width=200,
             persist_state="session",
         )  # fmt: skip
     return adapter, name
@@ -100,8 +112,7 @@ def changed_matrices(_key: str, called: str) -> list[str]:
     return [name for name in adapter.matrices if open_lora(checkpoint, adapter, name).used]
 
 
-def ask(adapter: Adapter, name: str) -> bool:
-    found = open_lora(library.checkpoint(MODEL), adapter, name)
+def ask(found: Opened) -> bool:
     (out, into), rank = found.w.shape, found.used
     answer = rank * (out + into)
     options = sorted({answer, out * into, rank * into, rank * rank, out + into})
@@ -113,11 +124,47 @@ def ask(adapter: Adapter, name: str) -> bool:
         second=numeral(out * rank, ","),
         whole=numeral(out * into, ","),
     )
+    mistakes = {
+        out * into: _("That is W itself, which stays as it is."),
+        rank * into: _("That is A alone."),
+        rank * rank: _("A and B have one short side each, and one as long as a side of W."),
+        out + into: _("That is so at rank 1."),
+    }
+
+    def why(said: int) -> str:
+        return reason if options[said] == answer else f"{mistakes[options[said]]} {reason}"
+
     question = _("W is {out} × {into}. LoRA of rank {r} leaves W as it is. How many numbers does it train for it?")
     return choose(
         question.format(out=out, into=into, r=rank), [numeral(one, ",") for one in options], options.index(answer),
-        key="adapting question", why=lambda _said: reason,
+        key=QUESTION, why=why, again=other_input("adapting-matrix", MATRICES),
     )  # fmt: skip
+
+
+def draw_sizes(found: Opened, covered: bool, shade: Shade) -> alt.Chart:
+    """W, and A above and B beside it, to scale; how many numbers the two have is covered while it is asked for."""
+    (out, into), rank, ink = found.w.shape, found.used, colors(shade)
+    longest = max(out, into)
+    gap, sizes = GAP * longest, {"W": (out, into), "A": (rank, into), "B": (out, rank)}
+    left, top = {"W": gap, "A": gap, "B": 0}, {"W": gap, "A": 0, "B": gap}
+    rows = []
+    for name, (high, wide) in sizes.items():
+        count = "?" if covered and name != "W" else numeral(high * wide, ",")
+        label = f"{name}: {high} × {wide} = {count}"
+        rows.append((label, left[name], left[name] + wide, top[name], top[name] + high))
+    table = pd.DataFrame(rows, columns=["label", "left", "right", "top", "bottom"])
+    labels = table["label"].tolist()
+    across, down = (alt.Scale(domain=domain, nice=False) for domain in ([0, longest + gap], [longest + gap, 0]))
+    inks = alt.Scale(domain=labels, range=[ink["residual"], ink["key"], ink["value"]])
+    legend = alt.Legend(orient="bottom", columns=1, labelLimit=SIDE)
+    shown = alt.Chart(table).encode(
+        alt.X("left:Q", scale=across, axis=None),
+        alt.X2("right:Q"),
+        alt.Y("top:Q", scale=down, axis=None),
+        alt.Y2("bottom:Q"),
+        alt.Color("label:N", title=None, sort=labels, scale=inks, legend=legend),
+    )
+    return shown.mark_rect().properties(width=SIDE, height=SIDE)
 
 
 def link(label: LiteralString, **address: str) -> None:
@@ -287,13 +334,20 @@ def draw_separator() -> None:
     checkpoint = library.checkpoint(INSTRUCTED)
     label = _("a sentence, English or French, or a line of Python")
     text = read_field("adapting-sentence", label, SENTENCE, read_sentence)
-    for separator in (*instructions(checkpoint), ""):
-        found = answered(text, separator)
-        title = _("{separator}, token {id}").format(separator=separator, id=found.separator)
-        st.caption(f"`{title}`" if separator else _("without a separator"))
-        tokens([piece.replace(" ", "·") for piece in found.pieces], key=f"adapting prompt {separator}")
-        nothing = _("(it writes nothing)")
-        st.text(f"→ {found.written or nothing}")
+    separators, above = instructions(checkpoint), st.container()
+    covered = not ask_separator({separator: answered(text, separator).written for separator in separators})
+    with above:
+        for separator in (*separators, ""):
+            found = answered(text, separator)
+            title = _("{separator}, token {id}").format(separator=separator, id=found.separator)
+            named = "?" if covered else f"`{title}`"
+            st.caption(named if separator else _("without a separator"))
+            shown = ["?" if covered and piece == separator else piece.replace(" ", "·") for piece in found.pieces]
+            tokens(shown, key=f"adapting prompt {separator}")
+            nothing = _("(it writes nothing)")
+            st.text(f"→ {found.written or nothing}")
+    if covered:
+        return
     sentence = _(
         "All that tells the tasks apart is one token, a row of {width} numbers in the embedding, learned with the rest."
     )
@@ -304,6 +358,23 @@ def draw_separator() -> None:
             answer_prompt, key="adapting code separator", checkpoint=checkpoint, text=text,
             separator=instructions(checkpoint)[0],
         )  # fmt: skip
+
+
+def ask_separator(written: dict[str, str]) -> bool:
+    """Asks before which text a separator stands; where no text is written by one of them alone, nothing is asked.
+    Tells whether they may be seen."""
+    texts = list(written.values())
+    alone = [separator for separator, text in written.items() if text and texts.count(text) == 1]
+    if not alone:
+        return True
+    asked, options = alone[0], sorted(written)
+    reason = _("Behind {separator} it writes “{text}”.")
+    choose(
+        _("The separators are covered. Behind which one is “{text}” written?").format(text=written[asked]), options,
+        options.index(asked), key=SEPARATOR,
+        why=lambda said: reason.format(separator=options[said], text=written[options[said]]),
+    )  # fmt: skip
+    return is_answered(SEPARATOR)
 
 
 # --- a reward ---
@@ -319,12 +390,17 @@ def draw_reward() -> None:
     ]  # fmt: skip
     table = pd.DataFrame(rows, columns=["step", "run", "reward", "distinct"])
     titles = {"reward": _("reward"), "distinct": _("share of distinct word pairs")}
-    for place, (column, title) in zip(st.columns(2), titles.items(), strict=True):
-        with place:
-            show_altair(
-                partial(draw_curve, table, column, title, list(names.values())), key=f"adapting {column}"
-            )  # fmt: skip
-    free = recorded_reward("ppo-free")
+    above, free = st.container(), recorded_reward("ppo-free")
+    ask_reward(free[0].distinct, free[-1].distinct)
+    answered = is_answered(REWARD)
+    with above:
+        for place, (column, title) in zip(st.columns(2), titles.items(), strict=True):
+            covered = column == "distinct" and not answered
+            curve = partial(draw_curve, table, column, title, list(names.values()), covered)
+            with place:
+                show_altair(curve, key=f"adapting {column}")
+    if not answered:
+        return
     sentence = _(
         "Without a price the reward goes from {first:.1f} to {last:.1f}, and pairs of words that differ from "
         "{many:.0%} to {few:.0%}; KL ends at {kl:.0f} nats an answer."
@@ -350,14 +426,30 @@ def draw_reward() -> None:
         show_code(happy_words, key="adapting code reward", prompt="", answer=ending)
 
 
-def draw_curve(table: pd.DataFrame, column: str, title: str, runs: list[str], shade: Shade) -> alt.Chart:
+def ask_reward(first: float, last: float) -> None:
+    """Asks what becomes of the share of distinct word pairs, of which the first and the last are told."""
+    change = last - first
+    answer = 1 if abs(change) < ALIKE else 0 if change > 0 else 2
+    reason = _("It goes from {first:.0%} to {last:.0%}: happy words again and again are what the reward counts.")
+    choose(
+        _("Without a price the reward rises. What becomes of the share of distinct word pairs?"),
+        [_("it rises"), _("it stays about the same"), _("it falls")], answer, key=REWARD,
+        why=lambda _said: reason.format(first=first, last=last),
+    )  # fmt: skip
+
+
+def draw_curve(
+    table: pd.DataFrame, column: str, title: str, runs: list[str], covered: bool, shade: Shade
+) -> alt.Chart:
+    """One curve a run; of one that is covered its beginning."""
     ink = colors(shade)
+    x, y = (alt.Scale(domain=[0, float(table[name].max())]) for name in ("step", column))
     return (
-        alt.Chart(table)
-        .mark_line()
+        alt.Chart(table[table["step"] == table["step"].min()] if covered else table)
+        .mark_line(point=covered)
         .encode(
-            alt.X("step:Q", title=_("step")),
-            alt.Y(f"{column}:Q", title=title),
+            alt.X("step:Q", title=_("step"), scale=x),
+            alt.Y(f"{column}:Q", title=title, scale=y),
             alt.Color(
                 "run:N", title=None, sort=runs, legend=alt.Legend(orient="top"),
                 scale=alt.Scale(domain=runs, range=[ink["attention"], ink["key"]]),

@@ -2,6 +2,7 @@
 
 import pandas as pd
 import streamlit as st
+from torch import Tensor
 
 from engine.checkpoints import Checkpoint
 from engine.course.encoder_decoder import (
@@ -17,20 +18,23 @@ from engine.course.encoder_decoder import (
 from engine.inputs.readers import given_target, read_translation, tokens
 from engine.runtime import library
 from engine.tokenizers.encoding import Encoding
-from pages.controls.figures import matrix
-from pages.controls.learn.fields import choose_view, name_apart, read_field, read_short_text, read_words
-from pages.controls.learn.predict import choose, is_found, show_code
+from pages.controls.figures import cover, matrix, picked_place
+from pages.controls.learn.fields import choose_view, name_apart, other_input, read_field, read_short_text, read_words
+from pages.controls.learn.predict import choose, estimate, is_answered, is_found, point, show_code
 from pages.controls.learn.words import translate as _
 from views.core.markdown import escape_markdown
 
 ENCODER, DECODER, BOTH = "tales-bert", "everyday", "translate-en-fr"
 TEXT, TARGET = "My father has a red car.", "Mon père veut une voiture rouge."
+OTHERS = "The girl has a green dog.", "We have a white house."  # a word of each is at another place in French
 MOST, CHARACTERS = 16, 60  # of the text: tokens, characters
 TALL = 250  # pixels of a table
+COVERED = 2  # place of the shifted target
+QUESTION, KEYS, SHIFT = (f"encoder_decoder {part}question" for part in ("", "keys ", "shift "))
 
 
 def experiment() -> bool:
-    checkpoint = library.checkpoint(BOTH)
+    checkpoint, above = library.checkpoint(BOTH), st.container()
     label = _("an English sentence of simple words")
     text = read_field("encoder_decoder-text", label, TEXT, lambda said: read_source(checkpoint, said))
     reading = read_translation(checkpoint, text, "", LONGEST)
@@ -38,7 +42,18 @@ def experiment() -> bool:
     assert isinstance(source, Encoding) and target is not None
     layer, head = aligning_head(checkpoint)
     look = attend_across(BOTH, source.ids, target.ids, layer, head).pattern
-    if not ask(source, target, look.argmax(-1).tolist(), look.amax(-1).tolist()):
+    row = farthest(target, look.argmax(-1).tolist())
+    rows, columns = name_apart(written_pieces(checkpoint, target)), name_apart(source.pieces)
+    shown = ask(row, rows, columns, look)
+    with above:
+        st.caption(
+            _("The model {model} writes: {words}").format(model=BOTH, words=escape_markdown(written_text(target)))
+        )
+        matrix(
+            look if shown and is_answered(QUESTION) else cover(look, row), rows=rows, columns=columns, digits=2,
+            key=f"{QUESTION} picture", label=_("attention across, pos key"),
+        )  # fmt: skip
+    if not shown:
         return False
     views = {
         "three": _("three models"), "across": _("cross-attention"), "shifted": _("shifted right"),
@@ -53,7 +68,7 @@ def experiment() -> bool:
         draw_shifted(checkpoint, source, target)
     else:
         draw_written(checkpoint, source)
-    return is_found("encoder_decoder question")
+    return is_found(QUESTION)
 
 
 def read_source(checkpoint: Checkpoint, said: str) -> str:
@@ -80,24 +95,36 @@ def written_text(target: Encoding) -> str:
     return tokenizer.decode(target.ids[1:], special=False)
 
 
-def ask(source: Encoding, target: Encoding, looked: list[int], shares: list[float]) -> bool:
-    """Asks about the token with letters that looks farthest from its own place."""
-    words = [piece.strip("·") for piece in target.pieces[1:]] or [""]
+def farthest(target: Encoding, looked: list[int]) -> int:
+    """Place of the token with letters that looks farthest from its own place."""
+    words = target.pieces[1:] or [""]
     lettered = [pos for pos, word in enumerate(words) if any(map(str.isalpha, word))]
-    at = max(lettered or range(len(words)), key=lambda pos: (abs(looked[pos] - pos), pos))
-    options = name_apart(source.pieces)
-    st.caption(_("The model {model} writes: {words}").format(model=BOTH, words=escape_markdown(written_text(target))))
-    question = _("Where does the decoder look in the English sentence as it writes token {place}, “{word}”?")
-    if looked[at] == at:
+    return max(lettered or range(len(words)), key=lambda pos: (abs(looked[pos] - pos), pos))
+
+
+def ask(row: int, rows: list[str], columns: list[str], look: Tensor) -> bool:
+    most = int(look[row].argmax())
+    if most == row:
         reason = _("Its cross-attention puts {share:.0%} on “{word}”: here each token has its place in both sentences.")
     else:
         reason = _(
             "Its cross-attention puts {share:.0%} on “{word}”, which is token {there} and not token {place}: it looks "
             "for the meaning, not for the same place."
         )
-    why = reason.format(share=shares[at], word=escape_markdown(options[looked[at]]), there=looked[at] + 1, place=at + 1)
-    asked = question.format(place=at + 1, word=words[at])
-    return choose(asked, options, looked[at], key="encoder_decoder question", why=lambda _said: why)
+    because = reason.format(share=float(look[row, most]), word=columns[most], there=most + 1, place=row + 1)
+
+    def why(said: tuple[int, int]) -> str:
+        if said[0] != row:
+            return _("Who looks is a row: that is the row of “{token}”.").format(token=rows[said[0]]) + " " + because
+        return because
+
+    cell = picked_place(f"{QUESTION} picture", look.shape)
+    question = _("Row {place}, “{word}”, is covered. Click in it the English token that the decoder looks at most.")
+    return point(
+        question.format(place=row + 1, word=rows[row]), tuple(cell) if cell else None, [(row, most)], key=QUESTION,
+        name=lambda at: f"{rows[at[0]]} → {columns[at[1]]}", why=why,
+        again=other_input("encoder_decoder-text", (TEXT, *OTHERS)),
+    )  # fmt: skip
 
 
 # --- one sentence through each ---
@@ -171,13 +198,7 @@ def draw_across(checkpoint: Checkpoint, source: Encoding, target: Encoding) -> N
         )
     found = attend_across(BOTH, source.ids, target.ids, layer, head)
     kept = library.traces.trace(BOTH, source, target=target)[f"decoder.blocks.{layer}.cross_attn.pattern"][0, head]
-    with left:
-        for name, value, said in (
-            ("q", found.q, _("decoder: a row a token it reads")),
-            ("k", found.k, _("encoder: a row a token of the source")),
-            ("v", found.v, _("encoder: as many")),
-        ):
-            st.caption(f"**{escape_markdown(name)}** {escape_markdown(list(value.shape))}  \n{escape_markdown(said)}")
+    shapes = left.container()
     with right:
         matrix(
             found.pattern, rows=written_pieces(checkpoint, target), columns=source.pieces, digits=2,
@@ -187,10 +208,33 @@ def draw_across(checkpoint: Checkpoint, source: Encoding, target: Encoding) -> N
         st.caption(
             _("A row is the token that is written there. Largest difference from the model: {gap:.0e}.").format(gap=gap)
         )
+        ask_keys(len(found.q), len(found.k))
         show_code(
             attend_across, key="encoder_decoder code across", name=BOTH, source=list(source.ids),
             target=list(target.ids), layer=layer, head=head,
         )  # fmt: skip
+    with shapes:
+        for name, value, said in (
+            ("q", found.q, _("decoder: a row a token it reads")),
+            ("k", found.k, _("encoder: a row a token of the source")),
+            ("v", found.v, _("encoder: as many")),
+        ):
+            seen = name == "q" or is_answered(KEYS)
+            shape, told = (list(value.shape), said) if seen else (f"[?, {value.shape[1]}]", "")
+            st.caption(f"**{escape_markdown(name)}** {escape_markdown(shape)}  \n{escape_markdown(told)}")
+
+
+def ask_keys(queries: int, keys: int) -> None:
+    reason = _("k and v are made of what the encoder has read: tokens of the source, and so rows: {keys}.")
+
+    def why(said: float) -> str:
+        because = reason.format(keys=keys)
+        if said == queries and queries != keys:
+            return _("That is as many as q has: the decoder asks, it does not answer.") + " " + because
+        return because
+
+    question = _("q has a row for each token that the decoder reads, {queries} in all. How many rows has k?")
+    estimate(question.format(queries=queries), keys, 0, key=KEYS, why=why)
 
 
 # --- the target ---
@@ -198,17 +242,36 @@ def draw_across(checkpoint: Checkpoint, source: Encoding, target: Encoding) -> N
 
 def draw_shifted(checkpoint: Checkpoint, source: Encoding, target: Encoding) -> None:
     read, asked = shifted_right(checkpoint, source, target)
+    reads, asks, above = pieces_of(checkpoint, read), pieces_of(checkpoint, asked), st.container()
+    at = min(COVERED, len(reads) - 1)
+    ask_shift(at, reads, asks)
+    answered = is_answered(SHIFT)
     table = {
-        _("place"): list(range(len(read))),
-        _("the decoder reads"): pieces_of(checkpoint, read),
-        _("it is asked for"): pieces_of(checkpoint, asked),
+        _("place"): list(range(len(reads))),
+        _("the decoder reads"): reads if answered else [*reads[:at], "?", *reads[at + 1 :]],
+        _("it is asked for"): asks,
     }
-    st.dataframe(pd.DataFrame(table), hide_index=True, width="stretch", height=TALL)
+    above.dataframe(pd.DataFrame(table), hide_index=True, width="stretch", height=TALL)
+    if not answered:
+        return
     sentence = _(
         "The same tokens, one place apart: a start token before, an end token after. A place sees itself and what is "
         "before it, so without the shift it would read the very token it is asked for."
     )
     st.caption(sentence)
+
+
+def ask_shift(at: int, reads: list[str], asks: list[str]) -> None:
+    options = sorted({reads[at], *asks[at : at + 2], asks[-1]})
+    reason = _("It reads what it was asked for one place before.")
+
+    def why(said: int) -> str:
+        if options[said] == asks[at] != reads[at]:
+            return _("Then it would read the very token that it is asked for there.") + " " + reason
+        return reason
+
+    question = _("One token is covered. Which one does the decoder read at place {place}?").format(place=at)
+    choose(question, [one.replace(" ", "·") for one in options], options.index(reads[at]), key=SHIFT, why=why)
 
 
 def draw_written(checkpoint: Checkpoint, source: Encoding) -> None:

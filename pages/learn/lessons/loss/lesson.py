@@ -25,9 +25,10 @@ from engine.training.objectives.masked import (
     marks_of,
     masked_windows,
 )
-from pages.controls.figures import bars, matrix
-from pages.controls.learn.fields import choose_view, name_apart, read_field, read_short_text, read_words
-from pages.controls.learn.predict import choose, is_found, show_code
+from pages.controls.figures import bars, cover, matrix, picked_place
+from pages.controls.figures import tokens as chips
+from pages.controls.learn.fields import choose_view, name_apart, other_input, read_field, read_short_text, read_words
+from pages.controls.learn.predict import estimate, is_answered, is_found, point, show_code
 from pages.controls.learn.words import numeral
 from pages.controls.learn.words import translate as _
 from views.charts.show import show_altair
@@ -37,17 +38,26 @@ from views.core.theme import Shade
 
 DECODER, ENCODER = "everyday", "tales-bert"
 TEXT = "Once upon a time, there was a girl named Anna."
+OTHERS = "Max had a big red elephant.", "Tom likes to eat apples and stones."
 PAIR = ("Max lost his red kite. He was sad.", "The kite was in a tree, and Max was happy again.")
 MOST, MOST_HIDDEN, CHARACTERS = 16, 32, 80  # tokens of the text, for either model; characters of one of a pair
 SHOWN, TALL = 7, 250  # words of a distribution; pixels of a table and a chart
+TOLERANCE = 0.1  # of a perplexity, as a share
+QUESTION, PERPLEXITY, GRADIENT = (f"loss {part}question" for part in ("", "perplexity ", "gradient "))
 
 
 def experiment() -> bool:
-    checkpoint = library.checkpoint(DECODER)
+    checkpoint, above = library.checkpoint(DECODER), st.container()
     encoding = read_field("loss-text", _("text"), TEXT, lambda said: read_short_text(checkpoint, said, MOST))
     measured = surprise(checkpoint, encoding.ids)
-    names = name_apart(encoding.pieces[1:])
-    if not ask(names, measured):
+    first, *names = name_apart(encoding.pieces)
+    shown, losses = ask([first, *names], measured), torch.tensor([0.0, *losses_of(measured)])
+    with above:
+        chips(
+            [first, *names], losses / losses.max() if shown and is_answered(QUESTION) else None, role="key",
+            key=f"{QUESTION} picture", label=_("the text, each next token marked by what it costs"),
+        )  # fmt: skip
+    if not shown:
         return False
     views = {
         "places": _("by position"), "gradient": _("gradient"), "masked": _("masked words"), "pairs": _("next sentence")
@@ -61,7 +71,7 @@ def experiment() -> bool:
         draw_masked(encoding.text)
     else:
         draw_pairs()
-    return is_found("loss question")
+    return is_found(QUESTION)
 
 
 def losses_of(measured: Surprise) -> list[float]:
@@ -69,17 +79,26 @@ def losses_of(measured: Surprise) -> list[float]:
 
 
 def ask(names: list[str], measured: Surprise) -> bool:
-    losses = losses_of(measured)
-    worst = max(range(len(losses)), key=losses.__getitem__)
+    losses = [0.0, *losses_of(measured)]  # nobody is asked for the first token
+    worst = max(range(1, len(losses)), key=losses.__getitem__)
     said_of = _("“{token}” had p = {p:.2g}, so it costs −ln p = {loss:.2f}")
 
     def price(at: int) -> str:
         return said_of.format(token=escape_markdown(names[at]), p=math.exp(-losses[at]), loss=losses[at])
 
-    question = _("The model {model} reads this text and is asked for each next token. Which one costs the most?")
-    return choose(
-        question.format(model=DECODER), names, worst, key="loss question",
-        why=lambda said: f"{price(said)}; {price(worst)}.",
+    def why(said: int) -> str:
+        if said == worst:
+            return f"{price(worst)}."
+        if not said:
+            given = _("“{token}” is given: the model is asked for what comes after it.")
+            return f"{given.format(token=names[0])} {price(worst)}."
+        return f"{price(said)}; {price(worst)}."
+
+    place = picked_place(f"{QUESTION} picture", (len(names),))
+    question = _("The model {model} reads this text, asked for each next token. Click the one that costs the most.")
+    return point(
+        question.format(model=DECODER), place[0] if place else None, [worst], key=QUESTION, name=names.__getitem__,
+        why=why, again=other_input("loss-text", (TEXT, *OTHERS)),
     )  # fmt: skip
 
 
@@ -101,6 +120,8 @@ def draw_places(names: list[str], measured: Surprise) -> None:
         ).properties(height=TALL)
 
     show_altair(chart, key="loss places")
+    if not ask_perplexity(measured):
+        return
     said = {
         "total": measured.total, "count": len(losses), "mean": measured.mean, "perplexity": measured.perplexity,
         "bits": measured.mean / math.log(2),
@@ -124,6 +145,25 @@ def draw_places(names: list[str], measured: Surprise) -> None:
     )
 
 
+def ask_perplexity(measured: Surprise) -> bool:
+    reason = _("e to the {mean:.3f} is {perplexity:.3f}.").format(mean=measured.mean, perplexity=measured.perplexity)
+    tolerance = TOLERANCE * measured.perplexity
+    mistakes = [
+        (2**measured.mean, _("That is 2 to the mean, which holds for a mean in bits.")),
+        (measured.mean, _("That is the mean itself.")),
+        (measured.total, _("That is the sum, not the mean.")),
+    ]
+
+    def why(said: float) -> str:
+        if abs(said - measured.perplexity) <= tolerance:
+            return reason
+        named = next((name for value, name in mistakes if abs(said - value) <= TOLERANCE * value), "")
+        return f"{named} {reason}".strip()
+
+    question = _("The mean of the costs is the line, {mean:.2f} nats. What is the perplexity?")
+    return estimate(question.format(mean=measured.mean), measured.perplexity, tolerance, key=PERPLEXITY, why=why)
+
+
 # --- the gradient ---
 
 
@@ -137,23 +177,45 @@ def draw_gradient(encoding: Encoding, names: list[str], measured: Surprise) -> N
     ids = most_moved(found, SHOWN)
     tokenizer = library.checkpoint(DECODER).tokenizer
     assert tokenizer is not None
-    matrix(
-        torch.stack([found.y[ids], found.p[ids], found.by_hand[ids], found.by_autograd[ids]]),
-        rows=["y", "p", "p − y", "autograd"], columns=name_apart([tokenizer.piece(id) for id in ids]), digits=3,
-        scale="signed", role="residual", key="loss gradient", label=_("target, prediction, gradient"),
-    )  # fmt: skip
+    values = torch.stack([found.y[ids], found.p[ids], found.by_hand[ids], found.by_autograd[ids]])
+    above = st.container()
+    ask_gradient(values)
+    answered = is_answered(GRADIENT)
+    with above:
+        matrix(
+            values if answered else cover(values, slice(2, None)), rows=["y", "p", "p − y", "autograd"],
+            columns=name_apart([tokenizer.piece(id) for id in ids]), digits=3, scale="signed", role="residual",
+            key=f"{GRADIENT} picture", label=_("target, prediction, gradient"),
+        )  # fmt: skip
     st.markdown(
         _(
             "Loss −ln {p:.3g} = {loss:.3f}. Over all {count} words p − y and autograd differ by at most {gap:.0e}."
         ).format(p=float(found.p[ids[0]]), loss=found.loss, count=len(found.p), gap=found.gap)
     )
-    st.caption(
-        _(
-            "A step against it raises the logit of the right word and lowers each other one by its share. "
-            "It sums to 0. In the mean over all places each has 1/{places} of it."
-        ).format(places=len(names))
-    )
+    if answered:
+        st.caption(
+            _(
+                "A step against it raises the logit of the right word and lowers each other one by its share. "
+                "It sums to 0. In the mean over all places each has 1/{places} of it."
+            ).format(places=len(names))
+        )
     show_code(gradients_at, key="loss code gradient", name=DECODER, ids=list(encoding.ids), at=at + 1)
+
+
+def ask_gradient(values: torch.Tensor) -> None:
+    """Asks for the word whose logit a step raises, of the target, the prediction and the gradient."""
+    least = int(values[2].argmin())
+    reason = _("y is 1 at the right word alone, and p is less than 1 there; elsewhere y is 0 and p − y is p.")
+
+    def why(said: tuple[int, int]) -> str:
+        return reason if said[0] == 2 else _("That is in another row.") + " " + reason
+
+    cell = picked_place(f"{GRADIENT} picture", values.shape)
+    point(
+        _("The gradient p − y is covered. Click in its row the only number below 0."), tuple(cell) if cell else None,
+        [(2, least)], key=GRADIENT, why=why,
+        name=lambda at: _("row {row}, column {column}").format(row=at[0] + 1, column=at[1] + 1),
+    )  # fmt: skip
 
 
 # --- masked words ---

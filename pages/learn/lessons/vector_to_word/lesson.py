@@ -4,6 +4,7 @@ from functools import lru_cache
 
 import pandas as pd
 import streamlit as st
+import torch
 from torch import Tensor
 
 from engine.course.vector_to_word import (
@@ -20,33 +21,40 @@ from engine.course.vector_to_word import (
 from engine.generation.beam import Hypothesis
 from engine.runtime import library
 from engine.tokenizers.encoding import Encoding
-from pages.controls.figures import bars, strip, tokens
-from pages.controls.learn.fields import choose_view, name_apart, read_field, read_matrix, read_short_text
-from pages.controls.learn.predict import estimate, is_found, show_code
+from pages.controls.figures import bars, cover, matrix, strip, tokens
+from pages.controls.learn.fields import choose_view, name_apart, other_input, read_field, read_matrix, read_short_text
+from pages.controls.learn.predict import choose, estimate, is_answered, is_found, show_code
 from pages.controls.learn.words import numeral, numerals
 from pages.controls.learn.words import translate as _
 from pages.controls.learn.words import translate_count as _n
 from views.core.markdown import code_markdown, escape_markdown
 
 MODEL, TEXT, LOGITS = "bilingual", "The red book is", "[2, 4, 5]"
+OTHERS = "[3, 3, 1, 0]", "[0, 0.5]"
 MOST, MOST_LOGITS, LARGEST = 16, 8, 1000  # tokens of the text; typed logits, and the size of one
 TOLERANCE = 0.05
 SHOWN, VECTORS = 6, 3  # entries of the vocabulary; rows of the table that are drawn
 WRITTEN, SEARCHED = 30, 10  # tokens at most
+COLD, HOT = 0.5, 2.0  # temperatures of the question
+ADDED = 10.0  # to every logit
+QUESTION, HEAT, ADD = (f"vector_to_word {part}question" for part in ("", "temperature ", "added "))
 
 sample = lru_cache(maxsize=64)(sample_text)
 search = lru_cache(maxsize=64)(search_beams)
 
 
 def experiment() -> bool:
-    checkpoint = library.checkpoint(MODEL)
+    checkpoint, above = library.checkpoint(MODEL), st.container()
     left, right = st.columns(2)
     with left:
         logits = read_field("vector_to_word-logits", _("logits"), LOGITS, read_logits)
     with right:
         label = _("a text to go on from")
         encoding = read_field("vector_to_word-text", label, TEXT, lambda said: read_short_text(checkpoint, said, MOST))
-    if not ask(logits):
+    shown = ask(logits)
+    with above:
+        draw_softmax(logits, covered=not (shown and is_answered(QUESTION)))
+    if not shown:
         return False
     views = {
         "temperature": _("temperature"), "table": _("unembedding"), "sample": _("sampling"), "beams": _("beam search")
@@ -60,7 +68,7 @@ def experiment() -> bool:
         draw_sample(encoding)
     else:
         draw_beams(encoding)
-    return is_found("vector_to_word question")
+    return is_found(QUESTION)
 
 
 def read_logits(said: str) -> Tensor:
@@ -85,12 +93,34 @@ def write_row(values: Tensor, digits: int = 4) -> str:
 def ask(logits: Tensor) -> bool:
     terms, total = softmax_terms(logits)
     reason = _("e to each logit less the largest: {terms}, together {total:.4f}. The largest gets 1 / {total:.4f}.")
-    why = reason.format(terms=numerals(terms, ".4f"), total=total)
+    because = reason.format(terms=numerals(terms, ".4f"), total=total)
+    answer, added = float(at_temperature(logits, 1).max()), float(logits.sum())
+    mistakes = [
+        (float(logits.max()) / (added or 1), _("That is its share of the sum of the logits; e to each comes first.")),
+        (1 / len(logits), _("That is an equal share, as of equal logits.")),
+        (1.0, _("So it would be at temperature 0; at 1 the others get something too.")),
+    ]
+
+    def why(said: float) -> str:
+        if abs(said - answer) <= TOLERANCE:
+            return because
+        named = next((name for value, name in mistakes if abs(said - value) <= TOLERANCE), "")
+        return f"{named} {because}".strip()
+
     question = _("A softmax makes probabilities of these {count} logits. Which does the largest logit get?")
-    answer = float(at_temperature(logits, 1).max())
-    return estimate(
-        question.format(count=len(logits)), answer, TOLERANCE, key="vector_to_word question", why=lambda _said: why
-    )
+    again = other_input("vector_to_word-logits", (LOGITS, *OTHERS))
+    return estimate(question.format(count=len(logits)), answer, TOLERANCE, key=QUESTION, why=why, again=again)
+
+
+def draw_softmax(logits: Tensor, covered: bool) -> None:
+    """The logits, and below them e to each and their probabilities, which are covered while they are asked for."""
+    steps = torch.stack([logits, (logits - logits.max()).exp(), at_temperature(logits, 1)])
+    matrix(
+        cover(steps, slice(1, None)) if covered else steps, scale="signed", role="probability", digits=3,
+        rows=[_("logit"), _("e to logit − largest"), _("probability")],
+        columns=[str(at + 1) for at in range(len(logits))], key=f"{QUESTION} picture",
+        label=_("logits, and the softmax of them"),
+    )  # fmt: skip
 
 
 # --- temperature ---
@@ -117,7 +147,28 @@ def draw_temperature(logits: Tensor, encoding: Encoding) -> None:
     st.caption(
         _("Logits are divided by it before the softmax: below 1 the largest gains, above 1 the rest does, 0 is greedy.")
     )
+    ask_temperature(logits)
     show_code(at_temperature, key="vector_to_word code", logits=logits, temperature=temperature)
+
+
+def ask_temperature(logits: Tensor) -> None:
+    """Asks which of two rows has the higher temperature, where they differ."""
+    cold, hot = (at_temperature(logits, one) for one in (COLD, HOT))
+    if torch.allclose(cold, hot, atol=TOLERANCE):
+        return
+    above = st.container()
+    reason = _("The higher one makes shares more alike: the largest gets {cold:.3f} at {low:g}, {hot:.3f} at {high:g}.")
+    question = _("A and B are softmaxes of your logits, at temperatures {low:g} and {high:g}. Which is at {high:g}?")
+    choose(
+        question.format(low=COLD, high=HOT), ["A", "B"], 1, key=HEAT,
+        why=lambda _said: reason.format(cold=float(cold.max()), low=COLD, hot=float(hot.max()), high=HOT),
+    )  # fmt: skip
+    ends = [f" (T = {one:g})" if is_answered(HEAT) else "" for one in (COLD, HOT)]
+    with above:
+        matrix(
+            torch.stack([cold, hot]), rows=[f"A{ends[0]}", f"B{ends[1]}"], digits=3, role="probability",
+            columns=[f"{value:g}" for value in logits.tolist()], key=f"{HEAT} picture", label=_("probabilities"),
+        )  # fmt: skip
 
 
 # --- unembedding ---
@@ -198,8 +249,6 @@ def draw_beams(encoding: Encoding) -> None:
     with left:
         beams = st.slider(_("beams"), 1, 5, 3, key="vector_to_word-beams", persist_state="session")
     steps = search(MODEL, encoding.text, int(beams), SEARCHED)
-    with right:
-        more = st.toggle(_("add 10 to every logit"), key="vector_to_word-added", persist_state="session")
     with middle:
         if len(steps) > 1:
             at = st.slider(_("step"), 1, len(steps), 1, key=f"vector_to_word-step {len(steps)}") - 1
@@ -215,8 +264,13 @@ def draw_beams(encoding: Encoding) -> None:
     (greedy, *_others) = search(MODEL, encoding.text, 1, SEARCHED)[-1].best
     named = [(_("beam {place}").format(place=at + 1), one) for at, one in enumerate(steps[-1].best[:2])]
     compared = [(_("greedy"), greedy), *named]
-    paths = [(name, one, measure(encoding, one, 10.0 if more else 0.0)) for name, one in compared]
-    draw_paths(paths)
+    above = st.container()
+    ask_added(*(measure(encoding, greedy, added) for added in (0.0, ADDED)))
+    answered = is_answered(ADD)
+    label = _("add 10 to every logit")
+    more = answered and right.toggle(label, key="vector_to_word-added", persist_state="session")
+    with above:
+        draw_paths([(name, one, measure(encoding, one, ADDED if more else 0.0)) for name, one in compared], answered)
     show_code(
         search_beams, key="vector_to_word code beams", name=MODEL, text=encoding.text, beams=int(beams), tokens=SEARCHED
     )  # fmt: skip
@@ -230,15 +284,33 @@ def measure(encoding: Encoding, one: Hypothesis, added: float) -> Path:
     return measure_path(MODEL, list(one.prompt.ids), list(one.ids), added)
 
 
-def draw_paths(paths: list[tuple[str, Hypothesis, Path]]) -> None:
+def measure_names() -> list[str]:
+    return [_("sum of ln p"), _("p of the text"), _("logits multiplied")]
+
+
+def ask_added(before: Path, after: Path) -> None:
+    reason = _(
+        "The logits of the first text multiply to {before:.3g}, and then to {after:.3g}. The other two stay: the "
+        "softmax takes away what all logits share."
+    )
+    choose(
+        _("10 is added to every logit of every word. Which of the last three columns changes?"), measure_names(), 2,
+        key=ADD, why=lambda _said: reason.format(before=before.product, after=after.product),
+    )  # fmt: skip
+
+
+def draw_paths(paths: list[tuple[str, Hypothesis, Path]], answered: bool) -> None:
+    total, probability, product = measure_names()
     table = {
         "": [name for name, _one, _path in paths],
         _("text"): [as_line(one.text) for _name, one, _path in paths],
-        _("sum of ln p"): [f"{path.total:.3f}" for _name, _one, path in paths],
-        _("p of the text"): [f"{path.probability:.2g}" for _name, _one, path in paths],
-        _("logits multiplied"): [f"{path.product:.3g}" for _name, _one, path in paths],
+        total: [f"{path.total:.3f}" for _name, _one, path in paths],
+        probability: [f"{path.probability:.2g}" for _name, _one, path in paths],
+        product: [f"{path.product:.3g}" for _name, _one, path in paths],
     }
     st.dataframe(pd.DataFrame(table), hide_index=True, width="stretch")
+    if not answered:
+        return
     st.caption(
         _(
             "Adding ln p multiplies probabilities. Multiplied logits are no measure: add 10 to every logit, and no "
