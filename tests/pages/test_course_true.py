@@ -90,6 +90,7 @@ def test_the_reason_of_the_translator_is_that_of_its_sentence(text: str, reason:
 
 def test_a_perplexity_above_the_vocabulary_is_worse_than_guessing() -> None:
     app, size = answered("loss"), library.checkpoint(loss.DECODER).config.vocab_size
+    app.button(key=f"{loss.PERPLEXITY} show").click().run()
     assert any("as if it chose" in one.value for one in app.markdown)
     app.text_input(key="loss-text").set_value("zq zq").run()
     said = next(one.value for one in app.markdown if "Perplexity" in one.value)
@@ -115,6 +116,7 @@ def test_a_model_of_pictures_answers_no_question(name: str) -> None:
 
 def test_gpt3_differs_from_gpt2_in_more_than_sizes() -> None:
     app = answered("family", family_model="gpt2", family_view="switches")
+    app.button(key="family nearest question show").click().run()
     assert any("every other layer of the released GPT-3" in one.value for one in app.caption)
 
 

@@ -1,13 +1,15 @@
 """The family: one block with switches, where the parameters are, and tasks as heads and as sentences."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import altair as alt
 import pandas as pd
 import streamlit as st
+import torch
 
-from engine.analysis.sizes import count, envelope
+from engine.analysis.sizes import Formula, count, envelope
+from engine.analysis.sizes.envelope import Step
 from engine.analysis.switches import SWITCHES, differing_switches, option_label
 from engine.course.family import (
     FAMILY,
@@ -22,8 +24,9 @@ from engine.inputs.readers import tokens
 from engine.model.config import ModelConfig
 from engine.model.presets import NAMED
 from engine.runtime import library
-from pages.controls.learn.fields import LONGEST, READ_LAST, choose_view, read_field, read_words
-from pages.controls.learn.predict import choose, is_found, show_code
+from pages.controls.figures import cover, matrix, picked_place
+from pages.controls.learn.fields import LONGEST, READ_LAST, choose_view, other_input, read_field, read_words
+from pages.controls.learn.predict import choose, is_answered, is_found, point, show_code
 from pages.controls.learn.words import numeral
 from pages.controls.learn.words import translate as _
 from views.charts.show import show_altair
@@ -34,6 +37,8 @@ from views.core.theme import Shade
 READER = "everyday"  # the model that goes on with sentences
 SHOWN = ("stacks", "input", "mask", "positions", "norm", "place", "activation", "biases", "head")
 OPTIONS, MOST_ANSWERS = 4, 8
+OTHER = "t5-base"  # another of which the largest part is another
+QUESTION, LARGEST, NEAREST = (f"family {part}question" for part in ("", "largest ", "nearest "))
 MOST_TEXT, MOST_SENTENCE, MOST_ANSWER = 100, 40, 40  # tokens
 DEEPEST, WIDEST = 200, 20_000
 
@@ -59,8 +64,15 @@ def part_names() -> dict[str, str]:
 
 
 def experiment() -> bool:
+    above = st.container()
     name, config = choose_model()
-    if not ask(name, config):
+    estimate, *rest = envelope(config)
+    largest = sorted(rest, key=lambda step: step.count, reverse=True)[:OPTIONS]
+    steps = [estimate, *sorted(largest, key=lambda step: step.name)]
+    shown = ask(name, config, steps)
+    with above:
+        draw_missing(steps, covered=not (shown and is_answered(QUESTION)))
+    if not shown:
         return False
     views = {"parts": _("parts"), "estimate": _("estimate"), "switches": _("switches"), "tasks": _("tasks")}
     view = choose_view("family-view", views)
@@ -72,7 +84,7 @@ def experiment() -> bool:
         draw_switches(name)
     else:
         draw_tasks(name, config)
-    return is_found("family question")
+    return is_found(QUESTION)
 
 
 def choose_model() -> tuple[str, ModelConfig]:
@@ -98,20 +110,38 @@ def choose_model() -> tuple[str, ModelConfig]:
     return name, config
 
 
-def ask(name: str, config: ModelConfig) -> bool:
-    names, (estimate, *rest) = part_names(), envelope(config)
-    steps = sorted(rest, key=lambda step: step.count, reverse=True)[:OPTIONS]
-    options = sorted(step.name for step in steps)
-    said = _("{part} {count}")
-    counts = ", ".join(said.format(part=names[step.name], count=numeral(step.count, ",")) for step in steps)
+def ask(name: str, config: ModelConfig, steps: Sequence[Step]) -> bool:
+    """Asks for the largest of the steps but the first, which is the estimate."""
+    names, said = part_names(), _("{part} {count}")
+    largest = sorted(range(1, len(steps)), key=lambda at: steps[at].count, reverse=True)
+    counts = ", ".join(
+        said.format(part=names[steps[at].name], count=numeral(steps[at].count, ",")) for at in largest
+    )
     reason = _("What it leaves out: {counts}.").format(counts=counts)
+
+    def why(place: tuple[int, int]) -> str:
+        return reason if place[0] else _("That is the estimate itself.") + " " + reason
+
     question = _(
         "{model} has {total} parameters. Queries, keys, values, an MLP of width 4d and the table of tokens are about "
-        "{estimate} of them. Which part is the largest of the rest?"
-    ).format(model=titles()[name], total=numeral(count(config), ","), estimate=millions(estimate.count))
-    answer = options.index(steps[0].name)
-    shown = [names[option] for option in options]
-    return choose(question, shown, answer, key="family question", why=lambda _said: reason)
+        "{estimate} of them. Click the largest part of the rest."
+    ).format(model=titles()[name], total=numeral(count(config), ","), estimate=millions(steps[0].count))
+    cell = picked_place(f"{QUESTION} picture", (len(steps), 1))
+    return point(
+        question, tuple(cell) if cell else None, [(largest[0], 0)], key=QUESTION, why=why,
+        name=lambda place: names[steps[place[0]].name], again=other_input("family-model", (FAMILY[0], OTHER)),
+    )  # fmt: skip
+
+
+def draw_missing(steps: Sequence[Step], covered: bool) -> None:
+    """The estimate and the parts that it leaves out, which are covered while the largest is asked for."""
+    names = part_names()
+    counts = torch.tensor([[step.count / 1e6] for step in steps])
+    matrix(
+        cover(counts, slice(1, None)) if covered else counts, rows=[names[step.name] for step in steps],
+        columns=[_("million")], digits=2, scale="signed", role="residual", key=f"{QUESTION} picture",
+        label=_("parameters, million"),
+    )  # fmt: skip
 
 
 def millions(number: int) -> str:
@@ -123,7 +153,9 @@ def millions(number: int) -> str:
 
 def draw_parts(config: ModelConfig) -> None:
     names, groups = part_names(), count_by_group(config)
-    whole = count(config)
+    whole, above = count(config), st.container()
+    ask_largest(groups)
+    answered = is_answered(LARGEST)
     rows = [
         (
             names[group],
@@ -134,9 +166,25 @@ def draw_parts(config: ModelConfig) -> None:
         )
         for group, formula in groups.items()
     ]
-    draw_table(rows, (_("part"), _("formula"), _("in numbers"), _("parameters"), _("share")))
+    if not answered:
+        rows = [(part, formula, "?", "?", "?") for part, formula, *_numbers in rows]
+    with above:
+        draw_table(rows, (_("part"), _("formula"), _("in numbers"), _("parameters"), _("share")))
     st.markdown(_("Together exactly **{total}**.").format(total=f"{whole:,}"))
     show_code(count_by_group, key="family code parts", config=config)
+
+
+def ask_largest(groups: Mapping[str, Formula]) -> None:
+    names, order = part_names(), sorted(groups, key=lambda group: groups[group].value, reverse=True)
+    first, second = order[:2]
+    reason = _("{first} has {most}, {second} follows with {next}.").format(
+        first=names[first], second=names[second], most=numeral(groups[first].value, ","),
+        next=numeral(groups[second].value, ","),
+    )  # fmt: skip
+    choose(
+        _("The numbers are covered. Which part of the whole model has the most?"), [names[group] for group in groups],
+        list(groups).index(first), key=LARGEST, why=lambda _said: reason,
+    )  # fmt: skip
 
 
 def draw_estimate(config: ModelConfig) -> None:
@@ -170,6 +218,8 @@ def draw_switches(name: str) -> None:
     order = [name, *(other for _count, other in relatives(name))]
     rows = [{named[one.name]: option_label(one.get(NAMED[other].config)) for one in shown} for other in order]
     st.dataframe(pd.DataFrame(rows, index=[said[other] for other in order]), width="stretch", height=320)
+    if not ask_nearest(name):
+        return
     apart, nearest = relatives(name)[0]
     sentence = _("Nearest to {model}: {other}. Switches that differ: {apart} of {all}.")
     st.markdown(sentence.format(model=said[name], other=said[nearest], apart=apart, all=len(SWITCHES)))
@@ -183,6 +233,19 @@ def draw_switches(name: str) -> None:
         st.caption(_("The two differ in their sizes alone."))
     show_code(
         differing_switches, key="family code switches", one=NAMED[name].config, other=NAMED[nearest].config
+    )  # fmt: skip
+
+
+def ask_nearest(name: str) -> bool:
+    """Asks for the nearest member, among it and the two farthest."""
+    said, found = titles(), relatives(name)
+    options = sorted([found[0], *found[-2:]], key=lambda one: said[one[1]])
+    reason = _("Switches that differ, of all {all}: {counts}.").format(
+        all=len(SWITCHES), counts=", ".join(f"{said[other]} {apart}" for apart, other in options)
+    )
+    return choose(
+        _("Count in the columns: which of these differs from {model} in the fewest switches?").format(model=said[name]),
+        [said[other] for _apart, other in options], options.index(found[0]), key=NEAREST, why=lambda _said: reason,
     )  # fmt: skip
 
 
