@@ -36,7 +36,7 @@ from pages.controls.learn.fields import (
     read_words,
 )
 from pages.controls.learn.predict import choose, is_answered, is_found, show_code
-from pages.controls.learn.words import numeral, numerals
+from pages.controls.learn.words import join_sentences, numeral, numerals
 from pages.controls.learn.words import translate as _
 from views.charts.show import show_altair
 from views.charts.template import colors
@@ -132,7 +132,7 @@ def ask(found: Opened) -> bool:
     }
 
     def why(said: int) -> str:
-        return reason if options[said] == answer else f"{mistakes[options[said]]} {reason}"
+        return reason if options[said] == answer else join_sentences(mistakes[options[said]], reason)
 
     question = _("W is {out} × {into}. LoRA of rank {r} leaves W as it is. How many numbers does it train for it?")
     return choose(

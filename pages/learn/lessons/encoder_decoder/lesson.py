@@ -21,6 +21,7 @@ from engine.tokenizers.encoding import Encoding
 from pages.controls.figures import cover, matrix, picked_place
 from pages.controls.learn.fields import choose_view, name_apart, other_input, read_field, read_short_text, read_words
 from pages.controls.learn.predict import choose, estimate, is_answered, is_found, point, show_code
+from pages.controls.learn.words import join_sentences
 from pages.controls.learn.words import translate as _
 from views.core.markdown import escape_markdown
 
@@ -115,7 +116,8 @@ def ask(row: int, rows: list[str], columns: list[str], look: Tensor) -> bool:
 
     def why(said: tuple[int, int]) -> str:
         if said[0] != row:
-            return _("Who looks is a row: that is the row of “{token}”.").format(token=rows[said[0]]) + " " + because
+            other = _("Who looks is a row: that is the row of “{token}”.")
+            return join_sentences(other.format(token=rows[said[0]]), because)
         return because
 
     cell = picked_place(f"{QUESTION} picture", look.shape)
@@ -230,7 +232,7 @@ def ask_keys(queries: int, keys: int) -> None:
     def why(said: float) -> str:
         because = reason.format(keys=keys)
         if said == queries and queries != keys:
-            return _("That is as many as q has: the decoder asks, it does not answer.") + " " + because
+            return join_sentences(_("That is as many as q has: the decoder asks, it does not answer."), because)
         return because
 
     question = _("q has a row for each token that the decoder reads, {queries} in all. How many rows has k?")
@@ -267,7 +269,7 @@ def ask_shift(at: int, reads: list[str], asks: list[str]) -> None:
 
     def why(said: int) -> str:
         if options[said] == asks[at] != reads[at]:
-            return _("Then it would read the very token that it is asked for there.") + " " + reason
+            return join_sentences(_("Then it would read the very token that it is asked for there."), reason)
         return reason
 
     question = _("One token is covered. Which one does the decoder read at place {place}?").format(place=at)

@@ -27,7 +27,7 @@ from engine.runtime import library
 from pages.controls.figures import cover, matrix, picked_place
 from pages.controls.learn.fields import LONGEST, READ_LAST, choose_view, other_input, read_field, read_words
 from pages.controls.learn.predict import choose, is_answered, is_found, point, show_code
-from pages.controls.learn.words import numeral
+from pages.controls.learn.words import join_sentences, numeral
 from pages.controls.learn.words import translate as _
 from views.charts.show import show_altair
 from views.charts.template import colors
@@ -120,7 +120,7 @@ def ask(name: str, config: ModelConfig, steps: Sequence[Step]) -> bool:
     reason = _("What it leaves out: {counts}.").format(counts=counts)
 
     def why(place: tuple[int, int]) -> str:
-        return reason if place[0] else _("That is the estimate itself.") + " " + reason
+        return reason if place[0] else join_sentences(_("That is the estimate itself."), reason)
 
     question = _(
         "{model} has {total} parameters. Queries, keys, values, an MLP of width 4d and the table of tokens are about "

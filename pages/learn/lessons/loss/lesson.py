@@ -29,11 +29,10 @@ from pages.controls.figures import bars, cover, matrix, picked_place
 from pages.controls.figures import tokens as chips
 from pages.controls.learn.fields import choose_view, name_apart, other_input, read_field, read_short_text, read_words
 from pages.controls.learn.predict import estimate, is_answered, is_found, point, show_code
-from pages.controls.learn.words import numeral
+from pages.controls.learn.words import join_sentences, numeral
 from pages.controls.learn.words import translate as _
 from views.charts.show import show_altair
 from views.charts.template import colors
-from views.core.markdown import escape_markdown
 from views.core.theme import Shade
 
 DECODER, ENCODER = "everyday", "tales-bert"
@@ -81,18 +80,16 @@ def losses_of(measured: Surprise) -> list[float]:
 def ask(names: list[str], measured: Surprise) -> bool:
     losses = [0.0, *losses_of(measured)]  # nobody is asked for the first token
     worst = max(range(1, len(losses)), key=losses.__getitem__)
-    said_of = _("“{token}” had p = {p:.2g}, so it costs −ln p = {loss:.2f}")
+    said_of = _("“{token}” had p = {p:.2g}, so it costs −ln p = {loss:.2f}.")
 
     def price(at: int) -> str:
-        return said_of.format(token=escape_markdown(names[at]), p=math.exp(-losses[at]), loss=losses[at])
+        return said_of.format(token=names[at], p=math.exp(-losses[at]), loss=losses[at])
 
     def why(said: int) -> str:
         if said == worst:
-            return f"{price(worst)}."
-        if not said:
-            given = _("“{token}” is given: the model is asked for what comes after it.")
-            return f"{given.format(token=names[0])} {price(worst)}."
-        return f"{price(said)}; {price(worst)}."
+            return price(worst)
+        given = _("“{token}” is given: the model is asked for what comes after it.")
+        return join_sentences(price(said) if said else given.format(token=names[0]), price(worst))
 
     place = picked_place(f"{QUESTION} picture", (len(names),))
     question = _("The model {model} reads this text, asked for each next token. Click the one that costs the most.")
@@ -158,7 +155,7 @@ def ask_perplexity(measured: Surprise) -> bool:
         if abs(said - measured.perplexity) <= tolerance:
             return reason
         named = next((name for value, name in mistakes if abs(said - value) <= TOLERANCE * value), "")
-        return f"{named} {reason}".strip()
+        return join_sentences(named, reason)
 
     question = _("The mean of the costs is the line, {mean:.2f} nats. What is the perplexity?")
     return estimate(question.format(mean=measured.mean), measured.perplexity, tolerance, key=PERPLEXITY, why=why)
@@ -208,7 +205,7 @@ def ask_gradient(values: torch.Tensor) -> None:
     reason = _("y is 1 at the right word alone, and p is less than 1 there; elsewhere y is 0 and p − y is p.")
 
     def why(said: tuple[int, int]) -> str:
-        return reason if said[0] == 2 else _("That is in another row.") + " " + reason
+        return reason if said[0] == 2 else join_sentences(_("That is in another row."), reason)
 
     cell = picked_place(f"{GRADIENT} picture", values.shape)
     point(

@@ -24,7 +24,7 @@ from engine.tokenizers.encoding import Encoding
 from pages.controls.figures import bars, cover, matrix, strip, tokens
 from pages.controls.learn.fields import choose_view, name_apart, other_input, read_field, read_matrix, read_short_text
 from pages.controls.learn.predict import choose, estimate, is_answered, is_found, show_code
-from pages.controls.learn.words import numeral, numerals
+from pages.controls.learn.words import join_sentences, numeral, numerals
 from pages.controls.learn.words import translate as _
 from pages.controls.learn.words import translate_count as _n
 from views.core.markdown import code_markdown, escape_markdown
@@ -105,7 +105,7 @@ def ask(logits: Tensor) -> bool:
         if abs(said - answer) <= TOLERANCE:
             return because
         named = next((name for value, name in mistakes if abs(said - value) <= TOLERANCE), "")
-        return f"{named} {because}".strip()
+        return join_sentences(named, because)
 
     question = _("A softmax makes probabilities of these {count} logits. Which does the largest logit get?")
     again = other_input("vector_to_word-logits", (LOGITS, *OTHERS))
