@@ -114,9 +114,7 @@ def ask(name: str, config: ModelConfig, steps: Sequence[Step]) -> bool:
     """Asks for the largest of the steps but the first, which is the estimate."""
     names, said = part_names(), _("{part} {count}")
     largest = sorted(range(1, len(steps)), key=lambda at: steps[at].count, reverse=True)
-    counts = ", ".join(
-        said.format(part=names[steps[at].name], count=numeral(steps[at].count, ",")) for at in largest
-    )
+    counts = ", ".join(said.format(part=names[steps[at].name], count=numeral(steps[at].count, ",")) for at in largest)
     reason = _("What it leaves out: {counts}.").format(counts=counts)
 
     def why(place: tuple[int, int]) -> str:
