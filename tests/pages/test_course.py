@@ -125,7 +125,8 @@ def open_questions(app: AppTest) -> Iterator[str]:
 
 
 ASKED_BY_VIEWS = [
-    *course.chapters()["Attention"], "tokens", "vocabulary", "embeddings", "batch", "norms", "residual"
+    *course.chapters()["Attention"], "tokens", "vocabulary", "embeddings", "batch", "norms", "residual",
+    "encoder_decoder", "vector_to_word", "loss", "adapting", "family",
 ]  # fmt: skip
 
 
