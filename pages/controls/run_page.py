@@ -37,7 +37,7 @@ NONE = -1  # no candidate
 MOST_OPTIONS = 50  # in a list to choose from; of a larger vocabulary the likeliest, and what is typed
 TITLES = {"row": "position", "pos": "query", "side": "stack", "focus": "attention"}
 ATTENTIONS = {"attn": "self-attention", "cross_attn": "cross-attention"}
-PLACES = ("row", "candidate", "layer", "head", "pos", "key")
+PLACES = ("row", "candidate", "layer", "head", "neuron", "pos", "key")
 LINKED = (*(Number(name, 0, 0, 2**31 - 1) for name in PLACES), Number("against", -1, -1, 2**31 - 1))
 CHOSEN = (*LINKED, Text("side", "", 20), Text("focus", "attn", 20))
 Charts = Mapping[str, tuple[str, Chart]]
@@ -112,6 +112,8 @@ def run_page(
         return
     first = asked[next(iter(charts.values()))[0]]
     chosen = choose_arguments(here, first.parameters, first.defaults, run, {})
+    if first.steps and (steps := first.steps(run, **first.bind(run, chosen))):
+        measure_steps(state.page, tuple(chosen.items()), steps)
     show = partial(show, chosen)
     tell(run, chosen)
     for heading, (ask, chart) in charts.items():
@@ -193,7 +195,7 @@ def first_place(name: str, axis: str, run: Run, chosen: Mapping[str, Any], usual
         return run.first_row
     if axis == "key" and run.whole and {"side", "focus", "layer", "head", "pos"} <= chosen.keys():
         return int(run.pattern(HeadOfRun(*(chosen[one] for one in HEAD)))[chosen["pos"]].argmax())
-    return look().get(name, usual)
+    return 0 if axis == "neuron" else look().get(name, usual)
 
 
 def axis_of(annotation: Any) -> str | None:

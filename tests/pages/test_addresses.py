@@ -41,6 +41,7 @@ PAGES: Mapping[str, tuple[str, ...]] = {
     "analyse/logit_lens": (*FIELDS, "candidate", "vocab"),
     "analyse/why_token": (*FIELDS, "candidate", "against"),
     "analyse/why_head": (*FIELDS, "pos", "key", "side", "focus"),
+    "analyse/fires": (*FIELDS, "neuron", "side"),
     "explore/generate": ("text", "target", "given", "picture", "seed", "edits", *RULES),
     "explore/compare": tuple(
         f"{letter}_{name}"

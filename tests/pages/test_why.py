@@ -7,6 +7,7 @@ from streamlit.testing.v1 import AppTest
 
 from engine.analysis.attribution import attribute, silence
 from engine.analysis.score_split import split_score
+from engine.analysis.strongest import find_strongest
 from engine.runtime import library
 from tests.pages.test_logit_lens import APP, key_of
 
@@ -65,6 +66,14 @@ def test_a_score_is_explained_where_a_link_leads() -> None:
 def test_every_kind_of_model_has_its_answer(page: str, model: str) -> None:
     app = opened(page, model=model)
     assert re.search(r"(logit|score) of .* is \*\*-?\d+\.\d\d\*\*", said(app)) and not app.warning
+
+
+def test_the_strongest_places_of_a_head_are_those_of_the_engine_and_lead_to_their_texts() -> None:
+    app = opened("fires", model="everyday", text=TEXT, layer="2", head="3")
+    _, found = find_strongest(library.checkpoint("everyday"), "", 2, "head")
+    (_compare, *links) = (one.proto.label for one in app.get("page_link"))
+    assert [f"{float(value):.2f}" in link for value, link in zip(found.value[3], links, strict=False)] == [True] * 3
+    assert not opened("fires", model="induction").exception  # which has no MLP
 
 
 def test_what_an_edit_changed_on_the_way_is_said() -> None:

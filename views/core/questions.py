@@ -59,6 +59,7 @@ Side = Annotated[str, Axis("side")]  # "" for a single stack, else "encoder" or 
 Focus = Annotated[str, Axis("focus")]  # "attn" or "cross_attn"
 Layer = Annotated[int, Axis("layer")]
 Head = Annotated[int, Axis("head")]
+Neuron = Annotated[int, Axis("neuron")]  # of an MLP
 Pos = Annotated[int, Axis("pos")]  # position of a query
 Key = Annotated[int, Axis("key")]  # position of a key
 Row = Annotated[int, Axis("row")]  # of the head's logits: a position, an end of an answer, or the whole text

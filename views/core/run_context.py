@@ -155,6 +155,7 @@ class Run(ABC):
         sizes = {
             "layer": own.config.layers,
             "head": own.config.attention.heads,
+            "neuron": own.config.mlp.d_mlp if own.config.mlp else 1,
             "pos": len(own.pieces),
             "key": len(source.pieces),
             "row": len(self.rows),
