@@ -141,7 +141,7 @@ def read_logit(model: Transformer, trace: Trace, row: int, id: int) -> Iterator[
         assert isinstance(head, ClassHead)
         covector, constant = through_classes(head, trace, id, 0)
         if model.pooler is not None:
-            ratio = held(trace["pooler.pre"][0], trace["pooler.out"][0])
+            ratio = gain_of(trace["pooler.pre"][0], trace["pooler.out"][0])
             constant = constant + (covector * ratio) @ model.pooler.dense.bias.double()
             covector = (covector * ratio) @ model.pooler.dense.weight.double()
         yield Reading(pooled_position(model, trace, length), covector, constant)
@@ -173,14 +173,14 @@ def through_vocabulary(
         return read, constant
     pre, post = (trace[f"head.{name}"][0, row].double() for name in ("pre", "post"))
     read, shift = hold_norm(head.norm, read, post)
-    read = read * held(pre, post)
+    read = read * gain_of(pre, post)
     return read @ head.dense.weight.double(), constant + shift + read @ head.dense.bias.double()
 
 
 def through_classes(head: ClassHead, trace: Trace, id: int, row: int) -> tuple[Tensor, Tensor]:
     read, constant = head.weight[id : id + 1].double(), bias_of(head, id)
     if head.dense is not None:
-        read = read * held(trace["head.pre"][0, row], trace["head.post"][0, row])
+        read = read * gain_of(trace["head.pre"][0, row], trace["head.post"][0, row])
         constant = constant + read @ head.dense.bias.double()
         read = read @ head.dense.weight.double()
     return narrow(head, read), constant
@@ -194,7 +194,7 @@ def bias_of(made: ClassHead | nn.Linear, id: int) -> Tensor:
     return made.weight.new_zeros(1).double() if made.bias is None else made.bias[id : id + 1].double()
 
 
-def held(pre: Tensor, post: Tensor) -> Tensor:
+def gain_of(pre: Tensor, post: Tensor) -> Tensor:
     """What an activation gave for each unit of what it was given; 0 where it was given nothing."""
     pre, post = pre.double(), post.double()
     return torch.where(pre == 0, torch.zeros_like(pre), post / pre)

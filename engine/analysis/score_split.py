@@ -56,7 +56,7 @@ def split_score(
     else:
         walk = Walk(model, trace, key, side)
     keys = vectors(walk, attention, layer, head, crosses, "k", hook)
-    values = queries.stacked @ keys.stacked.mT * attention.scale
+    values = queries.matrix @ keys.matrix.mT * attention.scale
     scores = trace[f"{hook}.scores"][0, head]
     score = float(scores[pos, key])
     if abs(float(values.sum()) - score) > tolerance(values, scores.dtype):

@@ -51,7 +51,7 @@ class Strongest:
         return Strongest(text.gather(1, order), at.gather(1, order), values.gather(1, order))
 
 
-def nothing(units: int) -> Strongest:
+def no_places(units: int) -> Strongest:
     none = torch.full((units, KEPT), -1)
     return Strongest(none, none.clone(), torch.full((units, KEPT), float("-inf")))
 
@@ -72,7 +72,7 @@ def survey(model: Transformer, readings: Iterable[Reading]) -> Iterator[Survey]:
         trace = run(model, reading.read, read_hooks(model), target=reading.target)
         so_far.readings.append(reading)
         for place, strengths in strengths_of(model, trace):
-            before = so_far.found.get(place) or nothing(strengths.shape[1])
+            before = so_far.found.get(place) or no_places(strengths.shape[1])
             so_far.found[place] = before.add(number, strengths)
         yield so_far
 

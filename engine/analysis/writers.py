@@ -62,7 +62,7 @@ class Terms:
         return self
 
     @property
-    def stacked(self) -> Tensor:
+    def matrix(self) -> Tensor:
         """writer reading."""
         return torch.stack(list(self.values.values()))
 
@@ -104,7 +104,7 @@ class Walk:
             read = self.through_block(read, blocks[at], at, terms)
         self.through_embedding(read, terms)
         if self.trace.edits:
-            terms.add(Writer("edit"), whole - terms.stacked.sum(0))
+            terms.add(Writer("edit"), whole - terms.matrix.sum(0))
         return terms
 
     def read_whole(self, read: Tensor, layer: int, behind: str = "") -> Tensor:
@@ -177,14 +177,14 @@ class Walk:
             if embed.mapped.bias is not None:
                 terms.add(bias, read @ embed.mapped.bias.double())
             read = read @ embed.mapped.weight.double()
-        parts = dict(self.embedded())
+        parts = dict(self.embedding_parts())
         if embed.norm is not None:
             read, constant = self.through_norm(read, embed.norm, "embed.norm", sum(parts.values(), torch.zeros(1)))
             terms.add(bias, constant)
         for kind, vector in parts.items():
             terms.add(Writer(kind), read @ vector)
 
-    def embedded(self) -> Iterator[tuple[Kind, Tensor]]:
+    def embedding_parts(self) -> Iterator[tuple[Kind, Tensor]]:
         for name, kind in EMBEDDING.items():
             hook = "mapped" if name == "tokens" and self.stack.embed.maps_tokens else name
             if f"{self.prefix}embed.{name}" in self.trace:
