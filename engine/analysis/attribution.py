@@ -36,15 +36,15 @@ class Attribution:
 
     @property
     def heads(self) -> dict[Writer, float]:
-        """Those of the heads, the largest of either sign first."""
+        """Values of the heads, the largest of either sign first."""
         found = [(writer, value) for writer, value in self.values.items() if writer.head is not None]
         return dict(sorted(found, key=lambda one: -abs(one[1])))
 
 
 @dataclass(frozen=True)
 class Reading:
-    """How a logit reads the stream behind the final norm at one position: `covector` is 1 d_model, and `constant` what
-    it adds whatever stands there."""
+    """Reading by a logit of the stream behind the final norm at one position: `covector` is 1 d_model, and `constant`
+    what it adds whatever stands there."""
 
     pos: int
     covector: Tensor
@@ -103,7 +103,7 @@ def minus(one: Reading) -> Reading:
 
 
 def merge(readings: list[Reading]) -> Iterator[Reading]:
-    """One reading a position."""
+    """Adds up the readings of each position."""
     for pos in dict.fromkeys(one.pos for one in readings):
         same = [one for one in readings if one.pos == pos]
         yield Reading(pos, torch.stack([one.covector for one in same]).sum(0), sum(one.constant for one in same))  # type: ignore[arg-type]
@@ -195,7 +195,7 @@ def bias_of(made: ClassHead | nn.Linear, id: int) -> Tensor:
 
 
 def gain_of(pre: Tensor, post: Tensor) -> Tensor:
-    """What an activation gave for each unit of what it was given; 0 where it was given nothing."""
+    """Divides what an activation gave by what it was given; 0 where it was given nothing."""
     pre, post = pre.double(), post.double()
     return torch.where(pre == 0, torch.zeros_like(pre), post / pre)
 
@@ -205,7 +205,7 @@ def gain_of(pre: Tensor, post: Tensor) -> Tensor:
 
 @torch.no_grad()
 def split_sources(model: Transformer, trace: Trace, found: Attribution, head: Writer) -> Tensor:
-    """What the value of each token added to the logit through one head (key): its attention to the token times what
+    """Splits the term of one head by the tokens that it read (key): its attention to the token times what
     the token's value weighs. Adds up to the head's own term, but where an edit changed that head's mixture."""
     if head.head is None or head.layer is None:
         raise ValueError(f"only a head has sources, got {head.kind}; choose a head.")

@@ -70,12 +70,12 @@ def split_score(
 
 
 def tolerance(values: Tensor, dtype: torch.dtype) -> float:
-    """What the parts of a score may differ from it by rounding alone."""
+    """Largest difference of a score from the sum of its parts that rounding alone can make."""
     return max(1.0, float(values.abs().sum())) * 8 * torch.finfo(dtype).eps
 
 
 def vectors(walk: Walk, attention: Attention, layer: int, head: int, crosses: bool, which: str, hook: str) -> Terms:
-    """What each writer adds to the query or the key of a head, d_head each, turned as its position turns it."""
+    """Terms of each writer in the query or the key of a head, d_head each, turned as its position turns it."""
     group = head if which == "q" else head * attention.kv_heads // attention.heads
     projection = attention.q if which == "q" else attention.k
     read, constant = through_projection(attention, projection, which, group, walk, hook)
@@ -110,7 +110,7 @@ def norm_of(stack: Stack, layer: int, crosses: bool) -> nn.Module | None:
 def through_projection(
     attention: Attention, projection: nn.Linear, which: str, group: int, walk: Walk, hook: str
 ) -> tuple[Tensor, Tensor]:
-    """What each component of a head's query or key reads of the stream, d_head d_model, and what it is anyway."""
+    """Readings of the stream by each component of a head's query or key, d_head d_model, and what it is anyway."""
     width = projection.out_features
     read = torch.eye(width, dtype=torch.float64)[group * attention.d_head : (group + 1) * attention.d_head]
     constant = read.new_zeros(len(read))

@@ -34,7 +34,7 @@ PARTS = 8  # of the work, between which a page draws
 
 @dataclass(frozen=True)
 class Strongest:
-    """For each unit of a layer the texts in which it is strongest, the strongest first (unit place each): `text` is the
+    """Texts, for each unit of a layer, in which it is strongest, the strongest first (unit place each): `text` is the
     number of the text, -1 where there were fewer, `pos` where in it, `value` how strong."""
 
     text: Tensor
@@ -42,7 +42,7 @@ class Strongest:
     value: Tensor
 
     def add(self, number: int, strengths: Tensor) -> Strongest:
-        """With another text, whose strengths are pos unit."""
+        """Adds another text, whose strengths are pos unit."""
         value, pos = strengths.max(0)
         new = torch.full_like(pos, number)
         values = torch.cat([self.value, value[:, None]], 1)
@@ -78,12 +78,12 @@ def survey(model: Transformer, readings: Iterable[Reading]) -> Iterator[Survey]:
 
 
 def read_hooks(model: Transformer) -> list[str]:
-    """What `strengths_of` reads of a run."""
+    """Lists the hooks that `strengths_of` reads."""
     return [name for name in model.hook_names if name.endswith((".attn.z", ".mlp.post"))]
 
 
 def strengths_of(model: Transformer, trace: Trace) -> Iterator[tuple[tuple[str, int, Part], Tensor]]:
-    """How strong each head and each neuron of every layer is, pos unit."""
+    """Measures how strong each head and each neuron of every layer is, pos unit."""
     sides = ("",) if model.config.encoder is None else ("encoder", "decoder")
     for side in sides:
         blocks = (getattr(model, side) if side else model).blocks
@@ -112,7 +112,7 @@ class Surveying:
         self.made, self.done, self.lock = Survey(), 0, Lock()
 
     def reach(self, part: int) -> Survey:
-        """What was found once that many parts of the work are done."""
+        """Survey once that many parts of the work are done."""
         with self.lock:
             while self.done < part:
                 for _ in range(TEXTS // PARTS):

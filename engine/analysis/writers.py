@@ -45,7 +45,7 @@ class Writer:
 
 @dataclass
 class Terms:
-    """What each writer adds to some linear readings of the stream, writer -> reading. `covectors` are what of a
+    """Terms of each writer in some linear readings of the stream, writer -> reading. `covectors` are what of a
     sublayer's output (reading d_model) counts."""
 
     values: dict[Writer, Tensor] = field(default_factory=dict)
@@ -108,7 +108,7 @@ class Walk:
         return terms
 
     def read_whole(self, read: Tensor, layer: int, behind: str = "") -> Tensor:
-        """What the readings give of the stream as it was."""
+        """Readings of the stream as it was."""
         if behind:
             after = self.stack.config.norm.place == "after"
             return read @ self.value(f"blocks.{layer}.{'norm1.out' if after else 'resid_mid'}")
@@ -165,7 +165,7 @@ class Walk:
             terms.add(Writer(kind, layer, head), each[:, head])
 
     def through_norm(self, read: Tensor, norm: nn.Module, name: str, given: Tensor) -> tuple[Tensor, Tensor]:
-        """What reads a norm's output as what reads its input `given`, and what it adds whatever that is."""
+        """Carries what reads a norm's output back to its input `given`; the second is what it adds whatever that is."""
         scale = self.trace.get(f"{self.prefix}{name}.scale") if self.trace.edits else None
         if scale is not None and scale.shape[1] == self.trace[f"{self.prefix}blocks.0.resid_pre"].shape[1]:
             return hold_norm(norm, read, given, scale[0, self.pos].double())
@@ -196,18 +196,18 @@ def norm_name(sublayer: str) -> str:
 
 
 def head_terms(read: Tensor, attention: Attention, z: Tensor) -> Tensor:
-    """What each head's output adds to the readings, reading head; `z` is head d_head."""
+    """Terms of each head's output in the readings, reading head; `z` is head d_head."""
     return (weigh_heads(read, attention) * z).sum(-1)
 
 
 def weigh_heads(read: Tensor, attention: Attention) -> Tensor:
-    """What reads the output of an attention as what reads its heads' mixtures z, reading head d_head."""
+    """Carries what reads the output of an attention back to what reads its heads' mixtures z, reading head d_head."""
     return (read @ attention.out.weight.double()).unflatten(-1, (attention.heads, attention.d_head))
 
 
 def hold_norm(norm: nn.Module, read: Tensor, given: Tensor, scale: Tensor | None = None) -> tuple[Tensor, Tensor]:
-    """What reads a norm's output (reading width) as what reads its input, with the scale of `given` (width) held still,
-    and what the norm adds whatever it is given (reading)."""
+    """Carries what reads a norm's output (reading width) back to its input, with the scale of `given` (width) held
+    still; the second is what the norm adds whatever it is given (reading)."""
     nothing = read.new_zeros(len(read))
     if isinstance(norm, LayerNorm):
         scale = (given.var(unbiased=False) + norm.eps).sqrt() if scale is None else scale

@@ -23,7 +23,7 @@ NAMED = 4  # parts in a sentence
 
 
 def tell(run: Run, chosen: Mapping[str, Any]) -> None:
-    """What is in the charts, in sentences: the parts that add most, one head and the test of it."""
+    """Says in sentences what is in the charts: the parts that add most, one head and the test of it."""
     assert isinstance(run, RunContext)
     row, id, other = chosen["row"], chosen["candidate"], chosen["against"]
     try:

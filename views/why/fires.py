@@ -78,13 +78,13 @@ def neuron_table(run: RunContext, side: str, layer: int, neuron: int) -> Table:
 
 @FIRES.question("strongest_head", make_table=head_table, steps=survey_steps)
 def ask_head(run: RunContext, side: Side, layer: Layer, head: Head) -> Strongest:
-    """Where a head writes most, over the texts of the shipped data."""
+    """Places where a head writes most, over the texts of the shipped data."""
     return find_strongest(run.checkpoint, side, layer, "head")[1]
 
 
 @FIRES.question("strongest_neuron", make_table=neuron_table, steps=survey_steps)
 def ask_neuron(run: RunContext, side: Side, layer: Layer, neuron: Neuron) -> Strongest:
-    """Where a neuron is strongest, over the texts of the shipped data."""
+    """Places where a neuron is strongest, over the texts of the shipped data."""
     return find_strongest(run.checkpoint, side, layer, "neuron")[1]
 
 

@@ -60,7 +60,7 @@ def parts_table(run: RunContext, row: int, candidate: int, against: int | None =
 
 @TOKEN.question("parts", make_table=parts_table)
 def ask_parts(run: RunContext, row: Row, candidate: Vocab, against: Vocab | None = None) -> Attribution:
-    """What the embedding, every head, MLP and bias added to the logit of a candidate, or to its lead over another."""
+    """Terms of the embedding, every head, MLP and bias in the logit of a candidate, or in its lead over another."""
     return attribute(run.model, run.trace, row, candidate, against)
 
 
@@ -97,7 +97,7 @@ def attention_of(run: RunContext, found: Attribution, head: Writer) -> list[floa
 
 @TOKEN.question("sources", make_table=sources_table)
 def ask_sources(run: RunContext, row: Row, candidate: Vocab, against: Vocab | None = None) -> dict[Writer, Tensor]:
-    """What the value of each token added through each head."""
+    """Terms of each token's value through each head."""
     found = attribute(run.model, run.trace, row, candidate, against)
     return {head: split_sources(run.model, run.trace, found, head) for head in found.heads}
 
@@ -184,5 +184,5 @@ def composition_table(run: RunContext, side: str, layer: int, head: int) -> Tabl
 
 @HEAD.question("composition", make_table=composition_table)
 def ask_composition(run: RunContext, side: Side, layer: Layer, head: Head) -> Composition:
-    """How much a head's queries, keys and values can read of what each earlier head writes, by the weights."""
+    """Scores of how much a head's queries, keys and values can read of what each earlier head writes, by the weights."""
     return compose(run.model, layer, head, side)

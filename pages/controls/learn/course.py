@@ -101,7 +101,7 @@ def read_lesson(name: str) -> Lesson:
 
 
 def lessons_among(said: Sequence[Any]) -> list[str]:
-    """Those of the lessons that there are, in their order."""
+    """Lists those of the lessons that there are, in their order."""
     return [name for name in names() if name in said]
 
 

@@ -101,7 +101,7 @@ def translate(sentence: str) -> str:
 
 
 def join_sentences(*sentences: str) -> Markdown:
-    """One after the other, as Markdown: what `format` has escaped is not escaped again."""
+    """Joins sentences as Markdown: what `format` has escaped is not escaped again."""
     return Markdown(" ".join(escape_markdown(sentence) for sentence in sentences if sentence))
 
 
