@@ -184,5 +184,5 @@ def composition_table(run: RunContext, side: str, layer: int, head: int) -> Tabl
 
 @HEAD.question("composition", make_table=composition_table)
 def ask_composition(run: RunContext, side: Side, layer: Layer, head: Head) -> Composition:
-    """Scores of how much a head's queries, keys and values can read of what each earlier head writes, by the weights."""
+    """Scores of how much a head's query, key and value can read of what each earlier head writes, by weights."""
     return compose(run.model, layer, head, side)
