@@ -1,5 +1,7 @@
 """The block, and the whole: four lines, one token followed through all of them, and what a part knows."""
 
+from typing import LiteralString
+
 import pandas as pd
 import streamlit as st
 import torch
@@ -9,21 +11,22 @@ from engine.course.block import LINES, REACH, four_lines, multiply_both_ways, sh
 from engine.course.family import count_by_group
 from engine.runtime import library
 from engine.tokenizers.encoding import Encoding
-from pages.controls.figures import matrix
-from pages.controls.learn.fields import choose_view, name_apart, read_field, read_short_text
-from pages.controls.learn.predict import estimate, is_answered, is_found, show_code
+from pages.controls.figures import cover, matrix
+from pages.controls.learn.fields import choose_view, name_apart, other_input, read_field, read_short_text
+from pages.controls.learn.predict import choose, estimate, is_answered, is_found, show_code
 from pages.controls.learn.words import join_sentences, numeral
 from pages.controls.learn.words import translate as _
 
 MODEL = "everyday"
 TEXT = "The little girl was thirsty, so she drank a"
+OTHERS = "My cat sleeps on the roof of the train.", "Max gave the red ball to Anna"
 MOST, SHOWN = 16, 8  # tokens of the text; numbers of a vector that are shown
 ASKED = LINES.index("x + attention")
 COLUMN = 3  # the number that is covered
 BLOCK = 4  # at first, counted from 1
 TOLERANCE = 0.02
 EXACT = 1e-4  # below it a gap is rounding
-QUESTION = "block question"
+QUESTION, LINEAR, ORDER = (f"block {part}question" for part in ("", "linear ", "order "))
 
 
 def experiment() -> bool:
@@ -73,13 +76,11 @@ def titles() -> list[str]:
 
 def draw_lines(found: torch.Tensor, covered: bool) -> None:
     """The first numbers of one token on their way through the block; the one that is asked for is covered."""
-    values = found.clone()
-    if covered:
-        values[ASKED, COLUMN] = torch.nan
     rows = [f"{number + 1}. {title}" for number, title in enumerate(titles())]
     matrix(
-        values, rows=rows, columns=[str(number) for number in range(found.shape[1])], scale="signed", role="residual",
-        digits=2, key=f"{QUESTION} picture", label=_("one token through the block"),
+        cover(found, (ASKED, COLUMN)) if covered else found, rows=rows,
+        columns=[str(number) for number in range(found.shape[1])],
+        scale="signed", role="residual", digits=2, key=f"{QUESTION} picture", label=_("one token through the block"),
     )  # fmt: skip
 
 
@@ -97,7 +98,9 @@ def ask(found: torch.Tensor) -> bool:
         return reason
 
     question = _("One number is covered: row {row}, column {column}. What is it?").format(row=ASKED + 1, column=COLUMN)
-    return estimate(question, answer, TOLERANCE, key=QUESTION, why=why)
+    return estimate(
+        question, answer, TOLERANCE, key=QUESTION, why=why, again=other_input("block-text", (TEXT, *OTHERS))
+    )
 
 
 def draw_four_lines(encoding: Encoding, layer: int) -> None:
@@ -139,19 +142,39 @@ def draw_whole(encoding: Encoding, at: int) -> None:
 # --- its parts ---
 
 
-def draw_gaps(gaps: dict[str, float], asked: str) -> None:
-    named = {
+def draw_gaps(gaps: dict[str, float], asked: str, question: LiteralString, key: str) -> None:
+    """A table of the parts; the first is shown, and which of the others has no gap is asked for."""
+    titles = {
         "norm": _("norm"), "attention": _("attention"), "attention, bare": _("attention without mask and positions"),
         "convolution": _("a convolution of {count} rows").format(count=REACH),
     }  # fmt: skip
+    above, (first, *rest) = st.container(), gaps
+    named, alike = {part: titles.get(part, part) for part in gaps}, [part for part in rest if gaps[part] < EXACT]
+    covered = False
+    if len(alike) == 1:
+        reason = _("The gap of {right} is {least:.1%}.").format(right=named[alike[0]], least=gaps[alike[0]])
+
+        def why(said: int) -> str:
+            if rest[said] == alike[0]:
+                return reason
+            sentence = _("The gap of {said} is {gap:.1%}.").format(said=named[rest[said]], gap=gaps[rest[said]])
+            return join_sentences(sentence, reason)
+
+        choose(question, [named[part] for part in rest], rest.index(alike[0]), key=key, why=why)
+        covered = not is_answered(key)
     rows = [
-        (named.get(part, part), numeral(gap, ".1%"), _("yes") if gap < EXACT else _("no")) for part, gap in gaps.items()
+        (named[part], "?", "?")
+        if covered and part != first
+        else (named[part], numeral(gap, ".1%"), _("yes") if gap < EXACT else _("no"))
+        for part, gap in gaps.items()
     ]
-    st.dataframe(pd.DataFrame(rows, columns=[_("part"), _("gap"), asked]), hide_index=True, width="stretch")
+    table = pd.DataFrame(rows, columns=[_("part"), _("gap"), asked])
+    above.dataframe(table, hide_index=True, width="stretch")
 
 
 def draw_linear(encoding: Encoding, layer: int) -> None:
-    draw_gaps(sum_gaps(MODEL, encoding.ids, layer), _("linear?"))
+    question = _("The gaps are covered, but that of a matrix. Which other part is linear?")
+    draw_gaps(sum_gaps(MODEL, encoding.ids, layer), _("linear?"), question, LINEAR)
     st.caption(
         _(
             "A linear part gives for a + b what it gives for a and for b, added up. Here a is what enters the block, "
@@ -162,7 +185,8 @@ def draw_linear(encoding: Encoding, layer: int) -> None:
 
 
 def draw_order(encoding: Encoding, layer: int) -> None:
-    draw_gaps(shuffle_gaps(MODEL, encoding.ids, layer), _("shuffles along?"))
+    question = _("The gaps are covered, but that of the MLP. Which other part knows nothing of the order of its rows?")
+    draw_gaps(shuffle_gaps(MODEL, encoding.ids, layer), _("shuffles along?"), question, ORDER)
     st.caption(
         _(
             "The rows are shuffled before the part, or after it: what knows nothing of their order gives the same. A "

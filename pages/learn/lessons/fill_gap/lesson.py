@@ -2,22 +2,22 @@
 
 import pandas as pd
 import streamlit as st
-import torch
 
 from engine.course.fill_gap import GapTask, ask_masks, ask_sentinels, ask_span, words_of
-from pages.controls.figures import matrix, picked_place
-from pages.controls.learn.fields import choose_view, name_apart, read_field
-from pages.controls.learn.predict import is_answered, is_found, point, show_code
-from pages.controls.learn.words import numeral
+from pages.controls.figures import cover, matrix, picked_place
+from pages.controls.learn.fields import choose_view, name_apart, other_input, read_field
+from pages.controls.learn.predict import estimate, is_answered, is_found, point, show_code
+from pages.controls.learn.words import join_sentences, numeral
 from pages.controls.learn.words import translate as _
 from views.core.markdown import escape_markdown
 
 BERT, T5, GLM = "tales-bert", "t5-spans", "infill"
 WAYS = {"glm": (ask_span, GLM), "t5": (ask_sentinels, T5), "bert": (ask_masks, BERT)}
 TEXT, FIRST, LAST = "The little girl was very tired and went to bed.", 6, 7
+OTHERS = "My mother gave the old dog a bone to eat.", "Tom likes to play in the park with Anna."
 LEAST, MOST, LONGEST = 3, 14, 12  # words of the text; characters of one
 MOST_HIDDEN = 4  # words
-QUESTION = "gap question"
+QUESTION, PLACE, MASKS = (f"gap {part}question" for part in ("", "place ", "masks "))
 
 
 def experiment() -> bool:
@@ -42,7 +42,7 @@ def experiment() -> bool:
     way = choose_view("gap-view", titles)
     make, name = WAYS[way]
     asked = span if way == "glm" else make(name, *parts)
-    draw_asked(asked, way, name)
+    draw_asked(asked, way, name, parts)
     before, hidden, behind = parts
     show_code(make, key=f"gap code {way}", name=name, before=before, hidden=hidden, behind=behind)
     return is_found(QUESTION)
@@ -78,22 +78,74 @@ def ask(span: GapTask) -> bool:
     cell = picked_place(f"{QUESTION} picture", tuple(span.sees.shape))
     return point(
         question, None if cell is None else (cell[0], cell[1]), [(row, at) for at in hidden], key=QUESTION,
-        why=lambda _said: reason, name=lambda at: f"{names[at[0]]} → {names[at[1]]}",
+        why=lambda _said: reason, again=other_input("gap-text", (TEXT, *OTHERS)),
+        name=lambda at: f"{names[at[0]]} → {names[at[1]]}",
     )  # fmt: skip
 
 
 def draw_sight(span: GapTask, covered: bool) -> None:
     """Who may look at whom in GLM; the row that is asked for is covered."""
-    values = span.sees.float()
-    if covered:
-        values[start_of(span)] = torch.nan
     names = name_apart(span.reads)
     matrix(
-        values, rows=names, columns=names, digits=0, key=f"{QUESTION} picture", label=_("1: may look")
+        cover(span.sees, start_of(span)) if covered else span.sees, rows=names, columns=names, digits=0,
+        key=f"{QUESTION} picture", label=_("1: may look"),
     )  # fmt: skip
 
 
-def draw_asked(asked: GapTask, way: str, name: str) -> None:
+def ask_place(span: GapTask) -> bool:
+    """Asks for the position in the text of a word of the gap, and tells whether that may be shown."""
+    names, place = name_apart(span.reads), int(span.positions[0, -1])
+    reason = _("{mark} stands in the text for what is missing, at position {place}, and lends it to each of its words.")
+    told, last = reason.format(mark=names[place], place=place), len(span.reads) - 1
+
+    def why(said: float) -> str:
+        if said == last:
+            return join_sentences(_("That is its place in what is read."), told)
+        return told
+
+    question = _("Positions are counted from 0. Which has “{word}”, the last token of the gap, in the text?")
+    estimate(question.format(word=names[-1]), place, 0, key=PLACE, why=why)
+    return is_answered(PLACE)
+
+
+def ask_number(asked: GapTask, hidden: str) -> bool:
+    """Asks how many masks there are, and tells whether that may be shown."""
+    count = len(asked.asked)
+    reason = _("“{hidden}” is cut into {pieces}: a mask for each token, here {count}.").format(
+        hidden=hidden, pieces=" ".join(asked.asked), count=count
+    )
+
+    def why(said: float) -> str:
+        if said == len(hidden.split()) != count:
+            return join_sentences(_("That is how many words are hidden."), reason)
+        return reason
+
+    estimate(_("The masks are covered. How many stand in place of “{hidden}”?").format(hidden=hidden), count, 0,
+             key=MASKS, why=why)  # fmt: skip
+    return is_answered(MASKS)
+
+
+def write_positions(span: GapTask, covered: bool) -> str:
+    """Both rows of positions; of the words of the gap that in the text may be covered."""
+    rows = [[str(at) for at in row] for row in span.positions.tolist()]
+    begun = start_of(span)
+    if covered:
+        rows[0][begun:] = ["?"] * (len(rows[0]) - begun)
+    return "\n".join(" ".join(row) for row in rows)
+
+
+def draw_asked(asked: GapTask, way: str, name: str, parts: tuple[str, str, str]) -> None:
+    """What the model reads and is asked; what the question of the view asks for is covered."""
+    (before, hidden, behind), above = parts, st.container()
+    shown = ask_place(asked) if way == "glm" else ask_number(asked, hidden) if way == "bert" else True
+    with above:
+        if way == "bert" and not shown:
+            st.code(f"{before} ? {behind}".strip(), language=None, wrap_lines=True)
+        else:
+            draw_read(asked, way, name, covered=not shown)
+
+
+def draw_read(asked: GapTask, way: str, name: str, covered: bool) -> None:
     left, right = st.columns([3, 2])
     with left:
         st.code(" ".join(asked.reads), language=None, wrap_lines=True)
@@ -106,7 +158,7 @@ def draw_asked(asked: GapTask, way: str, name: str) -> None:
             matrix(asked.sees.float(), rows=names, columns=names, digits=0, key=f"gap sees {way}", label=label)
         else:
             st.caption(_("positions: in the text, and in the gap"))
-            st.code("\n".join(" ".join(map(str, row)) for row in asked.positions.tolist()), language=None)
+            st.code(write_positions(asked, covered), language=None)
     with right:
         rows = [
             (token.replace(" ", "·"), numeral(p, ".3f"))

@@ -5,13 +5,15 @@ from functools import lru_cache, partial
 import altair as alt
 import pandas as pd
 import streamlit as st
+import torch
 
 from engine.course.in_prompt import Row, Shot, fine_tune, shots
 from engine.generation.few_shot import table_of
 from engine.runtime import library
-from pages.controls.learn.fields import choose_view, read_field
-from pages.controls.learn.predict import choose, is_found, show_code
-from pages.controls.learn.words import numeral
+from pages.controls.figures import cover, matrix, picked_place
+from pages.controls.learn.fields import choose_view, other_input, read_field
+from pages.controls.learn.predict import choose, is_answered, is_found, point, show_code
+from pages.controls.learn.words import join_sentences, numeral
 from pages.controls.learn.words import translate as _
 from views.charts.show import show_altair
 from views.charts.template import colors
@@ -25,7 +27,7 @@ TABLES = {
 }
 LEAST_ROWS, MOST_ROWS, LONGEST = 3, 9, 16  # rows; characters of a word
 STEPS, RATE, KNOWN = 60, 1e-3, 0.01  # KNOWN: nats, below which the rows are known by heart
-QUESTION = "in prompt question"
+QUESTION, GAIN, LEARNED = (f"in prompt {part}question" for part in ("", "gain ", "learned "))
 
 shots_of = lru_cache(maxsize=32)(shots)
 tune = lru_cache(maxsize=16)(fine_tune)
@@ -40,11 +42,15 @@ def experiment() -> bool:
     label = _("rows, “word: answer”; the last one is asked")
     *rows, (query, answer) = read_field(f"in-prompt-rows {task}", label, TABLES[str(task)], read_rows, lines=True)
     found = shots_of(MODEL, tuple(rows), query, answer)
-    if not ask(found, query, answer):
+    above = st.container()
+    shown = ask(found, query, answer)
+    with above:
+        draw_written(found, answer, covered=not (shown and is_answered(QUESTION)))
+    if not shown:
         return False
     views = {"prompt": _("read in the prompt"), "training": _("trained into the weights")}
     if choose_view("in-prompt-view", views) == "prompt":
-        draw_shots(found, answer)
+        draw_shots(found, rows)
         show_code(shots, key="in prompt code", name=MODEL, rows=rows, query=query, answer=answer)
     else:
         draw_training(found, tuple(rows), query, answer)
@@ -80,26 +86,68 @@ def ask(found: list[Shot], query: str, answer: str) -> bool:
         "The model reads the first rows, then “{query}:”. How many rows must stand there until it writes “{answer}”?"
     ).format(query=query, answer=answer)
     at = right[0] if right else len(found)
-    return choose(question, options, at, key=QUESTION, why=why)
+    return choose(question, options, at, key=QUESTION, why=why, again=other_input("in-prompt-task", list(TABLES)))
 
 
 # --- read in the prompt ---
 
 
-def draw_shots(found: list[Shot], answer: str) -> None:
-    columns = [_("rows above"), _("it writes"), _("right?"), _("p of the answer")]
+def draw_written(found: list[Shot], answer: str, covered: bool) -> None:
+    """What the model writes behind no row, behind one, and so on."""
+    columns = [_("rows above"), _("it writes"), _("right?")]
     rows = [
-        (shot.k, shot.written, _("yes") if shot.written == answer else _("no"), numeral(shot.probability, ".3f"))
+        (shot.k, "?", "?") if covered else (shot.k, shot.written, _("yes") if shot.written == answer else _("no"))
         for shot in found
     ]
     st.dataframe(pd.DataFrame(rows, columns=columns), hide_index=True, width="stretch")
-    names = {0: _("zero-shot"), 1: _("one-shot")}
-    named = ", ".join(f"{count}: {name}" for count, name in names.items())
+
+
+def draw_shots(found: list[Shot], rows: list[Row]) -> None:
+    above, names = st.container(), [_("no row"), *(f"{at}. {': '.join(row)}" for at, row in enumerate(rows, 1))]
+    shares = torch.tensor([[shot.probability] for shot in found])
+    ask_gain(shares[:, 0].tolist(), names)
+    with above:
+        matrix(
+            shares if is_answered(GAIN) else cover(shares, slice(1, None)), rows=names, columns=["p"], digits=3,
+            role="probability", key=f"{GAIN} picture", label=_("p of the answer, behind the rows up to this one"),
+        )  # fmt: skip
+    called = {0: _("zero-shot"), 1: _("one-shot")}
+    named = ", ".join(f"{count}: {name}" for count, name in called.items())
     said = _("{named}, more: few-shot. No weight changes: what the model has learned, it has learned to read.")
     st.caption(said.format(named=named))
 
 
+def ask_gain(shares: list[float], names: list[str]) -> None:
+    gains = [after - before for before, after in zip(shares, shares[1:], strict=False)]
+    best = 1 + max(range(len(gains)), key=gains.__getitem__)
+    sentence = _("With “{row}” the p of the answer goes from {before:.3f} to {after:.3f}.")
+
+    def why(said: tuple[int, int]) -> str:
+        told = (at for at in dict.fromkeys((said[0], best)) if at)
+        return join_sentences(
+            *(sentence.format(row=names[at], before=shares[at - 1], after=shares[at]) for at in told)
+        )
+
+    cell = picked_place(f"{GAIN} picture", (len(shares), 1))
+    point(
+        _("The row that is read last is named. With which does the p of the answer grow most? Click it."),
+        None if cell is None else (cell[0], 0), [(best, 0)], key=GAIN, name=lambda at: names[at[0]], why=why,
+    )  # fmt: skip
+
+
 # --- trained into the weights ---
+
+
+def ask_learned(read: float, tuned: float) -> bool:
+    """Asks where the answer is likelier, and tells whether that may be shown."""
+    reason = _("It is {tuned:.3f} where they are trained into the weights, and {read:.3f} where they are read.")
+    told = reason.format(tuned=tuned, read=read)
+    options = [_("with all rows in the prompt"), _("with all rows trained into the weights, and none above")]
+    choose(
+        _("The curve of training is covered. Where is the answer likelier in the end?"), options, int(tuned > read),
+        key=LEARNED, why=lambda _said: told,
+    )  # fmt: skip
+    return is_answered(LEARNED)
 
 
 def draw_training(found: list[Shot], rows: tuple[Row, ...], query: str, answer: str) -> None:
@@ -107,12 +155,15 @@ def draw_training(found: list[Shot], rows: tuple[Row, ...], query: str, answer: 
         made = tune(MODEL, rows, query, answer, STEPS, RATE)
     left, right = st.columns(2)
     title = _("p of the answer")
+    last, all_read = made.probabilities[-1], found[-1].probability
+    shown = ask_learned(all_read, last)
     with left:
         read = pd.DataFrame({"at": [shot.k for shot in found], "p": [shot.probability for shot in found]})
         show_altair(partial(draw_curve, read, _("rows in the prompt"), title, "attention"), key="in prompt read")
-    with right:
+    if shown:
         steps = pd.DataFrame({"at": range(len(made.probabilities)), "p": made.probabilities})
-        show_altair(partial(draw_curve, steps, _("steps of training"), title, "key"), key="in prompt trained")
+        with right:
+            show_altair(partial(draw_curve, steps, _("steps of training"), title, "key"), key="in prompt trained")
     known = next((step for step, loss in enumerate(made.losses) if loss < KNOWN), None)
     count = sum(weight.numel() for weight in library.checkpoint(MODEL).model.parameters())
     if known is None:
@@ -125,10 +176,10 @@ def draw_training(found: list[Shot], rows: tuple[Row, ...], query: str, answer: 
         "rows in the prompt and the weights as they were, **{read:.3f}**. Training changed {count} weights, the "
         "prompt none."
     )
-    last, all_read = made.probabilities[-1], found[-1].probability
-    st.markdown(
-        said + " " + about.format(tuned=last, first=found[0].probability, read=all_read, count=numeral(count, ","))
-    )
+    if shown:
+        st.markdown(
+            said + " " + about.format(tuned=last, first=found[0].probability, read=all_read, count=numeral(count, ","))
+        )
     show_code(
         fine_tune, key="in prompt code training", name=MODEL, rows=list(rows), query=query, answer=answer, steps=STEPS,
         rate=RATE,

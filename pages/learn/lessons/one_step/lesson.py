@@ -10,8 +10,8 @@ import torch
 
 from engine.course.one_step import Slope, Step, descend, find_slopes, loss_along, step_one_weight
 from engine.runtime import library
-from pages.controls.learn.fields import choose_view, read_field, read_short_text
-from pages.controls.learn.predict import estimate, is_answered, is_found, show_code
+from pages.controls.learn.fields import choose_view, other_input, read_field, read_short_text
+from pages.controls.learn.predict import choose, estimate, is_answered, is_found, show_code
 from pages.controls.learn.words import join_sentences, numeral
 from pages.controls.learn.words import translate as _
 from views.charts.show import show_altair
@@ -29,7 +29,7 @@ STEPS, POINTS = 100, 49
 WIDE, MARGIN = 3.0, 0.4  # of the curve on either side: at least, and as a part of the step
 REACH = 1.5  # of the tangent on either side, at least
 TOLERANCE = 0.01
-QUESTION = "one step question"
+QUESTION, PROMISE, OTHER_TEXT = (f"one step {part}question" for part in ("", "promise ", "other "))
 
 slopes_of = lru_cache(maxsize=16)(find_slopes)
 curve_of = lru_cache(maxsize=32)(loss_along)
@@ -52,13 +52,18 @@ def experiment() -> bool:
     step = step_one_weight(MODEL, ids, slope, rate)
     place = st.container()
     found = ask(slope, step, rate)
+    views = {"one": _("one step"), "all": _("100 steps of all weights")}
+    view = choose_view("one-step-view", views) if found else None
+    if view == "one":
+        ask_promise(step)
+    covered = view == "one" and not is_answered(PROMISE)
     with place:
-        draw_curve(ids, slope, step, found and is_answered(QUESTION))
+        draw_curve(ids, slope, step, found and is_answered(QUESTION), covered)
     if not found:
         return False
-    view = choose_view("one-step-view", {"one": _("one step"), "all": _("100 steps of all weights")})
     if view == "one":
-        say_step(slope, step, rate)
+        if is_answered(PROMISE):
+            say_step(slope, step, rate)
         show_code(step_one_weight, key="one step code", name=MODEL, ids=list(ids), slope=slope, rate=rate)
     else:
         draw_descent(ids)
@@ -85,19 +90,23 @@ def ask(slope: Slope, step: Step, rate: float) -> bool:
         "The weight is {weight:.3f}, the gradient of the loss there {gradient:.3f}, the learning rate {rate:g}. Where "
         "does the weight stand after one step?"
     ).format(weight=slope.weight, gradient=slope.gradient, rate=rate)
-    return estimate(question, step.after, TOLERANCE, key=QUESTION, why=why)
+    return estimate(
+        question, step.after, TOLERANCE, key=QUESTION, why=why,
+        again=other_input("one-step-weight", range(len(MATRICES))),
+    )  # fmt: skip
 
 
 # --- one weight ---
 
 
-def draw_curve(ids: tuple[int, ...], slope: Slope, step: Step, answered: bool) -> None:
-    """The loss along the weight, with its tangent where it stands; the step once it was asked for."""
+def draw_curve(ids: tuple[int, ...], slope: Slope, step: Step, answered: bool, covered: bool) -> None:
+    """The loss along the weight, with its tangent where it stands; the step once it was asked for, but the loss behind
+    it while that is covered."""
     low, high = sorted((step.weight, step.after)) if answered else (step.weight, step.weight)
     margin = max(WIDE, MARGIN * (high - low))
     weights = tuple(torch.linspace(low - margin, high + margin, POINTS).tolist())
     losses = curve_of(MODEL, ids, slope.matrix, slope.place, weights)
-    show_altair(partial(draw_valley, weights, losses, slope, step, answered), key="one step curve")
+    show_altair(partial(draw_valley, weights, losses, slope, step, answered, covered), key="one step curve")
     about = _("The loss of the text along one of {count} weights; all others stay. The line is its slope: {slope:.3f}.")
     st.caption(about.format(count=numeral(count_weights(), ","), slope=slope.gradient))
 
@@ -107,7 +116,8 @@ def count_weights() -> int:
 
 
 def draw_valley(
-    weights: tuple[float, ...], losses: list[float], slope: Slope, step: Step, answered: bool, shade: Shade
+    weights: tuple[float, ...], losses: list[float], slope: Slope, step: Step, answered: bool, covered: bool,
+    shade: Shade,
 ) -> alt.LayerChart | alt.FacetChart:
     ink = colors(shade)
     reach = max(REACH, abs(step.after - step.weight)) if answered else REACH
@@ -119,13 +129,27 @@ def draw_valley(
     tangent = alt.Chart(line).mark_line(color=ink["key"], strokeDash=[5, 4])
     named = [(step.weight, step.loss, _("now"))]
     if answered:
-        named += [(step.after, step.promised, _("promised by the slope")), (step.after, step.loss_after, _("after"))]
+        named.append((step.after, step.promised, _("promised by the slope")))
+    if answered and not covered:
+        named.append((step.after, step.loss_after, _("after")))
     spots = alt.Chart(pd.DataFrame(named, columns=["weight", "loss", "where"]))
     inks = alt.Scale(domain=[name for *_spot, name in named], range=[ink["residual"], ink["key"], ink["attention"]])
     points = spots.mark_point(size=130, filled=True, opacity=1).encode(
         x, y, alt.Color("where:N", title=None, scale=inks), tooltip=["where", "weight", "loss"]
     )
     return alt.layer(valley.encode(x, y), tangent.encode(x, y), points).properties(height=250)
+
+
+def ask_promise(step: Step) -> None:
+    """Asks what the loss does on the way, which the curve says where the weight will stand."""
+    options = [_("falls further than promised"), _("falls, but less than promised"), _("grows")]
+    answer = 2 if step.loss_after > step.loss else int(step.loss_after >= step.promised)
+    reason = _("The loss was {loss:.3f}; {promised:.3f} was promised, and the curve is at {after:.3f} there.")
+    told = reason.format(loss=step.loss, promised=step.promised, after=step.loss_after)
+    choose(
+        _("The dashed line promises a loss after the step. Look where the curve is there: what does the loss do?"),
+        options, answer, key=PROMISE, why=lambda _said: told,
+    )  # fmt: skip
 
 
 def say_step(slope: Slope, step: Step, rate: float) -> None:
@@ -163,11 +187,16 @@ def draw_descent(ids: tuple[int, ...]) -> None:
         )  # fmt: skip
     with st.spinner(_("100 steps")):
         learned, unlearned = descent(MODEL, ids, rate, STEPS, other)
-    show_altair(partial(draw_losses, learned, unlearned), key="one step losses")
-    if not (math.isfinite(learned[-1]) and math.isfinite(unlearned[-1])):
+    finite, above = math.isfinite(learned[-1]) and math.isfinite(unlearned[-1]), st.container()
+    if finite:
+        ask_other(unlearned)
+    covered = finite and not is_answered(OTHER_TEXT)
+    with above:
+        show_altair(partial(draw_losses, learned, [] if covered else unlearned), key="one step losses")
+    if not finite:
         sentence = _("The steps are too long: the loss grew, and after {steps} of them it is no number any more.")
         st.markdown(sentence.format(steps=len(learned) - 1))
-    else:
+    elif not covered:
         sentence = _(
             "The text: {first:.3f} before, **{last:.3f}** after {steps} steps. The other text, of which the model was "
             "told nothing: {other_first:.3f} before, **{other_last:.3f}** after."
@@ -180,6 +209,15 @@ def draw_descent(ids: tuple[int, ...]) -> None:
     show_code(
         descend, key="one step code all", name=MODEL, ids=list(ids), rate=rate, steps=STEPS, other=list(other)
     )
+
+
+def ask_other(unlearned: list[float]) -> None:
+    reason = _("Its loss was {first:.3f} and is {last:.3f}: the weights that change are those by which it is read.")
+    told = reason.format(first=unlearned[0], last=unlearned[-1])
+    choose(
+        _("The curve is the text that is learned. What does the loss of the other text do in these steps?"),
+        [_("it falls"), _("it grows")], int(unlearned[-1] > unlearned[0]), key=OTHER_TEXT, why=lambda _said: told,
+    )  # fmt: skip
 
 
 def draw_losses(learned: list[float], unlearned: list[float], shade: Shade) -> alt.Chart:

@@ -6,19 +6,24 @@ import torch
 from engine.course.picture import look_at_patches, next_pixel, patch_tokens, position_likeness
 from engine.data.digits import LEVELS
 from engine.inputs.readers import pictures
-from pages.controls.figures import bars, matrix, picked_place
-from pages.controls.learn.fields import choose_view
-from pages.controls.learn.predict import is_found, point, show_code
+from pages.controls.figures import bars, cover, matrix, picked_place
+from pages.controls.learn.fields import choose_view, other_input
+from pages.controls.learn.predict import estimate, is_answered, is_found, point, show_code
 from pages.controls.learn.words import join_sentences, numeral
 from pages.controls.learn.words import translate as _
 from pages.controls.model_input.picture import open_upload
+from pages.controls.state.session import Remembered
 from views.core.markdown import escape_markdown
 
 READER, WRITER = "digits-vit", "digits-imagegpt"
-SIDE, PATCH, ASKED = 8, 2, 7  # pixels of a side, of a patch's side; the token that is asked for
+SIDE, PATCH, ASKED = 8, 2, 7  # pixels of a side, of a patch's side; the token that is asked for at first
+OTHERS = 10, 4  # that are asked for in a second try
+PICTURES = 0, 1, 2
 ACROSS = SIDE // PATCH
 GIVEN, SHOWN = 20, 6  # pixels at first; levels of a distribution
-QUESTION = "picture question"
+MOST_LIKE = 3  # places that are most like another
+QUESTION, NEAR, NEXT = (f"picture {part}question" for part in ("", "near ", "next "))
+TOKEN = Remembered("picture token", lambda: ASKED)  # that is asked for
 
 
 def experiment() -> bool:
@@ -76,29 +81,40 @@ def choose_picture() -> Levels:
 
 
 def patch_name(token: int) -> str:
-    row, column = divmod(token - 1, ACROSS)
-    return _("row {row}, column {column}").format(row=row + 1, column=column + 1)
+    return place_name(divmod(token - 1, ACROSS))
+
+
+def place_name(at: tuple[int, int]) -> str:
+    return _("row {row}, column {column}").format(row=at[0] + 1, column=at[1] + 1)
 
 
 def ask() -> bool:
-    row, column = divmod(ASKED - 1, ACROSS)
+    asked = TOKEN.get()
+    row, column = divmod(asked - 1, ACROSS)
     inside = [(row * PATCH + down, column * PATCH + right) for down in range(PATCH) for right in range(PATCH)]
     reason = _(
         "Patches are {size} × {size} pixels, {across} in a row, counted row by row: token {token} is in {place}."
-    ).format(size=PATCH, across=ACROSS, token=ASKED, place=patch_name(ASKED))
+    ).format(size=PATCH, across=ACROSS, token=asked, place=patch_name(asked))
 
     def why(said: tuple[int, int]) -> str:
         token = said[0] // PATCH * ACROSS + said[1] // PATCH + 1
+        if token == asked:
+            return reason
         return join_sentences(reason, _("That pixel is in token {token}.").format(token=token))
+
+    def turn() -> None:
+        tokens = ASKED, *OTHERS
+        TOKEN.set(tokens[(tokens.index(asked) + 1) % len(tokens)])
+        other_input("picture-number", PICTURES)()
 
     question = _(
         "The picture is cut into patches of {size} × {size} pixels, read row by row behind [CLS], which is token 0. "
         "Click a pixel of token {token}."
-    ).format(size=PATCH, token=ASKED)
+    ).format(size=PATCH, token=asked)
     cell = picked_place(f"{QUESTION} picture", (SIDE, SIDE))
     picked = None if cell is None else (cell[0], cell[1])
     return point(
-        question, picked, inside, key=QUESTION, why=why,
+        question, picked, inside, key=QUESTION, why=why, again=turn,
         name=lambda at: _("pixel {row}, {column}").format(row=at[0] + 1, column=at[1] + 1),
     )  # fmt: skip
 
@@ -155,18 +171,48 @@ def draw_looks(picture: Levels) -> None:
 def draw_positions() -> None:
     numbers = [str(at + 1) for at in range(ACROSS)]
     token = int(st.slider(_("token"), 1, ACROSS * ACROSS, ASKED, key="picture-token", persist_state="session"))
-    likeness = position_likeness(READER, token - 1).view(ACROSS, ACROSS)
-    matrix(
-        likeness, rows=numbers, columns=numbers, scale="signed", role="residual", digits=2, key="picture positions",
-        label=_("cosine of the positions’ vectors"),
-    )  # fmt: skip
+    likeness, above = position_likeness(READER, token - 1).view(ACROSS, ACROSS), st.container()
+    own = divmod(token - 1, ACROSS)
+    ask_near(likeness, own)
+    others = torch.ones(ACROSS, ACROSS, dtype=torch.bool)
+    others[own] = False
+    with above:
+        matrix(
+            likeness if is_answered(NEAR) else cover(likeness, others), rows=numbers, columns=numbers, scale="signed",
+            role="residual", digits=2, key=f"{NEAR} picture", label=_("cosine of the positions’ vectors"),
+        )  # fmt: skip
     near, far = neighbours()
     sentence = _(
         "A picture has two directions, and the model is told of none. Each place has a vector that began at random: "
         "by now those of neighbours have a mean cosine of {near:+.2f}, all others {far:+.2f}."
     )
-    st.caption(sentence.format(near=near, far=far))
+    if is_answered(NEAR):
+        st.caption(sentence.format(near=near, far=far))
     show_code(position_likeness, key="picture code positions", name=READER, patch=token - 1)
+
+
+def ask_near(likeness: torch.Tensor, own: tuple[int, int]) -> None:
+    """Asks for one of the places whose vectors are most like that of a token."""
+    order = [divmod(at, ACROSS) for at in likeness.flatten().argsort(descending=True).tolist()]
+    order.remove(own)
+    best = order[0]
+    most = _("Most like it is {place}, with {cosine:+.2f}.")
+    reason = most.format(place=place_name(best), cosine=float(likeness[best]))
+
+    def why(said: tuple[int, int]) -> str:
+        if said == own:
+            return join_sentences(_("That is the token itself."), reason)
+        if said == best:
+            return reason
+        sentence = _("The one you clicked has {cosine:+.2f}.")
+        return join_sentences(sentence.format(cosine=float(likeness[said])), reason)
+
+    question = _("The cosines are covered. Click a place whose vector is much like that of {own}: the first {count} are right.")
+    cell = picked_place(f"{NEAR} picture", (ACROSS, ACROSS))
+    point(
+        question.format(count=MOST_LIKE, own=place_name(own)), None if cell is None else (cell[0], cell[1]),
+        order[:MOST_LIKE], key=NEAR, name=place_name, why=why,
+    )  # fmt: skip
 
 
 def neighbours() -> tuple[float, float]:
@@ -187,14 +233,21 @@ def draw_next(picture: Levels) -> None:
     st.code(" ".join(["start", *map(str, ids[1:])]), language=None, wrap_lines=True)
     order = probabilities.topk(SHOWN).indices
     bars(probabilities[order], [str(int(at)) for at in order], key="picture next", label=_("level of the next pixel"))
-    true = round(picture[given // SIDE][given % SIDE] * (LEVELS - 1))
+    row, column = divmod(given, SIDE)
+    true = round(picture[row][column] * (LEVELS - 1))
+    reason = _("It is the pixel behind the first {given}: row {row}, column {column}.").format(
+        given=given, row=row + 1, column=column + 1
+    )
+    question = _("Pixels given: {given}. Find the next in the picture above: which level has it?")
+    estimate(question.format(given=given), true, 0, key=NEXT, why=lambda _said: reason)
     sentence = _(
         "A picture as a text of {count} words, row by row; the words are {levels} levels of grey. Next comes {true} in "
         "the picture; the model {model} gave it p = {p}."
     )
-    st.caption(
-        sentence.format(
-            count=SIDE * SIDE, levels=LEVELS, true=true, model=WRITER, p=numeral(float(probabilities[true]), ".3f")
+    if is_answered(NEXT):
+        st.caption(
+            sentence.format(
+                count=SIDE * SIDE, levels=LEVELS, true=true, model=WRITER, p=numeral(float(probabilities[true]), ".3f")
+            )
         )
-    )
     show_code(next_pixel, key="picture code next", name=WRITER, picture=picture, given=given)

@@ -18,9 +18,9 @@ from engine.course.policy import (
     preference,
 )
 from engine.runtime import library
-from pages.controls.learn.fields import choose_view, read_field, read_short_text
-from pages.controls.learn.predict import estimate, is_answered, is_found, show_code
-from pages.controls.learn.words import numeral
+from pages.controls.learn.fields import choose_view, other_input, read_field, read_short_text
+from pages.controls.learn.predict import choose, estimate, is_answered, is_found, show_code
+from pages.controls.learn.words import join_sentences, numeral
 from pages.controls.learn.words import translate as _
 from views.charts.show import show_altair
 from views.charts.template import colors
@@ -32,10 +32,11 @@ TEXT = "The little girl was thirsty, so she drank a"
 MOST, WORDS = 16, 4  # tokens of the text; words that are chosen among
 REWARD, LARGEST = 2.0, 5.0  # of the word that is wanted, at first; of any
 PRICES, PRICE = (0.1, 0.25, 0.5, 1.0, 2.0, 5.0), 1.0
+OTHERS = 0.5, 2.0  # prices of a second try
 STEPS, RATE, RATE_OF_PAIRS = 100, 0.5, 2.0
 TOLERANCE = 0.02
 RUNS = ("ppo-free", "ppo")
-QUESTION = "policy question"
+QUESTION, FARTHEST, PAIR = (f"policy {part}question" for part in ("", "farthest ", "pair "))
 
 ascend = lru_cache(maxsize=16)(climb)
 teach = lru_cache(maxsize=16)(learn_from_pairs)
@@ -100,7 +101,10 @@ def ask(
         "“{word}” has the share {share:.3f} and the reward {reward:g}. The best policy has shares in proportion to "
         "share · e^(reward / β). What is its share then, at β = {price:g}?"
     ).format(word=words[at].strip("·"), share=reference[at], reward=rewards[at], price=price)
-    return estimate(question, float(best[at]), TOLERANCE, key=QUESTION, why=lambda _said: told)
+    return estimate(
+        question, float(best[at]), TOLERANCE, key=QUESTION, why=lambda _said: told,
+        again=other_input("policy-price", (PRICE, *OTHERS)),
+    )  # fmt: skip
 
 
 def draw_policies(words: list[str], reference: list[float], best: list[float] | None, shade: Shade) -> alt.Chart:
@@ -127,21 +131,42 @@ def draw_best(words: list[str], reference: list[float], rewards: tuple[float, ..
         _("price β"), _("mean reward"), _("KL from the model, nats"), _("reward − β · KL"),
         _("the likeliest, its share"),
     ]  # fmt: skip
-    rows = []
-    for one in PRICES:
-        policy = best_policy(reference, rewards, one)
-        reward, kl = float(mean_reward(policy, rewards)), float(divergence(policy, reference))
+    rows, above = [], st.container()
+    policies = [best_policy(reference, rewards, one) for one in PRICES]
+    gaps = [float(divergence(policy, reference)) for policy in policies]
+    if covered := len(set(rewards)) > 1:  # else it stays the model at any price
+        ask_farthest(gaps)
+        covered = not is_answered(FARTHEST)
+    for one, policy, kl in zip(PRICES, policies, gaps, strict=True):
+        reward = float(mean_reward(policy, rewards))
         top = int(policy.argmax())
         likeliest = f"{words[top].strip('·')} {numeral(float(policy[top]), '.3f')}"
-        rows.append((f"{one:g}", *(numeral(value, ".3f") for value in (reward, kl, reward - one * kl)), likeliest))
-    st.dataframe(pd.DataFrame(rows, columns=columns), hide_index=True, width="stretch")
-    st.caption(
-        _(
-            "A low price gives all to the best word, a high one keeps the model. The agent is the model, the state the "
-            "text so far, an action the next word, and the policy the shares it has for each."
-        )
+        paid = ["?" if covered else numeral(value, ".3f") for value in (kl, reward - one * kl)]
+        rows.append((f"{one:g}", numeral(reward, ".3f"), *paid, likeliest))
+    above.dataframe(pd.DataFrame(rows, columns=columns), hide_index=True, width="stretch")
+    about = _(
+        "A low price gives all to the best word, a high one keeps the model. The agent is the model, the state the "
+        "text so far, an action the next word, and the policy the shares it has for each."
     )
+    if not covered:
+        st.caption(about)
     show_code(best_policy, key="policy code best", reference=reference, rewards=list(rewards), price=price)
+
+
+def ask_farthest(gaps: list[float]) -> None:
+    """Asks at which price the best policy is farthest from the model."""
+    answer = max(range(len(gaps)), key=gaps.__getitem__)
+    sentence = _("At β = {price:g} the KL is {gap:.3f}.")
+
+    def why(said: int) -> str:
+        return join_sentences(
+            *(sentence.format(price=PRICES[at], gap=gaps[at]) for at in dict.fromkeys((said, answer)))
+        )
+
+    choose(
+        _("Two columns are covered. At which price is the best policy farthest from the model?"),
+        [numeral(price, "g") for price in PRICES], answer, key=FARTHEST, why=why,
+    )  # fmt: skip
 
 
 def draw_steps(reference: tuple[float, ...], rewards: tuple[float, ...], price: float) -> None:
@@ -166,13 +191,18 @@ def draw_pairs(words: list[str], reference: tuple[float, ...], rewards: tuple[fl
     found = teach(reference, rewards, price, STEPS, rate)
     best = best_policy(reference, rewards, price)
     left, right = st.columns(2)
+    names = [word.strip("·") for word in words]
+    asked = ask_pair(names, rewards)
+    covered = not is_answered(PAIR)
     with left:
-        names = [word.strip("·") for word in words]
         table = {
             _("better \\ than"): names,
             **{
                 name: [
-                    numeral(preference(rewards, one, other), ".2f") if one != other else "" for one in range(len(names))
+                    "" if one == other
+                    else "?" if covered and {one, other} == set(asked)
+                    else numeral(preference(rewards, one, other), ".2f")
+                    for one in range(len(names))
                 ]
                 for other, name in enumerate(names)
             },
@@ -191,6 +221,23 @@ def draw_pairs(words: list[str], reference: tuple[float, ...], rewards: tuple[fl
         learn_from_pairs, key="policy code pairs", reference=list(reference), rewards=list(rewards), price=price,
         steps=STEPS, rate=rate,
     )  # fmt: skip
+
+
+def ask_pair(names: list[str], rewards: tuple[float, ...]) -> tuple[int, int]:
+    """Asks how often the word with the largest reward is preferred to the likeliest of the others."""
+    one = max(range(len(names)), key=rewards.__getitem__)
+    other = min(at for at in range(len(names)) if at != one)
+    share = preference(rewards, one, other)
+    reason = _("σ({one:g} − {other:g}) = {share:.3f}.").format(one=rewards[one], other=rewards[other], share=share)
+
+    def why(said: float) -> str:
+        if abs(said - (1 - share)) <= TOLERANCE < abs(said - share):
+            return join_sentences(_("That is how often the other is preferred."), reason)
+        return reason
+
+    question = _("How often is “{one}” preferred to “{other}”: σ of the difference of their rewards?")
+    estimate(question.format(one=names[one], other=names[other]), share, TOLERANCE, key=PAIR, why=why)
+    return one, other
 
 
 def draw_curve(values: list[float], title: str, end: float | None, shade: Shade) -> alt.LayerChart | alt.FacetChart:
