@@ -127,7 +127,7 @@ def open_questions(app: AppTest) -> Iterator[str]:
 ASKED_BY_VIEWS = [
     *course.chapters()["Attention"], "tokens", "vocabulary", "embeddings", "batch", "norms", "residual",
     "encoder_decoder", "vector_to_word", "loss", "adapting", "family",
-    "block", "picture", "in_prompt", "one_step", "policy", "fill_gap",
+    "block", "picture", "in_prompt", "one_step", "policy", "fill_gap", "long_sequences", "heads_learn",
 ]  # fmt: skip
 
 

@@ -3,7 +3,7 @@
 import json
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, LiteralString
 
 import altair as alt
 import pandas as pd
@@ -13,17 +13,27 @@ import torch
 from engine.course.circuits import direct_effects, head_scores, leading_head
 from engine.runtime import library
 from engine.tokenizers.encoding import Encoding
-from pages.controls.figures import matrix
-from pages.controls.learn.fields import caption_known_texts, choose_view, read_field, read_short_text
-from pages.controls.learn.predict import choose, is_found, show_code
+from pages.controls.figures import cover, matrix, picked_place
+from pages.controls.learn.fields import (
+    caption_known_texts,
+    choose_view,
+    name_apart,
+    other_input,
+    read_field,
+    read_short_text,
+)
+from pages.controls.learn.predict import Again, choose, is_answered, is_found, point, show_code
+from pages.controls.learn.words import join_sentences
 from pages.controls.learn.words import translate as _
 from views.charts.show import show_altair
 from views.charts.template import colors
 from views.core.theme import Shade
 
 REPEATS, SEQUENCE = "induction", "b7Kx2qmTb7Kx2qm"
+OTHERS = "K4vQzK4vQ", "pR9dTpR9"
 STORIES, STORY = "stories", 'Max gave the red ball to Anna. "Thank you," said'
 MOST = 24  # tokens
+QUESTION, PREVIOUS, MOVED = (f"heads_learn {part}question" for part in ("", "previous ", "moved "))
 RECORDED = Path(__file__).resolve().parents[4] / "assets" / "learn" / "recorded" / "induction.json"
 
 
@@ -35,18 +45,19 @@ def experiment() -> bool:
     assert leading is not None  # read_sequence saw to it
     layer, head = leading
     pattern = library.traces.trace(REPEATS, encoding)[f"blocks.{layer}.attn.pattern"][0, head]
-    pieces = list(encoding.pieces)
-    row = len(pieces) - 1
-    before = [at for at in range(row) if pieces[at] == pieces[row]]
-    options = [f"{piece} ({at})" for at, piece in enumerate(pieces)]
-    reason = _("“{piece}” occurred at {places} before; an induction head looks at what came next there.").format(
-        piece=pieces[row], places=", ".join(map(str, before))
+    above, pieces = st.container(), name_apart(encoding.pieces)
+    before = [piece for piece, id in zip(pieces[:-1], encoding.ids, strict=False) if id == encoding.ids[-1]]
+    reason = _("“{piece}” occurred before as {places}; an induction head looks at what came next there.").format(
+        piece=pieces[-1], places=", ".join(f"“{piece}”" for piece in before)
     )
-    question = _("Block {layer}, head {head} reads the last token, “{piece}”. Which token does it look at most?")
-    if not choose(
-        question.format(layer=layer + 1, head=head + 1, piece=pieces[row]), options, int(pattern[row].argmax()),
-        key="heads_learn question", why=lambda _said: reason,
-    ):  # fmt: skip
+    question = _("Block {layer}, head {head}. Click in the row of the last token, “{piece}”, what it looks at most.")
+    shown = ask_row(
+        question.format(layer=layer + 1, head=head + 1, piece=pieces[-1]), pattern, pieces, QUESTION, reason,
+        again=other_input("heads-text", (SEQUENCE, *OTHERS)),
+    )  # fmt: skip
+    with above:
+        draw_pattern(pattern, pieces, QUESTION, _("weights"), covered=not (shown and is_answered(QUESTION)))
+    if not shown:
         return False
     views = {"induction": _("two heads together"), "names": _("a name mover"), "formed": _("the step it formed")}
     view = choose_view("heads-view", views)
@@ -56,7 +67,33 @@ def experiment() -> bool:
         draw_names()
     else:
         draw_formed()
-    return is_found("heads_learn question")
+    return is_found(QUESTION)
+
+
+def ask_row(
+    question: LiteralString, pattern: torch.Tensor, pieces: list[str], key: str, reason: str, again: Again | None = None
+) -> bool:
+    """Asks which weight is the largest in the last row of a pattern, which is covered."""
+    row = len(pieces) - 1
+
+    def why(said: tuple[int, int]) -> str:
+        if said[0] != row:
+            sentence = _("Who looks is a row: that is the row of “{token}”.")
+            return join_sentences(sentence.format(token=pieces[said[0]]), reason)
+        sentence = _("It looks at “{token}” with {share:.0%}.")
+        return join_sentences(sentence.format(token=pieces[said[1]], share=float(pattern[said])), reason)
+
+    cell = picked_place(f"{key} picture", tuple(pattern.shape))
+    return point(
+        question, None if cell is None else (cell[0], cell[1]), [(row, int(pattern[row].argmax()))], key=key, why=why,
+        name=lambda at: f"{pieces[at[0]]} → {pieces[at[1]]}", again=again,
+    )  # fmt: skip
+
+
+def draw_pattern(pattern: torch.Tensor, pieces: list[str], key: str, label: str, covered: bool) -> None:
+    matrix(
+        cover(pattern, -1) if covered else pattern, rows=pieces, columns=pieces, key=f"{key} picture", label=label
+    )  # fmt: skip
 
 
 def read_sequence(said: str) -> Encoding:
@@ -74,19 +111,21 @@ def read_sequence(said: str) -> Encoding:
 def draw_induction(encoding: Encoding, pieces: list[str]) -> None:
     found = head_scores(library.checkpoint(REPEATS), encoding)
     trace = library.traces.trace(REPEATS, encoding)
-    named = {"previous": _("previous token"), "induction": _("induction")}
-    both = zip(st.columns(2), named.items(), found, reversed(found), strict=True)
-    for place, (name, title), scores, other in both:
-        leading = leading_head(scores, other)
-        if leading is None:
-            continue
-        layer, head = leading
-        with place:
-            sentence = _("{title}: block {layer}, head {head}, {share:.0%} of its attention")
-            st.caption(sentence.format(title=title, layer=layer + 1, head=head + 1, share=float(scores[layer, head])))
-            pattern = trace[f"blocks.{layer}.attn.pattern"][0, head]
-            matrix(pattern, rows=pieces, columns=pieces, key=f"heads {name}", label=title)
-    st.caption(_("The first tells every token what stood before it; the second looks for its own token in that."))
+    above, before = st.container(), leading_head(found.previous, found.induction)
+    if before is not None:
+        layer, head = before
+        pattern = trace[f"blocks.{layer}.attn.pattern"][0, head]
+        at, share = int(pattern[-1].argmax()), float(pattern[-1].max())
+        ask_row(
+            _("The row of the last token is covered. Click in it what the previous-token head looks at most."), pattern,
+            pieces, PREVIOUS, _("The most goes to “{token}”: {share:.0%}.").format(token=pieces[at], share=share),
+        )  # fmt: skip
+        sentence = _("{title}: block {layer}, head {head}, {share:.0%} of its attention")
+        title, share = _("previous token"), float(found.previous[layer, head])
+        with above:
+            st.caption(sentence.format(title=title, layer=layer + 1, head=head + 1, share=share))
+            draw_pattern(pattern, pieces, PREVIOUS, title, covered=not is_answered(PREVIOUS))
+    st.caption(_("It tells every token what stood before it; the head above looks for its own token in that."))
     checkpoint = library.checkpoint(REPEATS)
     show_code(head_scores, key="heads code induction", checkpoint=checkpoint, encoding=encoding)
 
@@ -107,13 +146,14 @@ def draw_names() -> None:
     st.caption(_("What each head adds to the logit of “{token}”, which the model says next").format(token=said))
     matrix(effects, rows=blocks, columns=heads, scale="signed", digits=2, role="probability", key="heads effects",
            label=_("direct effects"))  # fmt: skip
+    most = {"layer": layer + 1, "head": head + 1}
+    options, at = name_apart(encoding.pieces), int(row.argmax())
     sentence = _("The most: block {layer}, head {head}. It looks at “{piece}” with {share:.0%} and adds {effect:+.1f}.")
-    st.markdown(
-        sentence.format(
-            layer=layer + 1, head=head + 1, piece=encoding.pieces[int(row.argmax())].strip(), share=float(row.max()),
-            effect=float(effects[layer, head]),
-        )
-    )  # fmt: skip
+    reason = sentence.format(
+        **most, piece=encoding.pieces[at].strip(), share=float(row.max()), effect=float(effects[layer, head])
+    )
+    question = _("Block {layer}, head {head} adds the most. Which token does it look at?")
+    choose(question.format(**most), options, at, key=MOVED, why=lambda _said: reason)
     show_code(direct_effects, key="heads code names", checkpoint=checkpoint, encoding=encoding, id=id)
 
 

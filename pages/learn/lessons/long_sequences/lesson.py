@@ -23,11 +23,18 @@ from engine.course.long_sequences import (
     states_behind,
 )
 from engine.runtime import library
-from pages.controls.figures import matrix, picked_place, strip, tokens
+from pages.controls.figures import cover, matrix, picked_place, strip, tokens
 from pages.controls.learn.cross_nearest import draw_nearest
-from pages.controls.learn.fields import caption_known_texts, choose_view, read_field, read_short_text
-from pages.controls.learn.predict import choose, is_found, show_code
-from pages.controls.learn.words import numeral
+from pages.controls.learn.fields import (
+    caption_known_texts,
+    choose_view,
+    name_apart,
+    other_input,
+    read_field,
+    read_short_text,
+)
+from pages.controls.learn.predict import choose, estimate, is_answered, is_found, point, show_code
+from pages.controls.learn.words import join_sentences, numeral
 from pages.controls.learn.words import translate as _
 from pages.controls.state.session import Remembered
 from views.charts.show import show_altair
@@ -43,12 +50,18 @@ SIDE = 8  # pixels of the image
 BEFORE = 500  # tokens of stories in front of the reader's text, whose states are searched
 ASKED = 64  # queries of which the recall is measured
 MIB = 2**20
+TOLERANCE = 0.5  # times the bytes
+QUESTION, NEAR, OUTSIDE = (f"long_sequences {part}question" for part in ("", "near ", "outside "))
 TURN = Remembered("long_sequences turn", int)  # how often the cost was measured again
 
 
 def experiment() -> bool:
     length, times = ask_lengths()
-    if not ask(length, times):
+    above = st.container()
+    shown = ask(length, times)
+    with above:
+        draw_bytes(length, times, covered=not (shown and is_answered(QUESTION)))
+    if not shown:
         return False
     views = {
         "cost": _("cost"), "local": _("windows and blocks"), "nearest": _("k nearest"), "codes": _("quantization")
@@ -62,7 +75,7 @@ def experiment() -> bool:
         draw_nearest()
     else:
         draw_codes()
-    return is_found("long_sequences question")
+    return is_found(QUESTION)
 
 
 def ask_lengths() -> tuple[int, int]:
@@ -86,9 +99,28 @@ def ask(length: int, times: int) -> bool:
         "{large} MiB."
     ).format(short=length, long=length * times, small=numeral(short / MIB, ".3g"), large=numeral(long / MIB, ".3g"))
     question = _("A text grows from {short} to {long} tokens. How many times the memory do scores and pattern take?")
+    along, cubed = options.index(times), options.index(times**3)
+
+    def why(said: int) -> str:
+        if said == along:
+            return join_sentences(_("So it would grow if each token met a fixed number of others."), reason)
+        if said == cubed:
+            return join_sentences(_("So it would grow if three tokens met in each weight."), reason)
+        return reason
+
     return choose(
         question.format(short=length, long=length * times), [f"{option}×" for option in options],
-        options.index(times**2), key="long_sequences question", why=lambda _said: reason,
+        options.index(times**2), key=QUESTION, why=why, again=other_input("long_sequences-times", (4, 3, 2)),
+    )  # fmt: skip
+
+
+def draw_bytes(length: int, times: int, covered: bool) -> None:
+    """Memory of scores and pattern of the text, and of longer ones; those are covered while they are asked for."""
+    heads, lengths = library.checkpoint(MODEL).config.attention.heads, [length * at for at in range(1, times + 1)]
+    memory = torch.tensor([[pattern_bytes(one, heads) / MIB for one in lengths]])
+    matrix(
+        cover(memory, (0, slice(1, None))) if covered else memory, rows=["MiB"], columns=[str(one) for one in lengths],
+        digits=2, key=f"{QUESTION} picture", label=_("MiB of scores and pattern, by the tokens of the text"),
     )  # fmt: skip
 
 
@@ -114,19 +146,18 @@ def draw_cost(length: int, times: int) -> None:
             "ms": [one.seconds * 1000 for one in found],
         }
     )
-    for place, column in zip(st.columns(2), ("MiB", "ms"), strict=True):
-        with place:
-            show_altair(partial(draw_growth, table, column, list(names.values())), key=f"long {column}")
     full = [one for one in found if one.kind == "explicit"]
     near = [one for one in found if one.kind == "window"]
-    sentence = _(
-        "Measured here, {times} times as long: {bytes:.1f}× the bytes and {time:.1f}× the time; in a window "
-        "{near:.1f}× the bytes."
-    )
+    above = st.container()
+    covered = not ask_near(near, times)
+    shown = table[table["kind"] == names["explicit"]] if covered else table
+    for place, column in zip(above.columns(2), ("MiB", "ms"), strict=True):
+        with place:
+            show_altair(partial(draw_growth, shown, column, list(names.values())), key=f"long {column}")
+    sentence = _("Measured here, {times} times as long: {bytes:.1f}× the bytes and {time:.1f}× the time.")
     st.markdown(
         sentence.format(
-            times=times, bytes=full[-1].bytes / full[0].bytes, time=full[-1].seconds / full[0].seconds,
-            near=near[-1].bytes / near[0].bytes,
+            times=times, bytes=full[-1].bytes / full[0].bytes, time=full[-1].seconds / full[0].seconds
         )
     )  # fmt: skip
     with st.container(horizontal=True, vertical_alignment="center"):
@@ -139,6 +170,23 @@ def draw_cost(length: int, times: int) -> None:
         measure_lengths, key="long code cost", material=shared.states(MODEL, LONGER * TIMES), lengths=[length],
         kinds=["explicit"], window=WINDOW,
     )  # fmt: skip
+
+
+def ask_near(near: list[Measured], times: int) -> bool:
+    """Asks how the memory grows in a window, and tells whether that may be shown."""
+    growth = near[-1].bytes / near[0].bytes
+    reason = _("{short:.2f} MiB become {long:.2f}: each token meets at most {n}, however long the text is.").format(
+        short=near[0].bytes / MIB, long=near[-1].bytes / MIB, n=WINDOW
+    )
+
+    def why(said: float) -> str:
+        if abs(said - times**2) <= TOLERANCE < abs(said - growth):
+            return join_sentences(_("So it grows where every token meets every token."), reason)
+        return reason
+
+    question = _("In a window of {n} tokens: how many times the bytes does a text {times} times as long take?")
+    estimate(question.format(n=WINDOW, times=times), growth, TOLERANCE, key=NEAR, why=why)
+    return is_answered(NEAR)
 
 
 def draw_growth(table: pd.DataFrame, column: str, kinds: list[str], shade: Shade) -> alt.Chart:
@@ -181,11 +229,15 @@ def draw_window() -> None:
         window = st.number_input(_("window"), 1, MOST, 4, key="long_sequences-window", width=120)
         layer = st.number_input(_("layer"), 1, config.layers, config.layers, key="long_sequences-layer", width=120)
         head = st.number_input(_("head"), 1, config.attention.heads, 1, key="long_sequences-head", width=120)
-    pieces = [piece.replace(" ", "·") for piece in encoding.pieces]
+    pieces = name_apart(encoding.pieces)
     kept = keep_window(checkpoint, encoding, int(layer) - 1, int(head) - 1, int(window))
     left, right = st.columns([3, 2])
+    covered = not ask_outside(pieces, int(window))
     with left:
-        matrix(kept.pattern, rows=pieces, columns=pieces, key="long window", label=_("weights in the window"))
+        matrix(
+            cover(kept.pattern, -1) if covered else kept.pattern, rows=pieces, columns=pieces,
+            key=f"{OUTSIDE} picture", label=_("weights in the window"),
+        )  # fmt: skip
     with right:
         sentence = _(
             "The window holds {cells:.0%} of the weights that full attention makes, and {mass:.0%} of what they add "
@@ -198,6 +250,31 @@ def draw_window() -> None:
         keep_window, key="long code window", checkpoint=checkpoint, encoding=encoding, layer=int(layer) - 1,
         head=int(head) - 1, window=int(window),
     )  # fmt: skip
+
+
+def ask_outside(pieces: list[str], window: int) -> bool:
+    """Asks for a weight that the window leaves out, and tells whether the last row may be shown."""
+    row = len(pieces) - 1
+    first = len(pieces) - window  # that the last token sees
+    if first <= 0:
+        return True
+    reason = _("A window of {window} holds the token itself and those before it, from “{first}” on.").format(
+        window=window, first=pieces[first]
+    )
+
+    def why(said: tuple[int, int]) -> str:
+        if said[0] != row:
+            sentence = _("Who looks is a row: that is the row of “{token}”.")
+            return join_sentences(sentence.format(token=pieces[said[0]]), reason)
+        return reason
+
+    question = _("The row of the last token, “{token}”, is covered. Click a weight in it that the window leaves out.")
+    cell = picked_place(f"{OUTSIDE} picture", (len(pieces), len(pieces)))
+    point(
+        question.format(token=pieces[-1]), None if cell is None else (cell[0], cell[1]),
+        [(row, at) for at in range(first)], key=OUTSIDE, name=lambda at: f"{pieces[at[0]]} → {pieces[at[1]]}", why=why,
+    )  # fmt: skip
+    return is_answered(OUTSIDE)
 
 
 def draw_block() -> None:

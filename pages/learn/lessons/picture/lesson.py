@@ -207,7 +207,9 @@ def ask_near(likeness: torch.Tensor, own: tuple[int, int]) -> None:
         sentence = _("The one you clicked has {cosine:+.2f}.")
         return join_sentences(sentence.format(cosine=float(likeness[said])), reason)
 
-    question = _("The cosines are covered. Click a place whose vector is much like that of {own}: the first {count} are right.")
+    question = _(
+        "The cosines are covered. Click a place whose vector is much like that of {own}: the first {count} are right."
+    )
     cell = picked_place(f"{NEAR} picture", (ACROSS, ACROSS))
     point(
         question.format(count=MOST_LIKE, own=place_name(own)), None if cell is None else (cell[0], cell[1]),
