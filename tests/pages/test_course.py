@@ -295,6 +295,19 @@ def test_no_input_breaks_a_lesson(name: str) -> None:
             assert bad != "" or [one for one in app.caption if "Expected" in one.value], (key, "nothing was said")
 
 
+def test_a_place_that_was_said_is_forgotten_with_the_picture_that_it_was_in() -> None:
+    app, said = opened(lesson="in_prompt"), PICKED.name
+    app.button(key=f"{question_of(app)} show").click().run()
+    key = question_of(app)
+    app.session_state[said][f"{key} picture"] = [6, 0]
+    app.run()
+    app.button(key=f"{key} check").click().run()
+    assert "You said" in app.warning[0].value
+    rows = app.text_area(key="in-prompt-rows labels")
+    rows.set_value("\n".join([*rows.value.split("\n")[:4], rows.value.split("\n")[-1]])).run()
+    assert not app.exception and not app.warning and app.button(key=f"{key} check").disabled
+
+
 BARE = """
 import streamlit as st
 from pages.controls.learn.predict import choose

@@ -110,9 +110,10 @@ def point(
     name: Callable[[Any], str] = str,
     why: Why | None = None,
     again: Again | None = None,
+    shape: Place = (),
 ) -> bool:
     """A place in the picture f"{key} picture": `picked` is what that returns (`pages.controls.figures`), any of
-    `answers` is right."""
+    `answers` is right. A picture of another `shape` is asked about anew: the place that was said may not be in it."""
 
     def ask() -> Any:
         chosen = _("Chosen: {place}").format(place=escape_markdown(name(picked))) if picked is not None else ""
@@ -127,7 +128,7 @@ def point(
     ordered = sorted(answers)
     names = list(dict.fromkeys(map(name, ordered)))  # those of several places may be the same
     shown = _(" or ").join(names[:NAMED]) + " …" * (len(names) > NAMED)
-    return reveal(question, ask, lambda said: said in answers, name, ordered[0], shown, key, why, again and turn)
+    return reveal(question, ask, lambda said: said in answers, name, ordered[0], shown, key, why, again and turn, shape)
 
 
 def is_answered(key: str) -> bool:
@@ -150,9 +151,10 @@ def reveal(
     key: str,
     why: Why | None,
     again: Again | None,
+    shape: Place = (),
 ) -> bool:
     """Draws the question, and once it is answered what was right; what was said first stays."""
-    about: Hashable = (question, answer)
+    about: Hashable = (question, answer, shape)
     kept = QUESTIONS.get()[key]
     if kept.about not in (None, about):
         kept.about, kept.right = None, False

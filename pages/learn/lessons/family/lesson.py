@@ -128,6 +128,7 @@ def ask(name: str, config: ModelConfig, steps: Sequence[Step]) -> bool:
     return point(
         question, tuple(cell) if cell else None, [(largest[0], 0)], key=QUESTION, why=why,
         name=lambda place: names[steps[place[0]].name], again=other_input("family-model", (FAMILY[0], OTHER)),
+        shape=(len(steps), 1),
     )  # fmt: skip
 
 

@@ -79,7 +79,7 @@ def ask(span: GapTask) -> bool:
     return point(
         question, None if cell is None else (cell[0], cell[1]), [(row, at) for at in hidden], key=QUESTION,
         why=lambda _said: reason, again=other_input("gap-text", (TEXT, *OTHERS)),
-        name=lambda at: f"{names[at[0]]} → {names[at[1]]}",
+        name=lambda at: f"{names[at[0]]} → {names[at[1]]}", shape=tuple(span.sees.shape),
     )  # fmt: skip
 
 

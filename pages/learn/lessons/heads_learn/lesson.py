@@ -86,7 +86,7 @@ def ask_row(
     cell = picked_place(f"{key} picture", tuple(pattern.shape))
     return point(
         question, None if cell is None else (cell[0], cell[1]), [(row, int(pattern[row].argmax()))], key=key, why=why,
-        name=lambda at: f"{pieces[at[0]]} → {pieces[at[1]]}", again=again,
+        name=lambda at: f"{pieces[at[0]]} → {pieces[at[1]]}", again=again, shape=tuple(pattern.shape),
     )  # fmt: skip
 
 

@@ -132,6 +132,7 @@ def ask_gain(shares: list[float], names: list[str]) -> None:
     point(
         _("The row that is read last is named. With which does the p of the answer grow most? Click it."),
         None if cell is None else (cell[0], 0), [(best, 0)], key=GAIN, name=lambda at: names[at[0]], why=why,
+        shape=(len(shares), 1),
     )  # fmt: skip
 
 

@@ -273,6 +273,7 @@ def ask_outside(pieces: list[str], window: int) -> bool:
     point(
         question.format(token=pieces[-1]), None if cell is None else (cell[0], cell[1]),
         [(row, at) for at in range(first)], key=OUTSIDE, name=lambda at: f"{pieces[at[0]]} → {pieces[at[1]]}", why=why,
+        shape=(len(pieces), len(pieces)),
     )  # fmt: skip
     return is_answered(OUTSIDE)
 
