@@ -48,7 +48,7 @@ def experiment() -> bool:
     above, pieces = st.container(), name_apart(encoding.pieces)
     before = [piece for piece, id in zip(pieces[:-1], encoding.ids, strict=False) if id == encoding.ids[-1]]
     reason = _("“{piece}” occurred before as {places}; an induction head looks at what came next there.").format(
-        piece=pieces[-1], places=", ".join(f"“{piece}”" for piece in before)
+        piece=pieces[-1], places=", ".join(before)
     )
     question = _("Block {layer}, head {head}. Click in the row of the last token, “{piece}”, what it looks at most.")
     shown = ask_row(
@@ -80,6 +80,8 @@ def ask_row(
         if said[0] != row:
             sentence = _("Who looks is a row: that is the row of “{token}”.")
             return join_sentences(sentence.format(token=pieces[said[0]]), reason)
+        if said[1] == int(pattern[row].argmax()):
+            return reason
         sentence = _("It looks at “{token}” with {share:.0%}.")
         return join_sentences(sentence.format(token=pieces[said[1]], share=float(pattern[said])), reason)
 

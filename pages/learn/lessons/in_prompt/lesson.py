@@ -27,6 +27,7 @@ TABLES = {
 }
 LEAST_ROWS, MOST_ROWS, LONGEST = 3, 9, 16  # rows; characters of a word
 STEPS, RATE, KNOWN = 60, 1e-3, 0.01  # KNOWN: nats, below which the rows are known by heart
+ALIKE = 0.05  # apart at most, of probabilities that are about the same
 QUESTION, GAIN, LEARNED = (f"in prompt {part}question" for part in ("", "gain ", "learned "))
 
 shots_of = lru_cache(maxsize=32)(shots)
@@ -143,10 +144,13 @@ def ask_learned(read: float, tuned: float) -> bool:
     """Asks where the answer is likelier, and tells whether that may be shown."""
     reason = _("It is {tuned:.3f} where they are trained into the weights, and {read:.3f} where they are read.")
     told = reason.format(tuned=tuned, read=read)
-    options = [_("with all rows in the prompt"), _("with all rows trained into the weights, and none above")]
+    options = [
+        _("with all rows in the prompt"), _("with all rows trained into the weights, and none above"),
+        _("about the same: at most {gap:g} apart").format(gap=ALIKE),
+    ]  # fmt: skip
+    answer = 2 if abs(tuned - read) <= ALIKE else int(tuned > read)
     choose(
-        _("The curve of training is covered. Where is the answer likelier in the end?"), options, int(tuned > read),
-        key=LEARNED, why=lambda _said: told,
+        _("The curve of training is covered. Where is the answer likelier in the end?"), options, answer, key=LEARNED, why=lambda _said: told,
     )  # fmt: skip
     return is_answered(LEARNED)
 

@@ -204,8 +204,8 @@ def ask_near(likeness: torch.Tensor, own: tuple[int, int]) -> None:
             return join_sentences(_("That is the token itself."), reason)
         if said == best:
             return reason
-        sentence = _("The one you clicked has {cosine:+.2f}.")
-        return join_sentences(sentence.format(cosine=float(likeness[said])), reason)
+        sentence = _("{place}: {cosine:+.2f}.").format(place=place_name(said), cosine=float(likeness[said]))
+        return join_sentences(sentence, reason)
 
     question = _(
         "The cosines are covered. Click a place whose vector is much like that of {own}: the first {count} are right."
