@@ -150,7 +150,8 @@ def ask_learned(read: float, tuned: float) -> bool:
     ]  # fmt: skip
     answer = 2 if abs(tuned - read) <= ALIKE else int(tuned > read)
     choose(
-        _("The curve of training is covered. Where is the answer likelier in the end?"), options, answer, key=LEARNED, why=lambda _said: told,
+        _("The curve of training is covered. Where is the answer likelier in the end?"), options, answer,
+        key=LEARNED, why=lambda _said: told,
     )  # fmt: skip
     return is_answered(LEARNED)
 
