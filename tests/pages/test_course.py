@@ -36,9 +36,9 @@ PLACES: dict[str, set[tuple[int, ...] | int]] = {}
 def note_places(monkeypatch: pytest.MonkeyPatch) -> None:
     """Places that are right in a picture, by the key of their question."""
 
-    def note(question: str, picked: Any, answers: Any, *, key: str, **options: Any) -> bool:
+    def note(question: str, shape: Any, answers: Any, *, key: str, **options: Any) -> bool:
         PLACES[key] = set(answers)
-        return point(question, picked, answers, key=key, **options)
+        return point(question, shape, answers, key=key, **options)
 
     for name in LESSONS:
         module = sys.modules[course.read_lesson(name).experiment.__module__]

@@ -77,7 +77,7 @@ class Recorder:
         answer = round_floats(answer, DIGITS)
         return self.ask(f"{question}\n\n{note}{f' ({unit})' if unit else ''}", repr(answer), test, key)
 
-    def point(self, question: str, _picked: Any, answers: Collection[Any], *, key: str, **_more: Any) -> bool:
+    def point(self, question: str, _shape: Any, answers: Collection[Any], *, key: str, **_more: Any) -> bool:
         places = sorted(answers)
         of_cell, of_one = _("Answer with a place, (row, column), counted from 0."), _("Answer with its number, from 0.")
         note = of_one if isinstance(places[0], int) else of_cell

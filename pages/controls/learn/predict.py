@@ -17,7 +17,7 @@ from typing import Any, LiteralString
 
 import streamlit as st
 
-from pages.controls.figures import PICKED
+from pages.controls.figures import PICKED, picked_place
 from pages.controls.learn.words import numeral
 from pages.controls.learn.words import translate as _
 from pages.controls.state.session import Remembered, set_widget
@@ -103,17 +103,19 @@ def estimate(
 
 def point(
     question: LiteralString,
-    picked: Place | int | None,
+    shape: Sequence[int],
     answers: Collection[Place | int],
     *,
     key: str,
     name: Callable[[Any], str] = str,
     why: Why | None = None,
     again: Again | None = None,
-    shape: Place = (),
 ) -> bool:
-    """A place in the picture f"{key} picture": `picked` is what that returns (`pages.controls.figures`), any of
-    `answers` is right. A picture of another `shape` is asked about anew: the place that was said may not be in it."""
+    """A place in the picture f"{key} picture" of that `shape` (`pages.controls.figures`), by its indices, or by its one
+    index; any of `answers` is right. A picture of another shape is asked about anew: the place that was said may not be
+    in it."""
+    place = picked_place(f"{key} picture", shape)
+    picked = None if place is None or len(place) != len(shape) else place[0] if len(shape) == 1 else tuple(place)
 
     def ask() -> Any:
         chosen = _("Chosen: {place}").format(place=escape_markdown(name(picked))) if picked is not None else ""
@@ -128,7 +130,9 @@ def point(
     ordered = sorted(answers)
     names = list(dict.fromkeys(map(name, ordered)))  # those of several places may be the same
     shown = _(" or ").join(names[:NAMED]) + " …" * (len(names) > NAMED)
-    return reveal(question, ask, lambda said: said in answers, name, ordered[0], shown, key, why, again and turn, shape)
+    return reveal(
+        question, ask, lambda said: said in answers, name, ordered[0], shown, key, why, again and turn, tuple(shape)
+    )  # fmt: skip
 
 
 def is_answered(key: str) -> bool:

@@ -12,7 +12,7 @@ from engine.course.averaging import (
     triangular_weights,
     weighted_average,
 )
-from pages.controls.figures import cover, matrix, picked_place
+from pages.controls.figures import cover, matrix
 from pages.controls.learn.fields import other_input, read_field, read_matrix, write_matrix
 from pages.controls.learn.predict import estimate, is_answered, is_found, point, show_code
 from pages.controls.learn.words import numerals
@@ -118,11 +118,10 @@ def draw_looks(x: Tensor) -> Tensor:
     """The weights that the data make; the row that the last one looks at most is asked for."""
     scores, above = scores_of(x), st.container()
     weights, last = softmax_weights(scores), len(x) - 1
-    cell = picked_place(f"{MOST} picture", weights.shape)
     reason = _("Its scores are {scores}: the largest one gets the largest weight, whichever row it is.")
     point(
         _("The last row is covered. Click in it where it looks most."),
-        tuple(cell) if cell else None,
+        weights.shape,
         [(last, at) for at in (weights[last] == weights[last].max()).nonzero().flatten().tolist()],
         key=MOST,
         name=lambda at: _("row {row}, column {column}").format(row=at[0] + 1, column=at[1] + 1),

@@ -4,7 +4,7 @@ import streamlit as st
 import torch
 
 from engine.course.batch import Compared, compare_row, fill, read_rows, tokenizer_of
-from pages.controls.figures import cover, matrix, picked_place, tokens
+from pages.controls.figures import cover, matrix, tokens
 from pages.controls.learn.fields import choose_view, other_input, read_field, read_words, write_matrix
 from pages.controls.learn.predict import estimate, is_answered, is_found, point, show_code
 from pages.controls.learn.words import join_sentences, numeral
@@ -79,10 +79,9 @@ def ask(name: str, rows: list[list[int]], real: torch.Tensor) -> bool:
         held = _("That entry holds “{token}”: a row begins with its own tokens.")
         return join_sentences(held.format(token=pieces[row][column]), reason)
 
-    cell = picked_place(f"{QUESTION} picture", real.shape)
     return point(
         _("A tensor has rows of one length, that of the longest. Click an entry that is padding."),
-        (cell[0], cell[1]) if cell else None,
+        real.shape,
         [(row, column) for row, column in (~real).nonzero().tolist()],
         key=QUESTION,
         name=lambda at: _("row {row}, column {column}").format(row=at[0] + 1, column=at[1] + 1),

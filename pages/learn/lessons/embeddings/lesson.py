@@ -21,7 +21,7 @@ from engine.course.embeddings import (
     whole_words,
 )
 from engine.runtime import library
-from pages.controls.figures import cover, matrix, picked_place, strip
+from pages.controls.figures import cover, matrix, strip
 from pages.controls.learn.fields import choose_view, other_input, read_field, read_words
 from pages.controls.learn.predict import choose, estimate, is_answered, is_found, point, show_code
 from pages.controls.learn.words import join_sentences, numeral
@@ -108,9 +108,8 @@ def ask(word: str, options: list[str], near: Ranking) -> bool:
         return join_sentences(place.format(other=options[column], at=at, count=count), reason)
 
     question = _("The row of “{word}” is covered. Click in it the word nearest to it in the table of {model}.")
-    cell = picked_place(f"{QUESTION} picture", (len(options) + 1, len(options)))
     return point(
-        question.format(word=word, model=MODEL), tuple(cell) if cell else None, [(0, answer)], key=QUESTION, why=why,
+        question.format(word=word, model=MODEL), (len(options) + 1, len(options)), [(0, answer)], key=QUESTION, why=why,
         name=lambda at: f"{[word, *options][at[0]]} – {options[at[1]]}",
         again=other_input("embeddings-word", (WORD, *OTHERS)),
     )  # fmt: skip

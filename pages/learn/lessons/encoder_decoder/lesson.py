@@ -18,7 +18,7 @@ from engine.course.encoder_decoder import (
 from engine.inputs.readers import given_target, read_translation, tokens
 from engine.runtime import library
 from engine.tokenizers.encoding import Encoding
-from pages.controls.figures import cover, matrix, picked_place
+from pages.controls.figures import cover, matrix
 from pages.controls.learn.fields import choose_view, name_apart, other_input, read_field, read_short_text, read_words
 from pages.controls.learn.predict import choose, estimate, is_answered, is_found, point, show_code
 from pages.controls.learn.words import join_sentences
@@ -120,10 +120,9 @@ def ask(row: int, rows: list[str], columns: list[str], look: Tensor) -> bool:
             return join_sentences(other.format(token=rows[said[0]]), because)
         return because
 
-    cell = picked_place(f"{QUESTION} picture", look.shape)
     question = _("Row {place}, “{word}”, is covered. Click in it the English token that the decoder looks at most.")
     return point(
-        question.format(place=row + 1, word=rows[row]), tuple(cell) if cell else None, [(row, most)], key=QUESTION,
+        question.format(place=row + 1, word=rows[row]), look.shape, [(row, most)], key=QUESTION,
         name=lambda at: f"{rows[at[0]]} → {columns[at[1]]}", why=why,
         again=other_input("encoder_decoder-text", (TEXT, *OTHERS)),
     )  # fmt: skip

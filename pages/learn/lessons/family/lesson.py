@@ -24,7 +24,7 @@ from engine.inputs.readers import tokens
 from engine.model.config import ModelConfig
 from engine.model.presets import NAMED
 from engine.runtime import library
-from pages.controls.figures import cover, matrix, picked_place
+from pages.controls.figures import cover, matrix
 from pages.controls.learn.fields import LONGEST, READ_LAST, choose_view, other_input, read_field, read_words
 from pages.controls.learn.predict import choose, is_answered, is_found, point, show_code
 from pages.controls.learn.words import join_sentences, numeral
@@ -124,11 +124,10 @@ def ask(name: str, config: ModelConfig, steps: Sequence[Step]) -> bool:
         "{model} has {total} parameters. Queries, keys, values, an MLP of width 4d and the table of tokens are about "
         "{estimate} of them. Click the largest part of the rest."
     ).format(model=titles()[name], total=numeral(count(config), ","), estimate=millions(steps[0].count))
-    cell = picked_place(f"{QUESTION} picture", (len(steps), 1))
     return point(
-        question, tuple(cell) if cell else None, [(largest[0], 0)], key=QUESTION, why=why,
+        question, (len(steps), 1), [(largest[0], 0)], key=QUESTION, why=why,
         name=lambda place: names[steps[place[0]].name], again=other_input("family-model", (FAMILY[0], OTHER)),
-        shape=(len(steps), 1),
+
     )  # fmt: skip
 
 

@@ -4,7 +4,7 @@ import pandas as pd
 import streamlit as st
 
 from engine.course.fill_gap import GapTask, ask_masks, ask_sentinels, ask_span, words_of
-from pages.controls.figures import cover, matrix, picked_place
+from pages.controls.figures import cover, matrix
 from pages.controls.learn.fields import choose_view, name_apart, other_input, read_field
 from pages.controls.learn.predict import estimate, is_answered, is_found, point, show_code
 from pages.controls.learn.words import join_sentences, numeral
@@ -75,11 +75,10 @@ def ask(span: GapTask) -> bool:
     question = _(
         "The words of the gap are written behind the text, from {mark} on. Click a token that {mark} may not look at."
     ).format(mark=names[row])
-    cell = picked_place(f"{QUESTION} picture", tuple(span.sees.shape))
     return point(
-        question, None if cell is None else (cell[0], cell[1]), [(row, at) for at in hidden], key=QUESTION,
+        question, tuple(span.sees.shape), [(row, at) for at in hidden], key=QUESTION,
         why=lambda _said: reason, again=other_input("gap-text", (TEXT, *OTHERS)),
-        name=lambda at: f"{names[at[0]]} → {names[at[1]]}", shape=tuple(span.sees.shape),
+        name=lambda at: f"{names[at[0]]} → {names[at[1]]}",
     )  # fmt: skip
 
 

@@ -13,7 +13,7 @@ import torch
 from engine.course.circuits import direct_effects, head_scores, leading_head
 from engine.runtime import library
 from engine.tokenizers.encoding import Encoding
-from pages.controls.figures import cover, matrix, picked_place
+from pages.controls.figures import cover, matrix
 from pages.controls.learn.fields import (
     caption_known_texts,
     choose_view,
@@ -85,10 +85,9 @@ def ask_row(
         sentence = _("It looks at “{token}” with {share:.0%}.")
         return join_sentences(sentence.format(token=pieces[said[1]], share=float(pattern[said])), reason)
 
-    cell = picked_place(f"{key} picture", tuple(pattern.shape))
     return point(
-        question, None if cell is None else (cell[0], cell[1]), [(row, int(pattern[row].argmax()))], key=key, why=why,
-        name=lambda at: f"{pieces[at[0]]} → {pieces[at[1]]}", again=again, shape=tuple(pattern.shape),
+        question, tuple(pattern.shape), [(row, int(pattern[row].argmax()))], key=key, why=why,
+        name=lambda at: f"{pieces[at[0]]} → {pieces[at[1]]}", again=again,
     )  # fmt: skip
 
 

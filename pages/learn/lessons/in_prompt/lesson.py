@@ -10,7 +10,7 @@ import torch
 from engine.course.in_prompt import Row, Shot, fine_tune, shots
 from engine.generation.few_shot import table_of
 from engine.runtime import library
-from pages.controls.figures import cover, matrix, picked_place
+from pages.controls.figures import cover, matrix
 from pages.controls.learn.fields import choose_view, other_input, read_field
 from pages.controls.learn.predict import choose, is_answered, is_found, point, show_code
 from pages.controls.learn.words import join_sentences, numeral
@@ -129,11 +129,10 @@ def ask_gain(shares: list[float], names: list[str]) -> None:
             *(sentence.format(row=names[at], before=shares[at - 1], after=shares[at]) for at in told)
         )
 
-    cell = picked_place(f"{GAIN} picture", (len(shares), 1))
     point(
         _("The row that is read last is named. With which does the p of the answer grow most? Click it."),
-        None if cell is None else (cell[0], 0), [(best, 0)], key=GAIN, name=lambda at: names[at[0]], why=why,
-        shape=(len(shares), 1),
+        (len(shares), 1), [(best, 0)], key=GAIN, name=lambda at: names[at[0]], why=why,
+
     )  # fmt: skip
 
 

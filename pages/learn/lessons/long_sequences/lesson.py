@@ -269,11 +269,10 @@ def ask_outside(pieces: list[str], window: int) -> bool:
         return reason
 
     question = _("The row of the last token, “{token}”, is covered. Click a weight in it that the window leaves out.")
-    cell = picked_place(f"{OUTSIDE} picture", (len(pieces), len(pieces)))
     point(
-        question.format(token=pieces[-1]), None if cell is None else (cell[0], cell[1]),
+        question.format(token=pieces[-1]), (len(pieces), len(pieces)),
         [(row, at) for at in range(first)], key=OUTSIDE, name=lambda at: f"{pieces[at[0]]} → {pieces[at[1]]}", why=why,
-        shape=(len(pieces), len(pieces)),
+
     )  # fmt: skip
     return is_answered(OUTSIDE)
 

@@ -25,7 +25,7 @@ from engine.training.objectives.masked import (
     marks_of,
     masked_windows,
 )
-from pages.controls.figures import bars, cover, matrix, picked_place
+from pages.controls.figures import bars, cover, matrix
 from pages.controls.figures import tokens as chips
 from pages.controls.learn.fields import choose_view, name_apart, other_input, read_field, read_short_text, read_words
 from pages.controls.learn.predict import estimate, is_answered, is_found, point, show_code
@@ -91,10 +91,9 @@ def ask(names: list[str], measured: Surprise) -> bool:
         given = _("“{token}” is given: the model is asked for what comes after it.")
         return join_sentences(price(said) if said else given.format(token=names[0]), price(worst))
 
-    place = picked_place(f"{QUESTION} picture", (len(names),))
     question = _("The model {model} reads this text, asked for each next token. Click the one that costs the most.")
     return point(
-        question.format(model=DECODER), place[0] if place else None, [worst], key=QUESTION, name=names.__getitem__,
+        question.format(model=DECODER), (len(names),), [worst], key=QUESTION, name=names.__getitem__,
         why=why, again=other_input("loss-text", (TEXT, *OTHERS)),
     )  # fmt: skip
 
@@ -207,9 +206,8 @@ def ask_gradient(values: torch.Tensor) -> None:
     def why(said: tuple[int, int]) -> str:
         return reason if said[0] == 2 else join_sentences(_("That is in another row."), reason)
 
-    cell = picked_place(f"{GRADIENT} picture", values.shape)
     point(
-        _("The gradient p − y is covered. Click in its row the only number below 0."), tuple(cell) if cell else None,
+        _("The gradient p − y is covered. Click in its row the only number below 0."), values.shape,
         [(2, least)], key=GRADIENT, why=why,
         name=lambda at: _("row {row}, column {column}").format(row=at[0] + 1, column=at[1] + 1),
     )  # fmt: skip

@@ -12,7 +12,7 @@ from engine.course.heads import Fit, fit_difference, merge_heads, split_heads, t
 from engine.course.masks import KINDS, mask_of, pattern_under
 from engine.runtime import library
 from engine.tokenizers.encoding import Encoding
-from pages.controls.figures import matrix, picked_place
+from pages.controls.figures import matrix
 from pages.controls.learn.fields import choose_view, name_apart, other_input, read_field, read_short_text
 from pages.controls.learn.predict import choose, estimate, is_answered, is_found, point, show_code
 from pages.controls.learn.words import join_sentences
@@ -74,10 +74,9 @@ def ask(pieces: list[str]) -> bool:
             return join_sentences(mistake, reason)
         return reason
 
-    cell = picked_place(f"{QUESTION} picture", (length, length))
     return point(
         _("Click a weight in the row of “{token}” that a causal mask makes 0.").format(token=pieces[row]),
-        tuple(cell) if cell else None,
+        (length, length),
         [(row, col) for col in hidden],
         key=QUESTION,
         name=lambda at: f"{pieces[at[0]]} → {pieces[at[1]]}",

@@ -89,7 +89,7 @@ def ask(x: Tensor, rows: list[str], features: list[str], asked: tuple[int, int])
 
     question = _("LayerNorm brings {feature} of {row} to scale. Click another number that its mean runs over.")
     return point(
-        question.format(feature=features[feature], row=rows[row]), picked_cell(QUESTION, x), answers, key=QUESTION,
+        question.format(feature=features[feature], row=rows[row]), x.shape, answers, key=QUESTION,
         name=lambda at: f"{rows[at[0]]}, {features[at[1]]}", why=why,
         again=other_input("norms-x", (BATCH, *OTHERS)),
     )  # fmt: skip
@@ -99,11 +99,6 @@ def averaged_with(x: Tensor, kind: NormName, asked: tuple[int, int]) -> list[tup
     """Places of the other numbers of the mean that runs over one."""
     over = averaged_over((len(x), x.shape[1]), kind, *asked)
     return [(row, feature) for row, feature in over.nonzero().tolist() if (row, feature) != asked]
-
-
-def picked_cell(key: str, x: Tensor) -> tuple[int, int] | None:
-    cell = picked_place(f"{key} picture", x.shape)
-    return (cell[0], cell[1]) if cell else None
 
 
 def draw_norms(x: Tensor, rows: list[str], features: list[str], asked: tuple[int, int]) -> None:
@@ -147,7 +142,7 @@ def ask_column(x: Tensor, rows: list[str], features: list[str], asked: tuple[int
 
     question = _("And BatchNorm? Click in its picture another number of the mean for {feature} of {row}.")
     point(
-        question.format(feature=features[feature], row=rows[row]), picked_cell(COLUMN, x),
+        question.format(feature=features[feature], row=rows[row]), x.shape,
         averaged_with(x, "batch", asked), key=COLUMN, name=lambda at: f"{rows[at[0]]}, {features[at[1]]}", why=why,
     )  # fmt: skip
 

@@ -6,7 +6,7 @@ import torch
 from engine.course.picture import look_at_patches, next_pixel, patch_tokens, position_likeness
 from engine.data.digits import LEVELS
 from engine.inputs.readers import pictures
-from pages.controls.figures import bars, cover, matrix, picked_place
+from pages.controls.figures import bars, cover, matrix
 from pages.controls.learn.fields import choose_view, other_input
 from pages.controls.learn.predict import estimate, is_answered, is_found, point, show_code
 from pages.controls.learn.words import join_sentences, numeral
@@ -111,10 +111,8 @@ def ask() -> bool:
         "The picture is cut into patches of {size} × {size} pixels, read row by row behind [CLS], which is token 0. "
         "Click a pixel of token {token}."
     ).format(size=PATCH, token=asked)
-    cell = picked_place(f"{QUESTION} picture", (SIDE, SIDE))
-    picked = None if cell is None else (cell[0], cell[1])
     return point(
-        question, picked, inside, key=QUESTION, why=why, again=turn,
+        question, (SIDE, SIDE), inside, key=QUESTION, why=why, again=turn,
         name=lambda at: _("pixel {row}, {column}").format(row=at[0] + 1, column=at[1] + 1),
     )  # fmt: skip
 
@@ -210,9 +208,8 @@ def ask_near(likeness: torch.Tensor, own: tuple[int, int]) -> None:
     question = _(
         "The cosines are covered. Click a place whose vector is much like that of {own}: the first {count} are right."
     )
-    cell = picked_place(f"{NEAR} picture", (ACROSS, ACROSS))
     point(
-        question.format(count=MOST_LIKE, own=place_name(own)), None if cell is None else (cell[0], cell[1]),
+        question.format(count=MOST_LIKE, own=place_name(own)), (ACROSS, ACROSS),
         order[:MOST_LIKE], key=NEAR, name=place_name, why=why,
     )  # fmt: skip
 

@@ -20,7 +20,7 @@ from engine.course.positions import (
     wavelengths,
 )
 from engine.runtime import library
-from pages.controls.figures import cover, matrix, picked_place, strip
+from pages.controls.figures import cover, matrix, strip
 from pages.controls.learn.fields import choose_view, other_input, read_field, read_short_text
 from pages.controls.learn.predict import choose, is_answered, is_found, point, show_code
 from pages.controls.learn.words import join_sentences
@@ -103,10 +103,9 @@ def ask(table: torch.Tensor, pos: int) -> bool:
             return join_sentences(slower.format(wave=waves[column // 2]), reason)
         return reason
 
-    cell = picked_place(f"{QUESTION} picture", table.shape)
     question = _("A row is covered. Each pair of numbers is a sine and its cosine. Click the cell of sin({pos}).")
     return point(
-        question.format(pos=pos), tuple(cell) if cell else None, [(pos, 0)], key=QUESTION, why=why,
+        question.format(pos=pos), table.shape, [(pos, 0)], key=QUESTION, why=why,
         name=lambda at: _("row {row}, column {column}").format(row=at[0], column=at[1]),
         again=other_input("positions-pos", (POS, *OTHERS)),
     )  # fmt: skip
@@ -209,10 +208,9 @@ def draw_relative() -> None:
             return reason
         return join_sentences(_("That cell is in bucket {bucket}.").format(bucket=int(found[said])), reason)
 
-    cell = picked_place(f"{BUCKET} picture", found.shape)
     question = _("The bucket of query {query} (row) and key {key} (column) is covered. Click another cell of it.")
     point(
-        question.format(query=FROM, key=TO), tuple(cell) if cell else None, alike, key=BUCKET, why=why,
+        question.format(query=FROM, key=TO), found.shape, alike, key=BUCKET, why=why,
         name=lambda at: _("row {row}, column {column}").format(row=at[0], column=at[1]),
     )  # fmt: skip
     with above:

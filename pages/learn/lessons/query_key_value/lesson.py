@@ -54,7 +54,7 @@ def experiment() -> bool:
         keys, values = read_matrix(KEYS), read_matrix(VALUES)
     names = [_("key {number}").format(number=number + 1) for number in range(len(keys))]
     picked = picked_key(len(keys))
-    shown = ask(keys, values, names, picked)
+    shown = ask(keys, values, names)
     with above:
         draw_plane(keys, values, names, picked, shown)
     if not shown:
@@ -68,7 +68,7 @@ def picked_key(count: int) -> int | None:
     return place[0] if place else None
 
 
-def ask(keys: Tensor, values: Tensor, names: Sequence[str], picked: int | None) -> bool:
+def ask(keys: Tensor, values: Tensor, names: Sequence[str]) -> bool:
     query = torch.tensor(ASKED)
     found = look_up(query, keys, values)
     answer = int(found.weights.argmax())
@@ -90,7 +90,7 @@ def ask(keys: Tensor, values: Tensor, names: Sequence[str], picked: int | None) 
     question = _("Which of the keys {keys} gets the most weight from the query {query}? Click it.")
     again = other_input("qkv-keys", (KEYS, *OTHERS))
     return point(
-        question.format(keys=listed, query=write(ASKED)), picked, [answer], key=QUESTION, name=names.__getitem__,
+        question.format(keys=listed, query=write(ASKED)), (len(names),), [answer], key=QUESTION, name=names.__getitem__,
         why=why, again=again,
     )  # fmt: skip
 
@@ -184,13 +184,12 @@ def draw_vectors(trace: Trace, pieces: list[str], head: int) -> None:
     st.caption(_("Its weights: softmax of the scores, later tokens masked"))
     above = st.container()
     last = len(pieces) - 1
-    cell = picked_place(f"{LOOK} picture", pattern.shape)
     reason = _("Its scores are {scores}, and the softmax keeps their order.")
     point(
         _("The row of “{token}” is covered; the pointer reads its scores. Click in it where it looks most.").format(
             token=pieces[last]
         ),
-        tuple(cell) if cell else None,
+        pattern.shape,
         [(last, int(pattern[last].argmax()))],
         key=LOOK,
         name=lambda at: f"{pieces[at[0]]} → {pieces[at[1]]}",

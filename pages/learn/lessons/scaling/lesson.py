@@ -10,7 +10,7 @@ import streamlit as st
 import torch
 
 from engine.course.scaling import Variance, attend, random_scores, score_variance, softmax_gradient
-from pages.controls.figures import cover, matrix, picked_place
+from pages.controls.figures import cover, matrix
 from pages.controls.learn.fields import choose_view, other_input
 from pages.controls.learn.predict import choose, estimate, is_answered, is_found, point, show_code
 from pages.controls.learn.words import translate as _
@@ -101,11 +101,10 @@ def draw_softmax(d: int, seed: int) -> None:
     divided = attend(scores, d**0.5)
     weights, above = torch.stack([attend(scores, 1.0), divided]), st.container()
     names, rows = [str(at + 1) for at in range(KEYS)], [_("softmax(q·k)"), _("softmax(q·k / √d)")]
-    cell = picked_place(f"{MOST} picture", weights.shape)
     reason = _("Dividing all scores by √d keeps their order; only their distances shrink.")
     point(
         _("The weights after the division are covered. Click the key that then has the most."),
-        tuple(cell) if cell else None,
+        weights.shape,
         [(1, int(divided.argmax()))],
         key=MOST,
         name=lambda at: _("key {number}").format(number=at[1] + 1),

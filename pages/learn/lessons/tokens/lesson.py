@@ -9,7 +9,7 @@ import streamlit as st
 
 from engine.course.tokens import KINDS, are_unknown, comes_back, cut, lengths, tokenizer_of
 from engine.tokenizers import Encoding, draw_piece
-from pages.controls.figures import picked_place, tokens
+from pages.controls.figures import tokens
 from pages.controls.learn.fields import choose_view, other_input, read_field, read_words
 from pages.controls.learn.predict import choose, estimate, is_answered, is_found, point, show_code
 from pages.controls.learn.words import join_sentences
@@ -80,9 +80,8 @@ def ask(text: str, encoding: Encoding) -> bool:
         "BPE has a vocabulary of {size} pieces, learned from small stories. Where does the first token of the text "
         "end? Click its last character."
     )
-    place = picked_place(f"{QUESTION} picture", (len(text),))
     return point(
-        question.format(size=tokenizer_of("bpe").vocab_size), place[0] if place else None, [end - 1], key=QUESTION,
+        question.format(size=tokenizer_of("bpe").vocab_size), (len(text),), [end - 1], key=QUESTION,
         name=lambda at: _("character {number}, “{piece}”").format(number=at + 1, piece=draw_piece(text[at])),
         why=why, again=other_input("tokens-text", (TEXT, *OTHERS)),
     )  # fmt: skip

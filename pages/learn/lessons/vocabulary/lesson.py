@@ -20,7 +20,7 @@ from engine.course.vocabulary import (
     wordpiece_of_library,
 )
 from engine.tokenizers import draw_piece
-from pages.controls.figures import picked_place, tokens
+from pages.controls.figures import tokens
 from pages.controls.learn.fields import other_input, read_field, read_words
 from pages.controls.learn.predict import Again, is_answered, is_found, point, show_code
 from pages.controls.learn.words import join_sentences, numeral
@@ -65,9 +65,8 @@ def ask_merge(
     symbols, pairs = symbols_of(text, way), learn_merges(text, way).steps[0].pairs
     score: dict[tuple[str, ...], Fraction] = {(pair.first, pair.second): pair.score for pair in pairs}
     right = [at for at in range(len(symbols)) if score.get(pair_at(symbols, at)) == pairs[0].score]
-    place = picked_place(f"{key} picture", (len(symbols),))
     shown = point(
-        question, place[0] if place else None, right, key=key, again=again,
+        question, (len(symbols),), right, key=key, again=again,
         name=lambda at: " + ".join(map(draw_piece, pair_at(symbols, at))),
         why=lambda at: compare_pairs(pairs, pair_at(symbols, at), way),
     )  # fmt: skip
@@ -267,7 +266,6 @@ def ask_removal(step: Removal) -> None:
     above, pieces = st.container(), sorted(step.pieces, key=lambda piece: piece.entry)
     least = step.pieces[0].loss
     right = [at for at, piece in enumerate(pieces) if piece.loss <= least + COSTS]
-    place = picked_place(f"{REMOVED} picture", (len(pieces),))
 
     def why(said: int) -> str:
         more = (piece for piece in step.pieces if piece.loss > least + COSTS)
@@ -279,7 +277,7 @@ def ask_removal(step: Removal) -> None:
 
     point(
         _("The pieces, marked by their probability. What the text needs least is removed next. Click it."),
-        place[0] if place else None, right, key=REMOVED, name=lambda at: draw_piece(pieces[at].entry), why=why,
+        (len(pieces),), right, key=REMOVED, name=lambda at: draw_piece(pieces[at].entry), why=why,
     )  # fmt: skip
     most = max(piece.probability for piece in pieces)
     probable = np.array([piece.probability / most for piece in pieces])

@@ -27,7 +27,7 @@ with left:
     layer, head = heads(patterns, key="heads") or (0, 0)
     st.write(f"block {layer + 1}, head {head + 1}")
     cell = matrix(
-        patterns[0, head], rows=pieces, columns=pieces, terms={"score": scores[head]}, key="matrix",
+        patterns[0, head], rows=pieces, columns=pieces, terms={"score": scores[head]}, key="place picture",
         label=f"weights of head {head + 1}",
     )  # fmt: skip
     st.write(f"cell {cell}")
@@ -44,5 +44,5 @@ if choose("Which token does the last one attend to most?", pieces, answer, key="
 entropy = float(bits(patterns[0, head])[-1])
 if estimate("How many bits is the entropy of that row?", entropy, 0.2, key="bits", unit="bits"):
     st.write("told")
-if point("Click the weight of the last token on the first.", cell, [(len(pieces) - 1, 0)], key="place"):
+if point("Click the weight of the last token on the first.", (len(pieces),) * 2, [(len(pieces) - 1, 0)], key="place"):
     st.write("told")
