@@ -63,9 +63,11 @@ def draw_bare(gradients: list[float], covered: bool, shade: Shade) -> alt.LayerC
     table = pd.DataFrame({"block": range(1, len(gradients) + 1), "gradient": gradients})
     ink = colors(shade)
     across = alt.X("block:O", title=_("block"))
-    line = alt.Chart(table[:0] if covered else table).mark_line(point={"color": ink["key"]}, color=ink["key"])
-    asked = alt.Chart(table[["block"]]).mark_text(text="?" if covered else "", fontSize=20, color=ink["soft"])
-    return alt.layer(line.encode(across, gradient_axis()), asked.encode(across)).properties(height=200)
+    middle = (GRADIENTS[0] * GRADIENTS[1]) ** 0.5
+    base = alt.Chart(table.assign(gradient=middle) if covered else table).encode(across, gradient_axis())
+    line = base.mark_line(point={"color": ink["key"]}, color=ink["key"])
+    asked = base.mark_text(text="?", fontSize=20, color=ink["soft"])
+    return alt.layer(asked if covered else line).properties(height=200)
 
 
 def gradient_axis() -> alt.Y:
