@@ -155,7 +155,7 @@ def test_a_query_is_dragged_and_its_weights_follow(page: "Page", server: str) ->
     page.set_viewport_size(SIZE)
     page.goto(f"{server}/course?lesson=query_key_value")
     page.get_by_role("button", name="Show me").click()
-    plane = page.locator(".plane svg")
+    plane = page.locator(".plane svg:not(.covered)")
     settle(page)
     plane.hover()  # which waits until nothing above pushes it down any more
     box = plane.bounding_box()
