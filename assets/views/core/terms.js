@@ -9,7 +9,8 @@ const APART = "a, button, input, label, select, summary, bdi, .note, .formula"; 
 
 /** @type {Map<string, Entry>} By the term in small letters. */
 let entries = new Map();
-let pattern = /$^/u; // finds none of no terms
+const NOTHING = /(?!)/u; // matches no text, not even an empty one
+let pattern = NOTHING;
 const roots = new Set();
 
 /**
@@ -20,7 +21,7 @@ export function useTerms(terms) {
   entries = new Map(Object.entries(terms).map(([term, entry]) => [term.toLowerCase(), entry]));
   const longest = Object.keys(terms).sort((a, b) => b.length - a.length);
   const words = longest.map((term) => term.replace(/[$()*+.?[\\\]^{|}]/g, "\\$&")).join("|");
-  pattern = new RegExp(`(?<![\\p{L}\\p{N}_-])(${words})s?(?![\\p{L}\\p{N}_-])`, "iu");
+  if (words) pattern = new RegExp(`(?<![\\p{L}\\p{N}_-])(${words})s?(?![\\p{L}\\p{N}_-])`, "iu");
   for (const root of roots) linkWithin(root);
 }
 
