@@ -70,7 +70,7 @@ def attribute(model: Transformer, trace: Trace, row: int, id: int, against: int 
         read, constant = through_final_norm(walk, one.covector)
         found = walk.back(read, model.config.layers)
         found.add(Writer("bias"), one.constant + constant)
-        covectors[one.pos] = dict(found.covectors)
+        covectors[one.pos] = found.covectors
         terms += found
     values = {writer: float(value) for writer, value in terms.values.items()}
     return Attribution(values, sum(values.values()), covectors)

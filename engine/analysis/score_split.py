@@ -8,13 +8,14 @@ position, adds to a score stands beside the sum.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 
 from engine.analysis.weights.circuit import attention_of
-from engine.analysis.writers import Terms, Walk, Writer, hold_norm
+from engine.analysis.writers import Walk, Writer, hold_norm
 from engine.model.layers.attention import Attention
 from engine.model.stack import Stack
 from engine.model.transformer import Transformer
@@ -49,14 +50,14 @@ def split_score(
     walk = Walk(model, trace, pos, side)
     name = "cross_attn" if crosses else "attn"
     hook = f"{walk.prefix}blocks.{layer}.{name}"
-    queries = vectors(walk, attention, layer, head, crosses, "q", hook)
+    queries, q = vectors(walk, attention, layer, head, crosses, "q", hook)
     if crosses:
         walk = Walk(model, trace, key, "encoder")
         layer = len(walk.stack.blocks)
     else:
         walk = Walk(model, trace, key, side)
-    keys = vectors(walk, attention, layer, head, crosses, "k", hook)
-    values = queries.matrix @ keys.matrix.mT * attention.scale
+    keys, k = vectors(walk, attention, layer, head, crosses, "k", hook)
+    values = q @ k.mT * attention.scale
     scores = trace[f"{hook}.scores"][0, head]
     score = float(scores[pos, key])
     if abs(float(values.sum()) - score) > tolerance(values, scores.dtype):
@@ -66,7 +67,7 @@ def split_score(
         )
     bias = float(trace[f"{hook}.bias"][head, pos, key]) if f"{hook}.bias" in trace else 0.0
     seen = bool(trace[f"{hook}.mask"].expand(len(trace.ids), attention.heads, -1, -1)[0, head, pos, key])
-    return ScoreSplit(tuple(queries.values), tuple(keys.values), values, score, bias, seen)
+    return ScoreSplit(tuple(queries), tuple(keys), values, score, bias, seen)
 
 
 def tolerance(values: Tensor, dtype: torch.dtype) -> float:
@@ -74,8 +75,10 @@ def tolerance(values: Tensor, dtype: torch.dtype) -> float:
     return max(1.0, float(values.abs().sum())) * 8 * torch.finfo(dtype).eps
 
 
-def vectors(walk: Walk, attention: Attention, layer: int, head: int, crosses: bool, which: str, hook: str) -> Terms:
-    """Terms of each writer in the query or the key of a head, d_head each, turned as its position turns it."""
+def vectors(
+    walk: Walk, attention: Attention, layer: int, head: int, crosses: bool, which: str, hook: str
+) -> tuple[Collection[Writer], Tensor]:
+    """Each writer, and its term in the query or the key of a head (writer d_head), turned as its position turns it."""
     group = head if which == "q" else head * attention.kv_heads // attention.heads
     projection = attention.q if which == "q" else attention.k
     read, constant = through_projection(attention, projection, which, group, walk, hook)
@@ -91,10 +94,7 @@ def vectors(walk: Walk, attention: Attention, layer: int, head: int, crosses: bo
         constant = constant + shift
     found = walk.back(read, layer, behind="attn" if crosses and not foreign else "")
     found.add(Writer("bias", layer if not foreign else None), constant)
-    if not crosses:
-        for writer, vector in found.values.items():
-            found.values[writer] = turn(walk, attention, vector)
-    return found
+    return found.values.keys(), found.matrix if crosses else turn(walk, attention, found.matrix)
 
 
 def norm_of(stack: Stack, layer: int, crosses: bool) -> nn.Module | None:
@@ -128,19 +128,19 @@ def through_projection(
     return read @ projection.weight.double(), constant
 
 
-def turn(walk: Walk, attention: Attention, vector: Tensor) -> Tensor:
-    """A query or key of the walk's position (d_head) as that position turns it."""
+def turn(walk: Walk, attention: Attention, vectors: Tensor) -> Tensor:
+    """Turns queries or keys (writer d_head) as the walk's position turns them."""
     stack, trace = walk.stack, walk.trace
     if stack.frequencies is None:
-        return vector
+        return vectors
     ids = trace.target if walk.prefix == "decoder." and trace.target is not None else trace.ids
     length = trace[f"{walk.prefix}blocks.0.resid_pre"].shape[1]
-    pos = stack.positions(ids, torch.arange(length, device=vector.device))
+    pos = stack.positions(ids, torch.arange(length, device=vectors.device))
     if pos.dim() == 3:
         both = [stack.rotation(one, length, torch.float64) for one in pos]
         here = tuple((cos[:1, walk.pos : walk.pos + 1], sin[:1, walk.pos : walk.pos + 1]) for cos, sin in both)
-        turned = attention.turn(vector[None, None, None], (here[0], here[1]))
+        turned = attention.turn(vectors[:, None, None], (here[0], here[1]))
     else:
         cos, sin = stack.rotation(pos, length, torch.float64)
-        turned = attention.turn(vector[None, None, None], (cos[walk.pos : walk.pos + 1], sin[walk.pos : walk.pos + 1]))
-    return turned[0, 0, 0]
+        turned = attention.turn(vectors[:, None, None], (cos[walk.pos : walk.pos + 1], sin[walk.pos : walk.pos + 1]))
+    return turned[:, 0, 0]

@@ -57,8 +57,6 @@ class Terms:
     def __iadd__(self, other: Terms) -> Terms:
         for writer, value in other.values.items():
             self.add(writer, value)
-        for at, covector in other.covectors.items():
-            self.covectors[at] = covector
         return self
 
     @property
@@ -67,18 +65,12 @@ class Terms:
         return torch.stack(list(self.values.values()))
 
 
-@torch.no_grad()
-def find_terms(model: Transformer, trace: Trace, covectors: Tensor, pos: int, layer: int, side: str = "") -> Terms:
-    """Terms of `covectors` (reading d_model) times the stream into block `layer` at `pos`, of the first text.
-
-    `layer` may be the number of blocks: the stream behind the last. `side` is "encoder" or "decoder" of two stacks.
-    All in float64. Raises ValueError for a run behind a cache, and for a place that the run does not have.
-    """
-    return Walk(model, trace, pos, side).back(covectors.double(), layer)
-
-
 class Walk:
-    """The way back from a reading of the stream at one position to the embedding."""
+    """The way back from readings of the stream at one position of the first text to the embedding, in float64.
+
+    `side` is "encoder" or "decoder" of two stacks. Raises ValueError for a run behind a cache, and for a position that
+    the run does not have.
+    """
 
     def __init__(self, model: Transformer, trace: Trace, pos: int, side: str = "") -> None:
         if trace.past:
@@ -95,7 +87,8 @@ class Walk:
         return self.trace[f"{self.prefix}{name}"][0, self.pos].double()
 
     def back(self, read: Tensor, layer: int, behind: str = "") -> Terms:
-        """Terms of what reads the stream into block `layer`, or within it, `behind` its own attention."""
+        """Terms of what reads the stream (reading d_model) into block `layer`, or behind the last, or within a block,
+        `behind` its own attention."""
         whole, terms = self.read_whole(read, layer, behind), Terms()
         blocks: list[Block] = list(self.stack.blocks)  # type: ignore[arg-type]
         if behind:
@@ -160,7 +153,7 @@ class Walk:
             terms.add(Writer("MLP", layer), read @ (out if part.out.bias is None else out - part.out.bias.double()))
             return
         kind: Kind = "cross head" if name == "cross_attn" else "head"
-        each = head_terms(read, part, self.value(f"{hook}z"))
+        each = (weigh_heads(read, part) * self.value(f"{hook}z")).sum(-1)  # reading head
         for head in range(part.heads):
             terms.add(Writer(kind, layer, head), each[:, head])
 
@@ -193,11 +186,6 @@ class Walk:
 
 def norm_name(sublayer: str) -> str:
     return {"attn": "norm1", "cross_attn": "norm_cross", "mlp": "norm2"}[sublayer]
-
-
-def head_terms(read: Tensor, attention: Attention, z: Tensor) -> Tensor:
-    """Terms of each head's output in the readings, reading head; `z` is head d_head."""
-    return (weigh_heads(read, attention) * z).sum(-1)
 
 
 def weigh_heads(read: Tensor, attention: Attention) -> Tensor:

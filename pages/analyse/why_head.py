@@ -10,7 +10,7 @@ import streamlit as st
 from engine.plurals import count_words
 from pages.controls.run_page import run_page, state_of
 from views.core.markdown import escape_markdown
-from views.core.run_context import Run, RunContext
+from views.core.run_context import HeadOfRun, Run, RunContext
 from views.why.charts import HEAD_CHARTS
 from views.why.questions import HEAD, found_split, part_name
 
@@ -21,11 +21,7 @@ def tell(run: Run, chosen: Mapping[str, Any]) -> None:
     """The score of the pair, the two parts that count most, and what else decides the weight."""
     assert isinstance(run, RunContext)
     side, focus, layer, head, pos, key = (chosen[name] for name in ("side", "focus", "layer", "head", "pos", "key"))
-    try:
-        found = found_split(run, side, focus, layer, head, pos, key)
-    except ValueError as error:
-        st.warning(escape_markdown(error))
-        st.stop()
+    found = found_split(run, side, focus, layer, head, pos, key)
     own, source = run.lanes_of(chosen)
     asks, asked = (f"“{escape_markdown(piece)}”" for piece in (own.pieces[pos], source.pieces[key]))
     at = int(found.values.abs().argmax())
@@ -37,7 +33,7 @@ def tell(run: Run, chosen: Mapping[str, Any]) -> None:
         f"The score of {asks} for {asked} is **{found.score:.2f}**, the sum of {pairs}. The largest: what {query} "
         f"wrote at {asks} with what {read} wrote at {asked}, {largest:+.2f}."
     )
-    weight = float(run.trace[f"{side and side + '.'}blocks.{layer}.{focus}.pattern"][0, head, pos, key])
+    weight = float(run.pattern(HeadOfRun(side, focus, layer, head))[pos, key])
     positions = f"Positions add {found.bias:+.2f} to it. " if found.bias else ""
     hidden = "The mask hides this key, so the weight is 0 whatever the score."
     st.markdown(positions + (f"After the softmax the weight is {weight:.3f}." if found.seen else hidden))

@@ -14,7 +14,7 @@ from pages.controls.share.links import address_now
 from views.core.markdown import escape_markdown
 from views.core.run_context import Run, RunContext
 from views.why.charts import TOKEN_CHARTS
-from views.why.questions import TOKEN, HeadAccount, account_of_head, found_attribution, part_name, source_pieces
+from views.why.questions import TOKEN, HeadAccount, find_account, found_attribution, part_name, source_pieces
 
 MENU = {"title": "Why this token", "address": "why_token", "place": 1, "opens": True}
 
@@ -26,11 +26,7 @@ def tell(run: Run, chosen: Mapping[str, Any]) -> None:
     """Says in sentences what is in the charts: the parts that add most, one head and the test of it."""
     assert isinstance(run, RunContext)
     row, id, other = chosen["row"], chosen["candidate"], chosen["against"]
-    try:
-        found = found_attribution(run, row, id, other)
-    except ValueError as error:
-        st.warning(escape_markdown(error))
-        st.stop()
+    found = found_attribution(run, row, id, other)
     ids = [id] if other is None else [id, other]
     name, *against = (f"“{escape_markdown(one)}”" for one in run.name_candidates(ids))
     asked = f"lead of {name} over {against[0]}" if against else f"logit of {name}"
@@ -41,7 +37,7 @@ def tell(run: Run, chosen: Mapping[str, Any]) -> None:
     cap = run.model.config.head.softcap
     if cap is not None:
         st.caption(f"The model caps it afterwards: {cap:g} · tanh(sum / {cap:g}).")
-    account = account_of_head(run, row, id, other)
+    account = find_account(run, row, id, other)
     if account is None:
         return
     pieces = source_pieces(run, account.head)

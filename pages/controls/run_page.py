@@ -84,7 +84,8 @@ def run_page(
     export. With `long`, a text too long to be drawn whole is run in pieces, and has the charts of questions with steps.
     `controls` stand beside the text, and `linked` are their keys. `context` adds to a run what the questions of the
     page are about besides. `check` raises ValueError, with a sentence, for a run that the page cannot show. `tell` says
-    above the charts what is found at the places that the first of them is about; the others may share these.
+    above the charts what is found at the places that the first of them is about, which the others may share, or raises
+    ValueError where the charts cannot be drawn.
     """
     honour_link(state.rules)
     here = state.open()
@@ -115,7 +116,11 @@ def run_page(
     if first.steps and (steps := first.steps(run, **first.bind(run, chosen))):
         measure_steps(state.page, tuple(chosen.items()), steps)
     show = partial(show, chosen)
-    tell(run, chosen)
+    try:
+        tell(run, chosen)
+    except ValueError as error:
+        st.warning(escape_markdown(error))
+        return
     for heading, (ask, chart) in charts.items():
         st.markdown(f"**{escape_markdown(heading)}**")
         show(heading, ask, chart)

@@ -24,7 +24,7 @@ def name_rows(table: pd.DataFrame) -> pd.DataFrame:
     return table.assign(row=row, column=heads)
 
 
-def write(value: float) -> str:
+def write_decimals(value: float) -> str:
     """Two decimals, and no minus in front of nothing."""
     return f"{round(value, 2) + 0.0:.2f}"
 
@@ -40,7 +40,7 @@ def signed_cells(
 ) -> AltairChart:
     """Heat map of `value`, signed around 0, each cell with its number; an axis is (column, title, order)."""
     most = max(float(table["value"].abs().max()), 1e-9) if len(table) else 1.0
-    shown = table.assign(written=table["value"].map(write), dark=table["value"].abs() > READABLE * most)
+    shown = table.assign(written=table["value"].map(write_decimals), dark=table["value"].abs() > READABLE * most)
     scale = alt.Scale(range=diverging_scale(shade, role), domain=[-most, most])
     across = alt.X(f"{x[0]}:N", title=x[1], sort=list(x[2]), axis=alt.Axis(labelAngle=-40, labelLimit=120, ticks=False))
     down = alt.Y(f"{y[0]}:N", title=y[1], sort=list(y[2]), axis=alt.Axis(labelLimit=BESIDE, ticks=False))

@@ -14,7 +14,7 @@ from engine.analysis.score_split import ScoreSplit, split_score
 from engine.analysis.weights.composition import Composition, compose
 from engine.analysis.writers import Kind, Writer
 from views.core.questions import Focus, Head, Key, Layer, Pos, Registry, Row, Side, Vocab
-from views.core.run_context import RunContext
+from views.core.run_context import HeadOfRun, RunContext
 from views.core.table_files import Table
 
 HEADS = 8  # whose sources are shown, those that add most
@@ -72,7 +72,7 @@ def sources_table(run: RunContext, row: int, candidate: int, against: int | None
     for head in heads:
         pieces = source_pieces(run, head)
         values = split_sources(run.model, run.trace, found, head).tolist()
-        weights = attention_of(run, found, head)
+        weights = weights_of(run, found, head).tolist()
         lines += [
             (part_name(head), at, piece, value, weight)
             for at, (piece, value, weight) in enumerate(zip(pieces, values, weights, strict=True))
@@ -87,12 +87,12 @@ def source_pieces(run: RunContext, head: Writer) -> Sequence[str]:
     return run.lanes[0 if head.kind == "cross head" else -1].pieces
 
 
-def attention_of(run: RunContext, found: Attribution, head: Writer) -> list[float]:
-    """Weights of a head at the position that the logit is read at, or their mean where it is read at several."""
-    side = run.lanes[-1].side
-    name = "cross_attn" if head.kind == "cross head" else "attn"
-    pattern = run.trace[f"{side and side + '.'}blocks.{head.layer}.{name}.pattern"][0, head.head]
-    return pattern[list(found.covectors)].float().mean(0).tolist()
+def weights_of(run: RunContext, found: Attribution, writer: Writer) -> Tensor:
+    """Weights of a head at the position that the logit is read at, or their mean where it is read at several (key)."""
+    assert writer.layer is not None and writer.head is not None
+    focus = "cross_attn" if writer.kind == "cross head" else "attn"
+    pattern = run.pattern(HeadOfRun(run.lanes[-1].side, focus, writer.layer, writer.head))
+    return pattern[list(found.covectors)].float().mean(0)
 
 
 @TOKEN.question("sources", make_table=sources_table)
@@ -115,14 +115,19 @@ class HeadAccount:
     without: float
 
 
+def find_account(run: RunContext, row: int, candidate: int, against: int | None) -> HeadAccount | None:
+    """Account of the head that counts most, which runs the model once more; None in a model without heads."""
+    key = "account", row, candidate, against
+    return run.cached(key, lambda: account_of_head(run, row, candidate, against))
+
+
 def account_of_head(run: RunContext, row: int, candidate: int, against: int | None) -> HeadAccount | None:
-    """None in a model without heads that add anything."""
     found = found_attribution(run, row, candidate, against)
     if not found.heads:
         return None
     head, value = next(iter(found.heads.items()))
     values = split_sources(run.model, run.trace, found, head)
-    weights = torch.tensor(attention_of(run, found, head))
+    weights = weights_of(run, found, head)
     most = int((values * (1 if value >= 0 else -1)).argmax())
     logits = silence(run.model, run.trace, head)[0]
     logits = logits.mT if run.answers else logits

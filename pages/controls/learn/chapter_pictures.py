@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from functools import partial
 
+import altair as alt
+import pandas as pd
 import streamlit as st
 import torch
 
@@ -18,9 +21,9 @@ from pages.controls import figures
 from pages.controls.learn.words import CATALOGUE
 from pages.controls.learn.words import translate as _
 from pages.controls.model_input.model_input import EXAMPLES
-from pages.controls.share.panel import draw_svg
-from views.charts.show import current_shade
+from views.charts.show import show_altair
 from views.charts.template import colors
+from views.core.theme import Shade
 
 LOOK = EXAMPLES[FIRST_MODEL]["look"]  # at which block and head
 SHOWN = 48  # numbers of a vector
@@ -57,22 +60,16 @@ def draw_curve() -> None:
     recorded = json.loads((CATALOGUE / "recorded" / "stack.json").read_text(encoding="utf-8"))
     losses = recorded["with"]["losses"]
     said = _("a recorded training: the loss falls from {first:.3g} to {last:.1g} nats")
-    draw_svg(curve(losses), _("the loss"), WIDE)
+    show_altair(partial(curve, losses), key="chapter curve")
     st.caption(said.format(first=losses[0], last=losses[-1]))
 
 
-def curve(values: Sequence[float]) -> str:
-    """SVG of a line through values, from the least to the largest."""
-    least, span = min(values), max(values) - min(values)
-    points = " ".join(
-        f"{WIDE * at / (len(values) - 1):.1f},{HIGH * (1 - (value - least) / span):.1f}"
-        for at, value in enumerate(values)
-    )
-    ink = colors(current_shade())["residual"]
-    return (
-        f'<svg viewBox="-2 -2 {WIDE + 4} {HIGH + 4}">'
-        f'<polyline points="{points}" fill="none" stroke="{ink}" stroke-width="2"/></svg>'
-    )
+def curve(losses: Sequence[float], shade: Shade) -> alt.Chart:
+    """Line of the losses by step, without axes."""
+    table = pd.DataFrame({"step": range(len(losses)), "loss": losses})
+    across, up = alt.X("step:Q", axis=None), alt.Y("loss:Q", axis=None, scale=alt.Scale(zero=False))
+    ink = colors(shade)["residual"]
+    return alt.Chart(table, height=HIGH).mark_line(color=ink).encode(across, up)
 
 
 def draw_heads() -> None:
