@@ -9,8 +9,6 @@ derivative of the last stream by that of the layer at the same position: J h in 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
-from threading import Lock
 from typing import Any, Literal
 
 import torch
@@ -23,6 +21,7 @@ from engine.inputs.samples import samples
 from engine.model.transformer import Transformer
 from engine.runtime.lru_cache import Shelf
 from engine.runtime.run import resume, run
+from engine.runtime.shared_work import SharedWork
 from engine.runtime.trace import Trace
 
 LensKind = Literal["logit", "tuned", "Jacobian"]
@@ -34,7 +33,6 @@ TEXTS: dict[LensKind, int] = {"logit": 0, "tuned": 64, "Jacobian": 8}
 PLACES = 2  # positions of a text for the Jacobian lens
 STEPS = 256
 KEPT = 2**29  # bytes of lenses
-PARTS = 8  # of the work, between which a page draws
 TOGETHER = 64  # components of the last stream
 
 
@@ -137,40 +135,22 @@ def repeat(value: Any, copies: int) -> Any:
 # --- of a checkpoint ---
 
 
-class Learning:
-    """A lens of one checkpoint, made part by part, once for all who look."""
-
-    def __init__(self, checkpoint: Checkpoint, kind: LensKind) -> None:
-        readings = list(samples(checkpoint, TEXTS[kind], LENGTH))
-        self.made, self.done, self.lock = no_translators(checkpoint.model), 0, Lock()
-        self.work: Iterator[Translators] = jacobian_lens(checkpoint.model, readings)
-        self.each = TEXTS[kind] // PARTS
-        if kind == "tuned":
-            self.work = (made for made, _loss in tune_lens(checkpoint.model, readings, STEPS))
-            self.each = STEPS // PARTS
-
-    def reach(self, part: int) -> Translators:
-        """The lens once that many parts of the work are done."""
-        with self.lock:
-            while self.done < part:
-                for made in islice(self.work, self.each):
-                    self.made = made
-                self.done += 1
-        return self.made
+learned = Shelf[SharedWork[Translators]](KEPT)
 
 
-learned = Shelf[Learning](KEPT)
-
-
-def learning_of(checkpoint: Checkpoint, kind: LensKind) -> Learning:
-    key = checkpoint.model, kind
+def learning_of(checkpoint: Checkpoint, kind: LensKind) -> SharedWork[Translators]:
+    """The work that makes a lens of a checkpoint, of TEXTS of `samples`."""
+    model, key = checkpoint.model, (checkpoint.model, kind)
     found = learned.find(key)
     if found is not None:
         return found
-    made = Learning(checkpoint, kind)
-    return learned.keep(key, made, 2 * made.made.matrix.numel() * made.made.matrix.element_size())
+    readings, first = list(samples(checkpoint, TEXTS[kind], LENGTH)), no_translators(model)
+    made = SharedWork(jacobian_lens(model, readings), len(readings), first)
+    if kind == "tuned":
+        made = SharedWork((lens for lens, _loss in tune_lens(model, readings, STEPS)), STEPS, first)
+    return learned.keep(key, made, 2 * first.matrix.numel() * first.matrix.element_size())
 
 
 def make_lens(checkpoint: Checkpoint, kind: LensKind) -> Translators | None:
-    """The lens of that kind, made of TEXTS of `samples`; None for the logit lens, which needs none."""
-    return None if kind == "logit" else learning_of(checkpoint, kind).reach(PARTS)
+    """The lens of that kind; None for the logit lens, which needs none."""
+    return None if kind == "logit" else learning_of(checkpoint, kind).reach()

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from threading import Lock
 from typing import Literal
 
 import torch
@@ -22,14 +21,14 @@ from engine.model.layers.mlp import MLP
 from engine.model.transformer import Transformer
 from engine.runtime.lru_cache import Shelf
 from engine.runtime.run import run
+from engine.runtime.shared_work import SharedWork
 from engine.runtime.trace import Trace
 
-Part = Literal["head", "neuron"]
+Unit = Literal["head", "neuron"]
 
 TEXTS, LENGTH = 64, 48  # that are read, and their tokens
 KEPT = 12  # texts of a head or a neuron
 BYTES = 2**29
-PARTS = 8  # of the work, between which a page draws
 
 
 @dataclass(frozen=True)
@@ -61,7 +60,7 @@ class Survey:
     """Texts read so far, and the strongest places of each layer's heads and neurons, by the name of its stack."""
 
     readings: list[Reading] = field(default_factory=list)
-    found: dict[tuple[str, int, Part], Strongest] = field(default_factory=dict)
+    found: dict[tuple[str, int, Unit], Strongest] = field(default_factory=dict)
 
 
 @torch.no_grad()
@@ -82,7 +81,7 @@ def read_hooks(model: Transformer) -> list[str]:
     return [name for name in model.hook_names if name.endswith((".attn.z", ".mlp.post"))]
 
 
-def strengths_of(model: Transformer, trace: Trace) -> Iterator[tuple[tuple[str, int, Part], Tensor]]:
+def strengths_of(model: Transformer, trace: Trace) -> Iterator[tuple[tuple[str, int, Unit], Tensor]]:
     """Measures how strong each head and each neuron of every layer is, pos unit."""
     sides = ("",) if model.config.encoder is None else ("encoder", "decoder")
     for side in sides:
@@ -104,38 +103,22 @@ def lengths_written(attention: Attention, z: Tensor) -> Tensor:
 # --- of a checkpoint ---
 
 
-class Surveying:
-    """The survey of one checkpoint, made part by part, once for all who look."""
-
-    def __init__(self, checkpoint: Checkpoint) -> None:
-        self.work = survey(checkpoint.model, samples(checkpoint, TEXTS, LENGTH))
-        self.made, self.done, self.lock = Survey(), 0, Lock()
-
-    def reach(self, part: int) -> Survey:
-        """Survey once that many parts of the work are done."""
-        with self.lock:
-            while self.done < part:
-                for _ in range(TEXTS // PARTS):
-                    self.made = next(self.work, self.made)
-                self.done += 1
-        return self.made
+surveyed = Shelf[SharedWork[Survey]](BYTES)
 
 
-surveyed = Shelf[Surveying](BYTES)
-
-
-def surveying_of(checkpoint: Checkpoint) -> Surveying:
-    config = checkpoint.model.config
+def surveying_of(checkpoint: Checkpoint) -> SharedWork[Survey]:
+    """The work that surveys a checkpoint, on TEXTS of `samples`."""
+    model, config = checkpoint.model, checkpoint.model.config
     units = config.attention.heads + (config.mlp.d_mlp if config.mlp else 0)
-    kept = surveyed.find(checkpoint.model)
-    return kept or surveyed.keep(checkpoint.model, Surveying(checkpoint), units * config.layers * KEPT * 24)
+    made = SharedWork(survey(model, samples(checkpoint, TEXTS, LENGTH)), TEXTS, Survey())
+    return surveyed.find(model) or surveyed.keep(model, made, units * config.layers * KEPT * 24)
 
 
-def find_strongest(checkpoint: Checkpoint, side: str, layer: int, part: Part) -> tuple[list[Reading], Strongest]:
+def find_strongest(checkpoint: Checkpoint, side: str, layer: int, part: Unit) -> tuple[list[Reading], Strongest]:
     """The texts that were read, and the strongest places in them of each head or neuron of a layer.
 
     Raises ValueError for a layer that has none."""
-    made = surveying_of(checkpoint).reach(PARTS)
+    made = surveying_of(checkpoint).reach()
     if (side, layer, part) not in made.found:
         raise ValueError(f"this layer has no {part}s; choose another one.")
     return made.readings, made.found[side, layer, part]

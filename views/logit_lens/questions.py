@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numpy as np
 
-from engine.analysis.lenses import PARTS, LensKind, learning_of, make_lens
+from engine.analysis.lenses import LensKind, learning_of, make_lens
 from engine.analysis.logit_lens import Depth, Lens, Translators, candidate_depth, logit_lens
 from views.core.questions import Registry, Row, Vocab
 from views.core.run_context import RunContext
@@ -38,11 +37,7 @@ def cached_lens(run: RunContext, lens: LensKind) -> Lens:
 
 
 def lens_steps(run: RunContext, lens: LensKind = "logit", **_: Any) -> list[Callable[[], Translators]]:
-    """Parts of the work that makes a lens, which is kept for all who look at the checkpoint."""
-    if lens == "logit":
-        return []
-    learning = learning_of(run.checkpoint, lens)
-    return [] if learning.done == PARTS else [partial(learning.reach, part + 1) for part in range(PARTS)]
+    return [] if lens == "logit" else learning_of(run.checkpoint, lens).steps
 
 
 @LENS.question("lens", make_table=lens_table, steps=lens_steps)

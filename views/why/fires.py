@@ -10,10 +10,9 @@ import altair as alt
 import pandas as pd
 
 from engine.analysis.strongest import (
-    PARTS,
-    Part,
     Strongest,
     Survey,
+    Unit,
     find_strongest,
     read_hooks,
     strengths_of,
@@ -36,19 +35,17 @@ FIRES = Registry()
 
 
 def survey_steps(run: RunContext, **_: Any) -> list[Callable[[], Survey]]:
-    """Parts of the work, which is kept for all who look at the checkpoint."""
-    surveying = surveying_of(run.checkpoint)
-    return [] if surveying.done == PARTS else [partial(surveying.reach, part + 1) for part in range(PARTS)]
+    return surveying_of(run.checkpoint).steps
 
 
-def places(run: RunContext, side: str, layer: int, part: Part, unit: int) -> list[tuple[Reading, int, float]]:
+def places(run: RunContext, side: str, layer: int, part: Unit, unit: int) -> list[tuple[Reading, int, float]]:
     """The texts in which a unit is strongest, where in them, and how strong."""
     readings, found = find_strongest(run.checkpoint, side, layer, part)
     lines = zip(found.text[unit].tolist(), found.pos[unit].tolist(), found.value[unit].tolist(), strict=True)
     return [(readings[text], pos, value) for text, pos, value in lines if text >= 0]
 
 
-def places_table(run: RunContext, side: str, layer: int, part: Part, unit: int) -> Table:
+def places_table(run: RunContext, side: str, layer: int, part: Unit, unit: int) -> Table:
     """A line for each token around each place: how far it is from it, and how strong the unit is there."""
     lines: list[tuple[int, int, int, str, float]] = []
     listed = places(run, side, layer, part, unit) if part == "head" or run.model.config.mlp else []

@@ -1,0 +1,35 @@
+"""Work that takes seconds, done part by part, once for all sessions that wait for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import islice
+from threading import Lock
+from typing import Generic, TypeVar
+
+Value = TypeVar("Value")
+PARTS = 8  # between which a page draws
+
+
+class SharedWork(Generic[Value]):
+    """`work` yields what was made so far, `count` times; `made` is the last of it, `first` before there is any."""
+
+    def __init__(self, work: Iterator[Value], count: int, first: Value) -> None:
+        self.work, self.each, self.made, self.done, self.lock = work, -(-count // PARTS), first, 0, Lock()
+
+    def reach(self, part: int = PARTS) -> Value:
+        """What is made once that many parts of the work are done."""
+        with self.lock:
+            while self.done < part:
+                for made in islice(self.work, self.each):
+                    self.made = made
+                self.done += 1
+            if self.done == PARTS:
+                self.work = iter(())  # which holds what it read
+        return self.made
+
+    @property
+    def steps(self) -> list[Callable[[], Value]]:
+        """The parts, each as a call that is over at once if another session did it; none once all are done."""
+        return [] if self.done == PARTS else [partial(self.reach, part + 1) for part in range(PARTS)]
