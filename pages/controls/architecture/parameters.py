@@ -9,7 +9,7 @@ from engine.model.config import ModelConfig
 from pages.controls.model_input.parameters import MODEL
 from pages.controls.state.history import READABLE
 from pages.controls.state.page_state import Here, PageState
-from pages.controls.state.parameter import Number, Part, Text, choice, one_of
+from pages.controls.state.parameter import Hideable, Number, Text, choice, one_of
 
 FIRST = "bert-base"  # the model a visitor meets
 NOBODY = "nothing"
@@ -30,7 +30,7 @@ ANATOMY = PageState(
     ),
     Number("length", LENGTH, 1, MOST, label="length, tokens", hidden_as="length"),
     Number("batch", 1, 1, 256, hidden_as="batch"),
-    Part("switches", hidden_as="switches and sizes"), Part("published", hidden_as="as published"),
+    Hideable("switches", hidden_as="switches and sizes"), Hideable("published", hidden_as="as published"),
     choice("number", "bfloat16", BYTES, label="numbers in", hidden_as="numbers in"),
 )  # fmt: skip
 

@@ -8,7 +8,7 @@ from typing import get_args
 from engine.checkpoints.report import Status
 from pages.controls.model_input.parameters import MODEL
 from pages.controls.state.page_state import PageState
-from pages.controls.state.parameter import Choice, Flag, Number, Part, Several, Text, choice
+from pages.controls.state.parameter import Choice, Flag, Hideable, Number, Several, Text, choice
 from views.checkpoint.embedding import KINDS, METHODS
 
 ALL = "all heads"
@@ -24,7 +24,7 @@ CHECKPOINT = PageState(
     Several("without", [], {kind: title for kind, (title, *_) in KINDS.items()}, label="hide"),
     Number("token", 0, 0, 2**31 - 1),  # has no widget
     choice("status", None, get_args(Status), label="status"),
-    Part("numbers", hidden_as="precision", element='[class*="st-key-numbers-"]'),
-    Part("own files", hidden_as="your files"), Part("actions", hidden_as="other pages, export"),
+    Hideable("numbers", hidden_as="precision", element='[class*="st-key-numbers-"]'),
+    Hideable("own files", hidden_as="your files"), Hideable("actions", hidden_as="other pages, export"),
     Text("named", "", 1_000, label="find a tensor by its name"),
 )  # fmt: skip

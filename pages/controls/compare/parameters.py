@@ -9,7 +9,7 @@ from pages.controls.model_input.model_input import EMPTY
 from pages.controls.model_input.parameters import FIELDS, MODEL
 from pages.controls.state.history import READABLE
 from pages.controls.state.page_state import PageState
-from pages.controls.state.parameter import Choice, Parameter, Part, Text
+from pages.controls.state.parameter import Choice, Hideable, Parameter, Text
 
 LETTERS = "ABCD"
 TOGETHER = "sides together"  # the key of what swaps, copies and adds sides
@@ -38,7 +38,7 @@ def declare(letter: str, parameter: Parameter) -> Parameter:
 
 
 COMPARE = PageState(
-    "compare", Part(TOGETHER, hidden_as="swap, copy, add"),
+    "compare", Hideable(TOGETHER, hidden_as="swap, copy, add"),
     *(declare(letter, one) for letter in LETTERS for one in (*SIDE, EDITS)),
 )  # fmt: skip
 

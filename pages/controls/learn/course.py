@@ -28,7 +28,7 @@ from pages.controls.share.links import honour_link
 from pages.controls.share.panel import share_panel
 from pages.controls.state.hidden import TEACHERS, is_hidden
 from pages.controls.state.page_state import PageState
-from pages.controls.state.parameter import Part
+from pages.controls.state.parameter import Hideable
 from pages.controls.state.session import Remembered, event_value, set_widget, widget_value
 from views.core.component import view
 from views.core.markdown import Markdown, escape_markdown
@@ -38,10 +38,10 @@ COURSE = "pages/learn/course.py"
 FIELDS, SHOW = "lesson fields", "lesson show"  # what a class link of a lesson can hide
 PageState(
     "course",
-    Part(FIELDS, hidden_as="text fields", goes_with=('.st-key-experiment [class*="question-again"]',),
+    Hideable(FIELDS, hidden_as="text fields", goes_with=('.st-key-experiment [class*="question-again"]',),
          element='.st-key-experiment :is([data-testid="stTextInput"], [data-testid="stTextArea"])'),
-    Part(SHOW, hidden_as="Show me", element='.st-key-experiment [class*="question-show"]'),
-    Part(TEACHERS, hidden_as="For teachers"),
+    Hideable(SHOW, hidden_as="Show me", element='.st-key-experiment [class*="question-show"]'),
+    Hideable(TEACHERS, hidden_as="For teachers"),
 )  # fmt: skip
 DEEPER = "\n## "  # begins what folds out below
 

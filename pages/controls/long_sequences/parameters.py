@@ -8,7 +8,7 @@ from engine.attention_variants import shared
 from pages.controls.model_input.parameters import MODEL
 from pages.controls.state.history import READABLE
 from pages.controls.state.page_state import PageState
-from pages.controls.state.parameter import Part, Text, choice
+from pages.controls.state.parameter import Hideable, Text, choice
 
 AUTOMATIC = 1024  # positions up to which is measured without being asked
 MORE = (  # the choices that a first look does not need
@@ -32,7 +32,7 @@ LONG_CONTEXT = PageState(
     "long_sequences", replace(MODEL, default=shared.FIRST, carried=False),
     Text("long_text", "", READABLE, label="a text of your own", hidden_as="text",
          goes_with=("example of long_text",)),
-    Part("measuring", hidden_as="measuring"),
+    Hideable("measuring", hidden_as="measuring"),
     choice("length", AUTOMATIC, shared.LENGTHS, label="length", hidden_as="length",
            help="The longest text to measure. Slow measurements start with a button."),
     choice("k", 16, (4, 8, 16, 32, 64), label="k", hidden_as="k", help="States each query of each head attends to."),

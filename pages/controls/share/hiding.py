@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from pages.controls.state.page_state import STATES
-from pages.controls.state.parameter import Part
+from pages.controls.state.parameter import Hideable
 
 
-def hideable_parts() -> dict[str, Part]:
+def hideable_parts() -> dict[str, Hideable]:
     """All that links of the pages known so far can hide, by key."""
     return {key: part for state in STATES for key, part in state.hideable.items()}
 

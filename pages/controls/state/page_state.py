@@ -20,7 +20,7 @@ import streamlit as st
 
 from pages.controls.state.hidden import is_hidden
 from pages.controls.state.history import drop, entry_address, is_drawn, is_fragment, is_heard, went_back, write
-from pages.controls.state.parameter import Choice, Number, Parameter, Part, Rule
+from pages.controls.state.parameter import Choice, Hideable, Number, Parameter, Rule
 from pages.controls.state.session import find_record
 from views.core.markdown import escape_markdown
 
@@ -50,7 +50,7 @@ STATES: list[PageState] = []  # of all pages that are imported
 class PageState:
     """State of the page whose address is `page`."""
 
-    def __init__(self, page: str, *declared: Part) -> None:
+    def __init__(self, page: str, *declared: Hideable) -> None:
         self.page = page
         self.parameters = {one.name: one for one in declared if isinstance(one, Parameter)}
         self.hideable = {one.name: one for one in declared if one.hidden_as}  # by a class link of this page

@@ -46,7 +46,7 @@ def one_of(options: Collection[object]) -> Rule:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Part:
+class Hideable:
     """What of a page a class link can hide, under the name `hidden_as` where that is not empty: what has the key
     `name`, or the CSS selector `element`; with it goes what changes what it holds, by key or by selector."""
 
@@ -66,7 +66,7 @@ def by_key(key: str) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Parameter(Part):
+class Parameter(Hideable):
     """`name` is its name in an address, and the key of its widget. What is `carried` goes along to every page that has
     a parameter of that name; any other stays on the page where it was set. Links that are older may call it by one of
     its `older` names."""

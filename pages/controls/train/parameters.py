@@ -6,7 +6,7 @@ from engine.runtime import library
 from engine.training.link import LONGEST, unpack_recipe
 from pages.controls.state.history import READABLE
 from pages.controls.state.page_state import PageState
-from pages.controls.state.parameter import Choice, Part, Text, choice
+from pages.controls.state.parameter import Choice, Hideable, Text, choice
 from pages.controls.train.presets import OWN, presets
 from pages.controls.train.run_table import ORDERS
 from pages.controls.train.session import ADAPTED
@@ -44,8 +44,8 @@ SHARED = (
 )  # fmt: skip
 TRAIN = PageState(
     "train", choice("task", FIRST, [*presets(), OWN], label="task"), *SHARED,
-    Part("task row", hidden_as="task, seed, name"), Part("recipe open", hidden_as="every option"),
-    Part("own data", hidden_as="your data"),
+    Hideable("task row", hidden_as="task, seed, name"), Hideable("recipe open", hidden_as="every option"),
+    Hideable("own data", hidden_as="your data"),
 )  # fmt: skip
 ADAPT = PageState(
     "adapt", choice("way", WAYS[0], WAYS, label="way"), choice("stage", STAGES[0], STAGES, label="step"),

@@ -33,7 +33,7 @@ from pages.controls.prediction import (
 )
 from pages.controls.state.history import READABLE
 from pages.controls.state.page_state import PageState
-from pages.controls.state.parameter import Part, Text
+from pages.controls.state.parameter import Hideable, Text
 from pages.controls.state.session import event_value, find_record
 from pages.controls.what_if.adapters import draw_switches, known_adapters
 from pages.controls.what_if.edit_panel import MISFITS, EditPanel, sentence
@@ -50,7 +50,7 @@ from views.what_if.questions import EditsContext
 
 EFFECTS = "what if effects"  # key of the view of what the edits did
 EDITS = PageState(  # of every page that runs a model
-    "what if", Part("what if", hidden_as="what if …", element=".st-key-experiment-edits"),
+    "what if", Hideable("what if", hidden_as="what if …", element=".st-key-experiment-edits"),
     Text("edits", "", READABLE, carried=True),
 )  # fmt: skip
 UNWRITTEN = (
