@@ -189,8 +189,7 @@ def test_the_map_counts_what_is_done_and_a_wrong_name_is_said() -> None:
     assert sum(minutes) == 2 * sum(lesson.minutes for lesson in course.lessons())
     assert len(PICTURES) == len(headings)
     losses = json.loads((words.CATALOGUE / "recorded" / "stack.json").read_text(encoding="utf-8"))["with"]["losses"]
-    drawn = re.search(r'points="([^"]*)"', curve(losses))
-    assert drawn and len(drawn[1].split()) == len(losses)  # a point for each that was recorded
+    assert list(curve(losses, "light").data["loss"]) == losses  # a point for each that was recorded
     app = opened(lesson="nonsense")
     assert "nonsense" in app.info[0].value
 

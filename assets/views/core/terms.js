@@ -3,6 +3,7 @@
 import { make } from "./dom.js";
 
 const TITLES = "h2, h3, h4, .panel-title, .about > strong, .stage-head > .title";
+const MEANS = "[data-means]"; // not links, that say in their own title what their term means
 const APART = "a, button, input, label, select, summary, bdi, .note, .formula"; // a bdi is the reader’s text
 
 /** @typedef {{ address: string, meaning: string }} Entry */
@@ -43,20 +44,20 @@ export function watchTitles(root) {
   };
 }
 
-/**
- * What the first term in a text means.
- * @param {string} text
- * @returns {Entry | null}
- */
-export function entryOf(text) {
-  const found = pattern.exec(text);
-  return found && (entries.get(found[1].toLowerCase()) ?? null);
-}
-
 /** @param {Element} element */
 function linkWithin(element) {
   if (element.matches(TITLES)) linkFirst(element);
   for (const title of element.querySelectorAll(TITLES)) linkFirst(title);
+  if (element.matches(MEANS)) addMeaning(element);
+  for (const named of element.querySelectorAll(MEANS)) addMeaning(named);
+}
+
+/** @param {Element} named */
+function addMeaning(named) {
+  const found = pattern.exec(named.textContent ?? "");
+  if (!found || !(named instanceof HTMLElement)) return;
+  named.removeAttribute("data-means");
+  named.title += `\n${entries.get(found[1].toLowerCase())?.meaning ?? ""}`;
 }
 
 /** @param {Element} title */
@@ -64,9 +65,10 @@ function linkFirst(title) {
   if (title.querySelector("a.glossary") || title.closest(APART)) return;
   const texts = document.createTreeWalker(title, NodeFilter.SHOW_TEXT);
   for (let text = texts.nextNode(); text; text = texts.nextNode()) {
-    const entry = !text.parentElement?.closest(APART) && entryOf(text.nodeValue ?? "");
-    if (!entry || !(text instanceof Text)) continue;
-    const found = /** @type {RegExpExecArray} */ (pattern.exec(text.data));
+    if (!(text instanceof Text) || text.parentElement?.closest(APART)) continue;
+    const found = pattern.exec(text.data);
+    const entry = found && entries.get(found[1].toLowerCase());
+    if (!entry) continue;
     const link = make("a", "glossary", found[0]);
     Object.assign(link, { href: entry.address, title: entry.meaning, target: "_blank", rel: "noopener" });
     const rest = text.splitText(found.index);

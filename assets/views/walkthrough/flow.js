@@ -4,7 +4,6 @@ import { make, range, section } from "../core/dom.js";
 import { number, percent } from "../core/format.js";
 import { TIGHT } from "../core/layout.js";
 import { follow } from "../core/place.js";
-import { entryOf } from "../core/terms.js";
 import { axis, legend, PERCENTILE } from "../components/legend.js";
 import { mount as mountTokens } from "../components/tokens.js";
 import { Trace } from "../core/trace.js";
@@ -171,8 +170,7 @@ function head(page, parts, stage, panel, single, first) {
   button.textContent = single ? stage.title : panel.title;
   button.title = isOpen ? `close ${stage.name}` : `open ${stage.name}: see its cells one by one`;
   if (stage.focus) button.title = `look at the ${stage.name} step by step`;
-  const entry = entryOf(button.textContent ?? "");
-  if (entry) button.title += `\n${entry.meaning}`;
+  button.dataset.means = ""; // what its term means is added to its title
   const where = { id: stage.id, hook: panel.hook };
   button.addEventListener("click", () => {
     page.explainedTitle = where;
