@@ -222,13 +222,16 @@ def split_sources(model: Transformer, trace: Trace, found: Attribution, head: Wr
     return total
 
 
+def silencer(model: Transformer, head: Writer) -> SilenceHeads:
+    """Edit with which the z of a head is 0."""
+    assert head.layer is not None and head.head is not None
+    stack: Side | None = "decoder" if model.config.encoder else None
+    return SilenceHeads(head.layer, [head.head], stack=stack, cross=head.kind == "cross head")
+
+
 @torch.no_grad()
 def silence(model: Transformer, trace: Trace, head: Writer) -> Tensor:
     """Logits of the same run without a head, whose z is 0 (Michel et al. 2019), to confirm what its term says."""
-    assert head.layer is not None and head.head is not None
-    crosses = head.kind == "cross head"
-    stack: Side | None = "decoder" if model.config.encoder else None
-    edit = SilenceHeads(head.layer, [head.head], stack=stack, cross=crosses)
     given, target = trace.encodings or trace.ids, trace.target_encodings or trace.target
-    edits = [*trace.edits, edit]
+    edits = [*trace.edits, silencer(model, head)]
     return run(model, given, "logits", edits, target=target, mask=trace.mask, logits_at=trace.logits_at)["logits"]

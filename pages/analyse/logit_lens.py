@@ -11,16 +11,26 @@ from engine.analysis.lenses import PLACES, STEPS, TEXTS, LensKind
 from engine.analysis.logit_lens import check_lens
 from engine.plurals import count_words
 from pages.controls.run_page import run_page, state_of
+from pages.controls.share.links import address_now
 from pages.controls.state.parameter import choice
-from views.core.run_context import Run
+from views.core.markdown import escape_markdown
+from views.core.run_context import Run, RunContext
 from views.logit_lens.charts import CHARTS
 from views.logit_lens.questions import LENS
 
 MENU = {"title": "Logit lens", "address": "logit_lens", "place": 3, "opens": True}
 
+WHY = "pages/analyse/why_token.py"
+
 
 def tell(run: Run, chosen: Mapping[str, Any]) -> None:
-    """Says what the chosen lens is made of."""
+    """Says what a click does, leads to what wrote the logit of the place, and says what the chosen lens is made of."""
+    assert isinstance(run, RunContext)
+    row, id = chosen["row"], chosen["candidate"]
+    label = f"Which parts of the model wrote the logit of “{run.name_candidates([id])[0]}” at “{run.rows[row]}”?"
+    query = address_now(row=str(row), candidate=str(id))
+    st.page_link(WHY, label=escape_markdown(label), icon=":material/search:", query_params=query)
+    st.caption("Click a cell of a map to look at its position and its most likely candidate.")
     texts = count_words(TEXTS[chosen["lens"]], "picture" if run.trace.pictures else "text")
     if chosen["lens"] == "tuned":
         st.caption(
@@ -36,6 +46,6 @@ def tell(run: Run, chosen: Mapping[str, Any]) -> None:
 
 run_page(
     "Logit lens", state_of("logit_lens", choice("lens", "logit", get_args(LensKind), label="lens", hidden_as="lens")),
-    LENS, charts=CHARTS, linked=("attention", "lens", "what if"), tell=tell,
+    LENS, charts=CHARTS, linked=("attention", "lens", "what if"), tell=tell, about="depth",
     check=lambda run: check_lens(run.model.config),
 )  # fmt: skip

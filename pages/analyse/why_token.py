@@ -3,22 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, LiteralString
+from urllib.parse import urlencode
 
 import streamlit as st
 
+from engine.analysis.attribution import silencer
 from engine.analysis.logit_lens import check_lens
+from engine.analysis.writers import Kind, Writer
+from engine.edits.experiment import Entry, Experiment
 from engine.plurals import count_words
+from engine.runtime.limits import MAX_EDITS
+from pages.controls.compare.defaults import link_edits
+from pages.controls.model_input.model_input import looked_at
 from pages.controls.run_page import run_page, state_of
 from pages.controls.share.links import address_now
-from views.core.markdown import escape_markdown
+from pages.controls.state.session import widget_value
+from pages.controls.what_if.experiment_link import linkable
+from views.core.markdown import Markdown, escape_markdown
 from views.core.run_context import Run, RunContext
 from views.why.charts import TOKEN_CHARTS
 from views.why.questions import TOKEN, HeadAccount, find_account, found_attribution, part_name, source_pieces
 
 MENU = {"title": "Why this token", "address": "why_token", "place": 1, "opens": True}
 
-HEAD_PAGE = "pages/analyse/why_head.py"
+HEAD_PAGE, COMPARE = "pages/analyse/why_head.py", "pages/explore/compare.py"
+# Stages of the Walkthrough in which a part that is no head stands.
+STAGES: dict[Kind, str] = {
+    "token": "embed", "patch": "patches", "segment": "segments", "position": "position", "within": "within",
+    "MLP": "mlp",
+}  # fmt: skip
 NAMED = 4  # parts in a sentence
 
 
@@ -31,9 +45,13 @@ def tell(run: Run, chosen: Mapping[str, Any]) -> None:
     name, *against = (f"“{escape_markdown(one)}”" for one in run.name_candidates(ids))
     asked = f"lead of {name} over {against[0]}" if against else f"logit of {name}"
     first = sorted(found.values.items(), key=lambda part: -abs(part[1]))[:NAMED]
-    parts = ", ".join(f"{escape_markdown(part_name(part))} {value:+.2f}" for part, value in first)
+    parts = "; ".join(f"{escape_markdown(part_name(part))} {value:+.2f}" for part, value in first)
     count = count_words(len(found.values), "part")
     st.markdown(f"The {asked} is **{found.logit:.2f}**, the sum of {count}. The largest: {parts}.")
+    pos, largest = next(iter(found.covectors)), first[0][0]
+    if largest.kind in STAGES:
+        place: dict[str, Any] = {"layer": largest.layer or 0, "row": pos, "open": f'["{STAGES[largest.kind]}"]'}
+        st.markdown(link_to("walkthrough", f"{part_name(largest)} on the Walkthrough", place))
     cap = run.model.config.head.softcap
     if cap is not None:
         st.caption(f"The model caps it afterwards: {cap:g} · tanh(sum / {cap:g}).")
@@ -52,7 +70,7 @@ def tell(run: Run, chosen: Mapping[str, Any]) -> None:
         f"of that. Without this head the {'lead' if against else 'logit'} is {account.without:.2f}, {abs(fell):.2f} "
         f"{'less' if fell > 0 else 'more'}, {test}."
     )
-    link_head(run, account, next(iter(found.covectors)))
+    link_head(run, account, pos)
     st.caption(
         "Norms are held still at the scale of this run (Elhage et al. 2021), so that the parts add up exactly. A part "
         "is what it adds by itself; what later parts make of it counts as theirs."
@@ -60,14 +78,39 @@ def tell(run: Run, chosen: Mapping[str, Any]) -> None:
 
 
 def link_head(run: RunContext, account: HeadAccount, pos: int) -> None:
-    """Draws a link to the score with which the head looked where it looked most."""
+    """Draws links to a head's pattern, to the score with which it looked where it looked most, and to a comparison with
+    the run without it."""
     head = account.head
     place: dict[str, Any] = {"layer": head.layer, "head": head.head, "pos": pos, "key": account.looked_at}
     if len(run.lanes) > 1:
         place |= {"side": run.lanes[-1].side, "focus": "cross_attn" if head.kind == "cross head" else "attn"}
     query = address_now(**{name: str(at) for name, at in place.items()})
     label = f"Why does {part_name(head)} look there?"
-    st.page_link(HEAD_PAGE, label=escape_markdown(label), icon=":material/search:", query_params=query)
+    shown: dict[str, Any] = {"layer": head.layer, "head": head.head, "query": pos, "key": account.looked_at}
+    if len(run.lanes) > 1 and head.kind == "head":
+        shown["focus"] = "attn"
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.page_link(HEAD_PAGE, label=escape_markdown(label), icon=":material/search:", query_params=query)
+        if compared := without_head(run, head):
+            label = f"Compare with the run without {part_name(head)}"
+            st.page_link(COMPARE, label=escape_markdown(label), icon=":material/compare:", query_params=compared)
+        st.markdown(link_to("attention", "Its pattern on Attention", shown), width="content")
+
+
+def link_to(page: LiteralString, label: LiteralString, place: Mapping[str, Any]) -> Markdown:
+    """Link to a place of the picture on another page, which stands behind the #."""
+    query, at = urlencode(address_now()), urlencode(place, safe="[]")
+    return Markdown(f"[{escape_markdown(label)}]({page}?{escape_markdown(query)}#{escape_markdown(at)})")
+
+
+def without_head(run: RunContext, head: Writer) -> dict[str, str]:
+    """Address of a comparison of the run, A, with the same without a head, B; empty where no address holds it."""
+    edits = tuple(Entry(edit) for edit in run.trace.edits)
+    both = Experiment(edits), Experiment((*edits, Entry(silencer(run.model, head))))
+    if len(edits) >= MAX_EDITS or not linkable(both[1]) or widget_value("upload"):
+        return {}
+    seed = {name: text for name, text in address_now().items() if name == "seed"}
+    return link_edits(run.model_name, looked_at()[1], both) | seed
 
 
 run_page(

@@ -24,7 +24,9 @@ from pages.controls.share.question_chart import Chart, show_question
 from pages.controls.share.run_export import run_export
 from pages.controls.state.page_state import Here, PageState
 from pages.controls.state.parameter import Number, Parameter, Text
+from pages.controls.state.session import selected
 from pages.controls.what_if.experiment import what_if
+from views.charts.template import PICKED
 from views.core.lanes import is_long, lanes
 from views.core.markdown import escape_markdown
 from views.core.questions import Axis, Page, Registry
@@ -35,7 +37,7 @@ from views.what_if.questions import WHAT_IF
 HEAD = ("side", "focus", "layer", "head")
 NONE = -1  # no candidate
 MOST_OPTIONS = 50  # in a list to choose from; of a larger vocabulary the likeliest, and what is typed
-TITLES = {"row": "position", "pos": "query", "side": "stack", "focus": "attention"}
+TITLES = {"row": "position", "pos": "query", "side": "stack", "focus": "attention", "layer": "block"}
 ATTENTIONS = {"attn": "self-attention", "cross_attn": "cross-attention"}
 PLACES = ("row", "candidate", "layer", "head", "neuron", "pos", "key")
 LINKED = (*(Number(name, 0, 0, 2**31 - 1) for name in PLACES), Number("against", -1, -1, 2**31 - 1))
@@ -76,6 +78,7 @@ def run_page(
     exported: Callable[[Run], Mapping[str, Any]] = lambda _: {},
     check: Callable[[Run], None] = lambda _: None,
     tell: Callable[[Run, Mapping[str, Any]], None] = lambda _run, _chosen: None,
+    about: str = "",
 ) -> None:
     """Draws the page of that state, whose view is called like its address, with the questions of `registry`.
 
@@ -84,8 +87,8 @@ def run_page(
     export. With `long`, a text too long to be drawn whole is run in pieces, and has the charts of questions with steps.
     `controls` stand beside the text, and `linked` are their keys. `context` adds to a run what the questions of the
     page are about besides. `check` raises ValueError, with a sentence, for a run that the page cannot show. `tell` says
-    above the charts what is found at the places that the first of them is about, which the others may share, or raises
-    ValueError where the charts cannot be drawn.
+    above the charts what is found at the places that the question `about`, or else that of the first chart, is about,
+    which the others may share, or raises ValueError where the charts cannot be drawn.
     """
     honour_link(state.rules)
     here = state.open()
@@ -111,7 +114,7 @@ def run_page(
     if mount:
         offer_charts(charts, partial(show, {}))
         return
-    first = asked[next(iter(charts.values()))[0]]
+    first = asked[about or next(iter(charts.values()))[0]]
     chosen = choose_arguments(here, first.parameters, first.defaults, run, {})
     if first.steps and (steps := first.steps(run, **first.bind(run, chosen))):
         measure_steps(state.page, tuple(chosen.items()), steps)
@@ -150,7 +153,17 @@ def show_chart(
         measure_steps(key, tuple(query.items()), steps)
     kept = {one.name: str(chosen[one.name]) for one in LINKED if chosen.get(one.name) is not None}
     header = {**export.header, "link": {**export.header["link"], **kept}}
-    show_question(page, query, chart, title=heading, header=header, key=key)
+    pick = partial(pick_place, here, run, f"{key} {shared}")
+    show_question(page, query, chart, title=heading, header=header, key=key, on_pick=(f"{key} {shared}", pick))
+
+
+def pick_place(here: Here, run: Run, key: str) -> None:
+    """Looks at the place of a cell that is clicked."""
+    for place in selected(key, PICKED):
+        for name, at in place.items():
+            here.state.choose(name, at)
+        if "candidate" in place:
+            st.session_state[candidate_key("candidate", run, place)] = place["candidate"]
 
 
 def measure_steps(name: str, subject: Hashable, steps: Sequence[Callable[[], Any]]) -> None:
@@ -240,7 +253,7 @@ def choose_candidate(here: Here, name: str, run: Run, chosen: Mapping[str, Any],
     options = [*([NONE] if optional else []), *([] if first in (NONE, *ids) else [first]), *ids]
     named = [id for id in options if id != NONE]
     names: dict[Any, str] = dict(zip(named, run.name_candidates(named), strict=True)) | {NONE: "nothing"}
-    key = f"{name} {run.digest} {chosen.get('row')}"
+    key = candidate_key(name, run, chosen)
 
     def keep() -> None:
         if (id := known_candidate(run, st.session_state[key])) is not None:
@@ -262,6 +275,10 @@ def choose_candidate(here: Here, name: str, run: Run, chosen: Mapping[str, Any],
     if (drawn := run.name_candidates([id])[0]) != names.get(said, said):
         st.caption(f"Using its first token, “{escape_markdown(drawn)}”.")
     return id
+
+
+def candidate_key(name: str, run: Run, chosen: Mapping[str, Any]) -> str:
+    return f"{name} {run.digest} {chosen.get('row')}"
 
 
 def known_candidate(run: Run, said: int | str) -> int | None:

@@ -1,14 +1,17 @@
 """The pages Why this token and Why this head without a browser: every sentence's number is the engine's."""
 
 import re
+from urllib.parse import parse_qsl
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from engine.analysis.attribution import attribute, silence
+from engine.analysis.attribution import attribute, silence, silencer
 from engine.analysis.score_split import split_score
 from engine.analysis.strongest import find_strongest
 from engine.runtime import library
+from pages.controls.what_if.experiment_link import from_link
+from tests.pages.mounted import read_markdown
 from tests.pages.test_logit_lens import APP, key_of
 
 TEXT = "The little girl was thirsty, so she drank a"
@@ -36,9 +39,14 @@ def test_a_token_is_explained_and_the_head_is_put_to_the_test() -> None:
     found = attribute(checkpoint.model, trace, row, id)
     head, value = next(iter(found.heads.items()))
     assert f"**{found.logit:.2f}**" in said(app) and f"the sum of {len(found.values)} parts" in said(app)
-    assert f"**layer {head.layer + 1} head {head.head + 1}** adds most, {value:+.2f}" in said(app)
+    assert f"**block {head.layer + 1}, head {head.head + 1}** adds most, {value:+.2f}" in said(app)
     without = float(silence(checkpoint.model, trace, head)[0, row, id])
     assert f"Without this head the logit is {without:.2f}" in said(app)
+    compared = {name: text for one in app.get("page_link") for name, text in parse_qsl(one.proto.query_string)}
+    assert compared["a_text"] == compared["b_text"] == TEXT and not compared.get("a_edits")
+    assert from_link(compared["b_edits"])[0].edits == (silencer(checkpoint.model, head),)
+    looked = int(trace[f"blocks.{head.layer}.attn.pattern"][0, head.head, row].argmax())
+    assert f"#layer={head.layer}&head={head.head}&query={row}&key={looked}" in read_markdown(said(app))
     app.selectbox(key_of(app, "against")).select_index(2).run()
     assert app.query_params["against"] == str(other)
     lead = attribute(checkpoint.model, trace, row, id, other).logit
@@ -57,7 +65,7 @@ def test_a_score_is_explained_where_a_link_leads() -> None:
     assert f"the weight is {weight:.3f}" in said(app)
     app.selectbox(key_of(app, "query")).select_index(2).run()  # the key stays, and is later than the query
     assert "The mask hides this key" in said(app) and app.query_params["pos"] == "2"
-    app.selectbox(key_of(app, "layer")).select_index(0).run()
+    app.selectbox(key_of(app, "block")).select_index(0).run()
     assert not app.exception
 
 

@@ -12,6 +12,7 @@ from views.core.theme import SERIES, Shade, diverging_scale, ramp, tokens
 
 FONT_SIZE = 12  # px
 LEAST = "leastWidth"  # in the `usermeta` of a chart
+PICKED = "picked"  # the selection of a chart whose cells are clicked, whose fields are parameters of the page
 ALTAIR_ACTIONS = {"export": True, "source": False, "compiled": False, "editor": False}
 
 AltairChart = (
@@ -74,6 +75,11 @@ def apply_altair_theme(chart: AltairChart, shade: Shade) -> AltairChart:
 def at_least(chart: AltairChart, width: int) -> AltairChart:
     """The chart, not narrower on a page than `width` CSS pixels: where there is less room it scrolls sideways."""
     return chart.properties(usermeta={LEAST: width})
+
+
+def has_cells_to_pick(chart: AltairChart) -> bool:
+    """Tells whether a chart has the selection PICKED."""
+    return isinstance(chart.params, list) and any(getattr(one, "name", "") == PICKED for one in chart.params)
 
 
 def least_width(chart: AltairChart) -> int:

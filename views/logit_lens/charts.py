@@ -7,7 +7,7 @@ from collections.abc import Callable
 import altair as alt
 import pandas as pd
 
-from views.charts.template import AltairChart, at_least, colors
+from views.charts.template import PICKED, AltairChart, at_least, colors
 from views.core.theme import Shade, ramp
 
 ROW, COLUMN = 26, 60  # CSS pixels of a layer, and of a position at least
@@ -33,12 +33,13 @@ def axes(table: pd.DataFrame) -> tuple[alt.Y, list[str]]:
 
 
 def cells(table: pd.DataFrame) -> pd.DataFrame:
-    """Table with a row for each layer and position: its first candidate, and all that are listed in words."""
+    """Table with a row for each layer and position: its first candidate, by its number and as `piece`, and all that are
+    listed in words."""
     named = with_names(table)
     named["position"] = (named["row"] + 1).astype(str) + " " + named["row_name"]
     named["share"] = named["candidate"] + " " + (100 * named["probability"]).map("{:.1f} %".format)
     listed = named.groupby(["layer", "row"], sort=False)["share"].agg(" · ".join)
-    first = named[named["place"] == 1].drop(columns="share")
+    first = named[named["place"] == 1].drop(columns="share").rename(columns={"candidate": "piece", "id": "candidate"})
     return first.merge(listed.rename("listed"), on=["layer", "row"])
 
 
@@ -57,13 +58,14 @@ def heat_map(table: pd.DataFrame, shade: Shade, value: str, title: str, role: st
     told.append(alt.Tooltip("listed", title="most likely"))
     height = ROW * shown["layer"].nunique() + AROUND
     base = alt.Chart(shown, height=height).encode(x=x, y=y, tooltip=told)
-    fits = shown["candidate"].str.len() <= LETTERS
-    shown["written"] = shown["candidate"].where(fits, shown["candidate"].str[: LETTERS - 1] + "…")
+    fits = shown["piece"].str.len() <= LETTERS
+    shown["written"] = shown["piece"].where(fits, shown["piece"].str[: LETTERS - 1] + "…")
     inks = legible_inks(shade, role)
     shown["ink"] = [inks[round(min(at / top, 1.0) ** power * (len(inks) - 1))] for at in shown[value]]
     letters = base.mark_text(baseline="middle", fontSize=11)
     letters = letters.encode(text="written:N", color=alt.Color("ink:N", scale=None))
-    drawn = (base.mark_rect().encode(color=colour) + letters).resolve_scale(color="independent")
+    pick = alt.selection_point(name=PICKED, fields=["row", "candidate"], on="click", toggle=False)
+    drawn = (base.mark_rect().encode(color=colour).add_params(pick) + letters).resolve_scale(color="independent")
     return at_least(drawn, COLUMN * len(positions) + BESIDE)
 
 

@@ -16,8 +16,8 @@ READABLE = 0.55  # of the largest value, above which a cell is dark
 
 
 def name_rows(table: pd.DataFrame) -> pd.DataFrame:
-    """Parts as rows and columns: a row for what comes first, for each layer and for what is left."""
-    row = table["layer"].map(lambda layer: f"layer {layer + 1}")
+    """Parts as rows and columns: a row for what comes first, for each block and for what is left."""
+    row = table["layer"].map(lambda layer: f"block {layer + 1}")
     row = row.where(table["layer"] >= 0, "embedding").where((table["layer"] >= 0) | (table["kind"] != "bias"), "output")
     row = row.where(table["kind"] != "edit", "edits")
     heads = table["kind"].where(table["head"] < 0, table["kind"] + " " + (table["head"] + 1).astype(str))
@@ -54,11 +54,11 @@ def signed_cells(
 
 
 def draw_parts(table: pd.DataFrame, shade: Shade) -> AltairChart:
-    """`value` of each part, layers down, heads, MLP and biases across; all cells add up to the logit."""
+    """`value` of each part, blocks down, heads, MLP and biases across; all cells add up to the logit."""
     named = name_rows(table)
     rows = list(dict.fromkeys(named["row"]))
-    layers = sorted((row for row in rows if row.startswith("layer")), key=lambda row: int(row.split()[1]))
-    order = [row for row in ("embedding", *layers, "output", "edits") if row in rows]
+    blocks = sorted((row for row in rows if row.startswith("block")), key=lambda row: int(row.split()[1]))
+    order = [row for row in ("embedding", *blocks, "output", "edits") if row in rows]
     columns = sorted(dict.fromkeys(named["column"]), key=rank_column)
     told = [alt.Tooltip("part", title="part")]
     return signed_cells(named, shade, ("column", "part", columns), ("row", "written by", order), told)
@@ -91,15 +91,15 @@ def draw_split(table: pd.DataFrame, shade: Shade) -> AltairChart:
 def draw_composition(table: pd.DataFrame, shade: Shade) -> AltairChart:
     """`score` of each earlier head with the head's query, key and value."""
     if table.empty:
-        none = pd.DataFrame({"said": ["A head of the first layer reads no earlier head."]})
+        none = pd.DataFrame({"said": ["A head of the first block reads no earlier head."]})
         return alt.Chart(none, height=60).mark_text(align="left").encode(text="said:N", x=alt.value(0))
     named = table.assign(
         written=(table["layer"] + 1).astype(str) + "." + (table["head"] + 1).astype(str), read=table["reads with"]
     )
     order = list(dict.fromkeys(named["written"]))
     scale = alt.Scale(range=ramp(shade, "residual"), domain=[0, float(named["score"].max())])
-    across = alt.X("written:N", title="layer.head", sort=order, axis=alt.Axis(labelAngle=-40, ticks=False))
-    told = [alt.Tooltip("written", title="layer.head"), alt.Tooltip("read"), alt.Tooltip("score", format=".4f")]
+    across = alt.X("written:N", title="block.head", sort=order, axis=alt.Axis(labelAngle=-40, ticks=False))
+    told = [alt.Tooltip("written", title="block.head"), alt.Tooltip("read"), alt.Tooltip("score", format=".4f")]
     chart = alt.Chart(named, height=3 * ROW + AROUND).mark_rect()
     chart = chart.encode(
         x=across, y=alt.Y("read:N", title="reads with", sort=["Q", "K", "V"]), tooltip=told,

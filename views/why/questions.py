@@ -29,12 +29,12 @@ TOKEN, HEAD = Registry(), Registry()
 
 
 def part_name(writer: Writer) -> LiteralString:
-    """Name of a part in a table: "layer 2 head 1", "layer 3 MLP", "token", "last bias"."""
+    """Name of a part as the pictures have it: "block 2, head 1", "block 3, MLP", "token", "other biases"."""
     if writer.layer is None:
         return OUTSIDE[writer.kind]
     if writer.head is None:
-        return f"layer {writer.layer + 1:d} {'MLP' if writer.kind == 'MLP' else 'biases'}"
-    return f"layer {writer.layer + 1:d} {'head' if writer.kind == 'head' else 'cross head'} {writer.head + 1:d}"
+        return f"block {writer.layer + 1:d}, {'MLP' if writer.kind == 'MLP' else 'biases'}"
+    return f"block {writer.layer + 1:d}, {'head' if writer.kind == 'head' else 'cross head'} {writer.head + 1:d}"
 
 
 # --- why this token ---

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -147,6 +147,13 @@ def link_sides(first: str, second: str) -> dict[str, str]:
     fields = values_of_example(first) if reads_alike(first, second) else {}
     sides = {"A": {"model": first, **fields}, "B": {"model": second, **fields}}
     return {key(letter, field): str(one) for letter, said in sides.items() for field, one in said.items()}
+
+
+def link_edits(model: str, fields: Mapping[str, Any], both: Sequence[Experiment]) -> dict[str, str]:
+    """Address of a comparison of one model on one input under the edits of A, and under those of B."""
+    said = ({"model": model, **fields, "edits": format_edits(one)} for one in both)
+    sides = dict(zip("AB", said, strict=True))
+    return {key(letter, field): str(one) for letter, side in sides.items() for field, one in side.items()}
 
 
 def reads_alike(*names: str) -> bool:

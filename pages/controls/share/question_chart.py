@@ -13,7 +13,7 @@ from pages.controls.share.export import caption_of
 from pages.controls.share.panel import share_panel
 from views.charts.show import show_altair, show_plotly
 from views.charts.standalone import chart_file
-from views.charts.template import AltairChart
+from views.charts.template import PICKED, AltairChart, has_cells_to_pick
 from views.core.matrix_files import Matrix, columns
 from views.core.questions import Page
 from views.core.theme import Shade
@@ -22,17 +22,22 @@ Chart = Callable[[pd.DataFrame, Shade], AltairChart | go.Figure]
 
 
 def show_question(
-    page: Page, query: Mapping[str, Any], chart: Chart, *, title: str, header: Mapping[str, Any], key: str
-) -> None:
-    """Draws the answer to `query`; `header` says what a link to the page holds (`Export.header`)."""
+    page: Page, query: Mapping[str, Any], chart: Chart, *, title: str, header: Mapping[str, Any], key: str,
+    on_pick: tuple[str, Callable[[], None]],
+) -> None:  # fmt: skip
+    """Draws the answer to `query`; `header` says what a link to the page holds (`Export.header`). Of a chart with the
+    selection PICKED `on_pick` is its own key and what is called after a click."""
     data = page.table(query)
     frame = pd.DataFrame(columns(data) if isinstance(data, Matrix) else data.columns)
 
     def draw_figure(shade: Shade) -> Any:
         return chart(frame, shade)
 
-    if isinstance(draw_figure("light"), go.Figure):
+    drawn = draw_figure("light")
+    if isinstance(drawn, go.Figure):
         show_plotly(draw_figure, key=key)
+    elif has_cells_to_pick(drawn):
+        show_altair(draw_figure, key=on_pick[0], on_select=on_pick[1], selection_mode=PICKED)
     else:
         show_altair(draw_figure, key=key)
     share_panel(
