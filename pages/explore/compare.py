@@ -3,7 +3,7 @@
 from functools import partial
 
 from pages.controls.bar import bar
-from pages.controls.compare.export import comparison_export, comparison_of
+from pages.controls.compare.export import comparison_export, comparison_of, run_address
 from pages.controls.compare.run import Side
 from pages.controls.compare.runs import sides, silence
 from pages.controls.model_input.model_input import EXAMPLES, Subject
@@ -43,7 +43,8 @@ await_guess(comparison.digest)
 export = comparison_export(found, comparison)
 look = {"layer": 0, "head": 0, **EXAMPLES.get(first.title, {}).get("look", {})}
 bar(" and ".join(dict.fromkeys([first.title, *(other.title for other in others)])), look=look)
-notes = {"look": look, "take": export.header, "plotly": plotly_address()}
+addresses = {side.letter: run_address(side) for side in found}
+notes = {"look": look, "take": export.header, "plotly": plotly_address(), "addresses": addresses}
 drawn = compare(pairs, notes)
 waiting.empty()
 mount = partial(picture, key=PICTURE, on={"silence": on_silence})

@@ -40,14 +40,14 @@ def mount(writing: Writing, place: DeltaGenerator, payload: bytes) -> None:
 
 honour_link(GENERATE.rules)
 here = GENERATE.open()
-name, checkpoint, prompt, call = prompt_controls(here)
+name, checkpoint, prompt, call, fields = prompt_controls(here)
 session = find_record(Written)
 tab = open_tab(here, prompt)
 with st.container():  # empty on other tabs: the picture below keeps its place, and so what it is at
     how = settings(here, checkpoint, tab)
     if apart := two_readings(prompt, how.most):
         st.caption(escape_markdown(apart))
-writing = Writing(name, checkpoint, prompt, call, how, session.live, session.measured)
+writing = Writing(name, checkpoint, prompt, call, how, session.live, session.measured, fields)
 await_guess(writing.digest)
 above, middle, below = st.container(), st.container(), st.container()
 shown = Shown()

@@ -102,6 +102,16 @@ def test_the_address_says_models_texts_and_edits_of_every_side() -> None:
     assert header["sides"][2]["edits"] == 1 and header["sides"][2]["silenced"][0]["heads"] == [3]
 
 
+def test_the_run_of_a_side_opens_on_another_page_by_its_address() -> None:
+    header, _ = view(opened(b_model="stories", b_text="Lily was sad", b_edits=SILENT))
+    for side in header["sides"]:
+        app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
+        for name, text in header["addresses"][side["letter"]].items():
+            app.query_params[name] = text
+        (found, *_) = mounted(app.switch_page(WALKTHROUGH).run(), "walkthrough")
+        assert unpack(found.bytes)[0]["trace"] == side["trace"]
+
+
 def test_an_edit_changes_one_side_alone() -> None:
     header, arrays = view(opened(a_text="The dog sat on the mat", b_text="The dog sat on the mat", b_edits=SILENT))
     model, ids = library.checkpoint("stories").model, header["sides"][0]["lanes"][""]["ids"]

@@ -16,6 +16,8 @@ from engine.generation.sampling import rank
 from engine.inputs.readers import pictures
 from engine.model.layers.softmax import softmax
 from engine.runtime import library
+from engine.runtime.run import run
+from pages.controls.model_input.model_input import reading
 from views.core.payload import Named, unpack
 from views.core.questions import UNKNOWN, Page
 from views.generate import session as generate_writing
@@ -58,6 +60,10 @@ def kinds() -> list[Writing]:
 def asked(one: Writing, settings: Settings = USUAL, **query: Any) -> tuple[dict[str, Any], dict[str, Named]]:
     said = {name: value for name, value in vars(settings).items() if value != getattr(USUAL, name)}
     return unpack(answered(one, {"trace": one.digest, "settings": said, **query}))
+
+
+def asked_plainly(one: Writing, **query: Any) -> tuple[dict[str, Any], dict[str, Named]]:
+    return unpack(answered(one, {"trace": one.digest, **query}))
 
 
 def straight(one: Writing, settings: Settings, most: int) -> list[Step]:
@@ -253,6 +259,25 @@ def test_a_step_of_a_token_that_was_chosen_by_hand_is_about_that_token() -> None
     assert arrays["id"].data.tolist() == [7] == arrays["top.id"].data[0, -1:].tolist()
     header, _ = asked(one, ask="step", begun=[], id=one.checkpoint.end_ids[0])
     assert header["stop"]["kind"] == "end"
+
+
+def test_another_page_reads_the_text_of_a_step_from_the_fields_that_it_is_led_to() -> None:
+    said = (
+        {"text": TEXT}, {"text": "The dog sees a small white cat.", "target": "Le"},
+        {"text": "Max gave the red [gMASK] to Anna.", "span": ""}, {"picture": "0", "given": "39"},
+    )  # fmt: skip
+    for one, fields in zip(kinds(), said, strict=True):
+        one = replace(one, fields=fields)
+        steps = straight(one, Settings(method="greedy"), 3)
+        begun = [] if "given" in fields else [step.id for step in steps[:2]]
+        header, _ = asked_plainly(one, ask="reread", begun=begun)
+        address = {name: int(text) if text.isdigit() else text for name, text in header["address"].items()}
+        found = reading(one.checkpoint, said={"temperature": 1.0, "top_k": 0, "top_p": 1.0, **address}.get)
+        logits = run(one.checkpoint.model, found.read, "logits", target=found.target)["logits"]
+        torch.testing.assert_close(logits[0, header["row"]], steps[len(begun)].logits, atol=1e-4, rtol=1e-4)
+    unsaid = replace(writing(), fields={"text": TEXT})
+    end = unsaid.checkpoint.end_ids[0]
+    assert asked_plainly(unsaid, ask="reread", begun=[end])[0]["address"] is None  # for which no text stands
 
 
 def test_behind_the_end_nothing_follows_and_that_is_said() -> None:

@@ -17,6 +17,7 @@ from views.generate.beam import beam_payload, beam_script, node_table, path_tabl
 from views.generate.beam_search import MOST, Search, Wanted, hold_search, search_to
 from views.generate.codegen import cache_lines, surprise_lines, written_lines
 from views.generate.kv_cache import Cached, cache_arrays, cache_header, cost_table, costs, dtype_of, norm_table
+from views.generate.reread import fields_after
 from views.generate.session import Settings, Writing
 from views.generate.steps import steps_payload, stop_header
 from views.generate.streaming import check_count, grown
@@ -83,6 +84,16 @@ def ask_steps(writing: Writing, begun: list[int], ids: list[int], settings: dict
     header, arrays = steps_payload(writing, steps)
     stops: Sequence[Stop | None] = [step.stopped for step in steps]
     return pack({**header, "stops": [stop_header(one) for one in stops]}, arrays)
+
+
+@GENERATE.question("reread")
+def ask_reread(writing: Writing, begun: list[int]) -> Answer:
+    """Address of a page about one run that reads the prompt and `begun`, or None, and the row that predicts what
+    follows."""
+    ids = writing.ids(begun)
+    fields = fields_after(writing, ids)
+    address = None if fields is None else {"model": writing.name, **fields}
+    return Answer(header={"address": address, "row": len(writing.prompt.ids) + len(ids) - 1})
 
 
 def written_script(writing: Writing, ids: list[int], begun: int = 0, settings: dict | None = None, **_: Any) -> str:

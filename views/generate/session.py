@@ -121,8 +121,8 @@ class Call:
 @dataclass(frozen=True)
 class Writing:
     """Context of questions: a prompt, of which `digest` is the name. `settings` are those of the page's controls;
-    `live` are the generators that wait
-    to be asked for more, `call` is the prompt in Python, `measured` what was measured of texts."""
+    `live` are the generators that wait to be asked for more, `call` is the prompt in Python, `measured` what was
+    measured of texts. `fields` are what an address says of the prompt, none where it cannot say it."""
 
     name: str
     checkpoint: Checkpoint
@@ -131,6 +131,7 @@ class Writing:
     settings: Settings = field(default_factory=Settings)
     live: Live = field(default_factory=Live)
     measured: Measured = field(default_factory=Measured)
+    fields: Mapping[str, str] = field(default_factory=dict)
 
     no_script = ""
 

@@ -94,7 +94,8 @@ export class Cursor extends Runs {
       : groups.length - 1;
     if (number < 0) return null;
     const called = (trace, positions) => trace.lanes[trace.sides.at(-1)].pieces[positions.at(-1)];
-    return { number, pieces: [called(first, groups[number][0]), called(second, groups[number][1])] };
+    const rows = groups[number].slice(0, 2).map((positions) => positions.at(-1)); // whose predictions are compared
+    return { number, rows, pieces: [called(first, groups[number][0]), called(second, groups[number][1])] };
   }
 
   /** How a run calls the tokens under the cursor. */

@@ -2,6 +2,7 @@
 import { alone } from "./merge.js";
 import { make } from "../core/dom.js";
 import { percent } from "../core/format.js";
+import { whyLink } from "../core/why.js";
 
 /** {update(), mark(), said(), destroy()}: `said` is what stands there, for a caption. */
 export function mount(root, lab) {
@@ -11,7 +12,7 @@ export function mount(root, lab) {
   return {
     update: mark,
     mark,
-    said: () => Array.from(root.children, ({ textContent }) => textContent).join(", "),
+    said: () => Array.from(root.querySelectorAll(":scope > span"), ({ textContent }) => textContent).join(", "),
     destroy: () => root.replaceChildren(),
   };
 }
@@ -59,7 +60,17 @@ function spoken(lab) {
     const summed = several ? `, tokens together (${sums.map(percent).join(" and ")}),` : "";
     said.push(item(`${letter} − A${summed}`, sums ? `${gap < 0 ? "−" : "+"}${points(gap)}` : "no partner", "more"));
   }
-  return [where, ...said];
+  return [where, ...said, ...why(lab, here)];
+}
+
+/** A link to what wrote the score of the cell, in the run whose cell it is. */
+function why(lab, { letter, row, col }) {
+  const [address, attention] = [lab.data.addresses?.[letter], lab.attention(letter)];
+  if (!address || !attention) return [];
+  const [layer, head] = lab.headOf(letter);
+  const sides = lab.side(letter).trace.sides.length > 1 ? attention : {};
+  const place = { side: sides.side, focus: sides.focus, layer, head, pos: row, key: col };
+  return [whyLink("why_head", `Why does this head look there in ${letter}?`, place, address)];
 }
 
 function item(name, value, role = "") {

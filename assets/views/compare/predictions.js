@@ -2,6 +2,7 @@
 // Ours because it follows that cursor as the pointer moves.
 import { make } from "../core/dom.js";
 import { number, percent } from "../core/format.js";
+import { whyLink } from "../core/why.js";
 
 export function mount(root, lab) {
   const title = make("h3");
@@ -34,9 +35,16 @@ export function mount(root, lab) {
 
   function show({ names, ids, first, second, kl, variation }, beside) {
     const most = Math.max(...[first, second].map(({ data }) => Math.max(...data)), 1e-9);
+    const rows = lab.data.pairs[beside].says.once ? [0, 0] : lab.spoken(beside).rows;
     const heading = ["", "", "A", beside, `${beside} − A`].map((text) => make("span", "heading", text));
-    const rows = Array.from(ids.data, (id, i) => candidate(names[id], first.data[i], second.data[i], most));
-    list.replaceChildren(...heading, ...rows.flat());
+    const lines = Array.from(ids.data, (id, i) => {
+      const [p, q] = [first.data[i], second.data[i]];
+      const links = ["A", beside].map((letter, n) =>
+        share(lab.data.addresses?.[letter], letter, [p, q][n], { row: rows[n], candidate: id }),
+      );
+      return candidate(names[id], p, q, links, most);
+    });
+    list.replaceChildren(...heading, ...lines.flat());
     apart.replaceChildren(
       item(
         `KL(A ‖ ${beside})`,
@@ -71,7 +79,16 @@ function reader(lab, beside, says) {
   ];
 }
 
-function candidate(name, p, q, most) {
+/** A probability, as a link to what wrote its logit where its run has an address and there are other pages. */
+function share(address, letter, p, place) {
+  const link = address && whyLink("why_token", percent(p), place, address);
+  if (!link || link.hidden) return make("span", "number", percent(p));
+  link.classList.add("number");
+  link.title = `which parts of the model wrote this logit in ${letter}`;
+  return link;
+}
+
+function candidate(name, p, q, links, most) {
   const tracks = make("span", "tracks");
   for (const [value, role] of [
     [p, "first"],
@@ -91,7 +108,7 @@ function candidate(name, p, q, most) {
     `${sign}${percent(Math.abs(change)).replace("\u00a0%", "")}`,
   );
   points.title = "in points of a percentage";
-  return [piece, tracks, make("span", "number", percent(p)), make("span", "number", percent(q)), points];
+  return [piece, tracks, ...links, points];
 }
 
 function item(name, value, title) {

@@ -51,6 +51,7 @@ export interface Queries {
   product: { layer: number; head: number; side: string; pos: number; key: number; focus?: string };
   qk: { layer: number; head: number; side: string; focus?: string };
   rename: { run: string; name: string };
+  reread: { begun: Array<number> };
   rollout: { side: string; first: number; last: number; focus?: string; head?: number | null } | { side: string; first: number; last: number; focus?: string; head?: number | null; pos?: number | null; key?: number | null };
   row: { side: string; layer: number; head: number; pos: number; focus?: string };
   says: { group: number };
@@ -129,6 +130,7 @@ export interface Answers {
   product: { arrays: { q: NamedArray; k: NamedArray; product: NamedArray }; [entry: string]: any };
   qk: { arrays: { ids: NamedArray; keys: NamedArray; scores: NamedArray }; [entry: string]: any };
   rename: { arrays: Record<string, NamedArray>; [entry: string]: any };
+  reread: { arrays: Record<string, NamedArray>; [entry: string]: any };
   rollout: { arrays: { rollout: NamedArray; line: NamedArray }; [entry: string]: any };
   row: { arrays: { weights: NamedArray }; [entry: string]: any };
   says: { arrays: { ids: NamedArray; first: NamedArray; second: NamedArray; kl: NamedArray; variation: NamedArray }; [entry: string]: any };

@@ -2,6 +2,7 @@
 // row writes on from that token, and the pointer over the text shows each step without a message.
 import { make } from "../core/dom.js";
 import { number, percent } from "../core/format.js";
+import { whyLink } from "../core/why.js";
 import { colourOf } from "./text.js";
 import { CUTS } from "./tree.js";
 
@@ -18,6 +19,7 @@ const ABOUT = {
   drawn: "what is left, made to sum to 1 again: the token is drawn from this",
 };
 
+const EXPLAINED = 5; // rows with a link to what wrote their logit
 const SHOWN = 20; // rows; the chosen token stands behind them where it is not among them
 
 /** `on.choose(row)`: another token is chosen there. `on.look(at)`: another step is looked at. */
@@ -33,7 +35,8 @@ export class StepView {
     this.table.setAttribute("aria-label", "the most probable tokens");
     this.candidates = make("div", "step-candidates");
     this.note = make("p", "sentence step-note");
-    root.append(this.title, this.facts, this.candidates, this.table, this.note);
+    this.why = make("p", "step-why");
+    root.append(this.title, this.facts, this.candidates, this.table, this.why, this.note);
     this.table.addEventListener("click", (event) => this.pick(event));
   }
 
@@ -48,6 +51,7 @@ export class StepView {
     this.head(shown);
     const { step, node, sentence } = shown;
     this.facts.hidden = this.table.hidden = !step;
+    this.why.hidden = true;
     this.candidates.hidden = !step?.candidates.length;
     this.note.textContent = step ? this.hint(shown) : (sentence ?? "");
     if (!step) return;
@@ -88,6 +92,15 @@ export class StepView {
     return node
       ? `Click another ${one}: the ${whole} branches there, and goes on from it.`
       : `Click a ${one}: the ${whole} goes on with it.`;
+  }
+
+  /** Links to what wrote the logit of each of the most likely tokens, and of the chosen one; `row` predicts them in the run at `address`. */
+  explain(address, row) {
+    const { node } = this.shown;
+    const first = this.rows.filter(({ id }, i) => i < EXPLAINED || id === node?.id);
+    const links = first.map(({ id, piece }) => whyLink("why_token", piece, { row, candidate: id }, address));
+    this.why.hidden = links.some(({ hidden }) => hidden);
+    this.why.replaceChildren("Which parts of the model wrote the logit of ", ...links);
   }
 
   tellFacts(step, node) {

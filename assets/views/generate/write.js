@@ -191,7 +191,10 @@ class Write {
     const node = path[this.at] ?? null;
     const query = node ? stepQuery(tree, node) : { ask: "step", begun: tree.ids(), settings: data.settings };
     const shown = { at: this.at, count: path.length, node, settings: query.settings };
-    if (node?.step) return this.step.update({ ...shown, step: node.step });
+    if (node?.step) {
+      this.step.update({ ...shown, step: node.step });
+      return this.explain(query.begun);
+    }
     if (!node && (this.ended() || page.run.active))
       return this.step.update({ ...shown, step: null, sentence: this.ended() });
     const asked = (this.asked = JSON.stringify([data.trace, query]));
@@ -200,10 +203,22 @@ class Write {
       (answer) => {
         const [step] = stepsOf(answer);
         if (node && step) node.step = step;
-        if (asked === this.asked && this.room.firstChild)
-          this.step.update({ ...shown, step: step ?? null, sentence: answer.stop?.sentence });
+        if (asked !== this.asked || !this.room.firstChild) return;
+        this.step.update({ ...shown, step: step ?? null, sentence: answer.stop?.sentence });
+        if (step) this.explain(query.begun);
       },
       (error) => asked === this.asked && this.step.update({ ...shown, step: null, sentence: error.message }),
+    );
+  }
+
+  /** Leads from the step that is shown to what wrote its logits, where another page reads the text up to it. */
+  explain(begun) {
+    const { page } = this;
+    if (page.alone || page.run.active) return;
+    const shown = this.step.shown;
+    page.request({ ask: "reread", begun }).then(
+      ({ address, row }) => address && shown === this.step.shown && this.step.explain(address, row),
+      () => {}, // the step is shown without
     );
   }
 

@@ -10,6 +10,8 @@ from pages.controls.compare.parameters import TOGETHER, key, value
 from pages.controls.compare.run import LIMIT, Side
 from pages.controls.model_input.model_input import FIELDS, fields_said
 from pages.controls.share.export import MOST_BYTES, ROOM, Export
+from pages.controls.share.links import address_now
+from pages.controls.what_if.experiment_link import linkable, to_link
 from views.compare.pair import Compared
 from views.compare.questions import Comparison, carry
 from views.compare.tables import names
@@ -46,6 +48,17 @@ def link_of(side: Side) -> dict[str, str]:
     reads = FIELDS[kind(side.checkpoint)]
     found = {each: side.field(each) if each in reads else value(side.letter, each) for each in fields_shown(side)}
     return {key(side.letter, each): str(one) for each, one in found.items() if one != "" or each == reads[0]}
+
+
+def run_address(side: Side) -> dict[str, str] | None:
+    """Address of a page about one run that shows a side; None where no address holds it, or such a page not so long a
+    text."""
+    if side.field("upload") or not side.run.whole or not linkable(side.experiment):
+        return None
+    read = {field: str(side.field(field)) for field in FIELDS[kind(side.checkpoint)]}
+    edits = {"edits": to_link(side.experiment)} if side.experiment.entries else {}
+    seed = {name: text for name, text in address_now().items() if name == "seed"}
+    return {"model": side.name, **read, **edits, **seed}
 
 
 def read_by(side: Side) -> str:

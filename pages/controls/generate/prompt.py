@@ -17,6 +17,7 @@ from engine.inputs.readers import GAP, SPAN, given_target, kind, require_known_i
 from engine.runtime import library
 from engine.runtime.limits import MAX_TOKENS
 from pages.controls.model_input.model_input import (
+    FIELDS,
     NO_TEXT,
     controls,
     field_value,
@@ -34,8 +35,9 @@ from views.generate.session import Call, Writing
 BEGUN = {"target": "target so far (may be empty)", "span": "in the gap so far (may be empty)"}
 
 
-def prompt_controls(here: Here) -> tuple[str, Checkpoint, Prompt, Call]:
-    """Draws the controls of the prompt; ends the page with a sentence where nothing can be written from it."""
+def prompt_controls(here: Here) -> tuple[str, Checkpoint, Prompt, Call, dict[str, str]]:
+    """Draws the controls of the prompt; ends the page with a sentence where nothing can be written from it. Last comes
+    what an address says of the prompt."""
     wanted = controls(here, labels=BEGUN)
     name: str = here["model"]
     try:
@@ -46,7 +48,8 @@ def prompt_controls(here: Here) -> tuple[str, Checkpoint, Prompt, Call]:
         st.warning(sentence(str(error)))
         st.stop()
     headline(here, checkpoint, wanted, heads=False)
-    return name, checkpoint, prompt, call_of(checkpoint, said)
+    fields = {} if said("upload") else {field: str(said(field)) for field in FIELDS[wanted]}
+    return name, checkpoint, prompt, call_of(checkpoint, said), fields
 
 
 class NoText(ValueError):
