@@ -51,7 +51,7 @@ def tell(run: Run, chosen: Mapping[str, Any]) -> None:
     pos, largest = next(iter(found.covectors)), first[0][0]
     if largest.kind in STAGES:
         place: dict[str, Any] = {"layer": largest.layer or 0, "row": pos, "open": f'["{STAGES[largest.kind]}"]'}
-        st.markdown(link_to("walkthrough", f"{part_name(largest)} on the Walkthrough", place))
+        st.markdown(link_to("walkthrough", f"See {part_name(largest)} on the Walkthrough", place))
     cap = run.model.config.head.softcap
     if cap is not None:
         st.caption(f"The model caps it afterwards: {cap:g} · tanh(sum / {cap:g}).")
@@ -94,7 +94,7 @@ def link_head(run: RunContext, account: HeadAccount, pos: int) -> None:
         if compared := without_head(run, head):
             label = f"Compare with the run without {part_name(head)}"
             st.page_link(COMPARE, label=escape_markdown(label), icon=":material/compare:", query_params=compared)
-        st.markdown(link_to("attention", "Its pattern on Attention", shown), width="content")
+        st.markdown(link_to("attention", "See its pattern on Attention", shown), width="content")
 
 
 def link_to(page: LiteralString, label: LiteralString, place: Mapping[str, Any]) -> Markdown:

@@ -100,7 +100,7 @@ export class StepView {
     const first = this.rows.filter(({ id }, i) => i < EXPLAINED || id === node?.id);
     const links = first.map(({ id, piece }) => whyLink("why_token", piece, { row, candidate: id }, address));
     this.why.hidden = links.some(({ hidden }) => hidden);
-    this.why.replaceChildren("Which parts of the model wrote the logit of ", ...links);
+    this.why.replaceChildren("Which parts of the model wrote the logit of: ", ...links);
   }
 
   tellFacts(step, node) {
