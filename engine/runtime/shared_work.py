@@ -16,13 +16,13 @@ class SharedWork(Generic[Value]):
     """`work` yields what was made so far, `count` times; `made` is the last of it, `first` before there is any."""
 
     def __init__(self, work: Iterator[Value], count: int, first: Value) -> None:
-        self.work, self.each, self.made, self.done, self.lock = work, -(-count // PARTS), first, 0, Lock()
+        self.work, self.count, self.made, self.done, self.lock = work, count, first, 0, Lock()
 
     def reach(self, part: int = PARTS) -> Value:
         """What is made once that many parts of the work are done."""
         with self.lock:
             while self.done < part:
-                for made in islice(self.work, self.each):
+                for made in islice(self.work, -(-self.count // PARTS)):
                     self.made = made
                 self.done += 1
             if self.done == PARTS:

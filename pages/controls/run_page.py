@@ -36,6 +36,7 @@ from views.what_if.questions import WHAT_IF
 
 HEAD = ("side", "focus", "layer", "head")
 NONE = -1  # no candidate
+SLICE = 0.5  # seconds of measuring, after which a button is heard
 MOST_OPTIONS = 50  # in a list to choose from; of a larger vocabulary the likeliest, and what is typed
 TITLES = {"row": "position", "pos": "query", "side": "stack", "focus": "attention", "layer": "block"}
 ATTENTIONS = {"attn": "self-attention", "cross_attn": "cross-attention"}
@@ -166,9 +167,12 @@ def pick_place(here: Here, run: Run, key: str) -> None:
             st.session_state[candidate_key("candidate", run, place)] = place["candidate"]
 
 
-def measure_steps(name: str, subject: Hashable, steps: Sequence[Callable[[], Any]]) -> None:
-    """Draws how far the steps are, until all are done; what is below is not drawn before. Those that are done once the
-    run keeps, so that it goes on where it was stopped."""
+def measure_steps(
+    name: str, subject: Hashable, steps: Sequence[Callable[[], Any]], partial: bool = False
+) -> None:
+    """Draws how far the steps are, until all are done; what is below is not drawn before, but for what can be drawn of
+    a `partial` result once somebody stopped it. Those that are done once the run keeps, so that it goes on where it was
+    stopped."""
     measuring = measurement(name, subject, is_active=True)
     if len(measuring.found) == len(steps):
         return
@@ -180,8 +184,9 @@ def measure_steps(name: str, subject: Hashable, steps: Sequence[Callable[[], Any
         place.progress(done / len(steps), f"{done} of {count_words(len(steps), 'part')} measured")
 
     draw()
-    measuring.go_on((step() for step in steps), draw)
-    st.stop()
+    measuring.go_on((step() for step in steps), draw, SLICE)
+    if not (partial and measuring.found):
+        st.stop()
 
 
 def choose_arguments(

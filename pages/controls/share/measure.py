@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field
 from itertools import islice
+from math import inf
 from time import perf_counter
 from typing import Any, Generic, LiteralString, TypeVar
 
 import streamlit as st
 
+from pages.controls.state.history import is_fragment
 from pages.controls.state.session import Remembered
 
 T = TypeVar("T")
@@ -29,17 +31,21 @@ class Measurement(Generic[T]):
             self.found.clear()
         self.is_active = not self.is_active
 
-    def go_on(self, work: Iterable[T], draw: Callable[[], object]) -> None:
+    def go_on(self, work: Iterable[T], draw: Callable[[], object], seconds: float = inf) -> None:
         """Measures what is missing of `work`, if a person has started it, and draws. A rerun of the page breaks it off,
-        and goes on where it stands unless the button stopped it. Call it last: nothing below it is drawn meanwhile."""
+        and goes on where it stands unless the button stopped it. Call it last: nothing below it is drawn meanwhile.
+
+        In a fragment the click on a button breaks nothing off: there the page runs again after so many `seconds`."""
         if not self.is_active:
             return
-        drawn = 0.0
+        drawn, begun = 0.0, perf_counter()
         for one in islice(iter(work), len(self.found), None):
             self.found.append(one)
             if perf_counter() - drawn > PACE:
                 draw()
                 drawn = perf_counter()
+            if perf_counter() - begun > seconds:
+                st.rerun(scope="fragment" if is_fragment() else "app")
         self.is_active = False
         st.rerun()
 
