@@ -9,6 +9,7 @@ from typing import Literal
 
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
 
 from engine.analysis.recorded_patterns import holds, masks, patterns, tokens
 from engine.runtime.trace import Trace
@@ -163,20 +164,36 @@ def head_scores(trace: Trace, side: str = "") -> HeadScores:
 def scores(pattern: Tensor, ids: Tensor | None, mask: Tensor | None = None) -> HeadScores:
     """Scores one layer: `pattern` and `mask` are head pos key, `ids` pos (None: a picture), every score is head."""
     count = pattern.shape[-1]
-    looks = pattern.sum(-1) > 0
-    later = looks & (torch.arange(count, device=pattern.device) > 0)
-    nothing = pattern.new_full(pattern.shape[:-2], math.nan)
+    later = later_rows(pattern)
     place = torch.arange(count, device=pattern.device, dtype=pattern.dtype)
     away = (place[:, None] - place).abs()
     return HeadScores(
-        previous=mean_where(pattern.diagonal(-1, -2, -1), later[..., 1:]),
-        first=mean_where(pattern[..., 0], later),
-        own=mean_where(pattern.diagonal(0, -2, -1), later),
-        induction=nothing if ids is None else induction(pattern, ids),
         entropy=mean_where(bits(pattern), later),
-        duplicate=nothing if ids is None else duplicate(pattern, ids, mask),
         distance=mean_where(sum_over_keys(pattern, away), later),
+        **{key: rows.nanmean(-1) for key, rows in row_scores(pattern, ids, mask).items()},
     )
+
+
+def row_scores(pattern: Tensor, ids: Tensor | None, mask: Tensor | None = None) -> dict[str, Tensor]:
+    """The shares of `scores` that a head gives at each position, head pos, by the score's key; NaN where the position
+    does not count. Each score is the mean of its share."""
+    later = later_rows(pattern)
+    nothing = torch.full_like(pattern[..., 0], math.nan)
+    shares = {
+        "previous": pad(pattern.diagonal(-1, -2, -1), (1, 0)),
+        "first": pattern[..., 0],
+        "own": pattern.diagonal(0, -2, -1),
+    }
+    return {
+        **{key: share.masked_fill(~later, math.nan) for key, share in shares.items()},
+        "induction": nothing if ids is None else induction_rows(pattern, ids),
+        "duplicate": nothing if ids is None else duplicate_rows(pattern, ids, mask),
+    }
+
+
+def later_rows(pattern: Tensor) -> Tensor:
+    """Rows after the first that attend to anything, bool head pos."""
+    return (pattern.sum(-1) > 0) & (torch.arange(pattern.shape[-1], device=pattern.device) > 0)
 
 
 @dataclass(frozen=True)
@@ -234,20 +251,24 @@ def induction(pattern: Tensor, ids: Tensor) -> Tensor:
     `pattern` is ... pos key, `ids` pos; the result has the leading axes of `pattern` (Olsson et al. 2022, "In-context
     learning and induction heads"). NaN where no token is repeated.
     """
+    return induction_rows(pattern, ids).nanmean(-1)
+
+
+def induction_rows(pattern: Tensor, ids: Tensor) -> Tensor:
+    """The share that `induction` averages, ... pos; NaN at a token that is not repeated."""
     same = (ids[:, None] == ids).tril(-1)  # pos key: the same token, earlier
-    repeated = same.any(-1)
     followed = same.roll(1, dims=-1)  # the key after it; nothing wraps, for a row's last key is never earlier
-    return sum_over_keys(pattern, followed)[..., repeated].mean(-1)
+    return sum_over_keys(pattern, followed).masked_fill(~same.any(-1), math.nan)
 
 
-def duplicate(pattern: Tensor, ids: Tensor, mask: Tensor | None = None) -> Tensor:
-    """The mean share that a token gives to other occurrences of itself, over those that may see one.
+def duplicate_rows(pattern: Tensor, ids: Tensor, mask: Tensor | None = None) -> Tensor:
+    """The share that a token gives to other occurrences of itself, head pos; NaN where it may see none.
 
     `pattern` and `mask` are head pos key, `ids` pos. Without a mask a key may be seen where any head attends to it.
     """
     may = (pattern > 0).any(-3, keepdim=True) if mask is None else mask
     same = (ids[:, None] == ids).fill_diagonal_(False)
-    return mean_where(sum_over_keys(pattern, same), (same & may).any(-1).expand(pattern.shape[:-1]))
+    return sum_over_keys(pattern, same).masked_fill(~(same & may).any(-1), math.nan)
 
 
 def sum_over_keys(pattern: Tensor, weight: Tensor) -> Tensor:

@@ -17,7 +17,7 @@ from engine.analysis.heads import (
     HeadScores,
     bits,
     cross_scores,
-    duplicate,
+    duplicate_rows,
     head_scores,
     induction,
     most_telling_head,
@@ -113,6 +113,10 @@ def test_every_score_is_that_of_its_definition(kind: str, attention: dict[str, A
             expected = by_hand(trace[f"blocks.{layer}.attn.pattern"][0, head], IDS, seen[head])
             for key, value in expected.items():
                 assert getattr(scores, key)[layer, head].item() == pytest.approx(value, abs=1e-5), key
+
+
+def duplicate(*given: Tensor) -> Tensor:
+    return duplicate_rows(*given).nanmean(-1)
 
 
 def test_a_token_counts_as_a_duplicate_only_where_the_other_may_be_seen() -> None:
