@@ -1,19 +1,29 @@
-"""Which texts make it fire: the strongest places of every head and every neuron over many texts, found in one pass.
+"""Which texts make it fire: the strongest places of every head and every neuron over many texts, and what kind of head
+each is on average, found in one pass.
 
 A head is as strong at a position as what it writes there is long, |z W_O| (Kobayashi et al. 2020, section 2, of whole
-heads); a neuron of an MLP as its activation, which what it writes is proportional to (Geva et al. 2021, section 3).
+heads), or by a share of its attention there (engine/analysis/heads.py); a neuron of an MLP as its activation, which
+what it writes is proportional to (Geva et al. 2021, section 3).
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Literal
+from itertools import islice
+from time import perf_counter
+from typing import Literal, get_args
 
 import torch
 from torch import Tensor
 
+from engine.analysis.heads import head_scores, row_scores
+from engine.analysis.positional import positional
+from engine.analysis.recorded_patterns import masks, patterns, tokens
+from engine.analysis.survey_file import fit, read_survey, survey_path, write_survey
 from engine.checkpoints import Checkpoint
+from engine.inputs.corpus import Corpus, corpus_readings, legible_texts
 from engine.inputs.readers import Reading
 from engine.inputs.samples import samples
 from engine.model.layers.attention import Attention
@@ -24,9 +34,13 @@ from engine.runtime.run import run
 from engine.runtime.shared_work import SharedWork
 from engine.runtime.trace import Trace
 
-Unit = Literal["head", "neuron"]
+Measure = Literal["written", "previous", "induction", "duplicate", "first", "own"]  # of a head
+Unit = Measure | Literal["neuron"]
+KINDS = ("previous", "induction", "duplicate", "first", "own", "positional")  # of heads, by keys of SCORES
 
-TEXTS, LENGTH = 64, 48  # that are read, and their tokens
+TEXTS, LENGTH = 64, 48  # of the shipped data that are read, and their tokens
+CORPUS_TEXTS, CORPUS_LENGTH = 256, 128  # of one's own
+ORDERED = 4  # one text in so many is read in other orders too, which takes eight runs
 KEPT = 12  # texts of a head or a neuron
 BYTES = 2**29
 
@@ -41,9 +55,9 @@ class Strongest:
     value: Tensor
 
     def add(self, number: int, strengths: Tensor) -> Strongest:
-        """Adds another text, whose strengths are pos unit."""
-        value, pos = strengths.max(0)
-        new = torch.full_like(pos, number)
+        """Adds another text, whose strengths are pos unit, NaN where a position does not count."""
+        value, pos = strengths.masked_fill(strengths.isnan(), -math.inf).max(0)
+        new = torch.where(value > -math.inf, number, -1)
         values = torch.cat([self.value, value[:, None]], 1)
         order = values.argsort(dim=1, descending=True, stable=True)[:, : self.value.shape[1]]
         text, at = torch.cat([self.text, new[:, None]], 1), torch.cat([self.pos, pos[:, None]], 1)
@@ -57,10 +71,35 @@ def no_places(units: int) -> Strongest:
 
 @dataclass
 class Survey:
-    """Texts read so far, and the strongest places of each layer's heads and neurons, by the name of its stack."""
+    """Texts read so far, the strongest places of each layer's heads and neurons, by the name of its stack, and of each
+    stack the sum of the heads' scores over the texts, kind layer head, with the number of texts that have one."""
 
     readings: list[Reading] = field(default_factory=list)
     found: dict[tuple[str, int, Unit], Strongest] = field(default_factory=dict)
+    sums: dict[str, tuple[Tensor, Tensor]] = field(default_factory=dict)
+
+    def kinds(self, side: str) -> Tensor:
+        """The mean of each of KINDS over the texts, kind layer head; NaN where no text has one."""
+        total, count = self.sums[side]
+        return total / count
+
+    @property
+    def tensors(self) -> dict[str, Tensor]:
+        """All but the readings, by names that `from_tensors` reads."""
+        places = {
+            f"{side}/{layer}/{unit}/{name}": tensor
+            for (side, layer, unit), found in self.found.items() for name, tensor in vars(found).items()
+        }  # fmt: skip
+        return places | {f"{side}/{n}": tensor for side, pair in self.sums.items() for n, tensor in enumerate(pair)}
+
+    @classmethod
+    def from_tensors(cls, readings: list[Reading], tensors: dict[str, Tensor]) -> Survey:
+        parts: dict[tuple[str, ...], dict[str, Tensor]] = {}
+        for name, tensor in tensors.items():
+            *place, last = name.split("/")
+            parts.setdefault(tuple(place), {})[last] = tensor
+        found = {(p[0], int(p[1]), p[2]): Strongest(**one) for p, one in parts.items() if len(p) == 3}
+        return cls(readings, found, {p[0]: (one["0"], one["1"]) for p, one in parts.items() if len(p) == 1})  # type: ignore[arg-type]
 
 
 @torch.no_grad()
@@ -73,24 +112,46 @@ def survey(model: Transformer, readings: Iterable[Reading]) -> Iterator[Survey]:
         for place, strengths in strengths_of(model, trace):
             before = so_far.found.get(place) or no_places(strengths.shape[1])
             so_far.found[place] = before.add(number, strengths)
+        for side in sides(model):
+            scores = kind_scores(model, trace, side, in_orders=number % ORDERED == 0)
+            total, count = so_far.sums.get(side, (torch.zeros(()), torch.zeros(())))
+            so_far.sums[side] = total + scores.nan_to_num(0.0), count + ~scores.isnan()
         yield so_far
 
 
+def sides(model: Transformer) -> tuple[str, ...]:
+    return ("",) if model.config.encoder is None else ("encoder", "decoder")
+
+
 def read_hooks(model: Transformer) -> list[str]:
-    """Lists the hooks that `strengths_of` reads."""
-    return [name for name in model.hook_names if name.endswith((".attn.z", ".mlp.post"))]
+    """Lists the hooks that a survey reads."""
+    ends = (".attn.z", ".attn.pattern", ".attn.mask", ".mlp.post")
+    return [name for name in model.hook_names if name.endswith(ends)]
 
 
 def strengths_of(model: Transformer, trace: Trace) -> Iterator[tuple[tuple[str, int, Unit], Tensor]]:
-    """Measures how strong each head and each neuron of every layer is, pos unit."""
-    sides = ("",) if model.config.encoder is None else ("encoder", "decoder")
-    for side in sides:
+    """Measures how strong each head and each neuron of every layer is, pos unit; NaN where a position does not
+    count."""
+    for side in sides(model):
         blocks = (getattr(model, side) if side else model).blocks
+        found, allowed, ids = patterns(trace, side), masks(trace, side), tokens(trace, side)
         for layer, block in enumerate(blocks):
             hook = f"{side and side + '.'}blocks.{layer}."
-            yield (side, layer, "head"), lengths_written(block.attn, trace[f"{hook}attn.z"][0])
+            yield (side, layer, "written"), lengths_written(block.attn, trace[f"{hook}attn.z"][0])
+            shares = row_scores(found[layer], ids, allowed[layer])
+            for measure in get_args(Measure)[1:]:
+                yield (side, layer, measure), shares[measure].T
             if isinstance(block.mlp, MLP):
                 yield (side, layer, "neuron"), trace[f"{hook}mlp.post"][0].float()
+
+
+def kind_scores(model: Transformer, trace: Trace, side: str, in_orders: bool) -> Tensor:
+    """KINDS of one text, kind layer head; the positional share is NaN unless it is read `in_orders` other than its
+    own."""
+    scores = head_scores(trace, side)
+    shares = [getattr(scores, kind) for kind in KINDS[:-1]]
+    last = positional(model, trace, side) if in_orders else torch.full_like(shares[0], math.nan)
+    return torch.stack([*shares, last]).cpu()
 
 
 def lengths_written(attention: Attention, z: Tensor) -> Tensor:
@@ -106,19 +167,75 @@ def lengths_written(attention: Attention, z: Tensor) -> Tensor:
 surveyed = Shelf[SharedWork[Survey]](BYTES)
 
 
-def surveying_of(checkpoint: Checkpoint) -> SharedWork[Survey]:
-    """The work that surveys a checkpoint, on TEXTS of `samples`."""
+def surveying_of(checkpoint: Checkpoint, corpus: Corpus | None = None) -> SharedWork[Survey]:
+    """The work that surveys a checkpoint on the first CORPUS_TEXTS of a corpus, or on TEXTS of `samples`; done already
+    where its training run keeps what was found. Raises ValueError as `legible_texts`."""
     model, config = checkpoint.model, checkpoint.model.config
-    units = config.attention.heads + (config.mlp.d_mlp if config.mlp else 0)
-    made = SharedWork(survey(model, samples(checkpoint, TEXTS, LENGTH)), TEXTS, Survey())
-    return surveyed.find(model) or surveyed.keep(model, made, units * config.layers * KEPT * 24)
+    key = model, corpus and corpus.digest
+    if known := surveyed.find(key):
+        return known
+    count = len(legible_texts(checkpoint, corpus, CORPUS_TEXTS)) if corpus else TEXTS
+    made = SharedWork(survey_once(checkpoint, corpus, count), count, Survey())
+    if (kept := kept_survey(checkpoint, corpus)) is not None:
+        made = SharedWork(iter([kept]), count, kept)
+        made.reach()
+    units = len(get_args(Measure)) * config.attention.heads + (config.mlp.d_mlp if config.mlp else 0)
+    return surveyed.keep(key, made, units * config.layers * KEPT * 24)
 
 
-def find_strongest(checkpoint: Checkpoint, side: str, layer: int, part: Unit) -> tuple[list[Reading], Strongest]:
+def readings_of(checkpoint: Checkpoint, corpus: Corpus | None) -> Iterator[Reading]:
+    if corpus is None:
+        return samples(checkpoint, TEXTS, LENGTH)
+    return corpus_readings(checkpoint, legible_texts(checkpoint, corpus, CORPUS_TEXTS), CORPUS_LENGTH)
+
+
+def survey_once(checkpoint: Checkpoint, corpus: Corpus | None, count: int) -> Iterator[Survey]:
+    """`survey`, kept once all texts are read."""
+    for number, found in enumerate(survey(checkpoint.model, readings_of(checkpoint, corpus)), 1):
+        path = survey_path(checkpoint, read_texts(corpus)) if number == count else None
+        if path is not None:
+            write_survey(path, found.tensors, fit(checkpoint, read_texts(corpus)))
+        yield found
+
+
+def kept_survey(checkpoint: Checkpoint, corpus: Corpus | None) -> Survey | None:
+    path = survey_path(checkpoint, read_texts(corpus))
+    tensors = path and read_survey(path, fit(checkpoint, read_texts(corpus)))
+    return Survey.from_tensors(list(readings_of(checkpoint, corpus)), tensors) if tensors else None
+
+
+def read_texts(corpus: Corpus | None) -> str:
+    """Names the texts of a survey, and how much is read of them."""
+    if corpus is None:
+        return f"{TEXTS} samples of {LENGTH} tokens"
+    return f"{corpus.digest}, {CORPUS_TEXTS} texts of {CORPUS_LENGTH} tokens"
+
+
+def seconds_of_text(checkpoint: Checkpoint, corpus: Corpus | None = None) -> float:
+    """Measured on the first ORDERED texts."""
+    begun = perf_counter()
+    read = sum(1 for _ in survey(checkpoint.model, islice(readings_of(checkpoint, corpus), ORDERED)))
+    return (perf_counter() - begun) / read
+
+
+def so_far(checkpoint: Checkpoint, corpus: Corpus | None = None) -> Survey:
+    """What a survey that somebody began has found; all of it where nobody did."""
+    work = surveying_of(checkpoint, corpus)
+    return work.made if work.done else work.reach()
+
+
+def find_strongest(
+    checkpoint: Checkpoint, side: str, layer: int, part: Unit, corpus: Corpus | None = None
+) -> tuple[list[Reading], Strongest]:
     """The texts that were read, and the strongest places in them of each head or neuron of a layer.
 
     Raises ValueError for a layer that has none."""
-    made = surveying_of(checkpoint).reach()
+    made = so_far(checkpoint, corpus)
     if (side, layer, part) not in made.found:
         raise ValueError(f"this layer has no {part}s; choose another one.")
     return made.readings, made.found[side, layer, part]
+
+
+def find_kinds(checkpoint: Checkpoint, side: str = "", corpus: Corpus | None = None) -> Tensor:
+    """How far each head is of each of KINDS, on average over the texts, kind layer head; NaN where no text tells."""
+    return so_far(checkpoint, corpus).kinds(side)

@@ -32,6 +32,13 @@ def latest(run: Path) -> Path:
     return run / "latest" / "model.safetensors"
 
 
+def run_of(file: Path) -> Path | None:
+    """The run directory of a weights file that is one of its steps; None for any other file."""
+    run = file.parent.parent
+    is_step = file in (latest(run), run / "snapshots" / file.name) and (run / "recipe.toml").is_file()
+    return run if is_step else None
+
+
 def snapshot_steps(run: Path) -> list[int]:
     """Steps of the snapshots, in order. A file of another name is none of them."""
     named = (SNAPSHOT.fullmatch(file.name) for file in (run / "snapshots").glob("step-*.safetensors"))
