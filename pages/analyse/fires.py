@@ -1,37 +1,81 @@
-"""What makes it fire: the texts in which a head, or a neuron of an MLP, is strongest."""
+"""What makes it fire: the texts in which a head, or a neuron of an MLP, is strongest, and what kind each head is."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, get_args
 
 import streamlit as st
 
-from engine.analysis.strongest import LENGTH, TEXTS
+from engine.analysis.heads import SCORES
+from engine.analysis.strongest import (
+    CORPUS_LENGTH,
+    CORPUS_TEXTS,
+    KINDS,
+    LENGTH,
+    ORDERED,
+    TEXTS,
+    Measure,
+    seconds_of_text,
+    surveying_of,
+)
 from engine.plurals import count_words
-from pages.controls.run_page import run_page, state_of
+from pages.controls.corpus import PARAMETERS, choose_corpus
+from pages.controls.model_input.model_input import Subject
+from pages.controls.run_page import measure_steps, run_page, state_of
+from pages.controls.state.page_state import Here
+from pages.controls.state.parameter import Choice
 from views.core.markdown import escape_markdown
 from views.core.run_context import Run, RunContext
-from views.why.fires import FIRES, FIRES_CHARTS, pieces_of, places
+from views.why.fires import FIRES, FIRES_CHARTS, TITLES, CorpusContext, pieces_of, places
 
 MENU = {"title": "What makes it fire", "address": "fires", "place": 4, "opens": True}
 
 WALKTHROUGH = "pages/explore/walkthrough.py"
 LINKED, SHOWN = 3, 120  # places that are links, characters of each
+MEASURE = Choice(
+    "measure", "written", {one: TITLES.get(one, "What it writes") for one in get_args(Measure)},
+    label="a head is strong by", hidden_as="the measure of a head",
+    help="What it writes: the length of what a head adds to the stream. Any other: the share of its attention at that "
+    "position, as defined under the table of all heads.",
+)  # fmt: skip
+
+
+def with_corpus(here: Here, subject: Subject, run: Run) -> CorpusContext:
+    """The run with the texts that its model is surveyed on."""
+    assert isinstance(run, RunContext)
+    corpus, column = choose_corpus(here)
+    return CorpusContext(**vars(run), corpus=corpus, column=column)
 
 
 def tell(run: Run, chosen: Mapping[str, Any]) -> None:
-    """Says what was read, and leads to the strongest texts."""
-    assert isinstance(run, RunContext)
-    count = count_words(TEXTS, "picture" if run.trace.pictures else "text")
+    """Surveys the texts, and says what was read; leads to the strongest."""
+    assert isinstance(run, CorpusContext)
+    corpus, work = run.corpus, surveying_of(run.checkpoint, run.corpus)
+    if corpus is None:
+        count, read = TEXTS, f"{count_words(TEXTS, 'picture' if run.trace.pictures else 'text')} of the shipped data"
+    else:
+        count, read = work.count, f"{count_words(len(corpus.texts), 'text')} of {corpus.name}"
+        if count < len(corpus.texts):
+            read = f"{count:,} of the {read} (of the first {CORPUS_TEXTS:,}, those that the model can read)"
+    most = count_words(LENGTH if corpus is None else CORPUS_LENGTH, "token")
+    if work.steps:
+        each = run.cached(("seconds", corpus and corpus.digest), lambda: seconds_of_text(run.checkpoint, corpus))
+        st.caption(
+            f"{escape_markdown(read)}, at most {most} of each: about {each * count:.0f} s, for one takes "
+            f"{each:.2f} s, measured on the first {ORDERED}."
+        )
+        measure_steps("survey", (run.model_name, corpus and corpus.digest), work.steps, partial=True)
+        read = f"the first {len(work.made.readings)} of these"
+    strength = "what it writes is long" if chosen["measure"] == "written" else "its share of attention is large"
     st.caption(
-        f"Over {count} of the shipped data, of at most {LENGTH} tokens: a head is as strong as what it writes is long, "
-        "a neuron as its activation. The strongest token of each text stands in one column."
+        f"Over {escape_markdown(read)}, of at most {most}: a head is as strong as {strength}, a neuron as its "
+        "activation. The strongest token of each text stands in one column."
     )
     if run.trace.pictures or run.checkpoint.tokenizer is None:
         return
     tokenizer = run.checkpoint.tokenizer
-    found = places(run, chosen["side"], chosen["layer"], "head", chosen["head"])
+    found = places(run, chosen["side"], chosen["layer"], chosen["measure"], chosen["head"])
     for reading, pos, value in found[:LINKED]:
         piece = pieces_of(run, reading, chosen["side"])[pos]
         text = tokenizer.decode(list(reading.read.ids), special=False)  # type: ignore[union-attr]
@@ -41,4 +85,17 @@ def tell(run: Run, chosen: Mapping[str, Any]) -> None:
         )  # fmt: skip
 
 
-run_page("What makes it fire", state_of("fires"), FIRES, charts=FIRES_CHARTS, tell=tell)
+run_page(
+    "What makes it fire", state_of("fires", MEASURE, *PARAMETERS), FIRES, charts=FIRES_CHARTS, context=with_corpus,
+    linked=("attention", "what if", "measure", "corpus", "text_column"), tell=tell,
+)  # fmt: skip
+with st.expander("What the kinds of heads are"):
+    st.markdown(
+        "Each is the mean over the texts in which it is defined; the positional share over every "
+        f"{ORDERED}th text, for it takes eight more runs. A frame marks the head that is most of a kind.\n\n"
+        + "\n".join(
+            f"- **{escape_markdown(score.title)}**: {escape_markdown(f'{score.definition} {score.source}.')}"
+            for score in SCORES
+            if score.key in KINDS
+        )
+    )

@@ -9,7 +9,9 @@ from streamlit.testing.v1 import AppTest
 from engine.analysis.attribution import attribute, silence, silencer
 from engine.analysis.score_split import split_score
 from engine.analysis.strongest import find_strongest
+from engine.inputs.corpus import read_corpus
 from engine.runtime import library
+from pages.controls.train.user_data import store_file
 from pages.controls.what_if.experiment_link import from_link
 from tests.pages.mounted import read_markdown
 from tests.pages.test_logit_lens import APP, key_of
@@ -78,10 +80,24 @@ def test_every_kind_of_model_has_its_answer(page: str, model: str) -> None:
 
 def test_the_strongest_places_of_a_head_are_those_of_the_engine_and_lead_to_their_texts() -> None:
     app = opened("fires", model="everyday", text=TEXT, layer="2", head="3")
-    _, found = find_strongest(library.checkpoint("everyday"), "", 2, "head")
+    _, found = find_strongest(library.checkpoint("everyday"), "", 2, "written")
     (_compare, *links) = (one.proto.label for one in app.get("page_link"))
     assert [f"{float(value):.2f}" in link for value, link in zip(found.value[3], links, strict=False)] == [True] * 3
     assert not opened("fires", model="induction").exception  # which has no MLP
+
+
+def test_a_file_of_texts_is_surveyed_by_the_chosen_measure() -> None:
+    texts = [f"The little girl saw a dog number {number}, and the dog saw her." for number in range(16)]
+    file = store_file("mine.txt", "\n".join(texts).encode())
+    checkpoint, corpus = library.checkpoint("everyday"), read_corpus(file)
+    address = {"model": "everyday", "text": TEXT, "layer": "2", "head": "3", "measure": "Induction"}
+    app = opened("fires", corpus=file.parent.name, **address)
+    assert any("Over 16 texts of mine.txt" in one.value.replace("\\", "") for one in app.caption)
+    _, found = find_strongest(checkpoint, "", 2, "induction", corpus)
+    (_compare, *links) = (one.proto.label for one in app.get("page_link"))
+    assert [f"{float(value):.2f}" in link for value, link in zip(found.value[3], links, strict=False)] == [True] * 3
+    assert "reads pictures" in opened("fires", model="digits-vit", corpus=file.parent.name).warning[0].value
+    assert "is empty" in opened("fires", corpus=store_file("none.txt", b" ").parent.name).warning[0].value
 
 
 def test_what_an_edit_changed_on_the_way_is_said() -> None:

@@ -31,6 +31,7 @@ export interface Queries {
   flow: { side: string; pos: number; focus?: string };
   flows: { side: string; focus?: string };
   fork: { run: string; step: number };
+  head_kinds: { side: string };
   head_scores: { side: string; focus?: string };
   kept: { layer: number; head: number };
   layer: { side: string; layer: number };
@@ -64,7 +65,7 @@ export interface Queries {
   step: { begun: Array<number>; settings?: object | null; id?: number | null };
   steps: { layer: number; head: number; side: string; focus?: string } | { begun: Array<number>; ids: Array<number>; settings?: object | null };
   streams: { attention: string };
-  strongest_head: { side: string; layer: number; head: number };
+  strongest_head: { side: string; layer: number; head: number; measure?: "written" | "previous" | "induction" | "duplicate" | "first" | "own" };
   strongest_neuron: { side: string; layer: number; neuron: number };
   surprise: { written: Array<number>; stride?: "half" | "quarter" | "whole"; steps?: number | null };
   surprise_parts: { written: Array<number>; stride?: "half" | "quarter" | "whole"; came?: number; shared?: boolean };
@@ -110,6 +111,7 @@ export interface Answers {
   flow: { arrays: { flow: NamedArray }; [entry: string]: any };
   flows: { arrays: { flow: NamedArray }; [entry: string]: any };
   fork: { arrays: Record<string, NamedArray>; [entry: string]: any };
+  head_kinds: { arrays: { values: NamedArray }; [entry: string]: any };
   head_scores: { arrays: { previous: NamedArray; duplicate: NamedArray; induction: NamedArray; first: NamedArray; own: NamedArray; entropy: NamedArray; distance: NamedArray; copying: NamedArray; positional: NamedArray; strongest: NamedArray; last: NamedArray }; [entry: string]: any };
   kept: { arrays: { "pattern.full": NamedArray; "pattern.window": NamedArray; "pattern.blocks": NamedArray; "pattern.nearest": NamedArray; "pattern.quantized": NamedArray }; [entry: string]: any };
   layer: { arrays: Record<string, NamedArray>; [entry: string]: any };
