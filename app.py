@@ -5,6 +5,7 @@ from typing import Literal
 
 import streamlit as st
 
+from pages.controls.classes.banner import draw_step, note_lesson
 from pages.controls.learn.glossary import draw_terms, title_terms
 from pages.controls.learn.words import translate
 from pages.controls.menu import entries
@@ -57,6 +58,10 @@ remember_hidden()
 begin(page.url_path)  # by which a page knows that it has just been turned to
 with st.container(key="header-end"):
     view("core/header")({"terms": title_terms()}, key="header")
+draw_step()
 with turns.take():
-    page.run()
+    try:
+        page.run()
+    finally:  # a page may end early, with a sentence
+        note_lesson()
 draw_terms(page.url_path)

@@ -14,6 +14,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
+from serving.class_news import ROUTE, tell_news
 from serving.first_load import FirstLoad
 from serving.streamlit_patches import patch_streamlit
 from serving.visitor_cookie import VisitorCookie
@@ -33,7 +34,7 @@ async def health(request: Request) -> JSONResponse:
 app = st.App(
     SCRIPT,
     lifespan=warm,
-    routes=[Route("/health", health)],
+    routes=[Route("/health", health), Route(ROUTE, tell_news)],
     middleware=[Middleware(VisitorCookie), Middleware(FirstLoad)],
 )
 

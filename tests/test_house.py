@@ -24,6 +24,7 @@ LAYERS = [
     ("asgi.py", ["serving"]),
     ("serving/warming.py", ["serving", "engine.attention_variants", "engine.runtime", "engine.training.warm_trainer"]),
     ("serving/first_load.py", ["serving", "pages.controls.menu", "views.core"]),
+    ("serving/class_news.py", ["serving", "engine.classes", "engine.runtime"]),
     ("serving/", ["serving", "pages.controls.state.history"]),
     ("pages/", ["pages.controls", "views", "engine"]),
     ("views/core/", ["views.core", "engine"]),
@@ -54,7 +55,7 @@ ENGINE = [
     ["engine.generation"],
     ["engine.inputs"],
     ["engine.analysis", "engine.attention_variants"],
-    ["engine.course"],
+    ["engine.course", "engine.classes"],
     ["engine.training"],
     ["engine.cli"],
 ]
@@ -72,6 +73,7 @@ ROOMS = [
     ["pages.controls.compare"],
     ["pages.controls.generate", "pages.controls.long_sequences", "pages.controls.checkpoint", "pages.controls.train"],
     ["pages.controls.learn"],
+    ["pages.controls.classes"],
     ["pages.controls.run_page"],
 ]
 CLIMBS = {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from ipaddress import ip_address
 
@@ -34,7 +33,7 @@ def visitor_name() -> str:
     token = st.context.cookies.get(COOKIE)
     if not isinstance(token, str) or not TOKEN.fullmatch(token):
         return ""
-    return hashlib.sha256(token.encode()).hexdigest()[:32]
+    return openings.name_person(token)
 
 
 def owner_name() -> str:

@@ -36,6 +36,8 @@ PAGES: Mapping[str, tuple[str, ...]] = {
     "learn/home": ("text", "lang"),
     "learn/course": ("lesson", "lang", "done", "large"),
     "learn/glossary": ("term", "lang"),
+    "learn/teach": ("room", "secret", "step", "steps"),
+    "learn/join": ("code",),
     "explore/walkthrough": FIELDS,
     "explore/attention": FIELDS,
     "analyse/logit_lens": (*FIELDS, "candidate", "vocab"),

@@ -212,6 +212,9 @@ def test_a_class_sees_nothing_of_what_is_for_teachers(mark: dict[str, str]) -> N
         assert TEACHERS in app.query_params[HIDE]
     named = [one.value for one in app.markdown if "/glossary?term" in one.value]
     assert named and all(TEACHERS in one for one in named)
+    app.query_params.clear()  # as the menu does
+    app.switch_page("pages/learn/home.py").run()
+    assert not app.exception and app.query_params[HIDE] == TEACHERS
 
 
 def test_a_class_that_has_no_button_to_show_answers_first() -> None:

@@ -18,7 +18,7 @@ from pages.controls.model_input.model_input import field_value, find_carried, se
 from pages.controls.prediction import PREDICT, PREDICTION, RUN
 from pages.controls.share.hiding import hideable_names, hiding_css
 from pages.controls.state.hidden import HIDDEN, HIDE, TEACHERS
-from pages.controls.state.history import READABLE, drop
+from pages.controls.state.history import READABLE, drop, write
 from pages.controls.state.parameter import Rule, whole_number, within
 from pages.controls.state.session import find_record, widget_value
 from pages.controls.what_if.experiment_link import BROKEN, from_link
@@ -101,12 +101,14 @@ def honour_link(
 
 
 def remember_hidden() -> None:
-    """Remembers what the address hides; one for a class hides from then on what is for teachers too. Call it before any
-    page runs."""
+    """Remembers what the address hides; one for a class hides from then on what is for teachers too, and every page
+    says so in its address, by which a reload knows it. Call it before any page runs."""
     said = st.query_params
     named = said[HIDE].split(",") if HIDE in said else HIDDEN.get()
     if HIDE in said or INSTRUCTION in said or said.get(PREDICT) == RUN:
         HIDDEN.set(list(dict.fromkeys([*filter(None, named), TEACHERS])))
+    if HIDDEN.get() and HIDE not in said:
+        write(HIDE, TEACHERS)
 
 
 def drop_infinite(rules: Mapping[str, Rule]) -> None:
@@ -138,7 +140,7 @@ def lost(
         if key in said and (must := rule(said[key])):
             found.append(f"{key} is {said[key][:20]!r} and must be {must}")
     hideable = hideable_names()
-    found += [f"there is no control {name[:40]!r} to hide" for name in hidden if name not in hideable]
+    found += [f"there is no control {name[:40]!r} to hide" for name in hidden if name not in (*hideable, TEACHERS)]
     if "edits" in said and BROKEN in from_link(said["edits"])[1]:
         found.append(f"edits is {said['edits'][:20]!r} and must be what a link of Loupe says of edits")
     if "seed" in said and "seed" not in rules and str(seed()) != said["seed"]:

@@ -5,6 +5,7 @@ The picture of a chart is in the chart's own toolbar, as SVG or PNG.
 
 from __future__ import annotations
 
+import json
 import re
 from base64 import b64encode
 from collections.abc import Callable, Mapping, Sequence
@@ -23,6 +24,8 @@ from pages.controls.share.hiding import hideable_names
 from pages.controls.share.links import INSTRUCTION, LONGEST_INSTRUCTION, fit_address
 from pages.controls.state.hidden import HIDE
 from pages.controls.state.history import READABLE
+from pages.controls.state.session import widget_value
+from views.core.component import PAGE
 from views.core.markdown import escape_markdown
 from views.core.matrix_files import Matrix, as_file
 from views.core.table_files import FORMATS, Format, Table, table_file
@@ -35,6 +38,7 @@ MIME_TYPES: dict[Format, str] = {
 }
 MOST_ROWS = 2**20  # of a table; what spreadsheets open
 QR_WIDTH = 240  # CSS pixels
+TEACH = "pages/learn/teach.py"
 THEME = "embed_options"  # Streamlit's own, which fixes light or dark
 
 Data = Callable[[], Table | Matrix]
@@ -118,8 +122,13 @@ def offer_link(
         _("ask for a guess first"), key=f"{key} predict", help=_("A guess comes before the picture.")
     )
     entries = {HIDE: ",".join([*always, *hidden]), INSTRUCTION: instruction, PREDICT: RUN if asks else ""}
+    said = {name: text for name, text in entries.items() if text}
     if st.toggle(_("show to the class"), key=f"{key} class"):
-        show_link({**link, **{name: text for name, text in entries.items() if text}}, outside=True)
+        show_link({**link, **said}, outside=True)
+    step = {"page": widget_value(PAGE, ""), "query": {**link, HIDE: entries[HIDE]}, "sentence": instruction}
+    st.page_link(
+        TEACH, label=_("Class session with it"), icon=":material/groups:", query_params={"step": json.dumps(step)}
+    )
 
 
 def show_link(link: Mapping[str, str], outside: bool = False) -> None:

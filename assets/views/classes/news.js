@@ -1,0 +1,68 @@
+// Asks every little while whether something changed in a class session, and leads a learner to the step the class is at.
+// Ours, because a script of Streamlit's cannot wait for another visitor, and a rerun a second for each of thirty is dear.
+import { make } from "../core/dom.js";
+
+const PAUSE = 400; // ms between two questions
+const WITHOUT = 2000; // ms between two reruns where the server has no such route
+const WAY = ".st-key-class-way a"; // the link to the step, which the page draws unseen
+
+/**
+ * @typedef {{room: string, version: string, all: boolean, follow: string, until: number}} Data `version` is what is
+ *   drawn, with `all` the learners count too; `follow` names the step to lead to, `until` is when its time is over in
+ *   seconds since 1970, 0 without one.
+ * @param {HTMLElement} root
+ * @param {Data} data
+ */
+export function mount(root, data, emit) {
+  const clock = root.appendChild(make("span", "clock"));
+  clock.setAttribute("role", "timer");
+  let [waiting, asked] = [0, ""];
+
+  const ask = async () => {
+    let pause = PAUSE;
+    try {
+      const query = new URLSearchParams({ room: data.room, all: data.all ? "1" : "" });
+      const answer = await fetch(new URL(`class-news?${query}`, location.href), { cache: "no-store" });
+      const told = answer.headers.get("content-type")?.includes("json") ? await answer.json() : null;
+      if (!told) pause = WITHOUT;
+      if (told ? told.version !== data.version && told.version !== asked : !document.hidden) {
+        asked = told?.version ?? "";
+        emit("news", told?.version ?? String(Date.now()));
+      }
+    } catch {
+      pause = WITHOUT; // the server is being started anew
+    }
+    tick();
+    waiting = setTimeout(ask, pause);
+  };
+
+  function tick() {
+    const left = Math.max(0, Math.round(data.until - Date.now() / 1000));
+    clock.textContent = data.until ? `${Math.floor(left / 60)}:${String(left % 60).padStart(2, "0")}` : "";
+    clock.classList.toggle("over", Boolean(data.until) && !left);
+  }
+
+  const follow = () => {
+    const kept = `loupe class ${data.room}`;
+    if (!data.follow || sessionStorage.getItem(kept) === data.follow) return;
+    const way = /** @type {HTMLElement | null} */ (document.querySelector(WAY));
+    if (!way) return;
+    sessionStorage.setItem(kept, data.follow);
+    way.click();
+  };
+
+  tick();
+  requestAnimationFrame(follow);
+  waiting = setTimeout(ask, PAUSE);
+  return {
+    update(next) {
+      data = next;
+      tick();
+      requestAnimationFrame(follow);
+    },
+    destroy() {
+      clearTimeout(waiting);
+      clock.remove();
+    },
+  };
+}

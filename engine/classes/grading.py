@@ -1,0 +1,144 @@
+"""Which answer is right, computed from what each learner's own page reads: two neighbours may have different ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from engine.analysis.heads import head_scores
+from engine.analysis.surprise import surprise
+from engine.checkpoints import Checkpoint
+from engine.classes.steps import Kind, Step
+from engine.runtime.trace import Trace
+from engine.tokenizers.encoding import Encoding
+
+OFFERED = 4  # tokens to choose from
+TOLERANCES: dict[Kind, float] = {"share": 0.05, "loss": 0.25}  # how far an estimate may be: of 1, in nats a token
+
+
+@dataclass(frozen=True)
+class Given:
+    """What a learner's page shows: a model and its run."""
+
+    checkpoint: Checkpoint
+    read: Encoding
+    trace: Trace
+
+
+@dataclass(frozen=True)
+class Grade:
+    """`said` and `truth` as they are shown; `right` is None where nothing is, `score` is 0 to 1, or nats less than none
+    of a run, and None where nothing is scored. `number` is an estimate, `true` what it estimates."""
+
+    said: str
+    truth: str = ""
+    right: bool | None = None
+    score: float | None = None
+    number: float | None = None
+    true: float | None = None
+
+
+def why_unsuited(kind: Kind, checkpoint: Checkpoint) -> str:
+    """Says why a model cannot be asked about so; "" where it can."""
+    config = checkpoint.model.config
+    if kind in ("next", "share", "loss", "say"):
+        if checkpoint.tokenizer is None or not config.generates or config.encoder or config.infill:
+            return "this question is about a model that goes on writing a text; choose one, such as everyday."
+    if kind == "head" and (config.encoder or config.attention.heads * config.layers < 2):
+        return "this question is about a model of one stack with several heads; choose one, such as everyday."
+    return ""
+
+
+def next_tokens(given: Given) -> tuple[torch.Tensor, list[int]]:
+    """Probabilities of what comes next (vocab), and the OFFERED likeliest, in an order that gives nothing away."""
+    p = given.trace["logits"][0, -1].float().softmax(-1)
+    best = p.topk(min(OFFERED, len(p))).indices.tolist()
+    return p, sorted(best, key=lambda id: name(given, id))
+
+
+def name(given: Given, id: int) -> str:
+    assert given.checkpoint.tokenizer is not None
+    return given.checkpoint.tokenizer.piece(id)
+
+
+def options(step: Step, given: Given) -> Sequence[Any]:
+    """What there is to choose from: ids of tokens, or layers and heads; empty for what is typed."""
+    if step.kind == "next":
+        return next_tokens(given)[1]
+    if step.kind == "head":
+        config = given.checkpoint.model.config
+        return [(layer, head) for layer in range(config.layers) for head in range(config.attention.heads)]
+    return ()
+
+
+def option_name(step: Step, given: Given, option: Any) -> str:
+    if step.kind == "next":
+        return name(given, option)
+    return f"block {option[0] + 1}, head {option[1] + 1}"
+
+
+@torch.no_grad()
+def grade(step: Step, given: Given, said: Any) -> Grade:
+    """Grades an answer: an id, a pair of layer and head, a number, or for "say" the text that is read itself.
+
+    Raises ValueError, with a sentence, where the model cannot be asked so, or the answer is none of the options.
+    """
+    if why := why_unsuited(step.kind, given.checkpoint):
+        raise ValueError(why)
+    match step.kind:
+        case "next":
+            p, offered = next_tokens(given)
+            best = int(p.argmax())
+            if said not in offered:
+                raise ValueError("choose one of the tokens that are offered.")
+            truth = f"{name(given, best)} ({float(p[best]):.0%})"
+            return Grade(name(given, said), truth, said == best)
+        case "share":
+            p, _offered = next_tokens(given)
+            return estimate(step, float(said), float(p.max()), f"{float(said):.0%}", f"{float(p.max()):.1%}")
+        case "loss":
+            found = surprise(given.checkpoint, given.read.ids).mean
+            return estimate(step, float(said), found, f"{float(said):.2f}", f"{found:.3f} nats a token")
+        case "head":
+            return grade_head(step, given, said)
+        case "say":
+            id = wanted_id(given, step.wanted)
+            p = next_tokens(given)[0]
+            text = given.checkpoint.tokenizer.decode(list(given.read.ids), special=False)  # type: ignore[union-attr]
+            return Grade(text, f"p of {name(given, id)}: {float(p[id]):.1%}", score=float(p[id]))
+        case _:
+            return Grade(str(said))
+
+
+def estimate(step: Step, said: float, true: float, shown: str, truth: str) -> Grade:
+    return Grade(shown, truth, abs(said - true) <= TOLERANCES[step.kind], number=said, true=true)
+
+
+def grade_head(step: Step, given: Given, said: tuple[int, int]) -> Grade:
+    found = getattr(head_scores(given.trace), step.pattern).float()
+    if bool(found.isnan().all()):
+        raise ValueError("in this text no head can look so; write a longer one, or one in which a word comes twice.")
+    best = found.nan_to_num(-1).argmax()
+    layer, head = divmod(int(best), found.shape[1])
+    if tuple(said) not in options(step, given):
+        raise ValueError("choose a block and a head of this model.")
+    truth = f"block {layer + 1}, head {head + 1} ({float(found[layer, head]):.0%})"
+    right = bool(found[tuple(said)] == found[layer, head])
+    return Grade(option_name(step, given, tuple(said)), truth, right, score=max(float(found[tuple(said)]), 0.0))
+
+
+def wanted_id(given: Given, wanted: str) -> int:
+    """First token of a word as it comes next, behind a space or not: the likelier one.
+
+    Raises ValueError for a word of which the model has no token."""
+    assert given.checkpoint.tokenizer is not None
+    p = given.trace["logits"][0, -1]
+    texts = (wanted, f" {wanted.strip()}")
+    found = [given.checkpoint.tokenizer.encode(text, special=False).ids[:1] for text in texts]
+    ids = [one[0] for one in found if one and one[0] < len(p)]
+    if not ids:
+        raise ValueError(f"this model has no token for {wanted[:20]!r}; ask for another word.")
+    return max(ids, key=lambda id: float(p[id]))

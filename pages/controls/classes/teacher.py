@@ -1,0 +1,228 @@
+"""The teacher's side of a class session that goes on: who is here, what is handed in, and what everybody sees next."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from engine.classes.steps import ESTIMATES, SCORED, Step, to_json
+from engine.classes.store import Answer, Learner, Room
+from engine.plurals import count_words
+from pages.controls.classes.draft import SECRET, step_form, step_name, take_steps
+from pages.controls.classes.parameters import TEACH
+from pages.controls.classes.who import classes, entry_of, news, whose
+from pages.controls.share.class_link import class_link
+from pages.controls.share.panel import draw_svg, file_stem, link_address, show_link, table_bytes
+from pages.controls.state.page_state import Here
+from pages.controls.state.session import Remembered, widget_value
+from views.charts.show import show_altair
+from views.classes.tally import draw_choices, draw_estimates, tabulate
+from views.core.markdown import escape_markdown
+
+QR_WIDTH = 220  # CSS pixels
+SHOWN = 40  # answers that are listed, the best or the last
+NAMES, SURE = "class names", "class sure"
+REFUSED = Remembered("why a class did not change", str)
+
+
+def open_room(here: Here) -> Room | None:
+    """The room that the address or this session names, of whoever may teach it; a sentence says why it is none."""
+    code = here["room"].strip().upper()
+    secret = here.begin("secret")
+    if secret:
+        here.assign("secret", "")  # the address is on the projector
+        SECRET.get()[code] = secret
+    if not code:
+        return None
+    if not classes().may_teach(code, SECRET.get().get(code, ""), whose()):
+        here.assign("room", "")
+        st.warning(f"The teacher’s side of {escape_markdown(code)} needs the link that starting the session gave.")
+        return None
+    here.assign("room", code)
+    return classes().find(code)
+
+
+def draw_room(here: Here, room: Room) -> None:
+    take_step(here, room)
+    follow_room(room.code)
+
+
+def take_step(here: Here, room: Room) -> None:
+    """A page that somebody shares while the class goes on becomes its next step."""
+    if here["step"]:
+        take_steps(here)
+
+
+@st.fragment
+def follow_room(code: str) -> None:
+    try:
+        room = classes().find(code)
+    except ValueError:
+        st.rerun()
+    learners, answers = classes().learners(code), classes().answers(code)
+    version, heard = classes().versions()[code]
+    until = room.entered + room.step.seconds if room.step.seconds else 0
+    with st.container(horizontal=True, vertical_alignment="center", key="class-head"):
+        st.markdown(f"# {escape_markdown(code)}", width="content")
+        here = [one for one in learners if one.is_here]
+        mine = [one for one in answers if one.step == room.at]
+        st.markdown(f"**{len(here)}** here · **{len(mine)}** of {len(learners)} handed in", width="stretch")
+        news({"room": code, "version": f"{version}.{heard}", "all": True, "follow": "", "until": until},
+             key="class news")  # fmt: skip
+    with st.expander("Invitation", expanded=not answers):
+        draw_invitation(code)
+    steps, tally = st.columns([2, 3], gap="medium")
+    with steps:
+        draw_steps(room)
+    with tally:
+        draw_tally(room, learners, mine)
+    draw_end(room, learners, answers)
+
+
+def draw_invitation(code: str) -> None:
+    found = class_link(page_address("join", {"code": code}))
+    with st.container(horizontal=True, vertical_alignment="center", key="class-invitation"):
+        if found.code:
+            with st.container(width=QR_WIDTH):
+                draw_svg(found.code, "the address of the class as a QR code", QR_WIDTH)
+        with st.container(width="stretch"):
+            st.markdown(f"### {escape_markdown(found.address)}")
+            if found.warning:
+                st.caption(escape_markdown(found.warning))
+
+
+def page_address(page: str, query: dict[str, str]) -> str:
+    address = link_address(query)[0]
+    head, _, said = address.partition("?")
+    return f"{head.rpartition('/')[0]}/{page}?{said}"
+
+
+def draw_steps(room: Room) -> None:
+    change = partial(classes().change, room.code)
+    st.caption("Press a step to send everybody there.")
+    for at, step in enumerate(room.steps):
+        st.button(
+            escape_markdown(f"{at + 1}. {step_name(step)}"), key=f"class go {at}", width="stretch",
+            type="primary" if at == room.at else "secondary", on_click=classes().go_to, args=(room.code, at),
+        )  # fmt: skip
+    with st.container(horizontal=True, gap="small"):
+        waits = room.step.asks and not room.revealed
+        st.button("Reveal", key="class reveal", type="primary", disabled=not waits, on_click=change,
+                  kwargs={"revealed": True})  # fmt: skip
+        st.button("Unlock controls" if room.locked else "Lock controls", key="class lock", on_click=change,
+                  kwargs={"locked": not room.locked})  # fmt: skip
+        st.button("Gather them" if room.free else "Let them go", key="class free", on_click=change,
+                  kwargs={"free": not room.free})  # fmt: skip
+    with st.expander("Another step"):
+        step_form(partial(add_step, room))
+
+
+def add_step(room: Room, step: Step) -> None:
+    classes().set_steps(room.code, [*room.steps, step])
+
+
+def draw_tally(room: Room, learners: list[Learner], mine: list[Answer]) -> None:
+    step = room.step
+    st.markdown(f"**{escape_markdown(step_name(step))}**")
+    named = st.toggle("names", key=NAMES)
+    if not mine:
+        st.caption("Nothing is handed in yet.")
+        return
+    found = [one.content for one in mine]
+    if step.kind in ("next", "head"):
+        show_altair(partial(draw_choices, found, room.revealed), key="class tally")
+    elif step.kind in ESTIMATES:
+        show_altair(partial(draw_estimates, found, room.revealed), key="class tally")
+    if room.revealed and any(one["right"] is not None for one in found):
+        right = sum(bool(one["right"]) for one in found)
+        st.markdown(f"**{right} of {count_words(len(found), 'answer')}** right, each by what its own page computes.")
+    draw_answers(room, learners, mine, named)
+
+
+def draw_answers(room: Room, learners: list[Learner], mine: list[Answer], named: bool) -> None:
+    """A line for each answer, the best first; of what was handed in a link, and the way to show it to everybody."""
+    people = {one.id: one for one in learners}
+    scored = room.step.kind in SCORED or any(one.content["score"] is not None for one in mine)
+    order = sorted(mine, key=lambda one: -(one.content["score"] or 0.0)) if scored else list(reversed(mine))
+    shown = room.revealed or room.step.at_once or room.step.kind in SCORED
+    for answer in order[:SHOWN]:
+        learner, content = people[answer.learner], answer.content
+        with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+            if named:
+                st.markdown(f"**{escape_markdown(learner.name)}**", width="content")
+            joint = "; it is " if content["right"] is not None else " · "
+            truth = f"{joint}{content['truth']}" if shown and content["truth"] and not content["right"] else ""
+            mark = ":green[✓] " if shown and content["right"] else ""
+            st.markdown(mark + escape_markdown(f"{content['said'][:200]}{truth}"), width="stretch")
+            draw_showing(room, learner, content)
+    if len(mine) > SHOWN:
+        st.caption(f"{SHOWN} of {len(mine)} are listed; the table below has all.")
+
+
+def draw_showing(room: Room, learner: Learner, content: Any) -> None:
+    entry, link = entry_of(content["page"]), {str(name): str(said) for name, said in content["link"].items()}
+    if entry is None:
+        return
+    st.page_link(entry.path, label="open", query_params=link)
+    if learner.consent == "given":
+        st.button(
+            "Show to all", key=f"class show {learner.id}", type="tertiary", on_click=show_to_all,
+            args=(room, Step(content["page"], link, sentence="From the class.")),
+        )  # fmt: skip
+    elif learner.consent == "":
+        st.button(
+            "Ask to show", key=f"class ask {learner.id}", type="tertiary", on_click=classes().ask_consent,
+            args=(room.code, learner.id, "asked"),
+        )  # fmt: skip
+    else:
+        st.caption({"asked": "asked", "refused": "said no"}[learner.consent])
+
+
+def show_to_all(room: Room, step: Step) -> None:
+    classes().set_steps(room.code, [*room.steps, step])
+    classes().go_to(room.code, len(room.steps))
+
+
+def draw_end(room: Room, learners: list[Learner], answers: list[Answer]) -> None:
+    with st.expander("Afterwards: table, link to repeat, delete"):
+        people = {one.id: one.name for one in learners}
+        rows = [
+            {
+                "step": one.step + 1, "kind": room.steps[one.step].kind, "question": room.steps[one.step].sentence,
+                "name": people[one.learner], **{name: one.content.get(name) for name in
+                                                ("said", "truth", "right", "score", "page")},
+                "link": json.dumps(one.content.get("link")),
+            }
+            for one in answers
+        ]  # fmt: skip
+        if rows:
+            st.dataframe(pd.DataFrame(rows), hide_index=True)
+            make: dict[str, Callable[[], bytes]] = {
+                "csv": partial(table_bytes, partial(tabulate, rows), "csv"),
+                "parquet": partial(table_bytes, partial(tabulate, rows, safe=False), "parquet"),
+            }
+            with st.container(horizontal=True):
+                for format, data in make.items():
+                    st.download_button(format, data, f"{file_stem(['class', room.code])}.{format}", on_click="ignore")
+        st.caption("To hold this session again, with another class:")
+        st.code(page_address("teach", {"steps": json.dumps([to_json(one) for one in room.steps])}), language=None,
+                wrap_lines=True)  # fmt: skip
+        if secret := SECRET.get().get(room.code):
+            st.caption("To teach from another device, such as your phone (whoever has this link is the teacher):")
+            show_link({"room": room.code, "secret": secret}, outside=True)
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.button("Close the session", key="class close", on_click=classes().change, args=(room.code,),
+                      kwargs={"closed": True}, disabled=room.closed)  # fmt: skip
+            st.toggle("I am sure", key=SURE)
+            st.button("Delete names and answers", key="class delete", disabled=not widget_value(SURE),
+                      on_click=delete, args=(room.code,))  # fmt: skip
+
+
+def delete(code: str) -> None:
+    classes().delete(code)
+    TEACH.choose("room", "")

@@ -1,0 +1,38 @@
+"""Join a class: by the code that the teacher shows, under a name of one's own."""
+
+import streamlit as st
+
+from pages.controls.classes.who import JOINED, classes, joined, whose
+from pages.controls.learn.words import language
+from pages.controls.learn.words import translate as _
+from pages.controls.state.page_state import PageState
+from pages.controls.state.parameter import Text
+from views.core.markdown import escape_markdown
+
+MENU = {"title": "Join a class", "address": "join", "place": 5}
+JOIN = PageState("join", Text("code", "", 20, label="code, five letters"))
+NAME = "class name"
+
+here = JOIN.open()
+language()
+st.markdown(f"## {_('Join a class')}")
+if found := joined():
+    said = _("You are in the class **{code}** as **{name}**.")
+    st.markdown(said.format(code=found[0].code, name=escape_markdown(found[1].name)))
+    st.stop()
+code = here.text("code", label=_("code, five letters"), width=220).strip().upper()
+name = st.text_input(_("your name in this class"), key=NAME, width=220, max_chars=24)
+st.caption(
+    _(
+        "The teacher sees this name beside what you hand in; a nickname will do. It stays on this server, and is "
+        "deleted with the session."
+    )
+)
+if st.button(_("Join"), type="primary", key="class join"):
+    try:
+        classes().join(code, name, whose())
+    except ValueError as error:
+        st.warning(escape_markdown(str(error)[:1].upper() + str(error)[1:]))
+    else:
+        JOINED.set(code)
+        st.rerun()

@@ -1,0 +1,13 @@
+"""Class session: the teacher's side, from the first step to the table of answers."""
+
+from pages.controls.classes.draft import draw_draft
+from pages.controls.classes.parameters import TEACH
+from pages.controls.classes.teacher import draw_room, open_room
+
+MENU = {"title": "Class session", "address": "teach", "place": 4}
+
+here = TEACH.open()
+if (room := open_room(here)) is None:
+    draw_draft(here)
+else:
+    draw_room(here, room)

@@ -1,0 +1,80 @@
+"""Right answers against an independent reading of the same run."""
+
+import pytest
+import torch
+
+from engine.classes.grading import Given, grade, options, why_unsuited
+from engine.classes.steps import Step
+from engine.edits import AttentionTemperature
+from engine.inputs.readers import tokens
+from engine.runtime import library
+
+TEXT = "The cat sat by the door, and the cat"
+
+
+def given(text: str = TEXT, model: str = "stories", edited: bool = False) -> Given:
+    checkpoint = library.checkpoint(model)
+    read = tokens(checkpoint, text)
+    edits = [AttentionTemperature(3.0)] if edited else []
+    return Given(checkpoint, read, library.traces.trace(model, read, edits))
+
+
+@pytest.mark.parametrize("edited", [False, True])
+def test_the_next_token_and_its_share_are_those_of_the_run_that_is_shown(edited: bool) -> None:
+    seen = given(edited=edited)
+    p = seen.trace["logits"][0, -1].double().softmax(-1)
+    step = Step("walkthrough", kind="next")
+    offered = options(step, seen)
+    assert sorted(offered) == sorted(p.topk(4).indices.tolist())
+    assert [grade(step, seen, id).right for id in offered] == [id == int(p.argmax()) for id in offered]
+    found = grade(Step("walkthrough", kind="share"), seen, float(p.max()) + 0.04)
+    assert found.right and found.true == pytest.approx(float(p.max()), abs=1e-6)
+    assert not grade(Step("walkthrough", kind="share"), seen, float(p.max()) - 0.06).right
+    with pytest.raises(ValueError, match="offered"):
+        grade(step, seen, -1)
+
+
+def test_the_loss_is_the_mean_over_the_text() -> None:
+    seen = given()
+    log_p = seen.trace["logits"][0, :-1].double().log_softmax(-1)
+    loss = -float(log_p.gather(1, torch.tensor(seen.read.ids[1:])[:, None]).mean())
+    found = grade(Step("walkthrough", kind="loss"), seen, loss + 0.2)
+    assert found.right and found.true == pytest.approx(loss, abs=1e-4)
+    assert not grade(Step("walkthrough", kind="loss"), seen, loss + 0.3).right
+
+
+def test_the_head_that_looks_most_at_the_token_before_is_found_in_the_patterns() -> None:
+    seen = given()
+    step = Step("attention", kind="head", pattern="previous")
+    measured = {
+        (layer, head): float(seen.trace[f"blocks.{layer}.attn.pattern"][0, head].diagonal(-1).mean())
+        for layer, head in options(step, seen)
+    }
+    best = max(measured, key=measured.__getitem__)
+    assert grade(step, seen, best).right and f"block {best[0] + 1}" in grade(step, seen, best).truth
+    worst = min(measured, key=measured.__getitem__)
+    assert not grade(step, seen, worst).right and grade(step, seen, worst).score == pytest.approx(measured[worst])
+    with pytest.raises(ValueError, match="choose a block"):
+        grade(step, seen, (99, 0))
+    with pytest.raises(ValueError, match="comes twice"):
+        grade(Step("attention", kind="head", pattern="induction"), given("The cat"), best)
+
+
+def test_a_text_scores_what_it_makes_of_the_word() -> None:
+    step, seen = Step("walkthrough", kind="say", wanted="door"), given("The cat sat by the")
+    found = grade(step, seen, None)
+    p = seen.trace["logits"][0, -1].softmax(-1)
+    assert found.score in p.tolist() and found.said == "The cat sat by the"
+    assert grade(step, given("zzz"), None).score != found.score
+
+
+@pytest.mark.parametrize(
+    ("kind", "model", "suits"),
+    [
+        ("next", "stories", True), ("next", "tales-bert", False), ("loss", "translate-en-fr", False),
+        ("head", "tales-bert", True), ("head", "translate-en-fr", False), ("say", "digits-vit", False),
+        ("words", "digits-vit", True), ("look", "infill", True), ("share", "infill", False),
+    ],
+)  # fmt: skip
+def test_a_model_is_asked_what_it_can_answer(kind: str, model: str, suits: bool) -> None:
+    assert (why_unsuited(kind, library.checkpoint(model)) == "") is suits  # type: ignore[arg-type]

@@ -1,0 +1,148 @@
+"""Rooms, learners and answers as they are kept: over processes, kills, names that are taken, and whoever pushes in."""
+
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from engine.classes import store
+from engine.classes.steps import KINDS, Step, from_json, to_json
+from engine.classes.store import Classes, check_name
+
+STEPS = [Step("walkthrough", {"text": "A dog"}, "next", "Which one?"), Step("attention", kind="words")]
+
+
+@pytest.fixture
+def classes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Classes:
+    monkeypatch.setattr(store, "PAUSE", 0.0)
+    return Classes(tmp_path / "classes.sqlite")
+
+
+def test_a_class_from_its_start_to_its_end(classes: Classes, tmp_path: Path) -> None:
+    code, secret = classes.start("teacher", STEPS)
+    room = classes.find(code)
+    assert room.steps == tuple(STEPS) and room.at == 0 and not room.revealed
+    assert classes.may_teach(code, secret, "") and classes.may_teach(code, "", "teacher")
+    assert not classes.may_teach(code, "", "") and not classes.may_teach(code, secret[:-1], "another")
+    ada, bo = classes.join(code, "Ada", "a" * 32), classes.join(code, "Bo", "b" * 32)
+    assert classes.join(code, "Somebody else", "a" * 32) == ada  # who comes back is who they were
+    with pytest.raises(ValueError, match="taken"):
+        classes.join(code, " ÁDA ", "c" * 32)
+    classes.hand_in(ada, 0, {"said": "·a"})
+    with pytest.raises(ValueError, match="first answer"):
+        classes.hand_in(ada, 0, {"said": "·b"})
+    classes.hand_in(bo, 0, {"said": "·b"}, again=True)
+    classes.hand_in(bo, 0, {"said": "·c"}, again=True)
+    assert [(one.learner, one.content["said"]) for one in classes.answers(code)] == [(ada.id, "·a"), (bo.id, "·c")]
+    version, heard = classes.versions()[code]
+    assert heard >= 5  # two who joined, three answers
+    classes.change(code, revealed=True, locked=True)
+    assert classes.find(code).locked and classes.versions()[code] == (version + 1, heard)
+    with pytest.raises(ValueError, match="shown already"):
+        classes.hand_in(bo, 0, {"said": "·d"}, again=True)
+    classes.go_to(code, 1)
+    assert classes.find(code).at == 1 and not classes.find(code).revealed
+    with pytest.raises(ValueError, match="another step"):
+        classes.hand_in(ada, 0, {"said": "late"})
+    again = Classes(tmp_path / "classes.sqlite")  # another process, or a server started anew
+    assert again.find(code).at == 1 and len(again.answers(code)) == 2
+    assert again.learner_of(code, "b" * 32) == bo and again.rooms_of("teacher") == [code]
+    assert again.room_of("b" * 32) == code and again.room_of("c" * 32) == ""
+    again.delete(code)
+    with pytest.raises(ValueError, match="no session"):
+        classes.find(code)
+    assert not classes.answers(code) and not classes.learners(code)
+
+
+def test_what_is_over_is_forgotten(classes: Classes, tmp_path: Path) -> None:
+    code, _secret = classes.start("teacher", STEPS, days=-1)
+    with pytest.raises(ValueError, match="no session"):
+        Classes(tmp_path / "classes.sqlite").find(code)
+    code, _secret = classes.start("teacher", STEPS)
+    classes.change(code, closed=True)
+    with pytest.raises(ValueError, match="over"):
+        classes.join(code, "Ada", "a" * 32)
+
+
+def test_a_learner_who_pushes_is_told_to_wait_and_nothing_too_long_is_kept(tmp_path: Path) -> None:
+    classes = Classes(tmp_path / "classes.sqlite")
+    code, _secret = classes.start("teacher", STEPS)
+    ada = classes.join(code, "Ada", "a" * 32)
+    kept = 0
+    for at in range(50):
+        try:
+            classes.hand_in(ada, 0, {"said": str(at)}, again=True)
+            kept += 1
+        except ValueError as error:
+            assert "wait" in str(error)
+    assert kept < 5
+    with pytest.raises(ValueError, match="shorten"):
+        classes.hand_in(ada, 0, {"said": "x" * 2**20})
+
+
+def test_nothing_handed_in_is_lost_with_a_killed_process(tmp_path: Path) -> None:
+    path = tmp_path / "classes.sqlite"
+    classes = Classes(path)
+    code, _secret = classes.start("teacher", STEPS)
+    writer = (
+        "import sys\nfrom engine.classes import store\nstore.PAUSE = 0\nmade = store.Classes(sys.argv[1])\n"
+        "ada = made.join(sys.argv[2], 'Ada', 'a' * 32)\n"
+        "for at in range(10**6):\n    made.hand_in(ada, 0, {'said': at}, again=True); print(at, flush=True)"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", writer, str(path), code], stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        said = [int(process.stdout.readline()) for _ in range(20)]
+        process.send_signal(signal.SIGKILL)
+        said += [int(line) for line in process.stdout.read().splitlines()]
+    (kept,) = Classes(path).answers(code)
+    assert kept.content["said"] >= said[-1]
+    bo, begun = classes.join(code, "Bo", "b" * 32), time.perf_counter()
+    classes.hand_in(bo, 0, {"said": "at once"})  # no lock was left
+    assert time.perf_counter() - begun < 5
+
+
+@pytest.mark.parametrize("name", ["", "  ", "x" * 25, "\u202eevil", "\x00", "…", "sh1t", "Hítler", "<>" * 3])
+def test_a_name_that_nobody_can_read_aloud_is_refused(name: str) -> None:
+    with pytest.raises(ValueError, match="name"):
+        check_name(name)
+
+
+@pytest.mark.parametrize("name", ["Ada", "Åsa-Li", "小明", "<b>Bo</b>", "=1+1", "Dick & Jane"])
+def test_other_names_stand_as_they_are(name: str) -> None:
+    assert check_name(f" {name} ") == name
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_step_is_read_as_it_was_written(kind: str) -> None:
+    step = Step("walkthrough", {"text": "A dog"}, kind, "Look.", "hat", at_once=True, seconds=60)  # type: ignore[arg-type]
+    assert from_json(to_json(step)) == step
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        [], {}, {"page": 3}, {"page": "x", "kind": "nonsense"}, {"page": "x", "query": {"a": 1}}, {"page": "x" * 50},
+        {"page": "x", "seconds": True}, {"page": "x", "kind": "say"}, {"page": "x", "more": ""},
+        {"page": "x", "sentence": "y" * 501}, {"page": "x", "seconds": -1}, {"page": "x", "pattern": "entropy"},
+    ],
+)  # fmt: skip
+def test_what_is_no_step_is_refused_in_a_sentence(said: object) -> None:
+    with pytest.raises(ValueError, match="step|kind|pattern|sentence|page"):
+        from_json(said)
+
+
+def test_a_class_has_steps_and_is_not_without_end(classes: Classes, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ValueError, match="1 to 100"):
+        classes.start("teacher", [])
+    code, _secret = classes.start("teacher", STEPS)
+    with pytest.raises(ValueError, match="no such step"):
+        classes.go_to(code, 2)
+    monkeypatch.setattr(store, "MOST_LEARNERS", 1)
+    classes.join(code, "Ada", "a" * 32)
+    with pytest.raises(ValueError, match="full"):
+        classes.join(code, "Bo", "b" * 32)

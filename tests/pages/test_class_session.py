@@ -1,0 +1,149 @@
+"""The pages of a class session, of which the engine's own tests hold what is kept and what is right."""
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from engine.classes import store
+from engine.classes.steps import Step, to_json
+from engine.classes.store import Classes, open_classes
+from engine.runtime.limits import CLASSES_FILE
+from tests.views.test_markdown import PAYLOADS
+from views.classes.tally import tabulate
+from views.core.table_files import table_file
+
+APP = str(Path(__file__).resolve().parents[2] / "app.py")
+QUERY = {"model": "stories", "text": "Once upon a time"}
+
+
+@pytest.fixture
+def classes(monkeypatch: pytest.MonkeyPatch) -> Classes:
+    monkeypatch.setattr(store, "PAUSE", 0.0)
+    return open_classes(CLASSES_FILE)
+
+
+def opened(page: str, **address: str) -> AppTest:
+    app = AppTest.from_file(APP, default_timeout=60)
+    for name, value in address.items():
+        app.query_params[name] = value
+    app.switch_page(f"pages/learn/{page}.py").run()
+    assert not app.exception, app.exception
+    return app
+
+
+def texts(app: AppTest) -> str:
+    return " ".join(one.value for kind in ("markdown", "caption", "warning", "info") for one in getattr(app, kind))
+
+
+def learner(code: str, name: str) -> AppTest:
+    app = opened("join", code=code.lower())
+    app.text_input(key="class name").set_value(name).run()
+    app.button(key="class join").click().run()
+    assert not app.exception, app.exception
+    return app
+
+
+def test_a_session_is_made_started_and_taught(classes: Classes) -> None:
+    app = opened("teach", step=json.dumps({"page": "attention", "query": QUERY, "sentence": "Look."}))
+    assert "step" not in app.query_params and "Look." in texts(app)
+    app.selectbox(key="class kind").set_value("say").run()
+    app.button(key="class add").click().run()
+    assert "needs the word" in texts(app)
+    app.text_input(key="class wanted").set_value("hat").run()
+    app.button(key="class add").click().run()
+    app.button(key="class start").click().run()
+    assert not app.exception, app.exception
+    code = app.query_params["room"]
+    kinds = [one.kind for one in classes.find(code).steps]
+    assert kinds == ["look", "say"] and "secret" not in app.query_params
+    ada = learner(code, "Ada")
+    assert "**Ada**" in texts(ada) and "Look." in texts(ada)
+    taken = opened("join", code=code)
+    taken.text_input(key="class name").set_value("ada").run()
+    taken.button(key="class join").click().run()
+    assert "taken" in texts(taken)
+    app.button(key="class go 1").click().run()
+    (known,) = classes.learners(code)
+    classes.hand_in(known, 1, {"said": "A man has a", "truth": "p of hat: 12%", "right": None, "score": 0.12,
+                               "number": None, "true": None, "page": "walkthrough", "link": QUERY})  # fmt: skip
+    app.run()
+    assert "A man has a · p of hat: 12%" in texts(app) and "**Ada**" not in texts(app)
+    app.toggle(key="class names").set_value(True).run()
+    assert "**Ada**" in texts(app)
+    app.button(key=f"class ask {known.id}").click().run()
+    ada.run()
+    ada.button(key="class consent given").click().run()
+    app.run()
+    app.button(key=f"class show {known.id}").click().run()
+    assert classes.find(code).at == 2 and dict(classes.find(code).step.query) == QUERY
+    app.toggle(key="class sure").set_value(True).run()
+    app.button(key="class delete").click().run()
+    assert not app.exception and "room" not in app.query_params
+    ada.run()
+    assert not ada.exception and "step 3" not in texts(ada)
+
+
+def test_nobody_teaches_without_the_link_that_starting_gave(classes: Classes) -> None:
+    code, secret = classes.start("somebody", [Step("walkthrough", QUERY)])
+    for wrong in ({}, {"secret": "x" * 24}):
+        app = opened("teach", room=code, **wrong)
+        assert "needs the link" in texts(app) and f"# {code}" not in [one.value for one in app.markdown]
+    app = opened("teach", room=code, secret=secret)
+    assert f"# {code}" in [one.value for one in app.markdown] and "secret" not in app.query_params
+
+
+def test_a_learner_who_leaves_takes_their_answers_along(classes: Classes) -> None:
+    code, _secret = classes.start("somebody", [Step("walkthrough", QUERY, "words")])
+    app = learner(code, "Bo")
+    (known,) = classes.learners(code)
+    classes.hand_in(known, 0, {"said": "It sees."})
+    app.button(key="class leave").click().run()
+    assert not classes.learners(code) and not classes.answers(code)
+
+
+def test_the_answers_of_a_lesson_are_handed_in_by_themselves(classes: Classes) -> None:
+    code, _secret = classes.start("somebody", [Step("course", {"lesson": "averaging"})])
+    app = learner(code, "Cy")
+    app.query_params["lesson"] = "averaging"
+    app.switch_page("pages/learn/course.py").run()
+    app.button(key="averaging question show").click().run()
+    app.run()
+    (answer,) = classes.answers(code)
+    assert answer.content["said"] == "0 of 1 question right" and answer.content["link"]["lesson"] == "averaging"
+
+
+@pytest.mark.parametrize("kind", ["next", "loss", "words"])
+def test_what_a_pupil_sends_is_only_text(kind: str, classes: Classes) -> None:
+    code, secret = classes.start("somebody", [Step("walkthrough", QUERY, kind)])  # type: ignore[arg-type]
+    payloads = [*PAYLOADS, "=HYPERLINK(1)", "<script>alert(1)</script>"]
+    for number, said in enumerate(payloads):
+        one = classes.join(code, f"p {number}", str(number))
+        classes.hand_in(one, 0, {"said": said, "truth": said, "right": False, "score": None, "number": 1.0, "true": 1.1,
+                                 "page": said[:20], "link": {"text": said}})  # fmt: skip
+    classes.change(code, revealed=True)
+    app = opened("teach", room=code, secret=secret)
+    assert not any("elsewhere.example" in one.value.replace("​", "") and "](" in one.value for one in app.markdown)
+    assert not any("<script>" in one.value for one in app.get("html"))
+
+
+def test_no_cell_of_the_table_is_a_formula() -> None:
+    rows = [{"name": said, "said": said, "step": -1} for said in ("=1+1", "+1", "-1", "@x", "\t=1", "\r=1", "plain")]
+    read = list(csv.DictReader(io.StringIO(table_file(tabulate(rows), "csv").decode(), newline="")))
+    assert [one["said"][:1] for one in read] == ["'"] * 6 + ["p"] and read[0]["step"] == "-1"
+    assert tabulate(rows, safe=False).columns["said"][0] == "=1+1"
+
+
+@pytest.mark.parametrize("said", ["x", "[]", "[1]", "{}", '{"page": "walkthrough", "kind": "x"}', "[" * 10_000])
+def test_steps_that_cannot_be_read_are_said(said: str) -> None:
+    assert "could not be read" in texts(opened("teach", steps=said)) or said == "[]"
+
+
+def test_a_session_is_repeated_by_its_link(classes: Classes) -> None:
+    steps = [Step("walkthrough", QUERY, "next", "Guess."), Step("attention", QUERY, "head", pattern="first")]
+    app = opened("teach", steps=json.dumps([to_json(one) for one in steps]))
+    app.button(key="class start").click().run()
+    assert classes.find(app.query_params["room"]).steps == tuple(steps)

@@ -1,0 +1,1 @@
+"""Pictures of a class session: what was handed in at one step."""
