@@ -42,6 +42,7 @@ format: .venv/installed-dev node_modules/installed
 
 load: .venv/installed-dev
 	$(BIN)/python -m bench.load --workers $(WORKERS)
+	$(BIN)/python -m bench.class_load --workers $(WORKERS)
 
 bench: .venv/installed-dev
 	$(BIN)/python -m bench

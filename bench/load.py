@@ -27,6 +27,7 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import WebSocketException
 from websockets.typing import Subprotocol
 
+from serving.workers import COOKIE
 from tests.browser.harness import UVICORN, served
 
 VISITORS = 30
@@ -46,17 +47,19 @@ TEXTS = (
 COUNTS = (2.0, 4.0, 8.0, 1.0)  # of layers
 # By the widget's key: what a visitor gives it.
 TYPED: dict[str, Sequence[str | float]] = {"a_text": TEXTS, "text": TEXTS, "layers": COUNTS}
+OPEN, ANSWER, HAND_IN = "class open 0", "class answer", "class hand in"
+WIDGETS = (*TYPED, *(f"class open {step}" for step in range(6)), ANSWER, HAND_IN)  # that a visitor uses
 # By the name in the address. Training and opening files are measured apart.
 PAGES = ("walkthrough", "attention", "generate", "compare", "architecture", "long_sequences")
 
 
 @dataclass(frozen=True)
 class Action:
-    """On a `page`: a widget's new value, or with no `widget` the turn to it."""
+    """On a `page`: a widget's new value, None for a click, or with no `widget` the turn to it."""
 
     page: str
     widget: str = ""
-    value: str | float = ""
+    value: str | float | bool | None = ""
 
 
 @dataclass
@@ -82,7 +85,11 @@ class Visitor:
         if action.widget:
             widget = state.widget_states.widgets.add()
             widget.id = self.widgets[action.widget]
-            if isinstance(action.value, float):
+            if action.value is None:
+                widget.trigger_value = True
+            elif isinstance(action.value, bool):
+                widget.bool_value = action.value
+            elif isinstance(action.value, float):
                 widget.double_value = action.value
             else:
                 widget.string_value = action.value
@@ -107,6 +114,7 @@ class Visitor:
 
     def see(self, delta: Delta, found: dict[str, str]) -> None:
         if delta.WhichOneof("type") != "new_element":
+            self.know(delta.add_block.popover.id)
             return
         element = delta.new_element
         kind = element.WhichOneof("type")
@@ -114,18 +122,26 @@ class Visitor:
             raise RuntimeError(f"{element.exception.type}: {element.exception.message}")
         inner = getattr(element, kind or "", None)
         identity = getattr(inner, "id", "") if inner is not None else ""
-        for key in TYPED:
-            if isinstance(identity, str) and identity.endswith(f"-{key}"):
-                self.widgets[key] = identity
+        if isinstance(identity, str):
+            self.know(identity)
         if kind == "bidi_component" and "courier" not in element.bidi_component.component_name:
             component = element.bidi_component
             found[component.component_name] = hashlib.sha256(component.SerializeToString()).hexdigest()
 
 
+    def know(self, identity: str) -> None:
+        """Remembers a widget by its key, which stands behind the hash in its id."""
+        for key in WIDGETS:
+            if identity.endswith(f"-{key}"):
+                self.widgets[key] = identity
+
+
 @asynccontextmanager
-async def session(address: str) -> AsyncIterator[Visitor]:
+async def session(address: str, cookie: str = "") -> AsyncIterator[Visitor]:
     place = f"ws{address.removeprefix('http')}/_stcore/stream"
-    async with connect(place, subprotocols=[Subprotocol("streamlit")], max_size=None) as socket:
+    said = {"Cookie": f"{COOKIE}={cookie}"} if cookie else None
+    protocols = [Subprotocol("streamlit")]
+    async with connect(place, subprotocols=protocols, max_size=None, additional_headers=said) as socket:
         visitor = Visitor(socket)
         await visitor.act(Action(""))
         yield visitor

@@ -30,7 +30,8 @@ class News:
             self.read, self.versions = now, store.versions()
         if code in self.versions and cookie and now - self.seen.get(cookie, -HERE) > HERE / 3:
             self.seen = {one: at for one, at in self.seen.items() if now - at < HERE} | {cookie: now}
-            store.see(code, name_person(cookie))
+            if store.learner_of(code, name_person(cookie)):  # whoever else asks takes no lock
+                store.see(code, name_person(cookie))
         return self.versions.get(code)
 
 

@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from pages.controls.classes.banner import draw_own
 from pages.controls.classes.who import JOINED, classes, joined, whose
 from pages.controls.learn.words import language
 from pages.controls.learn.words import translate as _
@@ -17,8 +18,7 @@ here = JOIN.open()
 language()
 st.markdown(f"## {_('Join a class')}")
 if found := joined():
-    said = _("You are in the class **{code}** as **{name}**.")
-    st.markdown(said.format(code=found[0].code, name=escape_markdown(found[1].name)))
+    draw_own(*found)
     st.stop()
 code = here.text("code", label=_("code, five letters"), width=220).strip().upper()
 name = st.text_input(_("your name in this class"), key=NAME, width=220, max_chars=24)

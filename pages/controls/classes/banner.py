@@ -210,6 +210,20 @@ def ask_consent(learner: Learner) -> None:
             )  # fmt: skip
 
 
+def draw_own(room: Room, learner: Learner) -> None:
+    """What a learner handed in, each with the way back to the page as it was then."""
+    said = _("You are in the class **{code}** as **{name}**.")
+    st.markdown(said.format(code=escape_markdown(room.code), name=escape_markdown(learner.name)))
+    for answer in (one for one in classes().answers(room.code) if one.learner == learner.id):
+        step, entry = room.steps[answer.step], entry_of(answer.content["page"])
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.markdown(escape_markdown(f"{answer.step + 1}. {step.sentence}"), width="content")
+            tell_answer(step, answer, room.revealed or answer.step != room.at)
+            if entry:
+                link = {str(name): str(text) for name, text in answer.content["link"].items()}
+                st.page_link(entry.path, label=_("open"), icon=":material/open_in_new:", query_params=link)
+
+
 def leave(learner: Learner) -> None:
     """Takes a learner out, with all that they handed in."""
     classes().leave(learner)
