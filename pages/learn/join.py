@@ -21,14 +21,16 @@ if found := joined():
     draw_own(*found)
     st.stop()
 code = here.text("code", label=_("code, five letters"), width=220).strip().upper()
-name = st.text_input(_("your name in this class"), key=NAME, width=220, max_chars=24)
+with st.form("class join form", border=False):
+    name = st.text_input(_("your name in this class"), key=NAME, width=220, max_chars=24)
+    joins = st.form_submit_button(_("Join"), type="primary", key="class join")
 st.caption(
     _(
         "The teacher sees this name beside what you hand in; a nickname will do. It stays on this server, and is "
         "deleted with the session."
     )
 )
-if st.button(_("Join"), type="primary", key="class join"):
+if joins:
     try:
         classes().join(code, name, whose())
     except ValueError as error:

@@ -45,11 +45,16 @@ def test_a_class_is_led_guesses_and_hears_what_is_right(browser: "Browser", serv
     teacher.get_by_role("button", name="Reveal").click()
     expect(learner.locator(BANNER)).to_contain_text(re.compile("right: |; it is "))
     expect(picture).to_have_css("filter", "none")
+    field = learner.locator(".st-key-text").get_by_role("textbox").first
+    field.fill("A dog")
+    field.press("Tab")
+    learner.wait_for_url("**text=A+dog*")
     teacher.get_by_role("button", name="Lock").click()
     expect(learner.locator(".st-key-model")).to_have_css("pointer-events", "none")
     teacher.get_by_role("button", name=re.compile("^2")).click()
     learner.wait_for_url("**/attention*")
     expect(learner.locator(BANNER)).to_contain_text("What do you see?")
+    expect(field).to_have_value("Once upon a time")  # the step's, and not what stood there before
     settle(learner)
     for page in (teacher, learner):
         page.context.close()

@@ -41,7 +41,7 @@ def texts(app: AppTest) -> str:
 
 def learner(code: str, name: str) -> AppTest:
     app = opened("join", code=code.lower())
-    app.text_input(key="class name").set_value(name).run()
+    app.text_input(key="class name").set_value(name)
     app.button(key="class join").click().run()
     assert not app.exception, app.exception
     return app
@@ -63,7 +63,7 @@ def test_a_session_is_made_started_and_taught(classes: Classes) -> None:
     ada = learner(code, "Ada")
     assert "**Ada**" in texts(ada) and "Look." in texts(ada)
     taken = opened("join", code=code)
-    taken.text_input(key="class name").set_value("ada").run()
+    taken.text_input(key="class name").set_value("ada")
     taken.button(key="class join").click().run()
     assert "taken" in texts(taken)
     app.button(key="class go 1").click().run()

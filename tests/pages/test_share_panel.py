@@ -1,6 +1,7 @@
 """Share & export of charts: what its panel offers, and what is in the files."""
 
 import io
+import json
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -9,11 +10,20 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from engine.classes.steps import from_json
 from pages.controls.checkpoint.parameters import CHECKPOINT
 from pages.controls.share.links import READABLE
 from pages.controls.share.panel import data_file, file_stem, link_address
 from views.core.matrix_files import Matrix
 from views.core.table_files import Table
+
+
+@pytest.fixture(autouse=True)
+def led(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, str]]:
+    """Queries of the links to other pages, which a script by itself does not have."""
+    queries: list[dict[str, str]] = []
+    monkeypatch.setattr("streamlit.page_link", lambda *_said, query_params, **_more: queries.append(query_params))
+    return queries
 
 
 def page() -> None:
@@ -57,7 +67,7 @@ def test_an_open_panel_has_the_link_the_lines_and_a_file_in_each_format() -> Non
     assert [button.label for button in app.download_button] == ["CSV", "Parquet", "npz", "HTML"]
 
 
-def test_a_link_for_a_class_hides_controls_says_what_to_do_and_keeps_the_shade() -> None:
+def test_a_link_for_a_class_hides_controls_says_what_to_do_and_keeps_the_shade(led: list[dict[str, str]]) -> None:
     app = opened()
     (hide,) = app.get("button_group")
     assert hide.options == [CHECKPOINT.hideable[name].hidden_as for name in ("model", "actions")]
@@ -68,6 +78,8 @@ def test_a_link_for_a_class_hides_controls_says_what_to_do_and_keeps_the_shade()
     plain = {"v": "1", "model": "stories", "embed_options": "light_theme"}
     assert query(app) == plain
     assert query(app, 1) == plain | {"hide": "model,actions", "instruction": "Which row is longest?"}
+    step = from_json(json.loads(led[-1]["step"]))
+    assert step.sentence == "Which row is longest?" and step.query == plain | {"hide": "model,actions"}
 
 
 def test_what_has_no_file_says_why() -> None:

@@ -35,6 +35,7 @@ PLOTLY = Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
 DECLARED = "declared modules"  # in the session state
 PINNED = "modules of this run"  # there too
 PAGE = "page"  # there too: which page runs, as app.py says
+TURNED = "page is turned"  # there too: whether another one ran before
 LOOKED_AFTER = 1.0  # seconds until an edit of a module is seen
 QUESTIONS_AT_ONCE = 32  # answered by one rerun of a courier; the browser asks again for the rest
 
@@ -89,6 +90,7 @@ def begin(page: str) -> None:
     What is mounted until it runs again has one address, though modules are edited meanwhile: a courier of another
     address has a store of its own, and what views ask of theirs nobody would carry.
     """
+    st.session_state[TURNED] = st.session_state.get(PAGE) != page
     st.session_state[PAGE] = page
     st.session_state.pop(PINNED, None)
 

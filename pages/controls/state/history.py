@@ -14,6 +14,7 @@ import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from engine.checkpoints.locate import current_name
+from views.core.component import TURNED
 
 READABLE = 2**19  # characters of a query; Streamlit reads nothing of a longer one
 NAMES_A_MODEL = (
@@ -56,6 +57,12 @@ def is_drawn(name: str) -> bool:
     with context.session_state.query_params() as address:
         binding = address.get_binding_for_param(name)
     return binding is not None and binding.script_hash == context.page_script_hash
+
+
+def is_turned() -> bool:
+    """Tells whether this run is the first of its page. Of a link that leads there `st.query_params` lacks what a
+    control of the page before was bound to, and the query holds that control's value before the link's own."""
+    return bool(st.session_state.get(TURNED)) and not is_fragment()
 
 
 def is_heard(name: str) -> bool:

@@ -19,7 +19,16 @@ from typing import Any, NoReturn
 import streamlit as st
 
 from pages.controls.state.hidden import is_hidden
-from pages.controls.state.history import drop, entry_address, is_drawn, is_fragment, is_heard, went_back, write
+from pages.controls.state.history import (
+    drop,
+    entry_address,
+    is_drawn,
+    is_fragment,
+    is_heard,
+    is_turned,
+    went_back,
+    write,
+)
 from pages.controls.state.parameter import Choice, Hideable, Number, Parameter, Rule
 from pages.controls.state.session import find_record
 from views.core.markdown import escape_markdown
@@ -158,7 +167,9 @@ class Here:
         """Value of a parameter that this run will draw."""
         if name not in self.begun:
             self.begun.add(name)
-            said = self.entry.get(name)
+            said, led = self.entry.get(name), is_turned() and not went_back() and self.parameters[name].carried
+            if led and name not in st.query_params and name in (address := entry_address()):
+                self.state.take_former({name: address[name]})
             if said is not None and name not in st.query_params:
                 write(name, said)  # Streamlit forgets it where the page before had a control of that name
             self.settle(name, went_back())
