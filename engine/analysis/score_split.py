@@ -78,11 +78,11 @@ def tolerance(values: Tensor, dtype: torch.dtype) -> float:
 def vectors(
     walk: Walk, attention: Attention, layer: int, head: int, crosses: bool, which: str, hook: str
 ) -> tuple[Collection[Writer], Tensor]:
-    """Each writer, and its term in the query or the key of a head (writer d_head), turned as its position turns it."""
+    """Each writer, and its term in the query "q", the key "k" or the value "v" of a head (writer d_head), turned as its
+    position turns it."""
     group = head if which == "q" else head * attention.kv_heads // attention.heads
-    projection = attention.q if which == "q" else attention.k
-    read, constant = through_projection(attention, projection, which, group, walk, hook)
-    foreign = crosses and which == "k"
+    read, constant = through_projection(attention, getattr(attention, which), which, group, walk, hook)
+    foreign = crosses and which != "q"
     norm = None if foreign else norm_of(walk.stack, layer, crosses)
     name = "norm_cross" if crosses else "norm1"
     if foreign and not isinstance(walk.stack.final_norm, nn.Identity):
@@ -94,7 +94,7 @@ def vectors(
         constant = constant + shift
     found = walk.back(read, layer, behind="attn" if crosses and not foreign else "")
     found.add(Writer("bias", layer if not foreign else None), constant)
-    return found.values.keys(), found.matrix if crosses else turn(walk, attention, found.matrix)
+    return found.values.keys(), found.matrix if crosses or which == "v" else turn(walk, attention, found.matrix)
 
 
 def norm_of(stack: Stack, layer: int, crosses: bool) -> nn.Module | None:
@@ -110,11 +110,12 @@ def norm_of(stack: Stack, layer: int, crosses: bool) -> nn.Module | None:
 def through_projection(
     attention: Attention, projection: nn.Linear, which: str, group: int, walk: Walk, hook: str
 ) -> tuple[Tensor, Tensor]:
-    """Readings of the stream by each component of a head's query or key, d_head d_model, and what it is anyway."""
+    """Readings of the stream by each component of a head's query, key or value, d_head d_model, and what it is
+    anyway."""
     width = projection.out_features
     read = torch.eye(width, dtype=torch.float64)[group * attention.d_head : (group + 1) * attention.d_head]
     constant = read.new_zeros(len(read))
-    if attention.normed:
+    if attention.normed and which != "v":
         norm = attention.q_norm if which == "q" else attention.k_norm
         given = walk.trace[f"{hook}.{which}"][0, walk.pos].double()  # head d_head
         if attention.whole:

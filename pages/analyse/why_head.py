@@ -9,12 +9,18 @@ import streamlit as st
 
 from engine.plurals import count_words
 from pages.controls.run_page import run_page, state_of
+from pages.controls.state.parameter import Choice
 from views.core.markdown import escape_markdown
 from views.core.run_context import HeadOfRun, Run, RunContext
 from views.why.charts import HEAD_CHARTS
 from views.why.questions import HEAD, found_split, part_name
 
 MENU = {"title": "Why this head", "address": "why_head", "place": 2, "opens": True}
+
+BY = Choice(
+    "by", "weights", {"weights": "by the weights", "run": "in this run"}, label="reads of earlier heads",
+    hidden_as="how earlier heads count",
+)  # fmt: skip
 
 
 def tell(run: Run, chosen: Mapping[str, Any]) -> None:
@@ -41,6 +47,15 @@ def tell(run: Run, chosen: Mapping[str, Any]) -> None:
         "Norms are held still at the scale of this run (Elhage et al. 2021), so that the pairs add up to the score "
         "exactly; rotations of positions are in each pair."
     )
+    st.caption(
+        "The last chart shows how much this head reads of each earlier one. By the weights: the Frobenius norm of the "
+        "product of their two circuits, divided by the product of the norms (Elhage et al. 2021). In this run: the "
+        "length of what the earlier head added to this head's query, key or value, as a share of the lengths of what "
+        "all parts added, averaged over the positions (lengths as in Kobayashi et al. 2020)."
+    )
 
 
-run_page("Why this head", state_of("why_head"), HEAD, charts=HEAD_CHARTS, tell=tell)
+run_page(
+    "Why this head", state_of("why_head", BY), HEAD, charts=HEAD_CHARTS, tell=tell,
+    linked=("attention", "by", "what if"),
+)  # fmt: skip

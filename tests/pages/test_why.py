@@ -69,6 +69,9 @@ def test_a_score_is_explained_where_a_link_leads() -> None:
     assert "The mask hides this key" in said(app) and app.query_params["pos"] == "2"
     app.selectbox(key_of(app, "block")).select_index(0).run()
     assert not app.exception
+    counted = opened("why_head", model="everyday", text=TEXT, layer="4", head="1", by="in this run")
+    assert [one.value for one in counted.get("button_group")] == ["run"]
+    assert len(counted.get("vega_lite_chart")) == 2
 
 
 @pytest.mark.parametrize("page", ["why_token", "why_head"])

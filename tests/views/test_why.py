@@ -6,6 +6,7 @@ import torch
 
 from engine import load, run
 from engine.analysis.attribution import attribute
+from engine.analysis.composition_in_run import compose_in_run
 from engine.analysis.score_split import split_score
 from engine.analysis.weights.composition import compose
 from engine.inputs.readers import read_text
@@ -83,3 +84,13 @@ def test_composition_is_that_of_the_matrices_written_out(context: RunContext) ->
         for values, second in ((found.q, qk), (found.k, qk.T), (found.v, ov)):
             wanted = (written @ second).norm() / (written.norm() * second.norm())
             assert float(values[layer, head]) == pytest.approx(float(wanted), rel=1e-6)
+
+
+def test_the_composition_in_a_run_is_drawn_from_the_same_shares(context: RunContext) -> None:
+    page, bound = Page((HEAD, context)), {}
+    query = {"ask": "composition", "trace": context.digest, "side": "", "layer": 2, "head": 3, "by": "run"}
+    found = compose_in_run(context.model, context.trace, 2, 3)
+    table = page.table(query).columns
+    assert table["score"] == torch.stack([found.q, found.k, found.v]).flatten().tolist()
+    exec(page.python(query), bound)
+    torch.testing.assert_close(bound["values"].v, found.v)

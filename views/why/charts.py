@@ -89,7 +89,7 @@ def draw_split(table: pd.DataFrame, shade: Shade) -> AltairChart:
 
 
 def draw_composition(table: pd.DataFrame, shade: Shade) -> AltairChart:
-    """`score` of each earlier head with the head's query, key and value."""
+    """`score` of each earlier head in the head's query, key and value."""
     if table.empty:
         none = pd.DataFrame({"said": ["A head of the first block reads no earlier head."]})
         return alt.Chart(none, height=60).mark_text(align="left").encode(text="said:N", x=alt.value(0))
@@ -97,7 +97,7 @@ def draw_composition(table: pd.DataFrame, shade: Shade) -> AltairChart:
         written=(table["layer"] + 1).astype(str) + "." + (table["head"] + 1).astype(str), read=table["reads with"]
     )
     order = list(dict.fromkeys(named["written"]))
-    scale = alt.Scale(range=ramp(shade, "residual"), domain=[0, float(named["score"].max())])
+    scale = alt.Scale(range=ramp(shade, "residual"), domain=[0, max(float(named["score"].max()), 1e-9)])
     across = alt.X("written:N", title="block.head", sort=order, axis=alt.Axis(labelAngle=-40, ticks=False))
     told = [alt.Tooltip("written", title="block.head"), alt.Tooltip("read"), alt.Tooltip("score", format=".4f")]
     chart = alt.Chart(named, height=3 * ROW + AROUND).mark_rect()
@@ -114,5 +114,5 @@ TOKEN_CHARTS = {
 }
 HEAD_CHARTS = {
     "What wrote the query and the key": ("split", draw_split),
-    "How much this head can read of each earlier one, by the weights": ("composition", draw_composition),
+    "How much this head reads of each earlier one": ("composition", draw_composition),
 }

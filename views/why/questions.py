@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, LiteralString
+from functools import partial
+from typing import Any, Literal, LiteralString
 
 import torch
 from torch import Tensor
 
 from engine.analysis.attribution import Attribution, attribute, silence, split_sources
+from engine.analysis.composition_in_run import compose_in_run, mean_of, shares_at
 from engine.analysis.score_split import ScoreSplit, split_score
 from engine.analysis.weights.composition import Composition, compose
 from engine.analysis.writers import Kind, Writer
@@ -25,6 +27,7 @@ OUTSIDE: dict[Kind, LiteralString] = {  # names of the parts outside the blocks
     "bias": "other biases", "edit": "edits",
 }  # fmt: skip
 
+By = Literal["weights", "run"]
 TOKEN, HEAD = Registry(), Registry()
 
 
@@ -174,8 +177,21 @@ def ask_split(run: RunContext, side: Side, focus: Focus, layer: Layer, head: Hea
     return split_score(run.model, run.trace, layer, head, pos, key, side, focus == "cross_attn")
 
 
-def composition_table(run: RunContext, side: str, layer: int, head: int) -> Table:
-    found = compose(run.model, layer, head, side)
+def found_shares(run: RunContext, side: str, layer: int, head: int, pos: int) -> Tensor:
+    key = "shares", side, layer, head, pos
+    return run.cached(key, lambda: shares_at(run.model, run.trace, layer, head, pos, side))
+
+
+def share_steps(run: RunContext, side: str, layer: int, head: int, by: By = "weights") -> list[Callable[[], Tensor]]:
+    places = range(len(run.lane(side).pieces)) if by == "run" else ()
+    return [partial(found_shares, run, side, layer, head, pos) for pos in places]
+
+
+def composition_table(run: RunContext, side: str, layer: int, head: int, by: By = "weights") -> Table:
+    if by == "weights":
+        found = compose(run.model, layer, head, side)
+    else:
+        found = mean_of([step() for step in share_steps(run, side, layer, head, by)])
     lines = [
         (name, before, one, float(values[before, one]))
         for name, values in (("Q", found.q), ("K", found.k), ("V", found.v))
@@ -187,7 +203,10 @@ def composition_table(run: RunContext, side: str, layer: int, head: int) -> Tabl
     return Table(columns, {"model": run.model_name, "table": "composition"})
 
 
-@HEAD.question("composition", make_table=composition_table)
-def ask_composition(run: RunContext, side: Side, layer: Layer, head: Head) -> Composition:
-    """Scores of how much a head's query, key and value can read of what each earlier head writes, by weights."""
-    return compose(run.model, layer, head, side)
+@HEAD.question("composition", make_table=composition_table, steps=share_steps)
+def ask_composition(run: RunContext, side: Side, layer: Layer, head: Head, by: By = "weights") -> Composition:
+    """How much a head's query, key and value can read of what each earlier head writes, by the weights, or how much of
+    them it wrote in this run."""
+    if by == "weights":
+        return compose(run.model, layer, head, side)
+    return compose_in_run(run.model, run.trace, layer, head, side)

@@ -12,7 +12,7 @@ export interface Queries {
   circuits: { layer: number; head: number; side: string; focus?: string };
   column: { side: string; layer: number; head: number; key: number; focus?: string };
   comparison: { attention: string; heads: object; beside: string; at: [string, number, number]; matrix?: string; view?: string; how?: "pca" | "tsne" };
-  composition: { side: string; layer: number; head: number };
+  composition: { side: string; layer: number; head: number; by?: "weights" | "run" };
   contrast: { change: string };
   costs: { begun: Array<number> };
   curve: { run: string };
