@@ -51,6 +51,16 @@ class Reading:
     constant: Tensor
 
 
+def read_hooks(model: Transformer) -> tuple[str, ...]:
+    """Hooks that `attribute` reads, and the values: vectors, of which a long text has few enough to keep."""
+    unread = "key", "d_mlp"
+    ends = (".q", ".k", "_rotated")
+    return tuple(
+        name for name, hook in model.hooks.items()
+        if name not in model.requested and not {*hook.axes} & {*unread} and not name.endswith(ends)
+    )  # fmt: skip
+
+
 @torch.no_grad()
 def attribute(model: Transformer, trace: Trace, row: int, id: int, against: int | None = None) -> Attribution:
     """Splits the logit of candidate `id` (a token, class or position) at `row` of the first text's logits; with
@@ -204,9 +214,12 @@ def gain_of(pre: Tensor, post: Tensor) -> Tensor:
 
 
 @torch.no_grad()
-def split_sources(model: Transformer, trace: Trace, found: Attribution, head: Writer) -> Tensor:
+def split_sources(
+    model: Transformer, trace: Trace, found: Attribution, head: Writer, pattern: Tensor | None = None
+) -> Tensor:
     """Splits the term of one head by the tokens that it read (key): its attention to the token times what
-    the token's value weighs. Adds up to the head's own term, but where an edit changed that head's mixture."""
+    the token's value weighs. Adds up to the head's own term, but where an edit changed that head's mixture. `pattern`
+    (pos key) is the head's, of a run that does not hold it."""
     if head.head is None or head.layer is None:
         raise ValueError(f"only a head has sources, got {head.kind}; choose a head.")
     name = "cross_attn" if head.kind == "cross head" else "attn"
@@ -216,9 +229,10 @@ def split_sources(model: Transformer, trace: Trace, found: Attribution, head: Wr
     hook = f"{prefix}blocks.{head.layer}.{name}."
     v = trace[f"{hook}v"][0, :, head.head * block.kv_heads // block.heads].double()  # key d_head
     total = v.new_zeros(len(v))
+    pattern = trace[f"{hook}pattern"][0, head.head] if pattern is None else pattern
     for pos, covectors in found.covectors.items():
         weighed = weigh_heads(covectors[head.layer, name], block)[0, head.head]
-        total += trace[f"{hook}pattern"][0, head.head, pos].double() * (v @ weighed)
+        total += pattern[pos].double() * (v @ weighed)
     return total
 
 

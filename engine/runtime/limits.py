@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 MAX_TOKENS = int(os.environ.get("LOUPE_MAX_TOKENS", "256"))  # of a text drawn on a page
-LONG_TOKENS = int(os.environ.get("LOUPE_LONG_TOKENS", "1024"))  # of a text on Attention and Compare, drawn in tiles
+LONG_TOKENS = int(os.environ.get("LOUPE_LONG_TOKENS", "1024"))  # of a text on Attention, Compare, Why this token
 SURPRISE_TOKENS = int(os.environ.get("LOUPE_SURPRISE_TOKENS", "20000"))  # of a text whose surprise is measured
 MAX_EDITS = int(os.environ.get("LOUPE_MAX_EDITS", "64"))  # of one what-if, and so of a link
 FLOW_WORK = int(os.environ.get("LOUPE_FLOW_WORK", "80000000"))  # weights x keys of a token's attention flow: some 5 s

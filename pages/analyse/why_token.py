@@ -20,10 +20,20 @@ from pages.controls.run_page import run_page, state_of
 from pages.controls.share.links import address_now
 from pages.controls.state.session import widget_value
 from pages.controls.what_if.experiment_link import linkable
+from views.attention.long import LongContext
 from views.core.markdown import Markdown, escape_markdown
 from views.core.run_context import Run, RunContext
 from views.why.charts import TOKEN_CHARTS
-from views.why.questions import TOKEN, HeadAccount, find_account, found_attribution, part_name, source_pieces
+from views.why.questions import (
+    TOKEN,
+    HeadAccount,
+    LongTokenContext,
+    find_account,
+    found_attribution,
+    hold_vectors,
+    part_name,
+    source_pieces,
+)
 
 MENU = {"title": "Why this token", "address": "why_token", "place": 1, "opens": True}
 
@@ -49,7 +59,7 @@ def tell(run: Run, chosen: Mapping[str, Any]) -> None:
     count = count_words(len(found.values), "part")
     st.markdown(f"The {asked} is **{found.logit:.2f}**, the sum of {count}. The largest: {parts}.")
     pos, largest = next(iter(found.covectors)), first[0][0]
-    if largest.kind in STAGES:
+    if largest.kind in STAGES and not isinstance(run, LongTokenContext):  # the Walkthrough draws no long text
         place: dict[str, Any] = {"layer": largest.layer or 0, "row": pos, "open": f'["{STAGES[largest.kind]}"]'}
         st.markdown(link_to("walkthrough", f"See {part_name(largest)} on the Walkthrough", place))
     cap = run.model.config.head.softcap
@@ -90,7 +100,8 @@ def link_head(run: RunContext, account: HeadAccount, pos: int) -> None:
     if len(run.lanes) > 1 and head.kind == "head":
         shown["focus"] = "attn"
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.page_link(HEAD_PAGE, label=escape_markdown(label), icon=":material/search:", query_params=query)
+        if not isinstance(run, LongTokenContext):
+            st.page_link(HEAD_PAGE, label=escape_markdown(label), icon=":material/search:", query_params=query)
         if compared := without_head(run, head):
             label = f"Compare with the run without {part_name(head)}"
             st.page_link(COMPARE, label=escape_markdown(label), icon=":material/compare:", query_params=compared)
@@ -115,5 +126,6 @@ def without_head(run: RunContext, head: Writer) -> dict[str, str]:
 
 run_page(
     "Why this token", state_of("why_token"), TOKEN, charts=TOKEN_CHARTS, tell=tell,
-    check=lambda run: check_lens(run.model.config),
+    check=lambda run: check_lens(run.model.config), long=True,
+    context=lambda _here, _subject, run: hold_vectors(run) if isinstance(run, LongContext) else run,
 )  # fmt: skip

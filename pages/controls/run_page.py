@@ -15,6 +15,7 @@ from engine.edits import AttentionTemperature, Edit
 from engine.plurals import count_words
 from engine.runtime.limits import LONG_TOKENS, MAX_TOKENS
 from pages.controls.model_input.model_input import Subject, look, subject
+from pages.controls.model_input.notice import cut_notice
 from pages.controls.model_input.parameters import ATTENTION, INPUT
 from pages.controls.prediction import await_guess
 from pages.controls.share.export import Export, draw_page
@@ -85,7 +86,8 @@ def run_page(
 
     `charts` are by their titles a question and its chart, with a control for each parameter of that question; below a
     view they are drawn once somebody opens them. `draw` makes the payload that `mount` draws, `exported` options of the
-    export. With `long`, a text too long to be drawn whole is run in pieces, and has the charts of questions with steps.
+    export. With `long`, a text too long to be drawn whole is run in pieces, and has the charts of questions with steps,
+    unless `context` makes a run that holds what all read.
     `controls` stand beside the text, and `linked` are their keys. `context` adds to a run what the questions of the
     page are about besides. `check` raises ValueError, with a sentence, for a run that the page cannot show. `tell` says
     above the charts what is found at the places that the question `about`, or else that of the first chart, is about,
@@ -99,11 +101,13 @@ def run_page(
     if edits.before is edits.after:  # else what the edits did is guessed at
         await_guess(drawn.digest)
     run = context(here, looked_at, drawn)
+    if not draw and (cut := cut_notice(looked_at)):
+        st.caption(escape_markdown(cut))
     export = run_export(title, here, looked_at, run, tuple(linked), **exported(run))
     payload = draw(here, looked_at, run, export) if draw else b""
     page = draw_page(export, payload, mount, (RUN, run), (registry, run), unsaved=[(WHAT_IF, edits)])
     asked = registry.of(run)
-    charts = {heading: one for heading, one in (charts or {}).items() if whole or asked[one[0]].steps}
+    charts = {heading: one for heading, one in (charts or {}).items() if run.whole or asked[one[0]].steps}
     if not charts:
         return
     try:

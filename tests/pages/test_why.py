@@ -6,7 +6,8 @@ from urllib.parse import parse_qsl
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from engine.analysis.attribution import attribute, silence, silencer
+from engine import run
+from engine.analysis.attribution import attribute, silence, silencer, split_sources
 from engine.analysis.score_split import split_score
 from engine.analysis.strongest import find_strongest
 from engine.inputs.corpus import read_corpus
@@ -107,3 +108,19 @@ def test_what_an_edit_changed_on_the_way_is_said() -> None:
     edits = '[{"edit": "Scale", "hook": "blocks.4.attn.q", "factor": 2.0}]'
     app = opened("why_head", model="everyday", text=TEXT, layer="4", head="1", edits=edits)
     assert "take these edits off" in app.warning[0].value
+
+
+def test_a_long_text_has_the_same_sum_and_what_is_cut_is_said() -> None:
+    text = "Once upon a time there was a little girl who had a red ball and a dog . " * 20
+    checkpoint = library.checkpoint("long-stories")
+    trace = run(checkpoint.model, checkpoint.tokenizer.encode(text))
+    row = len(trace["logits"][0]) - 1
+    id, app = int(trace["logits"][0, row].argmax()), opened("why_token", model="long-stories", text=text)
+    found = attribute(checkpoint.model, trace, row, id)
+    head = next(iter(found.heads))
+    sources, without = split_sources(checkpoint.model, trace, found, head), silence(checkpoint.model, trace, head)
+    assert row > 256 and f"is **{found.logit:.2f}**, the sum of {len(found.values)} parts" in said(app)
+    assert f"carries {sources.abs().max():+.2f}" in said(app) and f"is {without[0, row, id]:.2f}," in said(app)
+    assert not any("are cut" in one.value for one in app.caption)
+    app = opened("why_head", model="long-stories", text=text)
+    assert "this page draws" in app.caption[0].value and "256; the last" in app.caption[0].value

@@ -14,7 +14,7 @@ from views.core.codegen import Fields
 from views.core.lanes import lanes
 from views.core.questions import Page
 from views.core.run_context import RunContext
-from views.why.charts import HEAD_CHARTS, TOKEN_CHARTS
+from views.why.charts import HEAD_CHARTS, TOKEN_CHARTS, TOKENS, draw_sources
 from views.why.questions import HEAD, HEADS, TOKEN
 
 TEXT = "The girl was thirsty, so she drank a"
@@ -94,3 +94,13 @@ def test_the_composition_in_a_run_is_drawn_from_the_same_shares(context: RunCont
     assert table["score"] == torch.stack([found.q, found.k, found.v]).flatten().tolist()
     exec(page.python(query), bound)
     torch.testing.assert_close(bound["values"].v, found.v)
+
+
+def test_of_a_long_text_the_tokens_that_count_most_have_cells_of_their_own() -> None:
+    key = [at for _ in range(2) for at in range(TOKENS + 9)]
+    values = torch.randn(len(key), generator=torch.Generator().manual_seed(0)).tolist()
+    columns = {"part": ["a"] * (len(key) // 2) + ["b"] * (len(key) // 2), "key": key, "key_token": map(str, key)}
+    drawn = draw_sources(pd.DataFrame({**columns, "value": values, "attention": 0.0}), "light").to_dict()
+    (data,) = drawn["datasets"].values()
+    assert len(data) == 2 * TOKENS and sum(one["token"] == "all others" for one in data) == 2
+    assert sum(one["value"] for one in data) == pytest.approx(sum(values))

@@ -12,6 +12,7 @@ from views.core.theme import Shade, diverging_scale, ramp
 
 ROW, COLUMN = 26, 52  # CSS pixels of a row, and of a column at least
 BESIDE, AROUND = 150, 110  # of the axes
+TOKENS = 256  # in a row, of which each has its own cell
 READABLE = 0.55  # of the largest value, above which a cell is dark
 
 
@@ -71,8 +72,13 @@ def rank_column(name: str) -> tuple[int, int]:
 
 
 def draw_sources(table: pd.DataFrame, shade: Shade) -> AltairChart:
-    """`value` of each token through each of the heads that add most."""
+    """`value` of each token through each of the heads that add most; of a long text the tokens that count most, and all
+    others as one."""
     named = table.assign(token=(table["key"] + 1).astype(str) + " " + table["key_token"])
+    if named["key"].nunique() > TOKENS:
+        most = named["value"].abs().groupby(named["key"]).max().nlargest(TOKENS - 1).index
+        named["token"] = named["token"].where(named["key"].isin(most), "all others")
+        named = named.groupby(["part", "token"], sort=False, as_index=False)[["value", "attention"]].sum()
     told = [
         alt.Tooltip("part", title="head"), alt.Tooltip("token"), alt.Tooltip("attention", format=".4f", title="weight")
     ]  # fmt: skip

@@ -10,11 +10,14 @@ from typing import Any, Literal, LiteralString
 import torch
 from torch import Tensor
 
-from engine.analysis.attribution import Attribution, attribute, silence, split_sources
+from engine.analysis.attribution import Attribution, attribute, read_hooks, silence, split_sources
 from engine.analysis.composition_in_run import compose_in_run, mean_of, shares_at
 from engine.analysis.score_split import ScoreSplit, split_score
 from engine.analysis.weights.composition import Composition, compose
 from engine.analysis.writers import Kind, Writer
+from engine.runtime.limits import MAX_TOKENS
+from engine.runtime.run import run as run_model
+from views.attention.long import LongContext
 from views.core.questions import Focus, Head, Key, Layer, Pos, Registry, Row, Side, Vocab
 from views.core.run_context import HeadOfRun, RunContext
 from views.core.table_files import Table
@@ -41,6 +44,26 @@ def part_name(writer: Writer) -> LiteralString:
 
 
 # --- why this token ---
+
+
+@dataclass(frozen=True, kw_only=True)
+class LongTokenContext(RunContext):
+    """A run on a long text, whose trace holds what attribution reads; patterns are those of `made`."""
+
+    made: LongContext
+    no_script = f"Lines of Python are for texts of at most {MAX_TOKENS} tokens; shorten the text."
+
+    def pattern(self, head: HeadOfRun) -> Tensor:
+        return self.made.pattern(head)
+
+
+def hold_vectors(run: LongContext) -> LongTokenContext:
+    """The same run with what attribution reads, kept as other traces are."""
+    one = run.made
+    trace = run.cached(
+        "vectors", lambda: run_model(one.model, one.read, read_hooks(one.model), one.edits, target=one.target)
+    )
+    return LongTokenContext(run.model_name, run.checkpoint, trace, run.lanes, fields=run.fields, made=run)
 
 
 def found_attribution(run: RunContext, row: int, candidate: int, against: int | None) -> Attribution:
@@ -74,7 +97,7 @@ def sources_table(run: RunContext, row: int, candidate: int, against: int | None
     lines: list[tuple[str, int, str, float, float]] = []
     for head in heads:
         pieces = source_pieces(run, head)
-        values = split_sources(run.model, run.trace, found, head).tolist()
+        values = split_sources(run.model, run.trace, found, head, pattern_of(run, head)).tolist()
         weights = weights_of(run, found, head).tolist()
         lines += [
             (part_name(head), at, piece, value, weight)
@@ -92,10 +115,13 @@ def source_pieces(run: RunContext, head: Writer) -> Sequence[str]:
 
 def weights_of(run: RunContext, found: Attribution, writer: Writer) -> Tensor:
     """Weights of a head at the position that the logit is read at, or their mean where it is read at several (key)."""
+    return pattern_of(run, writer)[list(found.covectors)].float().mean(0)
+
+
+def pattern_of(run: RunContext, writer: Writer) -> Tensor:
     assert writer.layer is not None and writer.head is not None
     focus = "cross_attn" if writer.kind == "cross head" else "attn"
-    pattern = run.pattern(HeadOfRun(run.lanes[-1].side, focus, writer.layer, writer.head))
-    return pattern[list(found.covectors)].float().mean(0)
+    return run.pattern(HeadOfRun(run.lanes[-1].side, focus, writer.layer, writer.head))
 
 
 @TOKEN.question("sources", make_table=sources_table)
@@ -129,7 +155,7 @@ def account_of_head(run: RunContext, row: int, candidate: int, against: int | No
     if not found.heads:
         return None
     head, value = next(iter(found.heads.items()))
-    values = split_sources(run.model, run.trace, found, head)
+    values = split_sources(run.model, run.trace, found, head, pattern_of(run, head))
     weights = weights_of(run, found, head)
     most = int((values * (1 if value >= 0 else -1)).argmax())
     logits = silence(run.model, run.trace, head)[0]
