@@ -23,6 +23,7 @@ from bench import (
     preferences,
     streaming,
     training,
+    why,
 )
 from bench.paired import Row
 from engine.runtime.memory import keep_freed_memory
@@ -32,6 +33,7 @@ TIMED = {
     "opening": opening.rows,
     "forward": forward.rows,
     "attention": attention.rows,
+    "why": why.rows,
     "generation": generation.rows,
     "streaming": streaming.rows,
     "training": training.rows,

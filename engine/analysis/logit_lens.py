@@ -114,12 +114,14 @@ def logit_lens(model: Transformer, trace: Trace, count: int = 5, made: Translato
     """The `count` likeliest candidates of every layer and row, and how far each is from the end."""
     layers, choices = model.config.layers, lens_logits(model, trace, model.config.layers).shape[-1]
     end = log_layer(model, trace, layers)
-    likely = end.exp()
+    likely, never = end.exp(), end.isneginf()
+    masked = bool(never.any())
     found = []
     for one in range(layers + 1):  # all at once would be many bytes
-        layer = log_layer(model, trace, one, made=made)
+        layer = end if one == layers else log_layer(model, trace, one, made=made)
         top = layer[:, :choices].topk(min(count, choices))
-        kl = torch.where(end.isneginf(), 0.0, likely * (end - layer)).sum(-1).clamp(min=0) / math.log(2)
+        gap = (end - layer).mul_(likely)  # in place, for a pass over the vocabulary costs as much as the head's
+        kl = (gap.masked_fill_(never, 0.0) if masked else gap).sum(-1).clamp(min=0) / math.log(2)
         found.append((top.indices, top.values.exp().float(), kl.float()))
     ids, probability, kl = map(torch.stack, zip(*found, strict=True))
     return Lens(ids, probability, kl)
