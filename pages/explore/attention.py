@@ -1,17 +1,16 @@
 """Attention: every head of one run, one of them from all sides."""
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from functools import partial
 from typing import Any
 
-from engine.analysis.heads import CROSS_SCORES, SCORES, most_telling_head
+from engine.analysis.heads import most_telling_head
 from pages.controls.model_input.model_input import Subject, look
 from pages.controls.model_input.notice import notice
 from pages.controls.run_page import run_page, state_of
 from pages.controls.share.export import ROOM, Export
 from pages.controls.state.page_state import Here
-from views.attention.attention import attention
+from views.attention.attention import TABLE, attention
 from views.attention.charts import CHARTS
 from views.attention.long import LongContext, attention_long
 from views.attention.long_questions import ATTENTION, carry_long
@@ -23,8 +22,6 @@ from views.core.run_context import Run
 MENU = {"title": "Attention", "address": "attention", "place": 2, "opens": True}
 
 picture = view("attention")
-TABLE = [asdict(score) | {"focus": "attn"} for score in SCORES]
-TABLE += [asdict(score) | {"focus": "cross_attn"} for score in CROSS_SCORES]
 
 
 def tables_of(stacks: Sequence[Lane]) -> dict[str, Query]:

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from engine.analysis.edit_extent import touched_cells, touched_heads
+from engine.analysis.heads import CROSS_SCORES, SCORES
 from engine.runtime.trace import Trace
 from views.core.lanes import Lane, digest, drawable, drawable_axes, lane_header, model_header
 from views.core.payload import pack
 
+TABLE = [asdict(score) | {"focus": "attn"} for score in SCORES]
+TABLE += [asdict(score) | {"focus": "cross_attn"} for score in CROSS_SCORES]
 WHOLE = 6 * 2**20  # bytes; of a larger run only one layer comes in full, and every pattern in one byte a weight
 
 

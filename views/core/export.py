@@ -11,7 +11,7 @@ import gzip
 import html
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
@@ -22,6 +22,9 @@ from views.core.theme import css_variables, tokens
 PREFIX = "loupe/"
 CHARTS = "core/plotly"  # the module that needs plotly.js
 CHARTED = {"points"}  # questions whose answers it draws in a tab, which a file without them leaves out
+MOST_ANSWERS = 1000  # of what a view asks, in one file
+MOST_BYTES = 3_000_000  # of those answers, as they stand in the file
+LEAST = 300  # bytes of one of them
 POLICY = (
     "default-src 'none'; script-src 'unsafe-inline' data:; style-src 'unsafe-inline'; img-src data: blob:; "
     "base-uri 'none'"
@@ -33,6 +36,27 @@ class Answered(NamedTuple):
 
     query: Mapping[str, Any]
     packed: str
+
+
+def answer_all(
+    queries: Iterable[Mapping[str, Any]],
+    answer: Callable[[Mapping[str, Any]], bytes],
+    most: int = MOST_ANSWERS,
+    room: int = MOST_BYTES,
+) -> list[Answered]:
+    """Answers to the queries that can be answered, up to `most` of them and `room` bytes."""
+    found: list[Answered] = []
+    for query in queries:
+        if len(found) == most or room < LEAST:
+            break
+        try:
+            content = pack_text(answer(query))
+        except ValueError:
+            continue
+        if len(content) <= room:
+            found.append(Answered(query, content))
+            room -= len(content)
+    return found
 
 
 def self_contained(

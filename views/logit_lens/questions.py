@@ -19,8 +19,11 @@ LENS = Registry()
 
 
 def lens_table(run: RunContext, lens: LensKind = "logit") -> Table:
+    return tabulate_lens(run, cached_lens(run, lens), f"{lens} lens")
+
+
+def tabulate_lens(run: RunContext, found: Lens, name: str) -> Table:
     """A line for each candidate that is listed; `kl` is of its layer and row."""
-    found = cached_lens(run, lens)
     layer, row, place = np.indices(found.ids.shape).reshape(3, -1)
     ids = found.ids.flatten().tolist()
     columns: dict[str, Any] = {
@@ -28,7 +31,7 @@ def lens_table(run: RunContext, lens: LensKind = "logit") -> Table:
         "candidate": run.name_candidates(ids), "probability": found.probability.flatten().numpy(),
         "kl": found.kl[..., None].expand(found.ids.shape).flatten().numpy(),
     }  # fmt: skip
-    return Table(columns, {"model": run.model_name, "table": f"{lens} lens"})
+    return Table(columns, {"model": run.model_name, "table": name})
 
 
 def cached_lens(run: RunContext, lens: LensKind) -> Lens:

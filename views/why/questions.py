@@ -74,8 +74,12 @@ def found_attribution(run: RunContext, row: int, candidate: int, against: int | 
 
 
 def parts_table(run: RunContext, row: int, candidate: int, against: int | None = None) -> Table:
+    return tabulate_parts(run, found_attribution(run, row, candidate, against))
+
+
+def tabulate_parts(run: RunContext, found: Attribution) -> Table:
     """A line for each part; the last column adds up to the logit."""
-    values = found_attribution(run, row, candidate, against).values
+    values = found.values
     columns: dict[str, Any] = {
         "part": [part_name(one) for one in values], "kind": [one.kind for one in values],
         "layer": [-1 if one.layer is None else one.layer for one in values],
@@ -177,9 +181,12 @@ def found_split(run: RunContext, side: str, focus: str, layer: int, head: int, p
 
 
 def split_table(run: RunContext, side: str, focus: str, layer: int, head: int, pos: int, key: int) -> Table:
+    return tabulate_split(run, found_split(run, side, focus, layer, head, pos, key))
+
+
+def tabulate_split(run: RunContext, found: ScoreSplit) -> Table:
     """A line for each pair of what wrote the query and what wrote the key. The last column adds up to the score: parts
     that count little are one."""
-    found = found_split(run, side, focus, layer, head, pos, key)
     rows, names = fold(found.values, [part_name(one) for one in found.queries])
     columns, keys = fold(rows.mT, [part_name(one) for one in found.keys])
     pairs = [(query, part, float(columns[j, i])) for i, query in enumerate(names) for j, part in enumerate(keys)]

@@ -15,6 +15,8 @@ const NARROW = "(max-width: 768px)"; // where Streamlit has a drawer in place of
 export const READABLE = 2 ** 19;
 /** The query that the page was opened with; from another one on it is nobody's business any more. */
 export const arrived = location.search.slice(1);
+/** Whether this is a frame in a notebook: an address that nobody can write, so what is looked at is kept here alone. */
+const framed = location.protocol === "about:";
 
 let state = parse(location.hash || opened());
 let path = location.pathname;
@@ -100,7 +102,7 @@ function shorten() {
 function put() {
   clearTimeout(timer);
   timer = 0;
-  if (path !== location.pathname) return;
+  if (framed || path !== location.pathname) return;
   const hash = print(state);
   if (hash === location.hash || hash.length > LONGEST) return;
   history.replaceState(history.state, "", location.pathname + location.search + hash);
@@ -108,6 +110,7 @@ function put() {
 
 /** After any change of the address: ours to restore, someone else's to follow, or another page to start afresh. */
 function watch() {
+  if (framed) return;
   shorten();
   if (path !== location.pathname) return turn();
   if (timer) return; // what waits to be written is newer

@@ -45,8 +45,14 @@ function serve() {
   });
 }
 
+/** In a notebook's frame, whose address is about:srcdoc, only the part after the # can be set. */
+function arriveAt(state) {
+  if (location.protocol === "about:") location.hash = state;
+  else history.replaceState(null, "", state);
+}
+
 async function open() {
-  if (given.state && !location.hash) history.replaceState(null, "", given.state); // before address.js reads it
+  if (given.state && !location.hash) arriveAt(given.state); // before address.js reads it
   serve();
   const module = await import(`../${given.view}.js`);
   const data = unpack(await unzipped(given.payload));

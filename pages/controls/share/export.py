@@ -20,16 +20,13 @@ from pages.controls.share.hiding import hideable_controls
 from pages.controls.share.links import VERSION, VERSIONED, fit_address
 from pages.controls.share.panel import data_file
 from views.core.component import courier
-from views.core.export import Answered, pack_text, self_contained
+from views.core.export import MOST_ANSWERS, MOST_BYTES, Answered, answer_all, self_contained
 from views.core.questions import Answer, BareContext, Context, Page, Query, Registry
 from views.core.table_files import Format
 
 EXPORT = Registry()
 UNLINKED = "The text is too long for a link; paste it into Loupe to see this there."
-MOST_ANSWERS = 1000  # of what a view asks, in one file
-MOST_BYTES = 3_000_000  # of those answers, as they stand in the file
 ROOM = 3_600_000  # the same, of a file that holds little else
-LEAST = 300  # bytes of one of them
 
 
 @dataclass
@@ -138,7 +135,7 @@ def export_html(
 ) -> np.ndarray:
     """`state` is the part of the address after the #, `asked` the queries that the browser remembers."""
     ahead = export.carry(of or {}, row or 0) if export.carry else export.page.carried_queries()
-    kept = answer_all(chain(asked, ahead), export.page.answer, export.most, export.room)
+    kept = answer_all(distinct(chain(asked, ahead)), export.page.answer, export.most, export.room)
     payload = export.payload if isinstance(export.payload, bytes) else export.payload(of or {})
     text = standalone_file(export.view, export.header, payload, state, kept, export.page_name)
     return np.frombuffer(text.encode(), np.uint8)
@@ -163,24 +160,6 @@ def standalone_file(
 def caption_of(header: Mapping[str, Any]) -> str:
     """Says of which run a figure is: the model, what it read, what it was changed by."""
     return " · ".join(filter(None, (header["model"], header["read"], header["edits"])))
-
-
-def answer_all(
-    queries: Iterable[Any], answer: Callable[[Query], bytes], most: int = MOST_ANSWERS, room: int = MOST_BYTES
-) -> list[Answered]:
-    """Answers to the queries that can be answered, each once, up to `most` of them and `room` bytes."""
-    found: list[Answered] = []
-    for query in distinct(queries):
-        if len(found) == most or room < LEAST:
-            break
-        try:
-            content = pack_text(answer(query))
-        except ValueError:
-            continue
-        if len(content) <= room:
-            found.append(Answered(query, content))
-            room -= len(content)
-    return found
 
 
 def distinct(queries: Iterable[Any]) -> Iterator[dict[str, Any]]:
