@@ -36,7 +36,7 @@ LAYERS = [
     ("engine/model/", ["engine.model", "engine.plurals"]),
     ("engine/tokenizers/", ["engine.tokenizers", "engine.plurals"]),
     ("engine/", ["engine"]),
-    ("bench/", ["bench", "engine", "views", "tests.browser.harness"]),
+    ("bench/", ["bench", "engine", "views", "serving.workers", "tests.browser.harness"]),
 ]
 # Rooms of the engine from below to above, and before their own room the files that stand lower than it. Each imports
 # from its own row and those before it; the longest name that fits a module is its place. engine/__init__.py

@@ -10,7 +10,7 @@ from typing import Any, get_args
 
 import plotly.graph_objects as go
 
-from views.charts.template import AltairChart, apply_altair_theme, plotly_config, plotly_template
+from views.charts.template import AltairChart, apply_altair_theme, least_width, plotly_config, plotly_template
 from views.core.export import page_style, script_json
 from views.core.theme import Shade
 
@@ -56,7 +56,15 @@ def figure_json(figure: Figure, name: str) -> dict[str, Any]:
         plots = {str(shade): one.update_layout(template=plotly_template(shade)) for shade, one in made.items()}
         texts = {shade: json.loads(one.to_json()) for shade, one in plots.items()}
         return {"library": "plotly", **texts, "config": plotly_config(name)}
-    return {"library": "vega", **{str(shade): apply_altair_theme(one, shade).to_dict() for shade, one in made.items()}}
+    return {"library": "vega", **{str(shade): vega_spec(one, shade) for shade, one in made.items()}}
+
+
+def vega_spec(chart: AltairChart, shade: Shade) -> dict[str, Any]:
+    """Specification of a chart as wide as its cells need; a page gives it all the room there is instead."""
+    spec: dict[str, Any] = apply_altair_theme(chart, shade).to_dict()
+    if least := least_width(chart):
+        spec["config"].setdefault("view", {})["discreteWidth"] = least
+    return spec
 
 
 def table_html(title: str, columns: Columns) -> str:

@@ -30,7 +30,7 @@ export function whyLink(page, words, place, address) {
  * @param {Record<string, string>} [address]
  */
 export function aim(link, page, place, address) {
-  const there = new URL(page, location.href);
+  const there = new URL(page, document.baseURI); // a frame of a notebook has none of its own
   const own = new URLSearchParams(location.search);
   const query = address ? new URLSearchParams({ v: "1", ...address }) : own;
   for (const name of FOR_A_CLASS) if (own.has(name)) query.set(name, own.get(name) ?? "");
