@@ -1,0 +1,168 @@
+"""Attribution, the lens and composition scores are those of TransformerLens, on the same weights.
+
+Its bridge wraps a model of transformers, here one of ours that was taken away and opened again.
+"""
+
+import logging
+import warnings
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+import transformers
+from torch import Tensor
+from torch.nn.functional import gelu
+
+from engine import load, run
+from engine.analysis.attribution import attribute
+from engine.analysis.logit_lens import lens_logits
+from engine.analysis.weights.composition import compose
+from engine.analysis.writers import Writer
+from engine.checkpoints.save import export_checkpoint
+from engine.runtime.trace import Trace
+from tests.engine.checkpoints.test_export import OURS, TEXTS, trained, unzipped
+
+pytestmark = pytest.mark.long
+
+RANDOM = {"GPT-2": "decoder", "Llama": "modern decoder", "BERT": "encoder"}
+DECODERS = "GPT-2", "Llama", "stories", "bilingual", "instruct", "everyday", "in-context", "long-stories"
+ENCODERS = "BERT", "tales-bert"
+KINDS = {
+    "learned": transformers.GPT2LMHeadModel,
+    "rotary": transformers.LlamaForCausalLM,
+    "masked": transformers.BertForMaskedLM,
+}
+
+
+@pytest.fixture(scope="module")
+def wrap() -> Any:
+    """Importing it takes seconds, silences transformers and leaves filters of warnings: both are put back."""
+    logger = logging.getLogger("transformers")
+    level = logger.level
+    with warnings.catch_warnings():
+        from transformer_lens.model_bridge.sources import build_bridge_from_module
+    logger.setLevel(level)
+    return build_bridge_from_module
+
+
+def pair(name: str, folder: Path, wrap: Any) -> tuple[Any, Any, Trace]:
+    """A model of ours, its copy of theirs, and what ours records of a text."""
+    checkpoint = trained(OURS[RANDOM[name]][0]) if name in RANDOM else load(name)
+    read = OURS[RANDOM[name]][1] if checkpoint.tokenizer is None else checkpoint.tokenizer.encode(TEXTS[name])
+    config = checkpoint.config
+    kind: Any = KINDS["masked" if config.head.kind == "masked" else config.positions.kind]
+    files = unzipped(export_checkpoint(checkpoint, "folder", folder))
+    copied = kind.from_pretrained(files, attn_implementation="eager").eval()
+    theirs = wrap(copied, kind.__name__, hf_config=copied.config)
+    return checkpoint.model, theirs, run(checkpoint.model, read)
+
+
+@torch.no_grad()
+def recorded(theirs: Any, trace: Trace) -> Any:
+    logits, cache = theirs.run_with_cache(trace.ids)
+    near(trace["logits"], logits)
+    return cache
+
+
+def near(ours: Tensor, theirs: Tensor, atol: float = 1e-4) -> None:
+    torch.testing.assert_close(ours.float(), theirs.float(), atol=atol, rtol=0)
+
+
+def candidates(trace: Trace) -> list[tuple[int, int, int | None]]:
+    """Each position with its likeliest token, alone and against the second."""
+    likeliest = enumerate(trace["logits"][0].topk(2).indices.tolist())
+    return [(row, one, other) for row, (one, two) in likeliest for other in (None, two)]
+
+
+@pytest.mark.parametrize("name", DECODERS)
+@torch.no_grad()
+def test_what_each_part_adds_to_a_logit(name: str, tmp_path: Path, wrap: Any) -> None:
+    """Theirs takes the last norm's weights and bias for the head's, which folding makes them; and counts the bias of a
+    sublayer to its MLP, and to no head."""
+    model, theirs, trace = pair(name, tmp_path, wrap)
+    theirs.enable_compatibility_mode(
+        disable_warnings=True, center_writing_weights=False, center_unembed=False, fold_value_biases=False
+    )
+    cache = recorded(theirs, trace)
+    layers, heads = theirs.cfg.n_layers, theirs.cfg.n_heads
+    vectors, labels = cache.decompose_resid(return_labels=True)
+    parts = dict(zip(labels, vectors, strict=True))
+    each = cache.stack_head_results()
+    written = {Writer("token"): parts["embed"]}
+    if "pos_embed" in parts:
+        written[Writer("position")] = parts["pos_embed"].expand_as(parts["embed"])
+    written |= {Writer("head", i // heads, i % heads): one for i, one in enumerate(each)}
+    for layer in range(layers):
+        after_heads = parts[f"{layer}_attn_out"] - each[layer * heads : (layer + 1) * heads].sum(0)
+        bias = getattr(theirs.blocks[layer].mlp, "b_out", None)
+        bias = torch.zeros_like(after_heads) if bias is None else bias.expand_as(after_heads)
+        written[Writer("MLP", layer)] = parts[f"{layer}_mlp_out"] - bias
+        written[Writer("bias", layer)] = after_heads + bias
+    stack = torch.stack(list(written.values()))
+    for row, id, against in candidates(trace):
+        found = attribute(model, trace, row, id, against).values
+        added = cache.logit_attrs(stack, id, against)[:, 0, row]
+        near(torch.tensor([found.pop(writer, 0.0) for writer in written]), added)
+        constant = theirs.b_U[id] - (0 if against is None else theirs.b_U[against])
+        assert found.keys() == {Writer("bias")}
+        assert found[Writer("bias")] == pytest.approx(float(constant), abs=1e-4)
+
+
+@pytest.mark.parametrize("name", ENCODERS)
+@torch.no_grad()
+def test_what_each_part_adds_to_a_logit_of_a_masked_head(name: str, tmp_path: Path, wrap: Any) -> None:
+    """Theirs scales by the last norm alone: with norms behind the sublayers and a dense layer in the head, what it
+    recorded of each, and its weights, are taken one by one."""
+    model, theirs, trace = pair(name, tmp_path, wrap)
+    cache = recorded(theirs, trace)
+
+    def back(read: Tensor, norm: str, row: int) -> Tensor:
+        weighed = read * theirs.get_submodule(norm).weight
+        return (weighed - weighed.mean()) / cache[f"{norm}.hook_scale"][0, row]
+
+    for row, id, _ in candidates(trace)[::2]:
+        given = cache["mlm_head.hook_out"][0, row]
+        read = back(theirs.W_U[:, id], "ln_final", row) * gelu(given) / given
+        read = read @ theirs.mlm_head.weight
+        added = {}
+        for layer in reversed(range(theirs.cfg.n_layers)):
+            block = theirs.blocks[layer]
+            read = back(read, f"blocks.{layer}.ln2", row)
+            added[Writer("MLP", layer)] = read @ (cache[f"blocks.{layer}.mlp.out.hook_out"][0, row] - block.mlp.b_out)
+            read = back(read, f"blocks.{layer}.ln1", row)
+            each = torch.einsum("hd,hdm->hm", cache[f"blocks.{layer}.attn.hook_z"][0, row], block.attn.W_O) @ read
+            added |= {Writer("head", layer, head): one for head, one in enumerate(each)}
+        read = back(read, "embed_ln", row)
+        for kind, hook in (("token", "embed"), ("segment", "token_type_embed"), ("position", "pos_embed")):
+            added[Writer(kind)] = read @ cache[f"{hook}.hook_out"].squeeze(0)[row]  # type: ignore[arg-type]
+        found = attribute(model, trace, row, id).values
+        near(torch.tensor([found[writer] for writer in added]), torch.stack(list(added.values())))
+        assert {writer.kind for writer in found.keys() - added.keys()} == {"bias"}
+
+
+@pytest.mark.parametrize("name", DECODERS + ENCODERS)
+@torch.no_grad()
+def test_the_lens(name: str, tmp_path: Path, wrap: Any) -> None:
+    """Theirs reads no masked head, whose dense layer stands before the norm: that head's parts are called instead."""
+    model, theirs, trace = pair(name, tmp_path, wrap)
+    cache = recorded(theirs, trace)
+    if name in ENCODERS:
+        streams = cache.accumulated_resid()
+        read = [theirs.unembed(theirs.ln_final(gelu(theirs.mlm_head(stream)))) for stream in streams]
+    else:
+        read = cache.logit_lens(positions=None).values
+    assert len(read) == model.config.layers + 1
+    for layer, logits in enumerate(read):
+        near(lens_logits(model, trace, layer), logits[0])
+
+
+@pytest.mark.parametrize("name", DECODERS + ENCODERS)
+def test_composition_scores(name: str, tmp_path: Path, wrap: Any) -> None:
+    model, theirs, _ = pair(name, tmp_path, wrap)
+    for kind in "QKV":
+        scores = theirs.all_composition_scores(kind).detach()  # layer head of the earlier, then of the later
+        for layer in range(1, model.config.layers):
+            for head in range(model.config.attention.heads):
+                ours = getattr(compose(model, layer, head), kind.lower())
+                near(ours, scores[:layer, :, layer, head], 1e-5)
