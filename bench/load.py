@@ -30,6 +30,7 @@ from websockets.typing import Subprotocol
 from serving.workers import COOKIE
 from tests.browser.harness import UVICORN, served
 
+FINISHED = ForwardMsg.FINISHED_SUCCESSFULLY, ForwardMsg.FINISHED_FRAGMENT_RUN_SUCCESSFULLY
 VISITORS = 30
 SECONDS = 60.0
 PAUSE = 2.0  # s between the actions of a visitor
@@ -64,11 +65,12 @@ class Action:
 
 @dataclass
 class Visitor:
-    """One session: the connection, the addresses of pages and the ids of widgets that it has been sent."""
+    """One session: the connection, and the addresses of pages and the ids of widgets that it has been sent."""
 
     socket: ClientConnection
     pages: dict[str, str] = field(default_factory=dict)
     widgets: dict[str, str] = field(default_factory=dict)
+    fragments: dict[str, str] = field(default_factory=dict)  # of the widgets, as a browser tells which is to run
     page: str = ""
 
     async def act(self, action: Action) -> str:
@@ -81,8 +83,10 @@ class Visitor:
         if not action.widget:
             self.page = action.page
             self.widgets.clear()
+            self.fragments.clear()
         state.page_script_hash = self.pages.get(self.page, "")
         if action.widget:
+            state.fragment_id = self.fragments[action.widget]
             widget = state.widget_states.widgets.add()
             widget.id = self.widgets[action.widget]
             if action.value is None:
@@ -106,7 +110,7 @@ class Visitor:
             elif kind == "delta":
                 self.see(message.delta, found)
             elif kind == "script_finished":
-                if message.script_finished == ForwardMsg.FINISHED_SUCCESSFULLY:
+                if message.script_finished in FINISHED:
                     return hashlib.sha256(repr(sorted(found.items())).encode()).hexdigest()
                 if message.script_finished == ForwardMsg.FINISHED_WITH_COMPILE_ERROR:
                     raise RuntimeError("the script does not compile")
@@ -114,7 +118,7 @@ class Visitor:
 
     def see(self, delta: Delta, found: dict[str, str]) -> None:
         if delta.WhichOneof("type") != "new_element":
-            self.know(delta.add_block.popover.id)
+            self.know(delta.add_block.popover.id, delta.fragment_id)
             return
         element = delta.new_element
         kind = element.WhichOneof("type")
@@ -123,17 +127,17 @@ class Visitor:
         inner = getattr(element, kind or "", None)
         identity = getattr(inner, "id", "") if inner is not None else ""
         if isinstance(identity, str):
-            self.know(identity)
+            self.know(identity, delta.fragment_id)
         if kind == "bidi_component" and "courier" not in element.bidi_component.component_name:
             component = element.bidi_component
             found[component.component_name] = hashlib.sha256(component.SerializeToString()).hexdigest()
 
 
-    def know(self, identity: str) -> None:
+    def know(self, identity: str, fragment: str) -> None:
         """Remembers a widget by its key, which stands behind the hash in its id."""
         for key in WIDGETS:
             if identity.endswith(f"-{key}"):
-                self.widgets[key] = identity
+                self.widgets[key], self.fragments[key] = identity, fragment
 
 
 @asynccontextmanager
