@@ -6,6 +6,7 @@ from typing import Literal
 import streamlit as st
 
 from pages.controls.classes.banner import draw_step, note_lesson
+from pages.controls.classes.grades import report_grades
 from pages.controls.learn.glossary import draw_terms, title_terms
 from pages.controls.learn.words import translate
 from pages.controls.menu import entries
@@ -64,4 +65,5 @@ with turns.take():
         page.run()
     finally:  # a page may end early, with a sentence
         note_lesson()
+        report_grades()
 draw_terms(page.url_path)

@@ -31,10 +31,19 @@ async def health(request: Request) -> JSONResponse:
     return JSONResponse({"status": "ok"})
 
 
+def platform_routes() -> list[Route]:
+    """Routes of LTI platforms, of a server that has any."""
+    if not os.environ.get("LOUPE_LTI"):
+        return []
+    from serving.lti import lti_routes
+
+    return lti_routes()
+
+
 app = st.App(
     SCRIPT,
     lifespan=warm,
-    routes=[Route("/health", health), Route(ROUTE, tell_news)],
+    routes=[Route("/health", health), Route(ROUTE, tell_news), *platform_routes()],
     middleware=[Middleware(VisitorCookie), Middleware(FirstLoad)],
 )
 

@@ -9,6 +9,10 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from serving.workers import COOKIE, here
 
 
+def cookie_of(name: str) -> str:
+    return f"{COOKIE}={name}; Path=/; Max-Age=31536000; HttpOnly; SameSite=Lax"
+
+
 class VisitorCookie:
     """Gives each browser a random name, by which a run is known to belong to whoever started it."""
 
@@ -23,8 +27,7 @@ class VisitorCookie:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
                 if headers.get("content-type", "").startswith("text/html"):
-                    value = f"{COOKIE}={here.new_name()}; Path=/; Max-Age=31536000; HttpOnly; SameSite=Lax"
-                    headers.append("set-cookie", value)
+                    headers.append("set-cookie", cookie_of(here.new_name()))
             await send(message)
 
         await self.app(scope, receive, send_named)

@@ -25,6 +25,7 @@ LAYERS = [
     ("serving/warming.py", ["serving", "engine.attention_variants", "engine.runtime", "engine.training.warm_trainer"]),
     ("serving/first_load.py", ["serving", "pages.controls.menu", "views.core"]),
     ("serving/class_news.py", ["serving", "engine.classes", "engine.runtime"]),
+    ("serving/lti.py", ["serving", "pages.controls.menu", "engine.classes", "engine.runtime"]),
     ("serving/", ["serving", "pages.controls.state.history"]),
     ("pages/", ["pages.controls", "views", "engine"]),
     ("views/core/", ["views.core", "engine"]),
@@ -461,6 +462,7 @@ FOREIGN = {
     "model.py": "nanoGPT's",
     "mingpt/model.py": "minGPT's",
     "modeling_chatglm.py": "ChatGLM's, beside its weights",
+    "lti.toml": "what a server of one's own says of its platforms",
 }
 
 

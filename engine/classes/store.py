@@ -86,6 +86,18 @@ ANSWERS = Table(
     Column("step", Integer, primary_key=True), Column("at", Float, nullable=False),
     Column("content", Text, nullable=False),
 )  # fmt: skip
+# Of engine/classes/lti.py: a launch belongs to nobody until a browser opens it.
+LAUNCHES = Table(
+    "launches", METADATA,
+    Column("state", String, primary_key=True), Column("visitor", String, nullable=False, default=""),
+    Column("issuer", String, nullable=False), Column("client", String, nullable=False),
+    Column("user", String, nullable=False), Column("lineitem", String, nullable=False),
+    Column("page", String, nullable=False), Column("target", String, nullable=False),
+    Column("name", String, nullable=False),
+    Column("at", Float, nullable=False), Column("ends", Float, nullable=False),
+    Column("score", Float), Column("sent", Float),
+)  # fmt: skip
+NONCES = Table("nonces", METADATA, Column("nonce", String, primary_key=True), Column("ends", Float, nullable=False))
 
 
 @dataclass(frozen=True)
@@ -229,7 +241,8 @@ class Classes:
 
     def forget_old(self) -> None:
         with self.write() as connection:
-            connection.execute(delete(ROOMS).where(ROOMS.c.ends < time.time()))
+            for table in (ROOMS, LAUNCHES, NONCES):
+                connection.execute(delete(table).where(table.c.ends < time.time()))
 
     # --- the learners ---
 

@@ -22,6 +22,7 @@ ADAPTERS_MEMORY = int(os.environ.get("LOUPE_ADAPTERS_MEMORY_MIB", "1024")) * 2**
 # Of trainings, which are processes of their own.
 RUNS_FOLDER = os.environ.get("LOUPE_RUNS", "runs")  # run directories in it are offered, step by step
 CLASSES_FILE = os.environ.get("LOUPE_CLASSES", os.path.join(RUNS_FOLDER, ".classes.sqlite"))  # of class sessions
+LTI_FILE = os.environ.get("LOUPE_LTI", "")  # settings of the platforms that may open Loupe (docs/lti.md); "" for none
 MAX_TRAININGS = int(os.environ.get("LOUPE_MAX_TRAININGS", "2"))  # at a time; others wait for their turn
 MAX_QUEUED = int(os.environ.get("LOUPE_MAX_QUEUED", "16"))  # that wait
 MAX_STEPS = int(os.environ.get("LOUPE_MAX_STEPS", "1000000"))  # of a training

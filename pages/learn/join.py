@@ -3,6 +3,7 @@
 import streamlit as st
 
 from pages.controls.classes.banner import draw_own
+from pages.controls.classes.grades import launched_name
 from pages.controls.classes.who import JOINED, classes, joined, whose
 from pages.controls.learn.words import language
 from pages.controls.learn.words import translate as _
@@ -22,7 +23,7 @@ if found := joined():
     st.stop()
 code = here.text("code", label=_("code, five letters"), width=220).strip().upper()
 with st.form("class join form", border=False):
-    name = st.text_input(_("your name in this class"), key=NAME, width=220, max_chars=24)
+    name = st.text_input(_("your name in this class"), launched_name(), key=NAME, width=220, max_chars=24)
     joins = st.form_submit_button(_("Join"), type="primary", key="class join")
 st.caption(
     _(

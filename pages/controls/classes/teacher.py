@@ -14,6 +14,7 @@ from engine.classes.steps import ESTIMATES, SCORED, Step, to_json
 from engine.classes.store import Answer, Learner, Room
 from engine.plurals import count_words
 from pages.controls.classes.draft import SECRET, step_form, step_name, take_steps
+from pages.controls.classes.grades import close_room
 from pages.controls.classes.parameters import TEACH
 from pages.controls.classes.who import classes, entry_of, news, whose
 from pages.controls.share.class_link import class_link
@@ -216,8 +217,8 @@ def draw_end(room: Room, learners: list[Learner], answers: list[Answer]) -> None
             st.caption("To teach from another device, such as your phone (whoever has this link is the teacher):")
             show_link({"room": room.code, "secret": secret}, outside=True)
         with st.container(horizontal=True, vertical_alignment="center"):
-            st.button("Close the session", key="class close", on_click=classes().change, args=(room.code,),
-                      kwargs={"closed": True}, disabled=room.closed)  # fmt: skip
+            st.button("Close the session", key="class close", on_click=close_room, args=(room.code,),
+                      disabled=room.closed)  # fmt: skip
             st.toggle("I am sure", key=SURE)
             st.button("Delete names and answers", key="class delete", disabled=not widget_value(SURE),
                       on_click=delete, args=(room.code,))  # fmt: skip

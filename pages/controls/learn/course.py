@@ -20,7 +20,7 @@ from pages.controls.learn.chapter_pictures import draw_chapter
 from pages.controls.learn.glossary import link_terms, linked_terms
 from pages.controls.learn.notebooks import write_notebook
 from pages.controls.learn.notes import print_notes
-from pages.controls.learn.predict import OPEN
+from pages.controls.learn.predict import ASKED, OPEN, QUESTIONS
 from pages.controls.learn.words import LANG, kept_entries, language, own_names, read_text, set_language
 from pages.controls.learn.words import translate as _
 from pages.controls.menu import entries
@@ -114,6 +114,7 @@ def remember(finished: Sequence[Any]) -> None:
     DONE.set(lessons_among([*done(), *finished]))
 
 
+SCORES = Remembered[dict[str, float]]("scores of lessons", dict)  # share right, where all that was asked is answered
 DONE = Remembered("lessons done", lambda: lessons_among(st.query_params.get("done", "").split(",")))
 
 
@@ -156,11 +157,15 @@ def draw_lesson(lesson: Lesson, course: Sequence[Lesson]) -> None:
             draw_links(lesson)
     # Who has answered once may change the input and look on, unless a class is to answer first.
     OPEN.set(lesson.name in done() and not is_hidden(SHOW))
+    ASKED.set(set())
     try:
         with trying, st.container(key="experiment"):
             answered = lesson.experiment()
     finally:
         OPEN.set(False)
+    asked = [QUESTIONS.get()[key] for key in ASKED.get()]
+    if asked and all(one.about is not None for one in asked):
+        SCORES.get()[lesson.name] = sum(one.right for one in asked) / len(asked)
     if answered and lesson.name not in done():
         remember([lesson.name])
         st.rerun()  # the line above shows it

@@ -50,6 +50,7 @@ class Answered:
 
 
 QUESTIONS = Remembered[defaultdict[str, Answered]]("questions", lambda: defaultdict(Answered))  # by their keys
+ASKED = Remembered[set[str]]("questions of the page", set)  # their keys, of a page that empties it first
 OPEN = Remembered("questions hide nothing", bool)  # while a page shows what its question would hide
 
 
@@ -160,6 +161,7 @@ def reveal(
     """Draws the question, and once it is answered what was right; what was said first stays."""
     about: Hashable = (question, answer, shape)
     kept = QUESTIONS.get()[key]
+    ASKED.get().add(key)
     if kept.about not in (None, about):
         kept.about, kept.right = None, False
         set_widget(f"{key} said", None)

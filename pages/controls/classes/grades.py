@@ -1,0 +1,47 @@
+"""What a platform that a learner came from is told: a grade a lesson or session, and their name where it gave one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from engine.classes.launches import launches_of, report_room, report_score, report_unsent, score_in_room
+from engine.runtime.limits import CLASSES_FILE, LTI_FILE
+from pages.controls.classes.who import classes, whose
+from pages.controls.learn.course import SCORES
+from pages.controls.state.session import Remembered
+
+
+def find_targets() -> set[str]:
+    """What this visitor's platforms asked a grade for, as the session begins; what they missed is sent again."""
+    if not LTI_FILE or not Path(CLASSES_FILE).exists():
+        return set()
+    report_unsent(whose())
+    return {one.target for one in launches_of(whose()) if one.target and one.lineitem}
+
+
+TARGETS = Remembered("what a platform grades", find_targets)
+REPORTED = Remembered[dict[str, float]]("grades reported", dict)
+
+
+def report_grades() -> None:
+    """Reports what changed since the last run of a page."""
+    for target in TARGETS.get():
+        kind, _space, name = target.partition(" ")
+        score = SCORES.get().get(name) if kind == "lesson" else score_in_room(name, whose())
+        if score is not None and score != REPORTED.get().get(target):
+            REPORTED.get()[target] = score
+            report_score(whose(), target, score, best=kind == "lesson")
+
+
+def launched_name() -> str:
+    """Name by which the platform knows this visitor; "" where it is not kept."""
+    if not LTI_FILE or not Path(CLASSES_FILE).exists():
+        return ""
+    return next((str(one.name) for one in launches_of(whose()) if one.name), "")[:24]
+
+
+def close_room(code: str) -> None:
+    """Ends a session; what its learners have right is known now."""
+    classes().change(code, closed=True)
+    if LTI_FILE:
+        report_room(code)

@@ -1,0 +1,154 @@
+"""How a platform such as Moodle or Canvas opens Loupe (LTI 1.3): its browser comes to /lti/login, goes to the platform
+and comes back to /lti/launch with a signed token, and from there by /lti/open to a page.
+
+The step in between is there for the visitor's cookie, which a browser does not send with what another site posts.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import secrets
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+from urllib.parse import parse_qsl, urlencode, urlsplit
+
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
+from starlette.routing import Route
+
+from engine.classes.launches import find_launch, keep_launch, open_launch
+from engine.classes.lti import CLAIM, LEEWAY, Settings, grade_address, read_launch, read_settings
+from engine.classes.store import open_classes
+from engine.runtime.limits import CLASSES_FILE, LTI_FILE
+from engine.runtime.openings import name_person
+from pages.controls.menu import entries
+from serving.visitor_cookie import cookie_of
+from serving.workers import COOKIE, here
+
+STATE = "loupe_lti_"  # the cookie of one launch, by its state
+SECRET = re.compile(r"[0-9a-f]{32}")
+MOST = 2**16  # bytes of what is posted
+LASTS = 600  # seconds from login to launch
+Fields = Mapping[str, str]
+Handler = Callable[[Settings, Request, Fields], Response]
+
+
+class ForeignState(ValueError):
+    """A launch that began in no browser, or in another one."""
+
+
+def lti_routes() -> list[Route]:
+    """None without a settings file. Raises ValueError for one that does not say what it should."""
+    if not LTI_FILE:
+        return []
+    settings = read_settings(LTI_FILE)
+    keys = JSONResponse({"keys": [settings.public_key]})
+    return [
+        Route("/lti/login", answering(settings, login), methods=["GET", "POST"]),
+        Route("/lti/launch", answering(settings, launch), methods=["POST"]),
+        Route("/lti/open", answering(settings, open_page)),
+        Route("/lti/keys", lambda _request: keys),
+    ]
+
+
+def answering(settings: Settings, handle: Handler) -> Callable[[Request], Any]:
+    async def answer(request: Request) -> Response:
+        fields, body = dict(request.query_params), b""
+        async for chunk in request.stream():
+            body += chunk
+            if len(body) > MOST:
+                return PlainTextResponse(f"Loupe expected at most {MOST:,} bytes, got more; open it anew.", 400)
+        try:
+            fields |= dict(parse_qsl(body.decode(), max_num_fields=100))
+            return await run_in_threadpool(handle, settings, request, fields)
+        except ForeignState as error:
+            return PlainTextResponse(f"Loupe {error}", 401)
+        except ValueError as error:
+            return PlainTextResponse(f"Loupe {error}", 401 if handle is launch else 400)
+
+    return answer
+
+
+def login(settings: Settings, request: Request, fields: Fields) -> Response:
+    """Sends the browser to its platform, with a state that it keeps as a cookie and a nonce that follows from it."""
+    if request.headers.get("sec-fetch-dest") in ("iframe", "frame"):
+        raise ValueError("expected a window of its own, got a frame; let the platform open it in a new window.")
+    platform, state = settings.find(fields.get("iss", ""), fields.get("client_id", "")), secrets.token_hex(16)
+    query = {name: fields[name] for name in ("login_hint", "lti_message_hint") if name in fields}
+    if "login_hint" not in query:
+        raise ValueError("expected a login_hint of the platform, got none; open it from the course.")
+    query |= {
+        "scope": "openid", "response_type": "id_token", "response_mode": "form_post", "prompt": "none",
+        "client_id": platform.client_id, "redirect_uri": f"{settings.address}/lti/launch",
+        "state": state, "nonce": nonce_of(state),
+    }  # fmt: skip
+    joint = "&" if urlsplit(platform.auth_url).query else "?"
+    answer = RedirectResponse(f"{platform.auth_url}{joint}{urlencode(query)}", 303)
+    secure = settings.address.startswith("https:")  # else the platform is on the same machine
+    answer.set_cookie(
+        STATE + state, "1", LASTS, path="/lti", secure=secure, httponly=True, samesite="none" if secure else "lax"
+    )
+    return answer
+
+
+def nonce_of(state: str) -> str:
+    return hashlib.sha256(state.encode()).hexdigest()
+
+
+def check_state(request: Request, fields: Fields) -> str:
+    state = fields.get("state", "")
+    if not SECRET.fullmatch(state) or STATE + state not in request.cookies:
+        raise ForeignState(
+            "expected a launch that began in this browser within ten minutes, got another; open it from the course "
+            "again, with cookies allowed."
+        )
+    return state
+
+
+def launch(settings: Settings, request: Request, fields: Fields) -> Response:
+    """Keeps what a platform's token says, once it holds."""
+    state = check_state(request, fields)
+    if "id_token" not in fields:
+        raise ValueError(f"expected a token, got {fields.get('error', 'none')[:80]!r}; log in to the platform first.")
+    platform, content = read_launch(settings, fields["id_token"], nonce_of(state))
+    name = content.get("name") if settings.names else None
+    keep_launch(
+        open_classes(CLASSES_FILE), state, str(content["nonce"]), max(float(content["exp"]), time.time()) + LEEWAY,
+        issuer=platform.issuer, client=platform.client_id, user=str(content.get("sub") or ""),
+        lineitem=grade_address(content), page=find_page(settings, content), name=str(name or "")[:80],
+    )  # fmt: skip
+    return RedirectResponse(f"{settings.address}/lti/open?state={state}", 303)
+
+
+def find_page(settings: Settings, content: Mapping[str, Any]) -> str:
+    """The path and query of the page that a launch asks for: its own parameter `page`, else its target, else the first
+    page. Raises ValueError for what is none of Loupe's pages."""
+    custom, target = content.get(f"{CLAIM}custom"), str(content.get(f"{CLAIM}target_link_uri") or "")
+    said = str(custom.get("page") or "") if isinstance(custom, dict) else ""
+    if not said and not urlsplit(target).path.endswith(("/lti/launch", "/lti/login")):
+        said = target.removeprefix(settings.address)
+    parts = urlsplit(said)
+    path = parts.path.removeprefix("/")
+    if parts.scheme or parts.netloc or path not in {"", *(one.address for one in entries())}:
+        raise ValueError(f"expected a page of its own, such as course?lesson=averaging, got {said[:80]!r}; correct it.")
+    query = urlencode(parse_qsl(parts.query))
+    return f"/{path}?{query}" if query else f"/{path}"
+
+
+def open_page(settings: Settings, request: Request, fields: Fields) -> Response:
+    """Gives a launch to the visitor of this browser, who is another one where somebody else came by it before."""
+    state, token = check_state(request, fields), request.cookies.get(COOKIE, "")
+    classes, known = open_classes(CLASSES_FILE), bool(SECRET.fullmatch(token))
+    page, others = find_launch(classes, state, name_person(token) if known else "")
+    if others or not known:
+        known, token = False, here.new_name()
+    open_launch(classes, state, name_person(token))
+    # A connection stays with one process, which may be none of this visitor's: the next one is dealt by the cookie.
+    answer = RedirectResponse(settings.address + page, 303, {"connection": "close"})
+    answer.delete_cookie(STATE + state, path="/lti")
+    if not known:
+        answer.headers.append("set-cookie", cookie_of(token))
+    return answer
