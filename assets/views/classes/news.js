@@ -33,6 +33,7 @@ export function mount(root, data, emit) {
       pause = WITHOUT; // the server is being started anew
     }
     tick();
+    follow();
     waiting = setTimeout(ask, pause);
   };
 
@@ -42,6 +43,7 @@ export function mount(root, data, emit) {
     clock.classList.toggle("over", Boolean(data.until) && !left);
   }
 
+  /** Again and again, as the link may be drawn after this view. */
   const follow = () => {
     const kept = `loupe class ${data.room}`;
     if (!data.follow || sessionStorage.getItem(kept) === data.follow) return;
@@ -52,13 +54,11 @@ export function mount(root, data, emit) {
   };
 
   tick();
-  requestAnimationFrame(follow);
   waiting = setTimeout(ask, PAUSE);
   return {
     update(next) {
       data = next;
       tick();
-      requestAnimationFrame(follow);
     },
     destroy() {
       clearTimeout(waiting);

@@ -49,6 +49,9 @@ def follow_class() -> None:
         st.rerun()  # the class is over
     room, learner = found
     step, entry = room.step, entry_of(room.step.page)
+    if entry:  # unseen: what the browser presses when the class comes to another step, so that it must know it first
+        with st.container(key="class-way"):
+            st.page_link(entry.path, label="step", query_params=dict(step.query))
     guessing = False
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         place = _("step {number} of {count}").format(number=room.at + 1, count=len(room.steps))
@@ -70,9 +73,6 @@ def follow_class() -> None:
         )  # fmt: skip
     if learner.consent == "asked":
         ask_consent(learner)
-    if entry:
-        with st.container(key="class-way"):  # unseen: what the browser presses when the class comes to another step
-            st.page_link(entry.path, label="step", query_params=dict(step.query))
     covered = guessing and step.kind in GUESSES and widget_value(PAGE) == step.page
     css = (FREED if room.locked else "") + (COVERED if covered else "")
     st.html(f"<style>.st-key-class-way {{ display: none }} {css}</style>")
