@@ -33,7 +33,7 @@ def test_a_class_is_led_guesses_and_hears_what_is_right(browser: "Browser", serv
     learner.get_by_role("button", name="Join", exact=True).click()
     learner.wait_for_url("**/walkthrough*")
     expect(learner.locator(BANNER)).to_contain_text("Guess.")
-    picture = learner.locator(".st-key-walkthrough")
+    picture = learner.locator(".st-key-walkthrough [data-testid^=stBidiComponent]").first
     expect(picture).to_have_css("filter", re.compile("blur"))  # it shows what is to be guessed
     learner.locator(BANNER).get_by_role("button", name="Answer").click()
     learner.get_by_role("radio").first.check(force=True)

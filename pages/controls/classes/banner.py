@@ -30,7 +30,7 @@ FIELD = "class answer"
 REFUSED = Remembered("class answer refused", str)
 # Pictures and charts of a page, which show what is to be guessed.
 PICTURES = ".st-key-walkthrough, .st-key-attention, .st-key-generate-view, .st-key-compare, .st-key-what-if-effects"
-COVERED = f":is({PICTURES}, [data-testid=stMain] [data-testid=stVegaLiteChart]) {{ filter: blur(14px); "
+COVERED = f":is({PICTURES}) [data-testid^=stBidiComponent], [data-testid=stVegaLiteChart] {{ filter: blur(14px); "
 COVERED += "pointer-events: none }"
 GUESSES: tuple[Kind, ...] = ("next", "share", "loss")
 FREED = "[data-testid=stMain] * { pointer-events: none } .st-key-class-step * { pointer-events: auto }"
