@@ -13,9 +13,10 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from engine.checkpoints import shipped_names
-from pages.controls.share.export import answer_all
+from pages.controls.share.export import distinct
 from pages.controls.share.links import READABLE, fit_address
 from tests.pages.mounted import mounted
+from views.core.export import answer_all
 from views.core.payload import Named, unpack
 
 ROOT = Path(__file__).parents[2]
@@ -166,7 +167,7 @@ def test_where_a_file_has_no_room_what_comes_first_is_kept() -> None:
     queries = [{"ask": name} for name in ("a", "a", "large", "b", "c")]
 
     def kept(**limits: int) -> list[str]:
-        return [one.query["ask"] for one in answer_all(queries, lambda query: payloads[query["ask"]], **limits)]
+        return [one.query["ask"] for one in answer_all(distinct(queries), lambda query: payloads[query["ask"]], **limits)]
 
     assert kept() == ["a", "large", "b", "c"]
     assert kept(most=2) == ["a", "large"]
