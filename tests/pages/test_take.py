@@ -167,7 +167,8 @@ def test_where_a_file_has_no_room_what_comes_first_is_kept() -> None:
     queries = [{"ask": name} for name in ("a", "a", "large", "b", "c")]
 
     def kept(**limits: int) -> list[str]:
-        return [one.query["ask"] for one in answer_all(distinct(queries), lambda query: payloads[query["ask"]], **limits)]
+        answered = answer_all(distinct(queries), lambda query: payloads[query["ask"]], **limits)
+        return [one.query["ask"] for one in answered]
 
     assert kept() == ["a", "large", "b", "c"]
     assert kept(most=2) == ["a", "large"]
