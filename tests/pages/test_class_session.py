@@ -58,6 +58,10 @@ def test_a_session_is_made_started_and_taught(classes: Classes) -> None:
     app.button(key="class start").click().run()
     assert not app.exception, app.exception
     code = app.query_params["room"]
+    app.query_params["step"] = json.dumps({"page": "generate", "query": QUERY})  # shared while the class goes on
+    app.run()
+    assert [one.page for one in classes.find(code).steps][2:] == ["generate"]
+    classes.set_steps(code, classes.find(code).steps[:2])
     kinds = [one.kind for one in classes.find(code).steps]
     assert kinds == ["look", "say"] and "secret" not in app.query_params
     ada = learner(code, "Ada")

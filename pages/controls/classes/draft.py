@@ -30,23 +30,23 @@ TIMES = {0: "no limit", 30: "30 s", 60: "1 min", 120: "2 min", 300: "5 min", 600
 SECRET = Remembered("secrets of classes", dict[str, str])
 
 
-def take_steps(here: Here) -> None:
-    """Adds to the draft what the address brings: a page that somebody shares, or the steps of a session to repeat."""
+def read_steps(here: Here) -> list[Step]:
+    """The steps that the address brings, once: a page that somebody shares, or those of a session to repeat."""
+    found: list[Step] = []
     for name in ("steps", "step"):
         if not (said := here.begin(name)):
             continue
         here.assign(name, "")
         try:
-            found = json.loads(said)
-            steps = [from_json(one) for one in (found if isinstance(found, list) else [found])]
+            content = json.loads(said)
+            found += [from_json(one) for one in (content if isinstance(content, list) else [content])]
         except (ValueError, RecursionError) as error:
             st.warning(escape_markdown(f"A step of this link could not be read: {error}"))
-            continue
-        DRAFT.set(steps if name == "steps" else [*DRAFT.get(), *steps])
+    return found
 
 
 def draw_draft(here: Here) -> None:
-    take_steps(here)
+    DRAFT.set([*DRAFT.get(), *read_steps(here)])
     st.markdown("## Class session")
     st.markdown(
         "One question, thirty answers, and the engine knows which are right. Make the steps, start, and show the code: "

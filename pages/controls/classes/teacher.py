@@ -13,14 +13,14 @@ import streamlit as st
 from engine.classes.steps import ESTIMATES, SCORED, Step, to_json
 from engine.classes.store import Answer, Learner, Room
 from engine.plurals import count_words
-from pages.controls.classes.draft import SECRET, step_form, step_name, take_steps
+from pages.controls.classes.draft import SECRET, read_steps, step_form, step_name
 from pages.controls.classes.grades import close_room
 from pages.controls.classes.parameters import TEACH
 from pages.controls.classes.who import classes, entry_of, news, whose
 from pages.controls.share.class_link import class_link
 from pages.controls.share.panel import draw_svg, file_stem, link_address, show_link, table_bytes
 from pages.controls.state.page_state import Here
-from pages.controls.state.session import Remembered, widget_value
+from pages.controls.state.session import widget_value
 from views.charts.show import show_altair
 from views.classes.tally import draw_choices, draw_estimates, tabulate
 from views.core.markdown import escape_markdown
@@ -28,7 +28,6 @@ from views.core.markdown import escape_markdown
 QR_WIDTH = 220  # CSS pixels
 SHOWN = 40  # answers that are listed, the best or the last
 NAMES, SURE = "class names", "class sure"
-REFUSED = Remembered("why a class did not change", str)
 
 
 def open_room(here: Here) -> Room | None:
@@ -49,14 +48,13 @@ def open_room(here: Here) -> Room | None:
 
 
 def draw_room(here: Here, room: Room) -> None:
-    take_step(here, room)
+    """Draws it. A page that somebody shares while the class goes on becomes its last step."""
+    if steps := read_steps(here):
+        try:
+            classes().set_steps(room.code, [*room.steps, *steps])
+        except ValueError as error:
+            st.warning(escape_markdown(str(error)[:1].upper() + str(error)[1:]))
     follow_room(room.code)
-
-
-def take_step(here: Here, room: Room) -> None:
-    """A page that somebody shares while the class goes on becomes its next step."""
-    if here["step"]:
-        take_steps(here)
 
 
 @st.fragment
