@@ -49,6 +49,7 @@ COUNTS = (2.0, 4.0, 8.0, 1.0)  # of layers
 # By the widget's key: what a visitor gives it.
 TYPED: dict[str, Sequence[str | float]] = {"a_text": TEXTS, "text": TEXTS, "layers": COUNTS}
 OPEN, ANSWER, HAND_IN = "class open 0", "class answer", "class hand in"
+UNSEEN = "courier", "news"  # components that show nothing
 WIDGETS = (*TYPED, *(f"class open {step}" for step in range(6)), ANSWER, HAND_IN)  # that a visitor uses
 # By the name in the address. Training and opening files are measured apart.
 PAGES = ("walkthrough", "attention", "generate", "compare", "architecture", "long_sequences")
@@ -128,8 +129,8 @@ class Visitor:
         identity = getattr(inner, "id", "") if inner is not None else ""
         if isinstance(identity, str):
             self.know(identity, delta.fragment_id)
-        if kind == "bidi_component" and "courier" not in element.bidi_component.component_name:
-            component = element.bidi_component
+        component = element.bidi_component
+        if kind == "bidi_component" and not any(one in component.component_name for one in UNSEEN):
             found[component.component_name] = hashlib.sha256(component.SerializeToString()).hexdigest()
 
 
@@ -198,15 +199,19 @@ async def repeat(address: str, played: list[Played]) -> list[Played]:
         return [await perform(visitor, one.action) for one in played]
 
 
-def memory_of(process: int) -> float:
-    """Resident memory in MB of the processes below this one, itself left out."""
-    total = 0.0
+def memory_of(process: int, itself: bool = False) -> float:
+    """Resident memory in MB of the processes below this one, and of it `itself`."""
+    total = own_memory(Path(f"/proc/{process}/status").read_text()) if itself else 0.0
     for folder in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
             status = (folder / "status").read_text()
             if f"PPid:\t{process}\n" in status and "VmRSS:" in status:
-                total += int(status.split("VmRSS:")[1].split()[0]) / 1e3 + memory_of(int(folder.name))
+                total += own_memory(status) + memory_of(int(folder.name))
     return total
+
+
+def own_memory(status: str) -> float:
+    return int(status.split("VmRSS:")[1].split()[0]) / 1e3
 
 
 def summary(name: str, played: list[Played]) -> str:

@@ -16,6 +16,7 @@ from engine.runtime.trace import Trace
 from engine.tokenizers.encoding import Encoding
 
 OFFERED = 4  # tokens to choose from
+PICTURE = 24  # cells a side of what was handed in, at most
 TOLERANCES: dict[Kind, float] = {"share": 0.05, "loss": 0.25}  # how far an estimate may be: of 1, in nats a token
 
 
@@ -31,7 +32,8 @@ class Given:
 @dataclass(frozen=True)
 class Grade:
     """`said` and `truth` as they are shown; `right` is None where nothing is, `score` is 0 to 1, or nats less than none
-    of a run, and None where nothing is scored. `number` is an estimate, `true` what it estimates."""
+    of a run, and None where nothing is scored. `number` is an estimate, `true` what it estimates. `picture`, query key,
+    is the attention that was handed in (255 = 1.0)."""
 
     said: str
     truth: str = ""
@@ -39,6 +41,7 @@ class Grade:
     score: float | None = None
     number: float | None = None
     true: float | None = None
+    picture: Sequence[Sequence[int]] = ()
 
 
 def why_unsuited(kind: Kind, checkpoint: Checkpoint) -> str:
@@ -127,7 +130,34 @@ def grade_head(step: Step, given: Given, said: tuple[int, int]) -> Grade:
         raise ValueError("choose a block and a head of this model.")
     truth = f"block {layer + 1}, head {head + 1} ({float(found[layer, head]):.0%})"
     right = bool(found[tuple(said)] == found[layer, head])
-    return Grade(option_name(step, given, tuple(said)), truth, right, score=max(float(found[tuple(said)]), 0.0))
+    score, picture = max(float(found[tuple(said)]), 0.0), small_pattern(given.trace, *said)
+    return Grade(option_name(step, given, tuple(said)), truth, right, score, picture=picture)
+
+
+def grade_page(given: Given, layer: int | None, head: int | None) -> Grade:
+    """What a page shows: its text, what comes next, and the head that it looks at, where it looks at one."""
+    checkpoint = given.checkpoint
+    said = "".join(given.read.pieces)
+    if checkpoint.tokenizer is not None:
+        said = checkpoint.tokenizer.decode(list(given.read.ids), special=False)
+    if not why_unsuited("next", checkpoint):
+        p, _offered = next_tokens(given)
+        said += f" → {name(given, int(p.argmax()))} {float(p.max()):.0%}"
+    return Grade(said, picture=small_pattern(given.trace, layer, head))
+
+
+def small_pattern(trace: Trace, layer: int | None = None, head: int | None = None) -> list[list[int]]:
+    """Attention of a head, each cell the largest of its square, so that it has PICTURE cells a side at most. Of no
+    layer, and of one that is not there, it is the last; of no head the mean over all."""
+    hooks = [hook for hook in trace if hook.endswith(".attn.pattern")]
+    if not hooks:
+        return []
+    stack = hooks[-1].rpartition("blocks.")[0]
+    named = f"{stack}blocks.{layer}.attn.pattern"
+    pattern = trace[named if named in hooks else hooks[-1]][0].float()
+    shown = pattern.mean(0) if head is None or head >= len(pattern) else pattern[head]
+    sides = [min(PICTURE, size) for size in shown.shape]
+    return (torch.nn.functional.adaptive_max_pool2d(shown[None], sides)[0] * 255).round().int().tolist()
 
 
 def wanted_id(given: Given, wanted: str) -> int:

@@ -72,7 +72,7 @@ def served(command: list[str], health: str, log: Path, port: int = 0) -> Iterato
             stderr=subprocess.STDOUT,
         )
         try:
-            _wait_until_healthy(process, address + health, log)
+            wait_until_healthy(process, address + health, log)
             yield address
         finally:
             process.terminate()
@@ -169,7 +169,7 @@ def comes_to(page: "Page", read: Callable[[], Any], expected: object) -> None:
     assert found == expected, f"expected {expected!r}, got {found!r}"
 
 
-def _wait_until_healthy(process: subprocess.Popen[bytes], address: str, log: Path) -> None:
+def wait_until_healthy(process: subprocess.Popen[bytes], address: str, log: Path) -> None:
     deadline = time.monotonic() + STARTUP
     while True:
         try:

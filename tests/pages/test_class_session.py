@@ -73,8 +73,10 @@ def test_a_session_is_made_started_and_taught(classes: Classes) -> None:
     app.button(key="class go 1").click().run()
     (known,) = classes.learners(code)
     classes.hand_in(known, 1, {"said": "A man has a", "truth": "p of hat: 12%", "right": None, "score": 0.12,
-                               "number": None, "true": None, "page": "walkthrough", "link": QUERY})  # fmt: skip
+                               "number": None, "true": None, "page": "walkthrough", "link": QUERY,
+                               "picture": [[255, 0], [128, 127]]})  # fmt: skip
     app.run()
+    assert len(app.get("image")) == 1  # the attention that was handed in
     assert "A man has a · p of hat: 12%" in texts(app) and "**Ada**" not in texts(app)
     app.toggle(key="class names").set_value(True).run()
     assert "**Ada**" in texts(app)

@@ -6,13 +6,16 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import altair as alt
+import numpy as np
 import pandas as pd
+from PIL import ImageColor
 
 from views.charts.template import AltairChart, colors
 from views.core.table_files import Table
-from views.core.theme import Shade
+from views.core.theme import Shade, ramp
 
 BINS = 20
+PIXELS = 6  # of a cell of a picture, so that no browser blurs it
 FORMULA = ("=", "+", "-", "@", "\t", "\r")  # with which a cell of a spreadsheet begins to compute
 Content = Mapping[str, Any]  # of one answer
 
@@ -46,6 +49,12 @@ def draw_estimates(found: Sequence[Content], revealed: bool, shade: Shade) -> Al
     )
     lines = base.mark_rule(color=ink["query"], size=2).encode(x="true:Q", tooltip=alt.Tooltip("true:Q", format=".3f"))
     return alt.layer(bars, lines) if revealed else alt.layer(bars)
+
+
+def paint_pattern(picture: Sequence[Sequence[int]], shade: Shade) -> np.ndarray:
+    """Attention that was handed in, query key from 0 to 255, as a picture: height width channel."""
+    colors = np.array([ImageColor.getrgb(one) for one in ramp(shade, "attention", 256)], np.uint8)
+    return colors[np.array(picture)].repeat(PIXELS, 0).repeat(PIXELS, 1)
 
 
 def tabulate(rows: Sequence[Mapping[str, Any]], safe: bool = True) -> Table:

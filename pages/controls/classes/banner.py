@@ -7,7 +7,7 @@ from typing import Any, LiteralString
 
 import streamlit as st
 
-from engine.classes.grading import Given, Grade, grade, option_name, options, why_unsuited
+from engine.classes.grading import Given, Grade, grade, grade_page, option_name, options, why_unsuited
 from engine.classes.steps import ESTIMATES, Kind, Pattern, Step
 from engine.classes.store import Answer, Learner, Room
 from engine.edits import AttentionTemperature
@@ -32,6 +32,7 @@ REFUSED = Remembered("class answer refused", str)
 PICTURES = ".st-key-walkthrough, .st-key-attention, .st-key-generate-view, .st-key-compare, .st-key-what-if-effects"
 COVERED = f":is({PICTURES}) [data-testid^=stBidiComponent], [data-testid=stVegaLiteChart] {{ filter: blur(14px); "
 COVERED += "pointer-events: none }"
+WITH_A_RUN = "walkthrough", "attention"
 GUESSES: tuple[Kind, ...] = ("next", "share", "loss")
 FREED = "[data-testid=stMain] * { pointer-events: none } .st-key-class-step * { pointer-events: auto }"
 
@@ -144,7 +145,7 @@ def draw_field(step: Step, given: Given | None) -> None:
 
 def given_now(kind: Kind) -> Given | None:
     """What the page shows, for a question about a run. Raises ValueError, with a sentence, where it shows none."""
-    if kind in ("look", "words", "hand in", "run"):
+    if kind in ("look", "words", "run") or kind == "hand in" and widget_value(PAGE) not in WITH_A_RUN:
         return None
     name, _fields = looked_at()
     checkpoint = library.checkpoint(name)
@@ -170,11 +171,18 @@ def hand_in(room: Room, learner: Learner, again: bool) -> None:
         else:
             given = given_now(room.step.kind)
             plain = "what stands on the page" if said is None else str(said)
-            result = grade(room.step, given, said) if given else Grade(plain)
+            if given and room.step.kind == "hand in":
+                result = grade_page(given, *(read_index(address_now().get(name, "")) for name in ("layer", "head")))
+            else:
+                result = grade(room.step, given, said) if given else Grade(plain)
         content = {**asdict(result), "page": widget_value(PAGE, ""), "link": address_now()}
         classes().hand_in(learner, room.at, content, again)
     except ValueError as error:
         REFUSED.set(str(error)[:1].upper() + str(error)[1:])
+
+
+def read_index(said: str) -> int | None:
+    return int(said) if said.isascii() and said.isdigit() and len(said) < 4 else None
 
 
 def grade_run() -> Grade:

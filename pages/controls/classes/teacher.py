@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 import pandas as pd
 import streamlit as st
@@ -21,11 +20,12 @@ from pages.controls.share.class_link import class_link
 from pages.controls.share.panel import draw_svg, file_stem, link_address, show_link, table_bytes
 from pages.controls.state.page_state import Here
 from pages.controls.state.session import widget_value
-from views.charts.show import show_altair
-from views.classes.tally import draw_choices, draw_estimates, tabulate
+from views.charts.show import current_shade, show_altair
+from views.classes.tally import Content, draw_choices, draw_estimates, paint_pattern, tabulate
 from views.core.markdown import escape_markdown
 
 QR_WIDTH = 220  # CSS pixels
+CARD = 180  # CSS pixels
 SHOWN = 40  # answers that are listed, the best or the last
 NAMES, SURE = "class names", "class sure"
 
@@ -149,21 +149,33 @@ def draw_answers(room: Room, learners: list[Learner], mine: list[Answer], named:
     scored = room.step.kind in SCORED or any(one.content["score"] is not None for one in mine)
     order = sorted(mine, key=lambda one: -(one.content["score"] or 0.0)) if scored else list(reversed(mine))
     shown = room.revealed or room.step.at_once or room.step.kind in SCORED
-    for answer in order[:SHOWN]:
-        learner, content = people[answer.learner], answer.content
-        with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-            if named:
-                st.markdown(f"**{escape_markdown(learner.name)}**", width="content")
-            joint = "; it is " if content["right"] is not None else " · "
-            truth = f"{joint}{content['truth']}" if shown and content["truth"] and not content["right"] else ""
-            mark = ":green[✓] " if shown and content["right"] else ""
-            st.markdown(mark + escape_markdown(f"{content['said'][:200]}{truth}"), width="stretch")
-            draw_showing(room, learner, content)
+    with st.container(horizontal=any(one.content.get("picture") for one in mine), gap="small", key="class-answers"):
+        for answer in order[:SHOWN]:
+            draw_handed_in(room, people[answer.learner], answer.content, named, shown)
     if len(mine) > SHOWN:
         st.caption(f"{SHOWN} of {len(mine)} are listed; the table below has all.")
 
 
-def draw_showing(room: Room, learner: Learner, content: Any) -> None:
+def draw_handed_in(room: Room, learner: Learner, content: Content, named: bool, shown: bool) -> None:
+    """A line, or with a picture a card."""
+    pictured = bool(content.get("picture"))
+    place = st.container(
+        border=pictured, width=CARD if pictured else "stretch", horizontal=not pictured, vertical_alignment="center",
+        gap="small",
+    )  # fmt: skip
+    with place:
+        if pictured:
+            st.image(paint_pattern(content["picture"], current_shade()), width=CARD - 40)
+        if named:
+            st.markdown(f"**{escape_markdown(learner.name)}**", width="content")
+        joint = "; it is " if content["right"] is not None else " · "
+        truth = f"{joint}{content['truth']}" if shown and content["truth"] and not content["right"] else ""
+        mark = ":green[✓] " if shown and content["right"] else ""
+        st.markdown(mark + escape_markdown(f"{content['said'][:200]}{truth}"), width="stretch")
+        draw_showing(room, learner, content)
+
+
+def draw_showing(room: Room, learner: Learner, content: Content) -> None:
     entry, link = entry_of(content["page"]), {str(name): str(said) for name, said in content["link"].items()}
     if entry is None:
         return

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from engine.classes.grading import Given, grade, options, why_unsuited
+from engine.classes.grading import PICTURE, Given, grade, grade_page, options, why_unsuited
 from engine.classes.steps import Step
 from engine.edits import AttentionTemperature
 from engine.inputs.readers import tokens
@@ -54,10 +54,27 @@ def test_the_head_that_looks_most_at_the_token_before_is_found_in_the_patterns()
     assert grade(step, seen, best).right and f"block {best[0] + 1}" in grade(step, seen, best).truth
     worst = min(measured, key=measured.__getitem__)
     assert not grade(step, seen, worst).right and grade(step, seen, worst).score == pytest.approx(measured[worst])
+    pattern = seen.trace[f"blocks.{best[0]}.attn.pattern"][0, best[1]]
+    assert grade(step, seen, best).picture == (pattern * 255).round().int().tolist()
     with pytest.raises(ValueError, match="choose a block"):
         grade(step, seen, (99, 0))
     with pytest.raises(ValueError, match="comes twice"):
         grade(Step("attention", kind="head", pattern="induction"), given("The cat"), best)
+
+
+def test_a_page_is_handed_in_as_its_text_its_next_token_and_the_head_it_looks_at() -> None:
+    seen = given(edited=True)
+    p = seen.trace["logits"][0, -1].softmax(-1)
+    pattern = seen.trace["blocks.1.attn.pattern"][0, 2]
+    found = grade_page(seen, 1, 2)
+    assert found.said.startswith(f"{TEXT} → ") and found.said.endswith(f" {float(p.max()):.0%}")
+    assert found.picture == (pattern * 255).round().int().tolist()
+    mean = seen.trace[f"blocks.{seen.checkpoint.config.layers - 1}.attn.pattern"][0].mean(0)
+    assert grade_page(seen, None, None).picture == (mean * 255).round().int().tolist()
+    assert grade_page(seen, 99, 99).picture == grade_page(seen, None, None).picture  # a link may say anything
+    long = grade_page(given(" ".join([TEXT] * 5)), 0, 0).picture
+    assert len(long) == len(long[0]) == PICTURE and max(map(max, long)) == 255
+    assert grade_page(given("My cat sleeps.", "translate-en-fr"), 0, 0).picture
 
 
 def test_a_text_scores_what_it_makes_of_the_word() -> None:
