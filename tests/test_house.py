@@ -462,6 +462,7 @@ FOREIGN = {
     "model.py": "nanoGPT's",
     "mingpt/model.py": "minGPT's",
     "modeling_chatglm.py": "ChatGLM's, beside its weights",
+    "loupe.toml": "the settings of a server of one's own",
     "lti.toml": "what a server of one's own says of its platforms",
 }
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import socket
 from dataclasses import dataclass
 from ipaddress import ip_address
@@ -10,9 +9,9 @@ from urllib.parse import SplitResult, urlsplit
 
 import segno
 
+from engine.runtime.limits import ADDRESS as OUTSIDE
 from pages.controls.learn.words import translate as _
 
-OUTSIDE = os.environ.get("LOUPE_ADDRESS", "")  # by which others reach this server: https://loupe.school.example/lab
 ELSEWHERE = ("192.0.2.1", 9)  # an address of no machine (RFC 5737), towards which nothing is sent
 PATIENCE = 0.5  # seconds until a port of this machine answers
 MOST_CODED = 2953  # bytes in the largest QR code (ISO/IEC 18004, version 40-L)
