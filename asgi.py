@@ -16,6 +16,7 @@ from starlette.routing import Route
 
 from serving.class_news import ROUTE, tell_news
 from serving.first_load import FirstLoad
+from serving.readiness import ALIVE, READY, Gate, tell_alive, tell_ready
 from serving.streamlit_patches import patch_streamlit
 from serving.visitor_cookie import VisitorCookie
 from serving.warming import warm
@@ -27,7 +28,7 @@ patch_streamlit()
 
 
 async def health(request: Request) -> JSONResponse:
-    """Answers only once the warm-up is over: the server takes no request before."""
+    """Answers only once the warm-up is over, as all but the two probes do."""
     return JSONResponse({"status": "ok"})
 
 
@@ -43,8 +44,14 @@ def platform_routes() -> list[Route]:
 app = st.App(
     SCRIPT,
     lifespan=warm,
-    routes=[Route("/health", health), Route(ROUTE, tell_news), *platform_routes()],
-    middleware=[Middleware(VisitorCookie), Middleware(FirstLoad)],
+    routes=[
+        Route("/health", health),
+        Route(ALIVE, tell_alive),
+        Route(READY, tell_ready),
+        Route(ROUTE, tell_news),
+        *platform_routes(),
+    ],
+    middleware=[Middleware(Gate), Middleware(VisitorCookie), Middleware(FirstLoad)],
 )
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import logging
+import signal
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 
@@ -15,6 +17,7 @@ from streamlit.runtime import Runtime, SessionClient, get_instance
 from engine.runtime.limits import FIRST_MODEL
 from engine.runtime.memory import keep_freed_memory
 from engine.training.warm_trainer import shared as warm_trainer
+from serving.readiness import readiness
 from serving.workers import here
 
 FIRST_RUN_LIMIT = 120.0  # seconds
@@ -57,6 +60,16 @@ async def run_script_once(runtime: Runtime, page: str = "", query: str = "") -> 
 
 @asynccontextmanager
 async def warm(app: st.App) -> AsyncIterator[None]:
+    """Warms up beside a server that answers its probes from the first moment, and ends what waits with it."""
+    readiness.warming = asyncio.create_task(warm_up())
+    others = asyncio.create_task(go_on(readiness.warming))
+    yield
+    others.cancel()
+    readiness.warming.cancel()
+    warm_trainer.close()
+
+
+async def warm_up() -> None:
     """Import what is slow, run the script once, and take all of it out of the garbage collector's sight."""
     import torch
 
@@ -69,10 +82,16 @@ async def warm(app: st.App) -> AsyncIterator[None]:
     gc.collect()
     gc.freeze()
     warm_trainer.enabled = True  # the page about training starts it
-    others = asyncio.create_task(visit_pages(get_instance(), SERVED_FIRST))
-    yield
-    others.cancel()
-    warm_trainer.close()
+
+
+async def go_on(warming: asyncio.Task[None]) -> None:
+    """Visits the other pages once a first visitor can be served. A server that nobody can use ends, and says why."""
+    await asyncio.wait([warming])
+    if (error := warming.exception()) is not None:
+        logging.getLogger("uvicorn.error").error("The warm-up failed; Loupe ends.", exc_info=error)
+        signal.raise_signal(signal.SIGTERM)
+    else:
+        await visit_pages(get_instance(), SERVED_FIRST)
 
 
 async def visit_pages(runtime: Runtime, pause: float = 0.0) -> None:

@@ -23,6 +23,8 @@ from typing import Any
 
 import uvicorn
 
+from serving.readiness import readiness
+
 COOKIE = "loupe_visitor"  # as pages/controls/visitor.py reads it
 NAMED = re.compile(rb"\b%s=([0-9a-f]{32})\b" % COOKIE.encode())
 MOST_HEAD = 2**16  # bytes of a first request that are looked through
@@ -146,6 +148,7 @@ class HandedServer(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets=[])
+        await readiness.wait()
         asyncio.get_running_loop().add_reader(self.link, self.take)
         self.link.send(b"\n")  # ready
 

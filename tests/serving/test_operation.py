@@ -1,0 +1,61 @@
+"""What an operator asks of a server, and what it does as it begins and ends."""
+
+import asyncio
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.responses import PlainTextResponse
+from starlette.routing import Route, WebSocketRoute
+from starlette.testclient import TestClient, WebSocketDenialResponse
+from starlette.websockets import WebSocket
+
+from serving.readiness import ALIVE, READY, Gate, readiness, tell_alive, tell_ready
+
+PAGE = {"accept": "text/html"}
+
+
+async def talk(socket: WebSocket) -> None:
+    await socket.accept()
+    await socket.close()
+
+
+@pytest.fixture
+def client() -> Iterator[TestClient]:
+    routes = [
+        Route(ALIVE, tell_alive), Route(READY, tell_ready), Route("/", lambda _request: PlainTextResponse("here")),
+        WebSocketRoute("/talk", talk),
+    ]  # fmt: skip
+    with TestClient(Starlette(routes=routes, middleware=[Middleware(Gate)])) as client:
+        yield client
+    readiness.warming, readiness.draining = None, False
+
+
+def test_nobody_is_served_before_the_warm_up_or_begins_after_the_end(client: TestClient) -> None:
+    assert client.portal is not None
+    over = client.portal.call(asyncio.Event)
+    readiness.warming = client.portal.call(begin, over)
+    assert client.get(ALIVE).status_code == 200
+    answer = client.get(READY)
+    assert (answer.status_code, answer.json()) == (503, {"status": "warming up"})
+    with ThreadPoolExecutor() as others:
+        coming = others.submit(client.get, "/", headers=PAGE)
+        assert client.get(READY).status_code == 503 and not coming.done()
+        client.portal.call(over.set)
+        assert coming.result(20).text == "here"
+    assert client.get(READY).json() == {"status": "ready"}
+
+    readiness.draining = True
+    assert client.get(ALIVE).status_code == 200 and client.get("/").text == "here"
+    answer = client.get(READY)
+    assert (answer.status_code, answer.json()) == (503, {"status": "draining"})
+    answer = client.get("/", headers=PAGE)
+    assert answer.status_code == 503 and "reload" in answer.text
+    with pytest.raises(WebSocketDenialResponse), client.websocket_connect("/talk"):
+        pass
+
+
+async def begin(over: asyncio.Event) -> "asyncio.Task[bool]":
+    return asyncio.create_task(over.wait())
