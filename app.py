@@ -5,8 +5,10 @@ from typing import Literal
 
 import streamlit as st
 
+from engine.classes.store import Unreachable
 from pages.controls.classes.banner import draw_step, note_lesson
 from pages.controls.classes.grades import report_grades
+from pages.controls.classes.who import draw_unreachable
 from pages.controls.learn.glossary import draw_terms, title_terms
 from pages.controls.learn.words import translate
 from pages.controls.menu import entries
@@ -62,8 +64,11 @@ with st.container(key="header-end"):
 draw_step()
 with turns.take():
     try:
-        page.run()
-    finally:  # a page may end early, with a sentence
-        note_lesson()
-        report_grades()
+        try:
+            page.run()
+        finally:  # a page may end early, with a sentence
+            note_lesson()
+            report_grades()
+    except Unreachable as error:
+        draw_unreachable(error)
 draw_terms(page.url_path)

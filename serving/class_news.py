@@ -8,12 +8,13 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from engine.classes.store import HERE, open_classes
-from engine.runtime.limits import CLASSES_FILE
+from engine.classes.store import HERE, Unreachable, open_classes
+from engine.runtime.limits import CLASSES_PLACE
 from engine.runtime.openings import name_person
 from serving.workers import COOKIE
 
 FRESH = 0.1  # seconds for which what was read is told to all who ask
+PAUSE = 1.0  # seconds until a database that did not answer is asked again
 ROUTE = "/class-news"
 
 
@@ -23,11 +24,20 @@ class News:
     def __init__(self) -> None:
         self.read, self.versions = 0.0, dict[str, tuple[int, int]]()
         self.seen = dict[str, float]()
+        self.patient = 0.0
+        self.trouble: Unreachable | None = None
 
     def tell(self, code: str, cookie: str) -> tuple[int, int] | None:
-        store, now = open_classes(CLASSES_FILE), monotonic()
-        if now - self.read > FRESH:
-            self.read, self.versions = now, store.versions()
+        now = monotonic()
+        if self.trouble and now < self.patient:  # those who ask meanwhile wait for no connection
+            raise self.trouble
+        try:
+            store = open_classes(CLASSES_PLACE)
+            if now - self.read > FRESH:
+                self.read, self.versions, self.trouble = now, store.versions(), None
+        except Unreachable as error:
+            self.patient, self.trouble = monotonic() + PAUSE, error
+            raise
         if code in self.versions and cookie and now - self.seen.get(cookie, -HERE) > HERE / 3:
             self.seen = {one: at for one, at in self.seen.items() if now - at < HERE} | {cookie: now}
             if store.learner_of(code, name_person(cookie)):  # whoever else asks takes no lock
@@ -40,7 +50,10 @@ news = News()
 
 async def tell_news(request: Request) -> Response:
     code, cookie = request.query_params.get("room", "")[:8], request.cookies.get(COOKIE, "")
-    found = await run_in_threadpool(news.tell, code, cookie)
+    try:
+        found = await run_in_threadpool(news.tell, code, cookie)
+    except Unreachable:
+        return JSONResponse({"version": "unreachable"})  # as pages/controls/classes/who.py draws it
     if found is None:
         return JSONResponse({"version": "over"})
     version, heard = found

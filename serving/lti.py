@@ -22,7 +22,7 @@ from starlette.routing import Route
 from engine.classes.launches import find_launch, keep_launch, open_launch
 from engine.classes.lti import CLAIM, LEEWAY, Settings, grade_address, read_launch, read_settings
 from engine.classes.store import open_classes
-from engine.runtime.limits import CLASSES_FILE, LTI_FILE
+from engine.runtime.limits import CLASSES_PLACE, LTI_FILE
 from engine.runtime.openings import name_person
 from pages.controls.menu import entries
 from serving.visitor_cookie import cookie_of
@@ -116,7 +116,7 @@ def launch(settings: Settings, request: Request, fields: Fields) -> Response:
     platform, content = read_launch(settings, fields["id_token"], nonce_of(state))
     name = content.get("name") if settings.names else None
     keep_launch(
-        open_classes(CLASSES_FILE), state, str(content["nonce"]), max(float(content["exp"]), time.time()) + LEEWAY,
+        open_classes(CLASSES_PLACE), state, str(content["nonce"]), max(float(content["exp"]), time.time()) + LEEWAY,
         issuer=platform.issuer, client=platform.client_id, user=str(content.get("sub") or ""),
         lineitem=grade_address(content), page=find_page(settings, content), name=str(name or "")[:80],
     )  # fmt: skip
@@ -141,7 +141,7 @@ def find_page(settings: Settings, content: Mapping[str, Any]) -> str:
 def open_page(settings: Settings, request: Request, fields: Fields) -> Response:
     """Gives a launch to the visitor of this browser, who is another one where somebody else came by it before."""
     state, token = check_state(request, fields), request.cookies.get(COOKIE, "")
-    classes, known = open_classes(CLASSES_FILE), bool(SECRET.fullmatch(token))
+    classes, known = open_classes(CLASSES_PLACE), bool(SECRET.fullmatch(token))
     page, others = find_launch(classes, state, name_person(token) if known else "")
     if others or not known:
         known, token = False, here.new_name()

@@ -13,7 +13,7 @@ from sqlalchemy import Row, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from engine.classes.store import DAYS, LAUNCHES, LEARNERS, NONCES, Classes, open_classes
-from engine.runtime.limits import CLASSES_FILE, LTI_FILE
+from engine.runtime.limits import CLASSES_PLACE, LTI_FILE
 
 GRADED = "next", "share", "loss", "head"  # steps of which an answer is right or wrong
 
@@ -66,7 +66,7 @@ def open_launch(classes: Classes, state: str, visitor: str) -> None:
 def launches_of(visitor: str) -> list[Row[Any]]:
     """A visitor's launches that are not forgotten, the newest first."""
     listed = select(LAUNCHES).where(LAUNCHES.c.visitor == visitor, LAUNCHES.c.ends > time.time())
-    with open_classes(CLASSES_FILE).engine.connect() as connection:
+    with open_classes(CLASSES_PLACE).engine.connect() as connection:
         return list(connection.execute(listed.order_by(LAUNCHES.c.at.desc()))) if visitor else []
 
 
@@ -75,7 +75,7 @@ def report_score(visitor: str, target: str, score: float, best: bool = False) ->
     row = next((one for one in launches_of(visitor) if one.target == target and one.lineitem), None)
     if row is None or row.score is not None and (score == row.score or best and score < row.score):
         return None
-    with open_classes(CLASSES_FILE).write() as connection:
+    with open_classes(CLASSES_PLACE).write() as connection:
         unchanged = LAUNCHES.c.score.is_not_distinct_from(row.score)  # in another process, meanwhile
         changed = update(LAUNCHES).where(LAUNCHES.c.state == row.state, unchanged).values(score=score)
         if not connection.execute(changed).rowcount:
@@ -106,13 +106,13 @@ def try_sending(launch: Row[Any], score: float) -> None:
     except (httpx2.HTTPError, httpx2.InvalidURL, ValueError) as error:
         print(f"{launch.issuer} did not take a score, which is sent again later: {error}", file=sys.stderr)
         return
-    with open_classes(CLASSES_FILE).write() as connection:
+    with open_classes(CLASSES_PLACE).write() as connection:
         connection.execute(update(LAUNCHES).where(LAUNCHES.c.state == launch.state).values(sent=score))
 
 
 def score_in_room(code: str, visitor: str) -> float | None:
     """Share of a room's graded steps that somebody has right, as far as they may know it; None without an answer."""
-    classes = open_classes(CLASSES_FILE)
+    classes = open_classes(CLASSES_PLACE)
     try:
         room, learner = classes.find(code), classes.learner_of(code, visitor)
     except ValueError:
@@ -127,7 +127,7 @@ def score_in_room(code: str, visitor: str) -> float | None:
 
 def report_room(code: str) -> list[Thread]:
     """Tells the scores of all who are in a room."""
-    with open_classes(CLASSES_FILE).engine.connect() as connection:
+    with open_classes(CLASSES_PLACE).engine.connect() as connection:
         visitors = connection.execute(select(LEARNERS.c.visitor).where(LEARNERS.c.room == code)).scalars().all()
     scores = {visitor: score_in_room(code, visitor) for visitor in visitors}
     told = [report_score(visitor, f"class {code}", score) for visitor, score in scores.items() if score is not None]

@@ -1,4 +1,5 @@
-"""Class sessions as they are kept: in one SQLite file that several processes share: a killed one takes nothing along.
+"""Class sessions as they are kept: in one database that several processes share, of which a killed one takes nothing
+along: a SQLite file, or PostgreSQL where several machines serve.
 
 A teacher starts a room and gets a secret; learners join by its code. What the teacher changes raises the `version` of a
 room, and what learners do its `heard`: by these browsers know that there is news.
@@ -10,6 +11,7 @@ import hashlib
 import json
 import re
 import secrets
+import sys
 import time
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,6 +24,8 @@ from typing import Any
 from sqlalchemy import (
     Column,
     Connection,
+    Engine,
+    ExceptionContext,
     Float,
     ForeignKey,
     Integer,
@@ -35,22 +39,28 @@ from sqlalchemy import (
     event,
     func,
     insert,
+    make_url,
     select,
     update,
 )
-from sqlalchemy.dialects.sqlite import insert as insert_or
-from sqlalchemy.exc import IntegrityError
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.exc import ArgumentError, IntegrityError, InterfaceError, OperationalError
 
 from engine.classes.steps import Step, from_json, to_json
 
 FLAGS = "revealed", "locked", "free", "closed"
 LETTERS = "BCDFGHJKLMNPQRSTVWXZ"  # no vowels, so that a code is no word
+LETTERS_ONLY = re.compile(f"[{LETTERS}]+")
+NO_SESSION = "there is no session {!r}; look at the code again."
 CODE = 5
 TRIES = 100
 MOST_STEPS, MOST_LEARNERS, LONGEST_NAME, LONGEST_ANSWER = 100, 200, 24, 20_000
 DAYS = 30  # until a room is deleted
 PAUSE = 0.3  # seconds between two answers of one learner
 HERE = 15.0  # seconds since a learner was last heard of, below which they are here
+# Of a PostgreSQL: seconds until one that cannot be reached, a connection that went silent, and a lock are given up.
+WAITS = {"connect_timeout": 3, "tcp_user_timeout": 10_000, "options": "-c lock_timeout=10s"}
+TABLES_LOCK = 0x10BE  # number of PostgreSQL's lock under which the tables are made
 RUDE = re.compile(
     r"fuck|shit|cunt|bitch|nigg|fagg|wank|penis|vagina|asshole|bastard|whore|slut|nazi|hitler|putain|merde|salope|connard|encul"
 )
@@ -147,20 +157,35 @@ class Answer:
     content: Mapping[str, Any]
 
 
-class Classes:
-    """Raises ValueError, with a sentence, for what cannot be done."""
+class Unreachable(ValueError):
+    """The database does not answer: what was asked of it is neither known nor kept, and can be tried again."""
 
-    def __init__(self, path: str | Path) -> None:
-        Path(path).parent.mkdir(parents=True, exist_ok=True)
-        self.engine = create_engine(f"sqlite:///{path}", connect_args={"timeout": 10})
-        event.listen(self.engine, "connect", prepare)
-        METADATA.create_all(self.engine)
+
+class Classes:
+    """Raises ValueError, with a sentence, for what cannot be done, and Unreachable without the database.
+
+    `place` is the path of a SQLite file, or the address of a PostgreSQL.
+    """
+
+    def __init__(self, place: str | Path) -> None:
+        self.engine = open_database(str(place))
+        event.listen(self.engine, "handle_error", explain_error)
+        self.insert_or = sqlite.insert if self.engine.dialect.name == "sqlite" else postgresql.insert
+        with self.write() as connection:
+            if self.engine.dialect.name == "postgresql":  # another replica may make them at the same time
+                connection.execute(select(func.pg_advisory_xact_lock(TABLES_LOCK)))
+            METADATA.create_all(connection)
         self.forget_old()
 
     @contextmanager
-    def write(self) -> Iterator[Connection]:
+    def write(self, room: str = "") -> Iterator[Connection]:
+        """A transaction. One comes after the other: all of a SQLite file, in PostgreSQL those of one room. Each locks
+        its room before all else, so that no two wait for each other."""
         with self.engine.begin() as connection:
-            connection.exec_driver_sql("BEGIN IMMEDIATE")
+            if self.engine.dialect.name == "sqlite":
+                connection.exec_driver_sql("BEGIN IMMEDIATE")
+            elif room:
+                connection.execute(select(ROOMS.c.code).where(ROOMS.c.code == room).with_for_update())
             yield connection
 
     # --- the teacher ---
@@ -183,10 +208,12 @@ class Classes:
         raise ValueError("no code is free; close sessions that are over.")
 
     def find(self, code: str) -> Room:
+        if not LETTERS_ONLY.fullmatch(code):  # PostgreSQL takes not every text
+            raise ValueError(NO_SESSION.format(code[:8]))
         with self.engine.connect() as connection:
             row = connection.execute(select(ROOMS).where(ROOMS.c.code == code)).mappings().one_or_none()
             if row is None:
-                raise ValueError(f"there is no session {code[:8]!r}; look at the code again.")
+                raise ValueError(NO_SESSION.format(code[:8]))
             listed = select(STEPS.c.content).where(STEPS.c.room == code).order_by(STEPS.c.number)
             steps = tuple(from_json(json.loads(one)) for one in connection.execute(listed).scalars())
         kept: dict[str, Any] = {name: bool(row[name]) for name in FLAGS}
@@ -195,6 +222,8 @@ class Classes:
 
     def may_teach(self, code: str, secret: str, owner: str) -> bool:
         """Whoever has the secret may, and whoever started the room in this browser."""
+        if not LETTERS_ONLY.fullmatch(code):
+            return False
         with self.engine.connect() as connection:
             row = connection.execute(select(ROOMS.c.secret, ROOMS.c.owner).where(ROOMS.c.code == code)).one_or_none()
         if row is None:
@@ -211,7 +240,7 @@ class Classes:
 
     def set_steps(self, code: str, steps: Sequence[Step]) -> None:
         check_steps(steps)
-        with self.write() as connection:
+        with self.write(code) as connection:
             connection.execute(delete(STEPS).where(STEPS.c.room == code))
             put_steps(connection, code, steps)
             raise_version(connection, code)
@@ -220,23 +249,23 @@ class Classes:
         """Sends the class to a step, which nobody has the answer of yet."""
         if not 0 <= number < len(self.find(code).steps):
             raise ValueError("there is no such step; choose one of the list.")
-        with self.write() as connection:
+        with self.write(code) as connection:
             raise_version(connection, code, at=number, revealed=0, entered=time.time())
 
     def change(self, code: str, **flags: bool) -> None:
         """Sets `revealed`, `locked`, `free` or `closed`."""
-        with self.write() as connection:
+        with self.write(code) as connection:
             raise_version(connection, code, **{name: int(value) for name, value in flags.items()})
 
     def ask_consent(self, code: str, learner: str, consent: str) -> None:
-        with self.write() as connection:
+        with self.write(code) as connection:
             found = (LEARNERS.c.id == learner, LEARNERS.c.room == code)
             connection.execute(update(LEARNERS).where(*found).values(consent=consent))
             raise_version(connection, code)
 
     def delete(self, code: str) -> None:
         """Deletes a room, who was in it, and all that was handed in."""
-        with self.write() as connection:
+        with self.write(code) as connection:
             connection.execute(delete(ROOMS).where(ROOMS.c.code == code))
 
     def forget_old(self) -> None:
@@ -252,7 +281,7 @@ class Classes:
         if room.closed:
             raise ValueError("this session is over.")
         made = {"id": secrets.token_hex(8), "room": code, "name": name, "folded": fold(name), "visitor": visitor}
-        with self.write() as connection:
+        with self.write(code) as connection:
             before = connection.execute(
                 select(LEARNERS.c.id).where(LEARNERS.c.room == code, LEARNERS.c.visitor == visitor)
             ).scalar_one_or_none()
@@ -297,7 +326,7 @@ class Classes:
 
     def leave(self, learner: Learner) -> None:
         """Takes a learner and what they handed in out of a room."""
-        with self.write() as connection:
+        with self.write(learner.room) as connection:
             connection.execute(delete(LEARNERS).where(LEARNERS.c.id == learner.id))
             note_heard(connection, learner.room)
 
@@ -311,17 +340,17 @@ class Classes:
             raise ValueError("the class is at another step now; this one takes no more answers.")
         if room.revealed and not room.step.at_once:
             raise ValueError("the answer is shown already; this step takes no more answers.")
-        with self.write() as connection:
+        with self.write(learner.room) as connection:
             mine = ANSWERS.c.learner == learner.id
             last = connection.execute(select(func.max(ANSWERS.c.at)).where(mine)).scalar_one()
             if last is not None and now - last < PAUSE:
                 raise ValueError("that was fast; wait a moment and hand it in again.")
             row = {"learner": learner.id, "step": step, "at": now, "content": text}
-            made = insert_or(ANSWERS).values(**row)
+            made = self.insert_or(ANSWERS).values(**row)
             kept = made.on_conflict_do_nothing()
             if again:
                 kept = made.on_conflict_do_update(index_elements=["learner", "step"], set_=row)
-            if not connection.execute(kept).rowcount:
+            if connection.execute(kept.returning(ANSWERS.c.step)).first() is None:
                 raise ValueError("your first answer to this stands.")
             note_heard(connection, learner.room)
 
@@ -342,9 +371,45 @@ class Classes:
 
 
 @cache
-def open_classes(path: str) -> Classes:
-    """The store at a path, once a process."""
-    return Classes(path)
+def open_classes(place: str) -> Classes:
+    """The store at a path or an address, once a process. One that did not open is tried again."""
+    return Classes(place)
+
+
+def keeps_classes(place: str) -> bool:
+    """Whether there can be a session at all: without a database of its own, a server that never had one has no file."""
+    return "://" in place or Path(place).exists()
+
+
+def open_database(place: str) -> Engine:
+    """Engine of a SQLite file at a path, or of the PostgreSQL at an address; nothing is asked of it yet."""
+    if "://" not in place:
+        Path(place).parent.mkdir(parents=True, exist_ok=True)
+        engine = create_engine(f"sqlite:///{place}", connect_args={"timeout": 10})
+        event.listen(engine, "connect", prepare)
+        return engine
+    try:
+        address = make_url(place)
+        if address.get_backend_name() != "postgresql":
+            raise ArgumentError(f"an address of {address.get_backend_name()}")
+        return create_engine(address, pool_pre_ping=True, connect_args=WAITS)
+    except (ArgumentError, ModuleNotFoundError, ValueError) as error:
+        # A port that is none may be part of a password.
+        said = str(error) if isinstance(error, ArgumentError | ModuleNotFoundError) else "another form"
+        raise Unreachable(
+            "expected LOUPE_DATABASE to be postgresql+psycopg://user:password@host/name, and the packages of "
+            f"requirements-replicas.txt, got {said}; correct it where Loupe is started."
+        ) from None
+
+
+def explain_error(context: ExceptionContext) -> None:
+    """Raises Unreachable for what is no fault of a statement. Who runs the server reads the cause; a page does not name
+    the machine."""
+    error = context.sqlalchemy_exception
+    if isinstance(error, OperationalError | InterfaceError) and not context.is_pre_ping:
+        cause = " ".join(str(error.orig).split())
+        print(f"The database of the class sessions does not answer: {cause}; see that it runs.", file=sys.stderr)
+        raise Unreachable("expected the database of the class sessions to answer, got no answer; try again soon.")
 
 
 def prepare(connection: Any, _record: object) -> None:

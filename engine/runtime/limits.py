@@ -120,6 +120,7 @@ ADAPTERS_MEMORY = _mib("adapters_memory_mib", 1024, "of adapters that edits name
 RUNS_FOLDER = _text("runs", "runs", "folder of run directories, which are offered step by step")
 CLASSES_FILE = _text("classes", "", "SQLite file of class sessions, `.classes.sqlite` in the folder `runs` at first")
 CLASSES_FILE = CLASSES_FILE or os.path.join(RUNS_FOLDER, ".classes.sqlite")
+CLASSES_PLACE = _text("database", "", "PostgreSQL that keeps them instead ([deploy.md](deploy.md))") or CLASSES_FILE
 LTI_FILE = _text("lti", "", "settings of the platforms that may open Loupe ([lti.md](lti.md))")
 MAX_TRAININGS = _number("max_trainings", 2, "trainings", "at a time; others wait for their turn")
 MAX_QUEUED = _number("max_queued", 16, "trainings", "that wait")

@@ -1,17 +1,22 @@
 """The pages of a class session, of which the engine's own tests hold what is kept and what is right."""
 
+import asyncio
 import csv
 import io
 import json
 from pathlib import Path
 
 import pytest
+from starlette.requests import Request
 from streamlit.testing.v1 import AppTest
 
 from engine.classes import store
 from engine.classes.steps import Step, to_json
 from engine.classes.store import Classes, open_classes
-from engine.runtime.limits import CLASSES_FILE
+from engine.runtime.limits import CLASSES_PLACE
+from pages.controls.classes import who
+from serving import class_news
+from serving.class_news import tell_news
 from tests.views.test_markdown import PAYLOADS
 from views.classes.tally import tabulate
 from views.core.table_files import table_file
@@ -23,7 +28,7 @@ QUERY = {"model": "stories", "text": "Once upon a time"}
 @pytest.fixture
 def classes(monkeypatch: pytest.MonkeyPatch) -> Classes:
     monkeypatch.setattr(store, "PAUSE", 0.0)
-    return open_classes(CLASSES_FILE)
+    return open_classes(CLASSES_PLACE)
 
 
 def opened(page: str, **address: str) -> AppTest:
@@ -120,6 +125,29 @@ def test_the_answers_of_a_lesson_are_handed_in_by_themselves(classes: Classes) -
     app.run()
     (answer,) = classes.answers(code)
     assert answer.content["said"] == "0 of 1 question right" and answer.content["link"]["lesson"] == "averaging"
+
+
+def test_without_its_database_a_class_says_so_and_then_goes_on(
+    classes: Classes, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    code, secret = classes.start("somebody", [Step("walkthrough", QUERY, "words")])
+    ada, teacher = learner(code, "Ada"), opened("teach", room=code, secret=secret)
+    sentence = "Loupe expected the database of the class sessions to answer, got no answer; try again soon."
+    request = Request({"type": "http", "query_string": f"room={code}".encode(), "headers": []})
+    with monkeypatch.context() as patch:
+        for module in (who, class_news):
+            patch.setattr(module, "CLASSES_PLACE", str(tmp_path))  # a folder is no database
+        ada.run()
+        teacher.button(key="class close").click().run()
+        for app in (ada, teacher):
+            assert not app.exception and sentence in texts(app), app.exception
+        assert b"unreachable" in asyncio.run(tell_news(request)).body
+        assert sentence in texts(opened("teach")) and sentence not in texts(opened("join"))
+    ada.run()
+    teacher.run()
+    assert "**Ada**" in texts(ada) and f"# {code}" in texts(teacher) and not classes.find(code).closed
+    for app in (ada, teacher):
+        assert not app.exception and sentence not in texts(app)
 
 
 @pytest.mark.parametrize("kind", ["next", "loss", "words"])

@@ -102,7 +102,7 @@ def settings(platform: Platform, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     for module in (lti, launches, grades):
         monkeypatch.setattr(module, "LTI_FILE", str(path))
     for module in (lti, launches, grades, who):
-        monkeypatch.setattr(module, "CLASSES_FILE", str(tmp_path / "classes.sqlite"))
+        monkeypatch.setattr(module, "CLASSES_PLACE", str(tmp_path / "classes.sqlite"))
     return path
 
 
@@ -315,14 +315,14 @@ def test_names_are_kept_only_where_asked(
     visitor = follow(browser, launch(browser, platform))[1]
     assert launches_of(visitor)[0].name == "Ada Lovelace"
     monkeypatch.setattr(grades, "whose", lambda: visitor)
-    code, _secret = open_classes(grades.CLASSES_FILE).start("teacher", [Step("walkthrough")])
+    code, _secret = open_classes(grades.CLASSES_PLACE).start("teacher", [Step("walkthrough")])
     app = AppTest.from_file(APP, default_timeout=60)
     app.query_params["code"] = code
     app.switch_page("pages/learn/join.py").run()
     assert not app.exception and app.text_input(key="class name").value == "Ada Lovelace"
     app.text_input(key="class name").set_value("Ada")
     app.button(key="class join").click().run()
-    assert [one.name for one in open_classes(grades.CLASSES_FILE).learners(code)] == ["Ada"]
+    assert [one.name for one in open_classes(grades.CLASSES_PLACE).learners(code)] == ["Ada"]
 
 
 def test_settings_are_read_and_a_key_is_made(settings: Path, tmp_path: Path) -> None:

@@ -9,13 +9,13 @@ import streamlit as st
 
 from engine.classes.grading import Given, Grade, grade, grade_page, option_name, options, why_unsuited
 from engine.classes.steps import ESTIMATES, Kind, Pattern, Step
-from engine.classes.store import Answer, Learner, Room
+from engine.classes.store import Answer, Learner, Room, Unreachable
 from engine.edits import AttentionTemperature
 from engine.plurals import count_words
 from engine.runtime import library
 from engine.tokenizers.encoding import Encoding
 from engine.training.runs import runs
-from pages.controls.classes.who import JOINED, classes, entry_of, joined, news
+from pages.controls.classes.who import JOINED, classes, draw_trouble, entry_of, guard, joined, news, wait_for_database
 from pages.controls.learn.predict import QUESTIONS
 from pages.controls.learn.words import translate as _
 from pages.controls.model_input.model_input import find_carried, looked_at, reading
@@ -39,14 +39,23 @@ FREED = "[data-testid=stMain] * { pointer-events: none } .st-key-class-step * { 
 
 def draw_step() -> None:
     """Draws it, of a visitor who is in a class."""
-    if joined():
-        with st.container(key="class-step", border=True):
-            follow_class()
+    draw_trouble()
+    try:
+        if joined() is None:
+            return
+    except Unreachable:
+        pass  # it is said in the class's place
+    with st.container(key="class-step", border=True):
+        follow_class()
 
 
 @st.fragment
 def follow_class() -> None:
-    if (found := joined()) is None:
+    try:
+        found = joined()
+    except Unreachable as error:
+        return wait_for_database(JOINED.get(), error)
+    if found is None:
         st.rerun()  # the class is over
     room, learner = found
     step, entry = room.step, entry_of(room.step.page)
@@ -213,7 +222,7 @@ def ask_consent(learner: Learner) -> None:
         st.markdown(_("Your teacher asks to show to the class what you handed in."), width="content")
         for label, consent in ((_("Show it"), "given"), (_("No"), "refused")):
             st.button(
-                label, key=f"class consent {consent}", on_click=classes().ask_consent,
+                label, key=f"class consent {consent}", on_click=guard(classes().ask_consent),
                 args=(learner.room, learner.id, consent),
             )  # fmt: skip
 
@@ -232,6 +241,7 @@ def draw_own(room: Room, learner: Learner) -> None:
                 st.page_link(entry.path, label=_("open"), icon=":material/open_in_new:", query_params=link)
 
 
+@guard
 def leave(learner: Learner) -> None:
     """Takes a learner out, with all that they handed in."""
     classes().leave(learner)

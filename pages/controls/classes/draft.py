@@ -13,7 +13,7 @@ from engine.classes.steps import LONGEST, PATTERNS, WANTED, Kind, Pattern, Step,
 from engine.classes.store import DAYS
 from engine.runtime.limits import FIRST_MODEL
 from pages.controls.classes.parameters import TEACH
-from pages.controls.classes.who import classes, entry_of, whose
+from pages.controls.classes.who import classes, entry_of, guard, whose
 from pages.controls.menu import entries
 from pages.controls.state.page_state import Here
 from pages.controls.state.session import Remembered, widget_value
@@ -71,6 +71,7 @@ def draw_draft(here: Here) -> None:
         )
 
 
+@guard
 def start() -> None:
     code, secret = classes().start(whose(), DRAFT.get())
     SECRET.get()[code] = secret

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from engine.classes.launches import launches_of, report_room, report_score, report_unsent, score_in_room
-from engine.runtime.limits import CLASSES_FILE, LTI_FILE
-from pages.controls.classes.who import classes, whose
+from engine.classes.store import keeps_classes
+from engine.runtime.limits import CLASSES_PLACE, LTI_FILE
+from pages.controls.classes.who import classes, guard, whose
 from pages.controls.learn.course import SCORES
 from pages.controls.state.session import Remembered
 
 
 def find_targets() -> set[str]:
     """What this visitor's platforms asked a grade for, as the session begins; what they missed is sent again."""
-    if not LTI_FILE or not Path(CLASSES_FILE).exists():
+    if not LTI_FILE or not keeps_classes(CLASSES_PLACE):
         return set()
     report_unsent(whose())
     return {one.target for one in launches_of(whose()) if one.target and one.lineitem}
@@ -35,11 +34,12 @@ def report_grades() -> None:
 
 def launched_name() -> str:
     """Name by which the platform knows this visitor; "" where it is not kept."""
-    if not LTI_FILE or not Path(CLASSES_FILE).exists():
+    if not LTI_FILE or not keeps_classes(CLASSES_PLACE):
         return ""
     return next((str(one.name) for one in launches_of(whose()) if one.name), "")[:24]
 
 
+@guard
 def close_room(code: str) -> None:
     """Ends a session; what its learners have right is known now."""
     classes().change(code, closed=True)

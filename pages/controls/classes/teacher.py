@@ -10,12 +10,12 @@ import pandas as pd
 import streamlit as st
 
 from engine.classes.steps import ESTIMATES, SCORED, Step, to_json
-from engine.classes.store import Answer, Learner, Room
+from engine.classes.store import Answer, Learner, Room, Unreachable
 from engine.plurals import count_words
 from pages.controls.classes.draft import SECRET, read_steps, step_form, step_name
 from pages.controls.classes.grades import close_room
 from pages.controls.classes.parameters import TEACH
-from pages.controls.classes.who import classes, entry_of, news, whose
+from pages.controls.classes.who import classes, entry_of, guard, news, wait_for_database, whose
 from pages.controls.share.class_link import class_link
 from pages.controls.share.panel import draw_svg, file_stem, link_address, show_link, table_bytes
 from pages.controls.state.page_state import Here
@@ -61,10 +61,12 @@ def draw_room(here: Here, room: Room) -> None:
 def follow_room(code: str) -> None:
     try:
         room = classes().find(code)
+        learners, answers = classes().learners(code), classes().answers(code)
+        version, heard = classes().versions()[code]
+    except Unreachable as error:
+        return wait_for_database(code, error)
     except ValueError:
         st.rerun()
-    learners, answers = classes().learners(code), classes().answers(code)
-    version, heard = classes().versions()[code]
     until = room.entered + room.step.seconds if room.step.seconds else 0
     with st.container(horizontal=True, vertical_alignment="center", key="class-head"):
         st.markdown(f"# {escape_markdown(code)}", width="content")
@@ -102,12 +104,12 @@ def page_address(page: str, query: dict[str, str]) -> str:
 
 
 def draw_steps(room: Room) -> None:
-    change = partial(classes().change, room.code)
+    change = partial(guard(classes().change), room.code)
     st.caption("Press a step to send everybody there.")
     for at, step in enumerate(room.steps):
         st.button(
             escape_markdown(f"{at + 1}. {step_name(step)}"), key=f"class go {at}", width="stretch",
-            type="primary" if at == room.at else "secondary", on_click=classes().go_to, args=(room.code, at),
+            type="primary" if at == room.at else "secondary", on_click=guard(classes().go_to), args=(room.code, at),
         )  # fmt: skip
     with st.container(horizontal=True, gap="small"):
         waits = room.step.asks and not room.revealed
@@ -121,6 +123,7 @@ def draw_steps(room: Room) -> None:
         step_form(partial(add_step, room))
 
 
+@guard
 def add_step(room: Room, step: Step) -> None:
     classes().set_steps(room.code, [*room.steps, step])
 
@@ -187,13 +190,14 @@ def draw_showing(room: Room, learner: Learner, content: Content) -> None:
         )  # fmt: skip
     elif learner.consent == "":
         st.button(
-            "Ask to show", key=f"class ask {learner.id}", type="tertiary", on_click=classes().ask_consent,
+            "Ask to show", key=f"class ask {learner.id}", type="tertiary", on_click=guard(classes().ask_consent),
             args=(room.code, learner.id, "asked"),
         )  # fmt: skip
     else:
         st.caption({"asked": "asked", "refused": "said no"}[learner.consent])
 
 
+@guard
 def show_to_all(room: Room, step: Step) -> None:
     classes().set_steps(room.code, [*room.steps, step])
     classes().go_to(room.code, len(room.steps))
@@ -234,6 +238,7 @@ def draw_end(room: Room, learners: list[Learner], answers: list[Answer]) -> None
                       on_click=delete, args=(room.code,))  # fmt: skip
 
 
+@guard
 def delete(code: str) -> None:
     classes().delete(code)
     TEACH.choose("room", "")

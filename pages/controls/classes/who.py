@@ -3,21 +3,33 @@
 from __future__ import annotations
 
 import secrets
-from pathlib import Path
+from collections.abc import Callable
+from functools import wraps
+from typing import ParamSpec
 
-from engine.classes.store import Classes, Learner, Room, open_classes
-from engine.runtime.limits import CLASSES_FILE
+import streamlit as st
+
+from engine.classes.store import Classes, Learner, Room, Unreachable, keeps_classes, open_classes
+from engine.runtime.limits import CLASSES_PLACE
 from pages.controls.menu import Entry, entries
 from pages.controls.state.session import Remembered
 from pages.controls.visitor import visitor_name
 from views.core.component import view
+from views.core.markdown import escape_markdown
+
+P = ParamSpec("P")
 
 ALONE = Remembered("visitor without a cookie", lambda: secrets.token_hex(16))
 news = view("classes/news", events=("news",))  # tells when something changed in a room
 
 
+# The version of a room, as serving/class_news.py tells it, while its database does not answer.
+UNREACHABLE = "unreachable"
+TROUBLE = Remembered("change of a class that was not kept", str)
+
+
 def classes() -> Classes:
-    return open_classes(CLASSES_FILE)
+    return open_classes(CLASSES_PLACE)
 
 
 def whose() -> str:
@@ -26,25 +38,60 @@ def whose() -> str:
 
 
 def find_joined() -> str:
-    """Code of the class that this browser joined; a server that never had one keeps no file."""
-    return classes().room_of(whose()) if Path(CLASSES_FILE).exists() else ""
+    """Code of the class that this browser joined."""
+    return classes().room_of(whose()) if keeps_classes(CLASSES_PLACE) else ""
 
 
 JOINED = Remembered("class that was joined", find_joined)
 
 
 def joined() -> tuple[Room, Learner] | None:
-    """The class that this visitor is in."""
-    if not (code := JOINED.get()):
+    """The class that this visitor is in; None too where nobody can know. Raises Unreachable once it was known."""
+    try:
+        code = JOINED.get()
+    except Unreachable:
+        return None  # most visitors are in no class
+    if not code:
         return None
     try:
         room, learner = classes().find(code), classes().learner_of(code, whose())
+    except Unreachable:
+        raise
     except ValueError:
         learner = None
     if learner is None or room.closed:
         JOINED.set("")
         return None
     return room, learner
+
+
+def guard(change: Callable[P, None]) -> Callable[P, None]:
+    """A callback that changes a class; what is not kept is said where the page is drawn next."""
+
+    @wraps(change)
+    def attempt(*given: P.args, **named: P.kwargs) -> None:
+        try:
+            change(*given, **named)
+        except Unreachable as error:
+            TROUBLE.set(str(error))
+
+    return attempt
+
+
+def draw_trouble() -> None:
+    if TROUBLE.get():
+        draw_unreachable(TROUBLE.get())
+        TROUBLE.set("")
+
+
+def draw_unreachable(said: object) -> None:
+    st.warning(escape_markdown(f"Loupe {said}"))
+
+
+def wait_for_database(room: str, error: Unreachable) -> None:
+    """Says that it does not answer, and has the page drawn anew once it does."""
+    draw_unreachable(error)
+    news({"room": room, "version": UNREACHABLE, "all": True, "follow": "", "until": 0}, key="class news")
 
 
 def entry_of(address: str) -> Entry | None:

@@ -4,24 +4,44 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from engine.classes import store
 from engine.classes.steps import KINDS, Step, from_json, to_json
-from engine.classes.store import Classes, check_name
+from engine.classes.store import Classes, Learner, Unreachable, check_name
+from tests.postgres_server import LACKS, Postgres, postgres
 
 STEPS = [Step("walkthrough", {"text": "A dog"}, "next", "Which one?"), Step("attention", kind="words")]
 
 
+@pytest.fixture(scope="module")
+def database() -> Iterator[Postgres]:
+    if LACKS:
+        pytest.skip(LACKS)
+    with postgres() as server:
+        yield server
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.long)])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """Where class sessions are kept: a file, or a database of a PostgreSQL."""
+    if request.param == "sqlite":
+        return str(tmp_path / "classes.sqlite")
+    new: str = request.getfixturevalue("database").new_database()
+    return new
+
+
 @pytest.fixture
-def classes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Classes:
+def classes(place: str, monkeypatch: pytest.MonkeyPatch) -> Classes:
     monkeypatch.setattr(store, "PAUSE", 0.0)
-    return Classes(tmp_path / "classes.sqlite")
+    return Classes(place)
 
 
-def test_a_class_from_its_start_to_its_end(classes: Classes, tmp_path: Path) -> None:
+def test_a_class_from_its_start_to_its_end(classes: Classes, place: str) -> None:
     code, secret = classes.start("teacher", STEPS)
     room = classes.find(code)
     assert room.steps == tuple(STEPS) and room.at == 0 and not room.revealed
@@ -47,7 +67,7 @@ def test_a_class_from_its_start_to_its_end(classes: Classes, tmp_path: Path) -> 
     assert classes.find(code).at == 1 and not classes.find(code).revealed
     with pytest.raises(ValueError, match="another step"):
         classes.hand_in(ada, 0, {"said": "late"})
-    again = Classes(tmp_path / "classes.sqlite")  # another process, or a server started anew
+    again = Classes(place)  # another process, or a server started anew
     assert again.find(code).at == 1 and len(again.answers(code)) == 2
     assert again.learner_of(code, "b" * 32) == bo and again.rooms_of("teacher") == [code]
     assert again.room_of("b" * 32) == code and again.room_of("c" * 32) == ""
@@ -57,18 +77,18 @@ def test_a_class_from_its_start_to_its_end(classes: Classes, tmp_path: Path) -> 
     assert not classes.answers(code) and not classes.learners(code)
 
 
-def test_what_is_over_is_forgotten(classes: Classes, tmp_path: Path) -> None:
+def test_what_is_over_is_forgotten(classes: Classes, place: str) -> None:
     code, _secret = classes.start("teacher", STEPS, days=-1)
     with pytest.raises(ValueError, match="no session"):
-        Classes(tmp_path / "classes.sqlite").find(code)
+        Classes(place).find(code)
     code, _secret = classes.start("teacher", STEPS)
     classes.change(code, closed=True)
     with pytest.raises(ValueError, match="over"):
         classes.join(code, "Ada", "a" * 32)
 
 
-def test_a_learner_who_pushes_is_told_to_wait_and_nothing_too_long_is_kept(tmp_path: Path) -> None:
-    classes = Classes(tmp_path / "classes.sqlite")
+def test_a_learner_who_pushes_is_told_to_wait_and_nothing_too_long_is_kept(place: str) -> None:
+    classes = Classes(place)
     code, _secret = classes.start("teacher", STEPS)
     ada = classes.join(code, "Ada", "a" * 32)
     kept = 0
@@ -83,9 +103,8 @@ def test_a_learner_who_pushes_is_told_to_wait_and_nothing_too_long_is_kept(tmp_p
         classes.hand_in(ada, 0, {"said": "x" * 2**20})
 
 
-def test_nothing_handed_in_is_lost_with_a_killed_process(tmp_path: Path) -> None:
-    path = tmp_path / "classes.sqlite"
-    classes = Classes(path)
+def test_nothing_handed_in_is_lost_with_a_killed_process(place: str) -> None:
+    classes = Classes(place)
     code, _secret = classes.start("teacher", STEPS)
     writer = (
         "import sys\nfrom engine.classes import store\nstore.PAUSE = 0\nmade = store.Classes(sys.argv[1])\n"
@@ -93,17 +112,78 @@ def test_nothing_handed_in_is_lost_with_a_killed_process(tmp_path: Path) -> None
         "for at in range(10**6):\n    made.hand_in(ada, 0, {'said': at}, again=True); print(at, flush=True)"
     )
     with subprocess.Popen(
-        [sys.executable, "-c", writer, str(path), code], stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", writer, place, code], stdout=subprocess.PIPE, text=True
     ) as process:
         assert process.stdout is not None
         said = [int(process.stdout.readline()) for _ in range(20)]
         process.send_signal(signal.SIGKILL)
         said += [int(line) for line in process.stdout.read().splitlines()]
-    (kept,) = Classes(path).answers(code)
+    (kept,) = Classes(place).answers(code)
     assert kept.content["said"] >= said[-1]
     bo, begun = classes.join(code, "Bo", "b" * 32), time.perf_counter()
     classes.hand_in(bo, 0, {"said": "at once"})  # no lock was left
     assert time.perf_counter() - begun < 5
+
+
+LEARNERS = 8
+
+
+@pytest.mark.long
+def test_nothing_handed_in_is_lost_with_a_killed_database(database: Postgres, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store, "PAUSE", 0.0)
+    classes = Classes(database.new_database())
+    code, _secret = classes.start("teacher", STEPS)
+    learners = [classes.join(code, f"learner {at}", str(at)) for at in range(LEARNERS)]
+    told = [-1] * LEARNERS  # the last answer of each that was acknowledged
+
+    def write(number: int) -> str:
+        while True:
+            try:
+                classes.hand_in(learners[number], 0, {"said": told[number] + 1}, again=True)
+            except Unreachable as error:
+                return str(error)
+            told[number] += 1
+
+    with ThreadPoolExecutor(LEARNERS) as pool:
+        refusals = [pool.submit(write, number) for number in range(LEARNERS)]
+        while min(told) < 10:
+            time.sleep(0.01)
+        database.kill()
+        assert all("to answer, got no answer; try again" in one.result() for one in refusals)
+    with pytest.raises(Unreachable, match="try again"):
+        classes.find(code)
+    database.start()
+    kept = {one.learner: one.content["said"] for one in classes.answers(code)}
+    # The answer that was under way may have come in, unacknowledged.
+    assert all(kept[learner.id] - told[number] in (0, 1) for number, learner in enumerate(learners))
+    classes.hand_in(learners[0], 0, {"said": 0}, again=True)
+
+
+def test_a_class_of_many_hands_in_and_is_taught_at_once(classes: Classes, place: str) -> None:
+    code, _secret = classes.start("teacher", STEPS)
+
+    def learn(number: int) -> Learner:
+        own = Classes(place)  # as another replica
+        learner = own.join(code, f"learner {number}", str(number))
+        for at in range(5):
+            own.hand_in(learner, 0, {"said": at}, again=True)
+            own.see(code, str(number))
+            own.change(code, free=bool(at % 2))
+        return learner
+
+    with ThreadPoolExecutor(LEARNERS) as pool:
+        joined = list(pool.map(learn, range(LEARNERS)))
+    assert {one.learner: one.content["said"] for one in classes.answers(code)} == {one.id: 4 for one in joined}
+    assert classes.versions()[code] == (5 * LEARNERS, 6 * LEARNERS)
+    with ThreadPoolExecutor(LEARNERS) as pool:  # one name, wanted by all
+        again = [pool.submit(classes.join, code, "Ada", f"another {number}") for number in range(LEARNERS)]
+    assert sum(one.exception() is None for one in again) == 1
+
+
+@pytest.mark.parametrize("place", ["mysql://loupe@host/name", "postgresql+nothing://host/name", "postgresql://:x:/"])
+def test_an_address_of_no_such_database_is_refused_in_a_sentence(place: str) -> None:
+    with pytest.raises(Unreachable, match="expected LOUPE_DATABASE to be postgresql.*; correct it"):
+        Classes(place)
 
 
 @pytest.mark.parametrize("name", ["", "  ", "x" * 25, "\u202eevil", "\x00", "…", "sh1t", "Hítler", "<>" * 3])
@@ -139,6 +219,8 @@ def test_what_is_no_step_is_refused_in_a_sentence(said: object) -> None:
 def test_a_class_has_steps_and_is_not_without_end(classes: Classes, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ValueError, match="1 to 100"):
         classes.start("teacher", [])
+    with pytest.raises(ValueError, match="no session"):
+        classes.find("B\0")
     code, _secret = classes.start("teacher", STEPS)
     with pytest.raises(ValueError, match="no such step"):
         classes.go_to(code, 2)
