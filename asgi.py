@@ -16,11 +16,12 @@ from starlette.routing import Route
 
 from serving.class_news import ROUTE, tell_news
 from serving.first_load import FirstLoad
+from serving.metrics import METRICS, CountSessions, tell_metrics
 from serving.readiness import ALIVE, READY, Gate, tell_alive, tell_ready
 from serving.streamlit_patches import patch_streamlit
 from serving.visitor_cookie import VisitorCookie
 from serving.warming import warm
-from serving.workers import Front, serve_as_worker
+from serving.workers import SHARED, Front, serve_as_worker
 
 SCRIPT = Path(__file__).resolve().parent / "app.py"
 
@@ -48,10 +49,11 @@ app = st.App(
         Route("/health", health),
         Route(ALIVE, tell_alive),
         Route(READY, tell_ready),
+        Route(METRICS, tell_metrics),
         Route(ROUTE, tell_news),
         *platform_routes(),
     ],
-    middleware=[Middleware(Gate), Middleware(VisitorCookie), Middleware(FirstLoad)],
+    middleware=[Middleware(Gate), Middleware(CountSessions), Middleware(VisitorCookie), Middleware(FirstLoad)],
 )
 
 
@@ -80,8 +82,11 @@ def serve() -> None:
     elif given.workers > 1:
         front = Front([sys.executable, __file__], given.workers)
         try:
-            with TemporaryDirectory(prefix="loupe-uploads-", ignore_cleanup_errors=True) as uploads:
-                os.environ["LOUPE_UPLOADS"] = uploads
+            with (
+                TemporaryDirectory(prefix="loupe-uploads-", ignore_cleanup_errors=True) as uploads,
+                TemporaryDirectory(prefix="loupe-metrics-", ignore_cleanup_errors=True) as numbers,
+            ):
+                os.environ |= {"LOUPE_UPLOADS": uploads, SHARED: numbers}
                 asyncio.run(front.serve(given.host, given.port))
         except asyncio.CancelledError:
             pass  # told to end

@@ -18,6 +18,7 @@ from engine.runtime.limits import FIRST_MODEL
 from engine.runtime.memory import keep_freed_memory
 from engine.training.warm_trainer import shared as warm_trainer
 from serving.readiness import readiness
+from serving.streamlit_patches.observed_runs import runs
 from serving.workers import here
 
 FIRST_RUN_LIMIT = 120.0  # seconds
@@ -49,6 +50,7 @@ async def run_script_once(runtime: Runtime, page: str = "", query: str = "") -> 
     """
     visitor = FirstVisitor()
     session = runtime.connect_session(visitor, user_info={})
+    runs.ignored.add(session)
     message = BackMsg()
     message.rerun_script.page_name = page
     message.rerun_script.query_string = query

@@ -8,6 +8,7 @@ then on the worker and the browser speak with nobody in between, and the worker 
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 import secrets
 import signal
@@ -22,6 +23,7 @@ from itertools import count
 from typing import Any
 
 import uvicorn
+from prometheus_client.multiprocess import mark_process_dead
 
 from serving.readiness import readiness
 
@@ -31,6 +33,7 @@ MOST_HEAD = 2**16  # bytes of a first request that are looked through
 PATIENCE = 30.0  # seconds until the head of a first request is there
 PAUSE = 0.01  # seconds until a head that has come in part is looked at again
 BACKLOG = 2048
+SHARED = "PROMETHEUS_MULTIPROC_DIR"  # where the workers put their numbers; prometheus_client's name
 
 
 @dataclass
@@ -115,6 +118,8 @@ class Front:
             code = await asyncio.to_thread(self.workers[number].process.wait)
             print(f"A process of Loupe ended ({code}) and is started anew.", file=sys.stderr)
             self.workers[number].link.close()
+            if SHARED in os.environ:
+                mark_process_dead(self.workers[number].process.pid)  # its sessions are no longer open
             self.workers[number] = self.start[number]()
             await self.workers[number].ready()
 

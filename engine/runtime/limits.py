@@ -136,5 +136,6 @@ DATA_DISK = _mib("data_disk_mib", 4096, "of all of them")
 
 # Of the server.
 ADDRESS = _text("address", "", "by which others reach this server, such as a proxy's: `https://loupe.school.example/lab`")
+METRICS_TOKEN = _text("metrics_token", "", "that who asks for `/metrics` from elsewhere sends")
 
 settings.refuse_unknown()

@@ -19,6 +19,11 @@ class Shelf(Generic[Value]):
         self._bytes = 0
         self._lock = Lock()
 
+    @property
+    def bytes(self) -> int:
+        """Of all values that are kept."""
+        return self._bytes
+
     def find(self, key: Hashable) -> Value | None:
         with self._lock:
             if key not in self._kept:

@@ -15,6 +15,7 @@ from serving.streamlit_patches import (
     first_message,
     fragment_states,
     history_navigation,
+    observed_runs,
     same_page_link,
     state_lookup,
     turned_page,
@@ -23,7 +24,7 @@ from serving.streamlit_patches import (
 
 PATCHES = (
     first_message, finished_runs, history_navigation, turned_page, same_page_link, fragment_states, concurrent_change,
-    whole_callbacks, state_lookup,
+    whole_callbacks, state_lookup, observed_runs,
 )  # fmt: skip
 _applied = list[str]()
 

@@ -1,10 +1,12 @@
 """What an operator asks of a server, and what it does as it begins and ends."""
 
 import asyncio
+import re
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from pytest import MonkeyPatch
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.responses import PlainTextResponse
@@ -12,6 +14,7 @@ from starlette.routing import Route, WebSocketRoute
 from starlette.testclient import TestClient, WebSocketDenialResponse
 from starlette.websockets import WebSocket
 
+from serving import metrics
 from serving.readiness import ALIVE, READY, Gate, readiness, tell_alive, tell_ready
 
 PAGE = {"accept": "text/html"}
@@ -25,6 +28,7 @@ async def talk(socket: WebSocket) -> None:
 @pytest.fixture
 def client() -> Iterator[TestClient]:
     routes = [
+        Route(metrics.METRICS, metrics.tell_metrics),
         Route(ALIVE, tell_alive), Route(READY, tell_ready), Route("/", lambda _request: PlainTextResponse("here")),
         WebSocketRoute("/talk", talk),
     ]  # fmt: skip
@@ -55,6 +59,24 @@ def test_nobody_is_served_before_the_warm_up_or_begins_after_the_end(client: Tes
     assert answer.status_code == 503 and "reload" in answer.text
     with pytest.raises(WebSocketDenialResponse), client.websocket_connect("/talk"):
         pass
+
+
+def test_metrics_name_no_more_than_pages_and_are_not_for_all(client: TestClient, monkeypatch: MonkeyPatch) -> None:
+    for address in ("", "attention", "attention", "a text"):
+        metrics.note_run(address, 0.3)
+    assert client.get(metrics.METRICS).status_code == 403  # the test's client has a name, and no address
+    monkeypatch.setattr(metrics, "METRICS_TOKEN", "é")
+    for token in ("", "Bearer ", "Bearer e"):
+        assert client.get(metrics.METRICS, headers={"authorization": token}).status_code == 403
+    monkeypatch.setattr(metrics, "METRICS_TOKEN", "secret")
+    said = client.get(metrics.METRICS, headers={"authorization": "Bearer secret"}).text
+    counts = re.findall(r'^loupe_script_run_seconds_count\{page="(.*)"\} (.*)$', said, re.M)
+    assert counts == [("home", "1.0"), ("attention", "2.0"), ("other", "1.0")]
+    assert "\nloupe_runs_queued 0.0\n" in said and "\nloupe_trace_bytes " in said and "text" not in said.split()
+
+    here = TestClient(client.app, client=("127.0.0.1", 1))
+    assert here.get(metrics.METRICS).status_code == 200
+    assert here.get(metrics.METRICS, headers={"x-forwarded-for": "127.0.0.1"}).status_code == 403
 
 
 async def begin(over: asyncio.Event) -> "asyncio.Task[bool]":
