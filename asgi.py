@@ -13,9 +13,12 @@ from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
+from uvicorn.config import LOGGING_CONFIG
 
 from serving.class_news import ROUTE, tell_news
 from serving.first_load import FirstLoad
+from serving.headers import SecurityHeaders
+from serving.logs import write_json, writes_json
 from serving.metrics import METRICS, CountSessions, tell_metrics
 from serving.readiness import ALIVE, READY, Gate, tell_alive, tell_ready
 from serving.streamlit_patches import patch_streamlit
@@ -26,6 +29,8 @@ from serving.workers import SHARED, Front, serve_as_worker
 SCRIPT = Path(__file__).resolve().parent / "app.py"
 
 patch_streamlit()
+if writes_json():
+    write_json()
 
 
 async def health(request: Request) -> JSONResponse:
@@ -53,7 +58,7 @@ app = st.App(
         Route(ROUTE, tell_news),
         *platform_routes(),
     ],
-    middleware=[Middleware(Gate), Middleware(CountSessions), Middleware(VisitorCookie), Middleware(FirstLoad)],
+    middleware=[Middleware(each) for each in (Gate, CountSessions, SecurityHeaders, VisitorCookie, FirstLoad)],
 )
 
 
@@ -76,6 +81,7 @@ def serve() -> None:
         # too long; with uvicorn's own limit of 64 KiB the answer would be a bare 400.
         h11_max_incomplete_event_size=2**22,
         access_log=False,
+        log_config=None if writes_json() else LOGGING_CONFIG,
     )
     if given.worker:
         serve_as_worker(config, given.worker)

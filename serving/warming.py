@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import logging
 import signal
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
@@ -17,6 +16,7 @@ from streamlit.runtime import Runtime, SessionClient, get_instance
 from engine.runtime.limits import FIRST_MODEL
 from engine.runtime.memory import keep_freed_memory
 from engine.training.warm_trainer import shared as warm_trainer
+from serving.logs import log
 from serving.readiness import readiness
 from serving.streamlit_patches.observed_runs import runs
 from serving.workers import here
@@ -90,9 +90,10 @@ async def go_on(warming: asyncio.Task[None]) -> None:
     """Visits the other pages once a first visitor can be served. A server that nobody can use ends, and says why."""
     await asyncio.wait([warming])
     if (error := warming.exception()) is not None:
-        logging.getLogger("uvicorn.error").error("The warm-up failed; Loupe ends.", exc_info=error)
+        log.error("The warm-up failed; Loupe ends.", exc_info=error)
         signal.raise_signal(signal.SIGTERM)
     else:
+        log.info("ready")
         await visit_pages(get_instance(), SERVED_FIRST)
 
 

@@ -8,13 +8,13 @@ then on the worker and the browser speak with nobody in between, and the worker 
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import re
 import secrets
 import signal
 import socket
 import subprocess
-import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -34,6 +34,7 @@ PATIENCE = 30.0  # seconds until the head of a first request is there
 PAUSE = 0.01  # seconds until a head that has come in part is looked at again
 BACKLOG = 2048
 SHARED = "PROMETHEUS_MULTIPROC_DIR"  # where the workers put their numbers; prometheus_client's name
+log = logging.getLogger("loupe")
 
 
 @dataclass
@@ -116,7 +117,7 @@ class Front:
         """Starts a worker anew as often as it ends."""
         while True:
             code = await asyncio.to_thread(self.workers[number].process.wait)
-            print(f"A process of Loupe ended ({code}) and is started anew.", file=sys.stderr)
+            log.warning("A process of Loupe ended (%s) and is started anew.", code, extra={"code": code})
             self.workers[number].link.close()
             if SHARED in os.environ:
                 mark_process_dead(self.workers[number].process.pid)  # its sessions are no longer open

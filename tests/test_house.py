@@ -26,6 +26,8 @@ LAYERS = [
     ("serving/first_load.py", ["serving", "pages.controls.menu", "views.core"]),
     ("serving/class_news.py", ["serving", "engine.classes", "engine.runtime"]),
     ("serving/metrics.py", ["serving", "engine.runtime", "engine.training.queue"]),
+    ("serving/logs.py", ["serving", "engine.runtime"]),
+    ("serving/headers.py", ["engine.runtime"]),
     ("serving/page_names.py", ["pages.controls.menu"]),
     ("serving/lti.py", ["serving", "pages.controls.menu", "engine.classes", "engine.runtime"]),
     ("serving/", ["serving", "pages.controls.state.history"]),

@@ -137,5 +137,8 @@ DATA_DISK = _mib("data_disk_mib", 4096, "of all of them")
 # Of the server.
 ADDRESS = _text("address", "", "by which others reach this server, such as a proxy's: `https://loupe.school.example/lab`")
 METRICS_TOKEN = _text("metrics_token", "", "that who asks for `/metrics` from elsewhere sends")
+LOG = _text("log", "", "`json` for one line of JSON an event on standard error")
+FRAME_ANCESTORS = _text("frame_ancestors", "", "addresses of sites that may show Loupe in a frame, with spaces between")
+DRAIN_SECONDS = _number("drain_seconds", 10, "seconds", "for which scripts may go on once the server is told to end")
 
 settings.refuse_unknown()

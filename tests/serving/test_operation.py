@@ -1,20 +1,24 @@
 """What an operator asks of a server, and what it does as it begins and ends."""
 
 import asyncio
+import json
+import logging
 import re
+import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 from pytest import MonkeyPatch
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
-from starlette.responses import PlainTextResponse
+from starlette.responses import HTMLResponse, PlainTextResponse
 from starlette.routing import Route, WebSocketRoute
 from starlette.testclient import TestClient, WebSocketDenialResponse
 from starlette.websockets import WebSocket
 
-from serving import metrics
+from serving import headers, logs, metrics
 from serving.readiness import ALIVE, READY, Gate, readiness, tell_alive, tell_ready
 
 PAGE = {"accept": "text/html"}
@@ -77,6 +81,34 @@ def test_metrics_name_no_more_than_pages_and_are_not_for_all(client: TestClient,
     here = TestClient(client.app, client=("127.0.0.1", 1))
     assert here.get(metrics.METRICS).status_code == 200
     assert here.get(metrics.METRICS, headers={"x-forwarded-for": "127.0.0.1"}).status_code == 403
+
+
+def test_a_line_of_the_log_quotes_nobody() -> None:
+    lines = []
+    for name, text in (("loupe", "run"), ("streamlit.runtime", "Failed: my secret"), ("uvicorn.error", "a %s of")):
+        try:
+            raise ValueError("my secret text")
+        except ValueError:
+            record = logging.LogRecord(name, logging.ERROR, "file.py", 7, text, ("my secret",), sys.exc_info())
+        record.page, record.seconds = "attention", 0.5
+        lines.append(logs.JsonLines().format(record))
+    read = [json.loads(line) for line in lines]
+    assert [line["event"] for line in read] == ["run", "streamlit.runtime line 7", "a %s of"]
+    assert {"level": "error", "page": "attention", "seconds": 0.5, "error": "ValueError"}.items() <= read[0].items()
+    assert "secret" not in "".join(lines) and Path(__file__).name in read[0]["at"]
+
+
+def test_a_page_says_what_it_may_do_and_who_may_frame_it() -> None:
+    routes = [Route("/", lambda _request: HTMLResponse("")), Route("/file", lambda _request: PlainTextResponse(""))]
+    client = TestClient(Starlette(routes=routes, middleware=[Middleware(headers.SecurityHeaders)]))
+    said = client.get("/").headers
+    assert said["x-content-type-options"] == "nosniff" and said["referrer-policy"] == "same-origin"
+    assert "; object-src 'none'; " in said["content-security-policy"]
+    assert said["content-security-policy"].endswith("; frame-ancestors 'self'")
+    assert "content-security-policy" not in client.get("/file").headers
+    assert headers.write_policy("https://a.example https://b.example").endswith("'self' https://a.example https://b.example")
+    with pytest.raises(SystemExit, match="frame_ancestors must be addresses"):
+        headers.write_policy("https://a.example; script-src *")
 
 
 async def begin(over: asyncio.Event) -> "asyncio.Task[bool]":
