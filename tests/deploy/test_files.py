@@ -1,0 +1,200 @@
+"""What deploy/ says, as far as it can be held without containers: names that must agree, the files of the image, and
+what each tool checks by itself where it is installed."""
+
+import asyncio
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from bench.load import Action, session
+from engine.runtime.limits import settings
+from serving.readiness import ALIVE, READY
+from serving.workers import COOKIE
+from tests.browser.harness import ROOT, free_port, wait_until_healthy
+from tests.test_house import LAYERS
+
+DEPLOY = ROOT / "deploy"
+COMPOSE: dict[str, Any] = yaml.safe_load((DEPLOY / "compose.yaml").read_text())
+IMAGE = (DEPLOY / "Containerfile").read_text()
+OF_OTHERS = {"LOUPE_SITE", "LOUPE_REPLICAS", "LOUPE_USER", "LOUPE_PASSWORD_HASH", "LOUPE_PASSWORD_FILE"}  # the proxy's
+
+
+def copied() -> list[str]:
+    """What the image takes of the repository."""
+    last = IMAGE.rpartition("\nFROM ")[2]
+    lines = re.findall(r"^COPY (?!--from)(.+) \S+$", last, re.M)
+    return [name for line in lines for name in line.split()]
+
+
+def test_the_image_has_what_loupe_imports() -> None:
+    for name in copied():
+        assert (ROOT / name).exists(), name
+    imported = {prefix.split("/")[0] for prefix, _ in LAYERS} - {"bench"}
+    assert imported <= set(copied())
+    let_in = set(re.findall(r"^!(\S+)", (ROOT / ".dockerignore").read_text(), re.M))
+    assert set(copied()) <= let_in
+    assert re.search(r"^USER [1-9]\d*$", IMAGE, re.M)
+
+
+# In the image the packages lack the folders of their own tests.
+TRIMMED = """
+import os, sys
+
+class Trimmed:
+    def find_spec(name, path=None, target=None):
+        if name.endswith(".tests") and any(os.path.isdir(f"{one}/tests") for one in path or []):
+            raise ModuleNotFoundError(name)
+
+sys.meta_path.insert(0, Trimmed)
+"""
+
+
+@pytest.mark.long
+def test_the_files_of_the_image_serve_pages_and_nothing_is_written_among_them(tmp_path: Path) -> None:
+    place, port = tmp_path / "loupe", free_port()
+    for name in copied():
+        if (ROOT / name).is_dir():
+            shutil.copytree(ROOT / name, place / name, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            place.mkdir(exist_ok=True)
+            shutil.copy(ROOT / name, place)
+    (tmp_path / "trimmed").mkdir()
+    (tmp_path / "trimmed" / "sitecustomize.py").write_text(TRIMMED)
+    before = sorted(place.rglob("*"))
+    said = {name: str(tmp_path / value) for name, value in re.findall(r"(\w+)=/((?:data|cache)/\w+)", IMAGE)}
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    (tmp_path / "cache" / "tmp").mkdir(parents=True)
+    log = tmp_path / "log"
+    with log.open("w") as output:
+        process = subprocess.Popen(
+            [sys.executable, "asgi.py", "--port", str(port)], cwd=place, stdout=output, stderr=output,
+            env={**environment, **said, "HOME": str(tmp_path), "PYTHONPATH": str(tmp_path / "trimmed")},
+        )  # fmt: skip
+    try:
+        wait_until_healthy(process, f"http://127.0.0.1:{port}{READY}", log)
+        asyncio.run(turn_pages(f"http://127.0.0.1:{port}"))
+    finally:
+        process.terminate()
+        process.wait(20)
+    assert sorted(place.rglob("*")) == before and (tmp_path / "cache" / "python").is_dir()
+
+
+async def turn_pages(address: str) -> None:
+    async with session(address) as visitor:
+        for page in ("walkthrough", "course", "train", "teach"):
+            await visitor.act(Action(page))
+
+
+def services() -> dict[str, Any]:
+    found: dict[str, Any] = COMPOSE["services"]
+    return found
+
+
+def test_compose_names_what_there_is() -> None:
+    declared = set(COMPOSE["volumes"])
+    named = set[str]()
+    for name, service in services().items():
+        for volume in service.get("volumes", []):
+            source = volume.split(":")[0]
+            if source.startswith("."):
+                assert (DEPLOY / source).is_file(), source
+            else:
+                named.add(source)
+        assert set(service.get("depends_on", {})) <= set(services())
+        for variable in service.get("environment", {}):
+            assert variable.removeprefix("LOUPE_").lower() in settings.declared or variable in OF_OTHERS or (
+                variable.startswith("POSTGRES_")
+            ), variable
+        if "build" in service:
+            build = service["build"]
+            assert (DEPLOY / build["context"] / build["dockerfile"]).samefile(DEPLOY / "Containerfile")
+            assert set(build["args"]) <= set(re.findall(r"^ARG (\w+)", IMAGE, re.M))
+            assert service["read_only"] and "ports" not in service and service["cap_drop"] == ["ALL"]
+            assert READY in service["healthcheck"]["test"][-1]
+            assert {volume.split(":")[1] for volume in service["volumes"]} == set(volumes_of_image())
+        else:
+            assert ("ports" in service) == (name == "proxy")  # nobody comes past the password
+    assert named == declared
+    replicas = re.findall(r"(\w+):8501", services()["proxy"]["environment"]["LOUPE_REPLICAS"])
+    assert len(replicas) == 2 and set(replicas) <= set(services()) and "EXPOSE 8501" in IMAGE
+    assert ALIVE in IMAGE
+
+
+def volumes_of_image() -> list[str]:
+    said = re.search(r'^VOLUME \["(.+)"\]$', IMAGE, re.M)
+    assert said
+    return said[1].split('", "')
+
+
+@pytest.mark.parametrize("name", ["base", "two-replicas"])
+def test_kubernetes_gets_what_agrees(name: str) -> None:
+    if not shutil.which("kubectl"):
+        pytest.skip("no kubectl, whose kustomize puts the files together")
+    done = subprocess.run(["kubectl", "kustomize", DEPLOY / "kustomize" / name], capture_output=True, text=True)
+    assert not done.returncode, done.stderr
+    parts = {one["kind"]: one for one in yaml.safe_load_all(done.stdout)}
+    deployment, service, claim = parts["Deployment"]["spec"], parts["Service"]["spec"], parts["PersistentVolumeClaim"]
+    pod, (container,) = deployment["template"]["spec"], deployment["template"]["spec"]["containers"]
+    labels = deployment["template"]["metadata"]["labels"]
+    assert deployment["selector"]["matchLabels"] == service["selector"] == labels
+    probes = {kind: container[f"{kind}Probe"]["httpGet"]["path"] for kind in ("startup", "readiness", "liveness")}
+    assert probes == {"startup": READY, "readiness": READY, "liveness": ALIVE}
+    assert pod["securityContext"]["runAsNonRoot"] and container["securityContext"]["readOnlyRootFilesystem"]
+    assert f"USER {pod['securityContext']['runAsUser']}\n" in IMAGE and container["resources"]["limits"]
+    mounts = {one["name"]: one["mountPath"] for one in container["volumeMounts"]}
+    assert set(mounts) == {one["name"] for one in pod["volumes"]}
+    assert set(mounts.values()) == {*volumes_of_image(), "/tmp"}
+    assert pod["volumes"][0]["persistentVolumeClaim"]["claimName"] == claim["metadata"]["name"]
+    (rule,) = parts["Ingress"]["spec"]["rules"]
+    assert rule["http"]["paths"][0]["backend"]["service"]["name"] == parts["Service"]["metadata"]["name"]
+    assert f"$cookie_{COOKIE}" in parts["Ingress"]["metadata"]["annotations"].values()
+    variables = {one["name"] for one in container["env"]}
+    assert {one.removeprefix("LOUPE_").lower() for one in variables} <= set(settings.declared)
+    shared = "ReadWriteMany" in claim["spec"]["accessModes"]
+    assert (deployment["replicas"] > 1) == shared == ("LOUPE_DATABASE" in variables)
+
+
+def test_nginx_takes_its_files_with_tls_and_a_password(tmp_path: Path) -> None:
+    if not shutil.which("nginx") or not shutil.which("openssl"):
+        pytest.skip("no nginx or no openssl (Debian has them under these names)")
+    text = (DEPLOY / "nginx.conf").read_text()
+    assert f"$cookie_{COOKIE} " in text
+    for name in ("nginx-tls.conf", "nginx-password.conf"):
+        assert f"# include {name};" in text
+        snippet = (DEPLOY / name).read_text().replace("/etc/ssl/loupe", str(tmp_path))
+        (tmp_path / name).write_text(snippet)
+    (tmp_path / "nginx.conf").write_text(text.replace("# include", "include"))
+    subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=loupe.school.example",
+         "-keyout", "privkey.pem", "-out", "fullchain.pem"], cwd=tmp_path, check=True, capture_output=True,
+    )  # fmt: skip
+    here = f"pid {tmp_path}/pid; error_log {tmp_path}/error.log;"
+    command = ["nginx", "-t", "-p", tmp_path, "-c", tmp_path / "nginx.conf", "-e", tmp_path / "error.log", "-g", here]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert not done.returncode, done.stderr
+
+
+def test_caddy_takes_its_file_as_compose_gives_it() -> None:
+    if not shutil.which("caddy"):
+        pytest.skip("no caddy (Debian has it under that name)")
+    said = services()["proxy"]["environment"]
+    assert set(said) == OF_OTHERS
+    hashing = ["caddy", "hash-password", "--plaintext", "loupe"]
+    hashed = subprocess.run(hashing, capture_output=True, text=True, check=True)
+    ours = {
+        "LOUPE_SITE": "loupe.school.example", "LOUPE_REPLICAS": "app1:8501 app2:8501", "LOUPE_USER": "class",
+        "LOUPE_PASSWORD_FILE": said["LOUPE_PASSWORD_FILE"], "LOUPE_PASSWORD_HASH": hashed.stdout.strip(),
+    }  # fmt: skip
+    command = ["caddy", "adapt", "--config", str(DEPLOY / "Caddyfile"), "--adapter", "caddyfile", "--validate"]
+    for given, has_password in (({}, False), (ours, True)):
+        done = subprocess.run(command, env={**os.environ, **given}, capture_output=True, text=True)
+        assert not done.returncode, done.stderr
+        assert ("http_basic" in done.stdout) == has_password and f"http.request.cookie.{COOKIE}" in done.stdout
+        assert ('"dial":"app2:8501"' in done.stdout) == has_password
