@@ -122,8 +122,10 @@ def test_compose_names_what_there_is() -> None:
         else:
             assert ("ports" in service) == (name == "proxy")  # nobody comes past the password
     assert named == declared
-    replicas = re.findall(r"(\w+):8501", services()["proxy"]["environment"]["LOUPE_REPLICAS"])
-    assert len(replicas) == 2 and set(replicas) <= set(services()) and "EXPOSE 8501" in IMAGE
+    runs = [one["environment"].get("LOUPE_RUNS", "/data/runs") for one in services().values() if "build" in one]
+    assert len(set(runs)) == len(runs)
+    before = re.findall(r"(\w+):8501", services()["proxy"]["environment"]["LOUPE_REPLICAS"])
+    assert len(before) == 2 and set(before) <= set(services()) and "EXPOSE 8501" in IMAGE
     assert ALIVE in IMAGE
 
 
@@ -140,10 +142,10 @@ def test_kubernetes_gets_what_agrees(name: str) -> None:
     done = subprocess.run(["kubectl", "kustomize", DEPLOY / "kustomize" / name], capture_output=True, text=True)
     assert not done.returncode, done.stderr
     parts = {one["kind"]: one for one in yaml.safe_load_all(done.stdout)}
-    deployment, service, claim = parts["Deployment"]["spec"], parts["Service"]["spec"], parts["PersistentVolumeClaim"]
-    pod, (container,) = deployment["template"]["spec"], deployment["template"]["spec"]["containers"]
-    labels = deployment["template"]["metadata"]["labels"]
-    assert deployment["selector"]["matchLabels"] == service["selector"] == labels
+    replicas, service, claim = parts["StatefulSet"]["spec"], parts["Service"]["spec"], parts["PersistentVolumeClaim"]
+    pod, (container,) = replicas["template"]["spec"], replicas["template"]["spec"]["containers"]
+    labels = replicas["template"]["metadata"]["labels"]
+    assert replicas["selector"]["matchLabels"] == service["selector"] == labels
     probes = {kind: container[f"{kind}Probe"]["httpGet"]["path"] for kind in ("startup", "readiness", "liveness")}
     assert probes == {"startup": READY, "readiness": READY, "liveness": ALIVE}
     assert pod["securityContext"]["runAsNonRoot"] and container["securityContext"]["readOnlyRootFilesystem"]
@@ -155,10 +157,12 @@ def test_kubernetes_gets_what_agrees(name: str) -> None:
     (rule,) = parts["Ingress"]["spec"]["rules"]
     assert rule["http"]["paths"][0]["backend"]["service"]["name"] == parts["Service"]["metadata"]["name"]
     assert f"$cookie_{COOKIE}" in parts["Ingress"]["metadata"]["annotations"].values()
-    variables = {one["name"] for one in container["env"]}
+    assert {"name": "LOUPE_RUNS", "value": "/data/runs/$(POD_NAME)"} in container["env"]
+    assert replicas["serviceName"] == parts["Service"]["metadata"]["name"]
+    variables = {one["name"] for one in container["env"]} - {"POD_NAME"}
     assert {one.removeprefix("LOUPE_").lower() for one in variables} <= set(settings.declared)
     shared = "ReadWriteMany" in claim["spec"]["accessModes"]
-    assert (deployment["replicas"] > 1) == shared == ("LOUPE_DATABASE" in variables)
+    assert (replicas["replicas"] > 1) == shared == ("LOUPE_DATABASE" in variables)
 
 
 def test_nginx_takes_its_files_with_tls_and_a_password(tmp_path: Path) -> None:
