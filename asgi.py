@@ -16,6 +16,7 @@ from starlette.routing import Route
 from uvicorn.config import LOGGING_CONFIG
 
 from serving.class_news import ROUTE, tell_news
+from serving.draining import CLOSES, DrainingServer, DrainingWorker
 from serving.first_load import FirstLoad
 from serving.headers import SecurityHeaders
 from serving.logs import write_json, writes_json
@@ -80,11 +81,12 @@ def serve() -> None:
         # Twice the longest address that a browser opens, so that each one reaches the page, which says what of it is
         # too long; with uvicorn's own limit of 64 KiB the answer would be a bare 400.
         h11_max_incomplete_event_size=2**22,
+        timeout_graceful_shutdown=CLOSES,
         access_log=False,
         log_config=None if writes_json() else LOGGING_CONFIG,
     )
     if given.worker:
-        serve_as_worker(config, given.worker)
+        serve_as_worker(config, given.worker, DrainingWorker)
     elif given.workers > 1:
         front = Front([sys.executable, __file__], given.workers)
         try:
@@ -99,7 +101,7 @@ def serve() -> None:
         except RuntimeError as error:
             sys.exit(str(error))
     else:
-        uvicorn.Server(config).run()
+        DrainingServer(config).run()
 
 
 if __name__ == "__main__":

@@ -92,14 +92,16 @@ class Front:
         self.start = [partial(Worker.start, command, number, workers) for number in range(workers)]
         self.workers: list[Worker] = []
         self.turns = count()
+        self.serving = self.draining = False
 
     async def serve(self, host: str, port: int) -> None:
-        """Until the process is told to end, which cancels this. A worker begins where the one before is ready, since
-        they measure. Raises RuntimeError, with a sentence, for a port that is taken or a worker that does not start."""
+        """Until the process is told to end: SIGTERM lets its workers drain, a second one or Ctrl+C cancels this. A
+        worker begins where the one before is ready, since they measure. Raises RuntimeError, with a sentence, for a
+        port that is taken or a worker that does not start."""
         loop, task = asyncio.get_running_loop(), asyncio.current_task()
         assert task is not None
-        for number in (signal.SIGINT, signal.SIGTERM):
-            loop.add_signal_handler(number, task.cancel)
+        loop.add_signal_handler(signal.SIGINT, task.cancel)
+        loop.add_signal_handler(signal.SIGTERM, self.drain, task)
         with await asyncio.to_thread(listen, host, port) as listening:
             try:
                 for start in self.start:
@@ -107,16 +109,27 @@ class Front:
                     await self.workers[-1].ready()
                 print(f"{len(self.workers)} processes serve http://{host}:{port}", flush=True)
                 loop.add_reader(listening, self.accept, listening)
+                self.serving = True
                 await asyncio.gather(*map(self.keep, range(len(self.workers))))
             finally:
                 loop.remove_reader(listening)
                 for worker in self.workers:
                     worker.end()
 
+    def drain(self, task: asyncio.Task[object]) -> None:
+        """Lets the workers end in their time, while whoever asks is still answered."""
+        if self.draining or not self.serving:
+            task.cancel()
+        self.draining = True
+        for worker in self.workers:
+            worker.process.terminate()
+
     async def keep(self, number: int) -> None:
-        """Starts a worker anew as often as it ends."""
+        """Starts a worker anew as often as it ends by itself."""
         while True:
             code = await asyncio.to_thread(self.workers[number].process.wait)
+            if self.draining:
+                return
             log.warning("A process of Loupe ended (%s) and is started anew.", code, extra={"code": code})
             self.workers[number].link.close()
             if SHARED in os.environ:
@@ -171,11 +184,11 @@ class HandedServer(uvicorn.Server):
             loop.create_task(loop.connect_accepted_socket(made, socket.socket(fileno=descriptor)))
 
 
-def serve_as_worker(config: uvicorn.Config, said: str) -> None:
+def serve_as_worker(config: uvicorn.Config, said: str, server: type[HandedServer] = HandedServer) -> None:
     """Serves as the worker that `Worker.start` started; `said` is what stands behind --worker there."""
     descriptor, here.number, here.workers = map(int, said.split(":"))
     with socket.socket(fileno=descriptor) as link:
-        HandedServer(config, link).run()
+        server(config, link).run()
 
 
 def listen(host: str, port: int) -> socket.socket:

@@ -28,6 +28,8 @@ LAYERS = [
     ("serving/metrics.py", ["serving", "engine.runtime", "engine.training.queue"]),
     ("serving/logs.py", ["serving", "engine.runtime"]),
     ("serving/headers.py", ["engine.runtime"]),
+    ("serving/backup.py", ["engine.runtime", "engine.training.queue"]),
+    ("serving/draining.py", ["serving", "engine.runtime"]),
     ("serving/page_names.py", ["pages.controls.menu"]),
     ("serving/lti.py", ["serving", "pages.controls.menu", "engine.classes", "engine.runtime"]),
     ("serving/", ["serving", "pages.controls.state.history"]),

@@ -118,3 +118,11 @@ def is_alive(process: int) -> bool:
     except ProcessLookupError:
         return False
     return True
+
+
+def test_told_to_end_it_waits_for_its_processes_and_starts_none(front: tuple[subprocess.Popen[bytes], int]) -> None:
+    process, port = front
+    workers = {ask(port)[0] for _ in range(WORKERS)}
+    process.terminate()
+    assert process.wait(20) == 0
+    assert not any(is_alive(one) for one in workers)
