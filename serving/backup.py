@@ -52,6 +52,7 @@ def back_up(target: Path, replace: bool = False) -> None:
         raise ValueError(f"A backup must have a name that ends with .tar.gz, got {target.name!r}; choose another.")
     if target.exists() and not replace:
         raise ValueError(f"{target} is there already; choose another name, or replace it by --replace.")
+    target = target.absolute()
     partial = target.with_name(f"{target.name}.partial")
     partial.touch(mode=0o600)  # class sessions and keys are nobody else's
     try:
