@@ -27,6 +27,7 @@ def test_a_class_is_led_guesses_and_hears_what_is_right(browser: "Browser", serv
     teacher.goto(f"{server}/teach?steps={STEPS}")
     teacher.get_by_role("button", name="Start the session").click()
     code = teacher.locator(".st-key-class-head h1").inner_text().strip()
+    expect(teacher.get_by_role("button", name=re.compile("^[0-9]"))).to_have_count(2)  # each once
     learner.goto(f"{server}/join?code={code}")
     learner.locator(".st-key-class-name input").fill("Ada")
     learner.locator(".st-key-class-name input").press("Tab")

@@ -63,7 +63,11 @@ def test_a_session_is_made_started_and_taught(classes: Classes) -> None:
     app.button(key="class start").click().run()
     assert not app.exception, app.exception
     code = app.query_params["room"]
+    app.switch_page("pages/explore/generate.py").run()
     app.query_params["step"] = json.dumps({"page": "generate", "query": QUERY})  # shared while the class goes on
+    app.query_params["room"] = code
+    app.switch_page("pages/learn/teach.py").run()
+    app.query_params["step"] = json.dumps({"page": "generate", "query": QUERY})  # as the browser says once more
     app.run()
     assert [one.page for one in classes.find(code).steps][2:] == ["generate"]
     classes.set_steps(code, classes.find(code).steps[:2])

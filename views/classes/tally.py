@@ -15,7 +15,6 @@ from views.core.table_files import Table
 from views.core.theme import Shade, ramp
 
 BINS = 20
-PIXELS = 6  # of a cell of a picture, so that no browser blurs it
 FORMULA = ("=", "+", "-", "@", "\t", "\r")  # with which a cell of a spreadsheet begins to compute
 Content = Mapping[str, Any]  # of one answer
 
@@ -52,9 +51,9 @@ def draw_estimates(found: Sequence[Content], revealed: bool, shade: Shade) -> Al
 
 
 def paint_pattern(picture: Sequence[Sequence[int]], shade: Shade) -> np.ndarray:
-    """Attention that was handed in, query key from 0 to 255, as a picture: height width channel."""
+    """Attention that was handed in, query key from 0 to 255, as a picture of a pixel a cell: height width channel."""
     colors = np.array([ImageColor.getrgb(one) for one in ramp(shade, "attention", 256)], np.uint8)
-    return colors[np.array(picture)].repeat(PIXELS, 0).repeat(PIXELS, 1)
+    return colors[np.array(picture)]
 
 
 def tabulate(rows: Sequence[Mapping[str, Any]], safe: bool = True) -> Table:

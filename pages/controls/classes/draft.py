@@ -15,6 +15,7 @@ from engine.runtime.limits import FIRST_MODEL
 from pages.controls.classes.parameters import TEACH
 from pages.controls.classes.who import classes, entry_of, guard, whose
 from pages.controls.menu import entries
+from pages.controls.state.history import is_turned
 from pages.controls.state.page_state import Here
 from pages.controls.state.session import Remembered, widget_value
 from views.core.markdown import escape_markdown
@@ -31,8 +32,11 @@ SECRET = Remembered("secrets of classes", dict[str, str])
 
 
 def read_steps(here: Here) -> list[Step]:
-    """The steps that the address brings, once: a page that somebody shares, or those of a session to repeat."""
+    """The steps that the address brings, once: a page that somebody shares, or those of a session to repeat. What is
+    taken out of the address here, the browser says again with the next click."""
     found: list[Step] = []
+    if not is_turned():
+        return found
     for name in ("steps", "step"):
         if not (said := here.begin(name)):
             continue

@@ -162,20 +162,23 @@ def draw_answers(room: Room, learners: list[Learner], mine: list[Answer], named:
 def draw_handed_in(room: Room, learner: Learner, content: Content, named: bool, shown: bool) -> None:
     """A line, or with a picture a card."""
     pictured = bool(content.get("picture"))
+    if pictured:
+        st.html("<style>.st-key-class-answers img { image-rendering: pixelated }</style>")
     place = st.container(
         border=pictured, width=CARD if pictured else "stretch", horizontal=not pictured, vertical_alignment="center",
         gap="small",
     )  # fmt: skip
     with place:
         if pictured:
-            st.image(paint_pattern(content["picture"], current_shade()), width=CARD - 40)
+            st.image(paint_pattern(content["picture"], current_shade()), width=CARD - 40, output_format="PNG")
         if named:
             st.markdown(f"**{escape_markdown(learner.name)}**", width="content")
         joint = "; it is " if content["right"] is not None else " · "
         truth = f"{joint}{content['truth']}" if shown and content["truth"] and not content["right"] else ""
         mark = ":green[✓] " if shown and content["right"] else ""
         st.markdown(mark + escape_markdown(f"{content['said'][:200]}{truth}"), width="stretch")
-        draw_showing(room, learner, content)
+        with st.container(horizontal=True, gap="small", width="stretch" if pictured else "content"):
+            draw_showing(room, learner, content)
 
 
 def draw_showing(room: Room, learner: Learner, content: Content) -> None:
