@@ -49,8 +49,9 @@ def experiment() -> bool:
     words, reference = likely_words(MODEL, encoding.ids, WORDS)
     rewards = choose_rewards(words)
     price = st.select_slider(
-        _("price β"), PRICES, PRICE, key="policy-price", persist_state="session", format_func="{:g}".format
-    )
+        _("price β"), PRICES, PRICE, key="policy-price", persist_state="session",
+        format_func=lambda price: f"{price:g}",
+    )  # fmt: skip
     best = best_policy(reference, rewards, price)
     above = st.container()
     found = ask(words, reference, rewards, price, best)
