@@ -16,7 +16,7 @@ from urllib.parse import quote
 
 from bench.browser import CLOCK, TEXTS, changed, texts
 from engine.training import control
-from engine.training.launcher import Processes
+from engine.training.launch.processes import Processes
 from engine.training.recipe_file import read_recipe
 from engine.training.status import read_status
 from tests.browser.harness import FLAGS, ROOT, UVICORN, browser_path, served, settle

@@ -30,7 +30,7 @@ from engine.training.atomic import read_json, write_json
 from engine.training.base import read_transfer
 from engine.training.fork import fork
 from engine.training.latest import Progress, read_progress
-from engine.training.launcher import wait_in_line
+from engine.training.launch.processes import wait_in_line
 from engine.training.parallel import leads
 from engine.training.runs import format_table, runs
 from engine.training.status import write_status

@@ -22,15 +22,16 @@ NUMBER = 4  # bytes
 MIB = 2**20
 
 
-def check_start(recipe: Recipe) -> None:
-    """Raises ValueError where a training cannot start here, as far as that is known without its data."""
+def check_start(recipe: Recipe, able: Abilities | None = None) -> None:
+    """Raises ValueError where a training cannot start, as far as that is known without its data; on a computer that is
+    `able`, which is this one where nothing is given."""
     check_recipe(recipe)
     if (need := disk_need(recipe)) > limits.RUNS_DISK:
         raise ValueError(
             f"a run may take {limits.RUNS_DISK // MIB:,} MiB, and this one's snapshots need {need / MIB:,.1f}; keep "
             "fewer by log.snapshots, or raise LOUPE_RUNS_DISK_MIB where Loupe is started."
         )
-    plan(recipe.machine, Abilities.of_this_machine())
+    plan(recipe.machine, able or Abilities.of_this_machine())
     if recipe.train.parts == "lora":
         new_adapter(build_without_memory(recipe.model), recipe.lora.targets, recipe.lora.rank)
     elif recipe.train.parts != "all":

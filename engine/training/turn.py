@@ -1,7 +1,7 @@
 """A process that waits for its turn and then becomes the training: the same process, with the lock of its slot.
 
-It is started as a file, by launcher.py: waiting must not cost what importing PyTorch does, which the packages bring
-along. So of these only the files that it needs are imported.
+It is started as a file, by launch/processes.py: waiting must not cost what importing PyTorch does, which the packages
+bring along. So of these only the files that it needs are imported.
 """
 
 from __future__ import annotations

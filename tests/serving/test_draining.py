@@ -23,7 +23,7 @@ from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.responses import PlainTextResponse
 from starlette.routing import Route
-from engine.training.launcher import Processes
+from engine.training.launch.processes import Processes
 from engine.training.warm_trainer import shared
 from serving.draining import DrainingServer
 from serving.readiness import ALIVE, READY, Gate, tell_alive, tell_ready

@@ -14,7 +14,8 @@ from engine.runtime.limits import RUNS_FOLDER
 from engine.training import Recipe, warm_trainer
 from engine.training.folder import RunFolder
 from engine.training.frames import Frame
-from engine.training.launcher import Launcher, Processes
+from engine.training.launch.launcher import Launcher
+from engine.training.launch.processes import Processes
 from engine.training.live import Live
 from engine.training.names import existing_run
 from engine.training.news import Cursor

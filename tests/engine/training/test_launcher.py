@@ -14,9 +14,10 @@ import torch
 
 from engine.checkpoints import load
 from engine.runtime import limits
-from engine.training import Recipe, RunFolder, launcher, read_recipe, read_status, stop, train
+from engine.training import Recipe, RunFolder, read_recipe, read_status, stop, train
 from engine.training.control import n_steps, read_order
-from engine.training.launcher import Processes
+from engine.training.launch import processes
+from engine.training.launch.processes import Processes
 from engine.training.recipe_file import RecipeError, write_recipe
 from engine.training.runs import runs
 from engine.training.status import Status
@@ -43,7 +44,7 @@ def begun(tmp_path: Path) -> Iterator[Processes]:
 @pytest.fixture
 def asleep(monkeypatch: pytest.MonkeyPatch) -> None:
     """In the place of a training a process that sleeps."""
-    monkeypatch.setattr(launcher, "training", lambda folder: SLEEP)
+    monkeypatch.setattr(processes, "training", lambda folder: SLEEP)
 
 
 def status_of(folder: Path) -> Status:
@@ -151,10 +152,10 @@ def test_trainings_outlive_the_server_and_its_queue_goes_on(recipe: Recipe, tmp_
     server = "\n".join(
         [
             "import os, signal, sys",
-            "from engine.training import launcher",
-            f"launcher.training = lambda folder: {SLEEP!r}",
-            "launcher.limits.MAX_TRAININGS = 1",
-            f"begun = launcher.Processes({str(tmp_path)!r})",
+            "from engine.training.launch import processes",
+            f"processes.training = lambda folder: {SLEEP!r}",
+            "processes.limits.MAX_TRAININGS = 1",
+            f"begun = processes.Processes({str(tmp_path)!r})",
             "text = sys.stdin.read()",
             "for _ in range(3): begun.start(text, 'run')",
             "os.kill(os.getpid(), signal.SIGKILL)",
@@ -267,7 +268,7 @@ def test_a_process_that_fails_before_it_can_say_so_leaves_its_last_line(
     begun: Processes, recipe: Recipe, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     broken = [sys.executable, "-S", "-c", "raise SystemExit('loupe: there is no module named torch')"]
-    monkeypatch.setattr(launcher, "training", lambda folder: broken)
+    monkeypatch.setattr(processes, "training", lambda folder: broken)
     folder = begun.start(recipe, "broken")
     until(lambda: json.loads((folder / "status.json").read_text())["state"] == "failed")
     assert "said last: loupe: there is no module named torch" in status_of(folder).error

@@ -15,7 +15,7 @@ import torch
 from engine.checkpoints import load
 from engine.runtime import limits
 from engine.training import Recipe, RunFolder, read_status, stop, train
-from engine.training.launcher import Processes
+from engine.training.launch.processes import Processes
 from engine.training.process import exists
 from engine.training.recipe_file import write_recipe
 from engine.training.status import BEGINS
@@ -134,7 +134,7 @@ def test_it_ends_with_the_server_and_a_run_that_it_was_handed_does_not(recipe: R
     server = "\n".join(
         [
             "import os, signal, sys, time",
-            "from engine.training.launcher import Processes",
+            "from engine.training.launch.processes import Processes",
             "from engine.training.warm_trainer import WarmTrainer",
             "warm = WarmTrainer(enabled=True, pause=0)",
             "warm.keep(); handed = warm.process.pid",

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from engine.training.launcher import waiting_command
+from engine.training.launch.processes import waiting_command
 from engine.training.queue import Queue
 
 SLEEP = [sys.executable, "-c", "import time; time.sleep(60)"]

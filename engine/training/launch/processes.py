@@ -10,86 +10,44 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from threading import Thread
-from typing import Protocol
 
 from engine.runtime import limits
-from engine.training import control, limit_checks
+from engine.training import control
 from engine.training import turn as turn_script
 from engine.training.folder import RunFolder
-from engine.training.names import existing_run
-from engine.training.origin import Origin, make
+from engine.training.launch.launcher import FolderLauncher, refuse_more
+from engine.training.machine import Abilities
 from engine.training.queue import Queue, Ticket
 from engine.training.recipe import Recipe
-from engine.training.recipe_file import parse_recipe, read_recipe
+from engine.training.recipe_file import read_recipe
 from engine.training.status import ACTIVE, BEGINS, Status, as_written, died, read_status, write_status
 from engine.training.warm_trainer import WarmTrainer
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 
 
-class Launcher(Protocol):
-    """Place where trainings run. Everything after the start goes through the run directory, wherever that process
-    is."""
-
-    def start(self, recipe: Recipe | str, name: str) -> Path:
-        """The new run's directory. Raises ValueError (RecipeError for a text that is no recipe) where it cannot be."""
-
-    def resume(self, name: str) -> Path:
-        """Go on with a run: one that is paused, or one whose process has ended. Raises ValueError where it cannot."""
-
-
-class Processes:
+class Processes(FolderLauncher):
     """A `Launcher` on this machine. `runs` holds the run directories.
 
     A run that need not wait for its turn is handed to the process of `warm`, where there is one.
     """
 
     def __init__(self, runs: Path | str = limits.RUNS_FOLDER, warm: WarmTrainer | None = None) -> None:
-        self.runs, self.warm = Path(runs).resolve(), warm or WarmTrainer()
-        self.queue = Queue(self.runs)
+        super().__init__(runs)
+        self.warm = warm or WarmTrainer()
         self._watched: dict[Path, Thread] = {}
 
-    def start(self, recipe: Recipe | str, name: str) -> Path:
-        recipe = parse_recipe(recipe) if isinstance(recipe, str) else recipe
-        limit_checks.check_start(recipe)
-        limit_checks.check_room(recipe, self.runs)
-        with self.queue.lock():
-            self._check_queue()
-            folder = make(recipe, name, self.runs, Origin())
-            self._launch(RunFolder(folder))
-        return folder
-
-    def resume(self, name: str) -> Path:
-        run = RunFolder(existing_run(name, self.runs))
-        recipe = read_recipe(run.recipe)
-        status = read_status(run.status)
-        if status is not None and status.state == "paused":
-            control.resume(run.path)
-            return run.path
-        limit_checks.check_start(recipe)
-        limit_checks.check_room(recipe, self.runs)
-        if (watched := self._watched.get(run.path)) is not None and (status is None or status.state not in ACTIVE):
-            watched.join(1)  # it may still have to say how that process ended
-        with self.queue.lock():
-            self._check_free(run, recipe)
-            self._check_queue()
-            self._launch(run)
-        return run.path
-
-    def _check_free(self, run: RunFolder, recipe: Recipe) -> None:
-        status = read_status(run.status)
-        if status is not None and status.state in ACTIVE:
-            raise ValueError(f"{run.path.name} is {status.state} already; it needs no second start.")
-        if status is not None and status.state == "finished" and status.step >= recipe.schedule.steps:
-            raise ValueError(f"{run.path.name} is finished; fork it from a step to train on, or reset it.")
+    def _abilities(self, recipe: Recipe) -> Abilities:
+        return Abilities.of_this_machine()
 
     def _check_queue(self) -> None:
         free = max(0, limits.MAX_TRAININGS - self.queue.training())
         if len(self.queue.names()) >= limits.MAX_QUEUED + free:
-            raise ValueError(
-                f"at most {limits.MAX_QUEUED} trainings may wait for their turn, and as many do; cancel one, wait, or "
-                "raise LOUPE_MAX_QUEUED where Loupe is started."
-            )
+            raise refuse_more()
+
+    def _settle(self, run: RunFolder) -> None:
+        if (watched := self._watched.get(run.path)) is not None:
+            watched.join(1)  # it may still have to say how that process ended
 
     def _launch(self, run: RunFolder) -> None:
         """Within the queue's lock. The process waits until its status is written, so that none is ever lost."""
