@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import hashlib
+import json
 import os
 import sys
 import tempfile
@@ -210,6 +211,17 @@ def memory_of(process: int, itself: bool = False) -> float:
     return total
 
 
+def seconds_of(process: int) -> float:
+    """CPU seconds that the processes below this one have used, their own ended ones among them."""
+    total = 0.0
+    for folder in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            fields = (folder / "stat").read_text().rpartition(")")[2].split()
+            if int(fields[1]) == process:
+                total += sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK") + seconds_of(int(folder.name))
+    return total
+
+
 def own_memory(status: str) -> float:
     return int(status.split("VmRSS:")[1].split()[0]) / 1e3
 
@@ -221,16 +233,24 @@ def summary(name: str, played: list[Played]) -> str:
     return f"{line}   {len(faults)} failed" + "".join(f"\n    {fault}" for fault in dict.fromkeys(faults))
 
 
-async def measure(address: str) -> bool:
+async def measure(address: str, workers: int, out: Path | None) -> bool:
     """Print the table. Returns True if nothing failed, all got what they get alone, and the reach is met."""
-    before = memory_of(os.getpid())
+    before, used = memory_of(os.getpid()), seconds_of(os.getpid())
     played = await asyncio.gather(*(visit(address, number) for number in range(VISITORS)))
-    after = memory_of(os.getpid())
+    after, used = memory_of(os.getpid()), seconds_of(os.getpid()) - used
     every = [one for visitor in played for one in visitor]
     print(summary("all pages", every))
     for page in PAGES:
         print(summary(page, [one for one in every if one.action.page == page]))
     print(f"memory of the server: {before:.0f} MB before, {after:.0f} MB after")
+    print(f"{used / len(every):.3f} CPU seconds of the server an action")
+    if out:
+        found = {
+            "visitors": VISITORS, "workers": workers, "actions": len(every), "cpu_seconds_an_action": used / len(every),
+            "megabytes_a_process": before / workers, "megabytes_a_session": (after - before) / VISITORS,
+            "p95_seconds": float(np.quantile([one.seconds for one in every], 0.95)),
+        }  # fmt: skip
+        out.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
     alone = [one for visitor in played for one in await repeat(address, visitor)]
     others = [one.action for one, other in zip(every, alone, strict=True) if one.digest != other.digest]
     print(f"compared with the same alone: {len(every) - len(others)} equal, {len(others)} not {others[:3] or ''}")
@@ -242,6 +262,8 @@ async def measure(address: str) -> bool:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--workers", type=int, default=1, help="processes of the server")
-    command = [*UVICORN, "--workers", str(parser.parse_args().workers)]
+    parser.add_argument("--out", type=Path, help="where to write the figures, as docs/capacity.ipynb reads them")
+    options = parser.parse_args()
+    command = [*UVICORN, "--workers", str(options.workers)]
     with tempfile.TemporaryDirectory() as folder, served(command, "/health", Path(folder) / "log") as address:
-        sys.exit(not asyncio.run(measure(address)))
+        sys.exit(not asyncio.run(measure(address, options.workers, options.out)))
