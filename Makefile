@@ -83,11 +83,11 @@ $(BIN)/python:
 	$(PIP) -r requirements-dev.txt
 	@touch $@ .venv/installed
 
-# Notes what a fresh environment takes of all that requirements-browsers.txt and requirements-replicas.txt allow; what torch brings for a GPU it pins itself.
+# Notes what a fresh environment takes of all that the files of requirements allow; what torch brings for a GPU it pins itself.
 lock:
 	: > constraints.txt
 	$(PYTHON) -m venv --clear .venv-lock
-	.venv-lock/bin/python -m pip install --quiet --disable-pip-version-check -r requirements-browsers.txt -r requirements-replicas.txt
+	.venv-lock/bin/python -m pip install --quiet --disable-pip-version-check -r requirements-browsers.txt -r requirements-replicas.txt -r requirements-sign-in.txt
 	.venv-lock/bin/python -m pip freeze | sed 's/+cpu$$//' | grep -Ev '^(cuda|nvidia|triton)' > constraints.txt
 	rm -r .venv-lock
 

@@ -13,6 +13,7 @@ from pages.controls.learn.glossary import draw_terms, title_terms
 from pages.controls.learn.words import translate
 from pages.controls.menu import entries
 from pages.controls.share.links import remember_hidden
+from pages.controls.sign_in import draw_signed_in, require_sign_in
 from pages.controls.state.history import use_present_names
 from serving.streamlit_patches import patch_streamlit
 from views.core.component import begin, view
@@ -56,6 +57,7 @@ st.logo(str(THEME / "loupe.svg"), size="small")
 st.html(THEME / "app.css")
 group = next(number for number, pages in enumerate(GROUPS.values(), 1) if page in pages)
 st.html(PRESENT % (group, group, page.title))
+require_sign_in()
 use_present_names()
 remember_hidden()
 begin(page.url_path)  # by which a page knows that it has just been turned to
@@ -72,3 +74,4 @@ with turns.take():
     except Unreachable as error:
         draw_unreachable(error)
 draw_terms(page.url_path)
+draw_signed_in()

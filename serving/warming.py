@@ -49,7 +49,7 @@ async def run_script_once(runtime: Runtime, page: str = "", query: str = "") -> 
     st.navigation ends that mode for the life of the process. The run also fills the caches that all share.
     """
     visitor = FirstVisitor()
-    session = runtime.connect_session(visitor, user_info={})
+    session = runtime.connect_session(visitor, user_info={"is_logged_in": True})
     runs.ignored.add(session)
     message = BackMsg()
     message.rerun_script.page_name = page

@@ -139,6 +139,7 @@ ADDRESS = _text("address", "", "by which others reach this server, such as a pro
 METRICS_TOKEN = _text("metrics_token", "", "that who asks for `/metrics` from elsewhere sends")
 LOG = _text("log", "", "`json` for one line of JSON an event on standard error")
 FRAME_ANCESTORS = _text("frame_ancestors", "", "addresses of sites that may show Loupe in a frame, with spaces between")
+TEACHERS = _text("teachers", "", "addresses, or `@` and a domain, of who may start class sessions")
 DRAIN_SECONDS = _number("drain_seconds", 10, "seconds", "for which scripts may go on once the server is told to end")
 
 settings.refuse_unknown()

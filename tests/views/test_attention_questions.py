@@ -135,6 +135,7 @@ def test_scores_that_take_more_than_the_run_come_for_every_attention() -> None:
 
 def test_flow_comes_whole_where_it_is_quick_and_a_row_at_a_time_else(monkeypatch: pytest.MonkeyPatch) -> None:
     page = looked("translate-en-fr")
+    monkeypatch.setitem(ATTENTION.questions["flows"].defaults, "seconds", 1e9)  # however busy the machine
     for focus, side, keys in (("cross_attn", "decoder", 0), ("attn", "decoder", 1), ("attn", "encoder", 0)):
         of = {"side": side, "focus": focus}
         _, arrays = asked(page, "flows", **of)

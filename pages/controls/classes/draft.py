@@ -15,6 +15,7 @@ from engine.runtime.limits import FIRST_MODEL
 from pages.controls.classes.parameters import TEACH
 from pages.controls.classes.who import classes, entry_of, guard, whose
 from pages.controls.menu import entries
+from pages.controls.sign_in import may_start_class
 from pages.controls.state.history import is_turned
 from pages.controls.state.page_state import Here
 from pages.controls.state.session import Remembered, widget_value
@@ -67,7 +68,10 @@ def draw_draft(here: Here) -> None:
         f"Kept on this server: names, answers and links to what was handed in, for {DAYS} days or until you delete "
         "them. Nothing leaves it."
     )
-    st.button("Start the session", key="class start", type="primary", disabled=not steps, on_click=start)
+    if not may_start_class():
+        st.info("Teachers start sessions on this server, and its operator has not listed your address; ask for it.")
+    st.button("Start the session", key="class start", type="primary", disabled=not steps or not may_start_class(),
+              on_click=start)  # fmt: skip
     for code in classes().rooms_of(whose()):
         st.button(
             escape_markdown(f"Go on with {code}"), key=f"class go on {code}", type="tertiary", on_click=TEACH.choose,
@@ -77,6 +81,8 @@ def draw_draft(here: Here) -> None:
 
 @guard
 def start() -> None:
+    if not may_start_class():
+        return  # whatever a browser sends
     code, secret = classes().start(whose(), DRAFT.get())
     SECRET.get()[code] = secret
     DRAFT.set([])
