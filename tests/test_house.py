@@ -86,6 +86,7 @@ ROOMS = [
 CLIMBS = {
     ("engine/edits/sources.py", "engine.runtime.trace.Trace"): "a type alone: a run hands its traces down to its edits",
     ("engine/training/warm_trainer.py", "engine.cli.main"): "the waiting process becomes the command that it is told",
+    ("engine/training/launch/ray_driver.py", "engine.cli.main"): "a process of Ray becomes the command that it is told",
 }
 OWN = ("app", "asgi", "serving", "pages", "views", "engine", "bench", "tests")
 SHOWS_STREAMLIT = (
@@ -567,6 +568,7 @@ def check_requirements(listed: Set[str], imported: Set[str]) -> Iterator[str]:
         yield f"requirements.txt lists {name}, which nothing imports"
 
 
+OPTIONAL = {"ray": "requirements-ray.txt"}  # modules that only who asks for them has
 RUNS = ("engine/", "views/", "pages/", "serving/", "app.py", "asgi.py")  # what `make run` needs
 
 
@@ -579,7 +581,9 @@ def test_requirements_are_what_is_imported() -> None:
         if (place := path.relative_to(ROOT).as_posix()).startswith(RUNS)
         for name in imports(place, ast.parse(path.read_text(encoding="utf-8")))
     }
-    broken = list(check_requirements(listed, imported - set(OWN) - sys.stdlib_module_names))
+    for module, file in OPTIONAL.items():
+        assert module in imported and module in {distribution(line) for line in (ROOT / file).read_text().splitlines()}
+    broken = list(check_requirements(listed, imported - set(OWN) - set(OPTIONAL) - sys.stdlib_module_names))
     assert not broken, "\n".join(broken)
     assert list(check_requirements({"numpy"}, {"numpy", "torch"})) == [
         "torch is imported, and requirements.txt does not list it"

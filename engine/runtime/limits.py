@@ -122,6 +122,7 @@ CLASSES_FILE = _text("classes", "", "SQLite file of class sessions, `.classes.sq
 CLASSES_FILE = CLASSES_FILE or os.path.join(RUNS_FOLDER, ".classes.sqlite")
 CLASSES_PLACE = _text("database", "", "PostgreSQL that keeps them instead ([deploy.md](deploy.md))") or CLASSES_FILE
 LTI_FILE = _text("lti", "", "settings of the platforms that may open Loupe ([lti.md](lti.md))")
+RAY_ADDRESS = _text("ray_address", "", "of a Ray cluster that trains instead of this machine ([deploy.md](deploy.md))")
 MAX_TRAININGS = _number("max_trainings", 2, "trainings", "at a time; others wait for their turn")
 MAX_QUEUED = _number("max_queued", 16, "trainings", "that wait")
 MAX_STEPS = _number("max_steps", 1_000_000, "steps", "of a training")

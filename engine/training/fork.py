@@ -28,7 +28,9 @@ from engine.training.recipe_file import read_recipe
 from engine.training.status import Status, write_status
 from engine.training.trash import at_rest, delete
 
-OF_A_START = ("status.json", "control.json", "origin.json", "recipe.toml", "log.txt", "marks.json", "owner.txt")
+OF_A_START = (
+    "status.json", "control.json", "origin.json", "recipe.toml", "log.txt", "marks.json", "owner.txt", "job.json"
+)  # fmt: skip
 FIXED = ("model", "data", "seed", "base")  # a fork goes on with weights, and with the ids that its texts were cut into
 TRIES = 3
 

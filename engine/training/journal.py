@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import sys
 import time
 from collections.abc import Collection, Iterator
@@ -19,6 +20,7 @@ from engine.training.card import card
 from engine.training.control import Order, Orders
 from engine.training.failures import explain_failure, failure_explanations
 from engine.training.folder import RunFolder
+from engine.training.job import JOB
 from engine.training.live import write_marks
 from engine.training.patience import Patience
 from engine.training.queue import Queue
@@ -60,7 +62,7 @@ class Journal:
         self.run, self.recipe, self.log = run, recipe, recipe.log
         self.orders = Orders(run.control)
         self.snapshots = snapshot_steps(recipe.schedule.steps, recipe.log.snapshots)
-        self.status = Status("preparing", steps=recipe.schedule.steps)
+        self.status = Status("preparing", steps=recipe.schedule.steps, job=os.environ.get(JOB, ""))
         self.reached = 0  # updates that were made
         self.lap = (0, 0.0)  # tokens and seconds at the last Step
         self.early = early(self.snapshots, recipe.log.held_out_every)
@@ -73,7 +75,8 @@ class Journal:
     def session(self) -> Iterator[None]:
         """Take the folder for the length of the block, and leave it saying how that ended."""
         there = read_status(self.run.status)
-        if there is not None and there.state in ACTIVE and there.pid != self.status.pid:
+        ours = there is not None and (there.pid == self.status.pid or bool(there.job) and there.job == self.status.job)
+        if there is not None and there.state in ACTIVE and not ours:
             raise ValueError(
                 f"{self.run.path} must be free, got a run that process {there.pid} on {there.host} is training; "
                 "stop that one first."

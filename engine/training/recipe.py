@@ -148,15 +148,19 @@ class Log:
 class Machine:
     """Device and precision to compute with; none of it is part of what is learned but for rounding, which another
     number of `threads` changes. 0 of them is one for each core, or, started by the app, that number divided by the
-    trainings that it lets run at a time, whether or not others run."""
+    trainings that it lets run at a time, whether or not others run. On a cluster, where 0 is one, a training asks for
+    `share` of a GPU if its `device` is "cuda", and otherwise of a core for each thread: 0.5 lets two have one."""
 
     device: DeviceName = "auto"
     precision: Precision = "auto"
     compile: Literal["auto", "on", "off"] = "auto"
     threads: int = 0
+    share: float = 1.0
 
     def __post_init__(self) -> None:
         at_least("machine.threads", self.threads, 0)
+        if not 0 < self.share <= 1:
+            raise ValueError(f"machine.share must be above 0 and at most 1, got {self.share:g}; correct it.")
 
 
 @dataclass(frozen=True)

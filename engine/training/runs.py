@@ -32,7 +32,7 @@ class Run:
 
     `loss` and `accuracy` are those of the last logged step that has them, `seconds` were spent on updates, `size` is
     in bytes, `created` in seconds since 1970. `position` is the place in the queue, 1 the next. `fork_of` is the run
-    and the step that it began from. `fault` has a sentence for each file that is damaged.
+    and the step that it began from. `where` is its status's. `fault` has a sentence for each file that is damaged.
     """
 
     name: str
@@ -55,6 +55,7 @@ class Run:
     can_resume: bool = False
     cause: str = ""
     error: str = ""
+    where: str = ""
     fault: str = ""
 
 
@@ -114,7 +115,7 @@ def _of_status(run: RunFolder) -> dict[str, Any]:
     status: Status | None = read_status(run.status)
     if status is None:
         return {}
-    names = ("state", "step", "cause", "error", "can_resume")
+    names = ("state", "step", "cause", "error", "can_resume", "where")
     found = {name: getattr(status, name) for name in names} | {"error": status.error or status.notice}
     return found | ({"steps": status.steps} if status.steps else {})
 

@@ -13,8 +13,10 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from engine.model.from_dict import build_from_valid
+from engine.plurals import count_words
 from engine.training import process
 from engine.training.atomic import read_json, write_json
+from engine.training.job import Job, read_job
 
 ACTIVE = ("queued", "preparing", "running", "paused")
 RESUMABLE = ("stopped", "killed", "failed")
@@ -29,13 +31,15 @@ SAID = 4096  # bytes of the end of log.txt that are looked at
 class Status:
     """`state`: queued (waits for its turn), preparing, running, paused, stopped, finished, failed, or killed where its
     process ended without a word. `error` is a sentence with what to do, `cause` its kind in a word or two: "out of
-    memory", "not a number", "disk full", "time limit", "killed", "gave way" (paused, to one that
-    waited); empty where there is no more to say.
+    memory", "not a number", "disk full", "time limit", "killed", "no answer" (of a cluster), "gave way" (paused, to one
+    that waited); empty where there is no more to say.
 
     `notice` says what of control.json or of this file is ignored, since it cannot be read.
     `chosen` says in sentences how the machine is used. `peak_memory` are the bytes that the process held at most, those
     of a GPU where it trains there; 0: the system does not say. `heartbeat` is in seconds since 1970; `started` and
-    `oom_kills` are of engine.training.process, the latter as it was when this was written.
+    `oom_kills` are of engine.training.process, the latter as it was when this was written. `job` is that of the cluster
+    that the run was given to, which says `where` it is or what it waits for; both are empty for a process that was
+    started on its own machine.
     """
 
     state: str
@@ -51,6 +55,8 @@ class Status:
     chosen: tuple[str, ...] = ()
     notice: str = ""
     peak_memory: int = 0
+    job: str = ""
+    where: str = ""
 
     def __post_init__(self) -> None:
         if self.state not in STATES:
@@ -94,9 +100,30 @@ def read_status(path: Path) -> Status | None:
     """Reads the status as `as_written` does, but of a process that ended without a word it says so, and why as far as
     that is known."""
     status = as_written(path)
-    if status is None or status.state not in ACTIVE or alive(status):
+    if status is None or status.state not in ACTIVE:
         return status
-    return died(status, path.parent)
+    if status.job:
+        return as_job(status, read_job(path.parent), path.parent)
+    return status if alive(status) else died(status, path.parent)
+
+
+def as_job(status: Status, job: Job | None, folder: Path) -> Status:
+    """Status of a run that a cluster has: its process may be on any machine, so that the job tells whether it lives."""
+    if job is None or job.id != status.job:
+        return died(replace(status, host=""), folder)
+    if job.silent:
+        silence = count_words(round(time.time() - job.heartbeat), "second")
+        told = (
+            f"the cluster has not answered for {silence}; once it does, the run goes on from step "
+            f"{status.step:,}: by itself where the server that started it is up, else when it is resumed."
+        )
+        return replace(status, state="killed", cause="no answer", error=told)
+    if job.state == "ended":
+        lost = died(replace(status, host=""), folder)
+        return replace(lost, error=job.says or lost.error)
+    if job.state == "waiting":
+        return replace(status, state="queued", where=job.says)
+    return replace(status, where=job.says)
 
 
 def alive(status: Status) -> bool:

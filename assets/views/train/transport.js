@@ -262,10 +262,14 @@ export function describeStatus(lab) {
   const at = `step ${whole(status.step)} of ${whole(status.steps)}`;
   const { state } = status;
   if (state === "queued")
-    return status.position ? `waiting: ${ordinal(status.position)} in the queue` : "waiting for its turn";
-  if (state === "preparing") return "preparing: the data is read and the model is built";
-  if (state === "running") return ["training", at, formatPace(lab), timeLeft(status)].filter(Boolean).join(" · ");
-  if (state === "paused") return `paused at ${at}`;
+    return status.position
+      ? `waiting: ${ordinal(status.position)} in the queue`
+      : status.where || "waiting for its turn";
+  const there = status.where ? ` ${status.where}` : "";
+  if (state === "preparing") return `preparing${there}: the data is read and the model is built`;
+  if (state === "running")
+    return [`training${there}`, at, formatPace(lab), timeLeft(status)].filter(Boolean).join(" · ");
+  if (state === "paused") return `paused at ${at}${there && `,${there}`}`;
   const finished = status.recorded ? `Demo: recorded run of “${lab.task.name}”` : "finished";
   if (state === "finished")
     return [finished, counted(status.step, "step"), trainingTime(lab)].filter(Boolean).join(" · ");

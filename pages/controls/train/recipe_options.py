@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from engine.runtime.limits import MAX_TRAININGS
+from engine.runtime.limits import MAX_TRAININGS, RAY_ADDRESS
 from engine.training import Recipe
 from engine.training.data_recipe import OWN, PAIRS
 from engine.training.machine import Abilities, plan
@@ -21,6 +21,7 @@ DECIDED = {  # by the data and the task, or said elsewhere on the page
     "model.embedding.patches.image", "model.embedding.patches.channels", "preference.beta", "preference.reward",
     "preference.watch", "preference.answers", "preference.answer_tokens",
     *(f"data.{name}.{option}" for name in MIXED for option in ("tales", "sentences", "times")),
+    *(() if RAY_ADDRESS else ("machine.share",)),
 }  # fmt: skip
 BROUGHT = ("text", "rows", "hub", "preferences")  # tables of data of which the page asks in its own way,
 BUT = ("held_out", "ended")  # but for these
@@ -112,6 +113,7 @@ HELP = {
     "log.latest_every": "Steps between two savings from which a run that was killed goes on.",
     "machine.precision": "Of the products in the forward and backward pass; weights are always float32.",
     "machine.threads": THREADS,
+    "machine.share": "Of a GPU, or on a CPU of a core for each thread, that it asks the cluster for.",
 }  # by the end of the dotted key, of which the longest counts
 
 Said = Mapping[str, Any]  # what the controls of the same table say, as far as they are drawn

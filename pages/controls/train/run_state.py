@@ -120,6 +120,7 @@ def describe_status(folder: RunFolder, update: Update, reader: Reader, steps: in
         "cause": "" if found is None else found.cause,
         "resumable": found is not None and found.can_resume,
         "chosen": [] if found is None else list(found.chosen),
+        "where": "" if found is None else found.where,
         "position": waiting.index(folder.path.name) + 1 if folder.path.name in waiting else 0,
         "seconds_left": update.seconds_left,
         "lr": order.lr,

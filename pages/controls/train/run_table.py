@@ -156,7 +156,7 @@ def as_frame(rows: Sequence[Run], shown: str) -> pd.DataFrame:
 
     def notes(run: Run) -> str:
         origin = f"forked from {run.fork_of[0]}, step {run.fork_of[1]:,}" if run.fork_of else ""
-        return " ".join(filter(None, (run.fault, "" if run.fault else run.error, origin, run.about)))
+        return " ".join(filter(None, (run.fault, "" if run.fault else run.error, run.where, origin, run.about)))
 
     return pd.DataFrame(
         {

@@ -11,11 +11,11 @@ from typing import ClassVar
 
 from engine.checkpoints.checkpoint import Checkpoint
 from engine.runtime.limits import RUNS_FOLDER
-from engine.training import Recipe, warm_trainer
+from engine.training import Recipe
 from engine.training.folder import RunFolder
 from engine.training.frames import Frame
+from engine.training.launch.choice import choose_launcher
 from engine.training.launch.launcher import Launcher
-from engine.training.launch.processes import Processes
 from engine.training.live import Live
 from engine.training.names import existing_run
 from engine.training.news import Cursor
@@ -58,7 +58,7 @@ class Session(BareContext):
     digest: ClassVar[str] = ""
     model_name: ClassVar[str] = ""
 
-    launcher: Launcher = field(default_factory=lambda: Processes(warm=warm_trainer.shared))
+    launcher: Launcher = field(default_factory=choose_launcher)
     readers: dict[str, Reader] = field(default_factory=dict)
     places: OrderedDict[int, tuple[str, Cursor]] = field(default_factory=OrderedDict)
     done: OrderedDict[str, bytes] = field(default_factory=OrderedDict)

@@ -1,0 +1,14 @@
+"""The place where trainings run, as the settings say."""
+
+from __future__ import annotations
+
+from engine.runtime import limits
+from engine.training import warm_trainer
+from engine.training.launch.launcher import Launcher
+from engine.training.launch.processes import Processes
+from engine.training.launch.ray_jobs import RayJobs
+
+
+def choose_launcher() -> Launcher:
+    """Returns the cluster of `LOUPE_RAY_ADDRESS`, or this machine where none is set."""
+    return RayJobs() if limits.RAY_ADDRESS else Processes(warm=warm_trainer.shared)
