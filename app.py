@@ -6,6 +6,7 @@ from typing import Literal
 import streamlit as st
 
 from engine.classes.store import Unreachable
+from engine.runtime.device import tell
 from pages.controls.classes.banner import draw_step, note_lesson
 from pages.controls.classes.grades import report_grades
 from pages.controls.classes.who import draw_unreachable
@@ -22,6 +23,7 @@ from views.core.turns import turns
 THEME = Path(__file__).parent / "assets" / "theme"
 ABOUT = "**Loupe**, a laboratory for looking inside transformers. What is drawn is what a tensor holds."
 
+tell.listener = st.toast
 patch_streamlit()  # under `streamlit run app.py` too
 
 # Streamlit opens its default page at "/" only. The first page shall open at its own name too, as every other

@@ -56,7 +56,11 @@ class ActiveRun(Protocol):
 
     def wants(self, hook: HookPoint) -> bool: ...
 
-    def visit(self, hook: HookPoint, value: Tensor) -> Tensor: ...
+    def visit(self, hook: HookPoint, value: Tensor) -> Tensor:
+        """The value that is computed with from here on: `value` itself where it does not want the hook."""
+
+    def adapts(self, name: str) -> bool:
+        """True if it may add something to what the linear map `name` makes."""
 
     def adapt(self, name: str, x: Tensor, out: Tensor, training: bool) -> Tensor:
         """`out`, what the linear map `name` makes of `x`, with what adapters add to it."""
@@ -120,6 +124,10 @@ def adapt(name: str, x: Tensor, out: Tensor, training: bool) -> Tensor:
         return out
     run = _active.get()
     return out if run is None else run.adapt(name, x, out, training)
+
+
+def current_run() -> ActiveRun | None:
+    return _active.get()
 
 
 @contextmanager

@@ -35,6 +35,7 @@ from engine.model.layers.position import (
 )
 from engine.model.layers.rotary import depends_on_length, rotary_frequencies
 from engine.model.layers.tied_blocks import share
+from engine.model.twin import computed_by_twin
 
 
 class Stack(Module):
@@ -66,6 +67,7 @@ class Stack(Module):
         self.register_buffer("frequencies", frequencies, persistent=False)
         self.register_buffer("slopes", slopes, persistent=False)
 
+    @computed_by_twin
     def forward_resid(
         self,
         ids: Tensor,

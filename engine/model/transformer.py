@@ -16,6 +16,7 @@ from engine.model.layers.head import LanguageHead, MeanHead, Pooler, make_head
 from engine.model.layers.lora import name_linears
 from engine.model.layers.mask import Mask
 from engine.model.stack import Stack
+from engine.model.twin import computed_by_twin
 from engine.plurals import count_words
 
 
@@ -71,6 +72,7 @@ class Transformer(Stack):
         """
         return self.forward_with_pooled(ids, **options)[0]
 
+    @computed_by_twin
     def forward_with_pooled(
         self,
         ids: Tensor,

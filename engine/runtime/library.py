@@ -39,6 +39,7 @@ from engine.edits import Edit, keep_adapter
 from engine.model.layers.lora import Adapter
 from engine.model.transformer import Transformer
 from engine.runtime import openings
+from engine.runtime.device import place
 from engine.runtime.limits import (
     ADAPTERS_MEMORY,
     MODELS_FOLDER,
@@ -294,7 +295,7 @@ class Checkpoints:
             if found is None:
                 how = with_known_base(how)
                 opened = load(how.source, dtype=how.dtype, config=how.config, rename=how.rename)
-                opened = name_adapters(opened, how)
+                opened = place(name_adapters(opened, how))
                 folder = locate(how.source).weights.parent
                 keys = [keep_adapter(adapter) for adapter in opened.adapters]
                 if not how.uploaded and find_adapter_weights(folder) is not None:

@@ -44,6 +44,9 @@ class Recording:
             self.values[name] = value
         return value
 
+    def adapts(self, name: str) -> bool:
+        return self.changes and name in self.edits
+
     def adapt(self, name: str, x: Tensor, out: Tensor, training: bool) -> Tensor:
         if self.changes:
             for edit in self.edits.get(name, ()):

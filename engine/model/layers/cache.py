@@ -32,7 +32,7 @@ class LayerCache:
 
     def select_batch(self, old: Tensor, rows: Tensor) -> Tensor:
         new = old if len(rows) == len(old) else old.new_empty(len(rows), *old.shape[1:])
-        new[:, :, : self.length] = old[rows, :, : self.length]
+        new[:, :, : self.length] = old[rows.to(old.device), :, : self.length]
         return new
 
 
@@ -73,6 +73,18 @@ class KVCache:
         self.ids = None if self.ids is None else self.ids[:, :length]
 
     @property
+    def device(self) -> torch.device | None:
+        """None where it has no layers."""
+        return self.layers[0].k.device if self.layers else None
+
+    def move(self, device: torch.device, dtype: torch.dtype) -> None:
+        """Moves all that it holds to a device, in `dtype`."""
+        for layer in (*self.layers, *self.cross):
+            layer.k, layer.v = layer.k.to(device, dtype), layer.v.to(device, dtype)
+        self.ids = None if self.ids is None else self.ids.to(device)
+        self.memory = None if self.memory is None else self.memory.to(device, dtype)
+
+    @property
     def bytes(self) -> int:
         return sum(c.k.nbytes + c.v.nbytes for c in (*self.layers, *self.cross))
 
@@ -80,4 +92,4 @@ class KVCache:
 def select_rows(x: Tensor, rows: Tensor) -> Tensor:
     """x[rows]; where all rows of `x` are one in memory, so are those of the result, which is then not to be written."""
     one = len(x) == 1 or x.stride(0) == 0
-    return x[:1].expand(len(rows), *x.shape[1:]) if one else x[rows]
+    return x[:1].expand(len(rows), *x.shape[1:]) if one else x[rows.to(x.device)]

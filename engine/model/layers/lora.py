@@ -229,6 +229,9 @@ class AdaptedRun:
     def visit(self, hook: HookPoint, value: Tensor) -> Tensor:
         return value
 
+    def adapts(self, name: str) -> bool:
+        return any(name in parts for parts, _ in self.parts)
+
     def adapt(self, name: str, x: Tensor, out: Tensor, training: bool) -> Tensor:
         for parts, strength in self.parts:
             if strength and name in parts:
