@@ -114,7 +114,7 @@ MAX_UPLOAD = _mib("max_upload_mib", 2048, "of one uploaded checkpoint, unpacked"
 UPLOADS_FOLDER = _text("uploads", "", "folder where the processes of one server tell each other of uploads")
 UPLOADS_DISK = _mib("uploads_disk_mib", 16_384, "of all uploads that are kept")
 MODELS_MEMORY = _mib("models_memory_mib", 8192, "of the weights of open checkpoints")
-DEVICE = _text("device", "auto", "where opened models are computed: `auto`, `cpu`, `cuda` or `cuda:N`")
+DEVICE = _text("device", "cpu", "where opened models are computed: `auto`, `cpu`, `cuda` or `cuda:N`")
 ADAPTERS_MEMORY = _mib("adapters_memory_mib", 1024, "of adapters that edits name")
 
 # Of trainings, which are processes of their own.
