@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, Literal, get_args, get_type_hints
 
 from engine.data.addition import Addition
+from engine.data.answering import Answering
 from engine.data.bounds import a_share, at_least, symbols
 from engine.data.brackets import Brackets
 from engine.data.dates import Dates
@@ -243,6 +244,7 @@ class Data:
     instructions: Instructions | None = None
     spans: Spans | None = None
     text_to_text: TextToText | None = None
+    answering: Answering | None = None
     in_context: InContext | None = None
     brackets: Brackets | None = None
     sentiment: Sentiment | None = None

@@ -3,9 +3,15 @@
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from engine.data.answering import ANSWER, SUMMARISE
+from engine.data.text_to_text import JUDGE, SORT
 from tests.pages.test_course import opened, question_of
 
-VIEWS = ("three", "across", "shifted", "written")
+VIEWS = ("three", "across", "shifted", "tasks", "written")
+WRITTEN = {
+    SUMMARISE: "**My father sees a cat and sleeps.**", ANSWER: "**My father**", JUDGE: "**acceptable**",
+    SORT: "**a cat father garden in My sees small the**",
+}  # fmt: skip
 
 
 def show(app: AppTest) -> None:
@@ -37,3 +43,16 @@ def test_bad_texts_are_said() -> None:
     for odd in ("🦉", "le"):
         app.text_input(key="encoder_decoder-target").set_value(odd).run()
         assert not app.exception and not [one for one in app.caption if "Expected" in one.value], odd
+
+
+def test_one_text_is_summed_up_asked_about_judged_and_sorted() -> None:
+    app = opened(lesson="encoder_decoder")
+    show(app)
+    (group,) = [one for one in app.button_group if one.key == "encoder_decoder-view"]
+    group.set_value("tasks").run()
+    for task, words in WRITTEN.items():
+        (group,) = [one for one in app.button_group if one.key == "encoder_decoder-task"]
+        group.set_value(task).run()
+        assert not app.exception and any(words in one.value for one in app.markdown), task
+    app.text_input(key="encoder_decoder-task-sentence").set_value("x" * 121).run()
+    assert not app.exception and [one for one in app.caption if "Expected" in one.value]

@@ -25,11 +25,12 @@ from tests.engine import tiny
 from tests.engine.checkpoints.against import equal, equal_patterns
 
 EXPRESSED = {"bilingual", "digits-imagegpt", "digits-vit", "everyday", "in-context", "instruct", "stories"}
-EXPRESSED |= {"tales-bert", "long-stories", "t5-spans", "t5-tasks"}
+EXPRESSED |= {"tales-bert", "long-stories", "t5-spans", "t5-tasks", "t5-answers"}
 TEXTS = {"stories": "The little dog was sad.", "tales-bert": "The [MASK] dog was sad.", "induction": "a b c a b"}
 TEXTS |= {"bilingual": "le chat noir dort", "instruct": "the black cat sleeps [toFrench] le chat"}
 TEXTS |= {"everyday": "Cats eat fish.", "long-stories": "In the red house lived Anna."}
 TEXTS |= {"t5-spans": "A <extra_id_0> sees a cat.", "t5-tasks": "sort: A dog sees a cat."}
+TEXTS |= {"t5-answers": "summarize: A dog sees a cat. It sleeps."}
 TEXTS |= {"in-context": "cow: zog\npie: kex\nhorse:"}
 TEXTS |= {"translate-en-fr": "the cat sees the dog", "infill": "The [gMASK] was happy.[sop]dog"}
 

@@ -16,6 +16,7 @@ import pytest
 
 from engine.data import everyday, sentences
 from engine.data.addition import Addition
+from engine.data.answering import Answering
 from engine.data.brackets import Brackets
 from engine.data.dates import Dates
 from engine.data.in_context import rows
@@ -89,6 +90,7 @@ CORPORA: dict[str, Callable[[int], Iterator[object]]] = {
     "translation task": examples(Translation(documents=300), "pairs"),
     "spans": examples(Spans(), "pairs", 500),
     "text to text": examples(TextToText(), "pairs", 500),
+    "answering": examples(Answering(), "pairs", 500),
     "rewriting": examples(Rewriting(), "pairs"),
     "dates": examples(Dates(), "pairs", 1_000),
     "addition": examples(Addition(), "pairs"),
@@ -109,6 +111,7 @@ DIGESTS = {
     "translation task": ("2a703bbcc76406d8", "e2c57943ef7f45dc"),
     "spans": ("57c6219123bb41bf", "3a8b20f2bf7b1a8b"),
     "text to text": ("e123f4e2f305fd6c", "2c60d3e274ecd9c8"),
+    "answering": ("f70a52ccc067ecea", "8d0941c156539246"),
     "rewriting": ("a5dbac09115a3e7a", "7d0802875ba4c44c"),
     "dates": ("54f17ac03db59868", "9612b4397bc54348"),
     "addition": ("f78e3059f026b9d9", "d694b65737a9030b"),

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.data.addition import Addition
+from engine.data.answering import Answering
 from engine.data.brackets import Brackets
 from engine.data.dates import Dates
 from engine.data.drawing import HELD_OUT, Part, draw_indexed, is_held_out, number
@@ -34,6 +35,7 @@ SMALL: dict[str, PairTask | LabelTask | TagTask] = {
     "instructions": Instructions(documents=200, held_out=50),
     "spans": Spans(documents=200, held_out=50),
     "text_to_text": TextToText(documents=300, held_out=60),
+    "answering": Answering(documents=300, held_out=60),
     "brackets": Brackets(shortest=2, longest=8, documents=2_000, held_out=300),
     "sentiment": Sentiment(documents=1_000, held_out=300),
     "names": Names(documents=600, held_out=200),
@@ -74,7 +76,7 @@ def test_a_task_tells_as_many_as_it_is_asked_for_and_fewer_are_the_first_of_them
 def test_the_alphabet_has_all_that_is_written(name: str) -> None:
     task = SMALL[name]
     if isinstance(task, TagTask | Spans) or not task.alphabet:
-        words = ("translation", "instructions", "spans", "text_to_text", "sentiment", "names")
+        words = ("translation", "instructions", "spans", "text_to_text", "answering", "sentiment", "names")
         assert name in words  # theirs are those of the examples
         return
     written = {character for text, answer in told(task, "held_out", 1) for character in f"{text}{answer}"}

@@ -10,7 +10,7 @@ from engine.runtime.run import run
 
 NAMES = (
     "stories", "tales-bert", "translate-en-fr", "infill", "induction", "digits-vit", "digits-imagegpt", "bilingual",
-    "instruct", "in-context", "long-stories", "t5-spans", "t5-tasks",
+    "instruct", "in-context", "long-stories", "t5-spans", "t5-tasks", "t5-answers",
 )  # fmt: skip
 
 

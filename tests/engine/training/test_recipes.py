@@ -23,6 +23,7 @@ from engine.data.sentiment import Sentiment
 from engine.model.config import ModelConfig
 from engine.training import Recipe, RunFolder, read_recipe, train
 from engine.training.data_recipe import (
+    Answering,
     Data,
     Digits,
     Everyday,
@@ -58,6 +59,7 @@ LITTLE: dict[str, dict[str, Any]] = {
     "long-stories": {"stories": Stories(20, 5, long=True), "tokenizer": TokenizerRecipe("bpe", 300)},
     "t5-spans": {"spans": Spans(40, 10)},
     "t5-tasks": {"text_to_text": TextToText(42, 12)},
+    "t5-answers": {"answering": Answering(40, 10)},
 }
 FEW: dict[str, dict[str, Any]] = {  # of the laboratory
     "reverse": {"rewriting": Rewriting("reverse", documents=40, held_out=10)},
@@ -103,6 +105,7 @@ MEASURED = {
     "instruct": WRITTEN | {"by_instruction"},
     "t5-spans": WRITTEN,
     "t5-tasks": WRITTEN | {"by_task"},
+    "t5-answers": WRITTEN | {"by_task"},
     "long-stories": {"texts", "loss_by_position", "end_by_tokens_read"},
     "everyday": {"whole_words", "facts", "sums", "bits_per_byte", "it", "unseen"},
     "in-context": {"accuracy_by_examples", "prompts", "decoding", "unseen"},

@@ -12,6 +12,7 @@ import torch
 from engine.checkpoints import Checkpoint, load
 from engine.checkpoints.locate import SHIPPED
 from engine.data import sentences
+from engine.data.answering import Answering
 from engine.data.corpora import read_corpus
 from engine.data.digits import invert, split
 from engine.data.everyday import unseen_facts
@@ -30,6 +31,7 @@ from pages.controls.compare.defaults import OTHER
 UNSEEN = 987_654  # a seed that no recipe uses
 MEGABYTES = {"digits-vit": 1, "digits-imagegpt": 3, "translate-en-fr": 8, "tales-bert": 8, "infill": 6}
 MEGABYTES |= {"instruct": 4, "in-context": 2, "everyday": 24, "long-stories": 5, "t5-spans": 6, "t5-tasks": 6}
+MEGABYTES |= {"t5-answers": 6}
 
 
 def opened(name: str) -> tuple[Checkpoint, Mapping[str, Any]]:
@@ -130,6 +132,24 @@ def test_the_prefix_says_what_becomes_of_a_sentence_never_seen() -> None:
     looks = pattern.argmax(-1).tolist()
     looked = {target.pieces[at + 1]: source.pieces[look] for at, look in enumerate(looks[:-1])}
     assert looked["·robe"] == "·dress" and looked["·rou"] == "·red"
+
+
+def test_a_question_is_answered_from_a_sentence_never_seen_and_two_are_summed_up() -> None:
+    checkpoint, measured = opened("t5-answers")
+    assert measured["examples"] == 2_000 and measured["by_task"].keys() == {"question", "summarize"}
+    assert min(measured["by_task"].values()) >= 0.8
+    behind = islice(Answering(held_out=2_060).pairs("held_out", 0), 2_000, None)  # those of the card
+    assert sum(written(checkpoint, pair.source) == pair.target for pair in behind) >= 45
+    said = {asked: written(checkpoint, asked) for asked in ASKED_OF_T5}
+    assert said == ASKED_OF_T5
+
+
+ASKED_OF_T5 = {
+    "question: Who sees a small cat? context: My father sees a small cat in the garden.": "My father",
+    "question: What does my father see? context: My father sees a small cat in the garden.": "a small cat",
+    "question: Where does the dog sleep? context: The dog sleeps in the garden.": "in the garden",
+    "summarize: My old father often sees a small cat. He sleeps in the garden.": "My father sees a cat and sleeps.",
+}
 
 
 PLAIN_FOR_T5 = {

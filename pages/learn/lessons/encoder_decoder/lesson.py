@@ -15,6 +15,8 @@ from engine.course.encoder_decoder import (
     teacher_forced,
     write_words,
 )
+from engine.data.answering import ANSWER, CONTEXT, SUMMARISE
+from engine.data.text_to_text import JUDGE, SORT, TRANSLATE
 from engine.inputs.readers import given_target, read_translation, tokens
 from engine.runtime import library
 from engine.tokenizers.encoding import Encoding
@@ -29,6 +31,11 @@ ENCODER, DECODER, BOTH = "tales-bert", "everyday", "translate-en-fr"
 TEXT, TARGET = "My father has a red car.", "Mon père veut une voiture rouge."
 OTHERS = "The girl has a green dog.", "We have a white house."  # a word of each is at another place in French
 MOST, CHARACTERS = 16, 60  # of the text: tokens, characters
+ANSWERS, TASKS = "t5-answers", "t5-tasks"
+ASKED = "Who sees a small cat?"
+TEXTS = {SUMMARISE: "My old father often sees a small cat. He sleeps in the garden."}  # of a task; of the others:
+SENTENCE = "My father sees a small cat in the garden."
+TASK_MOST, TASK_CHARACTERS = 48, 120  # of a text with its task: tokens, characters
 TALL = 250  # pixels of a table
 COVERED = 2  # place of the shifted target
 QUESTION, KEYS, SHIFT = (f"encoder_decoder {part}question" for part in ("", "keys ", "shift "))
@@ -58,7 +65,7 @@ def experiment() -> bool:
         return False
     views = {
         "three": _("three models"), "across": _("cross-attention"), "shifted": _("shifted right"),
-        "written": _("given or written"),
+        "written": _("given or written"), "tasks": _("summed up, asked"),
     }  # fmt: skip
     view = choose_view("encoder_decoder-view", views)
     if view == "three":
@@ -67,8 +74,10 @@ def experiment() -> bool:
         draw_across(checkpoint, source, target)
     elif view == "shifted":
         draw_shifted(checkpoint, source, target)
-    else:
+    elif view == "written":
         draw_written(checkpoint, source)
+    else:
+        draw_tasks()
     return is_found(QUESTION)
 
 
@@ -305,6 +314,58 @@ def read_target(checkpoint: Checkpoint, said: str) -> Encoding:
         sentence = _("Expected 1 to {most} tokens, and this text has {count}; change it.")
         raise ValueError(sentence.format(most=LONGEST - 2, count=len(read) - 1))
     return read
+
+
+# --- several tasks, each a text that becomes another ---
+
+
+def draw_tasks() -> None:
+    tasks = {
+        SUMMARISE: _("summed up"), ANSWER: _("asked about"), TRANSLATE: _("translated"), JUDGE: _("judged"),
+        SORT: _("sorted"),
+    }  # fmt: skip
+    task = choose_view("encoder_decoder-task", tasks)
+    name = ANSWERS if task in (ANSWER, SUMMARISE) else TASKS
+    checkpoint = library.checkpoint(name)
+    asked = ""
+    if task == ANSWER:
+        asked = read_field("encoder_decoder-asked", _("a question about the text"), ASKED, read_words(CHARACTERS))
+
+    def read_task(said: str) -> Encoding:
+        return read_short_text(checkpoint, put_task(task, read_words(TASK_CHARACTERS)(said), asked), TASK_MOST)
+
+    two = task == SUMMARISE
+    label = _("two short sentences about the same one") if two else _("a short sentence")
+    key = f"encoder_decoder-task-{'sentences' if two else 'sentence'}"
+    source = read_field(key, label, TEXTS.get(task, SENTENCE), read_task)
+    written = write_words(checkpoint, source)
+    assert checkpoint.tokenizer is not None
+    words = checkpoint.tokenizer.decode(written.ids, special=False)
+    read = checkpoint.tokenizer.decode(source.ids, special=False)
+    sentence = _("The model {model} reads “{text}” and writes: **{words}**")
+    st.markdown(sentence.format(model=name, text=escape_markdown(read), words=escape_markdown(words)))
+    pattern = across_mean(name, source, written.read)
+    matrix(
+        pattern, rows=pieces_of(checkpoint, written.ids), columns=source.pieces, key=f"encoder_decoder task {task}",
+        label=_("attention across, pos key"),
+    )  # fmt: skip
+    known = _(
+        "The words before the text say which task it is. The model knows short sentences about people, animals and "
+        "things; of other texts it writes nonsense."
+    )
+    st.caption(known)
+
+
+def across_mean(name: str, source: Encoding, target: list[int]) -> Tensor:
+    """Cross-attention, pos key, mean over the heads of the last layer."""
+    last = library.checkpoint(name).config.layers - 1
+    trace = library.traces.trace(name, source, target=Encoding.from_ids(target))
+    return mean_pattern(trace[f"decoder.blocks.{last}.cross_attn.pattern"])
+
+
+def put_task(task: str, text: str, asked: str) -> str:
+    """The text that the model reads: its task, then what the task is about."""
+    return f"{task}{asked}{CONTEXT}{text}" if task == ANSWER else task + text
 
 
 def pieces_of(checkpoint: Checkpoint, ids: list[int]) -> list[str]:
