@@ -349,6 +349,7 @@ def draw_tasks() -> None:
         pattern, rows=pieces_of(checkpoint, written.ids), columns=source.pieces, key=f"encoder_decoder task {task}",
         label=_("attention across, pos key"),
     )  # fmt: skip
+    st.caption(_("Attention of the last layer, mean over heads: rows look at columns."))
     known = _(
         "The words before the text say which task it is. The model knows short sentences about people, animals and "
         "things; of other texts it writes nonsense."
