@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor
-from torch.nn.functional import pad
+from torch.nn.functional import adaptive_max_pool2d, pad
 
 FULL = 255  # what 1 becomes in one byte
 Window = tuple[int, int]  # from the first up to the second, which is not included
@@ -21,6 +21,13 @@ def overview(pattern: Tensor, side: int = 64) -> Tensor:
     rows, columns = (block(size, side) for size in pattern.shape[-2:])
     largest = peaks(peaks(pattern, -2, rows), -1, columns)
     return (largest.float() * FULL).ceil_().clamp_(max=FULL).to(torch.uint8)
+
+
+def thumbnails(patterns: Tensor, side: int) -> Tensor:
+    """u8 ... pos key of patterns ... pos key (three or four axes), exactly `side` along each where they have as many:
+    each cell the largest weight of its square (255 = 1.0)."""
+    sides = tuple(min(side, size) for size in patterns.shape[-2:])
+    return (adaptive_max_pool2d(patterns.float(), sides) * FULL).round().to(torch.uint8)
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ import torch
 
 from engine.analysis.heads import head_scores
 from engine.analysis.surprise import surprise
+from engine.analysis.tiles import thumbnails
 from engine.checkpoints import Checkpoint
 from engine.classes.steps import Kind, Step
 from engine.runtime.trace import Trace
@@ -135,7 +136,7 @@ def grade_head(step: Step, given: Given, said: tuple[int, int]) -> Grade:
 
 
 def grade_page(given: Given, layer: int | None, head: int | None) -> Grade:
-    """What a page shows: its text, what comes next, and the head that it looks at, where it looks at one."""
+    """Text of a page and what comes next, with the head that it looks at, where it looks at one."""
     checkpoint = given.checkpoint
     said = "".join(given.read.pieces)
     if checkpoint.tokenizer is not None:
@@ -156,8 +157,8 @@ def small_pattern(trace: Trace, layer: int | None = None, head: int | None = Non
     named = f"{stack}blocks.{layer}.attn.pattern"
     pattern = trace[named if named in hooks else hooks[-1]][0].float()
     shown = pattern.mean(0) if head is None or head >= len(pattern) else pattern[head]
-    sides = [min(PICTURE, size) for size in shown.shape]
-    return (torch.nn.functional.adaptive_max_pool2d(shown[None], sides)[0] * 255).round().int().tolist()
+    small: list[list[int]] = thumbnails(shown[None], PICTURE)[0].tolist()
+    return small
 
 
 def wanted_id(given: Given, wanted: str) -> int:

@@ -377,7 +377,7 @@ def open_classes(place: str) -> Classes:
 
 
 def keeps_classes(place: str) -> bool:
-    """Whether there can be a session at all: without a database of its own, a server that never had one has no file."""
+    """True if there can be a session at all: without a database of its own, a server that never had one has no file."""
     return "://" in place or Path(place).exists()
 
 

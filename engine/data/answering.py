@@ -17,7 +17,7 @@ from engine.data.task import BETWEEN, Pair, PairTask
 from engine.data.translation import english, words
 from engine.data.translation.drawing import HE, Drawing, anaphor
 from engine.data.translation.lexicon import HUMAN, LEXICON, LIVING
-from engine.data.translation.meaning import Both, Clause, Nominal, Subject, Where, Word
+from engine.data.translation.meaning import Both, Clause, Nominal, Subject, Where, Word, say
 from engine.data.translation.pair import typeset
 
 PREFIXES = ANSWER, SUMMARISE = "question: ", "summarize: "
@@ -90,11 +90,11 @@ class PlainDrawing(Drawing):
                 clause = Clause(subject, LEXICON.be, past, places=(self.place(other_than=meant),))
             else:
                 clause = self.action(subject, past)
-            if (unlike is None or clause.verb != unlike.verb) and len(words(write(clause))) <= longest:
+            if (unlike is None or clause.verb != unlike.verb) and len(words(typeset_clause(clause))) <= longest:
                 return clause
 
 
-def write(clause: Clause) -> str:
+def typeset_clause(clause: Clause) -> str:
     return typeset([*english.clause(clause, "clause"), STOP])
 
 
@@ -103,28 +103,28 @@ def draw_question(chance: Chance, longest: int) -> tuple[str, str, str]:
     drawing, past = PlainDrawing(chance), chance() < PAST
     being = drawing.being()
     clause = drawing.event(being, past, being, longest)
-    question, answer = choice(chance, list(questions(clause)))
-    return write(clause), question, answer
+    question, answer = choice(chance, list(list_questions(clause)))
+    return typeset_clause(clause), question, answer
 
 
-def questions(clause: Clause) -> Iterator[tuple[str, str]]:
-    """What can be asked about a clause, each with its answer: who it is, whom or what it concerns, and where."""
+def list_questions(clause: Clause) -> Iterator[tuple[str, str]]:
+    """Questions about a clause, each with its answer: who it is, whom or what it concerns, and where."""
     subject = english.phrase(clause.subject, "subject")
-    yield typeset([Word("who", frozenset()), *predicate(replace(core(clause), subject=HE))]) + "?", typeset(subject)
+    yield typeset([*say("who"), *predicate(replace(core(clause), subject=HE))]) + "?", typeset(subject)
     if clause.verb is LEXICON.be:
-        helper, base = [english.be(clause.past, clause.subject.person)], []
+        helper, base = english.be(clause.past, clause.subject.person), ""
     else:
-        helper, base = ["did" if clause.past else "does"], clause.verb.english.split()
-    rest = [*subject, *(Word(each, frozenset()) for each in [*base, *clause.verb.particle.split()])]
+        helper, base = "did" if clause.past else "does", clause.verb.english
+    rest = [*subject, *say(base), *say(clause.verb.particle)]
     if isinstance(clause.object, Nominal) and clause.verb not in LEXICON.motion_verbs:
         word = "who" if clause.object.kinds & HUMAN else "what"
-        yield ask(word, helper, rest), join(english.phrase(clause.object, "object"))
+        yield typeset_question(word, helper, rest), join(english.phrase(clause.object, "object"))
     if clause.object is None and clause.places and clause.places[0].preposition.english in PLACES:
-        yield ask("where", helper, rest), join(english.place_phrase(clause.places[0], "place"))
+        yield typeset_question("where", helper, rest), join(english.place_phrase(clause.places[0], "place"))
 
 
-def ask(word: str, helper: list[str], rest: list[Word]) -> str:
-    return typeset([*(Word(each, frozenset()) for each in (word, *helper)), *rest]) + "?"
+def typeset_question(word: str, helper: str, rest: list[Word]) -> str:
+    return typeset([*say(word), *say(helper), *rest]) + "?"
 
 
 def join(text: list[Word]) -> str:
@@ -148,11 +148,11 @@ def draw_summary(chance: Chance, longest: int) -> tuple[str, str]:
     being = drawing.being()
     first = drawing.event(being, past, being, longest)
     second = drawing.event(anaphor(being), past, being, longest, unlike=first)
-    summary = [*english.clause(strip(first), "clause"), Word("and", frozenset()), *predicate(strip(second)), STOP]
-    return f"{write(first)} {write(second)}", typeset(summary)
+    summary = [*english.clause(strip_details(first), "clause"), *say("and"), *predicate(strip_details(second)), STOP]
+    return f"{typeset_clause(first)} {typeset_clause(second)}", typeset(summary)
 
 
-def strip(clause: Clause) -> Clause:
+def strip_details(clause: Clause) -> Clause:
     """The core of a clause, its nouns without adjectives, "very" and "too"."""
     core_clause = core(clause)
     subject, thing = clause.subject, clause.object

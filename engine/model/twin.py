@@ -50,7 +50,7 @@ class Twin:
         self.model = copy.deepcopy(model, memo)
 
     def compute(self, forward: Forward[..., Made], model: nn.Module, *given: Any, **options: Any) -> Made:
-        """What `forward` makes of the twin, in host memory and, of numbers with a fraction, in float32."""
+        """Result of `forward` with the twin, in host memory and, of numbers with a fraction, in float32."""
         cache: KVCache | None = options.get("cache")
         if cache is not None and cache.tokens and cache.device != self.device:
             return forward(model, *given, **options)  # a text that was begun on the host goes on there

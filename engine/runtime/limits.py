@@ -19,7 +19,7 @@ MIB = 2**20
 
 @dataclass(frozen=True)
 class Setting:
-    """One key of the settings file. `unit` is "" where it is a text."""
+    """Key of the settings file. `unit` is "" where it is a text."""
 
     name: str
     default: int | str
@@ -68,7 +68,7 @@ class Settings:
         return value
 
     def _find(self, setting: Setting) -> tuple[str, object]:
-        """What names the setting where it stands, and its value there."""
+        """Name of the setting where it stands, and its value there."""
         if setting.variable in self.environment:
             return setting.variable, self.environment[setting.variable]
         return setting.name, self.values.get(setting.name, setting.default)

@@ -21,7 +21,7 @@ class Shelf(Generic[Value]):
 
     @property
     def bytes(self) -> int:
-        """Of all values that are kept."""
+        """Bytes of all values that are kept."""
         return self._bytes
 
     def find(self, key: Hashable) -> Value | None:

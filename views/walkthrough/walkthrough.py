@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import torch
 from torch import Tensor
 
 from engine.analysis.answers import words
 from engine.analysis.heads import CrossScores, HeadScores
+from engine.analysis.tiles import thumbnails
 from engine.generation.sampling import Distribution
 from engine.runtime.trace import Trace
 from views.core.lanes import Lane, candidate_names, digest, drawable, drawable_axes, lane_header, model_header
@@ -126,14 +126,8 @@ def layer_arrays(trace: Trace, layer: int, side: str = "") -> dict[str, Tensor]:
 def all_thumbnails(trace: Trace, lane: Lane) -> dict[str, Tensor]:
     kinds = ["attn", *(["cross_attn"] if lane.config.encoder else [])]
     side = f"{lane.side}." if lane.side else ""
-    return {f"thumbnails.{side}{kind}": thumbnails(trace.stack(f"{side}{kind}.pattern")[:, 0]) for kind in kinds}
-
-
-def thumbnails(pattern: Tensor) -> Tensor:
-    """u8 layer head side side: each cell the largest weight of its square, so that no peak is lost (255 = 1.0)."""
-    sides = tuple(min(THUMBNAIL, size) for size in pattern.shape[-2:])
-    small = torch.nn.functional.adaptive_max_pool2d(pattern.float(), sides)
-    return (small * 255).round().to(torch.uint8)
+    patterns = {f"{side}{kind}": trace.stack(f"{side}{kind}.pattern")[:, 0] for kind in kinds}
+    return {f"thumbnails.{name}": thumbnails(pattern, THUMBNAIL) for name, pattern in patterns.items()}
 
 
 def candidates(following: Distribution) -> dict[str, Tensor]:

@@ -82,7 +82,7 @@ def node_of(task: str) -> str:
 
 
 def train_here(folder: str, arguments: tuple[str, ...]) -> int:
-    """What runs on the node, in this process, so that it ends with it."""
+    """Trains on the node, in this process, so that it ends with it."""
     from engine.cli.main import main as run_command
 
     run = RunFolder(folder)

@@ -68,9 +68,10 @@ def draw_draft(here: Here) -> None:
         f"Kept on this server: names, answers and links to what was handed in, for {DAYS} days or until you delete "
         "them. Nothing leaves it."
     )
-    if not may_start_class():
+    may_start = may_start_class()
+    if not may_start:
         st.info("Teachers start sessions on this server, and its operator has not listed your address; ask for it.")
-    st.button("Start the session", key="class start", type="primary", disabled=not steps or not may_start_class(),
+    st.button("Start the session", key="class start", type="primary", disabled=not steps or not may_start,
               on_click=start)  # fmt: skip
     for code in classes().rooms_of(whose()):
         st.button(

@@ -152,6 +152,7 @@ def draw_answers(room: Room, learners: list[Learner], mine: list[Answer], named:
     scored = room.step.kind in SCORED or any(one.content["score"] is not None for one in mine)
     order = sorted(mine, key=lambda one: -(one.content["score"] or 0.0)) if scored else list(reversed(mine))
     shown = room.revealed or room.step.at_once or room.step.kind in SCORED
+    st.html("<style>.st-key-class-answers img { image-rendering: pixelated }</style>")
     with st.container(horizontal=any(one.content.get("picture") for one in mine), gap="small", key="class-answers"):
         for answer in order[:SHOWN]:
             draw_handed_in(room, people[answer.learner], answer.content, named, shown)
@@ -162,8 +163,6 @@ def draw_answers(room: Room, learners: list[Learner], mine: list[Answer], named:
 def draw_handed_in(room: Room, learner: Learner, content: Content, named: bool, shown: bool) -> None:
     """A line, or with a picture a card."""
     pictured = bool(content.get("picture"))
-    if pictured:
-        st.html("<style>.st-key-class-answers img { image-rendering: pixelated }</style>")
     place = st.container(
         border=pictured, width=CARD if pictured else "stretch", horizontal=not pictured, vertical_alignment="center",
         gap="small",

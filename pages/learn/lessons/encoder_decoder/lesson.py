@@ -33,7 +33,7 @@ OTHERS = "The girl has a green dog.", "We have a white house."  # a word of each
 MOST, CHARACTERS = 16, 60  # of the text: tokens, characters
 ANSWERS, TASKS = "t5-answers", "t5-tasks"
 ASKED = "Who sees a small cat?"
-TEXTS = {SUMMARISE: "My old father often sees a small cat. He sleeps in the garden."}  # of a task; of the others:
+SENTENCES = "My old father often sees a small cat. He sleeps in the garden."
 SENTENCE = "My father sees a small cat in the garden."
 TASK_MOST, TASK_CHARACTERS = 48, 120  # of a text with its task: tokens, characters
 TALL = 250  # pixels of a table
@@ -337,7 +337,7 @@ def draw_tasks() -> None:
     two = task == SUMMARISE
     label = _("two short sentences about the same one") if two else _("a short sentence")
     key = f"encoder_decoder-task-{'sentences' if two else 'sentence'}"
-    source = read_field(key, label, TEXTS.get(task, SENTENCE), read_task)
+    source = read_field(key, label, SENTENCES if two else SENTENCE, read_task)
     written = write_words(checkpoint, source)
     assert checkpoint.tokenizer is not None
     words = checkpoint.tokenizer.decode(written.ids, special=False)
