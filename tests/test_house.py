@@ -241,6 +241,13 @@ def check_waits(path: str, tree: ast.Module) -> Iterator[str]:
             yield f"{path}:{node.lineno} waits for time: wait for the state that is meant"
 
 
+def check_loops(path: str, tree: ast.Module) -> Iterator[str]:
+    """Tests in a browser leave an event loop in their thread, so that no other may begin one there."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "asyncio.run":
+            yield f"{path}:{node.lineno} begins an event loop: tests/coroutines.py does, beside the others"
+
+
 def check_script(path: str, text: str) -> Iterator[str]:
     """What a view or the plumbing may not do in the browser."""
     for number, line in enumerate(text.splitlines(), 1):
@@ -351,15 +358,17 @@ def test_a_python_rule_can_fail(rule, path: str, bad: str, good: str) -> None:
     assert not list(rule(path, ast.parse(good)))
 
 
-def test_tests_wait_for_states() -> None:
+def test_tests_wait_for_states_and_share_their_thread() -> None:
     broken = [
         complaint
         for path in sorted((ROOT / "tests").rglob("*.py"))
-        for complaint in check_waits(path.relative_to(ROOT).as_posix(), ast.parse(path.read_text(encoding="utf-8")))
+        for rule in (check_waits, check_loops)
+        for complaint in rule(path.relative_to(ROOT).as_posix(), ast.parse(path.read_text(encoding="utf-8")))
     ]
     assert not broken, "\n".join(broken)
     for path in SLOW:
         assert list(check_waits("", ast.parse((ROOT / path).read_text(encoding="utf-8")))), f"take {path} out of SLOW"
+    assert list(check_loops("", ast.parse("asyncio.run(play())")))
 
 
 def test_a_count_and_its_noun_agree() -> None:

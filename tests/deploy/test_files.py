@@ -1,7 +1,6 @@
 """What deploy/ says, as far as it can be held without containers: names that must agree, the files of the image, and
 what each tool checks by itself where it is installed."""
 
-import asyncio
 import os
 import re
 import shutil
@@ -18,6 +17,7 @@ from engine.runtime.limits import settings
 from serving.readiness import ALIVE, READY
 from serving.workers import COOKIE
 from tests.browser.harness import ROOT, free_port, wait_until_healthy
+from tests.coroutines import finish
 from tests.test_house import LAYERS
 
 DEPLOY = ROOT / "deploy"
@@ -79,7 +79,7 @@ def test_the_files_of_the_image_serve_pages_and_nothing_is_written_among_them(tm
         )  # fmt: skip
     try:
         wait_until_healthy(process, f"http://127.0.0.1:{port}{READY}", log)
-        asyncio.run(turn_pages(f"http://127.0.0.1:{port}"))
+        finish(turn_pages(f"http://127.0.0.1:{port}"))
     finally:
         process.terminate()
         process.wait(20)

@@ -34,6 +34,7 @@ from engine.runtime.openings import name_person
 from serving.class_news import ROUTE
 from serving.workers import COOKIE
 from tests.browser.harness import ROOT, UVICORN, free_port, served
+from tests.coroutines import finish
 from tests.postgres_server import LACKS, postgres
 
 pytestmark = pytest.mark.long
@@ -191,13 +192,13 @@ def test_two_replicas_behind_a_proxy(
         hear_of_each_other(address, place, [cookies[port] for port in replicas.ports], monkeypatch)
         # A browser's websocket and its uploads come to the same replica.
         ours, others = (cookies[port] for port in replicas.ports)
-        assert [asyncio.run(upload(address, ours, of)) for of in (ours, others)] == [204, 400]
+        assert [finish(upload(address, ours, of)) for of in (ours, others)] == [204, 400]
 
         gone, left = replicas.ports
         replicas.stop(gone)
         try:
             waits_for(lambda: replica_of(address, cookies[gone]) == left, 10)
-            assert asyncio.run(upload(address, cookies[gone], cookies[left])) == 204
+            assert finish(upload(address, cookies[gone], cookies[left])) == 204
             assert replica_of(address, cookies[left]) == left
         finally:
             replicas.start(gone)
@@ -233,6 +234,6 @@ def hear_of_each_other(address: str, place: str, cookies: list[str], monkeypatch
     ):
         hears = partial(news_of, address, listens, code)
         before = hears()
-        asyncio.run(who())
+        finish(who())
         assert changed()
         waits_for(lambda before=before, hears=hears: hears() != before, HEARD)

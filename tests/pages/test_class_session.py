@@ -1,6 +1,5 @@
 """The pages of a class session, of which the engine's own tests hold what is kept and what is right."""
 
-import asyncio
 import csv
 import io
 import json
@@ -17,6 +16,7 @@ from engine.runtime.limits import CLASSES_PLACE
 from pages.controls.classes import who
 from serving import class_news
 from serving.class_news import tell_news
+from tests.coroutines import finish
 from tests.views.test_markdown import PAYLOADS
 from views.classes.tally import tabulate
 from views.core.table_files import table_file
@@ -145,7 +145,7 @@ def test_without_its_database_a_class_says_so_and_then_goes_on(
         teacher.button(key="class close").click().run()
         for app in (ada, teacher):
             assert not app.exception and sentence in texts(app), app.exception
-        assert b"unreachable" in asyncio.run(tell_news(request)).body
+        assert b"unreachable" in finish(tell_news(request)).body
         assert sentence in texts(opened("teach")) and sentence not in texts(opened("join"))
     ada.run()
     teacher.run()

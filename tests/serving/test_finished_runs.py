@@ -1,13 +1,14 @@
 """A message that comes before the news of a run's end waits for it."""
 
 import asyncio
-from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
 from streamlit.proto.ClientState_pb2 import ClientState
 from streamlit.runtime.app_session import AppSession, AppSessionState
 from streamlit.runtime.scriptrunner import RerunData, ScriptRunnerEvent
 from streamlit.runtime.scriptrunner_utils.script_requests import ScriptRequests
+
+from tests.coroutines import finish
 
 
 def runner(*, ended: bool) -> SimpleNamespace:
@@ -37,6 +38,5 @@ async def play(*, ended: bool) -> tuple[list[str], list[str]]:
 
 
 def test_a_message_waits_for_what_has_ended_and_no_other() -> None:
-    with ThreadPoolExecutor(1) as thread:  # in this one the tests in a browser may have a loop already
-        assert thread.submit(asyncio.run, play(ended=True)).result() == ([], ["one", "two"])
-        assert thread.submit(asyncio.run, play(ended=False)).result() == ([], [])  # the one that runs has taken them
+    assert finish(play(ended=True)) == ([], ["one", "two"])
+    assert finish(play(ended=False)) == ([], [])  # the one that runs has taken them

@@ -15,6 +15,7 @@ from websockets.typing import Origin
 from bench.load import Action, session
 from serving.workers import Place
 from tests.browser.harness import served
+from tests.coroutines import finish
 
 pytestmark = pytest.mark.long
 WORKERS = 2
@@ -47,7 +48,7 @@ def test_what_an_operator_sees(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
     monkeypatch.setenv("LOUPE_LOG", "json")
     with served(COMMAND, "/health", tmp_path / "log") as address:
-        before, during = read_metrics(address), asyncio.run(visit(address))
+        before, during = read_metrics(address), finish(visit(address))
     assert before["loupe_runs_queued"] == 0 and 'loupe_script_run_seconds_count{page="home"}' not in before
     assert during["loupe_sessions"] == WORKERS and during["loupe_trace_bytes"] > 0
     counts = [during[f'loupe_script_run_seconds_count{{page="{page}"}}'] for page in ("home", "attention")]
