@@ -1,5 +1,5 @@
-"""The engine from the command line: `python -m engine train RECIPE`, `runs`, `fork RUN STEP NEW`, `generate MODEL
-PROMPT`, `size MODEL`."""
+"""The engine from the command line: `python -m engine train RECIPE`, `search RECIPE KEY=VALUES`, `runs`, `fork RUN STEP
+NEW`, `generate MODEL PROMPT`, `size MODEL`."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import os
 import shlex
 import signal
 import sys
+import time
 import tomllib
 from collections.abc import Sequence
 from dataclasses import replace
@@ -30,12 +31,15 @@ from engine.training.atomic import read_json, write_json
 from engine.training.base import read_transfer
 from engine.training.fork import fork
 from engine.training.latest import Progress, read_progress
+from engine.training.launch.choice import choose_launcher
 from engine.training.launch.processes import wait_in_line
 from engine.training.parallel import leads
 from engine.training.runs import format_table, runs
-from engine.training.status import write_status
+from engine.training.search import format_search, read_axis, read_search, start_search
+from engine.training.status import ACTIVE, write_status
 
 RUNS = Path(RUNS_FOLDER)
+PACE = 1.0  # seconds between two looks at the runs of a search
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -67,6 +71,12 @@ def parser() -> argparse.ArgumentParser:
     training.add_argument("--background", action="store_true", help="let other programs have the cores first")
     training.add_argument("--seconds", type=int, metavar="N", help="stop after N seconds; it can be continued")
     training.set_defaults(run=run_training)
+    searching = commands.add_parser("search", help="train a recipe with several values of some options, and compare")
+    searching.add_argument("recipe", type=Path, help="a recipe, such as assets/recipes/stories.toml")
+    searching.add_argument("axes", nargs="*", metavar="KEY=VALUES", help="such as optimiser.lr=1e-3,3e-3 seed=0,1,2")
+    searching.add_argument("--name", help="of the search (default: the recipe's); with one that is there, go on")
+    searching.add_argument("--table", action="store_true", help="only say how its runs are doing")
+    searching.set_defaults(run=run_search)
     listing = commands.add_parser("runs", help="the trainings on this machine, and how each is doing")
     listing.add_argument("folder", type=Path, nargs="?", default=RUNS, help=f"of run directories (default: {RUNS})")
     listing.set_defaults(run=lambda options: print("\n".join(format_table(runs(options.folder)))) or 0)
@@ -92,6 +102,23 @@ def run_size(options: argparse.Namespace) -> int:
     config = NAMED[name].config if name in NAMED else load(name).config
     length = config.context if options.length is None else options.length
     print("\n".join(report(config, options.batch, length, options.target, options.bytes)))
+    return 0
+
+
+def run_search(options: argparse.Namespace) -> int:
+    """Starts the runs, and shows them as they end; Ctrl-C leaves them at work."""
+    name = options.name or options.recipe.stem
+    if not options.table:
+        axes = [read_axis(text) for text in options.axes]
+        started = start_search(choose_launcher(), read_recipe(options.recipe), axes, name, RUNS)
+        again = shlex.join(["python", "-m", "engine", "search", str(options.recipe), "--name", name, "--table"])
+        print(f"{count_words(len(started), 'run')} at work; Ctrl-C leaves them so, and {again} tells of them.")
+        with tqdm(total=len(started), unit="run", dynamic_ncols=True) as bar:
+            while (ended := sum(run.state not in ACTIVE for run in read_search(name, RUNS))) < len(started):
+                bar.update(ended - bar.n)
+                time.sleep(PACE)
+            bar.update(ended - bar.n)
+    print("\n".join(format_search(read_search(name, RUNS))))
     return 0
 
 

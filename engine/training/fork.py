@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from collections.abc import Mapping
 from dataclasses import asdict, fields, replace
 from pathlib import Path
@@ -87,7 +88,9 @@ def reset(name: str, folder: Path | str = RUNS_FOLDER) -> str:
     at_rest(old.path)
     recipe = read_recipe(old.recipe)
     recipe = replace(recipe, about=recipe.about.removeprefix(describe_origin(read_origin(old))).strip())
-    made = make(recipe, name, place, Origin(), lambda run: bring(old, run))
+    origin = read_origin(old)
+    kept = replace(origin, created=time.time()) if origin.search else Origin()
+    made = make(recipe, name, place, kept, lambda run: bring(old, run))
     token = delete(name, place)
     os.rename(made, old.path)
     return token

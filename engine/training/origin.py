@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import secrets
 import time
@@ -9,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from shutil import rmtree
+from typing import Any
 
 from engine.model.from_dict import build
 from engine.training.atomic import read_json, write_json
@@ -24,13 +26,20 @@ OLD = 3600.0  # seconds
 @dataclass(frozen=True)
 class Origin:
     """`created` is in seconds since 1970. Of a fork, `run` and `step` say of what, `memory` whether with the
-    optimiser's, and `changes` what of the recipe is another, as "optimiser.lr=0.001"."""
+    optimiser's. Of a run of a `search`, that is its name. `changes` are what of the recipe is another, as
+    "optimiser.lr=0.001"."""
 
     created: float = field(default_factory=time.time)
     run: str = ""
     step: int = 0
     memory: bool = True
     changes: tuple[str, ...] = ()
+    search: str = ""
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """Changed values by the dotted keys."""
+        return {key: json.loads(value) for key, _, value in (one.partition("=") for one in self.changes)}
 
 
 def read_origin(run: RunFolder) -> Origin:

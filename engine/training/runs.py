@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +32,8 @@ class Run:
 
     `loss` and `accuracy` are those of the last logged step that has them, `seconds` were spent on updates, `size` is
     in bytes, `created` in seconds since 1970. `position` is the place in the queue, 1 the next. `fork_of` is the run
-    and the step that it began from. `where` is its status's. `fault` has a sentence for each file that is damaged.
+    and the step that it began from; of a run of a `search`, `changes` are what of the recipe is its own, by the dotted
+    keys. `where` is its status's. `fault` has a sentence for each file that is damaged.
     """
 
     name: str
@@ -52,6 +53,8 @@ class Run:
     created: float = 0.0
     position: int | None = None
     fork_of: tuple[str, int] | None = None
+    search: str = ""
+    changes: Mapping[str, Any] = field(default_factory=dict)
     can_resume: bool = False
     cause: str = ""
     error: str = ""
@@ -130,7 +133,8 @@ def _of_weights(run: RunFolder) -> dict[str, Any]:
 
 def _of_origin(run: RunFolder) -> dict[str, Any]:
     origin = read_origin(run)
-    return {"created": origin.created, "fork_of": (origin.run, origin.step) if origin.run else None}
+    parent = (origin.run, origin.step) if origin.run else None
+    return {"created": origin.created, "fork_of": parent, "search": origin.search, "changes": origin.values}
 
 
 def _stamp(path: Path) -> tuple[Any, ...]:
@@ -204,12 +208,16 @@ def _values(line: bytes, path: Path) -> dict[str, Any]:
 
 def format_table(table: Sequence[Run]) -> list[str]:
     """Lines of a text table: the titles, then a line for each run."""
-    rows = [TITLES, *map(cells, table)]
+    return align_cells([TITLES, *map(cells, table)], RIGHT_ALIGNED)
+
+
+def align_cells(rows: Sequence[Sequence[str]], right: Collection[int]) -> list[str]:
+    """Lines of a text table whose columns `right`, from 0, end below each other."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = []
     for row in rows:
         placed = [
-            cell.rjust(width) if index in RIGHT_ALIGNED else cell.ljust(width)
+            cell.rjust(width) if index in right else cell.ljust(width)
             for index, (cell, width) in enumerate(zip(row, widths, strict=True))
         ]
         lines.append("  ".join(placed).rstrip())

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from shutil import copytree
@@ -15,12 +16,15 @@ from streamlit.runtime.context import ContextProxy
 from streamlit.testing.v1 import AppTest
 
 from engine.runtime import limits
-from engine.training import train, trash
+from engine.training import Recipe, train, trash
 from engine.training.folder import RunFolder
 from engine.training.recipe_file import read_recipe
 from engine.training.runs import Run, runs
+from engine.training.search import Axis, read_search, start_search
 from engine.training.sizing import Sizing
+from pages.controls.train import search
 from pages.controls.train.run_table import COLUMNS, ORDERS, as_frame, matches, sort_runs
+from tests.engine.training.at_once import AtOnce
 
 APP = str(Path(__file__).parents[2] / "app.py")
 PRESET = Path(__file__).parents[2] / "assets" / "lab" / "copy.toml"
@@ -145,3 +149,38 @@ def test_the_runs_of_others_are_looked_at_and_not_changed(place: Path, monkeypat
     assert set(shown(app)["run"]) == {"first", "second"}
     trash.delete("first", place)
     assert not [one for one in page("second").button if one.key == "runs undo"]
+
+
+def test_a_search_is_started_and_its_table_and_chart_are_the_runs(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def start_short(launcher: object, recipe: Recipe, axes: Sequence[Axis], name: str, folder: Path) -> list[Path]:
+        short = replace(recipe, schedule=replace(recipe.schedule, steps=6, warmup=0))
+        return start_search(AtOnce(folder), short, axes, name, folder)
+
+    monkeypatch.setattr(search, "start_runs", start_short)
+    app = page("", task="copy")
+    assert not [one for one in app.text_input if one.key == "search name"]  # nothing of it is made while it is closed
+    app.session_state["search open"] = True  # as a click leaves it
+    app.run()
+    app.multiselect(key="search options").set_value(["optimiser.lr", "model.norm.place"]).run()
+    app.text_input(key="search optimiser.lr").set_value("1e-3").run()
+    app.text_input(key="search model.norm.place").set_value("before, nowhere").run()
+    app.button(key="search start").click().run()
+    assert "model.norm.place must be one of" in " ".join(one.value for one in app.warning).replace("\\", "")
+    app.text_input(key="search model.norm.place").set_value("before, after").run()
+    app.button(key="search start").click().run()
+    assert not app.exception and not app.warning, app.warning
+
+    rows = read_search("copy search", place)
+    assert [run.changes["model.norm.place"] for run in rows] in (["before", "after"], ["after", "before"])
+    (table,) = (one.value for one in app.dataframe if "model.norm.place" in one.value)
+    assert list(table["run"]) == [run.name for run in rows]
+    assert list(table["held out"]) == [run.held_out_loss for run in rows]
+    assert "optimiser.lr" not in table  # all have the one value
+    (chart,) = app.get("vega_lite_chart")
+    drawn = json.loads(chart.proto.spec)
+    assert drawn["layer"][1]["encoding"]["y"]["title"] == "held-out loss"
+    assert app.query_params["search"] == "copy search"
+    app.button(key="search overlay").click().run()
+    assert not app.exception
+    file = search.tabulate(rows, ["model.norm.place"])
+    assert list(file["held-out loss"]) == [run.held_out_loss for run in rows] and file["ended"].all()

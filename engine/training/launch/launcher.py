@@ -22,8 +22,11 @@ class Launcher(Protocol):
     """Place where trainings run. Everything after the start goes through the run directory, wherever that process
     is."""
 
-    def start(self, recipe: Recipe | str, name: str) -> Path:
+    def start(self, recipe: Recipe | str, name: str, origin: Origin | None = None) -> Path:
         """The new run's directory. Raises ValueError (RecipeError for a text that is no recipe) where it cannot be."""
+
+    def free_places(self) -> int:
+        """Counts the trainings that could be started now, for most of which that is to wait for their turn."""
 
     def resume(self, name: str) -> Path:
         """Go on with a run: one that is paused, or one whose process has ended. Raises ValueError where it cannot."""
@@ -36,12 +39,12 @@ class FolderLauncher(ABC):
         self.runs = Path(runs).resolve()
         self.queue = Queue(self.runs)
 
-    def start(self, recipe: Recipe | str, name: str) -> Path:
+    def start(self, recipe: Recipe | str, name: str, origin: Origin | None = None) -> Path:
         recipe = parse_recipe(recipe) if isinstance(recipe, str) else recipe
         self._check_limits(recipe)
         with self.queue.lock():
             self._check_queue()
-            folder = make(recipe, name, self.runs, Origin())
+            folder = make(recipe, name, self.runs, origin or Origin())
             self._launch(RunFolder(folder))
         return folder
 
@@ -70,8 +73,15 @@ class FolderLauncher(ABC):
         """Capabilities of the computer on which it would train, as far as they are known."""
 
     @abstractmethod
+    def free_places(self) -> int: ...
+
     def _check_queue(self) -> None:
         """Raises ValueError where too many wait already. Within the queue's lock."""
+        if self.free_places() < 1:
+            raise ValueError(
+                f"at most {limits.MAX_QUEUED} trainings may wait for their turn, and as many do; cancel one, wait, or "
+                "raise LOUPE_MAX_QUEUED where Loupe is started."
+            )
 
     @abstractmethod
     def _launch(self, run: RunFolder) -> None:
@@ -89,10 +99,3 @@ def check_free(run: RunFolder, recipe: Recipe) -> None:
         raise ValueError(f"{run.path.name} is {status.state} already; it needs no second start.")
     if status is not None and status.state == "finished" and status.step >= recipe.schedule.steps:
         raise ValueError(f"{run.path.name} is finished; fork it from a step to train on, or reset it.")
-
-
-def refuse_more() -> ValueError:
-    return ValueError(
-        f"at most {limits.MAX_QUEUED} trainings may wait for their turn, and as many do; cancel one, wait, or "
-        "raise LOUPE_MAX_QUEUED where Loupe is started."
-    )

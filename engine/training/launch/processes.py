@@ -15,7 +15,7 @@ from engine.runtime import limits
 from engine.training import control
 from engine.training import turn as turn_script
 from engine.training.folder import RunFolder
-from engine.training.launch.launcher import FolderLauncher, refuse_more
+from engine.training.launch.launcher import FolderLauncher
 from engine.training.machine import Abilities
 from engine.training.queue import Queue, Ticket
 from engine.training.recipe import Recipe
@@ -40,10 +40,9 @@ class Processes(FolderLauncher):
     def _abilities(self, recipe: Recipe) -> Abilities:
         return Abilities.of_this_machine()
 
-    def _check_queue(self) -> None:
+    def free_places(self) -> int:
         free = max(0, limits.MAX_TRAININGS - self.queue.training())
-        if len(self.queue.names()) >= limits.MAX_QUEUED + free:
-            raise refuse_more()
+        return max(0, limits.MAX_QUEUED + free - len(self.queue.names()))
 
     def _settle(self, run: RunFolder) -> None:
         if (watched := self._watched.get(run.path)) is not None:

@@ -23,7 +23,7 @@ from engine.training import control
 from engine.training.folder import RunFolder
 from engine.training.job import JOB, Job, read_job, write_job
 from engine.training.latest import Progress, read_progress
-from engine.training.launch.launcher import FolderLauncher, refuse_more
+from engine.training.launch.launcher import FolderLauncher
 from engine.training.launch.processes import ROOT, arguments
 from engine.training.machine import Abilities
 from engine.training.recipe import Recipe
@@ -50,10 +50,9 @@ class RayJobs(FolderLauncher):
         cuda = recipe.machine.device == "cuda"  # that a node has it is Ray's to know
         return Abilities(cuda, bfloat16=cuda, cores=1)
 
-    def _check_queue(self) -> None:
+    def free_places(self) -> int:
         states = [status.state for path in run_folders(self.runs) if (status := read_status(RunFolder(path).status))]
-        if states.count("queued") >= limits.MAX_QUEUED:
-            raise refuse_more()
+        return max(0, limits.MAX_QUEUED - states.count("queued"))
 
     def _settle(self, run: RunFolder) -> None:
         """A job that was silent may still be there."""

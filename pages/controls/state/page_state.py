@@ -319,7 +319,7 @@ class Here:
     def name_options(self, name: str, options: Sequence[Any]) -> tuple[Sequence[Any], Callable[[Any], str]]:
         parameter = self.parameters[name]
         labels = parameter.options if isinstance(parameter, Choice) else {}
-        return options or tuple(labels), lambda option: labels.get(option, str(option))
+        return options or tuple(labels), lambda option: labels.get(option, str(option) or "none")
 
     def link(self, *names: str) -> dict[str, str]:
         """Lists the parameters that stand off their defaults, as an address says them."""

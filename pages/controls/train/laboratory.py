@@ -18,6 +18,7 @@ from pages.controls.train.questions import answer, start_contrast
 from pages.controls.train.recipe_plan import Plan
 from pages.controls.train.run_state import digest
 from pages.controls.train.run_table import refresh, runs_table
+from pages.controls.train.search import draw_search
 from pages.controls.train.session import ASSETS, Session
 from pages.controls.visitor import on_this_machine, visitor_name
 from views.charts.template import plotly_template
@@ -78,6 +79,7 @@ def draw_laboratory(here: Here, session: Session, plan: Plan, recorded: Path | N
     bar(plan.base or model, said if plan.base in ("", model) else None)
     session.plan, session.name, session.contrasts = plan.recipe, plan.name, plan.contrasts
     offer_contrasts(here, session, plan)
+    draw_search(here, session, plan)
     run = here["run"]
     shown = {
         "run": run,

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from engine.runtime import library
 from engine.training.link import LONGEST, unpack_recipe
+from engine.training.runs import runs
+from engine.training.search import list_searches
 from pages.controls.state.history import READABLE
 from pages.controls.state.page_state import PageState
 from pages.controls.state.parameter import Choice, Hideable, Text, choice
@@ -36,10 +38,15 @@ def base_rule(text: str) -> str:
     return "" if library.knows(text) else "a model that is here"
 
 
+def search_rule(text: str) -> str:
+    return "" if not text or text in list_searches(runs()) else "a search whose runs are here"
+
+
 SHARED = (
     Text("run", "", READABLE),
     Text("recipe", "", LONGEST, rule=recipe_rule, carried=True),
     Text("data", "", READABLE, rule=data_rule), Text("held_out_data", "", READABLE, rule=data_rule),
+    Text("search", "", READABLE, rule=search_rule, label="search"),
     Choice("runs", next(iter(ORDERS)), ORDERS, label="sorted by"),
 )  # fmt: skip
 TRAIN = PageState(

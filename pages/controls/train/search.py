@@ -1,0 +1,197 @@
+"""Search: the recipe of the controls with several values of some of its options, as a grid of runs, a chart and a
+table."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from engine.plurals import count_words
+from engine.runtime import limits
+from engine.training import Recipe
+from engine.training.runs import Run, runs
+from engine.training.search import SEED, Axis, format_value, keys_of, list_changes, list_searches, rank_runs, read_axis
+from engine.training.search import start_search as start_runs
+from engine.training.status import ACTIVE
+from pages.controls.state.page_state import Here
+from pages.controls.state.session import widget_value
+from pages.controls.train.recipe_plan import Plan, flat
+from pages.controls.train.run_table import CONFIG, PACE, as_frame
+from pages.controls.train.session import OTHERS, Session, runs_place
+from views.charts.show import show_altair
+from views.core.markdown import escape_markdown
+from views.train.search import search_chart
+
+FIRST = "optimiser.lr", SEED  # options that a visitor meets
+OF_A_SEARCH = (SEED, "optimiser", "schedule", "batch", "model", "objective", "train", "lora", "preference", "data")
+MEASURES = {"held-out loss": "held_out_loss", "loss": "loss", "held-out accuracy": "held_out_accuracy"}
+ALWAYS = tuple(MEASURES)[:2]
+KEY = "search table"
+
+
+def draw_search(here: Here, session: Session, plan: Plan) -> None:
+    with st.expander("Search: a grid of runs", bool(here["search"]), key="search open", on_change="rerun") as place:
+        if place.open:
+            if plan.recipe is not None:
+                draw_form(here, session, plan.recipe, plan)
+            follow(here, session)
+
+
+# --- what is searched ---
+
+
+def draw_form(here: Here, session: Session, recipe: Recipe, plan: Plan) -> None:
+    now = {key: json.loads(text) for key, text in flat(recipe).items()}
+    known = [key for part in OF_A_SEARCH for key in now if key.partition(".")[0] == part and is_searched(now[key])]
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+        usual = [key for key in FIRST if key in known]
+        chosen = st.multiselect("options", known, usual, key="search options", width=420)
+        name = st.text_input("name of the search", f"{plan.name} search", key="search name", width=230)
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+        texts = [
+            st.text_input(f"values of {escape_markdown(key)}", suggest(key, now[key]), key=f"search {key}", width=230)
+            for key in chosen
+        ]
+    try:
+        axes = [read_axis(f"{key}={text}") for key, text in zip(chosen, texts, strict=True)]
+        count = len(list_changes(axes)) if axes else 0
+    except ValueError as error:
+        st.warning(escape_markdown(str(error)))
+        return
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        if st.button(f"Train {count_words(count, 'run')}", key="search start", disabled=not axes):
+            begin(here, session, recipe, axes, name)
+        at_once = "as many at a time as the cluster has room for"
+        if not limits.RAY_ADDRESS:
+            at_once = f"at most {limits.MAX_TRAININGS} at a time"
+        alone = "" if plan.seconds is None else f"; the recipe alone takes about {format_time(plan.seconds)}"
+        st.caption(escape_markdown(f"Each combination is a run of its own, {at_once}{alone}."))
+
+
+def is_searched(value: Any) -> bool:
+    return isinstance(value, int | float | str) and value != ""
+
+
+def suggest(key: str, value: Any) -> str:
+    """Values around the one that an option has."""
+    if isinstance(value, bool):
+        return "true, false"
+    if key == SEED:
+        return ", ".join(str(value + more) for more in range(2))
+    if isinstance(value, float):
+        return ", ".join(f"{value * factor:.2g}" for factor in (1 / 3, 1, 3)) if value else "0, 0.1"
+    if isinstance(value, int):
+        return ", ".join(str(one) for one in dict.fromkeys((max(1, value // 2), value, 2 * value)))
+    return str(value)
+
+
+def format_time(seconds: float) -> str:
+    minutes = round(seconds / 60)
+    return count_words(minutes, "minute") if minutes else count_words(max(1, round(seconds)), "second")
+
+
+def begin(here: Here, session: Session, recipe: Recipe, axes: Sequence[Axis], name: str) -> None:
+    place = runs_place()
+    try:
+        if any(session.locked(run.path) for run in runs(place) if run.search == name.strip()):
+            raise ValueError(OTHERS)
+        for folder in start_runs(session.launcher, recipe, axes, name, place):
+            session.begin(folder)
+    except ValueError as error:
+        st.warning(escape_markdown(str(error)))
+        return
+    here.state.rerun_with("search", name.strip())
+
+
+# --- how its runs came out ---
+
+
+def follow(here: Here, session: Session) -> None:
+    """Draws the search that is chosen, again and again while a run of it trains."""
+    names = list_searches(runs())
+    if not names:
+        return
+    search = here.menu("search", ["", *names], width=300)
+    active = any(run.state in ACTIVE for run in rank_runs(runs(), search))
+
+    def draw() -> None:
+        rows = rank_runs(runs(), search)
+        if active and not any(run.state in ACTIVE for run in rows):
+            st.rerun()
+        if rows:
+            draw_results(here, session, rows)
+
+    st.fragment(draw, run_every=PACE if active else None)()
+
+
+def draw_results(here: Here, session: Session, rows: Sequence[Run]) -> None:
+    keys = keys_of(rows)
+    table = tabulate(rows, keys)
+    best = rows[0]
+    there = [title for title in MEASURES if title in ALWAYS or table[title].notna().any()]
+    measure = st.segmented_control(
+        "measure", there, default=there[0], key=f"search measure {best.search}", required=True,
+        label_visibility="collapsed",
+    )  # fmt: skip
+    if table[measure].notna().any():
+        show_altair(partial(search_chart, table, keys, measure), key="search chart")
+    else:
+        st.caption("No run has measured it yet.")
+    ended = sum(run.state not in ACTIVE for run in rows)
+    told = f"{ended} of {count_words(len(rows), 'run')} ended, drawn full; lines are their means"
+    if best.held_out_loss is not None:
+        values = ", ".join(f"{key} {format_value(best.changes.get(key))}" for key in keys)
+        told += f". The lowest held-out loss so far is {best.held_out_loss:.4g} nats, with {values}"
+    st.caption(escape_markdown(f"{told}."))
+    frame = as_frame(rows, here["run"])
+    for at, key in enumerate(keys):
+        frame.insert(2 + at, key, table[key])
+    st.dataframe(
+        frame.drop(columns=["task", "notes", "made"]), key=KEY, hide_index=True, column_config=CONFIG,
+        on_select=partial(show_row, here, rows), selection_mode="single-cell", placeholder="–",
+        alt="the runs of a search",
+    )  # fmt: skip
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.button(
+            "Overlay their curves", key="search overlay", on_click=overlay, args=(session, rows),
+            help="lays the curves of all these runs over each other below",
+        )  # fmt: skip
+        st.download_button(
+            "Table (CSV)", lambda: table.to_csv(index=False).encode(), f"{rows[0].search}.csv", "text/csv",
+            on_click="ignore", key="search csv",
+        )  # fmt: skip
+
+
+def tabulate(rows: Sequence[Run], keys: Sequence[str]) -> pd.DataFrame:
+    """A row for each run: its name, its own values, its state and step, and what it came to; NaN where it has no such
+    number."""
+    found = [
+        {"run": run.name, **{key: as_cell(run.changes.get(key)) for key in keys}, "state": run.state, "step": run.step}
+        | {"ended": run.state not in ACTIVE}
+        | {title: getattr(run, name) for title, name in MEASURES.items()}
+        | {"parameters": run.parameters, "seconds": run.seconds}
+        for run in rows
+    ]
+    numbers = dict.fromkeys(MEASURES, "float64")
+    return pd.DataFrame(found).astype(numbers)
+
+
+def as_cell(value: Any) -> float | str:
+    """A number as it is, anything else as a text."""
+    return value if isinstance(value, int | float) and not isinstance(value, bool) else format_value(value)
+
+
+def show_row(here: Here, rows: Sequence[Run]) -> None:
+    if cells := widget_value(KEY).selection.cells:
+        here.state.choose("run", rows[cells[0][0]].name)
+    st.rerun()
+
+
+def overlay(session: Session, rows: Sequence[Run]) -> None:
+    session.overlaid = [run.name for run in rows]
+    st.rerun()

@@ -1,0 +1,117 @@
+"""A grid of recipes is trained as runs like all others, goes on where it was left, and is read as one table."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from engine.cli import main as cli
+from engine.runtime import limits
+from engine.training import Recipe, RunFolder, train
+from engine.training.fork import reset
+from engine.training.origin import read_origin
+from engine.training.search import (
+    Axis,
+    change_recipe,
+    format_search,
+    list_changes,
+    name_run,
+    read_axis,
+    read_search,
+    start_search,
+)  # fmt: skip
+from tests.engine.training.at_once import AtOnce
+
+AXES = [Axis("optimiser.lr", (1e-2, 1e-1)), Axis("seed", (0, 1))]
+
+
+def test_a_search_is_trained_and_told_and_goes_on(recipe: Recipe, tmp_path: Path) -> None:
+    place = tmp_path / "runs"
+    launcher = AtOnce(place)
+    launcher.lost = 1
+    started = start_search(launcher, recipe, AXES, "rates", place)
+    assert [path.name for path in started] == [
+        "rates lr 0.01 seed 0", "rates lr 0.01 seed 1", "rates lr 0.1 seed 0", "rates lr 0.1 seed 1",
+    ]  # fmt: skip
+    launcher.lost, launcher.room = None, 2  # two are left, and no more places than that
+    finished = RunFolder(started[0]).metrics.read_text()
+    assert start_search(launcher, recipe, AXES, "rates", place) == started
+    assert RunFolder(started[0]).metrics.read_text() == finished
+
+    rows = read_search("rates", place)
+    assert sorted(tuple(run.changes.values()) for run in rows) == [(0.01, 0), (0.01, 1), (0.1, 0), (0.1, 1)]
+    losses = [run.held_out_loss for run in rows]
+    assert losses == sorted(losses) and len(set(losses)) == 4 and {run.state for run in rows} == {"finished"}
+    for run in rows:  # each is what its changes say, and nothing else
+        alone = train(change_recipe(recipe, run.changes), tmp_path / f"alone {run.name}")
+        assert [step.loss for step in alone][-1] == run.loss
+    titles, first, *_ = format_search(rows)
+    assert titles.split() == ["optimiser.lr", "seed", "state", "step", "loss", "held-out", "accuracy", "seconds"]
+    assert f"{rows[0].held_out_loss:.4f}" in first.split()
+
+    reset(rows[0].name, place)  # begun again it is of the search still
+    assert read_origin(RunFolder(rows[0].path)).values == rows[0].changes
+    assert {run.name for run in read_search("rates", place)} == {run.name for run in rows}
+
+
+def test_nothing_begins_where_a_part_of_the_grid_cannot(recipe: Recipe, tmp_path: Path) -> None:
+    place = tmp_path / "runs"
+    launcher = AtOnce(place)
+    launcher.room = 1
+    for axes, told in (
+        ([Axis("optimiser.lr", (1e-2, -1.0))], "optimiser.lr must be above 0"),
+        ([Axis("optimiser.rate", (1,))], "'optimiser.rate' must be an option of the recipe"),
+        ([Axis("optimiser", (1,))], "'optimiser' must be an option of the recipe"),
+        ([Axis("model.layers", (1, "two"))], "model.layers must be a whole number"),
+        ([Axis("seed", (1,)), Axis("seed", (2,))], "seed must be given once"),
+        (AXES, "a search may start 1 training now, got 4"),
+        ([], "a search needs an option"),
+    ):
+        with pytest.raises(ValueError, match=told):
+            start_search(launcher, recipe, axes, "none", place)
+    assert not place.exists() or not [path for path in place.iterdir() if not path.name.startswith(".")]
+    one = [Axis("optimiser.lr", (1e-2,))]
+    start_search(launcher, recipe, one, "one", place)
+    longer = replace(recipe, schedule=replace(recipe.schedule, steps=13))
+    with pytest.raises(ValueError, match="'one' must be of this recipe"):
+        start_search(launcher, longer, one, "one", place)
+    with pytest.raises(ValueError, match="no search called 'two' here; there is one"):
+        read_search("two", place)
+
+
+def test_values_are_read_as_in_toml_and_what_is_none_is_text() -> None:
+    assert read_axis("optimiser.lr = 1e-3, 3e-3") == Axis("optimiser.lr", (1e-3, 3e-3))
+    assert read_axis("optimiser.betas=[0.9, 0.95], [0.9, 0.99]").values == ([0.9, 0.95], [0.9, 0.99])
+    assert read_axis("model.norm.place=before, after").values == ("before", "after")
+    assert read_axis("model.tied=true,false").values == (True, False)
+    for wrong in ("seed", "seed=", "=1", "seed=1,1"):
+        with pytest.raises(ValueError, match="must"):
+            read_axis(wrong)
+    assert list_changes([Axis("seed", (0,)), Axis("a.b", (1, 2))]) == [{"seed": 0, "a.b": 1}, {"seed": 0, "a.b": 2}]
+
+
+def test_a_longer_context_is_the_models_too(recipe: Recipe) -> None:
+    assert change_recipe(recipe, {"batch.context": 6}).model.context == 6
+    assert change_recipe(recipe, {"model.attention.heads": 4}).model.attention.heads == 4
+
+
+def test_a_name_is_cut_where_it_must_be() -> None:
+    long = name_run("s" * 60, {"model.attention.heads": 4, "model.norm.place": "after", "optimiser.weight_decay": 0.1})
+    assert len(long) <= 60 and long.startswith("sss") and "heads 4 place after" in long
+
+
+def test_the_command_line_trains_a_search_and_tells_of_it(
+    recipe_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = tmp_path / "runs"
+    monkeypatch.setattr(cli, "RUNS", place)
+    monkeypatch.setattr(cli, "choose_launcher", lambda: AtOnce(place))
+    monkeypatch.setattr(limits, "RUNS_FOLDER", str(place))
+    assert cli.main(["search", str(recipe_path), "model.layers=1,2"]) == 0
+    table = capsys.readouterr().out.splitlines()
+    assert "2 runs at work" in table[0] and table[1].split()[0] == "model.layers"
+    assert {line.split()[0] for line in table[2:]} == {"1", "2"}
+    assert cli.main(["search", str(recipe_path), "--table"]) == 0
+    assert capsys.readouterr().out.splitlines() == table[1:]
+    assert cli.main(["search", str(recipe_path), "model.layers"]) == 1
+    assert "KEY=VALUE" in capsys.readouterr().err
