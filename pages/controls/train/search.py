@@ -158,8 +158,8 @@ def draw_results(here: Here, session: Session, rows: Sequence[Run]) -> None:
     )  # fmt: skip
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.button(
-            "Overlay their curves", key="search overlay", on_click=overlay, args=(session, rows),
-            help="lays the curves of all these runs over each other below",
+            "Overlay their curves", key="search overlay", on_click=overlay, args=(here, session, rows),
+            help="shows the run with the lowest held-out loss below, with the curves of the others over its own",
         )  # fmt: skip
         st.download_button(
             "Table (CSV)", lambda: table.to_csv(index=False).encode(), f"{rows[0].search}.csv", "text/csv",
@@ -192,6 +192,7 @@ def show_row(here: Here, rows: Sequence[Run]) -> None:
     st.rerun()
 
 
-def overlay(session: Session, rows: Sequence[Run]) -> None:
-    session.overlaid = [run.name for run in rows]
+def overlay(here: Here, session: Session, rows: Sequence[Run]) -> None:
+    here.state.choose("run", rows[0].name)
+    session.overlaid = [run.name for run in rows[1:]]
     st.rerun()
