@@ -6,11 +6,14 @@ tensors are on two devices fails, unless those of the CPU are single numbers.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
+from unittest.mock import patch
 
 import torch
 from torch import Tensor
+from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves, tree_map
 
@@ -68,6 +71,32 @@ class Second(TorchDispatchMode):
         if new or any(isinstance(leaf, There) for leaf in tree_leaves((args, given))):
             return dispatch(function, args, given)
         return function(*args, **given)
+
+
+class Crossings(TorchFunctionMode):
+    """What PyTorch does above its operations: numbers of Python become a tensor, and a tensor numbers."""
+
+    def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        given = kwargs or {}
+        if function is torch.tensor and given.get("device") is not None and torch.device(given["device"]) == SECOND:
+            return function(*args, **{**given, "device": "cpu"}).to(SECOND)
+        if function is Tensor.tolist and isinstance(args[0], There):
+            return args[0].held.tolist()
+        return function(*args, **given)
+
+
+class Chance(torch.Generator):
+    """The second device draws as the CPU does."""
+
+    def __new__(cls, device: Any = "cpu") -> Chance:
+        return super().__new__(cls, "cpu" if torch.device(device) == SECOND else device)
+
+
+@contextmanager
+def second_device() -> Iterator[None]:
+    """The second device is there in the block, with gradients too."""
+    with Second(), Crossings(), patch.object(torch, "Generator", Chance):
+        yield
 
 
 def on_second_device(function: Callable[..., Any]) -> Callable[..., Any]:

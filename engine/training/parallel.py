@@ -17,7 +17,8 @@ T = TypeVar("T")
 
 
 class Peers:
-    """This process among `count`; alone, every method is free."""
+    """This process among `count`; alone, every method is free. Where a machine has fewer cards than processes, several
+    share one."""
 
     def __init__(self, rank: int = 0, count: int = 1, local_rank: int = 0) -> None:
         self.rank, self.count, self.local_rank = rank, count, local_rank
@@ -27,7 +28,8 @@ class Peers:
         return self.rank == 0
 
     def device(self, kind: str) -> torch.device:
-        return torch.device("cuda", self.local_rank) if kind == "cuda" else torch.device(kind)
+        cards = max(torch.cuda.device_count(), 1)
+        return torch.device("cuda", self.local_rank % cards) if kind == "cuda" else torch.device(kind)
 
     def all_reduce_sum(self, tensors: Sequence[Tensor]) -> None:
         """Adds up each tensor over all processes, in place."""
@@ -60,6 +62,12 @@ def leads() -> bool:
     return os.environ.get("RANK", "0") == "0"
 
 
+def backend(device: str, local: int) -> str:
+    """What adds up the gradients of `local` processes of a machine: NCCL, which wants a card for each of them, or Gloo,
+    in host memory."""
+    return "nccl" if device == "cuda" and local <= torch.cuda.device_count() else "gloo"
+
+
 @contextmanager
 def peers(device: str) -> Iterator[Peers]:
     """Finds the processes that `torchrun` started, by the variables it sets; alone where it did not."""
@@ -67,8 +75,11 @@ def peers(device: str) -> Iterator[Peers]:
     if count == 1:
         yield Peers()
         return
-    distributed.init_process_group("nccl" if device == "cuda" else "gloo")
+    here = Peers(int(os.environ["RANK"]), count, int(os.environ.get("LOCAL_RANK", "0")))
+    if device == "cuda":
+        torch.cuda.set_device(here.device(device))  # where NCCL puts what is no tensor
+    distributed.init_process_group(backend(device, int(os.environ.get("LOCAL_WORLD_SIZE", count))))
     try:
-        yield Peers(distributed.get_rank(), count, int(os.environ.get("LOCAL_RANK", "0")))
+        yield here
     finally:
         distributed.destroy_process_group()
