@@ -6,13 +6,16 @@ from typing import Literal
 import streamlit as st
 
 from engine.classes.store import Unreachable
+from engine.model.line import line
 from engine.runtime.device import tell
+from engine.runtime.limits import HEAVY, MAX_FORWARDS
 from pages.controls.classes.banner import draw_step, note_lesson
 from pages.controls.classes.grades import report_grades
 from pages.controls.classes.who import draw_unreachable
 from pages.controls.learn.glossary import draw_terms, title_terms
 from pages.controls.learn.words import translate
 from pages.controls.menu import entries
+from pages.controls.notice import greet, notify
 from pages.controls.share.links import remember_hidden
 from pages.controls.sign_in import draw_signed_in, require_sign_in
 from pages.controls.state.history import use_present_names
@@ -23,7 +26,8 @@ from views.core.turns import turns
 THEME = Path(__file__).parent / "assets" / "theme"
 ABOUT = "**Loupe**, a laboratory for looking inside transformers. What is drawn is what a tensor holds."
 
-tell.listener = st.toast
+tell.listener = notify
+line.most, line.heavy, line.greet = MAX_FORWARDS, HEAVY * 10**6, greet
 patch_streamlit()  # under `streamlit run app.py` too
 
 # Streamlit opens its default page at "/" only. The first page shall open at its own name too, as every other

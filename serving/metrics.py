@@ -19,6 +19,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from engine.model.line import line
 from engine.runtime.limits import METRICS_TOKEN, RUNS_FOLDER
 from engine.training.queue import Queue
 from serving.page_names import name_page
@@ -35,6 +36,9 @@ RUN_SECONDS = Histogram(
     "loupe_script_run_seconds", "Time of a run of a page's script or fragment", ["page"], buckets=BUCKETS, registry=own
 )
 SESSIONS = Gauge("loupe_sessions", "Open sessions", multiprocess_mode="livesum", registry=own)
+WAITING = Gauge(
+    "loupe_forwards_waiting", "Heavy forward passes that wait for their turn", multiprocess_mode="livesum", registry=own
+)
 TRACES = Gauge("loupe_trace_bytes", "Bytes of kept traces", multiprocess_mode="livesum", registry=own)
 
 
@@ -101,3 +105,4 @@ def may_ask(request: Request) -> bool:
 
 
 runs.listeners.append(note_run)
+line.watch = WAITING.set

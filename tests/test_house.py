@@ -71,7 +71,7 @@ ROOMS = [
     ["pages.controls.state"],
     [
         "pages.controls.figures", "pages.controls.menu", "pages.controls.bar", "pages.controls.visitor",
-        "pages.controls.learn.words", "pages.controls.sign_in",
+        "pages.controls.notice", "pages.controls.learn.words", "pages.controls.sign_in",
     ],
     ["pages.controls.prediction"],
     ["pages.controls.model_input"],

@@ -20,6 +20,7 @@ from torch.utils.weak import WeakTensorKeyDictionary
 
 from engine.model.hooks import ActiveRun, HookPoint, active, current_run
 from engine.model.layers.cache import KVCache
+from engine.model.line import line
 
 Given = ParamSpec("Given")
 Made = TypeVar("Made")
@@ -118,15 +119,20 @@ twins: WeakKeyDictionary[nn.Module, Twin] = WeakKeyDictionary()
 
 
 def computed_by_twin(forward: Forward[Given, Made]) -> Forward[Given, Made]:
-    """Method of a model that its twin computes, where it has one.
+    """Method of a model that its twin computes, where it has one, once it is its turn in the line.
 
     With gradients it is the model's own: who wants them holds tensors, or PyTorch's hooks, of that model.
     """
 
     @wraps(forward)
     def compute(model: Any, *given: Given.args, **options: Given.kwargs) -> Made:
-        twin = None if is_compiling() or torch.is_grad_enabled() else twins.get(model)
-        return forward(model, *given, **options) if twin is None else twin.compute(forward, model, *given, **options)
+        if is_compiling():
+            return forward(model, *given, **options)
+        with line.enter(model, (*given, options.get("target"))):
+            twin = None if torch.is_grad_enabled() else twins.get(model)
+            if twin is None:
+                return forward(model, *given, **options)
+            return twin.compute(forward, model, *given, **options)
 
     return compute
 

@@ -115,6 +115,8 @@ UPLOADS_FOLDER = _text("uploads", "", "folder where the processes of one server 
 UPLOADS_DISK = _mib("uploads_disk_mib", 16_384, "of all uploads that are kept")
 MODELS_MEMORY = _mib("models_memory_mib", 8192, "of the weights of open checkpoints")
 DEVICE = _text("device", "cpu", "where opened models are computed: `auto`, `cpu`, `cuda` or `cuda:N`")
+MAX_FORWARDS = _number("max_forwards", 2, "passes", "through a model that compute at a time in a process, where heavy")
+HEAVY = _number("heavy", 20_000, "million", "weights × tokens from which a pass is heavy: some second on a CPU")
 ADAPTERS_MEMORY = _mib("adapters_memory_mib", 1024, "of adapters that edits name")
 
 # Of trainings, which are processes of their own.

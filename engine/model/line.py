@@ -1,0 +1,86 @@
+"""The line of heavy forward passes: a few at a time in one process, while the others wait and are told their place."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from torch import Tensor, nn
+
+PACE = 1.0  # seconds between two words to who waits
+
+
+class Line:
+    """Passes of `heavy` multiplications or more, weights times tokens, compute `most` at a time, in the order in which
+    they came; 0: all at once.
+
+    Who has to wait is told by what `greet` returns, every second: how many are before it. What that raises ends the
+    waiting. `watch` hears how many wait whenever that changes.
+    """
+
+    def __init__(self, most: int = 0, heavy: int = 0) -> None:
+        self.most, self.heavy = most, heavy
+        self.greet: Callable[[], Callable[[int], Any]] = lambda: lambda before: None
+        self.watch: Callable[[int], Any] = lambda waiting: None
+        self._changed = threading.Condition()
+        self._waiting: list[object] = []
+        self._busy = 0
+        self._here = threading.local()
+        self._weights: WeakKeyDictionary[nn.Module, int] = WeakKeyDictionary()
+
+    @contextmanager
+    def enter(self, model: nn.Module, inputs: Sequence[Any]) -> Iterator[None]:
+        """Waits for the turn of a pass over the tensors among `inputs`, unless this thread is within one."""
+        if not self.most or getattr(self._here, "inside", False) or self.reckon(model, inputs) < self.heavy:
+            yield
+            return
+        self._wait()
+        self._here.inside = True
+        try:
+            yield
+        finally:
+            self._here.inside = False
+            with self._changed:
+                self._busy -= 1
+                self._changed.notify_all()
+
+    def reckon(self, model: nn.Module, inputs: Sequence[Any]) -> int:
+        """Weights times tokens; of pixels, batch channel height width, as many tokens as the model reads."""
+        if model not in self._weights:
+            self._weights[model] = sum(parameter.numel() for parameter in model.parameters())
+        given = [one for one in inputs if isinstance(one, Tensor) and not one.is_floating_point()]
+        tokens = sum(one.numel() for one in given)
+        if not given and (pixels := next((one for one in inputs if isinstance(one, Tensor)), None)) is not None:
+            tokens = len(pixels) * int(getattr(getattr(model, "config", None), "context", 1))
+        return self._weights[model] * tokens
+
+    def _wait(self) -> None:
+        ticket, tell = object(), None
+        with self._changed:
+            self._waiting.append(ticket)
+            self.watch(len(self._waiting))
+        try:
+            while True:
+                with self._changed:
+                    before = self._waiting.index(ticket)
+                    if before == 0 and self._busy < self.most:
+                        self._busy += 1
+                        return
+                    before += self._busy
+                tell = tell or self.greet()
+                tell(before)
+                with self._changed:
+                    first = self._waiting[0] is ticket
+                    if not (first and self._busy < self.most):
+                        self._changed.wait(PACE)
+        finally:
+            with self._changed:
+                self._waiting.remove(ticket)
+                self.watch(len(self._waiting))
+                self._changed.notify_all()
+
+
+line = Line()
