@@ -31,6 +31,7 @@ from engine.checkpoints.locate import WEIGHTS, locate
 from engine.checkpoints.save import CONFIG, family_for, save
 from engine.checkpoints.weights import open_weights, read_json, shards
 from engine.inputs.readers import Reading
+from engine.model.stored import StoredTensor
 from engine.runtime.run import run, stream
 from engine.runtime.trace import Trace
 from engine.tokenizers.encoding import Encoding
@@ -93,8 +94,10 @@ def parity(checkpoint: Checkpoint, source: Path | None, reading: Reading) -> Par
     Files in transformers' own format are opened by transformers itself, so that nothing of Loupe's reading is shared;
     anything else is saved for it first. Where the weights hold an adapter, PEFT puts its own files on an export of the
     base. Both models are in memory at once. Nothing that the files name is executed or
-    fetched. Raises ValueError for a model that transformers has no like of, or that it cannot open or run.
+    fetched. Raises ValueError for a model that transformers has no like of, that it cannot open or run, or that is
+    larger than memory.
     """
+    check_room(checkpoint)
     check_positions(checkpoint)
     start = time.perf_counter()
     trace = run(checkpoint.model, reading.read, compared_hooks(checkpoint), target=reading.target)
@@ -119,6 +122,14 @@ def parity(checkpoint: Checkpoint, source: Path | None, reading: Reading) -> Par
         seconds_theirs=seconds_theirs,
         versions={name: import_module(name).__version__ for name in ("transformers", "torch")},
     )
+
+
+def check_room(checkpoint: Checkpoint) -> None:
+    if any(isinstance(parameter, StoredTensor) for parameter in checkpoint.model.parameters()):
+        raise ValueError(
+            "transformers must hold all weights in memory, and those of this model stay in their file as they do not "
+            "fit; compare on a machine with more memory."
+        )
 
 
 def check_positions(checkpoint: Checkpoint) -> None:

@@ -7,12 +7,14 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from math import prod
+from time import perf_counter
 from types import MappingProxyType
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch.nn import init
+from torch.nn.functional import linear
 from torch.overrides import TorchFunctionMode
 
 from engine.checkpoints.family import Family, Row, invert_rows, translate
@@ -21,12 +23,14 @@ from engine.checkpoints.recomputed import Recomputed
 from engine.checkpoints.report import IncompleteWeights, Report, TensorRow
 from engine.checkpoints.weights import Weights
 from engine.model.config import ModelConfig, Positions
+from engine.model.stored import StoredTensor, as_stored
 from engine.model.transformer import Transformer
 from engine.plurals import count_words
 
 FLOATS = {str(dtype).removeprefix("torch."): dtype for dtype in (torch.float64, torch.float32, torch.float16)}
 FLOATS["bfloat16"] = torch.bfloat16
 MOST_LAYERS = 1000
+PACE_TOKENS, PACE_TRIES = 32, 3  # of the forward pass whose time is told of a model that stays in its file
 LARGEST_SIZE = 2**30  # of anything; the product of two is still a number of torch's
 Shapes = Mapping[str, tuple[int, ...]]
 
@@ -36,9 +40,9 @@ def assemble(
 ) -> tuple[Transformer, Report]:
     """Build a model and fill it from a file of weights; it stands on the meta device until then.
 
-    Without a `dtype` the model has the one that most of its numbers are stored in. Raises ValueError for a wrong
-    shape, numbers that are not finite or are quantised, and a model larger than the memory; IncompleteWeights for
-    tensors that did not come.
+    Without a `dtype` the model has the one that most of its numbers are stored in. Where the weights do not fit the
+    memory they stay in their file (`StoredTensor`). Raises ValueError for a wrong shape, numbers that are not finite or
+    are quantised, and a model that does not fit even so; IncompleteWeights for tensors that did not come.
     """
     check_plausible(config, weights.shapes)
     model, rows, names = build_skeleton(family, config, weights.shapes)
@@ -59,12 +63,18 @@ def assemble(
     report = account_for_tensors(family, model, rows, names, weights, () if trained else differing)
     places = {source: names[source] for row in rows for source in row.source}
     native = most_common_dtype(weights, places.values())
-    check_memory(model, dtype or native, native, name)
+    dtype = dtype or native
+    free = available_memory()
+    as_map = free is not None and must_stay_mapped(model, rows, weights, places, dtype, native, free, name)
     check_twins(family, rows, weights, names)
-    fill_model(model, rows, weights, places, dtype or native)
-    return model.requires_grad_(False).eval(), replace(
-        report, notes=report.notes + notes + describe_dtypes(report, dtype or native)
-    )
+    begun = perf_counter()
+    fill_model(model, rows, weights, places, dtype, as_map)
+    seconds = perf_counter() - begun
+    model.requires_grad_(False).eval()
+    notes += describe_dtypes(report, dtype)
+    if as_map:
+        notes += (describe_map(model, native, free or 0, seconds),)
+    return model, replace(report, notes=report.notes + notes)
 
 
 def build_skeleton(
@@ -320,11 +330,25 @@ def describe_dtypes(report: Report, dtype: torch.dtype) -> tuple[str, ...]:
     return (f"Tensors are stored {stored}; the model holds all in {str(dtype).removeprefix('torch.')}.",)
 
 
-def check_memory(model: Transformer, dtype: torch.dtype, stored: torch.dtype, name: str) -> None:
-    """Raise ValueError where the weights do not fit into free memory, before any of them is read."""
-    free, numbers = available_memory(), sum(parameter.numel() for parameter in model.parameters())
-    if free is None or numbers * dtype.itemsize <= free:
-        return
+def must_stay_mapped(
+    model: Transformer,
+    rows: Iterable[Row],
+    weights: Weights,
+    places: Mapping[str, str],
+    dtype: torch.dtype,
+    stored: torch.dtype,
+    free: int,
+    name: str,
+) -> bool:
+    """True where the weights fit the `free` bytes of memory as a map of their file alone. Raises ValueError where they
+    fit in no way, before any of them is read."""
+    sizes = [parameter.numel() for parameter in model.parameters()]
+    numbers = sum(sizes)
+    if numbers * dtype.itemsize <= free:
+        return False
+    room = max(sizes) * dtype.itemsize  # of what is converted at a time
+    if room + sum(bytes_beside_map(row, weights, places, model.config, dtype) for row in rows) <= free:
+        return True
     kept = f"{str(stored).removeprefix('torch.')} ({gigabytes(numbers * stored.itemsize)})"
     advice = f"keep them in {kept}" if numbers * stored.itemsize <= free else "open a smaller model"
     raise ValueError(
@@ -333,29 +357,99 @@ def check_memory(model: Transformer, dtype: torch.dtype, stored: torch.dtype, na
     )
 
 
+def bytes_beside_map(
+    row: Row, weights: Weights, places: Mapping[str, str], config: ModelConfig, dtype: torch.dtype
+) -> int:
+    """Bytes of memory that the tensors of a row take where they are no views of maps of a file."""
+    names = [places[source] for source in row.source]
+    read = [torch.empty(weights.shapes[name], dtype=FLOATS[weights.dtypes[name]], device="meta") for name in names]
+    made = row.transform.read(read, config)
+    if weights.mapped.issuperset(names) and are_views(made, read):
+        return 0
+    return sum(tensor.numel() for tensor in made) * dtype.itemsize
+
+
+def are_views(made: Iterable[Tensor], read: Iterable[Tensor]) -> bool:
+    """True where all that was made lies in the memory of what was read."""
+    return {one.untyped_storage()._cdata for one in made} <= {one.untyped_storage()._cdata for one in read}
+
+
+def describe_map(model: Transformer, stored: torch.dtype, free: int, reading: float) -> str:
+    """Sentences for a model whose weights stay in their file, all of which were read in `reading` seconds."""
+    parameters = list(model.parameters())
+    numbers, dtype = sum(parameter.numel() for parameter in parameters), model.dtype
+    size = sum(as_stored(parameter).nbytes for parameter in parameters)
+    computing = numbers * seconds_per_number(model)
+    kind, used = (str(dtype).removeprefix("torch.") for dtype in (stored, dtype))
+    return (
+        f"Its weights stay in their file, {gigabytes(size)} in {kind}, and each is read where a layer computes with it "
+        f"in {used}: in memory they would take {gigabytes(numbers * dtype.itemsize)}, and {gigabytes(free)} are free. "
+        f"A forward pass of {PACE_TOKENS} tokens is expected to take some "
+        f"{count_words(max(round(reading + computing), 1), 'second')} on the CPU: {reading:.1f} s to read them, as "
+        f"opening took, and {computing:.1f} s for {2 * numbers * PACE_TOKENS:.1e} operations, by how long the largest "
+        "matrix of its blocks takes."
+    )
+
+
+def seconds_per_number(model: Transformer) -> float:
+    """Time that one number of the weights takes in a forward pass of PACE_TOKENS tokens, by the largest matrix of a
+    block."""
+    matrices = [weight for name, weight in model.named_parameters() if "blocks." in name and weight.dim() == 2]
+    matrix = max(matrices or model.parameters(), key=Tensor.numel)
+    x = torch.ones(PACE_TOKENS, matrix.shape[-1], dtype=matrix.dtype)
+    times = []
+    for _ in range(PACE_TRIES):  # the first also sets threads up
+        begun = perf_counter()
+        linear(x, matrix)
+        times.append(perf_counter() - begun)
+    return min(times) / matrix.numel()
+
+
 def gigabytes(count: int) -> str:
     return f"{count / 1e9:.1f} GB" if count >= 1e8 else f"{count / 1e6:.1f} MB"
 
 
 def fill_model(
-    model: Transformer, rows: Iterable[Row], weights: Weights, stored: Mapping[str, str], dtype: torch.dtype
+    model: Transformer,
+    rows: Iterable[Row],
+    weights: Weights,
+    stored: Mapping[str, str],
+    dtype: torch.dtype,
+    as_map: bool = False,
 ) -> None:
     """Fill the model row by row: of what is not kept as it is stored, at most one row is in memory.
 
-    `stored` is the name in the file of each of the rows' sources.
+    `stored` is the name in the file of each of the rows' sources; `as_map` keeps all as they are stored.
     """
     state: dict[str, Tensor] = {}
     for row in rows:
-        read = [weights[stored[source]] for source in row.source]
-        for source, tensor in zip(row.source, read, strict=True):
-            check_finite(weights.label(stored[source]), tensor)
-        made = row.transform.read([tensor.to(dtype) for tensor in read], model.config)
+        names = [stored[source] for source in row.source]
+        read = [weights[name] for name in names]
+        for name, tensor in zip(names, read, strict=True):
+            check_finite(weights.label(name), tensor)
+        if as_map:
+            made = keep_stored(row, read, model.config, dtype, weights.mapped.issuperset(names))
+        else:
+            made = row.transform.read([tensor.to(dtype) for tensor in read], model.config)
         state.update(zip(row.target, made, strict=True))
-        kept = {tensor.untyped_storage().data_ptr() for tensor in made}
-        for source, tensor in zip(row.source, read, strict=True):
+        kept = {as_stored(tensor).untyped_storage().data_ptr() for tensor in made}
+        for name, tensor in zip(names, read, strict=True):
             if tensor.untyped_storage().data_ptr() not in kept:
-                weights.release(stored[source])
+                weights.release(name)
     model.load_state_dict(state, assign=True)
+
+
+def keep_stored(row: Row, read: list[Tensor], config: ModelConfig, dtype: torch.dtype, mapped: bool) -> list[Tensor]:
+    """What a row makes, as views of what was read; else, where each number of it was stored, in the stored dtype."""
+    made = row.transform.read(read, config)
+    if are_views(made, read):
+        return [StoredTensor(tensor, dtype, mapped) for tensor in made]
+    made = row.transform.read([tensor.to(dtype) for tensor in read], config)
+    narrow = [tensor.to(read[0].dtype) for tensor in made]
+    return [
+        StoredTensor(short, dtype, mapped=False) if torch.equal(short.to(dtype), tensor) else tensor
+        for short, tensor in zip(narrow, made, strict=True)
+    ]
 
 
 def check_finite(name: str, tensor: Tensor) -> None:

@@ -57,7 +57,9 @@ def load(
     and nanoGPT's or minGPT's `.pt`), `run:NAME[@STEP]`, which is a training run's last step where it names none, or
     `hub:org/name[@revision]`.
 
-    Weights are converted to `dtype`; None leaves them as most are stored, and then they stay a map of their file.
+    Weights are converted to `dtype`; None leaves them as most are stored, and then they stay a map of their file. Where
+    they do not fit the memory they stay such a map in either case, and are converted while a layer computes with them;
+    a note in the report says so, and what a forward pass is expected to take.
     `config` are keys of config.json that count before those of the file. Where there is no such file it is inferred
     from the weights, and `report.assumed` says what was. `rename` maps names of the file's tensors to those of a
     family, for a file of a layout of its own: {"layer{}.norm.*": "transformer.h.{}.ln_1.*"}; commas split a tensor into
@@ -67,9 +69,9 @@ def load(
     "base_model_name_or_path") with the adapter in its weights, and in `adapters`. The edit
     `ApplyAdapter.of(adapter, 0)` switches it off.
 
-    Raises FileNotFoundError where there is nothing of the kind, ValueError for what cannot be read as a whole
-    model or is larger than the memory, PermissionError and ConnectionError where a hub does not give it; a tokenizer
-    or a processor that cannot be read is a note in the report.
+    Raises FileNotFoundError where there is nothing of the kind, ValueError for what cannot be read as a whole model, or
+    does not fit the memory even so, PermissionError and ConnectionError where a hub does not give it; a tokenizer or a
+    processor that cannot be read is a note in the report.
     """
     place = find_place(name_or_path)
     if is_adapter(place):

@@ -35,6 +35,7 @@ from engine.checkpoints.recomputed import SINUSOIDS
 from engine.checkpoints.weights import LARGEST_HEADER, LARGEST_JSON, write_weights
 from engine.inputs.processors import read_processor
 from engine.model.config import ModelConfig
+from engine.model.stored import saved_dtype, stored_state
 from engine.model.transformer import Transformer
 from engine.tokenizers.files import OF_TOKENIZER
 
@@ -93,7 +94,7 @@ def _write(checkpoint: Checkpoint, folder: Path) -> None:
     model = checkpoint.model
     family, config = family_for(model.config, checkpoint.family)
     config = keep_settings(checkpoint, family, config)
-    state = model.state_dict()
+    state = stored_state(model)
     if family is NATIVE:
         save_weights(model, folder / "model.safetensors")
     else:
@@ -109,10 +110,10 @@ def _write(checkpoint: Checkpoint, folder: Path) -> None:
 
 def compute_sinusoids(family: Family, model: Transformer) -> dict[str, Tensor]:
     """The tables of sinusoids that the family's files hold, which are no tensors of a model here."""
-    config = model.config
-    table = torch.empty(config.context, config.d_model, dtype=model.dtype)
+    config, dtype = model.config, saved_dtype(model)
+    table = torch.empty(config.context, config.d_model, dtype=dtype)
     return {
-        name: SINUSOIDS.compute(table, config, 0).to(model.dtype)
+        name: SINUSOIDS.compute(table, config, 0).to(dtype)
         for name, ours, *must_equal in family.rows
         if ours is DROPPED and SINUSOIDS in must_equal
     }
@@ -213,7 +214,7 @@ def class_names(checkpoint: Checkpoint, config: Mapping[str, Any]) -> dict[str, 
 def dtype_entry(checkpoint: Checkpoint) -> dict[str, str]:
     """Type of the weights that are written, under the name that config.json has for it."""
     key = "torch_dtype" if "torch_dtype" in checkpoint.settings.config else "dtype"
-    return {key: str(checkpoint.model.dtype).removeprefix("torch.")}
+    return {key: str(saved_dtype(checkpoint.model)).removeprefix("torch.")}
 
 
 def _write_json(path: Path, data: Mapping[str, Any]) -> None:

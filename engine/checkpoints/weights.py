@@ -21,6 +21,7 @@ from torch import Tensor
 
 from engine.checkpoints.memory import release_pages
 from engine.checkpoints.torch_pickle import read_torch_pickle
+from engine.model.stored import as_stored
 
 LIMIT = 100_000_000  # bytes of a header, by safetensors itself
 LARGEST_HEADER = 2**24  # bytes; 100,000 tensors take half of it
@@ -112,7 +113,8 @@ def write_weights(path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[s
     partial = path.with_name(f".{path.name}.{os.getpid()}")
     partial.touch()
     mode = partial.stat().st_mode  # what the person's umask says; safetensors would let nobody else read it
-    save_file({name: tensor.detach().contiguous() for name, tensor in tensors.items()}, partial, dict(metadata))
+    stored = {name: as_stored(tensor).detach().contiguous() for name, tensor in tensors.items()}
+    save_file(stored, partial, dict(metadata))
     partial.chmod(mode)
     os.replace(partial, path)
 

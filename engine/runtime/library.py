@@ -37,6 +37,7 @@ from engine.checkpoints.locate import (
 from engine.checkpoints.weights import read_json
 from engine.edits import Edit, keep_adapter
 from engine.model.layers.lora import Adapter
+from engine.model.stored import StoredTensor, as_stored
 from engine.model.transformer import Transformer
 from engine.runtime import openings
 from engine.runtime.device import place
@@ -313,8 +314,12 @@ class Checkpoints:
 
 
 def weight(checkpoint: Checkpoint) -> int:
-    """Bytes of the numbers of a model."""
-    return sum(parameter.numel() * parameter.element_size() for parameter in checkpoint.model.parameters())
+    """Bytes of memory that the numbers of a model take; those that stay in their file take none."""
+    return sum(
+        as_stored(parameter).nbytes
+        for parameter in checkpoint.model.parameters()
+        if not (isinstance(parameter, StoredTensor) and parameter.mapped)
+    )
 
 
 class Answers:
