@@ -19,7 +19,7 @@ from streamlit.runtime.context import ContextProxy
 from streamlit.testing.v1 import AppTest
 
 from engine import Checkpoint, load
-from engine.checkpoints import trial
+from engine.checkpoints import assemble, trial
 from engine.checkpoints.locate import SHIPPED
 from engine.model.config import MLP, Attention, ModelConfig
 from engine.model.transformer import Transformer, initialise
@@ -165,6 +165,19 @@ def test_a_path_is_opened_for_a_visitor_on_the_machine(folder: Path, here: None)
     for wrong, said in ((folder.parent / name, said) for name, said in wrong_ones.items()):
         app = typed(app, str(wrong))  # the open model stays, and what was typed
         assert said in told(app) and name_of(app) == name and app.text_input(key=TYPED).value == str(wrong)
+
+
+def test_a_path_of_what_does_not_fit_the_memory_opens_as_a_map(
+    folder: Path, here: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    weights = load_file(folder / "model.safetensors")
+    numbers = sum(tensor.numel() for tensor in weights.values())
+    halved = {name: tensor.bfloat16() for name, tensor in weights.items()}
+    save_file(halved, folder / "model.safetensors", {"format": "pt"})
+    monkeypatch.setattr(assemble, "available_memory", lambda: 3 * numbers)
+    app = typed(page().run(), str(folder))
+    assert re.fullmatch(r"mine~[0-9a-f]{10}", name_of(app)) and figures(app) and tensors(app) is not None
+    assert "Its weights stay in their file" in told(app)
 
 
 def test_a_link_to_a_path_holds_over_a_restart_of_the_server(
