@@ -25,7 +25,7 @@ LAYERS = [
     ("serving/warming.py", ["serving", "engine.attention_variants", "engine.runtime", "engine.training.warm_trainer"]),
     ("serving/first_load.py", ["serving", "pages.controls.menu", "views.core"]),
     ("serving/class_news.py", ["serving", "engine.classes", "engine.runtime"]),
-    ("serving/metrics.py", ["serving", "engine.runtime", "engine.training.queue"]),
+    ("serving/metrics.py", ["serving", "engine.runtime", "engine.model.line", "engine.training.queue"]),
     ("serving/logs.py", ["serving", "engine.runtime"]),
     ("serving/headers.py", ["engine.runtime"]),
     ("serving/backup.py", ["engine.runtime", "engine.training.queue"]),

@@ -63,24 +63,23 @@ class Line:
             self._waiting.append(ticket)
             self.watch(len(self._waiting))
         try:
-            while True:
-                with self._changed:
-                    before = self._waiting.index(ticket)
-                    if before == 0 and self._busy < self.most:
-                        self._busy += 1
-                        return
-                    before += self._busy
+            while (before := self._begin(ticket)) is not None:
                 tell = tell or self.greet()
                 tell(before)
-                with self._changed:
-                    first = self._waiting[0] is ticket
-                    if not (first and self._busy < self.most):
-                        self._changed.wait(PACE)
         finally:
             with self._changed:
                 self._waiting.remove(ticket)
                 self.watch(len(self._waiting))
                 self._changed.notify_all()
+
+    def _begin(self, ticket: object) -> int | None:
+        """None once it is that one's turn; how many are before it where that has not come soon."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._waiting[0] is ticket and self._busy < self.most, PACE)
+            if self._waiting[0] is not ticket or self._busy >= self.most:
+                return self._waiting.index(ticket) + self._busy
+            self._busy += 1
+            return None
 
 
 line = Line()

@@ -3,26 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextvars import copy_context
+from time import monotonic
 from typing import Any
 
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 from streamlit.runtime.scriptrunner_utils.script_run_context import in_cached_function
 
+from engine.model.line import PACE
 from engine.plurals import count_words
+from views.core.markdown import escape_markdown
 
 
-def notify(sentence: str, before: Any = st) -> Any:
+def notify(sentence: str, before: Any = st, seconds: int = 4) -> Any:
     """Shows a sentence for some seconds, in the place of the one `before`; returns what shows it.
 
     A cached function whose computation this is of does not say it again with what it kept.
     """
     if get_script_run_ctx() is None:  # in a thread of the engine's, of no session
         return before
-    context = copy_context()
-    context.run(in_cached_function.set, False)
-    return context.run(before.toast, sentence)
+    cached = in_cached_function.set(False)
+    try:
+        return before.toast(escape_markdown(sentence), duration=seconds)
+    finally:
+        in_cached_function.reset(cached)
 
 
 def greet() -> Callable[[int], None]:
@@ -31,9 +35,12 @@ def greet() -> Callable[[int], None]:
     A script that was asked for something else meanwhile ends there, and so leaves the line.
     """
     shown: Any = st
+    began = monotonic() - PACE
 
     def tell(before: int) -> None:
         nonlocal shown
-        shown = notify(f"Waiting for its turn: {count_words(before, 'heavy computation')} before this one.", shown)
+        said = f"Waiting for its turn for {monotonic() - began:.0f} s"  # another text each time, or it would fade away
+        seconds = 1 if shown is st else 4  # under a spinner the first one is not replaced but stays beside the second
+        shown = notify(f"{said}: {count_words(before, 'heavy computation')} before this one.", shown, seconds)
 
     return tell
