@@ -114,11 +114,22 @@ def run_bytes(config: ModelConfig, itemsize: int) -> int:
     return (largest + cached + logits) * itemsize
 
 
-def place(checkpoint: Checkpoint) -> Checkpoint:
-    """The checkpoint, whose model has a twin on the chosen device from here on; a note in its report says why not."""
-    cards = [] if DEVICE == "cpu" else list_cards()
+def list_places(checkpoint: Checkpoint) -> dict[str, str]:
+    """What a person may ask for instead of the setting, and in words what it takes; empty where there is no card."""
+    cards = list_cards()
+    if not cards:
+        return {}
     dtype = stored_dtype(checkpoint)
-    choice = choose(DEVICE, reckon(checkpoint, dtype), cards)
+    need = f"{gigabytes(reckon(checkpoint, dtype))} in {str(dtype).removeprefix('torch.')}"
+    told = {str(card.device): f"{card.device}: takes {need}, {gigabytes(card.free)} free" for card in cards}
+    return {"": f"as the setting says ({DEVICE})", "cpu": "the CPU, in float32", **told}
+
+
+def place(checkpoint: Checkpoint, asked: str) -> Checkpoint:
+    """The checkpoint, whose model has a twin on the chosen device from here on; a note in its report says why not."""
+    cards = [] if asked == "cpu" else list_cards()
+    dtype = stored_dtype(checkpoint)
+    choice = choose(asked, reckon(checkpoint, dtype), cards)
     why = choice.why
     if choice.device != CPU:
         try:

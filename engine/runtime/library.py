@@ -43,6 +43,7 @@ from engine.runtime import openings
 from engine.runtime.device import place
 from engine.runtime.limits import (
     ADAPTERS_MEMORY,
+    DEVICE,
     MODELS_FOLDER,
     MODELS_MEMORY,
     RUNS_FOLDER,
@@ -63,7 +64,7 @@ LONGEST = 40  # letters of a title
 @dataclass(frozen=True)
 class Opening:
     """Arguments of `engine.load`: `dtype` None keeps the numbers as stored, `config` corrects config.json, `rename`
-    maps the names of tensors.
+    maps the names of tensors; `device` is where it is computed, "" as the setting says.
 
     `folder` is deleted with the last of its openings. What was `uploaded` comes from others, and has a folder here or
     in another process of the server.
@@ -76,6 +77,7 @@ class Opening:
     title: str = ""
     folder: TemporaryDirectory[str] | None = None
     uploaded: bool = False
+    device: str = ""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "uploaded", self.uploaded or self.folder is not None)
@@ -84,21 +86,22 @@ class Opening:
     def key(self) -> tuple[object, ...]:
         """Equal for what opens to the same model; a file that was written again is another one."""
         given = json.dumps(dict(self.config), sort_keys=True)
-        return str(self.source), str(self.dtype), given, tuple(self.rename.items()), _stamp(self.source)
+        return str(self.source), str(self.dtype), given, tuple(self.rename.items()), self.device, _stamp(self.source)
 
     @property
     def record(self) -> dict[str, Any]:
         """All but the folder, as JSON has it, and which version of the file; `from_record` reads it."""
         named = {"source": str(self.source), "dtype": self.dtype and str(self.dtype).removeprefix("torch.")}
         given = {"config": dict(self.config), "rename": dict(self.rename), "title": self.title}
-        uploaded = {"uploaded": True} if self.uploaded else {}
-        return {**named, **given, **uploaded, "stamp": list(_stamp(self.source))}
+        more: dict[str, Any] = {"uploaded": True} if self.uploaded else {}
+        more |= {"device": self.device} if self.device else {}
+        return {**named, **given, **more, "stamp": list(_stamp(self.source))}
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> Opening:
         dtype = record.get("dtype") and getattr(torch, record["dtype"])
-        uploaded = record.get("uploaded", False)
-        return cls(Path(record["source"]), dtype, record["config"], record["rename"], record["title"], None, uploaded)
+        more = {"uploaded": record.get("uploaded", False), "device": record.get("device", "")}
+        return cls(Path(record["source"]), dtype, record["config"], record["rename"], record["title"], None, **more)
 
 
 def names(*more: str) -> list[str]:
@@ -296,7 +299,7 @@ class Checkpoints:
             if found is None:
                 how = with_known_base(how)
                 opened = load(how.source, dtype=how.dtype, config=how.config, rename=how.rename)
-                opened = place(name_adapters(opened, how))
+                opened = place(name_adapters(opened, how), how.device or DEVICE)
                 folder = locate(how.source).weights.parent
                 keys = [keep_adapter(adapter) for adapter in opened.adapters]
                 if not how.uploaded and find_adapter_weights(folder) is not None:

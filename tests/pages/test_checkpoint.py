@@ -23,7 +23,8 @@ from engine.checkpoints import assemble, trial
 from engine.checkpoints.locate import SHIPPED
 from engine.model.config import MLP, Attention, ModelConfig
 from engine.model.transformer import Transformer, initialise
-from engine.runtime import library
+from engine.runtime import device, library
+from engine.runtime.device import Card
 from pages.controls.checkpoint.link import FORMER
 from pages.controls.checkpoint.open_form import TYPED
 from pages.controls.visitor import COOKIE, OPENED
@@ -294,6 +295,22 @@ def test_half_precision_is_widened_or_kept(models: Path) -> None:
     assert library.checkpoint(name).model.dtype is torch.bfloat16
     app.selectbox(key=f"numbers {name}").select("float32").run()
     assert name_of(app) == "half"
+
+
+def test_a_model_is_computed_where_a_person_says(models: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    Checkpoint(initialise(Transformer(CONFIG), 0), name="mine").save(models / "mine")
+    app = page("mine").run()
+    assert not [one for one in app.selectbox if one.label == "computed on"]  # there is nothing to choose here
+    monkeypatch.setattr(device, "list_cards", lambda: [Card(torch.device("cuda", 0), 10**8)])
+    app.run()
+    menu = app.selectbox(key="device mine")
+    assert menu.options[0] == "as the setting says (cpu)" and "0.1 GB free" in menu.options[2]
+    menu.select("cuda:0").run()
+    name = name_of(app)
+    assert not app.exception and "cuda:0 has 0.1 GB free" in told(app) and library.parse_name(name).device == "cuda:0"
+    assert library.Opening.from_record(library.parse_name(name).record).key == library.parse_name(name).key
+    app.selectbox(key=f"device {name}").select("").run()
+    assert name_of(app) == "mine"
 
 
 def zipped(folder: Path, top: str = "") -> bytes:

@@ -29,6 +29,7 @@ from engine.inputs.readers import (
 from engine.runtime import library
 from engine.runtime.limits import MAX_TOKENS
 from pages.controls.checkpoint.load_errors import warn
+from pages.controls.checkpoint.open_form import choose_device
 from pages.controls.checkpoint.tensors import tensor_table
 from pages.controls.share.export import Export, draw_page
 from pages.controls.share.links import address_now
@@ -73,6 +74,7 @@ def facts_column(name: str, checkpoint: Checkpoint) -> None:
         rows = [*drawn.facts(checkpoint, found), *drawn.config_facts(checkpoint.config)]
         table = {escape_markdown(label): escape_markdown(value) for label, value in rows}
         st.table(table, border="horizontal", hide_header=True)
+        choose_device(name, checkpoint)
         with st.container(horizontal=True):
             if found and found.files:
                 with st.popover("Files", type="tertiary"):

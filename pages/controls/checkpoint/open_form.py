@@ -6,12 +6,13 @@ from tempfile import TemporaryDirectory
 import streamlit as st
 import torch
 
-from engine.checkpoints import IncompleteWeights
+from engine.checkpoints import Checkpoint, IncompleteWeights
 from engine.checkpoints.locate import current_name
 from engine.checkpoints.report import UnknownNames
 from engine.checkpoints.trial import check_upload
 from engine.checkpoints.unpack import unpack
 from engine.runtime import library
+from engine.runtime.device import list_places
 from engine.runtime.limits import MAX_UPLOAD, UPLOADS_FOLDER
 from pages.controls.checkpoint.load_errors import SAID, load_sentence, sentence
 from pages.controls.checkpoint.parameters import CHECKPOINT
@@ -98,6 +99,23 @@ def show(name: str) -> None:
 def reopen(name: str) -> None:
     """The same checkpoint with its numbers kept otherwise."""
     show(library.rename_with(name, dtype=NUMBERS[widget_value(f"numbers {name}")]))
+
+
+def choose_device(name: str, checkpoint: Checkpoint) -> None:
+    """A menu of the devices that can compute a checkpoint, where there is another than the CPU."""
+    places = list_places(checkpoint)
+    if not places:
+        return
+    now, key = library.parse_name(name).device, f"device {name}"
+    options = list(places) if now in places else [*places, now]
+    st.selectbox(
+        "computed on", options, options.index(now), key=key, format_func=lambda one: places.get(one, one),
+        on_change=reopen_on, args=(name, key), help="What does not fit is computed on the CPU, and a note says so.",
+    )  # fmt: skip
+
+
+def reopen_on(name: str, key: str) -> None:
+    show(library.rename_with(name, device=widget_value(key)))
 
 
 def take_upload(key: str) -> None:

@@ -43,13 +43,12 @@ def test_the_roomiest_card_is_chosen_and_the_cpu_where_none_has_room() -> None:
 
 
 def test_what_is_opened_is_reckoned_and_says_why_it_is_on_the_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(device, "DEVICE", "auto")
     monkeypatch.setattr(device, "list_cards", lambda: [Card(torch.device("cuda", 0), 10**8)])
     small = load("bilingual")
     assert device.stored_dtype(small) == torch.float16 and device.stored_dtype(load("stories")) == torch.float32
     weights = sum(parameter.numel() for parameter in small.model.parameters()) * 2
     assert weights < device.reckon(small, torch.float16) - device.WORKSPACE < device.reckon(small, torch.float32)
-    assert "cuda:0 has 0.1 GB free" in device.place(small).report.notes[-1]
+    assert "cuda:0 has 0.1 GB free" in device.place(small, "auto").report.notes[-1]
     assert small.model not in twins
 
 
