@@ -87,7 +87,7 @@ $(BIN)/python:
 lock:
 	: > constraints.txt
 	$(PYTHON) -m venv --clear .venv-lock
-	.venv-lock/bin/python -m pip install --quiet --disable-pip-version-check -r requirements-browsers.txt -r requirements-replicas.txt -r requirements-sign-in.txt -r requirements-ray.txt
+	.venv-lock/bin/python -m pip install --quiet --disable-pip-version-check -r requirements-browsers.txt -r requirements-replicas.txt -r requirements-sign-in.txt -r requirements-ray.txt -r requirements-store.txt
 	.venv-lock/bin/python -m pip freeze | sed 's/+cpu$$//' | grep -Ev '^(cuda|nvidia|triton)' > constraints.txt
 	rm -r .venv-lock
 

@@ -15,6 +15,7 @@ from streamlit.runtime import Runtime, SessionClient, get_instance
 
 from engine.runtime.limits import FIRST_MODEL
 from engine.runtime.memory import keep_freed_memory
+from engine.training.store import follow_store
 from engine.training.warm_trainer import shared as warm_trainer
 from serving.logs import log
 from serving.readiness import readiness
@@ -84,6 +85,7 @@ async def warm_up() -> None:
     gc.collect()
     gc.freeze()
     warm_trainer.enabled = True  # the page about training starts it
+    follow_store()
 
 
 async def go_on(warming: asyncio.Task[None]) -> None:

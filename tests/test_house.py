@@ -22,7 +22,7 @@ ROOT = Path(__file__).resolve().parent.parent
 LAYERS = [
     ("app.py", ["serving.streamlit_patches", "pages", "views", "engine"]),
     ("asgi.py", ["serving"]),
-    ("serving/warming.py", ["serving", "engine.attention_variants", "engine.runtime", "engine.training.warm_trainer"]),
+    ("serving/warming.py", ["serving", "engine.attention_variants", "engine.runtime", "engine.training"]),
     ("serving/first_load.py", ["serving", "pages.controls.menu", "views.core"]),
     ("serving/class_news.py", ["serving", "engine.classes", "engine.runtime"]),
     ("serving/metrics.py", ["serving", "engine.runtime", "engine.model.line", "engine.training.queue"]),
@@ -577,7 +577,7 @@ def check_requirements(listed: Set[str], imported: Set[str]) -> Iterator[str]:
         yield f"requirements.txt lists {name}, which nothing imports"
 
 
-OPTIONAL = {"ray": "requirements-ray.txt"}  # modules that only who asks for them has
+OPTIONAL = {"ray": "requirements-ray.txt", "botocore": "requirements-store.txt"}  # only who asks for it has it
 RUNS = ("engine/", "views/", "pages/", "serving/", "app.py", "asgi.py")  # what `make run` needs
 
 

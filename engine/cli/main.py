@@ -11,6 +11,7 @@ import sys
 import time
 import tomllib
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from shutil import copyfile, copytree
@@ -37,6 +38,7 @@ from engine.training.parallel import leads
 from engine.training.runs import format_table, runs
 from engine.training.search import format_search, read_axis, read_search, start_search
 from engine.training.status import ACTIVE, write_status
+from engine.training.store import kept_alike
 
 RUNS = Path(RUNS_FOLDER)
 PACE = 1.0  # seconds between two looks at the runs of a search
@@ -146,6 +148,12 @@ def run_training(options: argparse.Namespace) -> int:
     signal.signal(signal.SIGTERM, lambda *_: stop(run.path))
     signal.signal(signal.SIGINT, lambda *_: stop_on_interrupt(run))
     late = stop_after(run, options.seconds)
+    with kept_alike(run.path) if leads() else nullcontext():
+        return train_run(options, recipe, run, late)
+
+
+def train_run(options: argparse.Namespace, recipe: Recipe, run: RunFolder, late: list[bool]) -> int:
+    """Trains, and tells of the end. `late` is no longer empty once it was stopped for its time."""
     follow(recipe, run, options.quiet or not leads(), options.background)
     if not leads():
         return 0

@@ -120,7 +120,9 @@ HEAVY = _number("heavy", 20_000, "million", "weights × tokens from which a pass
 ADAPTERS_MEMORY = _mib("adapters_memory_mib", 1024, "of adapters that edits name")
 
 # Of trainings, which are processes of their own.
-RUNS_FOLDER = _text("runs", "runs", "folder of run directories, which are offered step by step")
+RUNS_PLACE = _text("runs", "runs", "folder of run directories, or where they lie as fsspec says: `s3://bucket/runs`")
+RUNS_COPY = _text("runs_copy", "runs", "folder of their copies on this machine, where `runs` is no folder")
+RUNS_STORE, RUNS_FOLDER = (RUNS_PLACE, RUNS_COPY) if "://" in RUNS_PLACE else ("", RUNS_PLACE)
 CLASSES_FILE = _text("classes", "", "SQLite file of class sessions, `.classes.sqlite` in the folder `runs` at first")
 CLASSES_FILE = CLASSES_FILE or os.path.join(RUNS_FOLDER, ".classes.sqlite")
 CLASSES_PLACE = _text("database", "", "PostgreSQL that keeps them instead ([deploy.md](deploy.md))") or CLASSES_FILE

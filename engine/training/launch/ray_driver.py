@@ -11,6 +11,7 @@ import sys
 import time
 from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from engine.plurals import count_words
@@ -18,6 +19,7 @@ from engine.training.control import read_order
 from engine.training.folder import RunFolder
 from engine.training.job import JOB, Job, write_job
 from engine.training.status import alive, as_written, write_status
+from engine.training.store import bring, kept_alike
 
 POLL = 2.0  # seconds between two looks at the task
 RETRIES = 3  # of a node or process that is lost
@@ -86,6 +88,7 @@ def train_here(folder: str, arguments: tuple[str, ...]) -> int:
     from engine.cli.main import main as run_command
 
     run = RunFolder(folder)
+    bring(run.path)
     await_end(run)
     log = os.open(run.said, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
     for descriptor in (1, 2):
@@ -104,4 +107,5 @@ def await_end(run: RunFolder) -> None:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    with kept_alike(Path(sys.argv[1])):
+        main(*sys.argv[1:])

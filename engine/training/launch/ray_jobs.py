@@ -29,6 +29,7 @@ from engine.training.machine import Abilities
 from engine.training.recipe import Recipe
 from engine.training.recipe_file import read_recipe
 from engine.training.status import ACTIVE, BEGINS, Status, as_written, read_status, write_status
+from engine.training.store import bring
 
 if TYPE_CHECKING:
     from ray.job_submission import JobSubmissionClient
@@ -80,6 +81,7 @@ class RayJobs(FolderLauncher):
         step = before.step if before is not None else 0
         write_job(run.path, job)
         write_status(run.status, Status("queued", step, recipe.schedule.steps, job=job.id))
+        bring(run.path)
         try:
             client.submit_job(
                 submission_id=job.id,
@@ -166,6 +168,8 @@ def driver_arguments(run: RunFolder, recipe: Recipe) -> list[str]:
 
 def environment(runs: Path) -> dict[str, str]:
     """Variables for every node. Only places: what else is set here may be a secret, and Ray shows a job's variables."""
-    places = {"RUNS": str(runs), "MODELS": limits.MODELS_FOLDER, "CORPORA": limits.CORPORA_FOLDER}
+    places = {"RUNS_COPY" if limits.RUNS_STORE else "RUNS": str(runs)}
+    places |= {"MODELS": limits.MODELS_FOLDER, "CORPORA": limits.CORPORA_FOLDER}
     found = {f"LOUPE_{name}": os.path.abspath(place) for name, place in places.items() if place}
+    found |= {"LOUPE_RUNS": limits.RUNS_STORE} if limits.RUNS_STORE else {}
     return found | {"PYTHONPATH": str(ROOT), "OMP_WAIT_POLICY": "passive"}
