@@ -49,7 +49,7 @@ LAYERS = [
 # from its own row and those before it; the longest name that fits a module is its place. engine/__init__.py
 # and __main__.py have none: they import everything, and nothing here imports them.
 ENGINE = [
-    ["engine.plurals", "engine.runtime.limits", "engine.runtime.lru_cache", "engine.runtime.memory"],
+    ["engine.plurals", "engine.pulse", "engine.runtime.limits", "engine.runtime.lru_cache", "engine.runtime.memory"],
     ["engine.model"],
     ["engine.tokenizers"],
     ["engine.scoring"],

@@ -47,6 +47,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import ArgumentError, IntegrityError, InterfaceError, OperationalError
 
 from engine.classes.steps import Step, from_json, to_json
+from engine.pulse import listen
 
 FLAGS = "revealed", "locked", "free", "closed"
 LETTERS = "BCDFGHJKLMNPQRSTVWXZ"  # no vowels, so that a code is no word
@@ -144,7 +145,7 @@ class Learner:
 
     @property
     def is_here(self) -> bool:
-        return time.time() - self.seen < HERE
+        return listen(f"learner {self.id}", self.seen).silence < HERE
 
 
 @dataclass(frozen=True)
@@ -343,7 +344,7 @@ class Classes:
         with self.write(learner.room) as connection:
             mine = ANSWERS.c.learner == learner.id
             last = connection.execute(select(func.max(ANSWERS.c.at)).where(mine)).scalar_one()
-            if last is not None and now - last < PAUSE:
+            if last is not None and 0 <= now - last < PAUSE:  # one of the future is by another clock
                 raise ValueError("that was fast; wait a moment and hand it in again.")
             row = {"learner": learner.id, "step": step, "at": now, "content": text}
             made = self.insert_or(ANSWERS).values(**row)

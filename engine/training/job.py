@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 from engine.model.from_dict import build_from_valid
+from engine.pulse import listen
 from engine.training.atomic import read_json, write_json
 
 JOB = "LOUPE_JOB"  # the variable by which a training knows of which job it is
@@ -23,17 +24,16 @@ SILENT = 30.0  # seconds without a word after which the cluster is taken to be g
 class Job:
     """`state`: waiting (for a node), training, or ended. `says` is where it is, or what it waits for, as "waits for a
     node with 1 CPU"; once it has ended, a sentence with why, empty where the run itself says so. `heartbeat` is in
-    seconds since 1970."""
+    seconds since 1970, by the clock of who wrote it."""
 
     id: str
     state: Literal["waiting", "training", "ended"] = "waiting"
     says: str = ""
     heartbeat: float = field(default_factory=time.time)
 
-    @property
-    def silent(self) -> bool:
-        """Tells whether nobody writes it any more, though it has not ended."""
-        return self.state != "ended" and time.time() - self.heartbeat > SILENT
+    def is_silent(self, folder: Path) -> bool:
+        """Tells whether nobody writes it to `folder` any more, though it has not ended."""
+        return self.state != "ended" and listen(folder / FILE, self.heartbeat).silence > SILENT
 
 
 def write_job(folder: Path, job: Job) -> None:

@@ -7,8 +7,9 @@ import os
 import sys
 import time
 from collections.abc import Collection, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
+from threading import Event, RLock, Thread
 
 import torch
 
@@ -26,7 +27,7 @@ from engine.training.patience import Patience
 from engine.training.queue import Queue
 from engine.training.recipe import Recipe
 from engine.training.schedule import snapshot_steps
-from engine.training.status import ACTIVE, Status, read_status, write_status
+from engine.training.status import ACTIVE, Status, watch_status, write_status
 from engine.training.trainer import Numbers, Trainer
 from engine.training.watcher import Watcher
 
@@ -62,6 +63,7 @@ class Journal:
         self.run, self.recipe, self.log = run, recipe, recipe.log
         self.orders = Orders(run.control)
         self.snapshots = snapshot_steps(recipe.schedule.steps, recipe.log.snapshots)
+        self.telling = RLock()  # held by who changes the status
         self.status = Status("preparing", steps=recipe.schedule.steps, job=os.environ.get(JOB, ""))
         self.reached = 0  # updates that were made
         self.lap = (0, 0.0)  # tokens and seconds at the last Step
@@ -74,8 +76,8 @@ class Journal:
     @contextmanager
     def session(self) -> Iterator[None]:
         """Take the folder for the length of the block, and leave it saying how that ended."""
-        there = read_status(self.run.status)
-        ours = there is not None and (there.pid == self.status.pid or bool(there.job) and there.job == self.status.job)
+        there = watch_status(self.run.status)
+        ours = there is not None and (same_process(there, self.status) or there.job == self.status.job != "")
         if there is not None and there.state in ACTIVE and not ours:
             raise ValueError(
                 f"{self.run.path} must be free, got a run that process {there.pid} on {there.host} is training; "
@@ -87,7 +89,8 @@ class Journal:
             self.orders.clear()
             self.tell("preparing", there.step if there is not None else 0)
             try:
-                yield
+                with self.heartbeat():
+                    yield
             except (GeneratorExit, KeyboardInterrupt):
                 self.tell("stopped")
                 raise
@@ -97,16 +100,38 @@ class Journal:
                 self.tell("failed", error=said, cause="" if known is None else known.cause)
                 raise
 
+    @contextmanager
+    def heartbeat(self) -> Iterator[None]:
+        """Says each second how far the run is, also while one step takes long."""
+        ended = Event()
+
+        def beat() -> None:
+            while not ended.wait(HEARTBEAT):
+                with self.telling, suppress(OSError):  # which the training meets itself
+                    if self.status.state in ACTIVE:
+                        self.tell(self.status.state)
+
+        beating = Thread(target=beat, daemon=True)
+        beating.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            beating.join()
+
     def choose(self, sentences: tuple[str, ...]) -> None:
         """Says how the machine is used."""
-        self.status = replace(self.status, chosen=sentences)
+        with self.telling:
+            self.status = replace(self.status, chosen=sentences)
 
     def tell(self, state: str, step: int | None = None, error: str = "", cause: str = "") -> None:
-        self.reached = self.reached if step is None else step
-        said = {"state": state, "step": self.reached, "error": error, "cause": cause}
         peak = torch.cuda.max_memory_allocated() if torch.cuda.is_initialized() else process.peak_memory()
-        self.status = replace(self.status, **said, heartbeat=time.time(), peak_memory=peak)  # type: ignore[arg-type]
-        write_status(self.run.status, self.status)
+        with self.telling:
+            self.reached = self.reached if step is None else step
+            said = {"state": state, "step": self.reached, "error": error, "cause": cause}
+            now = {"heartbeat": time.time(), "peak_memory": peak}
+            self.status = replace(self.status, **said, **now)  # type: ignore[arg-type]
+            write_status(self.run.status, self.status)
 
     def begin(self, trainer: Trainer) -> Iterator[Step]:
         self.run.rewind(trainer.step or -1)
@@ -124,13 +149,13 @@ class Journal:
     def order(self, step: int) -> Order:
         order, self.reached = self.orders.now(), step
         if self.orders.fault != self.status.notice:
-            self.status = replace(self.status, notice=self.orders.fault)
+            with self.telling:
+                self.status = replace(self.status, notice=self.orders.fault)
             if self.orders.fault:
                 print(self.orders.fault, file=sys.stderr, flush=True)  # log.txt, where it has one
             self.tell(self.status.state, step)
-        resumed = self.status.state == "paused" and order.mode == "run"
-        if resumed or time.time() - self.status.heartbeat > HEARTBEAT:
-            self.tell("running" if resumed else self.status.state, step)
+        if self.status.state == "paused" and order.mode == "run":
+            self.tell("running", step)
         rests = self.status.state == "paused" and order.mode == "pause" and step >= order.until
         self.gave_way = self.gave_way or (rests and self.queue.give_way())
         return replace(order, mode="stop") if self.patience.exhausted or self.gave_way else order
@@ -201,6 +226,11 @@ class Journal:
         if trainer.adapter is not None:
             write_adapter(trainer.whole_adapter(), checkpoint, self.run.path / FOLDER / self.run.path.name)
         self.tell("finished", trainer.step)
+
+
+def same_process(one: Status, other: Status) -> bool:
+    """Tells whether one process wrote both; in two containers the numbers of processes may be the same."""
+    return (one.host, one.pid, one.started) == (other.host, other.pid, other.started)
 
 
 def early(steps: Collection[int], every: int) -> frozenset[int]:

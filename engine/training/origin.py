@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import secrets
+import socket
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
@@ -19,8 +20,8 @@ from engine.training.names import check_name, unused_name
 from engine.training.process import exists
 from engine.training.recipe import Recipe
 
-MADE = ".made-"  # and the process that makes it: the beginning of the name of what is no run yet
-OLD = 3600.0  # seconds
+MADE = ".made-"  # and the process and machine that make it: the beginning of the name of what is no run yet
+OLD = 86_400.0  # seconds
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,7 @@ def make(
     name = check_name(name)
     runs.mkdir(parents=True, exist_ok=True)
     forget_halves(runs)
-    partial = RunFolder(runs / f"{MADE}{os.getpid()}-{secrets.token_hex(8)}")
+    partial = RunFolder(runs / f"{MADE}{os.getpid()}-{socket.gethostname()}-{secrets.token_hex(8)}")
     try:
         partial.adopt(recipe)
         write_json(partial.origin, asdict(origin))
@@ -81,11 +82,13 @@ def make(
 
 
 def forget_halves(runs: Path) -> None:
-    """Remove what processes that were killed meanwhile had begun to make."""
+    """Remove what processes that were killed meanwhile had begun to make: of other machines what is old."""
     for half in runs.glob(f"{MADE}*"):
-        maker = half.name.removeprefix(MADE).partition("-")[0]
+        maker, _, rest = half.name.removeprefix(MADE).partition("-")
+        here = rest.rpartition("-")[0] == socket.gethostname()
         try:
-            left = not (maker.isdecimal() and exists(int(maker))) or time.time() - half.stat().st_mtime > OLD
+            gone = here and not (maker.isdecimal() and exists(int(maker)))
+            left = gone or time.time() - half.stat().st_mtime > OLD
         except FileNotFoundError:  # made, or removed by somebody else
             continue
         if left:

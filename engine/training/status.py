@@ -14,15 +14,20 @@ from pathlib import Path
 
 from engine.model.from_dict import build_from_valid
 from engine.plurals import count_words
+from engine.pulse import listen
 from engine.training import process
 from engine.training.atomic import read_json, write_json
-from engine.training.job import Job, read_job
+from engine.training.job import FILE, Job, read_job
 
 ACTIVE = ("queued", "preparing", "running", "paused")
 RESUMABLE = ("stopped", "killed", "failed")
 STATES = (*ACTIVE, *RESUMABLE, "finished")
 DAMAGED = "killed"  # state of a run whose status cannot be read
-STALE = 600.0  # seconds without a heartbeat after which a process is taken to be gone where nobody can look
+# Seconds without a heartbeat, of one each second, after which a process is taken to be gone where nobody can look: to
+# load PyTorch from slow storage takes long, and what another machine renamed may be seen a minute later.
+STALE = 120.0
+SURE = 3.0  # seconds of silence after which a process is taken to be gone whose clock says that it is
+POLL = 0.2  # seconds between two looks at such a process
 BEGINS = "--- "  # of the line in log.txt that tells of a start; behind it stands what that start said
 SAID = 4096  # bytes of the end of log.txt that are looked at
 
@@ -36,10 +41,10 @@ class Status:
 
     `notice` says what of control.json or of this file is ignored, since it cannot be read.
     `chosen` says in sentences how the machine is used. `peak_memory` are the bytes that the process held at most, those
-    of a GPU where it trains there; 0: the system does not say. `heartbeat` is in seconds since 1970; `started` and
-    `oom_kills` are of engine.training.process, the latter as it was when this was written. `job` is that of the cluster
-    that the run was given to, which says `where` it is or what it waits for; both are empty for a process that was
-    started on its own machine.
+    of a GPU where it trains there; 0: the system does not say. `heartbeat` is in seconds since 1970 by the clock of
+    `host`, 0 where it does not read; `started` and `oom_kills` are of engine.training.process, the latter as it was
+    when this was written. `job` is that of the cluster that the run was given to, which says `where` it is or what it
+    waits for; both are empty for a process that was started on its own machine.
     """
 
     state: str
@@ -104,15 +109,27 @@ def read_status(path: Path) -> Status | None:
         return status
     if status.job:
         return as_job(status, read_job(path.parent), path.parent)
-    return status if alive(status) else died(status, path.parent)
+    return status if alive(status, path) else died(status, path.parent)
+
+
+def watch_status(path: Path) -> Status | None:
+    """Reads the status as `read_status` does, for who is about to take the run: where only the clock of another machine
+    says that its process is gone, it looks for a moment whether that writes."""
+    while True:
+        written, found = as_written(path), read_status(path)
+        if written is None or found is None or written.state not in ACTIVE or found.state in ACTIVE or written.job:
+            return found
+        if written.host == socket.gethostname() or listen(path, written.heartbeat).watched > SURE:
+            return found
+        time.sleep(POLL)
 
 
 def as_job(status: Status, job: Job | None, folder: Path) -> Status:
     """Status of a run that a cluster has: its process may be on any machine, so that the job tells whether it lives."""
     if job is None or job.id != status.job:
         return died(replace(status, host=""), folder)
-    if job.silent:
-        silence = count_words(round(time.time() - job.heartbeat), "second")
+    if job.is_silent(folder):
+        silence = count_words(round(listen(folder / FILE, job.heartbeat).silence), "second")
         told = (
             f"the cluster has not answered for {silence}; once it does, the run goes on from step "
             f"{status.step:,}: by itself where the server that started it is up, else when it is resumed."
@@ -126,11 +143,11 @@ def as_job(status: Status, job: Job | None, folder: Path) -> Status:
     return replace(status, where=job.says)
 
 
-def alive(status: Status) -> bool:
-    """Tells whether the process that wrote `status` is there, as far as can be known from here."""
-    fresh = time.time() - status.heartbeat <= STALE
+def alive(status: Status, file: Path) -> bool:
+    """Tells whether the process that wrote `status` to `file` is there, as far as can be known from here."""
+    fresh = status.heartbeat > 0 and listen(file, status.heartbeat).silence <= STALE
     if status.host != socket.gethostname():
-        return fresh or status.state == "queued"  # who waits says nothing
+        return fresh
     if status.started and process.says_when_started():
         return process.start_time(status.pid) == status.started
     zombie = process.says_when_started() and not process.start_time(status.pid)

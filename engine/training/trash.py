@@ -12,7 +12,7 @@ from engine.runtime import limits
 from engine.runtime.limits import RUNS_FOLDER
 from engine.training.folder import RunFolder, size
 from engine.training.names import check_name, existing_run, unused_name
-from engine.training.status import ACTIVE, read_status
+from engine.training.status import ACTIVE, watch_status
 
 WHEN = "%Y%m%dT%H%M%S%f"
 DELETED = ".deleted"  # folder among the runs
@@ -96,7 +96,7 @@ def rename(name: str, new: str, folder: Path | str = RUNS_FOLDER) -> Path:
 def at_rest(path: Path) -> None:
     """Raises ValueError while a process has this run directory. One whose status does not read is nobody's."""
     try:
-        status = read_status(RunFolder(path).status)
+        status = watch_status(RunFolder(path).status)
     except (ValueError, RecursionError):
         return
     if status is not None and status.state in ACTIVE:

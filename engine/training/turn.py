@@ -15,6 +15,7 @@ from pathlib import Path
 from types import ModuleType
 
 POLL = 0.2  # seconds between two looks at the queue
+HEARTBEAT = 1.0  # seconds between two writings of status.json
 STOPPED = 130  # the exit status of a training that did not come to its end
 
 
@@ -36,9 +37,12 @@ def wait_for_turn(runs: str, folder: str, ticket: str, starter: int | None) -> i
         os.read(starter, 1)  # until it is closed, also by the starter's end
         os.close(starter)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    queue = Queue(runs)
+    queue, told = Queue(runs), time.monotonic()
     try:
         while True:
+            if time.monotonic() - told > HEARTBEAT:
+                say(Path(folder), "queued")
+                told = time.monotonic()
             if is_cancelled(Path(folder)):
                 raise KeyboardInterrupt
             if (slot := queue.turn(Path(ticket))) is not None:

@@ -15,7 +15,7 @@ from engine.training.origin import Origin, make
 from engine.training.queue import Queue
 from engine.training.recipe import Recipe
 from engine.training.recipe_file import parse_recipe, read_recipe
-from engine.training.status import ACTIVE, read_status
+from engine.training.status import ACTIVE, read_status, watch_status
 
 
 class Launcher(Protocol):
@@ -51,7 +51,7 @@ class FolderLauncher(ABC):
     def resume(self, name: str) -> Path:
         run = RunFolder(existing_run(name, self.runs))
         recipe = read_recipe(run.recipe)
-        status = read_status(run.status)
+        status = watch_status(run.status)
         if status is not None and status.state == "paused":
             control.resume(run.path)
             return run.path

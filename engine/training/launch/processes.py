@@ -20,7 +20,7 @@ from engine.training.machine import Abilities
 from engine.training.queue import Queue, Ticket
 from engine.training.recipe import Recipe
 from engine.training.recipe_file import read_recipe
-from engine.training.status import ACTIVE, BEGINS, Status, as_written, died, read_status, write_status
+from engine.training.status import ACTIVE, BEGINS, Status, as_written, died, watch_status, write_status
 from engine.training.warm_trainer import WarmTrainer
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -110,7 +110,7 @@ def wait_in_line(run: RunFolder, recipe: Recipe, command: Iterable[str]) -> None
 
     Raises ValueError where another process has `run`, as training does.
     """
-    there = read_status(run.status)
+    there = watch_status(run.status)
     if there is not None and there.state in ACTIVE:
         raise ValueError(f"{run.path} must be free, got a run that process {there.pid} has; stop that one first.")
     run.adopt(recipe)

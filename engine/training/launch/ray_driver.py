@@ -7,6 +7,7 @@ that node is lost, Ray runs the task again on another, and the run directory tak
 from __future__ import annotations
 
 import os
+import socket
 import sys
 import time
 from contextlib import suppress
@@ -15,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.plurals import count_words
+from engine.pulse import listen
 from engine.training.control import read_order
 from engine.training.folder import RunFolder
 from engine.training.job import JOB, Job, write_job
@@ -99,9 +101,11 @@ def train_here(folder: str, arguments: tuple[str, ...]) -> int:
 
 def await_end(run: RunFolder) -> None:
     """Waits until the process of an earlier try cannot write any more: one whose node was only cut off still may."""
-    while (there := as_written(run.status)) is not None and there.state in GOES_ON and there.pid != os.getpid():
-        elsewhere = there.host != os.uname().nodename
-        if time.time() - there.heartbeat > CUT_OFF if elsewhere else not alive(there):
+    here = socket.gethostname()
+    while (there := as_written(run.status)) is not None and there.state in GOES_ON:
+        if there.host == here and (there.pid == os.getpid() or not alive(there, run.status)):
+            return
+        if there.host != here and listen(run.status, there.heartbeat).watched > CUT_OFF:
             return
         time.sleep(POLL)
 

@@ -124,7 +124,7 @@ class RayJobs(FolderLauncher):
             return None
         if status is None or job is None or status.state not in ACTIVE or job.state == "ended" or job.id != status.job:
             return None
-        if not job.silent:
+        if not job.is_silent(run.path):
             return False
         try:
             return bool(connect(self.address).get_job_status(job.id).is_terminal())

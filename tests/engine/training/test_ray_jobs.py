@@ -23,7 +23,9 @@ from engine.training.status import Status, write_status
 from tests.engine.training.waiting import until
 
 
-def test_a_run_says_of_its_job_where_it_is_and_lives_as_long_as_that(tmp_path: Path) -> None:
+def test_a_run_says_of_its_job_where_it_is_and_lives_as_long_as_that(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     run = RunFolder(tmp_path)
     write_status(run.status, Status("running", 7, 9, pid=1, host="another machine", heartbeat=0.0, job="a"))
 
@@ -37,9 +39,11 @@ def test_a_run_says_of_its_job_where_it_is_and_lives_as_long_as_that(tmp_path: P
     assert (running.state, running.where) == ("running", "on node n1 of Ray")  # whatever its heartbeat is
     lost = told(Job("a", says="waits for a node with 1 GPU"))
     assert (lost.state, lost.where, lost.step) == ("queued", "waits for a node with 1 GPU", 7)
+    monkeypatch.setattr("engine.pulse._pulses", {})  # as a process that has not looked yet
     silent = told(Job("a", "training", heartbeat=time.time() - SILENT - 5))
     assert (silent.state, silent.cause) == ("killed", "no answer") and silent.can_resume
     assert silent.error.startswith("the cluster has not answered for 35 seconds; once it does, the run goes on from ")
+    assert told(Job("a", "training", heartbeat=1.0)).state == "running"  # by an old clock, and yet it writes
     assert told(Job("a", "ended", "Ray gave up.")).error == "Ray gave up."
     assert told(Job("another")).state == "killed"
     (tmp_path / "job.json").write_text("{")

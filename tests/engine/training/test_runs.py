@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import socket
 import subprocess
 import time
 from collections.abc import Iterator
@@ -245,15 +246,18 @@ def test_a_run_that_trains_is_neither_renamed_nor_deleted_nor_reset(place: Path)
 def test_what_a_killed_process_had_begun_to_make_goes_with_the_next_run(place: Path, recipe: Recipe) -> None:
     ended = subprocess.Popen(["true"])
     ended.wait()
-    names = f"{os.getpid()}-0a", f"{ended.pid}-0b", "0123456789abcdef"
-    ours, theirs, older = (place / f".made-{name}" for name in names)
-    for half in (ours, theirs, older):
+    here = socket.gethostname()
+    names = f"{os.getpid()}-{here}-0a", f"{ended.pid}-{here}-0b", f"{ended.pid}-another-host-0c"
+    ours, theirs, elsewhere = (place / f".made-{name}" for name in names)
+    for half in (ours, theirs, elsewhere):
         (half / "snapshots").mkdir(parents=True)
     make(recipe, "another", place, Origin())
-    assert ours.is_dir() and not theirs.exists() and not older.exists()
-    os.utime(ours, (0, 0))  # by a process that once had our number
+    assert ours.is_dir() and not theirs.exists() and elsewhere.is_dir()
+    for half in (ours, elsewhere):  # by a process that once had our number, and one of which nothing else is known
+        os.utime(half, (0, 0))
     make(recipe, "a third", place, Origin())
-    assert not ours.exists() and [run.name for run in runs(place)] == ["a third", "another", "mine"]
+    assert not ours.exists() and not elsewhere.exists()
+    assert [run.name for run in runs(place)] == ["a third", "another", "mine"]
 
 
 def test_a_run_gets_another_name_that_no_other_has(place: Path, trained: Path) -> None:

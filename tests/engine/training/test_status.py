@@ -8,13 +8,25 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from engine import pulse
 from engine.training import process
-from engine.training.status import STALE, Status, alive, as_written, last_said, read_status, write_status
+from engine.training.status import (
+    STALE,
+    SURE,
+    Status,
+    alive,
+    as_written,
+    last_said,
+    read_status,
+    watch_status,
+    write_status,
+)
 
 
 @pytest.fixture
@@ -53,8 +65,9 @@ def test_another_process_that_got_the_same_number_is_not_taken_for_it(tmp_path: 
 
 
 def test_a_silent_process_is_alive_as_long_as_it_is_there(tmp_path: Path) -> None:
-    assert alive(Status("queued", heartbeat=time.time() - 100 * STALE))
-    assert not alive(Status("running", pid=os.getppid(), started="", heartbeat=time.time() - 2 * STALE))
+    assert alive(Status("queued", heartbeat=time.time() - 100 * STALE), Path("queued"))
+    silent = Status("running", pid=os.getppid(), started="", heartbeat=time.time() - 2 * STALE)
+    assert not alive(silent, Path("silent"))
 
 
 def test_a_status_from_before_processes_were_told_apart_reads(tmp_path: Path) -> None:
@@ -64,11 +77,92 @@ def test_a_status_from_before_processes_were_told_apart_reads(tmp_path: Path) ->
     assert status is not None and status.state == "killed" and status.started == ""
 
 
-def test_of_another_machine_only_the_heartbeat_is_known() -> None:
-    there = Status("running", host="elsewhere", pid=1, started="1@00000000")
-    assert alive(there)
-    assert not alive(replace(there, heartbeat=time.time() - 2 * STALE))
-    assert alive(replace(there, state="queued", heartbeat=time.time() - 2 * STALE))
+@dataclass
+class Clocks:
+    """Those of this process, which stand still until a test moves them."""
+
+    now: float = 1e9
+    running: float = 1e3
+
+    def go_on(self, seconds: float, jump: float = 0.0) -> None:
+        self.now, self.running = self.now + seconds + jump, self.running + seconds
+
+
+@pytest.fixture
+def clocks(monkeypatch: pytest.MonkeyPatch) -> Clocks:
+    made = Clocks()
+    monkeypatch.setattr(pulse, "_pulses", {})
+    monkeypatch.setattr(pulse, "time", SimpleNamespace(time=lambda: made.now, monotonic=lambda: made.running))
+    return made
+
+
+ELSEWHERE = Status("running", 7, 9, host="elsewhere", pid=1, started="1@00000000", heartbeat=1e9)
+
+
+@pytest.mark.parametrize("state", ["running", "queued"])
+def test_of_another_machine_only_the_heartbeat_is_known(state: str, tmp_path: Path, clocks: Clocks) -> None:
+    file, there = tmp_path / "status.json", replace(ELSEWHERE, state=state)
+    assert alive(there, file)
+    clocks.go_on(STALE - 1)
+    assert alive(there, file)
+    clocks.go_on(2)
+    assert not alive(there, file)
+    assert alive(replace(there, heartbeat=clocks.now), file)  # it only stalled
+    clocks.go_on(STALE - 1)
+    later = replace(there, heartbeat=clocks.now - STALE + 2)  # it wrote once more, soon after that look
+    assert alive(later, file)
+    clocks.go_on(3)
+    assert not alive(later, file)
+
+
+@pytest.mark.parametrize("jump", [-1e6, 1e6])
+def test_when_this_clock_jumps_no_run_of_another_machine_dies_or_lives_for_it(
+    jump: float, tmp_path: Path, clocks: Clocks
+) -> None:
+    file = tmp_path / "status.json"
+    assert alive(ELSEWHERE, file)
+    clocks.go_on(1, jump)
+    assert alive(ELSEWHERE, file) and alive(replace(ELSEWHERE, heartbeat=1e9 + 1), file)
+    clocks.go_on(1)
+    assert alive(replace(ELSEWHERE, heartbeat=1e9 + 1), file)
+    clocks.go_on(STALE)
+    assert not alive(replace(ELSEWHERE, heartbeat=1e9 + 1), file)
+
+
+@pytest.mark.parametrize("wrong", [-1e6, 1e6])
+def test_a_node_whose_clock_is_wrong_lives_while_it_writes(wrong: float, tmp_path: Path, clocks: Clocks) -> None:
+    path = tmp_path / "status.json"
+    write_status(path, replace(ELSEWHERE, heartbeat=clocks.now + wrong))
+    first = read_status(path)
+    assert first is not None and first.state == ("killed" if wrong < 0 else "running")
+    for _ in range(3):
+        clocks.go_on(1)
+        write_status(path, replace(ELSEWHERE, heartbeat=clocks.now + wrong))
+        status = read_status(path)
+        assert status is not None and status.state == "running"
+    clocks.go_on(STALE + 1)
+    status = read_status(path)
+    assert status is not None and (status.state, status.can_resume) == ("killed", True)
+
+
+@pytest.mark.parametrize("writes", [True, False])
+def test_who_is_about_to_take_a_run_sees_whether_a_node_with_an_old_clock_still_writes(
+    writes: bool, tmp_path: Path, clocks: Clocks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "status.json"
+    write_status(path, replace(ELSEWHERE, heartbeat=1.0))
+
+    def sleep(seconds: float) -> None:
+        clocks.go_on(seconds)
+        if writes and clocks.running > 1e3 + 1:
+            write_status(path, replace(ELSEWHERE, heartbeat=2.0))
+
+    monkeypatch.setattr("engine.training.status.time", SimpleNamespace(sleep=sleep))
+    status = watch_status(path)
+    assert status is not None and status.state == ("running" if writes else "killed")
+    assert 1 < clocks.running - 1e3 < (1.5 if writes else SURE + 1)
+    before = clocks.running
+    assert watch_status(path) == status and clocks.running == before  # known by now
 
 
 def test_a_process_that_ended_while_the_system_ended_one_for_its_memory_is_out_of_memory(
