@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from time import monotonic
+from time import monotonic, time
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
@@ -57,4 +57,5 @@ async def tell_news(request: Request) -> Response:
     if found is None:
         return JSONResponse({"version": "over"})
     version, heard = found
-    return JSONResponse({"version": f"{version}.{heard}" if request.query_params.get("all") else str(version)})
+    said = f"{version}.{heard}" if request.query_params.get("all") else str(version)
+    return JSONResponse({"version": said, "now": time()})

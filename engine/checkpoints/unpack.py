@@ -5,6 +5,7 @@ Names and sizes are others' word: a name is looked at before anything is written
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import stat
@@ -202,6 +203,10 @@ def write_part(part: Part, path: Path, most: int) -> int:
                     break
                 target.write(data)
     except UNREADABLE as error:
+        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise ValueError(
+                f"the disk must have room for {part}, and is full; try again once whoever runs Loupe has made room."
+            ) from None
         raise ValueError(f"{part} is damaged and cannot be unpacked ({error}); pack it again.") from None
     if count > limit:
         told = f"{most:,} bytes" if limit == most else f"the {limit:,} bytes that it says"

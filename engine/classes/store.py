@@ -61,6 +61,7 @@ PAUSE = 0.3  # seconds between two answers of one learner
 HERE = 15.0  # seconds since a learner was last heard of, below which they are here
 # Of a PostgreSQL: seconds until one that cannot be reached, a connection that went silent, and a lock are given up.
 WAITS = {"connect_timeout": 3, "tcp_user_timeout": 10_000, "options": "-c lock_timeout=10s"}
+FULL = "SQLITE_FULL", "53100"  # what SQLite and PostgreSQL call a full disk
 TABLES_LOCK = 0x10BE  # number of PostgreSQL's lock under which the tables are made
 RUDE = re.compile(
     r"fuck|shit|cunt|bitch|nigg|fagg|wank|penis|vagina|asshole|bastard|whore|slut|nazi|hitler|putain|merde|salope|connard|encul"
@@ -409,6 +410,13 @@ def explain_error(context: ExceptionContext) -> None:
     error = context.sqlalchemy_exception
     if isinstance(error, OperationalError | InterfaceError) and not context.is_pre_ping:
         cause = " ".join(str(error.orig).split())
+        code = getattr(error.orig, "sqlite_errorname", "") or getattr(error.orig, "sqlstate", "")
+        if code in FULL:
+            print(f"The disk of the class sessions is full: {cause}; make room there.", file=sys.stderr)
+            raise Unreachable(
+                "expected room on the disk for what the class hands in, got a full one, and this was not kept; tell "
+                "the person who runs Loupe, then do it again."
+            )
         print(f"The database of the class sessions does not answer: {cause}; see that it runs.", file=sys.stderr)
         raise Unreachable("expected the database of the class sessions to answer, got no answer; try again soon.")
 

@@ -14,6 +14,7 @@ from typing import Any
 from engine.training.process import exists
 
 FULL = (errno.ENOSPC, errno.EDQUOT)
+CLOSED = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXIST)
 
 
 @contextmanager
@@ -27,6 +28,24 @@ def replace_atomically(path: Path) -> Iterator[Path]:
         os.replace(partial, path)
     finally:
         partial.unlink(missing_ok=True)
+
+
+@contextmanager
+def explain_closed_folder() -> Iterator[None]:
+    """Raises ValueError, with a sentence, where the folder of runs is full, or nothing can be written there."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in FULL:
+            raise ValueError(
+                "the folder of runs must have room, got a full disk; delete runs, or make room where Loupe runs."
+            ) from error
+        if error.errno in CLOSED:
+            raise ValueError(
+                f"the folder of runs must be one that Loupe may write to, got “{error.strerror}”; correct LOUPE_RUNS "
+                "or who may write there, where Loupe is started."
+            ) from error
+        raise
 
 
 def sweep(folder: Path) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from engine.model.from_dict import build_from_valid
-from engine.training.atomic import read_json, write_json
+from engine.training.atomic import explain_closed_folder, read_json, write_json
 from engine.training.folder import RunFolder
 from engine.training.status import read_status
 
@@ -98,6 +98,7 @@ def set_weight(folder: Path | str, weight: float | None) -> None:
     _change(folder, weight=weight)
 
 
+@explain_closed_folder()
 def _change(folder: Path | str, **change: object) -> None:
     path = RunFolder(folder).control
     write_json(path, asdict(replace(read_order(path), **change)))  # type: ignore[arg-type]

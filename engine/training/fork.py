@@ -20,8 +20,9 @@ from engine.checkpoints.save import CONFIG
 from engine.checkpoints.weights import open_weights
 from engine.model.from_dict import build
 from engine.runtime.limits import RUNS_FOLDER
+from engine.training.atomic import explain_closed_folder
 from engine.training.folder import RunFolder
-from engine.training.latest import Progress, read_progress
+from engine.training.latest import Progress, optimiser_file, read_progress
 from engine.training.names import existing_run
 from engine.training.origin import Origin, make, read_origin
 from engine.training.recipe import Recipe
@@ -36,6 +37,7 @@ FIXED = ("model", "data", "seed", "base")  # a fork goes on with weights, and wi
 TRIES = 3
 
 
+@explain_closed_folder()
 def fork(
     name: str, step: int, new: str, changes: Mapping[str, Any] | None = None, folder: Path | str = RUNS_FOLDER
 ) -> Path:
@@ -80,6 +82,7 @@ def describe_origin(origin: Origin) -> str:
     return f"Forked from {origin.run} at step {origin.step:,}{memory}." if origin.run else ""
 
 
+@explain_closed_folder()
 def reset(name: str, folder: Path | str = RUNS_FOLDER) -> str:
     """The run of this recipe and seed, at step 0 again and at rest. What it was can be had back: returns the token
     for `undo_delete`. Raises ValueError while it trains."""
@@ -167,7 +170,7 @@ def begin_from(parent: RunFolder, run: RunFolder, step: int, seed: int) -> None:
     held |= {weight: frozen[weight].contiguous() for name in read_matrices(learned) if (weight := f"{name}.weight")}
     if held:
         kept = {f"held.{name}": tensor for name, tensor in held.items()}
-        save_file(kept, run.latest / f"optimiser-{step:07d}.safetensors")
+        save_file(kept, optimiser_file(run.latest, step))
 
 
 def _steps_on_disk(run: RunFolder) -> str:

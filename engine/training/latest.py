@@ -44,9 +44,13 @@ class Progress:
     beta: float | None = None
 
 
+def optimiser_file(folder: Path, step: int) -> Path:
+    return folder / f"optimiser-{step:07d}.safetensors"
+
+
 def save_latest(folder: Path, model: Transformer, memory: dict[str, Tensor], progress: Progress) -> None:
     """`memory` is what a run needs beside the weights to go on as if it had never stopped."""
-    kept = folder / f"optimiser-{progress.step:07d}.safetensors"
+    kept = optimiser_file(folder, progress.step)
     with replace_atomically(kept) as partial:
         save_file(memory, partial)
     metadata = {CONFIG: json.dumps(model.config.to_dict()), PROGRESS: json.dumps(asdict(progress))}
@@ -77,12 +81,10 @@ def load_latest(folder: Path, model: Transformer, optimiser: Optimisers) -> Prog
     device = str(model.device)
     held = bool(held_beside(model))
     model.load_state_dict(load_file(folder / "model.safetensors", device=device), strict=not held)
-    kept = folder / f"optimiser-{progress.step:07d}.safetensors"
+    kept = optimiser_file(folder, progress.step)
     if progress.fresh:  # of a snapshot that holds an adapter alone that is known apart
         load_held(model, load_file(kept, device=device) if kept.exists() else {})
         return replace(progress, fresh=False)
-    if not kept.exists():
-        raise ValueError(f"{folder} must hold {kept.name} beside its model.safetensors, and does not; begin a new run.")
     memory = load_file(kept, device=device) if progress.step or held else {}
     load_held(model, memory)
     if progress.step:  # before the first update it remembers nothing

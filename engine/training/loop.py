@@ -52,7 +52,8 @@ def plan_run(recipe: Recipe, run: RunFolder, beside: int) -> Plan:
 
 
 def lead(trainer: Trainer, journal: Journal, background: bool = False) -> Iterator[Step]:
-    journal.choose((*trainer.plan.why, *(LOW if background else ())))
+    mended = (trainer.mended,) if trainer.mended else ()
+    journal.choose((*trainer.plan.why, *(LOW if background else ()), *mended))
     try:
         yield from journal.begin(trainer)
         while trainer.step < trainer.recipe.schedule.steps:

@@ -14,7 +14,7 @@ from engine.data.task import SEPARATORS
 from engine.model.from_dict import build
 from engine.scoring.examples import UNASKED, Examples
 from engine.tokenizers import Tokenizer
-from engine.training.atomic import read_json, write_json
+from engine.training.atomic import explain_closed_folder, read_json, write_json
 from engine.training.folder import RunFolder
 from engine.training.objectives.infill import MASK
 from engine.training.recipe import Recipe
@@ -65,6 +65,7 @@ def read_probe(folder: Path | str) -> Probe | None:
     return probe
 
 
+@explain_closed_folder()
 def watch(folder: Path | str, probe: Probe) -> None:
     """The run looks at `probe` from its next frame on."""
     write_json(RunFolder(folder).path / FILE, asdict(probe))

@@ -7,8 +7,8 @@
 
 The kernel frees a lock when the process that has it ends, however that happens, so that nobody waits for the dead and
 nothing is lost with a server. A training that is paused frees that of its slot where somebody waits for one, and ends.
-Locks are flock(2)'s: the folder must be on a disk of this machine. Standard library only: who waits imports this before
-PyTorch.
+Locks are flock(2)'s: the folder must be on a disk of this machine, whose containers may share it. Standard library
+only: who waits imports this before PyTorch.
 """
 
 from __future__ import annotations

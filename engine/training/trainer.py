@@ -44,6 +44,7 @@ from engine.training.failures import not_a_number
 from engine.training.folder import RunFolder
 from engine.training.learner import Learner
 from engine.training.machine import Plan
+from engine.training.mend import mend
 from engine.training.optimiser import build_optimisers, optimiser_state
 from engine.training.parallel import Peers
 from engine.training.parts import choose_parts, gradient_part
@@ -103,6 +104,7 @@ class Trainer:
         self.device = peers.device(plan.device)
         with peers.leader_first():
             self.source = open_source(recipe, run.path)
+            self.mended = mend(run, recipe.seed)
         config = self.source.complete_config(recipe.model)
         seed = seed_for(recipe.seed, "weights")
         begun = None

@@ -10,6 +10,7 @@ from shutil import rmtree
 
 from engine.runtime import limits
 from engine.runtime.limits import RUNS_FOLDER
+from engine.training.atomic import explain_closed_folder
 from engine.training.folder import RunFolder, size
 from engine.training.names import check_name, existing_run, unused_name
 from engine.training.status import ACTIVE, watch_status
@@ -27,6 +28,7 @@ class Deleted:
     when: datetime
 
 
+@explain_closed_folder()
 def delete(name: str, folder: Path | str = RUNS_FOLDER) -> str:
     """Away, but not gone: `undo_delete` takes the token that is returned. Raises ValueError while it trains."""
     place = Path(folder)
@@ -61,6 +63,7 @@ def deleted_folder(token: str, folder: Path | str = RUNS_FOLDER) -> Path:
     return Path(folder) / DELETED / token
 
 
+@explain_closed_folder()
 def undo_delete(token: str, folder: Path | str = RUNS_FOLDER) -> str:
     """Returns the name that the run has again, with a number behind it where another has taken that meanwhile."""
     place = Path(folder)
@@ -81,6 +84,7 @@ def empty(folder: Path | str = RUNS_FOLDER, most: int = 0) -> int:
     return freed
 
 
+@explain_closed_folder()
 def rename(name: str, new: str, folder: Path | str = RUNS_FOLDER) -> Path:
     """Raises ValueError for what is no name or another's, and while it trains: its process knows it by this name."""
     place = Path(folder)

@@ -1,5 +1,7 @@
 """What the page about training is asked and answers: nothing that a browser can send breaks it."""
 
+import errno
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -11,6 +13,7 @@ import pytest
 from engine.checkpoints.run_steps import absent
 from engine.data.digits import split
 from engine.training import Recipe, RunFolder, train
+from engine.training.launch.processes import Processes
 from engine.training.names import LONGEST
 from engine.training.origin import Origin, make
 from engine.training.recipe_file import read_recipe
@@ -131,6 +134,43 @@ def test_whatever_a_browser_sends_is_answered_with_one_sentence(
 ) -> None:
     with pytest.raises(ValueError, match=r"\w.*\."):
         answer(session, {"once": str(query), **query})
+
+
+READ_ONLY = "the folder of runs must be one that Loupe may write to, got “Read-only file system”; correct LOUPE_RUNS"
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        {"ask": "start"},
+        {"ask": "order", "order": "pause"},
+        {"ask": "order", "order": "play"},
+        {"ask": "order", "order": "reset"},
+        {"ask": "fork", "step": 0},
+        {"ask": "rename", "name": "mine now"},
+        {"ask": "delete"},
+        {"ask": "probe", "text": "abc", "target": "abc", "picture": None},
+    ],
+)
+def test_a_folder_of_runs_that_is_read_only_is_one_sentence_and_runs_are_still_shown(
+    session: Session, trained: str, query: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    session.launcher = Processes(tmp_path)
+    for change in ("mkdir", "rename", "replace", "unlink"):
+        monkeypatch.setattr(os, change, refuse)
+    with pytest.raises(ValueError, match=READ_ONLY):
+        answer(session, {"run": trained, "once": "a", **query} if query["ask"] != "start" else query)
+    assert ask(session, ask="live", run=trained)[0]["status"]["state"] == "finished"
+
+
+def test_a_folder_of_runs_that_is_none_is_one_sentence(session: Session, tmp_path: Path) -> None:
+    (tmp_path / "runs").touch()
+    session.launcher = Processes(tmp_path / "runs")
+    with pytest.raises(ValueError, match="the folder of runs must be one .*, got “Not a directory”; correct"):
+        answer(session, {"ask": "start", "once": "a"})
 
 
 def test_a_link_to_a_step_that_was_not_kept_names_those_that_were(trained: str, tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ export function mount(root, data, emit) {
   const clock = root.appendChild(make("span", "clock"));
   clock.setAttribute("role", "timer");
   let [waiting, asked] = [0, ""];
+  let behind = 0; // seconds that the clock of this machine is behind the server's, by which a step ends
 
   const ask = async () => {
     let pause = PAUSE;
@@ -25,6 +26,7 @@ export function mount(root, data, emit) {
       const answer = await fetch(new URL(`class-news?${query}`, location.href), { cache: "no-store" });
       const told = answer.headers.get("content-type")?.includes("json") ? await answer.json() : null;
       if (!told) pause = WITHOUT;
+      if (told?.now) behind = told.now - Date.now() / 1000;
       if (told ? told.version !== data.version && told.version !== asked : !document.hidden) {
         asked = told?.version ?? "";
         emit("news", told?.version ?? String(Date.now()));
@@ -38,7 +40,7 @@ export function mount(root, data, emit) {
   };
 
   function tick() {
-    const left = Math.max(0, Math.round(data.until - Date.now() / 1000));
+    const left = Math.max(0, Math.round(data.until - behind - Date.now() / 1000));
     clock.textContent = data.until ? `${Math.floor(left / 60)}:${String(left % 60).padStart(2, "0")}` : "";
     clock.classList.toggle("over", Boolean(data.until) && !left);
   }

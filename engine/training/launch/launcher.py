@@ -8,6 +8,7 @@ from typing import Protocol
 
 from engine.runtime import limits
 from engine.training import control, limit_checks
+from engine.training.atomic import explain_closed_folder
 from engine.training.folder import RunFolder
 from engine.training.machine import Abilities
 from engine.training.names import existing_run
@@ -39,6 +40,7 @@ class FolderLauncher(ABC):
         self.runs = Path(runs).resolve()
         self.queue = Queue(self.runs)
 
+    @explain_closed_folder()
     def start(self, recipe: Recipe | str, name: str, origin: Origin | None = None) -> Path:
         recipe = parse_recipe(recipe) if isinstance(recipe, str) else recipe
         self._check_limits(recipe)
@@ -48,6 +50,7 @@ class FolderLauncher(ABC):
             self._launch(RunFolder(folder))
         return folder
 
+    @explain_closed_folder()
     def resume(self, name: str) -> Path:
         run = RunFolder(existing_run(name, self.runs))
         recipe = read_recipe(run.recipe)

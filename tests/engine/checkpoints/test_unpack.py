@@ -198,6 +198,16 @@ def test_no_file_is_in_memory_whole(tmp_path: Path) -> None:
     assert file.largest == CHUNK
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no device that is full")
+def test_an_upload_that_the_disk_has_no_room_for_is_not_called_damaged(
+    saved: dict[str, bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Path, "open", lambda *_: open("/dev/full", "wb"))
+    with pytest.raises(ValueError, match="^the disk must have room for 'model.safetensors', and is full; try again"):
+        unpack([("model.safetensors", io.BytesIO(saved["model.safetensors"]))], tmp_path)
+    assert not names(tmp_path)
+
+
 def test_a_folder_that_holds_something_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "mine").touch()
     with pytest.raises(ValueError, match="must be empty"):

@@ -7,9 +7,13 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
+from sqlalchemy import event
 
+from engine import pulse
 from engine.classes import store
 from engine.classes.steps import KINDS, Step, from_json, to_json
 from engine.classes.store import Classes, Learner, Unreachable, check_name
@@ -228,3 +232,47 @@ def test_a_class_has_steps_and_is_not_without_end(classes: Classes, monkeypatch:
     classes.join(code, "Ada", "a" * 32)
     with pytest.raises(ValueError, match="full"):
         classes.join(code, "Bo", "b" * 32)
+
+
+def test_on_a_full_disk_what_was_handed_in_before_stays_and_the_next_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store, "PAUSE", 0.0)
+    classes = Classes(tmp_path / "classes.sqlite")
+    code, _secret = classes.start("teacher", STEPS)
+    ada = classes.join(code, "Ada", "a" * 32)
+    classes.hand_in(ada, 0, {"said": "kept"})
+
+    def limit(connection: Any, *_: object) -> None:
+        connection.execute(f"PRAGMA max_page_count = {1 if full else 10**6}")
+
+    full = True
+    event.listen(classes.engine, "checkout", limit)
+    with pytest.raises(Unreachable, match="^expected room on the disk .*, got a full one, .*; tell the person"):
+        classes.hand_in(ada, 0, {"said": "x" * 19_000}, again=True)
+    assert [one.content["said"] for one in classes.answers(code)] == ["kept"]
+    full = False
+    classes.hand_in(ada, 0, {"said": "x" * 19_000}, again=True)
+    assert len(classes.answers(code)[0].content["said"]) == 19_000
+
+
+@pytest.mark.parametrize("jump", [-1e6, 1e6])
+def test_when_the_clock_jumps_who_is_here_stays_and_can_hand_in(
+    jump: float, classes: Classes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store, "PAUSE", 0.3)
+    code, _secret = classes.start("teacher", STEPS)
+    ada = classes.join(code, "Ada", "a" * 32)
+    assert ada.is_here
+    classes.hand_in(ada, 0, {"said": "before"}, again=True)
+    real = time.time
+    monkeypatch.setattr(time, "time", lambda: real() + jump)
+    assert classes.learners(code)[0].is_here
+    classes.see(code, "a" * 32)
+    assert classes.learners(code)[0].is_here
+    classes.hand_in(ada, 0, {"said": "after"}, again=True)
+    assert [one.content["said"] for one in classes.answers(code)] == ["after"]
+    known = pulse.listen(f"learner {ada.id}", classes.learners(code)[0].seen)
+    gone = SimpleNamespace(time=time.time, monotonic=lambda: known.looked + store.HERE)
+    monkeypatch.setattr(pulse, "time", gone)
+    assert not classes.learners(code)[0].is_here

@@ -4,8 +4,11 @@ import errno
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from threading import Event
+from typing import Any
 
 import pytest
 import torch
@@ -13,7 +16,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file
 
 from engine.checkpoints import load
-from engine.training import Diverged, Recipe, RunFolder, TrainingFailed, read_status, set_rate, train
+from engine.training import Diverged, Recipe, RunFolder, TrainingFailed, latest, read_status, set_rate, train
 from engine.training.atomic import sweep, write_json
 from engine.training.failures import DiskFull, OutOfMemory, explain_failure
 from engine.training.latest import read_progress
@@ -207,3 +210,55 @@ def test_what_a_killed_process_had_begun_to_write_is_swept_away(tmp_path: Path) 
         path.write_text("x")
     sweep(tmp_path)
     assert sorted(path.name for path in tmp_path.iterdir()) == [ours.name, "model.safetensors"]
+
+
+@pytest.mark.parametrize(
+    ("cut", "said"),
+    [
+        (["latest/model.safetensors"], "latest/model.safetensors must be whole, and was cut off; the run went on from"),
+        (["latest/optimiser-*"], "latest/optimiser-0000009.safetensors must be whole, and was cut off; the run went"),
+        (["latest/*", "snapshots/*"], "as are all snapshots; the run began again at step 0."),
+    ],
+)
+def test_a_run_goes_on_from_what_is_whole_where_a_file_was_half_written(
+    cut: list[str], said: str, recipe: Recipe, run: RunFolder
+) -> None:
+    for step in train(recipe, run.path):
+        if step.step == 9:
+            break
+    newest = run.snapshot_steps()[-1]
+    for file in [run.snapshot(newest), *(file for pattern in cut for file in run.path.glob(pattern))]:
+        os.truncate(file, file.stat().st_size // 2)
+    whole = run.snapshot_steps()[-2] if len(cut) == 1 else 0
+    steps = list(train(recipe, run.path))
+    assert [step.step for step in steps] == [*([0] if whole == 0 else []), *range(whole + 1, 13)]
+    status = read_status(run.status)
+    assert status is not None and status.state == "finished"
+    (told,) = [one for one in status.chosen if one.startswith("Mended")]
+    assert said in told and (not whole or f"from step {whole}, with the optimiser's memory begun anew" in told)
+    assert [line["step"] for line in run.read_metrics()] == list(range(13))
+    assert all(finite(run.snapshot(step)) for step in run.snapshot_steps()) and load(run.path).tokenizer is not None
+
+
+def test_a_training_waits_for_a_disk_that_stalls_and_others_see_that_it_is_there(
+    recipe: Recipe, run: RunFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stalls, goes_on, save = Event(), Event(), latest.save_file
+
+    def save_late(*given: Any) -> None:
+        stalls.set()
+        assert goes_on.wait(30)
+        save(*given)
+
+    monkeypatch.setattr(latest, "save_file", save_late)
+    with ThreadPoolExecutor(1) as pool:
+        ended = pool.submit(lambda: list(train(recipe, run.path)))
+        assert stalls.wait(30)
+        status, progress = read_status(run.status), read_progress(run.latest)
+        assert status is not None and status.state == "running" and not ended.done()
+        assert progress is None and load(run.snapshot(0)).tokenizer is not None
+        goes_on.set()
+        assert ended.result()[-1].step == 12
+    list(train(recipe, tmp_path / "unbroken"))
+    ours, theirs = (load(folder).model.state_dict() for folder in (run.path, tmp_path / "unbroken"))
+    assert all(torch.equal(ours[name], theirs[name]) for name in ours)
