@@ -234,8 +234,9 @@ def order_of(file: str) -> tuple[int, str]:
 
 
 def is_trained_here(path: Path) -> bool:
-    status = as_written(path / "status.json")
-    return status is not None and status.state in ACTIVE and status.host == os.uname().nodename and alive(status)
+    file = path / "status.json"
+    status = as_written(file)
+    return status is not None and status.state in ACTIVE and status.host == os.uname().nodename and alive(status, file)
 
 
 def failures_of(url: str) -> tuple[type[Exception], ...]:
