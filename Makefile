@@ -12,7 +12,7 @@ FORMATTED := "assets/views/**/*.js" "tests/js/*.js" eslint.config.js
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses $(JOBS) --dist loadfile --no-loadscope-reorder
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: run test test-long browsers lock bench load lint format checkpoints adapters recordings texts screenshot
+.PHONY: run test test-long browsers lock audit bench load lint format checkpoints adapters recordings texts screenshot
 
 run: .venv/installed
 	@echo "Loupe: http://127.0.0.1:$(PORT)"
@@ -46,6 +46,12 @@ load: .venv/installed-dev
 
 bench: .venv/installed-dev
 	$(BIN)/python -m bench
+
+# Known faults of what is installed: asks the servers that list them.
+audit: .venv/installed-dev node_modules/installed
+	$(PIP) pip-audit==2.10.1
+	$(BIN)/pip-audit --local --skip-editable --progress-spinner off
+	$(BIN)/npm audit --audit-level high
 
 # Recipes that learn from published texts find them in the folder CORPORA; without them they say where they can be had.
 # What begins with another model, or is judged by one, after all others.
