@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from threading import Lock
 from time import monotonic, time
 
 from starlette.concurrency import run_in_threadpool
@@ -19,11 +20,12 @@ ROUTE = "/class-news"
 
 
 class News:
-    """What was read last, and who was noted as present when."""
+    """What was read last, and who is here and not noted yet: once for all learners of this process, however many."""
 
     def __init__(self) -> None:
         self.read, self.versions = 0.0, dict[str, tuple[int, int]]()
-        self.seen = dict[str, float]()
+        self.noted, self.present = -HERE, set[tuple[str, str]]()
+        self.lock = Lock()
         self.patient = 0.0
         self.trouble: Unreachable | None = None
 
@@ -38,10 +40,14 @@ class News:
         except Unreachable as error:
             self.patient, self.trouble = monotonic() + PAUSE, error
             raise
-        if code in self.versions and cookie and now - self.seen.get(cookie, -HERE) > HERE / 3:
-            self.seen = {one: at for one, at in self.seen.items() if now - at < HERE} | {cookie: now}
-            if store.learner_of(code, name_person(cookie)):  # whoever else asks takes no lock
-                store.see(code, name_person(cookie))
+        with self.lock:
+            if code in self.versions and cookie:
+                self.present.add((code, name_person(cookie)))
+            due = self.present if self.present and now - self.noted > HERE / 3 else set[tuple[str, str]]()
+            if due:
+                self.noted, self.present = now, set()
+        if due:
+            store.see(due)
         return self.versions.get(code)
 
 

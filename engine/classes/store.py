@@ -14,7 +14,7 @@ import secrets
 import sys
 import time
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -41,6 +41,7 @@ from sqlalchemy import (
     insert,
     make_url,
     select,
+    tuple_,
     update,
 )
 from sqlalchemy.dialects import postgresql, sqlite
@@ -320,11 +321,11 @@ class Classes:
         with self.engine.connect() as connection:
             return connection.execute(listed.order_by(ROOMS.c.begun.desc())).scalars().first() or ""
 
-    def see(self, code: str, visitor: str) -> None:
-        """Notes that a learner is here."""
-        found = (LEARNERS.c.room == code, LEARNERS.c.visitor == visitor)
+    def see(self, present: Collection[tuple[str, str]]) -> None:
+        """Notes who is here: learners by the codes of their rooms and their visitors."""
+        found = tuple_(LEARNERS.c.room, LEARNERS.c.visitor).in_(list(present))
         with self.write() as connection:
-            connection.execute(update(LEARNERS).where(*found).values(seen=time.time()))
+            connection.execute(update(LEARNERS).where(found).values(seen=time.time()))
 
     def leave(self, learner: Learner) -> None:
         """Takes a learner and what they handed in out of a room."""

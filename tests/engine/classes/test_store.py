@@ -171,7 +171,7 @@ def test_a_class_of_many_hands_in_and_is_taught_at_once(classes: Classes, place:
         learner = own.join(code, f"learner {number}", str(number))
         for at in range(5):
             own.hand_in(learner, 0, {"said": at}, again=True)
-            own.see(code, str(number))
+            own.see([(code, str(number))])
             own.change(code, free=bool(at % 2))
         return learner
 
@@ -268,7 +268,7 @@ def test_when_the_clock_jumps_who_is_here_stays_and_can_hand_in(
     real = time.time
     monkeypatch.setattr(time, "time", lambda: real() + jump)
     assert classes.learners(code)[0].is_here
-    classes.see(code, "a" * 32)
+    classes.see([(code, "a" * 32)])
     assert classes.learners(code)[0].is_here
     classes.hand_in(ada, 0, {"said": "after"}, again=True)
     assert [one.content["said"] for one in classes.answers(code)] == ["after"]
