@@ -25,6 +25,7 @@ from engine.model.config import MLP, Attention, ModelConfig
 from engine.model.transformer import Transformer, initialise
 from engine.runtime import device, library
 from engine.runtime.device import Card
+from pages.controls.checkpoint import open_form
 from pages.controls.checkpoint.link import FORMER
 from pages.controls.checkpoint.open_form import TYPED
 from pages.controls.visitor import COOKIE, OPENED
@@ -319,6 +320,13 @@ def zipped(folder: Path, top: str = "") -> bytes:
         for file in folder.iterdir():
             archive.write(file, top + file.name)
     return whole.getvalue()
+
+
+def test_a_server_that_cannot_take_an_upload_says_so(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(open_form, "UPLOADS_FOLDER", str(folder / "config.json"))  # a file is no folder
+    app = page().run()
+    app.file_uploader[0].set_value(("mine.zip", zipped(folder), "application/zip")).run()
+    assert not app.exception and "cannot (not a directory)" in told(app) and str(folder) not in told(app)
 
 
 def test_uploaded_files_are_opened_under_a_name_of_their_own(folder: Path) -> None:

@@ -123,7 +123,11 @@ def take_upload(key: str) -> None:
     files = widget_value(key) or []
     if not files:
         return
-    folder = TemporaryDirectory(prefix="loupe-upload-", dir=UPLOADS_FOLDER or None)
+    try:
+        folder = TemporaryDirectory(prefix="loupe-upload-", dir=UPLOADS_FOLDER or None)
+    except OSError as error:  # nothing of where that is
+        told = str(error.strerror).lower()
+        return SAID.set(f"The server must make a folder for an upload, and cannot ({told}); tell whoever runs Loupe.")
     try:
         found = unpack([(file.name, file) for file in files], Path(folder.name))
         check_upload(found.folder)
