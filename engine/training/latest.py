@@ -23,7 +23,7 @@ from engine.checkpoints.save import CONFIG
 from engine.model.transformer import Transformer
 from engine.training.adapter import held_beside, load_held
 from engine.training.atomic import replace_atomically
-from engine.training.optimiser import Optimisers, load_optimiser_state
+from engine.training.optimiser import Hold, Optimisers, load_optimiser_state
 
 
 @dataclass(frozen=True)
@@ -73,20 +73,24 @@ def read_progress(folder: Path) -> Progress | None:
     return Progress(**json.loads(metadata[PROGRESS]))
 
 
-def load_latest(folder: Path, model: Transformer, optimiser: Optimisers) -> Progress | None:
+def fill_weights(model: Transformer, file: Path, hold: Hold, strict: bool = True) -> None:
+    own, read = model.state_dict(), load_file(file)
+    model.load_state_dict({n: hold(t, own[n]) if n in own else t for n, t in read.items()}, strict=strict)
+
+
+def load_latest(folder: Path, model: Transformer, optimiser: Optimisers, hold: Hold) -> Progress | None:
     """Fills both and returns how far they are; None, and nothing touched, where no step was saved yet."""
     progress = read_progress(folder)
     if progress is None:
         return None
-    device = str(model.device)
     held = bool(held_beside(model))
-    model.load_state_dict(load_file(folder / "model.safetensors", device=device), strict=not held)
+    fill_weights(model, folder / "model.safetensors", hold, strict=not held)
     kept = optimiser_file(folder, progress.step)
     if progress.fresh:  # of a snapshot that holds an adapter alone that is known apart
-        load_held(model, load_file(kept, device=device) if kept.exists() else {})
+        load_held(model, load_file(kept) if kept.exists() else {})
         return replace(progress, fresh=False)
-    memory = load_file(kept, device=device) if progress.step or held else {}
+    memory = load_file(kept) if progress.step or held else {}
     load_held(model, memory)
     if progress.step:  # before the first update it remembers nothing
-        load_optimiser_state(model, optimiser, memory)
+        load_optimiser_state(model, optimiser, memory, hold)
     return progress

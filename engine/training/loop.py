@@ -15,7 +15,7 @@ from engine.training.control import Order
 from engine.training.folder import RunFolder
 from engine.training.journal import Journal, Step
 from engine.training.machine import Abilities, Plan, plan
-from engine.training.parallel import peers
+from engine.training.parallel import Call, Peers, peers
 from engine.training.process import lower_priority
 from engine.training.recipe import Recipe
 from engine.training.snapshots import progress
@@ -37,11 +37,11 @@ def train(recipe: Recipe, folder: Path | str, background: bool = False) -> Itera
     chosen = plan_run(recipe, run, limits.MAX_TRAININGS if background else 1)
     with peers(chosen.device) as others:
         if not others.leads:
-            follow(Trainer(recipe, run, chosen, others))
+            follow(open_trainer(recipe, run, chosen, others))
             return
         journal = Journal(run, recipe)
         with journal.session():
-            yield from lead(Trainer(recipe, run, chosen, others), journal, background)
+            yield from lead(open_trainer(recipe, run, chosen, others), journal, background)
 
 
 def plan_run(recipe: Recipe, run: RunFolder, beside: int) -> Plan:
@@ -51,15 +51,24 @@ def plan_run(recipe: Recipe, run: RunFolder, beside: int) -> Plan:
     return plan(recipe.machine, Abilities.of_this_machine(), together, 0 if begun is None else begun.threads)
 
 
+def open_trainer(recipe: Recipe, run: RunFolder, chosen: Plan, others: Peers) -> Trainer:
+    if not recipe.machine.shard or others.count == 1:
+        return Trainer(recipe, run, chosen, others)
+    from engine.training.sharded import ShardedTrainer  # half a second of imports, which few trainings need
+
+    return ShardedTrainer(recipe, run, chosen, others)
+
+
 def lead(trainer: Trainer, journal: Journal, background: bool = False) -> Iterator[Step]:
     mended = (trainer.mended,) if trainer.mended else ()
-    journal.choose((*trainer.plan.why, *(LOW if background else ()), *mended))
+    journal.choose((*trainer.plan.why, *trainer.why, *(LOW if background else ()), *mended))
     try:
         yield from journal.begin(trainer)
         while trainer.step < trainer.recipe.schedule.steps:
-            order = trainer.peers.agree(journal.order(trainer.step))
+            order = journal.order(trainer.step)
             if order.mode == "stop":
                 break
+            trainer.peers.agree(order)
             if order.mode == "pause" and trainer.step >= order.until:
                 journal.pause(trainer)
                 time.sleep(POLL)
@@ -88,15 +97,19 @@ def lead(trainer: Trainer, journal: Journal, background: bool = False) -> Iterat
     except GeneratorExit:  # the caller has seen enough; between two updates, so what there is is whole
         trainer.save_latest()
         journal.tell("stopped", trainer.step)
+        trainer.peers.agree(Order("stop"))
         raise
     journal.end(trainer)
+    trainer.peers.agree(Order("stop"))  # now, as all may have had to help until here
 
 
 def follow(trainer: Trainer) -> None:
-    """Runs the processes beside the leader: the same updates, and nothing else."""
-    while trainer.step < trainer.recipe.schedule.steps:
-        order = trainer.peers.agree(Order())
-        if order.mode == "stop":
+    """Runs the processes beside the leader: the same updates, and what it calls."""
+    while True:
+        order: Order | Call = trainer.peers.agree(Order())
+        if isinstance(order, Call):
+            getattr(trainer, order.method)(*order.given)
+        elif order.mode == "stop":
             return
-        if order.mode == "run" or trainer.step < order.until:
+        elif order.mode == "run" or trainer.step < order.until:
             trainer.advance(order.lr, weight=order.weight)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -13,6 +13,8 @@ from torch.optim import SGD, AdamW, Muon, Optimizer
 from engine.model.transformer import Transformer
 from engine.training.parts import depths
 from engine.training.recipe import Optimiser
+
+Hold = Callable[[Tensor, Tensor], Tensor]  # what a process has of a whole tensor, and of the parameter it is for
 
 
 class Optimisers:
@@ -132,7 +134,13 @@ def optimiser_state(model: Transformer, optimisers: Optimisers) -> dict[str, Ten
     }
 
 
-def load_optimiser_state(model: Transformer, optimisers: Optimisers, kept: dict[str, Tensor]) -> None:
+def hold_whole(whole: Tensor, parameter: Tensor) -> Tensor:
+    return whole.to(parameter.device)
+
+
+def load_optimiser_state(
+    model: Transformer, optimisers: Optimisers, kept: dict[str, Tensor], hold: Hold = hold_whole
+) -> None:
     """Loads what `optimiser_state` returned. A parameter of which `kept` has nothing begins anew: it was never trained,
     or by another kind of optimiser.
 
@@ -155,4 +163,7 @@ def load_optimiser_state(model: Transformer, optimisers: Optimisers, kept: dict[
                     f"{full} of the optimiser's file must have the shape {list(expected)}, got "
                     f"{list(kept[full].shape)}; begin the run in a new folder."
                 )
-        part.state[parameter] = {key: kept[full].to(parameter.device) for key, full in names.items()}
+        part.state[parameter] = {
+            key: kept[full].to(parameter.device) if key == "step" else hold(kept[full], parameter)
+            for key, full in names.items()
+        }

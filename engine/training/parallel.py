@@ -6,14 +6,27 @@ Only rank 0 writes to the run directory; the others do as it says.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TypeVar
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import torch
 from torch import Tensor, distributed
 
+PATIENCE = timedelta(hours=12)  # of those that wait while the first one measures and writes; torchrun ends all with one
 T = TypeVar("T")
+Given = ParamSpec("Given")
+
+
+@dataclass(frozen=True)
+class Call:
+    """What the first process asks the others to do with it: a method of theirs, by name."""
+
+    method: str
+    given: tuple[object, ...]
 
 
 class Peers:
@@ -57,6 +70,18 @@ class Peers:
             distributed.barrier()
 
 
+def together(method: Callable[Concatenate[Any, Given], T]) -> Callable[Concatenate[Any, Given], T]:
+    """Method of what has `peers` that all processes run, once the first one runs it and the others wait for orders."""
+
+    @wraps(method)
+    def run(self: Any, *given: Given.args, **options: Given.kwargs) -> T:
+        if self.peers.leads:
+            self.peers.agree(Call(method.__name__, given))
+        return method(self, *given, **options)
+
+    return run
+
+
 def leads() -> bool:
     """Tells whether this process is alone, or the first of those that `torchrun` started."""
     return os.environ.get("RANK", "0") == "0"
@@ -78,7 +103,8 @@ def peers(device: str) -> Iterator[Peers]:
     here = Peers(int(os.environ["RANK"]), count, int(os.environ.get("LOCAL_RANK", "0")))
     if device == "cuda":
         torch.cuda.set_device(here.device(device))  # where NCCL puts what is no tensor
-    distributed.init_process_group(backend(device, int(os.environ.get("LOCAL_WORLD_SIZE", count))))
+    added = backend(device, int(os.environ.get("LOCAL_WORLD_SIZE", count)))
+    distributed.init_process_group(added, timeout=PATIENCE)
     try:
         yield here
     finally:

@@ -149,13 +149,16 @@ class Machine:
     """Device and precision to compute with; none of it is part of what is learned but for rounding, which another
     number of `threads` changes. 0 of them is one for each core, or, started by the app, that number divided by the
     trainings that it lets run at a time, whether or not others run. On a cluster, where 0 is one, a training asks for
-    `share` of a GPU if its `device` is "cuda", and otherwise of a core for each thread: 0.5 lets two have one."""
+    `share` of a GPU if its `device` is "cuda", and otherwise of a core for each thread: 0.5 lets two have one.
+
+    Of several processes, which `torchrun` starts, each has the whole model; with `shard` it holds a part of it."""
 
     device: DeviceName = "auto"
     precision: Precision = "auto"
     compile: Literal["auto", "on", "off"] = "auto"
     threads: int = 0
     share: float = 1.0
+    shard: bool = False
 
     def __post_init__(self) -> None:
         at_least("machine.threads", self.threads, 0)
@@ -300,6 +303,8 @@ class Recipe:
             fitting = " or ".join(f'"{name}"' for name in LEARNS[own.form])
             raise ValueError(f'objective.kind must be {fitting} for {" and ".join(own.names)}, got "{kind}".')
         check_model(kind, self.model, self.data.kind)
+        if self.machine.shard:
+            check_sharding(self)
         if self.objective.prompts and kind != "completion":
             raise ValueError(f'objective.prompts is for objective.kind "completion", got "{kind}"; leave it out.')
         if self.objective.language_weight and not self.model.head.language:
@@ -319,3 +324,18 @@ class Recipe:
                 f"data.repeats.longest must be below batch.context ({self.batch.context}) for anything to repeat, "
                 f"got {self.data.repeats.longest}."
             )
+
+
+def check_sharding(recipe: Recipe) -> None:
+    """Raises ValueError for a recipe whose weights cannot be held in parts."""
+    kind = recipe.objective.kind
+    reasons = {
+        f'objective.kind "{kind}", which asks a whole model': kind in ("reward", "dpo", "ppo", "grpo"),
+        'optimiser.kind "muon", which multiplies whole matrices': recipe.optimiser.kind == "muon",
+        'train.parts "lora", which adds to whole matrices': recipe.train.parts == "lora",
+        "model.distinct, by which layers have the same tensors": recipe.model.distinct is not None,
+        'machine.compile "on", which takes whole weights': recipe.machine.compile == "on",
+    }
+    for reason, holds in reasons.items():
+        if holds:
+            raise ValueError(f"machine.shard must be false with {reason}, got true; leave out one of the two.")

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors.torch import load_file
 from torch import Tensor
 from torch.nn.utils import clip_grads_with_norm_, get_total_norm
 
@@ -45,7 +44,7 @@ from engine.training.folder import RunFolder
 from engine.training.learner import Learner
 from engine.training.machine import Plan
 from engine.training.mend import mend
-from engine.training.optimiser import build_optimisers, optimiser_state
+from engine.training.optimiser import build_optimisers, hold_whole, optimiser_state
 from engine.training.parallel import Peers
 from engine.training.parts import choose_parts, gradient_part
 from engine.training.preferences.learners import LEARNERS
@@ -86,6 +85,9 @@ class Update:
 class Trainer:
     """Sets the number of threads of this process. Begins where `run` was left, or at step 0."""
 
+    _hold = staticmethod(hold_whole)
+    why: tuple[str, ...] = ()  # sentences about how the weights are held, where that is unusual
+
     def __init__(self, recipe: Recipe, run: RunFolder, plan: Plan, peers: Peers) -> None:
         parts = peers.count * recipe.batch.accumulate
         if recipe.batch.size < parts:
@@ -116,7 +118,7 @@ class Trainer:
             model = initialise(Transformer(config), seed)
         kept = read_transfer(run.path) if recipe.base else None
         self.family = "" if kept is None else kept.family
-        self.model = model.to(self.device).train()
+        self.model = self._place(model).train()
         self.drawn: dict[int, list[Examples]] = {}
         self.adapter: Adapter | None = None
         if recipe.train.parts == "lora":
@@ -137,8 +139,11 @@ class Trainer:
         self._continue()
         self.learner = LEARNERS.get(recipe.objective.kind, Learner)(self)
 
+    def _place(self, model: Transformer) -> Transformer:
+        return model.to(self.device)
+
     def _continue(self) -> None:
-        progress = latest.load_latest(self.run.latest, self.model, self.optimiser)
+        progress = latest.load_latest(self.run.latest, self.model, self.optimiser, self._hold)
         if progress is not None:
             self.progress = replace(progress, threads=self.plan.threads)
             self.scaler.load_state_dict(progress.scaler)
@@ -168,7 +173,12 @@ class Trainer:
     @property
     def result(self) -> Transformer:
         """The model as it is used: with an adapter, a copy whose weights hold it, and without the value head."""
-        return merged_model(self.model, self.adapter)
+        return merged_model(self.whole, self.adapter)
+
+    @property
+    def whole(self) -> Transformer:
+        """The model in training, with all of every weight, on the process that leads."""
+        return self.model
 
     @property
     def step(self) -> int:
@@ -196,16 +206,15 @@ class Trainer:
         left = self.recipe.schedule.steps - step
         scores = self.compilation.update(partial(self._backward, whole), partial(self._prepare, step), left)
         named = {name: p.grad for name, p in self.parameters.items() if p.grad is not None}
-        gradients = list(named.values())
-        self.peers.all_reduce_sum(gradients)
+        measured = self._add_up(named)
         seen = torch.stack(list(scores.values()))
         self.peers.all_reduce_sum([seen])
         self.optimiser.unscale(self.scaler)
         update = Update(
             dict(zip(scores, seen, strict=True)),
-            get_total_norm(gradients),
+            get_total_norm(list(measured.values())),
             lr,
-            norms_by_part(named) if closely else {},
+            norms_by_part(measured) if closely else {},
         )
         if self.device.type == "cpu" and not self.plan.scaled:
             self.check(update.read(), step)
@@ -213,6 +222,11 @@ class Trainer:
             clip_grads_with_norm_(self.parameters.values(), clip, update.grad_norm)
         self.optimiser.step(self.scaler, lr)
         return update
+
+    def _add_up(self, gradients: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
+        """Adds up the gradients of all processes, in place; returns tensors of the same norms by the same names."""
+        self.peers.all_reduce_sum(list(gradients.values()))
+        return gradients
 
     def _prepare(self, step: int) -> None:
         """Draws of dropout and gradients as they are before an update."""
@@ -243,7 +257,7 @@ class Trainer:
 
     def check_weights(self) -> None:
         """Raises Diverged where a weight is no number: such weights must never replace good ones on the disk."""
-        greatest = float(get_total_norm(list(self.model.state_dict().values()), math.inf))
+        greatest = float(get_total_norm(list(self.whole.state_dict().values()), math.inf))
         if not math.isfinite(greatest):
             lr = float(next(self.optimiser.groups)["lr"])
             raise not_a_number("greatest weight", greatest, self.step, lr, self.recipe, self.plan)
@@ -277,8 +291,12 @@ class Trainer:
     def save_latest(self) -> None:
         self.check_weights()
         self.progress = replace(self.progress, scaler=self.scaler.state_dict())
-        memory = optimiser_state(self.model, self.optimiser) | held_weights(self.model, self.adapter)
+        memory = self._remember() | held_weights(self.whole, self.adapter)
         latest.save_latest(self.run.latest, self.result, memory, self.progress)
+
+    def _remember(self) -> dict[str, Tensor]:
+        """State of the optimisers, as latest/ keeps it."""
+        return optimiser_state(self.model, self.optimiser)
 
     @cached_property
     def rests_on_base(self) -> bool:
@@ -291,14 +309,14 @@ class Trainer:
         self.check_weights()
         if self.adapter is not None and self.rests_on_base:
             return save_learned(self.model, self.adapter, file)
-        save_beside(self.model, file)
+        save_beside(self.whole, file)
         save_weights(self.result, file)
 
     def restore(self, file: Path) -> None:
         """Puts back the weights of a kept step."""
         if held_beside(self.model):
             return load_beside(self.model, file)
-        self.model.load_state_dict(load_file(file, device=str(self.device)))
+        latest.fill_weights(self.model, file, self._hold)
 
     def checkpoint(self, card: dict[str, object] | None = None) -> Checkpoint:
         """The model as it is now, sharing its weights: look, and do not keep it past the next update.

@@ -16,7 +16,7 @@ from engine.training.machine import Abilities, plan
 from engine.training.preferences import learners
 from engine.training.recipe import Lora, Machine, Train
 from tests.engine.training.preferences.test_learning import recipe as of_preferences
-from tests.engine.training.test_several_processes import together
+from tests.engine.training.starting import together
 from tests.engine.training.test_trainer import trainer
 from tests.gpu.conftest import Card
 

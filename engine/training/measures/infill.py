@@ -121,7 +121,7 @@ def nats(model: Transformer, given: Sequence[int], span: Sequence[int]) -> float
 
 def fill_gaps(trainer: Trainer, gaps: Sequence[Sequence[Tensor]]) -> list[list[int]]:
     source = gap_source(trainer)
-    prompts = [prompt(before, after, source.marks).to(trainer.device) for before, _, after in gaps]
+    prompts = [prompt(before, after, source.marks).to(trainer.whole.device) for before, _, after in gaps]
     longest = max(LONGEST, *(len(span) + 1 for _, span, _ in gaps))
     return decode_continuations(trainer.result, prompts, source.marks.end, longest)
 

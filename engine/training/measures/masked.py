@@ -28,8 +28,8 @@ def measure_masked(trainer: Trainer) -> dict[str, Any]:
 @torch.no_grad()
 def sample_masked(trainer: Trainer) -> str:
     """A held-out pair as it was read, and what the model put in the place of each hidden or replaced word."""
-    examples = next(trainer.source.held_out(1)).to(trainer.device)
-    logits, _ = trainer.compilation.eager(**examples.inputs)
+    examples = next(trainer.source.held_out(1)).to(trainer.whole.device)
+    logits = trainer.result(**examples.inputs)
     tokenizer = trainer.source.tokenizer
     assert tokenizer is not None
     read, asked = examples.ids[0], examples.targets[0] != UNASKED

@@ -21,6 +21,7 @@ DECIDED = {  # by the data and the task, or said elsewhere on the page
     "model.embedding.patches.image", "model.embedding.patches.channels", "preference.beta", "preference.reward",
     "preference.watch", "preference.answers", "preference.answer_tokens",
     *(f"data.{name}.{option}" for name in MIXED for option in ("tales", "sentences", "times")),
+    "machine.shard",  # the page starts one process
     *(() if RAY_ADDRESS else ("machine.share",)),
 }  # fmt: skip
 BROUGHT = ("text", "rows", "hub", "preferences")  # tables of data of which the page asks in its own way,

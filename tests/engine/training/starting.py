@@ -1,7 +1,8 @@
 """Processes that train, forked from one that has imported everything, so that each starts in a moment."""
 
 import os
-from collections.abc import Mapping
+import socket
+from collections.abc import Callable, Mapping
 from multiprocessing import get_context
 from multiprocessing.process import BaseProcess
 from pathlib import Path
@@ -27,3 +28,20 @@ def start(recipe: Path, folder: Path, environment: Mapping[str, str] | None = No
     process = context.Process(target=command, args=(arguments, dict(environment or {})))
     process.start()
     return process
+
+
+def together(recipe: Path, folder: Path, count: int) -> None:
+    """`count` processes that train `recipe` in `folder`."""
+    begin_together(count, lambda place: start(recipe, folder, place))
+
+
+def begin_together(count: int, begin: Callable[[Mapping[str, str]], BaseProcess]) -> None:
+    """Begins `count` processes, each with the variables that torchrun sets, and waits until all have ended well."""
+    with socket.socket() as opened:
+        opened.bind(("127.0.0.1", 0))
+        port = str(opened.getsockname()[1])
+    shared = {"WORLD_SIZE": str(count), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
+    processes = [begin(shared | {"RANK": str(n), "LOCAL_RANK": str(n)}) for n in range(count)]
+    for process in processes:
+        process.join()
+    assert [process.exitcode for process in processes] == [0] * count

@@ -22,7 +22,7 @@ def test_a_process_tells_cuda_its_card_before_it_meets_the_others(monkeypatch: p
     seen: list[object] = []
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
     monkeypatch.setattr(torch.cuda, "set_device", seen.append)
-    monkeypatch.setattr(distributed, "init_process_group", seen.append)
+    monkeypatch.setattr(distributed, "init_process_group", lambda added, timeout: seen.append(added))
     monkeypatch.setattr(distributed, "destroy_process_group", lambda: seen.append("over"))
     for name, value in (("WORLD_SIZE", "4"), ("RANK", "3"), ("LOCAL_RANK", "1"), ("LOCAL_WORLD_SIZE", "2")):
         monkeypatch.setenv(name, value)

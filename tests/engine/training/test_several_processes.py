@@ -2,7 +2,6 @@
 
 import json
 import os
-import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -15,26 +14,11 @@ from engine.training import RunFolder, read_recipe, read_status, train
 from engine.training.frames import read_frames
 from engine.training.probe import read_probe
 from engine.training.snapshot_frames import frame_files
-from tests.engine.training.starting import start
+from tests.engine.training.starting import together
 
 pytestmark = pytest.mark.long
 
 ROOT = Path(__file__).parents[3]
-
-
-def free_port() -> int:
-    with socket.socket() as opened:
-        opened.bind(("127.0.0.1", 0))
-        return int(opened.getsockname()[1])
-
-
-def together(recipe: Path, folder: Path, count: int) -> None:
-    """With the variables that torchrun sets."""
-    shared = {"WORLD_SIZE": str(count), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}
-    processes = [start(recipe, folder, shared | {"RANK": str(n), "LOCAL_RANK": str(n)}) for n in range(count)]
-    for process in processes:
-        process.join()
-    assert [process.exitcode for process in processes] == [0] * count
 
 
 @pytest.mark.parametrize(
