@@ -9,7 +9,7 @@ what it writes is proportional to (Geva et al. 2021, section 3).
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 from time import perf_counter
@@ -54,14 +54,18 @@ class Strongest:
     pos: Tensor
     value: Tensor
 
-    def add(self, number: int, strengths: Tensor) -> Strongest:
-        """Adds another text, whose strengths are pos unit, NaN where a position does not count."""
-        value, pos = strengths.masked_fill(strengths.isnan(), -math.inf).max(0)
-        new = torch.where(value > -math.inf, number, -1)
-        values = torch.cat([self.value, value[:, None]], 1)
+    def join(self, later: Strongest) -> Strongest:
+        """Adds what was found in later texts, and keeps as many places."""
+        values = torch.cat([self.value, later.value], 1)
         order = values.argsort(dim=1, descending=True, stable=True)[:, : self.value.shape[1]]
-        text, at = torch.cat([self.text, new[:, None]], 1), torch.cat([self.pos, pos[:, None]], 1)
-        return Strongest(text.gather(1, order), at.gather(1, order), values.gather(1, order))
+        text, pos = torch.cat([self.text, later.text], 1), torch.cat([self.pos, later.pos], 1)
+        return Strongest(text.gather(1, order), pos.gather(1, order), values.gather(1, order))
+
+
+def find_places(number: int, strengths: Tensor) -> Strongest:
+    """The one place of each unit in a text whose strengths are pos unit, NaN where a position does not count."""
+    value, pos = strengths.masked_fill(strengths.isnan(), -math.inf).max(0)
+    return Strongest(torch.where(value > -math.inf, number, -1)[:, None], pos[:, None], value[:, None])
 
 
 def no_places(units: int) -> Strongest:
@@ -72,16 +76,22 @@ def no_places(units: int) -> Strongest:
 @dataclass
 class Survey:
     """Texts read so far, the strongest places of each layer's heads and neurons, by the name of its stack, and of each
-    stack the sum of the heads' scores over the texts, kind layer head, with the number of texts that have one."""
+    stack the heads' scores in each text, text kind layer head."""
 
     readings: list[Reading] = field(default_factory=list)
     found: dict[tuple[str, int, Unit], Strongest] = field(default_factory=dict)
-    sums: dict[str, tuple[Tensor, Tensor]] = field(default_factory=dict)
+    scores: dict[str, Tensor] = field(default_factory=dict)
+
+    def join(self, later: Survey) -> Survey:
+        """This and what was found in the texts that come after these."""
+        found = {p: (self.found.get(p) or no_places(len(one.text))).join(one) for p, one in later.found.items()}
+        before = self.scores or {side: one[:0] for side, one in later.scores.items()}
+        scores = {side: torch.cat([before[side], one]) for side, one in later.scores.items()}
+        return Survey(self.readings + later.readings, found, scores)
 
     def kinds(self, side: str) -> Tensor:
         """The mean of each of KINDS over the texts, kind layer head; NaN where no text has one."""
-        total, count = self.sums[side]
-        return total / count
+        return self.scores[side].nanmean(0)
 
     @property
     def tensors(self) -> dict[str, Tensor]:
@@ -90,7 +100,7 @@ class Survey:
             f"{side}/{layer}/{unit}/{name}": tensor
             for (side, layer, unit), found in self.found.items() for name, tensor in vars(found).items()
         }  # fmt: skip
-        return places | {f"{side}/{n}": tensor for side, pair in self.sums.items() for n, tensor in enumerate(pair)}
+        return places | {f"{side}/scores": scores for side, scores in self.scores.items()}
 
     @classmethod
     def from_tensors(cls, readings: list[Reading], tensors: dict[str, Tensor]) -> Survey:
@@ -99,23 +109,19 @@ class Survey:
             *place, last = name.split("/")
             parts.setdefault(tuple(place), {})[last] = tensor
         found = {(p[0], int(p[1]), p[2]): Strongest(**one) for p, one in parts.items() if len(p) == 3}
-        return cls(readings, found, {p[0]: (one["0"], one["1"]) for p, one in parts.items() if len(p) == 1})  # type: ignore[arg-type]
+        return cls(readings, found, {p[0]: one["scores"] for p, one in parts.items() if len(p) == 1})  # type: ignore[arg-type]
 
 
 @torch.no_grad()
-def survey(model: Transformer, readings: Iterable[Reading]) -> Iterator[Survey]:
-    """After each of `readings` what was found so far."""
+def survey(model: Transformer, readings: Iterable[Reading], first: int = 0) -> Iterator[Survey]:
+    """After each of `readings`, which are numbered from `first`, what was found so far."""
     so_far = Survey()
-    for number, reading in enumerate(readings):
+    for number, reading in enumerate(readings, first):
         trace = run(model, reading.read, read_hooks(model), target=reading.target)
-        so_far.readings.append(reading)
-        for place, strengths in strengths_of(model, trace):
-            before = so_far.found.get(place) or no_places(strengths.shape[1])
-            so_far.found[place] = before.add(number, strengths)
-        for side in sides(model):
-            scores = kind_scores(model, trace, side, in_orders=number % ORDERED == 0)
-            total, count = so_far.sums.get(side, (torch.zeros(()), torch.zeros(())))
-            so_far.sums[side] = total + scores.nan_to_num(0.0), count + ~scores.isnan()
+        found = {place: find_places(number, strengths) for place, strengths in strengths_of(model, trace)}
+        in_orders = number % ORDERED == 0
+        scores = {side: kind_scores(model, trace, side, in_orders)[None] for side in sides(model)}
+        so_far = so_far.join(Survey([reading], found, scores))
         yield so_far
 
 
@@ -167,18 +173,25 @@ def lengths_written(attention: Attention, z: Tensor) -> Tensor:
 surveyed = Shelf[SharedWork[Survey]](BYTES)
 
 
-def surveying_of(checkpoint: Checkpoint, corpus: Corpus | None = None) -> SharedWork[Survey]:
+def surveying_of(
+    checkpoint: Checkpoint,
+    corpus: Corpus | None = None,
+    elsewhere: Callable[[Checkpoint, Corpus | None, int], SharedWork[Survey] | None] = lambda *_: None,
+) -> SharedWork[Survey]:
     """The work that surveys a checkpoint on the first CORPUS_TEXTS of a corpus, or on TEXTS of `samples`; done already
-    where its training run keeps what was found. Raises ValueError as `legible_texts`."""
+    where its training run keeps what was found, else that of `elsewhere`, given the number of texts, where it takes it.
+    Raises ValueError as `legible_texts`."""
     model, config = checkpoint.model, checkpoint.model.config
     key = model, corpus and corpus.digest
     if known := surveyed.find(key):
         return known
     count = len(legible_texts(checkpoint, corpus, CORPUS_TEXTS)) if corpus else TEXTS
-    made = SharedWork(survey_once(checkpoint, corpus, count), count, Survey())
     if (kept := kept_survey(checkpoint, corpus)) is not None:
         made = SharedWork(iter([kept]), count, kept)
         made.reach()
+    else:
+        here = SharedWork(survey_once(checkpoint, corpus, count), count, Survey())
+        made = elsewhere(checkpoint, corpus, count) or here
     units = len(get_args(Measure)) * config.attention.heads + (config.mlp.d_mlp if config.mlp else 0)
     return surveyed.keep(key, made, units * config.layers * KEPT * 24)
 
@@ -192,10 +205,14 @@ def readings_of(checkpoint: Checkpoint, corpus: Corpus | None) -> Iterator[Readi
 def survey_once(checkpoint: Checkpoint, corpus: Corpus | None, count: int) -> Iterator[Survey]:
     """`survey`, kept once all texts are read."""
     for number, found in enumerate(survey(checkpoint.model, readings_of(checkpoint, corpus)), 1):
-        path = survey_path(checkpoint, read_texts(corpus)) if number == count else None
-        if path is not None:
-            write_survey(path, found.tensors, fit(checkpoint, read_texts(corpus)))
+        if number == count:
+            keep_survey(checkpoint, corpus, found)
         yield found
+
+
+def keep_survey(checkpoint: Checkpoint, corpus: Corpus | None, found: Survey) -> None:
+    if (path := survey_path(checkpoint, read_texts(corpus))) is not None:
+        write_survey(path, found.tensors, fit(checkpoint, read_texts(corpus)))
 
 
 def kept_survey(checkpoint: Checkpoint, corpus: Corpus | None) -> Survey | None:

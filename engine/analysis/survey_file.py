@@ -14,7 +14,7 @@ from torch import Tensor
 
 from engine.checkpoints import Checkpoint, run_steps
 
-VERSION = 1  # of what is measured, and of the file
+VERSION = 2  # of what is measured, and of the file
 
 
 def survey_path(checkpoint: Checkpoint, what: str) -> Path | None:
@@ -24,12 +24,13 @@ def survey_path(checkpoint: Checkpoint, what: str) -> Path | None:
     return run and run / "surveys" / f"{checkpoint.files[0].stem}-{about}.safetensors"
 
 
-def fit(checkpoint: Checkpoint, what: str) -> dict[str, str]:
-    """What a file must say to be read: the version, the texts, and the weights."""
+def fit(checkpoint: Checkpoint, what: str, most: int | None = None) -> dict[str, str]:
+    """What a file must say to be read: the version, the texts, and the weights, `most` numbers of each or all."""
     weights = blake2b(digest_size=16)
     for name, weight in checkpoint.model.named_parameters():  # the file may be of a later step by now
         weights.update(name.encode())
-        weights.update(weight.detach().cpu().contiguous().flatten().view(torch.uint8).numpy().tobytes())
+        numbers = weight.detach().flatten()[:most].cpu().contiguous()
+        weights.update(numbers.view(torch.uint8).numpy().tobytes())
     return {"version": str(VERSION), "of": what, "weights": weights.hexdigest()}
 
 

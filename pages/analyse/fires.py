@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, get_args
 
 import streamlit as st
@@ -20,6 +21,7 @@ from engine.analysis.strongest import (
     surveying_of,
 )
 from engine.plurals import count_words
+from engine.training.launch.ray_survey import RaySurvey, on_cluster
 from pages.controls.corpus import PARAMETERS, choose_corpus
 from pages.controls.model_input.model_input import Subject
 from pages.controls.run_page import measure_steps, run_page, state_of
@@ -51,7 +53,7 @@ def with_corpus(here: Here, subject: Subject, run: Run) -> CorpusContext:
 def tell(run: Run, chosen: Mapping[str, Any]) -> None:
     """Surveys the texts, and says what was read; leads to the strongest."""
     assert isinstance(run, CorpusContext)
-    corpus, work = run.corpus, surveying_of(run.checkpoint, run.corpus)
+    corpus, work = run.corpus, surveying_of(run.checkpoint, run.corpus, partial(on_cluster, run.model_name))
     if corpus is None:
         count, read = TEXTS, f"{count_words(TEXTS, 'picture' if run.trace.pictures else 'text')} of the shipped data"
     else:
@@ -60,12 +62,19 @@ def tell(run: Run, chosen: Mapping[str, Any]) -> None:
             read = f"{count:,} of the {read} (of the first {CORPUS_TEXTS:,}, those that the model can read)"
     most = count_words(LENGTH if corpus is None else CORPUS_LENGTH, "token")
     if work.steps:
-        each = run.cached(("seconds", corpus and corpus.digest), lambda: seconds_of_text(run.checkpoint, corpus))
-        st.caption(
-            f"{escape_markdown(read)}, at most {most} of each: about {each * count:.0f} s, for one takes "
-            f"{each:.2f} s, measured on the first {ORDERED}."
-        )
-        measure_steps("survey", (run.model_name, corpus and corpus.digest), work.steps, partial=True)
+        said, wait = f"{escape_markdown(read)}, at most {most} of each", lambda part: ""
+        if isinstance(work, RaySurvey):
+            wait = work.wait
+            if work.trouble:
+                st.warning(escape_markdown(work.trouble))
+            st.caption(f"{said}, computed {'here' if work.trouble else 'on a cluster of Ray'}.")
+        else:
+            each = run.cached(("seconds", corpus and corpus.digest), lambda: seconds_of_text(run.checkpoint, corpus))
+            st.caption(
+                f"{said}: about {each * count:.0f} s, for one takes {each:.2f} s, measured on the first {ORDERED}."
+            )
+        subject = run.model_name, corpus and corpus.digest
+        measure_steps("survey", subject, work.steps, partial=True, wait=wait)
         read = f"the first {len(work.made.readings)} of these"
     strength = "what it writes is long" if chosen["measure"] == "written" else "its share of attention is large"
     st.caption(

@@ -5,7 +5,7 @@ run_page("Logit lens", state_of("logit_lens"), LENS, charts=CHARTS)
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from functools import cache, partial
 from typing import Any, Literal, get_args, get_origin
 
@@ -23,6 +23,7 @@ from pages.controls.share.links import honour_link
 from pages.controls.share.measure import measurement
 from pages.controls.share.question_chart import Chart, show_question
 from pages.controls.share.run_export import run_export
+from pages.controls.state.history import is_fragment
 from pages.controls.state.page_state import Here, PageState
 from pages.controls.state.parameter import Number, Parameter, Text
 from pages.controls.state.session import selected
@@ -38,6 +39,7 @@ from views.what_if.questions import WHAT_IF
 HEAD = ("side", "focus", "layer", "head")
 NONE = -1  # no candidate
 SLICE = 0.5  # seconds of measuring, after which a button is heard
+PACE = 1.0  # seconds between two looks at what another machine measures
 MOST_OPTIONS = 50  # in a list to choose from; of a larger vocabulary the likeliest, and what is typed
 TITLES = {"row": "position", "pos": "query", "side": "stack", "focus": "attention", "layer": "block"}
 ATTENTIONS = {"attn": "self-attention", "cross_attn": "cross-attention"}
@@ -172,11 +174,12 @@ def pick_place(here: Here, run: Run, key: str) -> None:
 
 
 def measure_steps(
-    name: str, subject: Hashable, steps: Sequence[Callable[[], Any]], partial: bool = False
-) -> None:
+    name: str, subject: Hashable, steps: Sequence[Callable[[], Any]], partial: bool = False,
+    wait: Callable[[int], str] = lambda step: "",
+) -> None:  # fmt: skip
     """Draws how far the steps are, until all are done; what is below is not drawn before, but for what can be drawn of
-    a `partial` result once somebody stopped it. Those that are done once the run keeps, so that it goes on where it was
-    stopped."""
+    a `partial` result once somebody stopped it, or while a step waits for another machine: `wait` says what for, empty
+    where it does not. Those that are done once the run keeps, so that it goes on where it was stopped."""
     measuring = measurement(name, subject, is_active=True)
     if len(measuring.found) == len(steps):
         return
@@ -187,8 +190,23 @@ def measure_steps(
         done = len(measuring.found)
         place.progress(done / len(steps), f"{done} of {count_words(len(steps), 'part')} measured")
 
+    def take_ready() -> Iterator[Any]:
+        for number, step in enumerate(steps):
+            if number >= len(measuring.found) and wait(number):
+                st.rerun(scope="fragment" if is_fragment() else "app")
+            yield step()
+
+    def follow() -> None:
+        if says := wait(len(measuring.found)):
+            st.caption(escape_markdown(says))
+        else:
+            st.rerun()
+
     draw()
-    measuring.go_on((step() for step in steps), draw, SLICE)
+    if measuring.is_active and wait(len(measuring.found)):
+        st.fragment(follow, run_every=PACE)()
+    else:
+        measuring.go_on(take_ready(), draw, SLICE)
     if not (partial and measuring.found):
         st.stop()
 

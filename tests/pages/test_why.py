@@ -11,7 +11,8 @@ from engine.analysis.attribution import attribute, silence, silencer, split_sour
 from engine.analysis.score_split import split_score
 from engine.analysis.strongest import find_strongest
 from engine.inputs.corpus import read_corpus
-from engine.runtime import library
+from engine.runtime import library, limits
+from engine.training.launch.ray_survey import RaySurvey
 from pages.controls.train.user_data import store_file
 from pages.controls.what_if.experiment_link import from_link
 from tests.pages.mounted import read_markdown
@@ -102,6 +103,29 @@ def test_a_file_of_texts_is_surveyed_by_the_chosen_measure() -> None:
     assert [f"{float(value):.2f}" in link for value, link in zip(found.value[3], links, strict=False)] == [True] * 3
     assert "reads pictures" in opened("fires", model="digits-vit", corpus=file.parent.name).warning[0].value
     assert "is empty" in opened("fires", corpus=store_file("none.txt", b" ").parent.name).warning[0].value
+
+
+def test_a_survey_waits_for_its_cluster_and_is_computed_here_where_that_gives_up(
+    monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "RAY_ADDRESS", "http://head")
+    monkeypatch.setattr(limits, "HEAVY", 0)
+    monkeypatch.setattr(RaySurvey, "_ask", lambda work: "waits for a node with 1 CPU")
+    texts = "\n".join(f"One day, Lily saw {number} big dogs and a cat." for number in range(16))
+    address = {"corpus": store_file("dogs.txt", texts.encode()).parent.name, "model": "everyday", "text": TEXT}
+    app = opened("fires", **address)
+    assert [one.value for one in app.caption][-1] == "waits for a node with 1 CPU" and not app.get("vega_lite_chart")
+    (stop,) = (one for one in app.button if one.label == "Stop")
+    stop.click().run()
+    assert "waits" not in app.caption[-1].value and any(one.label == "Go on" for one in app.button)
+
+    def give_up(work: RaySurvey) -> str:
+        raise ValueError("Ray does not answer; try again.")
+
+    monkeypatch.setattr(RaySurvey, "_ask", give_up)
+    app = opened("fires", **address)
+    assert any("Over 16 texts of dogs.txt" in one.value.replace("\\", "") for one in app.caption)
+    assert app.get("vega_lite_chart")
 
 
 def test_what_an_edit_changed_on_the_way_is_said() -> None:

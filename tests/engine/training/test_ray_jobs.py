@@ -1,4 +1,5 @@
-"""Trainings as jobs of a cluster of Ray: what a run says of its job, and, on a cluster of this test, nodes that end."""
+"""Trainings as jobs of a cluster of Ray: what a run says of its job. Trainings and surveys on a cluster of this test:
+nodes that end."""
 
 import json
 import time
@@ -11,13 +12,17 @@ from typing import Any
 import pytest
 import torch
 
+from engine.analysis.strongest import readings_of, survey
 from engine.checkpoints import load
-from engine.runtime import limits
+from engine.data.stories import story
+from engine.inputs.corpus import Corpus
+from engine.runtime import library, limits
 from engine.training import Recipe, RunFolder, read_recipe, read_status, train
 from engine.training.control import stop
 from engine.training.job import SILENT, Job, read_job, write_job
 from engine.training.launch.ray_driver import describe_needs
 from engine.training.launch.ray_jobs import RayJobs, driver_arguments, environment
+from engine.training.launch.ray_survey import RaySurvey
 from engine.training.runs import runs
 from engine.training.status import Status, write_status
 from tests.engine.training.waiting import until
@@ -179,3 +184,37 @@ def test_a_run_outlives_its_node_and_the_head_of_the_cluster(
         pass
     ours, theirs = load(folder).model.state_dict(), load(plain.path).model.state_dict()
     assert all(torch.equal(ours[name], theirs[name]) for name in theirs)
+
+
+@pytest.mark.long
+def test_a_survey_outlives_a_node_and_finds_what_is_found_here(nodes: Nodes, tmp_path: Path) -> None:
+    checkpoint = library.checkpoint("everyday")
+    texts = Corpus("mine.txt", tuple(" ".join(story(7, 9 * n + k) for k in range(9)) for n in range(48)))
+    work = RaySurvey("everyday", checkpoint, texts, tmp_path, nodes.address)
+
+    def reach(part: int, says: str = "") -> None:
+        until(lambda: (waits := work.wait(part)) == says or (says and says in waits), 120)
+        assert not work.trouble
+
+    reach(0, "waits for a node with 1 CPU")
+    lost, _ = nodes.add(), nodes.add()
+    reach(0)
+    nodes.kill(lost)
+    assert work.wait(7)
+    for part in range(8):
+        reach(part)
+    *_, found = survey(checkpoint.model, list(readings_of(checkpoint, texts)))
+    assert len(list(work.folder.glob("part-*.safetensors"))) == 8
+    made = work.reach().tensors
+    assert all(torch.equal(made[name].nan_to_num(9), one.nan_to_num(9)) for name, one in found.tensors.items())
+
+
+@pytest.mark.long
+def test_a_survey_for_which_nobody_waits_leaves_the_cluster(nodes: Nodes, tmp_path: Path) -> None:
+    checkpoint = library.checkpoint("induction")
+    work = RaySurvey("induction", checkpoint, Corpus("mine.txt", ("abcabc",) * 9), tmp_path, nodes.address)
+    until(lambda: work.wait(0) == "waits for a node with 1 CPU", 120)
+    until(lambda: read_job(work.folder) is None, 60)
+    nodes.add()
+    until(lambda: not work.wait(0), 120)
+    assert not work.trouble and len(work.reach().readings) == 9
