@@ -11,6 +11,7 @@ from engine import load
 from engine.analysis.sinks import column, describe_sink
 from engine.inputs.readers import pictures, read_picture, read_pixels, read_text, read_translation
 from engine.runtime.run import run
+from views.attention import questions
 from views.attention.questions import ATTENTION
 from views.core.lanes import lanes
 from views.core.payload import Named, unpack
@@ -128,9 +129,14 @@ def test_circuits_of_cross_attention_go_from_the_source_to_the_target() -> None:
     assert set(arrays["ids"].data.tolist()) == target and set(arrays["keys"].data.tolist()) == source
 
 
-def test_scores_that_take_more_than_the_run_come_for_every_attention() -> None:
-    _, arrays = asked(looked("translate-en-fr"), "scores", side="decoder")
+def test_scores_that_take_more_than_the_run_come_for_every_attention(monkeypatch: pytest.MonkeyPatch) -> None:
+    page = looked("translate-en-fr")
+    _, arrays = asked(page, "scores", side="decoder")
     assert {"scores.encoder.attn.positional", "scores.decoder.attn.copying"} <= arrays.keys()
+    monkeypatch.setattr(questions, "LARGE", 1)  # of such a model nobody waits for them unasked
+    _, unknown = asked(page, "scores", side="decoder")
+    assert {name: one.data.shape for name, one in unknown.items()} == {k: one.data.shape for k, one in arrays.items()}
+    assert all(np.isnan(one.data).all() for one in unknown.values())
 
 
 def test_flow_comes_whole_where_it_is_quick_and_a_row_at_a_time_else(monkeypatch: pytest.MonkeyPatch) -> None:

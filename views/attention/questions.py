@@ -10,7 +10,7 @@ from typing import Any, Literal
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from torch import Tensor, cat, stack, tensor
+from torch import Tensor, cat, full, nan, stack, tensor
 
 from engine.analysis.averages import by_norm, over_heads, over_texts
 from engine.analysis.circuits import lacks, qk, top_outputs
@@ -43,6 +43,7 @@ DISTINCT = 64  # tokens in a table of QK or OV
 SECONDS = 1.0  # for the flows of all rows
 HOUR = 3600.0  # for the same in a script, which may take its time
 FEW = 600  # columns of all heads together, each of which a file answers by itself
+LARGE = 10**9  # weights of a model
 CROSSES = "cross_attn"
 MEASURES = dict.fromkeys(score.key for score in (*SCORES, *CROSS_SCORES))
 STAGES = ("raw", "scores", "capped", "bias", "masked_scores", "pattern", "moved")
@@ -119,8 +120,15 @@ def each_column(run: RunContext) -> Iterator[dict[str, Any]]:
 
 @ATTENTION.question("scores", carry=lambda _: [{}])
 def ask_scores(run: RunContext) -> Answer:
-    """Scores that take more than the run itself: copying (from the weights) and positional (from further runs)."""
+    """Scores that take more than the run itself: copying (from the weights) and positional (from further runs).
+
+    NaN of a model of LARGE weights or more, for which they take minutes that nobody has asked for.
+    """
     arrays = {}
+    if sum(parameter.numel() for parameter in run.model.parameters()) >= LARGE:
+        shapes = {lane.prefix: (lane.config.layers, lane.config.attention.heads) for lane in run.lanes}
+        names = product(shapes, ("copying", "positional"))
+        return Answer({f"scores.{prefix}attn.{name}": full(shapes[prefix], nan) for prefix, name in names})
     for lane in run.lanes:
         arrays[f"scores.{lane.prefix}attn.copying"] = cached_copying(run.model, lane.side)
         arrays[f"scores.{lane.prefix}attn.positional"] = positional(run.model, run.trace, lane.side)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
@@ -14,6 +14,7 @@ from engine.analysis.weights.spectrum import ROWS, gram
 How = Literal["pca", "tsne"]
 FIRST = 50  # components that t-SNE reads (van der Maaten & Hinton 2008, section 4.2: 30)
 NEIGHBOURS = 30.0  # t-SNE's perplexity, where there are enough points for it
+LARGE = 2e11  # multiplications of a covariance, which take some 10 s on one core
 FEWEST = {"pca": 2, "tsne": 4}  # rows
 
 
@@ -38,7 +39,7 @@ class Neighbours:
 
 
 def projection(table: Tensor, how: How = "pca", most: int = 2000, seed: int = 0, axes: int = 2) -> Projection:
-    """`table` is n d_model. PCA: all rows, on the `axes` directions in which they vary most, exactly.
+    """`table` is n d_model. PCA: all rows, on the `axes` directions in which they vary most.
 
     t-SNE (van der Maaten & Hinton 2008; scikit-learn's, Barnes-Hut) reads at most `most` rows, evenly spread over the
     ids from the first on, by their 50 leading principal components and starts from the first `axes`. Each direction
@@ -62,17 +63,41 @@ def components(table: Tensor, most: int) -> tuple[Tensor, Tensor]:
     Where there are fewer than `most` dimensions the rest is 0.
     """
     mean = table.detach().mean(0, dtype=torch.float64)
-    covariance = gram(table) / len(table) - mean.outer(mean)
-    variance, directions = torch.linalg.eigh(covariance)
-    variance, directions = variance.flip(0)[:most].clamp(min=0), directions.flip(1)[:, :most]
+    variance, directions, total = (lead if table.numel() * table.shape[1] > LARGE else decompose)(table, mean, most)
     largest = directions.abs().argmax(0, keepdim=True)
     directions = directions * directions.gather(0, largest).sign()
     found, shares = torch.zeros(len(table), most, dtype=torch.float64), torch.zeros(most, dtype=torch.float64)
-    width, total = len(variance), covariance.trace()
+    width = len(variance)
     for i, part in enumerate(table.detach().split(ROWS)):
         found[i * ROWS : (i + 1) * ROWS, :width] = (part.double() - mean) @ directions
     shares[:width] = variance / total if total > 0 else 0.0
     return found, shares
+
+
+def decompose(table: Tensor, mean: Tensor, most: int) -> tuple[Tensor, Tensor, Tensor]:
+    """Leading variances (most), their directions (d_model most) and the whole variance, all float64."""
+    covariance = gram(table) / len(table) - mean.outer(mean)
+    variance, directions = torch.linalg.eigh(covariance)
+    return variance.flip(0)[:most].clamp(min=0), directions.flip(1)[:, :most], covariance.trace()
+
+
+def lead(table: Tensor, mean: Tensor, most: int) -> tuple[Tensor, Tensor, Tensor]:
+    """The same of a table whose covariance takes minutes: by Lanczos's method (Lehoucq et al. 1998, ARPACK), whose
+    products with the table are in float32, to some 1e-4 of the variances."""
+    from scipy.sparse.linalg import LinearOperator, eigsh  # type: ignore[import-untyped]  # slow to import
+
+    rows, width = table.detach().float(), table.shape[1]
+    rows = rows - mean.float()
+
+    def multiply(vector: Any) -> Any:
+        there = torch.from_numpy(vector.reshape(-1)).float()
+        return (rows.mT @ (rows @ there) / len(rows)).double().numpy()
+
+    covariance = LinearOperator((width, width), matvec=multiply, dtype="float64")
+    variance, directions = eigsh(covariance, min(most, width - 1), tol=1e-5, v0=torch.ones(width).double().numpy())
+    squares = sum(part.double().square().sum() for part in rows.split(ROWS))
+    found = torch.from_numpy(variance).flip(0).clamp(min=0), torch.from_numpy(directions).flip(1)
+    return *found, torch.as_tensor(squares) / len(rows)
 
 
 def tsne(rows: Tensor, seed: int, axes: int) -> Tensor:

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
+from engine import load
 from engine.analysis.weights import by_head, circuit, histogram, matrices, neighbours, projection, spectrum
 from engine.model.config import MLP, Attention, Embedding, Encoder, ModelConfig, Norm, OutputHead, Patches
 from engine.runtime.run import run
@@ -331,3 +332,15 @@ def test_neighbours_have_the_largest_cosine() -> None:
     assert len(neighbours(table[:3], 0, 10).ids) == 2
     with pytest.raises(ValueError, match="0 to 2999, got 3000"):
         neighbours(table, 3000)
+
+
+def test_a_table_too_large_for_its_covariance_has_the_same_components(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = load("stories").model.embed.tokens.weight + 0.3
+    whole = projection(table, axes=3)
+    monkeypatch.setitem(projection.__globals__, "LARGE", 0)
+    found = projection(table, axes=3)
+    assert found.explained == pytest.approx(whole.explained, rel=1e-4)
+    spread = whole.points.std(0)
+    assert float(((found.points - whole.points) / spread).abs().max()) < 1e-2
+    narrow = torch.tensor([[0.0, 0.0], [3.0, 4.0], [6.0, 8.0]])
+    assert projection(narrow, axes=2).explained == pytest.approx((1.0, 0.0), abs=1e-6)
