@@ -236,7 +236,7 @@ def seconds_of_text(checkpoint: Checkpoint, corpus: Corpus | None = None) -> flo
 
 
 def so_far(checkpoint: Checkpoint, corpus: Corpus | None = None) -> Survey:
-    """What a survey that somebody began has found; all of it where nobody did."""
+    """Findings, so far, of a survey that somebody began; all of them where nobody did."""
     work = surveying_of(checkpoint, corpus)
     return work.made if work.done else work.reach()
 
@@ -254,5 +254,5 @@ def find_strongest(
 
 
 def find_kinds(checkpoint: Checkpoint, side: str = "", corpus: Corpus | None = None) -> Tensor:
-    """How far each head is of each of KINDS, on average over the texts, kind layer head; NaN where no text tells."""
+    """Degree to which each head is of each of KINDS, on average over the texts, kind layer head; NaN where no text tells."""
     return so_far(checkpoint, corpus).kinds(side)

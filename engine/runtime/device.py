@@ -115,7 +115,7 @@ def run_bytes(config: ModelConfig, itemsize: int) -> int:
 
 
 def list_places(checkpoint: Checkpoint) -> dict[str, str]:
-    """What a person may ask for instead of the setting, and in words what it takes; empty where there is no card."""
+    """Places that a person may ask for instead of the setting, and in words what they take; empty without a card."""
     cards = list_cards()
     if not cards:
         return {}

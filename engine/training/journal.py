@@ -9,7 +9,7 @@ import time
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
-from threading import Event, RLock, Thread
+from threading import RLock
 
 import torch
 
@@ -26,6 +26,7 @@ from engine.training.live import write_marks
 from engine.training.patience import Patience
 from engine.training.queue import Queue
 from engine.training.recipe import Recipe
+from engine.training.repeat import repeat
 from engine.training.schedule import snapshot_steps
 from engine.training.status import ACTIVE, Status, watch_status, write_status
 from engine.training.trainer import Numbers, Trainer
@@ -89,7 +90,7 @@ class Journal:
             self.orders.clear()
             self.tell("preparing", there.step if there is not None else 0)
             try:
-                with self.heartbeat():
+                with repeat(self.beat, HEARTBEAT):
                     yield
             except (GeneratorExit, KeyboardInterrupt):
                 self.tell("stopped")
@@ -100,24 +101,11 @@ class Journal:
                 self.tell("failed", error=said, cause="" if known is None else known.cause)
                 raise
 
-    @contextmanager
-    def heartbeat(self) -> Iterator[None]:
-        """Says each second how far the run is, also while one step takes long."""
-        ended = Event()
-
-        def beat() -> None:
-            while not ended.wait(HEARTBEAT):
-                with self.telling, suppress(OSError):  # which the training meets itself
-                    if self.status.state in ACTIVE:
-                        self.tell(self.status.state)
-
-        beating = Thread(target=beat, daemon=True)
-        beating.start()
-        try:
-            yield
-        finally:
-            ended.set()
-            beating.join()
+    def beat(self) -> None:
+        """Says how far the run is; each second, also while one step takes long."""
+        with self.telling, suppress(OSError):  # which the training meets itself
+            if self.status.state in ACTIVE:
+                self.tell(self.status.state)
 
     def choose(self, sentences: tuple[str, ...]) -> None:
         """Says how the machine is used."""

@@ -88,8 +88,8 @@ def leads() -> bool:
 
 
 def backend(device: str, local: int) -> str:
-    """What adds up the gradients of `local` processes of a machine: NCCL, which wants a card for each of them, or Gloo,
-    in host memory."""
+    """Name of the library that adds up the gradients of `local` processes of a machine: NCCL, which wants a card for
+    each of them, or Gloo, in host memory."""
     return "nccl" if device == "cuda" and local <= torch.cuda.device_count() else "gloo"
 
 

@@ -117,7 +117,7 @@ def start_search(launcher: Launcher, recipe: Recipe, axes: Sequence[Axis], name:
 
 def name_run(search: str, changes: Changes) -> str:
     """The search's name and what is this run's own, as far as it fits into a name."""
-    own = " ".join(f"{key.rpartition('.')[2]} {format_value(value)}" for key, value in changes.items())
+    own = " ".join(f"{key.rpartition('.')[2]} {describe_value(value)}" for key, value in changes.items())
     plain = re.sub(r"[^\w .-]+", " ", own).strip(" .-")[: LONGEST // 2].rstrip(" .-")
     return f"{search[: LONGEST - len(plain) - 1].rstrip(' .-')} {plain}".strip()
 
@@ -140,10 +140,10 @@ def rank_runs(found: Sequence[Run], search: str) -> list[Run]:
 def keys_of(rows: Sequence[Run]) -> list[str]:
     """Options that have several values in the runs of a search, by which these are told apart."""
     keys = dict.fromkeys(key for run in rows for key in run.changes)
-    return [key for key in keys if len({format_value(run.changes.get(key)) for run in rows}) > 1] or list(keys)
+    return [key for key in keys if len({describe_value(run.changes.get(key)) for run in rows}) > 1] or list(keys)
 
 
-def format_value(value: Any) -> str:
+def describe_value(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
@@ -155,7 +155,7 @@ def format_search(rows: Sequence[Run]) -> list[str]:
     for run in rows:
         losses = ("" if value is None else f"{value:.4f}" for value in (run.loss, run.held_out_loss))
         accuracy = run.accuracy if run.held_out_accuracy is None else run.held_out_accuracy
-        said = (format_value(run.changes.get(key, "")) for key in keys)
+        said = (describe_value(run.changes.get(key, "")) for key in keys)
         share = "" if accuracy is None else f"{accuracy:.1%}"
         cells.append((*said, run.state, f"{run.step:,}/{run.steps:,}", *losses, share, f"{run.seconds:,.0f}"))
     return align_cells(cells, range(len(keys) + 1, len(titles)))

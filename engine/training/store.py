@@ -11,11 +11,13 @@ import fcntl
 import logging
 import os
 import secrets
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from shutil import rmtree
-from threading import Event, Thread
+from threading import Thread
 from typing import Any
 
 from fsspec.core import url_to_fs
@@ -25,6 +27,7 @@ from engine.runtime import limits
 from engine.training import trash
 from engine.training.atomic import read_json, write_json
 from engine.training.origin import MADE
+from engine.training.repeat import repeat
 from engine.training.status import ACTIVE, alive, as_written
 
 PACE = 3.0  # seconds between two comparisons
@@ -62,7 +65,7 @@ class Store:
         """Makes a run alike here and there. Raises OSError, or what else is in `failures`, while the store does not
         answer; what was not compared yet is compared the next time."""
         self._list_names_there()
-        with self._alone(name):
+        with self._lock(name):
             self._sync(name)
 
     def _sync(self, name: str) -> None:
@@ -137,7 +140,7 @@ class Store:
         there, here = self._list_names_there(), {path.name for path in run_folders(self.folder)}
         known = self._list_known()
         for name in sorted(there | here | known):
-            with self._alone(name):
+            with self._lock(name):
                 if name in known and name not in here:
                     self._remove_there(name)
                 elif name in known and name not in there:
@@ -205,7 +208,7 @@ class Store:
             return {}
 
     @contextmanager
-    def _alone(self, name: str) -> Iterator[None]:
+    def _lock(self, name: str) -> Iterator[None]:
         """Other processes of this machine wait."""
         with (self.folder / COMMON / f".{name}.lock").open("w") as held:
             fcntl.flock(held, fcntl.LOCK_EX)
@@ -227,7 +230,7 @@ def key_of(info: dict[str, Any]) -> str:
 
 
 def order_of(file: str) -> tuple[int, str]:
-    """What stands for other files comes after them."""
+    """Place among the files of a run: whatever stands for others comes after them."""
     if file in LAST:
         return len(ORDER) + 1 + LAST.index(file), file
     return next((at for at, start in enumerate(ORDER) if file.startswith(start)), len(ORDER)), file
@@ -240,7 +243,7 @@ def is_trained_here(path: Path) -> bool:
 
 
 def failures_of(url: str) -> tuple[type[Exception], ...]:
-    """What fsspec raises while a store does not answer."""
+    """Errors that fsspec raises while a store does not answer."""
     if not url.startswith("s3"):
         return (OSError,)
     from botocore.exceptions import BotoCoreError
@@ -258,7 +261,7 @@ def store_of(run: Path) -> Store | None:
     return open_store() if run.resolve().parent == Path(limits.RUNS_FOLDER).resolve() else None
 
 
-def bring(run: Path) -> None:
+def sync_copy(run: Path) -> None:
     """Makes the copy of a run alike, where the runs lie in a store. Raises as `Store.sync`."""
     if (store := store_of(run)) is not None:
         store.sync(run.name)
@@ -271,20 +274,12 @@ def kept_alike(run: Path) -> Iterator[None]:
         yield
         return
     store.sync(run.name)
-    ended = Event()
-
-    def follow() -> None:
-        while not ended.wait(PACE):
-            try_to_sync(store, run.name)
-
-    thread = Thread(target=follow, daemon=True)
-    thread.start()
+    act = partial(try_to_sync, store, run.name)
     try:
-        yield
+        with repeat(act, PACE):
+            yield
     finally:
-        ended.set()
-        thread.join()
-        try_to_sync(store, run.name)  # what it does not take now, the next one takes who looks at this copy
+        act()  # what the store does not take now, the next one gives it who looks at this copy
 
 
 def try_to_sync(store: Store, name: str) -> None:
@@ -314,4 +309,4 @@ def _follow_all(store: Store) -> None:
             if told and told != said:
                 log.warning("the store of the runs does not answer: %s", told)
             said = told
-            Event().wait(PACE)
+            time.sleep(PACE)

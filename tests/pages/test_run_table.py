@@ -182,5 +182,5 @@ def test_a_search_is_started_and_its_table_and_chart_are_the_runs(place: Path, m
     assert app.query_params["search"] == "copy search"
     app.button(key="search overlay").click().run()
     assert not app.exception and app.query_params["run"] == rows[0].name
-    file = search.tabulate(rows, ["model.norm.place"])
+    file = search.list_results(rows, ["model.norm.place"])
     assert list(file["held-out loss"]) == [run.held_out_loss for run in rows] and file["ended"].all()

@@ -21,7 +21,7 @@ from engine.training.control import read_order
 from engine.training.folder import RunFolder
 from engine.training.job import JOB, Job, write_job
 from engine.training.status import alive, as_written, write_status
-from engine.training.store import bring, kept_alike
+from engine.training.store import kept_alike, sync_copy
 
 POLL = 2.0  # seconds between two looks at the task
 RETRIES = 3  # of a node or process that is lost
@@ -90,7 +90,7 @@ def train_here(folder: str, arguments: tuple[str, ...]) -> int:
     from engine.cli.main import main as run_command
 
     run = RunFolder(folder)
-    bring(run.path)
+    sync_copy(run.path)
     await_end(run)
     log = os.open(run.said, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
     for descriptor in (1, 2):

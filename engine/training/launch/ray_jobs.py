@@ -29,7 +29,7 @@ from engine.training.machine import Abilities
 from engine.training.recipe import Recipe
 from engine.training.recipe_file import read_recipe
 from engine.training.status import ACTIVE, BEGINS, Status, as_written, read_status, write_status
-from engine.training.store import bring
+from engine.training.store import sync_copy
 
 if TYPE_CHECKING:
     from ray.job_submission import JobSubmissionClient
@@ -81,7 +81,7 @@ class RayJobs(FolderLauncher):
         step = before.step if before is not None else 0
         write_job(run.path, job)
         write_status(run.status, Status("queued", step, recipe.schedule.steps, job=job.id))
-        bring(run.path)
+        sync_copy(run.path)
         try:
             client.submit_job(
                 submission_id=job.id,

@@ -15,7 +15,16 @@ from engine.plurals import count_words
 from engine.runtime import limits
 from engine.training import Recipe
 from engine.training.runs import Run, runs
-from engine.training.search import SEED, Axis, format_value, keys_of, list_changes, list_searches, rank_runs, read_axis
+from engine.training.search import (
+    SEED,
+    Axis,
+    describe_value,
+    keys_of,
+    list_changes,
+    list_searches,
+    rank_runs,
+    read_axis,
+)
 from engine.training.search import start_search as start_runs
 from engine.training.status import ACTIVE
 from pages.controls.state.page_state import Here
@@ -65,7 +74,7 @@ def draw_form(here: Here, session: Session, recipe: Recipe, plan: Plan) -> None:
         return
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         if st.button(f"Train {count_words(count, 'run')}", key="search start", disabled=not axes):
-            begin(here, session, recipe, axes, name)
+            start_grid(here, session, recipe, axes, name)
         at_once = "as many at a time as the cluster has room for"
         if not limits.RAY_ADDRESS:
             at_once = f"at most {limits.MAX_TRAININGS} at a time"
@@ -95,7 +104,7 @@ def format_time(seconds: float) -> str:
     return count_words(minutes, "minute") if minutes else count_words(max(1, round(seconds)), "second")
 
 
-def begin(here: Here, session: Session, recipe: Recipe, axes: Sequence[Axis], name: str) -> None:
+def start_grid(here: Here, session: Session, recipe: Recipe, axes: Sequence[Axis], name: str) -> None:
     place = runs_place()
     try:
         if any(session.locked(run.path) for run in runs(place) if run.search == name.strip()):
@@ -131,7 +140,7 @@ def follow(here: Here, session: Session) -> None:
 
 def draw_results(here: Here, session: Session, rows: Sequence[Run]) -> None:
     keys = keys_of(rows)
-    table = tabulate(rows, keys)
+    table = list_results(rows, keys)
     best = rows[0]
     there = [title for title in MEASURES if title in ALWAYS or table[title].notna().any()]
     measure = st.segmented_control(
@@ -145,7 +154,7 @@ def draw_results(here: Here, session: Session, rows: Sequence[Run]) -> None:
     ended = sum(run.state not in ACTIVE for run in rows)
     told = f"{ended} of {count_words(len(rows), 'run')} ended, drawn full; lines are their means"
     if best.held_out_loss is not None:
-        values = ", ".join(f"{key} {format_value(best.changes.get(key))}" for key in keys)
+        values = ", ".join(f"{key} {describe_value(best.changes.get(key))}" for key in keys)
         told += f". The lowest held-out loss so far is {best.held_out_loss:.4g} nats, with {values}"
     st.caption(escape_markdown(f"{told}."))
     frame = as_frame(rows, here["run"])
@@ -167,7 +176,7 @@ def draw_results(here: Here, session: Session, rows: Sequence[Run]) -> None:
         )  # fmt: skip
 
 
-def tabulate(rows: Sequence[Run], keys: Sequence[str]) -> pd.DataFrame:
+def list_results(rows: Sequence[Run], keys: Sequence[str]) -> pd.DataFrame:
     """A row for each run: its name, its own values, its state and step, and what it came to; NaN where it has no such
     number."""
     found = [
@@ -183,7 +192,7 @@ def tabulate(rows: Sequence[Run], keys: Sequence[str]) -> pd.DataFrame:
 
 def as_cell(value: Any) -> float | str:
     """A number as it is, anything else as a text."""
-    return value if isinstance(value, int | float) and not isinstance(value, bool) else format_value(value)
+    return value if isinstance(value, int | float) and not isinstance(value, bool) else describe_value(value)
 
 
 def show_row(here: Here, rows: Sequence[Run]) -> None:
