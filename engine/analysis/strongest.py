@@ -254,5 +254,5 @@ def find_strongest(
 
 
 def find_kinds(checkpoint: Checkpoint, side: str = "", corpus: Corpus | None = None) -> Tensor:
-    """Degree to which each head is of each of KINDS, on average over the texts, kind layer head; NaN where no text tells."""
+    """Share of each head in each of KINDS, on average over the texts, kind layer head; NaN where no text tells."""
     return so_far(checkpoint, corpus).kinds(side)

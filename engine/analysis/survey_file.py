@@ -25,7 +25,7 @@ def survey_path(checkpoint: Checkpoint, what: str) -> Path | None:
 
 
 def fit(checkpoint: Checkpoint, what: str, most: int | None = None) -> dict[str, str]:
-    """Description that a file must have to be read: the version, the texts, and the weights, `most` numbers of each or all."""
+    """Facts that a file must state to be read: version, texts, and weights, `most` numbers of each or all."""
     weights = blake2b(digest_size=16)
     for name, weight in checkpoint.model.named_parameters():  # the file may be of a later step by now
         weights.update(name.encode())
