@@ -17,7 +17,7 @@ from safetensors.torch import load_file
 
 from engine.training.export import metrics_csv
 from engine.training.folder import RunFolder
-from tests.browser.harness import ROOT, UVICORN, comes_to, expect, served
+from tests.browser.harness import ROOT, UVICORN, answered, comes_to, expect, served
 
 if TYPE_CHECKING:
     from playwright.sync_api import Locator, Page
@@ -88,6 +88,7 @@ def tick(page: "Page", name: str) -> None:
 
 
 def menu(page: "Page", title: str) -> "Locator":
+    answered(page)  # a script that runs draws a download anew, and one that is asked for meanwhile does not come
     named = page.get_by_role("button", name=title, exact=True)
     page.get_by_test_id("stPopoverButton").and_(named).click()
     return page.locator("[data-testid=stPopoverBody]")
