@@ -233,7 +233,9 @@ function scoreLine(page, score, explain) {
   const rank = !score.values
     ? "…"
     : Number.isNaN(value)
-      ? "not here"
+      ? defined.length
+        ? "not here"
+        : "no value"
       : `${1 + defined.filter((x) => x > value).length} of ${defined.length}`;
   button.dataset.score = score.key;
   button.setAttribute("aria-pressed", String(score.key === state.score));
