@@ -26,7 +26,21 @@ from time import perf_counter, time
 import numpy as np
 from websockets.exceptions import WebSocketException
 
-from bench.load import ANSWER, HAND_IN, OPEN, REACH, TEXTS, Action, Played, memory_of, perform, repeat, session, summary
+from bench.load import (
+    ANSWER,
+    HAND_IN,
+    OPEN,
+    REACH,
+    TEXTS,
+    Action,
+    Played,
+    memory_of,
+    note,
+    perform,
+    repeat,
+    session,
+    summary,
+)
 from engine.analysis.surprise import surprise
 from engine.classes.steps import Step
 from engine.classes.store import Classes
@@ -177,7 +191,7 @@ def acts(number: int, step: int, random: Random) -> list[Action]:
     return [*written, Action("walkthrough", field, True), guess, Action("walkthrough", HAND_IN, None)]
 
 
-async def measure(server: Server, classes: Classes) -> bool:
+async def measure(server: Server, classes: Classes, out: Path | None) -> bool:
     steps = [Step("walkthrough", {"model": MODEL}, "loss", f"Step {one}") for one in range(STEPS)]
     code, _secret = classes.start(name_person(TEACHER), steps)
     lesson, before = Lesson(server, classes, code, time() + 2), server.memory
@@ -191,7 +205,10 @@ async def measure(server: Server, classes: Classes) -> bool:
         print(summary(widget or "page", [one for one in lesson.played if one.action.widget == widget]))
     late, high = (float(np.quantile(found, 0.95)) for found in (ages, [one.seconds for one in lesson.played]))
     print(f"an answer on the teacher's page: p95 {late:.2f} s (reach {HEARD:g})")
-    print(f"memory of the server: {(server.memory - before) / LEARNERS:.1f} MB a session")
+    taken = (server.memory - before) / LEARNERS
+    print(f"memory of the server: {taken:.1f} MB a session")
+    if out:
+        note({"megabytes_a_session": taken}, out)
     away, last = server.back - server.killed, max(lesson.resumed, default=float("nan"))
     cut = len(lesson.resumed)
     print(f"killed, and back after {away:.1f} s; {cut} were cut off, the last went on {last:.1f} s later")
@@ -252,6 +269,7 @@ def loss_of(text: str) -> float:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--workers", type=int, default=2, help="processes of the server")
+    parser.add_argument("--out", type=Path, help="file in JSON in which the memory of a session is noted")
     parser.add_argument("--trainings", type=int, default=TRAININGS, help="runs that are trained meanwhile")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
@@ -261,7 +279,7 @@ if __name__ == "__main__":
         print(f"served after {perf_counter() - begun:.0f} s")
         try:
             with trainings(options.trainings, folder):
-                held = asyncio.run(measure(server, Classes(os.environ["LOUPE_CLASSES"])))
+                held = asyncio.run(measure(server, Classes(os.environ["LOUPE_CLASSES"]), options.out))
             sys.exit(not (asyncio.run(come_and_go(server)) and held))
         finally:
             server.kill()

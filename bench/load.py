@@ -13,7 +13,7 @@ import json
 import os
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -233,6 +233,12 @@ def summary(name: str, played: list[Played]) -> str:
     return f"{line}   {len(faults)} failed" + "".join(f"\n    {fault}" for fault in dict.fromkeys(faults))
 
 
+def note(found: Mapping[str, float], out: Path) -> None:
+    """Keeps what was measured beside what else is there."""
+    known = json.loads(out.read_text(encoding="utf-8")) if out.exists() else {}
+    out.write_text(json.dumps(known | dict(found), indent=1) + "\n", encoding="utf-8")
+
+
 async def measure(address: str, workers: int, out: Path | None) -> bool:
     """Print the table. Returns True if nothing failed, all got what they get alone, and the reach is met."""
     before, used = memory_of(os.getpid()), seconds_of(os.getpid())
@@ -247,10 +253,10 @@ async def measure(address: str, workers: int, out: Path | None) -> bool:
     if out:
         found = {
             "visitors": VISITORS, "workers": workers, "actions": len(every), "cpu_seconds_an_action": used / len(every),
-            "megabytes_a_process": before / workers, "megabytes_a_session": (after - before) / VISITORS,
+            "megabytes_a_process": before / workers,
             "p95_seconds": float(np.quantile([one.seconds for one in every], 0.95)),
         }  # fmt: skip
-        out.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+        note(found, out)
     alone = [one for visitor in played for one in await repeat(address, visitor)]
     others = [one.action for one, other in zip(every, alone, strict=True) if one.digest != other.digest]
     print(f"compared with the same alone: {len(every) - len(others)} equal, {len(others)} not {others[:3] or ''}")
@@ -262,7 +268,7 @@ async def measure(address: str, workers: int, out: Path | None) -> bool:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--workers", type=int, default=1, help="processes of the server")
-    parser.add_argument("--out", type=Path, help="where to write the figures, as docs/capacity.ipynb reads them")
+    parser.add_argument("--out", type=Path, help="where to write the figures, as docs/capacity/capacity.ipynb reads them")
     options = parser.parse_args()
     command = [*UVICORN, "--workers", str(options.workers)]
     with tempfile.TemporaryDirectory() as folder, served(command, "/health", Path(folder) / "log") as address:
