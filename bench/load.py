@@ -268,7 +268,7 @@ async def measure(address: str, workers: int, out: Path | None) -> bool:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--workers", type=int, default=1, help="processes of the server")
-    parser.add_argument("--out", type=Path, help="where to write the figures, as docs/capacity/capacity.ipynb reads them")
+    parser.add_argument("--out", type=Path, help="file of the figures, as docs/capacity/capacity.ipynb reads them")
     options = parser.parse_args()
     command = [*UVICORN, "--workers", str(options.workers)]
     with tempfile.TemporaryDirectory() as folder, served(command, "/health", Path(folder) / "log") as address:
