@@ -23,7 +23,7 @@ Given = ParamSpec("Given")
 
 @dataclass(frozen=True)
 class Call:
-    """What the first process asks the others to do with it: a method of theirs, by name."""
+    """Request of the first process that the others do something with it: a method of theirs, by name."""
 
     method: str
     given: tuple[object, ...]

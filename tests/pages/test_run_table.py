@@ -156,17 +156,17 @@ def test_a_search_is_started_and_its_table_and_chart_are_the_runs(place: Path, m
         short = replace(recipe, schedule=replace(recipe.schedule, steps=6, warmup=0))
         return start_search(AtOnce(folder), short, axes, name, folder)
 
-    monkeypatch.setattr(search, "start_runs", start_short)
+    monkeypatch.setattr(search, "start_search", start_short)
     app = page("", task="copy")
-    assert not [one for one in app.text_input if one.key == "search name"]  # nothing of it is made while it is closed
+    assert not [one for one in app.text_input if one.key == "search copy name"]  # while it is closed
     app.session_state["search open"] = True  # as a click leaves it
     app.run()
-    app.multiselect(key="search options").set_value(["optimiser.lr", "model.norm.place"]).run()
-    app.text_input(key="search optimiser.lr").set_value("1e-3").run()
-    app.text_input(key="search model.norm.place").set_value("before, nowhere").run()
+    app.multiselect(key="search copy options").set_value(["optimiser.lr", "model.norm.place"]).run()
+    app.text_input(key="search copy optimiser.lr").set_value("1e-3").run()
+    app.text_input(key="search copy model.norm.place").set_value("before, nowhere").run()
     app.button(key="search start").click().run()
     assert "model.norm.place must be one of" in " ".join(one.value for one in app.warning).replace("\\", "")
-    app.text_input(key="search model.norm.place").set_value("before, after").run()
+    app.text_input(key="search copy model.norm.place").set_value("before, after").run()
     app.button(key="search start").click().run()
     assert not app.exception and not app.warning, app.warning
 
@@ -182,5 +182,7 @@ def test_a_search_is_started_and_its_table_and_chart_are_the_runs(place: Path, m
     assert app.query_params["search"] == "copy search"
     app.button(key="search overlay").click().run()
     assert not app.exception and app.query_params["run"] == rows[0].name
+    app.selectbox(key="task").select("sort").run()  # another task begins with a name and values of its own
+    assert app.text_input(key="search sort name").value == "sort search"
     file = search.list_results(rows, ["model.norm.place"])
     assert list(file["held-out loss"]) == [run.held_out_loss for run in rows] and file["ended"].all()

@@ -24,9 +24,10 @@ from engine.training.search import (
     list_searches,
     rank_runs,
     read_axis,
+    start_search,
 )
-from engine.training.search import start_search as start_runs
 from engine.training.status import ACTIVE
+from pages.controls.state.history import is_fragment
 from pages.controls.state.page_state import Here
 from pages.controls.state.session import widget_value
 from pages.controls.train.recipe_plan import Plan, flat
@@ -47,23 +48,24 @@ def draw_search(here: Here, session: Session, plan: Plan) -> None:
     with st.expander("Search: a grid of runs", bool(here["search"]), key="search open", on_change="rerun") as place:
         if place.open:
             if plan.recipe is not None:
-                draw_form(here, session, plan.recipe, plan)
+                draw_form(here, session, plan, plan.recipe)
             follow(here, session)
 
 
 # --- what is searched ---
 
 
-def draw_form(here: Here, session: Session, recipe: Recipe, plan: Plan) -> None:
+def draw_form(here: Here, session: Session, plan: Plan, recipe: Recipe) -> None:
+    turn = f"search {plan.name}"  # another recipe begins with values of its own
     now = {key: json.loads(text) for key, text in flat(recipe).items()}
     known = [key for part in OF_A_SEARCH for key in now if key.partition(".")[0] == part and is_searched(now[key])]
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         usual = [key for key in FIRST if key in known]
-        chosen = st.multiselect("options", known, usual, key="search options", width=420)
-        name = st.text_input("name of the search", f"{plan.name} search", key="search name", width=230)
+        chosen = st.multiselect("options", known, usual, key=f"{turn} options", width=420)
+        name = st.text_input("name of the search", f"{plan.name} search", key=f"{turn} name", width=230)
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         texts = [
-            st.text_input(f"values of {escape_markdown(key)}", suggest(key, now[key]), key=f"search {key}", width=230)
+            st.text_input(f"values of {escape_markdown(key)}", suggest(key, now[key]), key=f"{turn} {key}", width=230)
             for key in chosen
         ]
     try:
@@ -109,7 +111,7 @@ def start_grid(here: Here, session: Session, recipe: Recipe, axes: Sequence[Axis
     try:
         if any(session.locked(run.path) for run in runs(place) if run.search == name.strip()):
             raise ValueError(OTHERS)
-        for folder in start_runs(session.launcher, recipe, axes, name, place):
+        for folder in start_search(session.launcher, recipe, axes, name, place):
             session.begin(folder)
     except ValueError as error:
         st.warning(escape_markdown(str(error)))
@@ -122,14 +124,15 @@ def start_grid(here: Here, session: Session, recipe: Recipe, axes: Sequence[Axis
 
 def follow(here: Here, session: Session) -> None:
     """Draws the search that is chosen, again and again while a run of it trains."""
-    names = list_searches(runs())
+    found = runs()
+    names = list_searches(found)
     if not names:
         return
     search = here.menu("search", ["", *names], width=300)
-    active = any(run.state in ACTIVE for run in rank_runs(runs(), search))
+    active = any(run.state in ACTIVE for run in rank_runs(found, search))
 
     def draw() -> None:
-        rows = rank_runs(runs(), search)
+        rows = rank_runs(runs() if is_fragment() else found, search)
         if active and not any(run.state in ACTIVE for run in rows):
             st.rerun()
         if rows:
