@@ -67,6 +67,13 @@ class Settings:
             raise SystemExit(f"{place} must be a text in quotation marks, got {value!r}; correct it.")
         return value
 
+    def read_folder(self, name: str, default: str, meaning: str) -> str:
+        found = self.read_text(name, default, meaning)
+        if found and Path(found).is_file():
+            place = self._find(self.declared[name])[0]
+            raise SystemExit(f"{place} must be a folder, got the file {found[:200]!r}; correct it.")
+        return found
+
     def _find(self, setting: Setting) -> tuple[str, object]:
         """Name of the setting where it stands, and its value there."""
         if setting.variable in self.environment:
@@ -99,7 +106,7 @@ SETTINGS_FILE, _values = read_settings_file(os.environ, Path.cwd())
 if SETTINGS_FILE is not None:
     os.environ[FILE] = str(SETTINGS_FILE)  # trainings, which begin in another folder, read the same
 settings = Settings(_values, os.environ)
-_number, _mib, _text = settings.read_number, settings.read_mib, settings.read_text
+_number, _mib, _text, _folder = settings.read_number, settings.read_mib, settings.read_text, settings.read_folder
 
 MAX_TOKENS = _number("max_tokens", 256, "tokens", "of a text drawn on a page")
 LONG_TOKENS = _number("long_tokens", 1024, "tokens", "of a text on Attention, Compare and Why this token")
@@ -109,9 +116,9 @@ FLOW_WORK = _number("flow_work", 80_000_000, "weights × keys", "of a token's at
 TRACE_MEMORY = _mib("trace_memory_mib", 1024, "of traces kept for all sessions of a process")
 MAX_DOWNLOAD = _mib("max_download_mib", 8192, "of one checkpoint from a hub")
 FIRST_MODEL = _text("model", "everyday", "that a visitor meets: a shipped one, or one of the folder `models`")
-MODELS_FOLDER = _text("models", "models", "folder whose folders are offered beside the shipped models")
+MODELS_FOLDER = _folder("models", "models", "folder whose folders are offered beside the shipped models")
 MAX_UPLOAD = _mib("max_upload_mib", 2048, "of one uploaded checkpoint, unpacked")
-UPLOADS_FOLDER = _text("uploads", "", "folder where the processes of one server tell each other of uploads")
+UPLOADS_FOLDER = _folder("uploads", "", "folder where the processes of one server tell each other of uploads")
 UPLOADS_DISK = _mib("uploads_disk_mib", 16_384, "of all uploads that are kept")
 MODELS_MEMORY = _mib("models_memory_mib", 8192, "of the weights of open checkpoints")
 DEVICE = _text("device", "cpu", "where opened models are computed: `auto`, `cpu`, `cuda` or `cuda:N`")
@@ -120,8 +127,8 @@ HEAVY = _number("heavy", 20_000, "million", "weights × tokens from which a pass
 ADAPTERS_MEMORY = _mib("adapters_memory_mib", 1024, "of adapters that edits name")
 
 # Of trainings, which are processes of their own.
-RUNS_PLACE = _text("runs", "runs", "folder of run directories, or where they lie as fsspec says: `s3://bucket/runs`")
-RUNS_COPY = _text("runs_copy", "runs", "folder of their copies on this machine, where `runs` is no folder")
+RUNS_PLACE = _folder("runs", "runs", "folder of run directories, or where they lie as fsspec says: `s3://bucket/runs`")
+RUNS_COPY = _folder("runs_copy", "runs", "folder of their copies on this machine, where `runs` is no folder")
 RUNS_STORE, RUNS_FOLDER = (RUNS_PLACE, RUNS_COPY) if "://" in RUNS_PLACE else ("", RUNS_PLACE)
 CLASSES_FILE = _text("classes", "", "SQLite file of class sessions, `.classes.sqlite` in the folder `runs` at first")
 CLASSES_FILE = CLASSES_FILE or os.path.join(RUNS_FOLDER, ".classes.sqlite")
@@ -136,7 +143,7 @@ MAX_PARAMETERS = _number("max_parameters", 100_000_000, "parameters", "of a mode
 MAX_RUN_SECONDS = _number("max_run_seconds", 86_400, "seconds", "from one start of a training to its stop")
 RUNS_DISK = _mib("runs_disk_mib", 16_384, "of all run directories")
 DELETED_DAYS = _number("deleted_days", 7, "days", "for which a deleted run can be had back")
-CORPORA_FOLDER = _text("corpora", "", "folder of published texts that shipped recipes learn from")
+CORPORA_FOLDER = _folder("corpora", "", "folder of published texts that shipped recipes learn from")
 MAX_DATA = _mib("max_data_mib", 64, "of one file to learn from")
 DATA_DISK = _mib("data_disk_mib", 4096, "of all of them")
 

@@ -33,6 +33,10 @@ def test_a_number_of_another_kind_is_refused(value: object) -> None:
 def test_what_else_is_refused(tmp_path: Path) -> None:
     with pytest.raises(SystemExit, match=r"^LOUPE_MAX_EDITS must be a whole number of edits, such as 64, got 'many'"):
         Settings({}, {"LOUPE_MAX_EDITS": "many"}).read_number("max_edits", 64, "edits", "")
+    (tmp_path / "file").touch()
+    with pytest.raises(SystemExit, match=r"^LOUPE_RUNS must be a folder, got the file '.*file'; "):
+        Settings({}, {"LOUPE_RUNS": str(tmp_path / "file")}).read_folder("runs", "runs", "")
+    assert Settings({"runs": str(tmp_path)}, {}).read_folder("runs", "runs", "") == str(tmp_path)
     with pytest.raises(SystemExit, match=r"^runs must be a text in quotation marks, got 3; "):
         Settings({"runs": 3}, {}).read_text("runs", "runs", "")
     with pytest.raises(SystemExit, match=r"^'max_token' is no setting"):
