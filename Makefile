@@ -7,12 +7,14 @@ OUT ?= assets/checkpoints
 WORKERS = 1
 BIN := .venv/bin
 NODE := node_modules/.bin
-SCRIPTS := assets/views tests/js eslint.config.js
-FORMATTED := "assets/views/**/*.js" "tests/js/*.js" eslint.config.js
-PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses $(JOBS) --dist loadfile --no-loadscope-reorder
+SCRIPTS := assets/views tests/js tests/browser/stage.js eslint.config.js
+FORMATTED := "assets/views/**/*.js" "tests/js/*.js" tests/browser/stage.js eslint.config.js
+# Each worker and each process that a test starts would compile the same modules again, where an environment keeps none.
+PYTEST := env -u PYTHONDONTWRITEBYTECODE OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses $(JOBS) --dist loadfile --no-loadscope-reorder
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+REPORT =
 
-.PHONY: run test test-long browsers lock audit bench load lint format checkpoints adapters recordings texts screenshot
+.PHONY: run test test-long wheel durations browsers lock audit bench load lint format checkpoints adapters recordings texts screenshot
 
 run: .venv/installed
 	@echo "Loupe: http://127.0.0.1:$(PORT)"
@@ -20,19 +22,29 @@ run: .venv/installed
 
 test: .venv/installed-dev node_modules/installed
 	$(BIN)/node --test "tests/js/*.test.js"
-	$(PYTEST) -m "not long"
+	$(PYTEST) -m "not long" $(REPORT)
 
 test-long: .venv/installed-dev node_modules/installed
-	$(PYTEST) -m long
+	$(PYTEST) -m long $(REPORT)
+
+# Writes down what each file of the everyday tests takes; tests/test_house.py says how much it may be.
+durations: .venv/installed-dev
+	LOUPE_REQUIRE_BROWSER=1 $(PYTEST) -m "not long" --record-durations
 
 # In Chromium, Firefox ESR and WebKitGTK, which Debian has as chromium, firefox-esr, webkit2gtk-driver and xvfb.
 browsers: .venv/installed-dev
 	$(PIP) -r requirements-browsers.txt
 	LOUPE_BROWSERS=all LOUPE_REQUIRE_BROWSER=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests/browsers
 
+# What a package index or a release gets, in dist/.
+wheel: $(BIN)/python
+	$(PIP) build==1.6.1
+	rm -rf build dist
+	$(BIN)/python -m build --wheel
+
 lint: .venv/installed-dev node_modules/installed
 	$(BIN)/ruff check .
-	$(BIN)/mypy engine views pages serving bench app.py asgi.py
+	$(BIN)/mypy engine views pages serving bench loupe app.py asgi.py
 	$(BIN)/node $(NODE)/eslint $(SCRIPTS)
 	$(BIN)/node $(NODE)/tsc
 	$(BIN)/node $(NODE)/prettier --log-level warn --check $(FORMATTED)

@@ -1,12 +1,13 @@
 """The Streamlit script: page config and navigation, of the pages that pages/controls/menu.py finds."""
 
-from pathlib import Path
 from typing import Literal
 
 import streamlit as st
 
+from engine.checkpoints.shipped import NoWeights
 from engine.classes.store import Unreachable
 from engine.model.line import line
+from engine.places import ASSETS
 from engine.runtime.device import tell
 from engine.runtime.limits import HEAVY, MAX_FORWARDS
 from pages.controls.classes.banner import draw_step, note_lesson
@@ -18,12 +19,13 @@ from pages.controls.menu import entries
 from pages.controls.notice import greet, notify
 from pages.controls.share.links import remember_hidden
 from pages.controls.sign_in import draw_signed_in, require_sign_in
-from pages.controls.state.history import use_present_names
+from pages.controls.state.history import keep_entry, use_present_names
 from serving.streamlit_patches import patch_streamlit
 from views.core.component import begin, view
+from views.core.markdown import escape_markdown
 from views.core.turns import turns
 
-THEME = Path(__file__).parent / "assets" / "theme"
+THEME = ASSETS / "theme"
 ABOUT = "**Loupe**, a laboratory for looking inside transformers. What is drawn is what a tensor holds."
 
 tell.listener = notify
@@ -64,6 +66,7 @@ st.html(THEME / "app.css")
 group = next(number for number, pages in enumerate(GROUPS.values(), 1) if page in pages)
 st.html(PRESENT % (group, group, page.title))
 require_sign_in()
+keep_entry()
 use_present_names()
 remember_hidden()
 begin(page.url_path)  # by which a page knows that it has just been turned to
@@ -79,5 +82,7 @@ with turns.take():
             report_grades()
     except Unreachable as error:
         draw_unreachable(error)
+    except NoWeights as error:
+        st.warning(escape_markdown(error))
 draw_terms(page.url_path)
 draw_signed_in()

@@ -4,7 +4,6 @@ import argparse
 import asyncio
 import os
 import sys
-from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import streamlit as st
@@ -15,6 +14,7 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 from uvicorn.config import LOGGING_CONFIG
 
+from engine.places import SCRIPT, SERVER
 from serving.class_news import ROUTE, tell_news
 from serving.draining import CLOSES, DrainingServer, DrainingWorker
 from serving.first_load import FirstLoad
@@ -26,8 +26,6 @@ from serving.streamlit_patches import patch_streamlit
 from serving.visitor_cookie import VisitorCookie
 from serving.warming import warm
 from serving.workers import SHARED, Front, serve_as_worker
-
-SCRIPT = Path(__file__).resolve().parent / "app.py"
 
 patch_streamlit()
 if writes_json():
@@ -88,7 +86,7 @@ def serve() -> None:
     if given.worker:
         serve_as_worker(config, given.worker, DrainingWorker)
     elif given.workers > 1:
-        front = Front([sys.executable, __file__], given.workers)
+        front = Front([sys.executable, str(SERVER)], given.workers)
         try:
             with (
                 TemporaryDirectory(prefix="loupe-uploads-", ignore_cleanup_errors=True) as uploads,

@@ -71,7 +71,8 @@ def back_up(target: Path, replace: bool = False) -> None:
 
 
 def copy_database(source: Path, target: Path) -> None:
-    """A whole copy of what processes may be writing to."""
+    """A whole copy of what processes may be writing to, and nobody else's."""
+    target.touch(0o600)
     with (
         closing(sqlite3.connect(f"{source.as_uri()}?mode=ro", uri=True)) as live,
         closing(sqlite3.connect(target)) as copy,

@@ -29,7 +29,7 @@ class News:
         self.patient = 0.0
         self.trouble: Unreachable | None = None
 
-    def tell(self, code: str, cookie: str) -> tuple[int, int] | None:
+    def tell(self, code: str, cookie: str, looked: str = "") -> tuple[int, int] | None:
         now = monotonic()
         if self.trouble and now < self.patient:  # those who ask meanwhile wait for no connection
             raise self.trouble
@@ -43,6 +43,8 @@ class News:
         with self.lock:
             if code in self.versions and cookie:
                 self.present.add((code, name_person(cookie)))
+                if looked:
+                    store.note_look(code, name_person(cookie), looked)
             due = self.present if self.present and now - self.noted > HERE / 3 else set[tuple[str, str]]()
             if due:
                 self.noted, self.present = now, set()
@@ -56,8 +58,9 @@ news = News()
 
 async def tell_news(request: Request) -> Response:
     code, cookie = request.query_params.get("room", "")[:8], request.cookies.get(COOKIE, "")
+    looked = request.query_params.get("looked", "")
     try:
-        found = await run_in_threadpool(news.tell, code, cookie)
+        found = await run_in_threadpool(news.tell, code, cookie, looked)
     except Unreachable:
         return JSONResponse({"version": "unreachable"})  # as pages/controls/classes/who.py draws it
     if found is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -26,7 +27,7 @@ POLICY = {
 }
 
 
-def write_policy(ancestors: str) -> str:
+def write_policy(ancestors: str, directives: Mapping[str, str] = POLICY) -> str:
     """The policy of a page that may stand in frames of `ancestors`, separated by spaces, beside its own address.
 
     Raises SystemExit, with a sentence, for what would end the directive.
@@ -36,12 +37,12 @@ def write_policy(ancestors: str) -> str:
             "frame_ancestors must be addresses separated by spaces, such as https://moodle.school.example, "
             f"got {ancestors!r}; correct it."
         )
-    directives = {**POLICY, "frame-ancestors": f"'self' {ancestors}".strip()}
+    directives = {**directives, "frame-ancestors": f"'self' {ancestors}".strip()}
     return "; ".join(f"{name} {sources}" for name, sources in directives.items())
 
 
 class SecurityHeaders:
-    """Says with every HTML answer what a page may do."""
+    """Says with every HTML answer what a page may do, unless it does so itself."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
@@ -56,7 +57,8 @@ class SecurityHeaders:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
                 if headers.get("content-type", "").startswith("text/html"):
-                    headers.update(self.headers)
+                    for name, value in self.headers.items():
+                        headers.setdefault(name, value)
             await send(message)
 
         await self.app(scope, receive, send_told if scope["type"] == "http" else send)

@@ -1,7 +1,8 @@
 """How a platform such as Moodle or Canvas opens Loupe (LTI 1.3): its browser comes to /lti/login, goes to the platform
 and comes back to /lti/launch with a signed token, and from there by /lti/open to a page.
 
-The step in between is there for the visitor's cookie, which a browser does not send with what another site posts.
+The step in between is there for the visitor's cookie, which a browser does not send with what another site posts. Where
+the platform asks to choose, /lti/choose waits in its frame for what a teacher chooses at /teach, and then posts it.
 """
 
 from __future__ import annotations
@@ -11,20 +12,35 @@ import re
 import secrets
 import time
 from collections.abc import Callable, Mapping
+from html import escape
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
-from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from engine.classes.launches import find_launch, keep_launch, open_launch
-from engine.classes.lti import CLAIM, LEEWAY, Settings, grade_address, read_launch, read_settings
+from engine.classes.linking import find_linking, keep_linking
+from engine.classes.lti import (
+    CLAIM,
+    DEEP_LINKING,
+    LEEWAY,
+    Settings,
+    grade_address,
+    origin_of,
+    read_launch,
+    read_linking,
+    read_settings,
+    write_answer,
+)
+from engine.classes.registration import add_registered, register
 from engine.classes.store import open_classes
-from engine.runtime.limits import CLASSES_PLACE, LTI_FILE
+from engine.runtime.limits import CLASSES_PLACE, FRAME_ANCESTORS, LTI_FILE
 from engine.runtime.openings import name_person
 from pages.controls.menu import entries
+from serving.headers import write_policy
 from serving.visitor_cookie import cookie_of
 from serving.workers import COOKIE, here
 
@@ -32,6 +48,9 @@ STATE = "loupe_lti_"  # the cookie of one launch, by its state
 SECRET = re.compile(r"[0-9a-f]{32}")
 MOST = 2**16  # bytes of what is posted
 LASTS = 600  # seconds from login to launch
+# Where the page is still the same, its focus stays.
+LOOK_AGAIN = "setInterval(async () => { if ((await fetch(location.href)).status !== 202) location.reload(); }, 2000)"
+CLOSE = '(window.opener || window.parent).postMessage({ subject: "org.imsglobal.lti.close" }, "*")'
 Fields = Mapping[str, str]
 Handler = Callable[[Settings, Request, Fields], Response]
 
@@ -50,6 +69,8 @@ def lti_routes() -> list[Route]:
         Route("/lti/login", answering(settings, login), methods=["GET", "POST"]),
         Route("/lti/launch", answering(settings, launch), methods=["POST"]),
         Route("/lti/open", answering(settings, open_page)),
+        Route("/lti/choose", answering(settings, choose)),
+        Route("/lti/register", answering(settings, register_platform)),
         Route("/lti/keys", lambda _request: keys),
     ]
 
@@ -63,7 +84,7 @@ def answering(settings: Settings, handle: Handler) -> Callable[[Request], Any]:
                 return PlainTextResponse(f"Loupe expected at most {MOST:,} bytes, got more; open it anew.", 400)
         try:
             fields |= dict(parse_qsl(body.decode(), max_num_fields=100))
-            return await run_in_threadpool(handle, settings, request, fields)
+            return await run_in_threadpool(lambda: handle(with_registered(settings), request, fields))
         except ForeignState as error:
             return PlainTextResponse(f"Loupe {error}", 401)
         except ValueError as error:
@@ -72,10 +93,12 @@ def answering(settings: Settings, handle: Handler) -> Callable[[Request], Any]:
     return answer
 
 
+def with_registered(settings: Settings) -> Settings:
+    return add_registered(settings, open_classes(CLASSES_PLACE))
+
+
 def login(settings: Settings, request: Request, fields: Fields) -> Response:
     """Sends the browser to its platform, with a state that it keeps as a cookie and a nonce that follows from it."""
-    if request.headers.get("sec-fetch-dest") in ("iframe", "frame"):
-        raise ValueError("expected a window of its own, got a frame; let the platform open it in a new window.")
     platform, state = settings.find(fields.get("iss", ""), fields.get("client_id", "")), secrets.token_hex(16)
     query = {name: fields[name] for name in ("login_hint", "lti_message_hint") if name in fields}
     if "login_hint" not in query:
@@ -87,11 +110,14 @@ def login(settings: Settings, request: Request, fields: Fields) -> Response:
     }  # fmt: skip
     joint = "&" if urlsplit(platform.auth_url).query else "?"
     answer = RedirectResponse(f"{platform.auth_url}{joint}{urlencode(query)}", 303)
-    secure = settings.address.startswith("https:")  # else the platform is on the same machine
-    answer.set_cookie(
-        STATE + state, "1", LASTS, path="/lti", secure=secure, httponly=True, samesite="none" if secure else "lax"
-    )
+    answer.headers.append("set-cookie", state_cookie(settings, state, LASTS))
     return answer
+
+
+def state_cookie(settings: Settings, state: str, seconds: int) -> str:
+    """Partitioned: a platform that asks to choose does so in a frame, where some browsers keep no other cookie."""
+    sent = "Secure; SameSite=None; Partitioned" if settings.address.startswith("https:") else "SameSite=Lax"
+    return f"{STATE}{state}=1; Path=/lti; Max-Age={seconds}; HttpOnly; {sent}"
 
 
 def nonce_of(state: str) -> str:
@@ -103,7 +129,7 @@ def check_state(request: Request, fields: Fields) -> str:
     if not SECRET.fullmatch(state) or STATE + state not in request.cookies:
         raise ForeignState(
             "expected a launch that began in this browser within ten minutes, got another; open it from the course "
-            "again, with cookies allowed."
+            "again, in a window of its own, or with cookies allowed."
         )
     return state
 
@@ -114,9 +140,17 @@ def launch(settings: Settings, request: Request, fields: Fields) -> Response:
     if "id_token" not in fields:
         raise ValueError(f"expected a token, got {fields.get('error', 'none')[:80]!r}; log in to the platform first.")
     platform, content = read_launch(settings, fields["id_token"], nonce_of(state))
+    classes, until = open_classes(CLASSES_PLACE), max(float(content["exp"]), time.time()) + LEEWAY
+    if content[f"{CLAIM}message_type"] == DEEP_LINKING:
+        keep_linking(classes, state, str(content["nonce"]), until, read_linking(platform, content))
+        answer = RedirectResponse(f"{settings.address}/lti/choose?state={state}", 303)
+        answer.headers.append("set-cookie", state_cookie(settings, state, 0))
+        return answer
+    if request.headers.get("sec-fetch-dest") in ("iframe", "frame"):
+        raise ValueError("expected a window of its own, got a frame; let the platform open it in a new window.")
     name = content.get("name") if settings.names else None
     keep_launch(
-        open_classes(CLASSES_PLACE), state, str(content["nonce"]), max(float(content["exp"]), time.time()) + LEEWAY,
+        classes, state, str(content["nonce"]), until,
         issuer=platform.issuer, client=platform.client_id, user=str(content.get("sub") or ""),
         lineitem=grade_address(content), page=find_page(settings, content), name=str(name or "")[:80],
     )  # fmt: skip
@@ -138,6 +172,52 @@ def find_page(settings: Settings, content: Mapping[str, Any]) -> str:
     return f"/{path}?{query}" if query else f"/{path}"
 
 
+def choose(settings: Settings, request: Request, fields: Fields) -> Response:
+    """Waits for what a teacher chooses in a window of its own; then the browser posts it to its platform."""
+    state = fields.get("state", "")
+    linking, title, page = find_linking(open_classes(CLASSES_PLACE), state)
+    if not page:
+        query = urlencode({"linking": state} | ({"lang": linking.language} if linking.language else {}))
+        return small_page(
+            f'<p><a href="{escape(settings.address)}/teach?{escape(query)}" target="_blank" rel="noopener">Choose in '
+            "Loupe</a>, in a window of its own, what opens in your course. This page goes on by itself.",
+            linking.origin, LOOK_AGAIN, 202,
+        )  # fmt: skip
+    token = write_answer(settings, linking, title, page)
+    return small_page(
+        f'<form method="post" action="{escape(linking.address)}"><input type="hidden" name="JWT" value="{token}">'
+        f"<button>Place “{escape(title)}”</button></form>",
+        linking.origin, "document.forms[0].submit()",
+    )  # fmt: skip
+
+
+def register_platform(settings: Settings, request: Request, fields: Fields) -> Response:
+    """Registers Loupe at the platform from which an administrator opens this address."""
+    configuration, token = fields.get("openid_configuration", ""), fields.get("registration_token", "")
+    platform = register(settings, open_classes(CLASSES_PLACE), configuration, token)
+    return small_page(f"<p>Loupe is registered at {escape(platform.issuer)}; this window can be closed.",
+                      origin_of(platform.issuer), CLOSE)  # fmt: skip
+
+
+def small_page(body: str, origin: str, script: str, status: int = 200) -> Response:
+    """A page of a few words in a frame of the platform at `origin`, to which alone its form goes; `script` is all that
+    runs."""
+    nonce = secrets.token_urlsafe(16)
+    may = {
+        "default-src": "'none'", "script-src": f"'nonce-{nonce}'", "connect-src": "'self'", "form-action": origin,
+        "base-uri": "'none'",
+    }  # fmt: skip
+    return HTMLResponse(
+        f'<!doctype html><html lang="en"><meta charset="utf-8"><title>Loupe</title>{body}'
+        f'<script nonce="{nonce}">{script}</script></html>',
+        status,
+        headers={
+            "content-security-policy": write_policy(f"{FRAME_ANCESTORS} {origin}", may), "cache-control": "no-store",
+            "referrer-policy": "origin",  # else the platform would not be told who posts
+        },
+    )  # fmt: skip
+
+
 def open_page(settings: Settings, request: Request, fields: Fields) -> Response:
     """Gives a launch to the visitor of this browser, who is another one where somebody else came by it before."""
     state, token = check_state(request, fields), request.cookies.get(COOKIE, "")
@@ -148,7 +228,7 @@ def open_page(settings: Settings, request: Request, fields: Fields) -> Response:
     open_launch(classes, state, name_person(token))
     # A connection stays with one process, which may be none of this visitor's: the next one is dealt by the cookie.
     answer = RedirectResponse(settings.address + page, 303, {"connection": "close"})
-    answer.delete_cookie(STATE + state, path="/lti")
+    answer.headers.append("set-cookie", state_cookie(settings, state, 0))
     if not known:
         answer.headers.append("set-cookie", cookie_of(token))
     return answer

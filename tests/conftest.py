@@ -4,9 +4,13 @@ A browser test fails on any console error or uncaught exception of its page. Wit
 skipped, and one line says so at the end; with LOUPE_REQUIRE_BROWSER=1 they fail.
 """
 
+import ctypes
+import gc
+import json
 import os
 import re
 import sys
+from collections import Counter
 from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack
 from tempfile import TemporaryDirectory
@@ -15,28 +19,67 @@ from urllib.parse import urljoin
 
 import pytest
 
-from tests.browser.harness import BROWSERS, FLAGS, PATIENCE, ROOT, UVICORN, browser_path, served, settle, streamlit_run
+from tests.browser.harness import (
+    BROWSERS,
+    FLAGS,
+    PATIENCE,
+    ROOT,
+    UVICORN,
+    browser_path,
+    served,
+    settle,
+    streamlit_run,
+)
 
 if TYPE_CHECKING:
-    from pathlib import Path
 
-    from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Playwright, ViewportSize, WebSocket
+    from playwright.sync_api import (
+        Browser,
+        BrowserContext,
+        ConsoleMessage,
+        Page,
+        Playwright,
+        Request,
+        Response,
+        ViewportSize,
+        WebSocket,
+    )
 
 # Opened at /walkthrough, Streamlit first asks below that path where its server is; the misses are no faults.
 PROBE = re.compile(r"/[^/]+/_stcore/(health|host-config)$")
 
 os.environ.setdefault("LOUPE_MODEL", "stories")  # browser/test_first_model.py has what visitors meet
+os.environ.setdefault("LOUPE_TRACE_MEMORY_MIB", "192")  # of each process; a visitor's 1 GiB is not what is tried
+os.environ.setdefault("LOUPE_MODELS_MEMORY_MIB", "256")
 RUNS = TemporaryDirectory(prefix="loupe-runs-")  # of this process and the servers that it starts
 os.environ["LOUPE_RUNS"] = RUNS.name
 SIZE: "ViewportSize" = {"width": 1440, "height": 950}
+PROGRAM = sys.modules["__main__"]
 FAILED = pytest.StashKey[bool]()
 REQUIRE_BROWSER = os.environ.get("LOUPE_REQUIRE_BROWSER") == "1"
-NO_BROWSER = f"no browser found (looked for {', '.join(BROWSERS)}): the tests in a browser are skipped"
+NO_BROWSER = f"no browser found, looked for {', '.join(BROWSERS)}"
+INSTALL = "apt install chromium-headless-shell (Debian) or brew install --cask google-chrome (macOS)"
+DURATIONS = ROOT / "tests" / "durations.json"  # seconds of each file; test_house.py says how many there may be
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    if browser_path() is None and not REQUIRE_BROWSER:
-        terminalreporter.write_line(NO_BROWSER)
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--record-durations", action="store_true", help=f"write the seconds of each file to {DURATIONS}")
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()  # what is imported stays: no collection goes through it again
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    reports = [one for some in terminalreporter.stats.values() for one in some if isinstance(one, pytest.TestReport)]
+    if left_out := sum(one.skipped and NO_BROWSER in str(one.longrepr) for one in reports):
+        terminalreporter.write_line(f"{NO_BROWSER}: {left_out} tests were left out. To run them: {INSTALL}")
+    if config.getoption("--record-durations"):
+        spent: Counter[str] = Counter()
+        for report in reports:
+            spent[report.nodeid.partition("::")[0]] += report.duration  # type: ignore[assignment]
+        table = {path: round(seconds, 1) for path, seconds in sorted(spent.items())}
+        DURATIONS.write_text(json.dumps(table, indent=1) + "\n", encoding="utf-8")
 
 
 @pytest.fixture(autouse=True)
@@ -46,12 +89,26 @@ def one_thread() -> None:
         sys.modules["torch"].set_num_threads(1)
 
 
-@pytest.fixture(autouse=True)
-def program() -> Iterator[None]:
-    """AppTest leaves its script behind as the main module, which processes that another test starts would then run."""
-    before = sys.modules["__main__"]
+@pytest.hookimpl(tryfirst=True)
+def pytest_fixture_setup() -> None:
+    sys.modules["__main__"] = PROGRAM
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_call() -> None:
+    """AppTest leaves its script behind as the main module, which processes that a test or a fixture starts would run
+    as well."""
+    sys.modules["__main__"] = PROGRAM
+
+
+@pytest.fixture(autouse=True, scope="module")
+def memory() -> Iterator[None]:
+    """What a file of tests leaves behind goes back to the system: objects that hold each other, and what the C library
+    of Linux would keep."""
     yield
-    sys.modules["__main__"] = before
+    gc.collect()
+    if sys.platform == "linux":
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 @pytest.fixture(scope="session")
@@ -61,10 +118,12 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield address
 
 
-@pytest.fixture
-def fresh_server(tmp_path: "Path") -> Iterator[str]:
-    """The same, started for one test: nobody has opened it yet."""
-    with served(UVICORN, "/health", tmp_path / "log") as address:
+@pytest.fixture(scope="session")
+def stage() -> Iterator[str]:
+    """The address of Loupe's pages in this process, of which a browser has the views alone (browser/stage.py)."""
+    from tests.browser.stage import serve_stage
+
+    with serve_stage() as address:
         yield address
 
 
@@ -135,7 +194,7 @@ Element.prototype.animate = function (frames) { return animate.call(this, frames
 
 
 class Wire:
-    """What goes over the page's websocket; of what it sends, only the requests to rerun."""
+    """What goes over the page's websocket, or to a stage; of what it sends, only the requests to rerun."""
 
     def __init__(self) -> None:
         self.reruns = 0
@@ -143,6 +202,15 @@ class Wire:
 
     def listen(self, page: "Page") -> None:
         page.on("websocket", self._listen)
+        page.on("request", self._requested)
+        page.on("response", self._responded)
+
+    def _requested(self, request: "Request") -> None:
+        self.reruns += request.method == "POST" and "/run/" in request.url and request.post_data != "[]"
+
+    def _responded(self, response: "Response") -> None:
+        if "/run/" in response.url:
+            self.received.append(int(response.headers["content-length"]))
 
     def _listen(self, websocket: "WebSocket") -> None:
         websocket.on("framesent", self._sent)

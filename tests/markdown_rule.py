@@ -13,6 +13,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
+from tests.sources import nodes
+
 # Of each of Streamlit's functions the positional arguments that it draws as Markdown; those by name are below.
 DOORS: dict[str, tuple[int, ...]] = dict.fromkeys(
     ("markdown", "caption", "warning", "error", "info", "success", "toast", "header", "subheader", "button",
@@ -65,7 +67,7 @@ class House:
     doors: dict[str, set[tuple[int, str]]] = field(default_factory=dict)  # by "module.function"
 
     def read(self, module: str, tree: ast.Module) -> None:
-        for node in ast.walk(tree):
+        for node in nodes(tree):
             if isinstance(node, ast.FunctionDef):
                 for name in (f"{module}.{node.name}", f".{node.name}"):
                     self.returns[name] = self.returns.get(name, True) and is_safe_type(node.returns)
@@ -160,7 +162,7 @@ class Reader:
         self.house, self.module = house, module
         self.imports = {
             alias.asname or alias.name: f"{node.module}.{alias.name}"
-            for node in ast.walk(tree)
+            for node in nodes(tree)
             if isinstance(node, ast.ImportFrom)
             for alias in node.names
         }

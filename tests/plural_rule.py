@@ -10,6 +10,8 @@ import ast
 import re
 from collections.abc import Iterator
 
+from tests.sources import nodes, parse
+
 NOUNS = (
     "answers beams blocks branches candidates cells characters classes columns documents edits epochs examples "
     "experts files heads images keys layers lessons letters lines pairs pictures pieces places points positions "
@@ -139,12 +141,12 @@ def find_python(tree: ast.Module) -> Iterator[tuple[int, str, str]]:
     """Lines, what is counted and the noun, of f-strings and of texts whose fields are filled in later."""
     plurals = {
         id(part)
-        for node in ast.walk(tree)
+        for node in nodes(tree)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in {"_n", "translate_count"}
         for part in node.args
     }
-    fixed = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
-    for node in ast.walk(tree):
+    fixed = {id(part) for node in nodes(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
+    for node in nodes(tree):
         if isinstance(node, ast.JoinedStr):
             for one, after in zip(node.values, node.values[1:], strict=False):
                 if isinstance(one, ast.FormattedValue) and isinstance(after, ast.Constant):
@@ -178,6 +180,6 @@ def find_script(text: str) -> Iterator[tuple[int, str, str]]:
 
 def find_uncounted(path: str, text: str) -> Iterator[tuple[str, str]]:
     """Complaints about a file, each with the entry that would allow it."""
-    found = find_script(text) if path.endswith(".js") else find_python(ast.parse(text))
+    found = find_script(text) if path.endswith(".js") else find_python(parse(text))
     for line, counted, noun in found:
         yield f"{path}:{line} writes “{counted} {noun}”, which can be 1", f"{path}: {counted} {noun}"

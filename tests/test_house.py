@@ -8,6 +8,7 @@ import re
 import sys
 import tokenize
 from collections.abc import Iterable, Iterator, Set
+from functools import cache
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
@@ -15,13 +16,14 @@ import pytest
 
 from tests.markdown_rule import TRUSTED, find_unsafe
 from tests.plural_rule import ALLOWED, find_uncounted
+from tests.sources import forget, nodes, parse
 
 ROOT = Path(__file__).resolve().parent.parent
 
 # Who may import whom: the first prefix that matches a file names what it may import of this repository.
 LAYERS = [
     ("app.py", ["serving.streamlit_patches", "pages", "views", "engine"]),
-    ("asgi.py", ["serving"]),
+    ("asgi.py", ["serving", "engine.places"]),
     ("serving/warming.py", ["serving", "engine.attention_variants", "engine.runtime", "engine.training"]),
     ("serving/first_load.py", ["serving", "pages.controls.menu", "views.core"]),
     ("serving/class_news.py", ["serving", "engine.classes", "engine.runtime"]),
@@ -43,13 +45,17 @@ LAYERS = [
     ("engine/model/", ["engine.model", "engine.plurals"]),
     ("engine/tokenizers/", ["engine.tokenizers", "engine.plurals"]),
     ("engine/", ["engine"]),
+    ("loupe/", ["engine", "views.notebook"]),
     ("bench/", ["bench", "engine", "views", "serving.workers", "tests.browser.harness"]),
 ]
 # Rooms of the engine from below to above, and before their own room the files that stand lower than it. Each imports
 # from its own row and those before it; the longest name that fits a module is its place. engine/__init__.py
 # and __main__.py have none: they import everything, and nothing here imports them.
 ENGINE = [
-    ["engine.plurals", "engine.pulse", "engine.runtime.limits", "engine.runtime.lru_cache", "engine.runtime.memory"],
+    [
+        "engine.characters", "engine.places", "engine.plurals", "engine.pulse", "engine.runtime.limits",
+        "engine.runtime.lru_cache", "engine.runtime.memory",
+    ],
     ["engine.model"],
     ["engine.tokenizers"],
     ["engine.scoring"],
@@ -97,22 +103,50 @@ SECRET_PLACES = re.compile(r"/work\b|/home/\w|/Users/\w|/\.library\b|\.\./shared
 OTHER_HOSTS = re.compile(r"""["'`(](?:https?:)?//(?!www\.w3\.org/)[\w.-]+\.\w+""")
 
 
+@pytest.fixture(scope="module", autouse=True)
+def trees() -> Iterator[None]:
+    """They take 200 MB, which no other test needs."""
+    yield
+    forget()
+    read.cache_clear()
+
+
+@cache
+def read(path: Path) -> str:
+    return path.read_text(encoding="utf-8")
+
+
+def name_of(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+@cache
 def sources(*suffixes: str) -> list[Path]:
     """Everything a person wrote here, tests aside."""
-    folders = ("serving", "pages", "views", "engine", "assets", "corpora", "bench", "scripts")
+    folders = ("serving", "pages", "views", "engine", "loupe", "assets", "corpora", "bench", "scripts")
     found = [path for folder in folders for path in (ROOT / folder).rglob("*") if path.suffix in suffixes]
     return sorted(found + [path for path in ROOT.iterdir() if path.suffix in suffixes])
 
 
 def imports(path: str, tree: ast.Module) -> Iterator[str]:
     """Everything that is imported, wherever in the file, as a dotted name from the root."""
-    for node in ast.walk(tree):
+    for node in nodes(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             here = path.split("/")[: -node.level] if node.level else []
             module = ".".join([*here, *([node.module] if node.module else [])])
             yield from (f"{module}.{alias.name}" for alias in node.names)
+
+
+def dotted(node: ast.expr) -> str:
+    """A name with its dots, such as `pickle.load`; of what is no name at its left what is behind that, with a dot."""
+    match node:
+        case ast.Name(id=name):
+            return name
+        case ast.Attribute(value=value, attr=name):
+            return f"{dotted(value)}.{name}"
+    return ""
 
 
 def within(name: str, package: str) -> bool:
@@ -157,37 +191,70 @@ def check_streamlit(path: str, tree: ast.Module) -> Iterator[str]:
         yield f"{path} imports streamlit, which only {SHOWS_STREAMLIT} may"
 
 
+def check_rows(path: str, tree: ast.Module) -> Iterator[str]:
+    """A chart that is as high as its rows and axes are reckoned to be squeezes the rows where labels are long."""
+    for node in ast.walk(tree) if path.startswith("views/") else ():
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "Chart":
+            heights = [one.value for one in node.keywords if one.arg == "height"]
+            if any(isinstance(one, ast.BinOp) and "ROW" in ast.dump(one) for one in heights):
+                yield f"{path} reckons how high a chart is; say alt.Step(ROW), the height of a row"
+
+
 def check_pickle(path: str, tree: ast.Module) -> Iterator[str]:
     for name in imports(path, tree):
         if name.split(".")[0] in {"dill", "cloudpickle", "joblib", "shelve"}:
             yield f"{path} imports {name}: never unpickle"
-    for node in ast.walk(tree):
+    for node in nodes(tree):
         if isinstance(node, ast.ImportFrom) and node.module == "pickle":
             yield f"{path}:{node.lineno} imports from pickle: never unpickle"
         if not isinstance(node, ast.Call):
             continue
-        called = ast.unparse(node.func)
-        given = {keyword.arg: ast.unparse(keyword.value) for keyword in node.keywords}
+        called = dotted(node.func)
         if called in {"pickle.load", "pickle.loads", "pickle.Unpickler"}:
             yield f"{path}:{node.lineno} calls {called}: never unpickle"
-        if called == "torch.load" and given.get("weights_only") != "True":
+        given = {keyword.arg: keyword.value for keyword in node.keywords} if called == "torch.load" else {}
+        if called == "torch.load" and ("weights_only" not in given or ast.unparse(given["weights_only"]) != "True"):
             yield f"{path}:{node.lineno} calls torch.load without weights_only=True"
 
 
 def check_broad_except(path: str, tree: ast.Module) -> Iterator[str]:
-    for node in ast.walk(tree):
+    for node in nodes(tree):
         if isinstance(node, ast.ExceptHandler):
             caught = "" if node.type is None else ast.unparse(node.type)
             if re.search(r"^$|\b(Base)?Exception\b", caught) and not isinstance(node.body[-1], ast.Raise):
                 yield f"{path}:{node.lineno} swallows everything: name what is expected, or raise it again"
 
 
+RUNS = ("engine/", "views/", "pages/", "serving/", "app.py", "asgi.py")  # what `make run` needs
+KEPT_PLACES = {"assets", "corpora", "models", "pages", "runs"}
+
+
+def check_places(path: str, tree: ast.Module) -> Iterator[str]:
+    """One file knows where Loupe and what is made with it lie."""
+    if not path.startswith(RUNS) or path == "engine/places.py":
+        return
+    for node in nodes(tree):
+        counted = isinstance(node, ast.Subscript) and dotted(node.value).endswith(".parents")
+        own = isinstance(node, ast.Attribute) and node.attr in {"parent", "parents"} and holds_own_file(node.value)
+        named = isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div) and isinstance(node.right, ast.Constant)
+        if counted or own or named and str(node.right.value).split("/")[0] in KEPT_PLACES:
+            yield f"{path}:{node.lineno} builds a path of Loupe's: engine/places.py does"
+
+
+def holds_own_file(node: ast.expr) -> bool:
+    return any(isinstance(one, ast.Name) and one.id == "__file__" for one in ast.walk(node))
+
+
+READS_NAMES = {"partition", "rpartition", "split", "rsplit", "removeprefix"}
+
+
 def check_run_names(path: str, tree: ast.Module) -> Iterator[str]:
     """One module reads and writes "run:NAME@STEP"."""
     if path == "engine/checkpoints/run_steps.py":
         return
-    for node in ast.walk(tree):
-        code = ast.unparse(node) if isinstance(node, ast.Call | ast.JoinedStr) else ""
+    for node in nodes(tree):
+        reads = isinstance(node, ast.Call) and dotted(node.func).rpartition(".")[2] in READS_NAMES
+        code = ast.unparse(node) if reads or isinstance(node, ast.JoinedStr) else ""
         if re.match(r"f'(run:|\{(library|run_steps)\.RUN\})", code):
             yield f"{path}:{node.lineno} writes the name of a run's step: run_steps.name_step does"
         if re.search(r"\.r?(partition|split)\('@'|removeprefix\(('run:'|(library|run_steps)\.RUN)\)", code):
@@ -199,7 +266,7 @@ def check_page_state(path: str, tree: ast.Module) -> Iterator[str]:
     """What a link can hold is drawn through the page's declaration."""
     if path == "pages/controls/state/page_state.py":
         return
-    for node in ast.walk(tree):
+    for node in nodes(tree):
         if isinstance(node, ast.keyword) and node.arg == "bind" and ast.unparse(node.value) == "'query-params'":
             yield f"{path}:{node.value.lineno} binds a widget: declare a Parameter and draw it through PageState"
 
@@ -215,7 +282,7 @@ ASKS_SESSION = {
 
 
 def asks_session(tree: ast.Module) -> bool:
-    return any(isinstance(node, ast.Attribute) and node.attr == "session_state" for node in ast.walk(tree))
+    return any(isinstance(node, ast.Attribute) and node.attr == "session_state" for node in nodes(tree))
 
 
 def check_session(path: str, tree: ast.Module) -> Iterator[str]:
@@ -234,17 +301,19 @@ SLOW = {
 
 def check_waits(path: str, tree: ast.Module) -> Iterator[str]:
     """A test waits for a state that is named, never for time: it may pause where it looks again and again."""
-    polls = {id(node) for loop in ast.walk(tree) if isinstance(loop, ast.While) for node in ast.walk(loop)}
-    for node in ast.walk(tree):
-        called = ast.unparse(node.func) if isinstance(node, ast.Call) else ""
-        if re.search(r"(^|\.)(sleep|wait_for_timeout)$", called) and id(node) not in polls and path not in SLOW:
+    polls = {id(node) for loop in nodes(tree) if isinstance(loop, ast.While) for node in ast.walk(loop)}
+    for node in nodes(tree):
+        called = dotted(node.func).rpartition(".")[2] if isinstance(node, ast.Call) else ""
+        in_page = str(node.value) if isinstance(node, ast.Constant) else ""
+        timer = re.search(r"setTimeout\(.*, *\d{3,}\)", in_page)
+        if timer or called in {"sleep", "wait_for_timeout"} and id(node) not in polls and path not in SLOW:
             yield f"{path}:{node.lineno} waits for time: wait for the state that is meant"
 
 
 def check_loops(path: str, tree: ast.Module) -> Iterator[str]:
     """Tests in a browser leave an event loop in their thread, so that no other may begin one there."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and ast.unparse(node.func) == "asyncio.run":
+    for node in nodes(tree):
+        if isinstance(node, ast.Call) and dotted(node.func) == "asyncio.run":
             yield f"{path}:{node.lineno} begins an event loop: tests/coroutines.py does, beside the others"
 
 
@@ -277,17 +346,13 @@ MASK = "engine/model/layers/mask.py"
 SHARE = "pages/controls/share"
 TREE_RULES = [
     check_layers, check_engine, check_rooms, check_streamlit, check_pickle, check_broad_except, check_run_names,
-    check_page_state, check_session,
+    check_page_state, check_places, check_session, check_rows,
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize("rule", TREE_RULES, ids=lambda rule: rule.__name__)
 def test_python_keeps_the_rule(rule) -> None:
-    broken = [
-        complaint
-        for path in sources(".py")
-        for complaint in rule(path.relative_to(ROOT).as_posix(), ast.parse(path.read_text(encoding="utf-8")))
-    ]
+    broken = [complaint for path in sources(".py") for complaint in rule(name_of(path), parse(read(path)))]
     assert not broken, "\n".join(broken)
 
 
@@ -340,10 +405,15 @@ def test_python_keeps_the_rule(rule) -> None:
         (check_run_names, "engine/x.py", "name.partition('@')", "split_name(name)"),
         (check_rooms, f"{SHARE}/links.py", "import pages.controls.compare.run", "import pages.controls.state.history"),
         (check_page_state, "pages/x.py", "st.slider(x, bind='query-params')", "here.slider('x')"),
+        (check_places, "views/x.py", "X = Path(__file__).resolve().parent", "X = Path(plotly.__file__).parent"),
+        (check_places, "engine/x.py", "X = folder.parents[2]", "X = folder.parent"),
+        (check_places, "pages/x.py", "X = ROOT / 'assets/texts'", "X = ASSETS / 'texts'"),
+        (check_rows, "views/x.py", "alt.Chart(t, height=ROW * 3 + 9)", "alt.Chart(t, height=alt.Step(ROW))"),
         (check_session, "pages/x.py", "st.session_state['said'] = x", "SAID.set(x)"),
         (check_session, "pages/controls/state/session.py", "SAID.set(x)", "st.session_state['said'] = x"),
         (check_run_names, "engine/x.py", "name.removeprefix(library.RUN)", "name.startswith(library.RUN)"),
         (check_waits, "tests/x.py", "page.wait_for_timeout(300)", "expect(shown).to_be_visible()"),
+        (check_waits, "tests/x.py", "e.evaluate('setTimeout(done, 6' '00)')", "e.evaluate('setTimeout(done)')"),
         (check_waits, "tests/x.py", "for x in y: time.sleep(1)", "while not found(): sleep(0.01)"),
         (
             check_broad_except,
@@ -362,23 +432,24 @@ def test_tests_wait_for_states_and_share_their_thread() -> None:
     broken = [
         complaint
         for path in sorted((ROOT / "tests").rglob("*.py"))
+        if re.search(r"sleep|wait_for_timeout|setTimeout|asyncio", read(path))
         for rule in (check_waits, check_loops)
-        for complaint in rule(path.relative_to(ROOT).as_posix(), ast.parse(path.read_text(encoding="utf-8")))
+        for complaint in rule(name_of(path), parse(read(path)))
     ]
     assert not broken, "\n".join(broken)
     for path in SLOW:
-        assert list(check_waits("", ast.parse((ROOT / path).read_text(encoding="utf-8")))), f"take {path} out of SLOW"
+        assert list(check_waits("", parse(read(ROOT / path)))), f"take {path} out of SLOW"
     assert list(check_loops("", ast.parse("asyncio.run(play())")))
 
 
 def test_a_count_and_its_noun_agree() -> None:
     allowed = {entry.strip() for entries in ALLOWED.values() for entry in entries.strip().split("\n")}
-    paths = [path.relative_to(ROOT).as_posix() for path in sources(".py", ".js")]
+    paths = [name_of(path) for path in sources(".py", ".js")]
     found = [
         complaint
         for path in paths
         if path.startswith(("app.py", "pages/", "views/", "engine/", "assets/views/"))
-        for complaint in find_uncounted(path, (ROOT / path).read_text(encoding="utf-8"))
+        for complaint in find_uncounted(path, read(ROOT / path))
     ]
     broken = [complaint for complaint, entry in found if entry not in allowed]
     assert not broken, "\n".join([*broken, "count by `count_words` or `counted`, or say why not in ALLOWED"])
@@ -399,9 +470,31 @@ def test_the_rule_of_counts_can_fail(path: str, bad: str, good: str) -> None:
     assert not list(find_uncounted(path, good))
 
 
+CUT = 1.15  # lines of letters, with what hangs below: less is cut where a box hides what leaves it
+
+
+def find_cut_letters(css: str) -> Iterator[str]:
+    """Rules whose line is lower than its letters; 0 is for what has none."""
+    for rule in re.findall(r"[^{}]*\{[^{}]*\}", css):
+        line = re.search(r"line-height: ([\d.]+)(px)?[;\s}]", rule)
+        size = re.search(r"font-size: ([\d.]+)px", rule)
+        if line and float(line[1]) and (size or not line[2]):
+            high = float(line[1]) / float(size[1]) if line[2] and size else float(line[1])
+            if high < CUT:
+                yield rule.strip()
+
+
+def test_no_line_is_lower_than_its_letters() -> None:
+    assert list(find_cut_letters("a { font-size: 13px; line-height: 12px; } b { line-height: 1; }")) and not list(
+        find_cut_letters("a { font-size: 13px; line-height: 15px; } b { line-height: 0; }")
+    )
+    broken = [f"{name_of(path)}: {rule}" for path in sources(".css") for rule in find_cut_letters(read(path))]
+    assert not broken, "\n".join(broken)
+
+
 def test_markdown_gets_no_text_of_others() -> None:
     """Whatever a person, a file or an address says is escaped: else it is a picture of another host, or a link."""
-    trees = {path.relative_to(ROOT).as_posix(): ast.parse(path.read_text(encoding="utf-8")) for path in sources(".py")}
+    trees = {name_of(path): parse(read(path)) for path in sources(".py")}
     broken = sorted(set(find_unsafe(trees)))
     assert not broken, "\n".join(
         [*broken, "escape it by `escape_markdown`, or annotate it as tests/markdown_rule.py says"]
@@ -440,7 +533,7 @@ def test_the_rule_of_markdown_can_fail(bad: str, good: str) -> None:
 
 def test_every_climb_that_is_let_be_is_there() -> None:
     for path, name in CLIMBS:
-        found = list(imports(path, ast.parse((ROOT / path).read_text(encoding="utf-8"))))
+        found = list(imports(path, parse(read(ROOT / path))))
         assert any(within(one, name) for one in found), f"{path} imports {name} no more: take that out of CLIMBS"
 
 
@@ -449,7 +542,7 @@ def test_scripts_and_texts_keep_the_rules() -> None:
         complaint
         for path in sources(".js", ".py", ".css", ".toml", ".md", ".txt")
         for rule in ([check_script, check_text] if path.suffix in {".js", ".css"} else [check_text])
-        for complaint in rule(path.relative_to(ROOT).as_posix(), path.read_text(encoding="utf-8"))
+        for complaint in rule(name_of(path), read(path))
     ]
     assert not broken, "\n".join(broken)
 
@@ -470,7 +563,7 @@ def test_a_rule_about_text_can_fail(rule, bad: str, good: str) -> None:
     assert not list(rule("x", good))
 
 
-HOUSE = ("engine", "views", "serving", "pages", "assets", "corpora", "bench", "scripts", "tests", "docs")
+HOUSE = ("engine", "loupe", "views", "serving", "pages", "assets", "corpora", "bench", "scripts", "tests", "docs")
 PATH = re.compile(r"(?<![\w/.<>*:-])[\w.<>*-]+(?:/[\w.<>*-]+)*")
 OURS = re.compile(r".*[\w>*]\.(py|js|css|md|toml)")  # files of other endings are mostly written by a run
 FOREIGN = {
@@ -508,7 +601,7 @@ def places(there: Iterable[str]) -> Set[str]:
 
 def check_paths(path: str, words: str, known: Set[str]) -> Iterator[str]:
     """A name that begins at no folder of the root is the end of a path, such as core/store.js."""
-    for word in {re.sub(r"^(\.\.?/)+|\.$", "", found) for found in PATH.findall(words)}:
+    for word in {re.sub(r"^(\.\.?/)+|\.$", "", found) for found in set(PATH.findall(words))}:
         whole = "/" in word and word.split("/")[0] in HOUSE
         place = ("" if whole else "*/") + re.sub(r"<\w+>", "*", word)
         ours = (whole or OURS.fullmatch(word)) and word not in FOREIGN
@@ -518,15 +611,20 @@ def check_paths(path: str, words: str, known: Set[str]) -> Iterator[str]:
 
 def test_what_is_named_is_there() -> None:
     files = [path for folder in (*HOUSE, ".streamlit") for path in (ROOT / folder).rglob("*")] + [*ROOT.iterdir()]
-    known = places(path.relative_to(ROOT).as_posix() for path in files)
-    told = {
-        path.relative_to(ROOT).as_posix(): said(path.name, path.read_text(encoding="utf-8"))
+    known = places(name_of(path) for path in files)
+    texts = {
+        name_of(path): read(path)
         for path in files
         if path.suffix in {".py", ".js", ".css", ".toml", ".md"} or path.name in {"Makefile", "requirements.txt"}
     }
-    broken = [complaint for path, words in told.items() for complaint in check_paths(path, words, known)]
+    broken = [
+        complaint
+        for path, text in texts.items()
+        if any(check_paths(path, text, known))  # in all of it, which is known sooner than what of it is said
+        for complaint in check_paths(path, said(path, text), known)
+    ]
     assert not broken, "\n".join(broken)
-    unsaid = [name for name in FOREIGN if not any(name in words for words in told.values())]
+    unsaid = [name for name in FOREIGN if not any(name in text and name in said(p, text) for p, text in texts.items())]
     assert not unsaid, f"nothing names {unsaid} any more: take them out of FOREIGN"
 
 
@@ -550,9 +648,9 @@ def test_a_name_of_what_is_gone_would_be_found(path: str, bad: str, good: str) -
 
 def test_the_lock_file_names_no_registry() -> None:
     """npm takes the packages from the one that is set up: `omit-lockfile-registry-resolved` in .npmrc keeps it so."""
-    lock = json.loads((ROOT / "package-lock.json").read_text(encoding="utf-8"))
+    lock = json.loads(read(ROOT / "package-lock.json"))
     assert not [name for name, entry in lock["packages"].items() if "resolved" in entry]
-    wanted = json.loads((ROOT / "package.json").read_text(encoding="utf-8"))["devDependencies"]
+    wanted = json.loads(read(ROOT / "package.json"))["devDependencies"]
     assert {name: lock["packages"][f"node_modules/{name}"]["version"] for name in wanted} == wanted
 
 
@@ -578,17 +676,16 @@ def check_requirements(listed: Set[str], imported: Set[str]) -> Iterator[str]:
 
 
 OPTIONAL = {"ray": "requirements-ray.txt", "botocore": "requirements-store.txt"}  # only who asks for it has it
-RUNS = ("engine/", "views/", "pages/", "serving/", "app.py", "asgi.py")  # what `make run` needs
 
 
 def test_requirements_are_what_is_imported() -> None:
-    lines = (ROOT / "requirements.txt").read_text(encoding="utf-8").splitlines()
+    lines = read(ROOT / "requirements.txt").splitlines()
     listed = {distribution(line) for line in lines if line and not line.startswith(("#", "-c "))}
     imported = {
         name.split(".")[0]
         for path in sources(".py")
-        if (place := path.relative_to(ROOT).as_posix()).startswith(RUNS)
-        for name in imports(place, ast.parse(path.read_text(encoding="utf-8")))
+        if (place := name_of(path)).startswith(RUNS)
+        for name in imports(place, parse(read(path)))
     }
     for module, file in OPTIONAL.items():
         assert module in imported and module in {distribution(line) for line in (ROOT / file).read_text().splitlines()}
@@ -647,7 +744,7 @@ def test_no_module_imports_itself_through_others() -> None:
     known = modules()
     graph = {}
     for name, path in known.items():
-        wanted = set(needed_to_import(ast.parse(path.read_text(encoding="utf-8")).body))
+        wanted = set(needed_to_import(parse(read(path)).body))
         graph[name] = {one for one in wanted if one in known and one != name and not within(name, one)}
     assert find_cycle(graph) == []
 
@@ -666,8 +763,63 @@ def folders(*roots: str) -> list[Path]:
 
 def test_every_folder_says_what_lives_there() -> None:
     rooms = [one for one in folders("engine", "views", "pages/controls") if one.name != "__pycache__"]
-    texts = {one: (one / "__init__.py").read_text(encoding="utf-8") for one in rooms}
+    texts = {one: read(one / "__init__.py") for one in rooms}
     silent = [one for one, text in texts.items() if not ast.get_docstring(ast.parse(text))]
-    listed = (ROOT / "assets" / "views" / "README.md").read_text(encoding="utf-8")
+    listed = read(ROOT / "assets" / "views" / "README.md")
     silent += [one for one in folders("assets/views") if f"| `{one.name}/` |" not in listed]
     assert not silent
+
+
+# Seconds that a file of the everyday tests may take, by tests/durations.json, which `make durations` writes.
+MOST_SECONDS = 25.0
+# What still takes longer, and how long at most: no more may come, and what no longer does is taken out.
+LONGER: dict[str, float] = {
+    "tests/browser/test_access.py": 80,
+    "tests/browser/test_adapt.py": 100,
+    "tests/browser/test_architecture.py": 30,
+    "tests/browser/test_architectures.py": 30,
+    "tests/browser/test_attention.py": 30,
+    "tests/browser/test_checkpoint.py": 40,
+    "tests/browser/test_experiment.py": 40,
+    "tests/browser/test_generate.py": 40,
+    "tests/browser/test_lab.py": 70,
+    "tests/browser/test_preferences.py": 40,
+    "tests/browser/test_runs.py": 40,
+    "tests/browser/test_shell.py": 60,
+    "tests/browser/test_take.py": 30,
+    "tests/browser/test_walkthrough.py": 50,
+    "tests/pages/test_adapt.py": 50,
+    "tests/pages/test_course.py": 60,
+}
+
+
+BY_ITSELF = {"tests/browsers/test_flows.py"}  # `make browsers` runs it
+
+
+def has_everyday(text: str) -> bool:
+    """Tells whether a file has a test that is not marked `long`, by itself or with the whole file."""
+    tree = parse(text)
+    if any(isinstance(node, ast.Assign) and "pytestmark" in ast.unparse(node) for node in tree.body):
+        return not re.search(r"^pytestmark = pytest\.mark\.long$", text, re.MULTILINE)
+    tests = [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")]
+    return any("pytest.mark.long" not in map(ast.unparse, node.decorator_list) for node in tests)
+
+
+def find_slow(table: dict[str, float], longer: dict[str, float]) -> list[str]:
+    return [path for path, seconds in table.items() if seconds > longer.get(path, MOST_SECONDS)]
+
+
+def test_no_file_of_tests_takes_long() -> None:
+    table = json.loads(read(ROOT / "tests" / "durations.json"))
+    files = {name_of(path): path for path in (ROOT / "tests").rglob("test_*.py")}
+    everyday = {name for name, path in files.items() if has_everyday(read(path))} - BY_ITSELF
+    assert everyday <= table.keys() <= files.keys(), "tests came or went: run `make durations`"
+    assert not find_slow(table, LONGER)
+    assert all(table.get(path, 0) > MOST_SECONDS for path in LONGER), "take out of LONGER what takes no longer"
+
+
+def test_a_slow_file_would_be_found() -> None:
+    assert find_slow({"a": 25.1, "b": 24.9, "c": 40.0, "d": 61.0}, {"c": 60.0, "d": 60.0}) == ["a", "d"]
+    assert not has_everyday("import pytest\npytestmark = pytest.mark.long\n\ndef test_a(): ...")
+    assert not has_everyday("@pytest.mark.long\ndef test_a(): ...")
+    assert has_everyday("@pytest.mark.long\ndef test_a(): ...\n\ndef test_b(): ...")

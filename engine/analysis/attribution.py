@@ -8,15 +8,17 @@ it was given. A soft cap comes after the sum.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 import torch
 from torch import Tensor, nn
 
 from engine.analysis.logit_lens import check_lens
-from engine.analysis.writers import Sublayer, Terms, Walk, Writer, hold_norm, weigh_heads
+from engine.analysis.writers import SUBLAYERS, Sublayer, Terms, Walk, Writer, hold_norm, weigh_heads
 from engine.edits import Side, SilenceHeads
+from engine.edits.edit import ALL_REAL, Edit, Real
+from engine.model.hooks import ADDED, HookPoint
 from engine.model.layers.attention import Attention
 from engine.model.layers.head import AveragedHead, ClassHead, LanguageHead, MeanHead
 from engine.model.transformer import Transformer
@@ -243,9 +245,56 @@ def silencer(model: Transformer, head: Writer) -> SilenceHeads:
     return SilenceHeads(head.layer, [head.head], stack=stack, cross=head.kind == "cross head")
 
 
+@dataclass(frozen=True)
+class Hold(Edit, serialised=False):
+    """Lets hooks hold `values`, whatever comes before them."""
+
+    values: Mapping[str, Tensor]
+
+    def touches(self) -> tuple[str, ...]:
+        return tuple(self.values)
+
+    def apply(self, hook: HookPoint, value: Tensor, real: Real = ALL_REAL) -> Tensor:
+        return self.values[hook.name].to(value)
+
+
+@dataclass(frozen=True)
+class Ablation:
+    """Logits of a run, of the same without a head (its z is 0), and of that with all that later sublayers add held as
+    it was: there the head lacks directly, and in what norms divide by, alone."""
+
+    whole: Tensor
+    without: Tensor
+    held: Tensor
+
+
 @torch.no_grad()
-def silence(model: Transformer, trace: Trace, head: Writer) -> Tensor:
-    """Logits of the same run without a head, whose z is 0 (Michel et al. 2019), to confirm what its term says."""
+def ablate(model: Transformer, trace: Trace, head: Writer) -> Ablation:
+    """Runs the same text again, twice, and once more where `trace` holds too little of it. The logits are those before
+    a soft cap."""
     given, target = trace.encodings or trace.ids, trace.target_encodings or trace.target
-    edits = [*trace.edits, silencer(model, head)]
-    return run(model, given, "logits", edits, target=target, mask=trace.mask, logits_at=trace.logits_at)["logits"]
+    later, cap = list_later(model, head), model.config.head.softcap
+
+    def again(keep: list[str], *more: Edit) -> Trace:
+        edits = [*trace.edits, *more]
+        return run(model, given, keep, edits, target=target, mask=trace.mask, logits_at=trace.logits_at)
+
+    def logits(of: Trace) -> Tensor:
+        found = of["logits"]
+        return found if cap is None else cap * (found.double() / cap).atanh()
+
+    needed, silent = ["logits", *later], silencer(model, head)
+    whole = trace if all(name in trace for name in needed) else again(needed)
+    without = again(["logits"], silent)
+    held = again(["logits"], silent, Hold({name: whole[name] for name in later})) if later else without
+    return Ablation(logits(whole), logits(without), logits(held))
+
+
+def list_later(model: Transformer, head: Writer) -> list[str]:
+    """Lists the hooks of what the sublayers behind a head add to its stream."""
+    assert head.layer is not None
+    prefix, own = "decoder." if model.config.encoder else "", "cross_attn" if head.kind == "cross head" else "attn"
+    behind = [(head.layer, part) for part in SUBLAYERS[SUBLAYERS.index(own) + 1 :]]
+    behind += [(layer, part) for layer in range(head.layer + 1, model.config.layers) for part in SUBLAYERS]
+    named = ([f"{prefix}blocks.{layer}.{hook}" for hook in ADDED[part]] for layer, part in behind)
+    return [found for names in named if (found := next((name for name in names if name in model.hooks), None))]

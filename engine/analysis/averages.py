@@ -10,8 +10,7 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from engine.analysis.recorded_patterns import patterns, recorded_hooks, side_of
-from engine.analysis.weights.circuit import attention_of, rows
-from engine.model.layers.attention import Attention
+from engine.analysis.weights.circuit import attention_of, writing_rows
 from engine.model.transformer import Transformer
 from engine.plurals import count_words
 from engine.runtime.trace import Trace
@@ -78,25 +77,25 @@ def by_norm(
 ) -> Tensor:
     """|pattern[q, k] v[k] W_O| of each head, head pos key, for the first text of the batch: what a weight moves.
 
-    Kobayashi et al. 2020, "Attention is Not Only a Weight". v carries its bias, W_O's is no head's and left
-    out. With `share` a row is divided by its sum, so that it reads like a pattern; a row that moves nothing stays 0.
+    Kobayashi et al. 2020, "Attention is Not Only a Weight". v carries its bias, W_O's is no head's and left out, and of
+    a norm behind the attention its bias and what it divides a row by. With `share` a row is divided by its sum, so that
+    it reads like a pattern; a row that moves nothing stays 0.
     The trace must hold the layer's pattern and v.
     """
     side = side_of(trace, side)
-    attention = attention_of(model, layer, side, crosses)
+    attention_of(model, layer, side, crosses)  # there is one
     block = f"{f'{side}.' if side else ''}blocks.{layer}.{'cross_attn' if crosses else 'attn'}"
     recorded = recorded_hooks(trace, f"{'cross_attn' if crosses else 'attn'}.pattern", side)
     pattern = patterns(trace, side, crosses)[recorded.index(f"{block}.pattern")]
     v = trace[f"{block}.v"][0, : pattern.shape[-1]]
-    norms = pattern.abs() * value_norms(attention, v)[:, None]
+    norms = pattern.abs() * value_norms(writing_rows(model, layer, side, crosses), v)[:, None]
     return norms / norms.sum(-1, keepdim=True).clamp(min=torch.finfo(norms.dtype).tiny) if share else norms
 
 
-def value_norms(attention: Attention, v: Tensor) -> Tensor:
-    """|v W_O| of each query head, head key, in float32; `v` is key kv_head d_head."""
-    group = attention.heads // attention.kv_heads
-    W_O = rows(attention.out.weight.mT, attention)  # head d_head d_model
-    return torch.stack([(v[:, i // group] @ W_O[i]).float().norm(dim=-1) for i in range(attention.heads)])
+def value_norms(W_O: Tensor, v: Tensor) -> Tensor:
+    """|v W_O| of each query head, head key, in float32; `v` is key kv_head d_head and W_O head d_head d_model."""
+    group = len(W_O) // v.shape[1]
+    return torch.stack([(v[:, i // group] @ W_O[i]).float().norm(dim=-1) for i in range(len(W_O))])
 
 
 def check_indices(what: str, given: Sequence[int] | None, count: int) -> list[int]:

@@ -106,7 +106,7 @@ def writes(model: Transformer, layer: int, head: int, sources: Ids, side: str, c
     factors = circuit(model, layer, head, "ov", side, crosses)
     require(model, "ov", side)
     read = reads(model, layer, check_ids(sources, model.config.vocab_size, model.device), side, crosses, query=False)
-    return onward(model, layer, side, crosses, read @ factors.left.float() @ factors.right.float())
+    return onward(model, side, read @ factors.left.float() @ factors.right.float())
 
 
 def query_or_key_vectors(

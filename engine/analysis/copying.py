@@ -6,8 +6,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import batch_norm, layer_norm, rms_norm
 
-from engine.analysis.token_circuits import W_U, embed_alone, lacks, norm_before, onward, stack_of
-from engine.analysis.weights.circuit import attention_of, rows
+from engine.analysis.token_circuits import W_U, embed_alone, lacks, norm_before, onward
+from engine.analysis.weights.circuit import attention_of, rows, stack_of, writing_rows
 from engine.model.layers.norm import BatchNorm, LayerNorm, RMSNorm
 from engine.model.transformer import Transformer
 
@@ -29,7 +29,7 @@ def copying_scores(model: Transformer, side: str = "", crosses: bool = False) ->
     found = torch.empty(shape, dtype=torch.float64)
     for layer in range(shape[0]):
         attention = attention_of(model, layer, side, crosses)
-        W_O = onward(model, layer, side, crosses, rows(attention.out.weight.mT.float(), attention))
+        W_O = onward(model, side, writing_rows(model, layer, side, crosses).float())
         W_V = rows(attention.v.weight.float(), attention)
         norm = norm_before(model, layer, side, crosses, query=False)
         if isinstance(norm, LayerNorm | RMSNorm | BatchNorm):

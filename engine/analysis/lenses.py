@@ -30,7 +30,8 @@ LR = 2e-3
 CLIP = 1.0
 LENGTH = 32  # tokens of a text that a lens is made of
 TEXTS: dict[LensKind, int] = {"logit": 0, "tuned": 64, "Jacobian": 8}
-PLACES = 2  # positions of a text for the Jacobian lens
+PLACES = 4  # positions of a text for the Jacobian lens
+HELD_OUT = 8  # texts that no lens is made of, on which each is measured
 STEPS = 256
 KEPT = 2**29  # bytes of lenses
 TOGETHER = 64  # components of the last stream
@@ -73,25 +74,30 @@ def tune_lens(model: Transformer, readings: Sequence[Reading], steps: int) -> It
 
 def distance(model: Transformer, trace: Trace, made: Translators) -> Tensor:
     """Mean of KL(end || layer) over layers and positions, in nats."""
+    return distances(model, trace, made).mean()
+
+
+def distances(model: Transformer, trace: Trace, made: Translators) -> Tensor:
+    """Mean of KL(end || layer) over positions, in nats, layer."""
     end = trace["logits"][0].float().log_softmax(-1)
     found = []
     for layer in range(model.config.layers):
         said = read_stream(model, trace, layer, made=made)[0].float().log_softmax(-1)
         found.append((end.exp() * (end - said)).sum(-1).mean())
-    return torch.stack(found).mean()
+    return torch.stack(found)
 
 
 def jacobian_lens(model: Transformer, readings: Iterable[Reading], places: int = PLACES) -> Iterator[Translators]:
     """After each of `readings` the mean Jacobian so far, of the stream behind the last block by that into each block,
-    at `places` positions spread over each text: `matrix` is J - 1 and `bias` 0. Raises ValueError for a model without
-    a lens."""
+    at `places` positions spread over the inside of each text: at the first one, where all attention is on itself, it is
+    several times as large. `matrix` is J - 1 and `bias` 0. Raises ValueError for a model without a lens."""
     check_lens(model.config)
     width, layers = model.config.d_model, model.config.layers
     total, count = torch.zeros(layers, width, width), 0
     for texts, reading in enumerate(readings, 1):
         trace = run(model, reading.read, target=reading.target)
         length = trace[f"{prefix_of(model)}blocks.0.resid_pre"].shape[1]
-        for pos in sorted({round(one) for one in torch.linspace(0, length - 1, min(places, length)).tolist()}):
+        for pos in sorted({round(one) for one in torch.linspace(0, length - 1, places + 2)[1:-1].tolist()}):
             total += jacobian_at(model, trace, pos)
             count += 1
         yield Translators(total / count - torch.eye(width), torch.zeros(layers, width), texts)
@@ -136,6 +142,7 @@ def repeat(value: Any, copies: int) -> Any:
 
 
 learned = Shelf[SharedWork[Translators]](KEPT)
+measured = Shelf[Tensor](2**20)
 
 
 def learning_of(checkpoint: Checkpoint, kind: LensKind) -> SharedWork[Translators]:
@@ -149,6 +156,21 @@ def learning_of(checkpoint: Checkpoint, kind: LensKind) -> SharedWork[Translator
     if kind == "tuned":
         made = SharedWork((lens for lens, _loss in tune_lens(model, readings, STEPS)), STEPS, first)
     return learned.keep(key, made, 2 * first.matrix.numel() * first.matrix.element_size())
+
+
+def measure_lens(checkpoint: Checkpoint, kind: LensKind) -> Tensor:
+    """`distances` of the lens as it is by now, the mean of HELD_OUT texts that no lens is made of."""
+    model, first = checkpoint.model, max(TEXTS.values())
+    work = None if kind == "logit" else learning_of(checkpoint, kind)
+    key = model, kind, work and work.done
+    if (known := measured.find(key)) is not None:
+        return known
+    made = no_translators(model) if work is None else work.made
+    unseen = list(samples(checkpoint, first + HELD_OUT, LENGTH))[first:]
+    traces = (run(model, one.read, ["*resid_pre", "logits"], target=one.target) for one in unseen)
+    with torch.no_grad():
+        found = torch.stack([distances(model, trace, made) for trace in traces]).mean(0)
+    return measured.keep(key, found, found.numel() * found.element_size())
 
 
 def make_lens(checkpoint: Checkpoint, kind: LensKind) -> Translators | None:

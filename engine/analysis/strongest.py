@@ -1,9 +1,10 @@
 """Which texts make it fire: the strongest places of every head and every neuron over many texts, and what kind of head
 each is on average, found in one pass.
 
-A head is as strong at a position as what it writes there is long, |z W_O| (Kobayashi et al. 2020, section 2, of whole
-heads), or by a share of its attention there (engine/analysis/heads.py); a neuron of an MLP as its activation, which
-what it writes is proportional to (Geva et al. 2021, section 3).
+A head is as strong at a position as what it writes there is long, |z W_O|, behind a norm that stands behind the
+attention (Kobayashi et al. 2020, section 2, of whole heads), or by a share of its attention there
+(engine/analysis/heads.py); a neuron of an MLP as its activation, which what it writes is proportional to (Geva et al.
+2021, section 3).
 """
 
 from __future__ import annotations
@@ -22,11 +23,11 @@ from engine.analysis.heads import head_scores, row_scores
 from engine.analysis.positional import positional
 from engine.analysis.recorded_patterns import masks, patterns, tokens
 from engine.analysis.survey_file import fit, read_survey, survey_path, write_survey
+from engine.analysis.weights.circuit import writing_rows
 from engine.checkpoints import Checkpoint
 from engine.inputs.corpus import Corpus, corpus_readings, legible_texts
 from engine.inputs.readers import Reading
 from engine.inputs.samples import samples
-from engine.model.layers.attention import Attention
 from engine.model.layers.mlp import MLP
 from engine.model.transformer import Transformer
 from engine.runtime.lru_cache import Shelf
@@ -131,7 +132,7 @@ def sides(model: Transformer) -> tuple[str, ...]:
 
 def read_hooks(model: Transformer) -> list[str]:
     """Lists the hooks that a survey reads."""
-    ends = (".attn.z", ".attn.pattern", ".attn.mask", ".mlp.post")
+    ends = (".attn.z", ".attn.pattern", ".attn.mask", ".mlp.post", ".norm1_after.scale")
     return [name for name in model.hook_names if name.endswith(ends)]
 
 
@@ -143,7 +144,9 @@ def strengths_of(model: Transformer, trace: Trace) -> Iterator[tuple[tuple[str, 
         found, allowed, ids = patterns(trace, side), masks(trace, side), tokens(trace, side)
         for layer, block in enumerate(blocks):
             hook = f"{side and side + '.'}blocks.{layer}."
-            yield (side, layer, "written"), lengths_written(block.attn, trace[f"{hook}attn.z"][0])
+            lengths = lengths_written(writing_rows(model, layer, side), trace[f"{hook}attn.z"][0])
+            scale = trace.get(f"{hook}norm1_after.scale")
+            yield (side, layer, "written"), lengths if scale is None else lengths / scale[0, :, None]
             shares = row_scores(found[layer], ids, allowed[layer])
             for measure in get_args(Measure)[1:]:
                 yield (side, layer, measure), shares[measure].T
@@ -160,10 +163,9 @@ def kind_scores(model: Transformer, trace: Trace, side: str, in_orders: bool) ->
     return torch.stack([*shares, last]).cpu()
 
 
-def lengths_written(attention: Attention, z: Tensor) -> Tensor:
-    """|z W_O| of every head, pos head; `z` is pos head d_head."""
-    share = attention.out.weight.unflatten(1, (attention.heads, attention.d_head)).float()  # d_model head d_head
-    gram = torch.einsum("mhd,mhe->hde", share, share)
+def lengths_written(W_O: Tensor, z: Tensor) -> Tensor:
+    """|z W_O| of every head, pos head; `z` is pos head d_head and `W_O` head d_head d_model."""
+    gram = W_O.float() @ W_O.float().mT
     return torch.einsum("phd,hde,phe->ph", z.float(), gram, z.float()).clamp(min=0).sqrt()
 
 

@@ -11,15 +11,9 @@ from __future__ import annotations
 from torch import Tensor, nn
 from torch.nn.functional import linear
 
-from engine.analysis.weights.circuit import Which
+from engine.analysis.weights.circuit import Which, linear_part, stack_of
 from engine.model.layers.head import LanguageHead
-from engine.model.layers.norm import BatchNorm, LayerNorm, RMSNorm
-from engine.model.stack import Stack
 from engine.model.transformer import Transformer
-
-
-def stack_of(model: Transformer, side: str) -> Stack:
-    return model if model.config.encoder is None else model.encoder if side == "encoder" else model.decoder
 
 
 def lacks(model: Transformer, which: Which, side: str = "") -> str | None:
@@ -66,13 +60,10 @@ def norm_before(model: Transformer, layer: int, side: str, crosses: bool, query:
     return norm
 
 
-def onward(model: Transformer, layer: int, side: str, crosses: bool, written: Tensor) -> Tensor:
+def onward(model: Transformer, side: str, written: Tensor) -> Tensor:
     """Maps the stream to what W_U reads, ... d_embed: the linear part of the norms in between, and what narrows."""
     stack, head = stack_of(model, side), model.head
     assert isinstance(head, LanguageHead)
-    own = stack.blocks[layer].norm1_after
-    if isinstance(own, nn.Module) and not crosses:
-        written = linear_part(own, written)
     if model.config.final_norm:
         written = linear_part(stack.final_norm, written)
     elif model.config.norm.place == "after":
@@ -89,15 +80,6 @@ def last_norm(block: nn.Module) -> nn.Module:
         if isinstance(norm, nn.Module):
             return norm
     raise ValueError("a block must have a norm, got one without; build it with norm.place 'before'.")
-
-
-def linear_part(norm: nn.Module, x: Tensor) -> Tensor:
-    """A norm without its bias and the division that depends on the text."""
-    if isinstance(norm, BatchNorm):
-        return x * norm.weight.float() / (norm.variance.float() + norm.eps).sqrt()
-    if isinstance(norm, LayerNorm):
-        x = x - x.mean(-1, keepdim=True)
-    return x * norm.weight.float() if isinstance(norm, LayerNorm | RMSNorm) else x
 
 
 def W_U(model: Transformer) -> Tensor:

@@ -15,7 +15,7 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from engine.analysis.token_circuits import stack_of
+from engine.analysis.weights.circuit import stack_of
 from engine.model.layers.attention import Attention
 from engine.model.layers.block import Block
 from engine.model.layers.mlp import MLP

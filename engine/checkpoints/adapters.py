@@ -23,14 +23,15 @@ from torch import Tensor
 
 from engine.checkpoints.assemble import build_without_memory, check_finite, check_kind
 from engine.checkpoints.checkpoint import Checkpoint
+from engine.checkpoints.families import NATIVE
 from engine.checkpoints.family import SAME, Family, Row
 from engine.checkpoints.folder_settings import read_folder_settings
 from engine.checkpoints.heads import with_head
 from engine.checkpoints.keys import read_link
-from engine.checkpoints.locate import ROOT, Place, current_path, shipped_folder
+from engine.checkpoints.locate import SHIPPED, Place, current_path, path_exists, shipped_folder
 from engine.checkpoints.run_steps import RUN, kept_steps, name_step, split_name
 from engine.checkpoints.run_steps import weights as find_run_weights
-from engine.checkpoints.save import family_for, keep_settings, write_config, zip_folder
+from engine.checkpoints.save import family_for, keep_settings, name_export, write_config, zip_folder
 from engine.checkpoints.weights import Weights, open_weights, read_json, write_weights
 from engine.edits import keep_adapter
 from engine.edits.adapters import digest_of
@@ -39,8 +40,10 @@ from engine.model.from_dict import build
 from engine.model.layers.lora import Adapter, check_fits, list_linears, merge, unmerge
 from engine.model.layers.module import Linear
 from engine.model.transformer import Transformer
+from engine.places import ROOT
 from engine.runtime.limits import RUNS_FOLDER
 
+README = "README.md"
 CONFIG, WEIGHTS = "adapter_config.json", ("adapter_model.safetensors", "adapter_model.bin")
 BASE = "base_model_name_or_path"
 PREFIX = "base_model.model."
@@ -48,10 +51,11 @@ TENSOR = re.compile(r"(.+)\.lora_([AB])\.weight")
 SAVED = re.compile(r"\.(?:modules_to_save\.(?:default\.)?|base_layer\.)")  # between a module and its tensor
 DRAWN = (True, False, None, "gaussian", "eva", "orthogonal", "mica")  # first values of A and B; others change the base
 SILENT = frozenset(  # keys that change nothing once A and B are there, or that are read elsewhere
-    "task_type peft_type auto_mapping peft_version revision inference_mode fan_in_fan_out megatron_core loftq_config "
+    "task_type peft_type auto_mapping peft_version inference_mode fan_in_fan_out megatron_core loftq_config "
     "eva_config corda_config lora_ga_config velora_config qalora_group_size runtime_config init_lora_weights "
     "ensure_weight_tying merge_weights modules_to_save".split()
 )
+HUB_NAME = re.compile(r"([\w-][\w.-]*/[\w.-]+)(?:@(.+))?")  # and a revision
 LONGEST_PATTERN, MOST_REPEATS = 2000, 6  # of a regular expression, which comes from others
 
 
@@ -71,6 +75,13 @@ class AdapterConfig:
     alpha_pattern: Mapping[str, float] = field(default_factory=dict)
     bias: str = "none"
     base_model_name_or_path: str | None = None
+    revision: str | None = None
+
+    @property
+    def base(self) -> str:
+        """The base, with its revision as Loupe writes one of a hub's; empty where none is named."""
+        named = self.base_model_name_or_path or ""
+        return f"{named}@{self.revision}" if named and self.revision not in (None, "", "main") else named
 
     def targets(self, module: str) -> bool:
         """True for a module that PEFT adapts, as its `check_target_module_exists` decides."""
@@ -228,7 +239,7 @@ def read_adapter(folder: str | Path, checkpoint: Checkpoint, merged: Mapping[str
         matrices |= {ours: (a, part) for ours, part in zip(module.ours, module.split(b, model.config), strict=True)}
     adapter = Adapter(
         folder.resolve().name, matrices, config.lora_alpha, config.use_rslora, config.lora_dropout, alphas,
-        name_base(config.base_model_name_or_path or "") or "", saved,
+        name_base(config.base) or "", saved,
     )  # fmt: skip
     check_fits(adapter, model)
     keep_adapter(adapter)
@@ -467,7 +478,8 @@ def write_adapter(adapter: Adapter, checkpoint: Checkpoint, folder: str | Path) 
     """Write the two files of PEFT's format for the family that `checkpoint.save` would write the base in.
 
     A head over classes, and what else the adapter's training `saved`, are in them as PEFT's modules_to_save, and then
-    config.json beside them has the names of the classes. Raises ValueError for an adapter that is not of this base.
+    config.json beside them has the names of the classes. A README.md says how they open on another machine. Raises
+    ValueError for an adapter that is not of this base.
     """
     folder, model = Path(folder), checkpoint.model
     check_fits(adapter, model)
@@ -490,10 +502,14 @@ def write_adapter(adapter: Adapter, checkpoint: Checkpoint, folder: str | Path) 
     saved = list_saved(adapter, model, family, rows)
     tensors |= {f"{PREFIX}{family.module_name(name.removeprefix(body))}": tensor for name, tensor in saved.items()}
     rank, alpha = (Counter(values.values()).most_common(1)[0][0] for values in (ranks, alphas))
+    public = public_base(adapter.base or checkpoint.name)
+    hub = HUB_NAME.fullmatch(public)
+    named, revision = hub.groups("") if hub else (public, "")
     config = {
         "peft_type": "LORA",
         "task_type": task_of(model.config),
-        BASE: name_base(adapter.base or checkpoint.name),
+        BASE: named or None,
+        "revision": revision or None,
         "r": rank,
         "lora_alpha": alpha,
         "rank_pattern": {name: own for name, own in ranks.items() if own != rank},
@@ -513,6 +529,32 @@ def write_adapter(adapter: Adapter, checkpoint: Checkpoint, folder: str | Path) 
     (folder / CONFIG).write_text(json.dumps(config, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
     if saved:
         write_config(checkpoint, folder, keep_settings(checkpoint, family, settings))
+    opener = family.architecture if family is not NATIVE else None
+    readme = describe_opening(folder.name, named, revision, opener, bool(saved))
+    (folder / README).write_text(readme, encoding="utf-8")
+
+
+def describe_opening(name: str, base: str, revision: str, opener: str | None, saved: bool) -> str:
+    """Text of README.md: what an adapter changes, and the lines that open it on another machine.
+
+    `opener` is transformers' class of the base, None where it has none; with `saved` tensors beside A and B the
+    adapter's own config.json says of which head.
+    """
+    name, base = re.sub(r"[^\w .-]", "-", name), re.sub(r"[^\w/:@. -]", "-", base) or "base"
+    hub = HUB_NAME.fullmatch(base) is not None
+    place = base if hub else name_export(base)
+    more = f", revision={revision!r}" * (hub and bool(revision))
+    more += f", config=AutoConfig.from_pretrained({name!r})" * saved
+    lines = ["from engine import load", "", f"model = load({name!r}, config={{{BASE!r}: {place!r}}}).model"]
+    if opener is not None:
+        lines = ["from peft import PeftModel", f"from transformers import {'AutoConfig, ' * saved}{opener}", ""]
+        lines += [f"base = {opener}.from_pretrained({place!r}{more})"]
+        lines += [f"model = PeftModel.from_pretrained(base, {name!r})"]
+    get = f"open {base} in Loupe, on the page Checkpoint, take Export and Folder, zipped, and unpack that as {place!r}"
+    told = f"This adapter (LoRA) changes the model {base}, which is not in this folder: "
+    told += "transformers fetches it from the hub." if hub else f"{get}, beside this folder."
+    front = ["---", *([f"base_model: {base}"] if hub else []), "library_name: peft", "---"]
+    return "\n".join([*front, "", f"# {name}", "", told, "", "```python", *lines, "```", ""])
 
 
 def list_saved(adapter: Adapter, model: Transformer, family: Family, rows: Sequence[Row]) -> dict[str, Tensor]:
@@ -555,6 +597,23 @@ def name_base(name: str) -> str | None:
         path = (run / "checkpoint" if whole else found).resolve()
     inside = path.is_absolute() and path.is_relative_to(ROOT)
     return path.relative_to(ROOT).as_posix() if inside else str(path) if name else None
+
+
+def public_base(name: str) -> str:
+    """Name of a base without where it lies on this machine: a hub's, that of a shipped checkpoint or of a run, else
+    what its export is called; all but the last open in Loupe as they are. Empty where there is none."""
+    told = name_base(name) or ""
+    path = next((path.resolve() for path in (Path(told), ROOT / told) if told and path_exists(path)), None)
+    if name.startswith("hub:") or path is None:
+        return Path(told).name if Path(told).is_absolute() else told
+    if path.parent == SHIPPED:
+        return path.name
+    runs = Path(RUNS_FOLDER).resolve()
+    if path.is_relative_to(runs) and path != runs:
+        run, *inside = path.relative_to(runs).parts
+        step = re.search(r"\d+", inside[-1]) if inside[:1] == ["snapshots"] else None
+        return name_step(run, int(step[0]) if step else None)
+    return name_export(path.stem if path.is_file() else path.name)
 
 
 def export_adapters(checkpoint: Checkpoint, folder: Path) -> Path:

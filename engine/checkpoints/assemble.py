@@ -17,21 +17,22 @@ from torch.nn import init
 from torch.nn.functional import linear
 from torch.overrides import TorchFunctionMode
 
-from engine.checkpoints.family import Family, Row, invert_rows, translate
-from engine.checkpoints.memory import available_memory
+from engine.checkpoints.family import SAME, Family, Row, invert_rows, translate
+from engine.checkpoints.memory import available_memory, gigabytes
 from engine.checkpoints.recomputed import Recomputed
 from engine.checkpoints.report import IncompleteWeights, Report, TensorRow
 from engine.checkpoints.weights import Weights
 from engine.model.config import ModelConfig, Positions
+from engine.model.config_check import LARGEST_SIZE
 from engine.model.stored import StoredTensor, as_stored
 from engine.model.transformer import Transformer
 from engine.plurals import count_words
 
+OWN, WIDE = "loupe", replace(SAME, rounds=True)  # the family of Loupe's own files; a tensor kept in float32
 FLOATS = {str(dtype).removeprefix("torch."): dtype for dtype in (torch.float64, torch.float32, torch.float16)}
 FLOATS["bfloat16"] = torch.bfloat16
 MOST_LAYERS = 1000
 PACE_TOKENS, PACE_TRIES = 32, 3  # of the forward pass whose time is told of a model that stays in its file
-LARGEST_SIZE = 2**30  # of anything; the product of two is still a number of torch's
 Shapes = Mapping[str, tuple[int, ...]]
 
 
@@ -63,18 +64,20 @@ def assemble(
     report = account_for_tensors(family, model, rows, names, weights, () if trained else differing)
     places = {source: names[source] for row in rows for source in row.source}
     native = most_common_dtype(weights, places.values())
-    dtype = dtype or native
+    unasked, dtype = dtype is None, dtype or native
     free = available_memory()
     as_map = free is not None and must_stay_mapped(model, rows, weights, places, dtype, native, free, name)
     check_twins(family, rows, weights, names)
     begun = perf_counter()
-    fill_model(model, rows, weights, places, dtype, as_map)
+    if unasked and family.name == OWN:  # Gemma's 1 + weight stands there as it was held
+        rows = [replace(row, transform=WIDE) if weights.dtypes[row.source[0]] == "float32" else row for row in rows]
+    kept = fill_model(model, rows, weights, places, dtype, as_map)
     seconds = perf_counter() - begun
     model.requires_grad_(False).eval()
     notes += describe_dtypes(report, dtype)
     if as_map:
         notes += (describe_map(model, native, free or 0, seconds),)
-    return model, replace(report, notes=report.notes + notes)
+    return model, replace(report, notes=report.notes + notes, stored=kept)
 
 
 def build_skeleton(
@@ -405,10 +408,6 @@ def seconds_per_number(model: Transformer) -> float:
     return min(times) / matrix.numel()
 
 
-def gigabytes(count: int) -> str:
-    return f"{count / 1e9:.1f} GB" if count >= 1e8 else f"{count / 1e6:.1f} MB"
-
-
 def fill_model(
     model: Transformer,
     rows: Iterable[Row],
@@ -416,12 +415,14 @@ def fill_model(
     stored: Mapping[str, str],
     dtype: torch.dtype,
     as_map: bool = False,
-) -> None:
+) -> dict[str, Tensor]:
     """Fill the model row by row: of what is not kept as it is stored, at most one row is in memory.
 
-    `stored` is the name in the file of each of the rows' sources; `as_map` keeps all as they are stored.
+    `stored` is the name in the file of each of the rows' sources; `as_map` keeps all as they are stored. Returns what
+    rows that lose something were made of, by the rows' names.
     """
     state: dict[str, Tensor] = {}
+    kept_as_stored: dict[str, Tensor] = {}
     for row in rows:
         names = [stored[source] for source in row.source]
         read = [weights[name] for name in names]
@@ -430,13 +431,16 @@ def fill_model(
         if as_map:
             made = keep_stored(row, read, model.config, dtype, weights.mapped.issuperset(names))
         else:
-            made = row.transform.read([tensor.to(dtype) for tensor in read], model.config)
+            made = row.read(read, model.config, dtype)
+        if row.transform.loses and read[0].dtype == dtype:
+            kept_as_stored |= dict(zip(row.source, (tensor.clone() for tensor in read), strict=True))
         state.update(zip(row.target, made, strict=True))
         kept = {as_stored(tensor).untyped_storage().data_ptr() for tensor in made}
         for name, tensor in zip(names, read, strict=True):
             if tensor.untyped_storage().data_ptr() not in kept:
                 weights.release(name)
     model.load_state_dict(state, assign=True)
+    return kept_as_stored
 
 
 def keep_stored(row: Row, read: list[Tensor], config: ModelConfig, dtype: torch.dtype, mapped: bool) -> list[Tensor]:
@@ -444,7 +448,7 @@ def keep_stored(row: Row, read: list[Tensor], config: ModelConfig, dtype: torch.
     made = row.transform.read(read, config)
     if are_views(made, read):
         return [StoredTensor(tensor, dtype, mapped) for tensor in made]
-    made = row.transform.read([tensor.to(dtype) for tensor in read], config)
+    made = row.read(read, config, dtype)
     narrow = [tensor.to(read[0].dtype) for tensor in made]
     return [
         StoredTensor(short, dtype, mapped=False) if torch.equal(short.to(dtype), tensor) else tensor

@@ -1,13 +1,19 @@
-"""Keys of config.json that no family reads: those without effect here, and a sentence for any other."""
+"""What config.json says and a family does not take as it stands: keys without effect, keys that nobody reads, keys that
+are left out, and settings that are said twice."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
+from engine.checkpoints.canonical import canonical_config
 from engine.checkpoints.families import FAMILIES
 from engine.checkpoints.family import Family
 from engine.checkpoints.generation_config import ELSEWHERE, NEUTRAL, READ
 from engine.checkpoints.generation_config import WITHOUT_EFFECT as OF_WRITING
+from engine.checkpoints.keys import REQUIRED, ConfigTable, Table
+from engine.checkpoints.rotary import DOUBLES as OF_ROTATION
+from engine.model.config import ModelConfig
 
 WITHOUT_EFFECT = (
     "_name_or_path", "model_type", "architectures", "dtype", "torch_dtype", "auto_map", "custom_pipelines", "name",
@@ -21,7 +27,7 @@ WITHOUT_EFFECT = (
     "sinusoidal_pos_embds", "router_aux_loss_coef", "label_smoothing",  # only of training
     "summary_activation", "summary_first_dropout", "summary_last_dropout", "summary_proj_to_labels", "summary_type",
     "summary_use_proj", "encoder_stride",  # of heads that Loupe does not open
-    "dense_act_fn", "is_gated_act", "is_decoder", "max_window_layers", "num_hidden_layers", "d_head",  # said elsewhere
+    "is_decoder", "max_window_layers", "d_head",  # said elsewhere
     "n_special", "predict_special_tokens", "directionality", "pooler_fc_size", "pooler_num_attention_heads",
     "pooler_num_fc_layers", "pooler_size_per_head", "pooler_type", "net_structure_type", "gap_size",
     "num_memory_blocks", "inner_group_num", "down_scale_factor", "extra_pos_embeddings", "add_bias_logits",
@@ -29,30 +35,73 @@ WITHOUT_EFFECT = (
 )  # fmt: skip
 KNOWN = frozenset({*WITHOUT_EFFECT, *OF_WRITING, *READ, *NEUTRAL, *ELSEWHERE})
 
-
-class ConfigTable(dict[str, Any]):
-    """config.json; `read` are the keys that somebody asked for."""
-
-    def __init__(self, table: dict[str, Any]) -> None:
-        super().__init__(table)
-        self.read: set[str] = set()
-
-    def get(self, key: str, default: Any = None) -> Any:
-        self.read.add(key)
-        return super().get(key, default)
-
-    def __getitem__(self, key: str) -> Any:
-        self.read.add(key)
-        return super().__getitem__(key)
+DOUBLES = (
+    ("dense_act_fn", "feed_forward_proj"),
+    ("is_gated_act", "feed_forward_proj"),
+    ("scale_decoder_outputs", "tie_word_embeddings"),
+    ("attention_layers", "attention_types"),
+    ("layer_types", "max_window_layers"),
+    ("num_labels", "id2label"),
+    *OF_ROTATION,
+)  # of two ways to say one setting, the one that transformers takes before the other; a dot leads into a table
 
 
 def describe_unread(theirs: ConfigTable, family: Family) -> tuple[str, ...]:
     """Sentence about keys that ask for something which neither the family, nor a sister under another head, reads."""
     sisters = FAMILIES.get(family.name, ())
     declared = {name for one in sisters for key in one.all_keys for name in (key.theirs, *key.also)}
-    known = KNOWN | theirs.read | declared | {name for one in sisters for name in (*one.only, *one.extra)}
+    known = KNOWN | theirs.read | declared | family.common.keys()
+    known |= {name for one in sisters for name in (*one.only, *one.extra)}
     unread = sorted(name for name, value in theirs.items() if name not in known and value not in (None, [], {}))
     if not unread:
         return ()
     named = ", ".join(name[:80] for name in unread[:10]) + (f" and {len(unread) - 10} more" if len(unread) > 10 else "")
     return (f"config.json has keys that Loupe does not read in a {family.name} model, so not obeyed: {named}.",)
+
+
+def describe_doubles(theirs: Table, family: Family) -> tuple[str, ...]:
+    """Sentence for each setting that config.json says twice and not alike."""
+    read, told = read_if_valid(theirs, family), dict[tuple[str, str], tuple[Any, Any]]()
+    for counts, other in (*family.common.items(), *DOUBLES):
+        first, second = find(theirs, counts), find(theirs, other)
+        if first is not None and second is not None and read != read_if_valid(without(theirs, counts), family):
+            told[counts, other] = first, second
+    for key in family.all_keys:
+        for name in key.also if key.ours != "dropout" else ():
+            first, second = theirs.get(key.theirs), theirs.get(name)
+            if first is not None and second is not None and key.translate(first) != key.translate(second):
+                told[key.theirs, name] = first, second
+    return tuple(
+        f"config.json says one thing twice, as {counts} {first!r:.80} and as {other} {second!r:.80}; {counts} counts, "
+        "as in transformers."
+        for (counts, other), (first, second) in told.items()
+    )
+
+
+def find(table: Table, path: str) -> Any:
+    value: Any = table
+    for name in path.split("."):
+        value = value.get(name) if isinstance(value, Mapping) else None
+    return value
+
+
+def without(table: Table, path: str) -> dict[str, Any]:
+    """The table without what `path` leads to."""
+    name, _, rest = path.partition(".")
+    return {key: without(value, rest) if key == name else value for key, value in table.items() if rest or key != name}
+
+
+def read_if_valid(theirs: Table, family: Family) -> ModelConfig | None:
+    try:
+        return canonical_config(family.read_config(theirs))
+    except (ValueError, OverflowError):
+        return None
+
+
+def describe_defaults(theirs: Table, family: Family) -> str:
+    """Sentence about sizes that config.json leaves to transformers' class of the model; empty where it says all."""
+    sizes = dict.fromkeys(key.theirs for key in family.all_keys if key.default is REQUIRED)
+    said = theirs.keys() | {own for common, own in family.common.items() if theirs.get(common) is not None}
+    taken = ", ".join(f"{name} {family.defaults[name]!r}" for name in sizes if name not in said)
+    sentence = f"config.json leaves out sizes, so those of transformers' {family.name} class count: {taken}."
+    return sentence if taken else ""

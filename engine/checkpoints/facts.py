@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from engine.checkpoints.adapters import is_adapter
 from engine.checkpoints.llama2c import is_llama2c
 from engine.checkpoints.locate import Place
 from engine.checkpoints.weights import read_json, shards
@@ -79,7 +80,7 @@ def read_facts(place: Place, card: Mapping[str, Any] | None = None) -> Facts:
     card = card or {}
     return Facts(
         files=tuple((path.name, path.stat().st_size) for path in _list_files(place)),
-        format=str(theirs.get("model_type") or _format_without_config(place)),
+        format="PEFT" if is_adapter(place) else str(theirs.get("model_type") or _format_without_config(place)),
         architecture=str(named[0]) if isinstance(named, list) and named else "",
         licence=str(card.get("licence") or stated or _licence_of_file(place)),
         says=str(card.get("about") or body)[:LONGEST_SUMMARY],

@@ -15,7 +15,8 @@ import torch
 from torch import Tensor
 
 from engine.checkpoints.canonical import canonical_config
-from engine.checkpoints.keys import Key, head_keys, read_model_config, write_table
+from engine.checkpoints.keys import ConfigTable, Key, head_keys, read_model_config, write_table
+from engine.checkpoints.kinds import ANY, KINDS, Kind
 from engine.checkpoints.recomputed import SINUSOIDS, Recomputed
 from engine.model.config import ModelConfig
 
@@ -26,10 +27,16 @@ Convert = Callable[[list[Tensor], ModelConfig], list[Tensor]]
 
 @dataclass(frozen=True)
 class Transform:
-    """Change of a row's tensors on the way in (`read`) and out (`write`, its exact inverse)."""
+    """Change of a row's tensors on the way in (`read`) and out (`write`, its inverse).
+
+    One that `loses` something is not inverted exactly: what was stored is kept, and written again where the model still
+    has what was made of it. One that `rounds` adds numbers up, which is done in float32 at least.
+    """
 
     read: Convert
     write: Convert
+    loses: bool = False
+    rounds: bool = False
 
 
 def _identity(tensors: list[Tensor], config: ModelConfig) -> list[Tensor]:
@@ -50,7 +57,13 @@ class Row:
 
     @property
     def inverse(self) -> Row:
-        return Row(self.target, self.source, Transform(self.transform.write, self.transform.read))
+        made = self.transform
+        return Row(self.target, self.source, Transform(made.write, made.read, made.loses, made.rounds))
+
+    def read(self, stored: Sequence[Tensor], config: ModelConfig, dtype: torch.dtype) -> list[Tensor]:
+        """What becomes of tensors as they are stored, in a model of `dtype`."""
+        wide = torch.promote_types(dtype, torch.float32) if self.transform.rounds else dtype
+        return self.transform.read([tensor.to(wide) for tensor in stored], config)
 
 
 @dataclass(frozen=True)
@@ -65,6 +78,10 @@ class Family:
     `twins` those that always are. Files may leave `optional_prefix` out of every name, and spell a part of it as in
     `old_spelling`. `module_spelling` is how transformers 5 spells parts of the names of modules, which adapters go by,
     where its files keep the older names of the rows; its later replacements act on what the earlier ones left.
+
+    `common` are the names that the configs of all models share, with the family's own for them (transformers'
+    `attribute_map`); a common one counts before the own. `defaults` are what transformers' class says where a key is
+    absent (null is a value): a value, or a function of the rest of config.json, common names not yet heeded.
 
     A model type of several architectures is several of these. `also` are other architectures that are read as this
     one, and `signs` tensors that only a file of this one has.
@@ -84,10 +101,27 @@ class Family:
     also: tuple[str, ...] = ()
     signs: tuple[str, ...] = ()
     extra: Mapping[str, Any] = field(default_factory=dict)
+    common: Mapping[str, str] = field(default_factory=dict)
+    defaults: Mapping[str, Any] = field(default_factory=dict)
 
     def read_config(self, theirs: Mapping[str, Any]) -> ModelConfig:
         """Raises ValueError for a key that is missing or whose value Loupe cannot represent."""
-        return read_model_config(theirs, self.all_keys, self.always, self.only)
+        return read_model_config(self.complete(theirs), self.all_keys, self.always, self.only)
+
+    def complete(self, theirs: Mapping[str, Any]) -> ConfigTable:
+        """config.json as transformers' class of the model reads it."""
+        read = theirs.read if isinstance(theirs, ConfigTable) else None
+        whole = ConfigTable({**self.defaults, **theirs}, read, self.kinds)
+        whole |= {name: self.defaults[name](whole) for name, value in whole.items() if callable(value)}
+        said = {own: name for name, own in self.common.items() if theirs.get(name) is not None}
+        whole |= {own: whole.check(own, theirs[name], name) for own, name in said.items()}
+        return whole
+
+    @property
+    def kinds(self) -> Mapping[str, Kind]:
+        """Kind of each key of config.json that may be read."""
+        own = {key.theirs: key.kind for key in self.keys if key.kind is not None}
+        return {**KINDS, **dict.fromkeys(self.only, ANY), **own}
 
     @property
     def all_keys(self) -> Sequence[Key]:

@@ -2,46 +2,28 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict
-from typing import Any, NamedTuple
+from typing import Any
 
 from engine.checkpoints.generation_defaults import NOTHING, GenerationDefaults
+from engine.checkpoints.kinds import (
+    FLAG,
+    ID,
+    IDS,
+    NOT_NEGATIVE,
+    POSITIVE,
+    SHARE,
+    Kind,
+    demand,
+    is_whole,
+    number,
+    read_ids,
+    whole,
+)
 
 NAME = "generation_config.json"
 Table = Mapping[str, Any]
-
-
-class Kind(NamedTuple):
-    """Allowed values of a key, in `words`; `read` converts a value, given the size of the vocabulary, or raises
-    ValueError, TypeError or LookupError."""
-
-    words: str
-    read: Callable[[Any, int], Any]
-
-
-def is_whole(value: Any) -> bool:
-    return type(value) is int
-
-
-def demand(met: bool, value: Any) -> Any:
-    if not met:
-        raise ValueError
-    return value
-
-
-def read_id(value: Any, size: int) -> int:
-    return int(demand(is_whole(value) and 0 <= value < size, value))
-
-
-def read_ids(value: Any, size: int) -> tuple[int, ...]:
-    demand(isinstance(value, list), value)
-    return tuple(read_id(one, size) for one in value)
-
-
-def read_id_or_ids(value: Any, size: int) -> tuple[int, ...]:
-    return read_ids(value if isinstance(value, list) and value else [value], size)
 
 
 def read_words(value: Any, size: int) -> tuple[tuple[int, ...], ...]:
@@ -51,7 +33,8 @@ def read_words(value: Any, size: int) -> tuple[tuple[int, ...], ...]:
 
 def read_biases(value: Any, size: int) -> tuple[tuple[tuple[int, ...], float], ...]:
     demand(isinstance(value, list), value)
-    return tuple((demand(bool(ids), read_ids(ids, size)), float(bias)) for ids, bias in value)
+    demand(all(ids and type(bias) in (int, float) for ids, bias in value), value)
+    return tuple((read_ids(ids, size), float(bias)) for ids, bias in value)
 
 
 def read_decay(value: Any, size: int) -> tuple[int, float]:
@@ -65,26 +48,9 @@ def read_strings(value: Any, size: int) -> tuple[str, ...]:
     return tuple(strings)
 
 
-def number(words: str, fits: Callable[[float], bool]) -> Kind:
-    def read(value: Any, size: int) -> float:
-        demand(type(value) in (int, float) and math.isfinite(value) and fits(value), value)
-        return float(value)
-
-    return Kind(words, read)
-
-
-def whole(least: int) -> Kind:
-    words = f"a whole number, {least} or more"
-    return Kind(words, lambda value, size: demand(is_whole(value) and value >= least, value))
-
-
-FLAG = Kind("true or false", lambda value, size: demand(isinstance(value, bool), value))
-POSITIVE = number("a number above 0", lambda value: value > 0)
-SHARE = number("a number above 0 and at most 1", lambda value: 0 < value <= 1)
-
 READ: Mapping[str, Kind] = {
-    "forced_bos_token_id": Kind("the id of a token", read_id),
-    "forced_eos_token_id": Kind("the id of a token, or a list of them", read_id_or_ids),
+    "forced_bos_token_id": ID,
+    "forced_eos_token_id": IDS,
     "bad_words_ids": Kind("a list of lists of token ids", read_words),
     "suppress_tokens": Kind("a list of token ids", read_ids),
     "begin_suppress_tokens": Kind("a list of token ids", read_ids),
@@ -98,7 +64,7 @@ READ: Mapping[str, Kind] = {
     "max_length": whole(1),
     "max_new_tokens": whole(1),
     "do_sample": FLAG,
-    "temperature": number("a number, 0 or more", lambda value: value >= 0),
+    "temperature": NOT_NEGATIVE,
     "top_k": whole(0),
     "top_p": SHARE,
     "min_p": number("a number from 0 to 1", lambda value: 0 <= value <= 1),
@@ -130,6 +96,8 @@ NEUTRAL: Mapping[str, tuple[Any, ...]] = {
     "watermarking_config": (), "max_time": (), "constraints": ([],), "force_words_ids": ([],), "dola_layers": (),
 }  # fmt: skip
 # keys of transformers that Loupe does not obey, with the values besides null at which they ask for nothing
+GIVEN = {"penalty_alpha": "generate(penalty_alpha=)", "num_return_sequences": "beam(n_best=)"}
+# those of them that Loupe does where a person asks for it
 BY_CLASS: Mapping[str, Table] = {
     "bart": {"forced_eos_token_id": 2}, "marian": {"forced_eos_token_id": 0}, "pegasus": {"forced_eos_token_id": 1},
 }  # fmt: skip
@@ -152,12 +120,19 @@ def read_generation(
             continue
         if name not in READ:
             why = "which Loupe does not do" if name in NEUTRAL else "a key that Loupe does not know"
+            why = f"which Loupe does where it is given to {GIVEN[name]}" if name in GIVEN else why
             notes.append(f"{source}'s {name} asks for {value!r:.80}, {why}: it is not obeyed.")
             continue
         try:
             found[name] = READ[name].read(value, size)
         except (ValueError, TypeError, LookupError, OverflowError):
             notes.append(f"{source}'s {name} must be {READ[name].words}, got {value!r:.80}: it is not obeyed.")
+    for name in ("forced_bos_token_id", "forced_eos_token_id"):
+        forced = found.get(name, ())
+        ids = forced if isinstance(forced, tuple) else (forced,)
+        if ids and {*ids} <= {*found.get("suppress_tokens", ())}:
+            del found[name]
+            notes.append(f"{source}'s {name} forces what suppress_tokens forbids, {own[name]!r:.80}: it is not obeyed.")
     if found.get("do_sample") and found.get("num_beams", 1) > 1:
         notes.append(f"{source} asks for beams that are drawn (do_sample); Loupe's search draws nothing.")
     return GenerationDefaults(**found), tuple(notes)

@@ -8,13 +8,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from engine.plurals import count_words
+
 Ids = tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class GenerationDefaults:
     """Settings of a checkpoint, None where it says nothing. Lengths count tokens: `min_length` and `max_length` with
-    the prompt (behind an encoder the target's), the `new` ones without."""
+    the prompt (behind an encoder the target's), the `new` ones without; these count before those."""
 
     forced_bos_token_id: int | None = None
     forced_eos_token_id: Ids | None = None
@@ -27,7 +29,7 @@ class GenerationDefaults:
     encoder_repetition_penalty: float = 1.0
     exponential_decay_length_penalty: tuple[int, float] | None = None
     min_length: int = 0
-    min_new_tokens: int = 0
+    min_new_tokens: int | None = None
     max_length: int | None = None
     max_new_tokens: int | None = None
     do_sample: bool | None = None
@@ -54,10 +56,16 @@ class GenerationDefaults:
         return given if given is not None else usual if own is None else own
 
     def room(self, tokens: int) -> int | None:
-        """Number of tokens to write after a prompt of so many `tokens`; None where it does not say."""
-        if self.max_new_tokens is not None:
+        """Number of tokens to write after a prompt of so many `tokens`; None where it does not say. Raises ValueError
+        for a prompt that leaves no room in `max_length`."""
+        if self.max_new_tokens is not None or self.max_length is None:
             return self.max_new_tokens
-        return None if self.max_length is None else max(0, self.max_length - tokens)
+        if tokens >= self.max_length:
+            raise ValueError(
+                f"the checkpoint's max_length, {self.max_length}, counts the prompt too, which has "
+                f"{count_words(tokens, 'token')} and leaves no room to write; say how many to write (max_tokens)."
+            )
+        return self.max_length - tokens
 
 
 NOTHING = GenerationDefaults()

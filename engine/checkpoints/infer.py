@@ -33,10 +33,12 @@ from engine.checkpoints.sizes import (
 )
 from engine.checkpoints.weights import Weights
 from engine.model.config import MLP, Attention, ModelConfig
+from engine.plurals import count_words
 
 NUMBER = re.compile(r"(?<![^.])\d+(?![^.])")  # a whole part of a dotted name
 NEARLY = 0.9  # of the names that the best family knows, for another to be looked at
 UNKNOWN_CONTEXT = 2048
+NEAREST = 3  # families that a refusal names
 EVERYONES_OWN = (" mlp.activation", " encoder.mlp.activation", " head.activation", " head.scale")
 
 
@@ -85,10 +87,67 @@ def infer(weights: Weights, wishes: Mapping[str, Any]) -> Inference:
             f"that none has ({family.architecture} comes nearest); write it with checkpoint.save(folder), which puts "
             "its config beside the weights."
         )
+    if fits[0].faults == torch.inf:
+        raise describe_nearest(weights.shapes, among)
     tied = find_tie(family, weights)
     inferred = describe(family, weights.shapes, wishes, {"tied": tied} if tied else {})
+    if "model_type" not in wishes:
+        refuse_misfit(inferred, fits, weights.shapes, wishes)
     others = {found.family.name for found in fits if found.faults == fits[0].faults} - {family.name}
     return inferred._replace(assumed=(assume_family(family, others, wishes), *inferred.assumed))
+
+
+@dataclass(frozen=True)
+class Misfit:
+    """The file's names that a model has no place for, and the family's that it lacks, or has in another shape."""
+
+    left_out: tuple[str, ...]
+    missing: tuple[str, ...]
+    misshapen: tuple[str, ...]
+
+    def __str__(self) -> str:
+        told = {"leaves out": self.left_out, "lacks": self.missing, "has in another shape": self.misshapen}
+        return ", ".join(
+            f"{verb} {count_words(len(names), 'tensor')} ({', '.join(names[:2])}{', ...' * (len(names) > 2)})"
+            for verb, names in told.items() if names
+        )  # fmt: skip
+
+
+def find_misfit(family: Family, theirs: Mapping[str, Any], shapes: Shapes) -> Misfit:
+    """What of all tensors does not fit a model. Raises ValueError for a config that describes none."""
+    model, rows, names = build_skeleton(family, family.read_config(theirs), shapes)
+    expected = shapes_by_row(rows, family, model)
+    return Misfit(
+        tuple(sorted(shapes.keys() - {*names.values()})),
+        tuple(sorted(expected.keys() - names.keys())),
+        tuple(names[name] for name, shape in expected.items() if name in names and shapes[names[name]] != shape),
+    )
+
+
+def refuse_misfit(inferred: Inference, fits: Sequence[Fit], shapes: Shapes, wishes: Mapping[str, Any]) -> None:
+    """Raises UnknownNames where a model of the family would be another than the file's: it has tensors that the family
+    has no place for, or in other shapes. What is only missing may be in another file, and is told where it is missed.
+    """
+    best = find_misfit(inferred.family, inferred.theirs, shapes)
+    if not best.misshapen and (best.missing or not best.left_out):
+        return
+    told = {inferred.family.name: f"{inferred.family.architecture} {best}"}
+    for family in (found.family for found in fits[1:] if found.faults < torch.inf):
+        if len(told) < NEAREST and family.name not in told:
+            try:
+                misfit = find_misfit(family, describe(family, shapes, wishes, {}).theirs, shapes)
+            except (ValueError, OverflowError):
+                continue
+            told[family.name] = f"{family.architecture} {misfit}"
+    nearest = "; ".join(told.values())
+    raise UnknownNames(
+        f"no family that Loupe knows has just these tensors. The nearest: {nearest}. Put its config.json beside the "
+        'file, say config={"model_type": ...} to open it as one of these with what it leaves out, or map its names '
+        "with rename={old: new}.",
+        tuple(sorted({NUMBER.sub("{}", name) for name in best.left_out})),
+        str(inferred.family.architecture),
+        (),
+    )
 
 
 def may_match(family: Family, wishes: Mapping[str, Any]) -> bool:
@@ -262,7 +321,9 @@ def describe(family: Family, shapes: Shapes, wishes: Mapping[str, Any], more: Ma
     for key in keys:
         if not key.paths and key.theirs not in writing.theirs:
             writing.tell(key, (), BY_DEFAULT, False)
+    of_class = {name for name, value in family.defaults.items() if not callable(value)}  # of another model than this
     theirs = {name: value for name, value in writing.theirs.items() if value is not None}
+    theirs |= dict.fromkeys(of_class - theirs.keys())
     others = {
         name: Assumption(name, value, GIVEN, certain=True) for name, value in wishes.items() if name != "model_type"
     }
@@ -284,6 +345,8 @@ class ConfigDraft:
             put_path(self.ours, path, part.value)
 
     def tell(self, key: Key, value: Any, why: str, certain: bool) -> None:
+        for path, part in zip(key.paths, (value,) if isinstance(key.ours, str) else value, strict=True):
+            put_path(self.ours, path, part)
         for name, word in key.write(value, self.ours).items():
             told = self.wishes.get(name, word)
             self.theirs[name] = told

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from engine.checkpoints.canonical import canonical_config
+from engine.checkpoints.kinds import KINDS, Kind
 from engine.model.config import ModelConfig, OwnLink
 
 REQUIRED = object()
@@ -30,9 +31,10 @@ class Key:
 
     `default` stands in where theirs is absent or null: a value, or a function of the whole config.json.
     `values` translates words of theirs into ours; of several that mean the same, the first is the one
-    written. `also` are other names of the key: read where `theirs` is absent, and written as well.
+    written. `also` are other names of the key, which are written as well, for other readers.
     `reads` makes ours of theirs, given the whole config.json, and `writes` makes theirs of ours, given the whole
-    ModelConfig as tables.
+    ModelConfig as tables. `kind` is that of values of theirs, for a name that no other family has (else it stands in
+    KINDS).
     """
 
     theirs: str
@@ -42,32 +44,85 @@ class Key:
     also: tuple[str, ...] = ()
     reads: Callable[[Any, Table], Any] | None = None
     writes: Callable[[Any, Table], Any] | None = None
+    kind: Kind | None = None
 
     @property
     def paths(self) -> tuple[str, ...]:
         return (self.ours,) if isinstance(self.ours, str) else self.ours
 
     def read(self, theirs: Table) -> Any:
-        found = [theirs[name] for name in (self.theirs, *self.also) if theirs.get(name) is not None]
-        if not found and self.default is REQUIRED:
+        found = theirs.get(self.theirs)
+        if found is None and self.default is REQUIRED:
             raise ValueError(f"config.json lacks {self.theirs}; without it the model cannot be built.")
-        if not found:
+        if found is None:
             return self.default(theirs) if callable(self.default) else self.default
         if self.reads is not None:
-            return self.reads(found[0], theirs)
+            return self.reads(found, theirs)
         if self.values is None:
-            return found[0]
-        if not isinstance(found[0], str) or found[0] not in self.values:
-            known = ", ".join(self.values)
-            raise ValueError(f"config.json's {self.theirs} must be one of {known}, got {found[0]!r:.80}.")
-        return self.values[found[0]]
+            return found
+        return check_word(self.theirs, found, self.values)
+
+    def translate(self, word: Any) -> Any:
+        """The meaning of a word of theirs, which is itself where there is no table of words."""
+        return self.values.get(word, word) if self.values is not None and isinstance(word, str) else word
 
     def write(self, value: Any, ours: Table) -> dict[str, Any]:
         if self.writes is not None:
-            value = self.writes(value, ours)
+            try:
+                value = self.writes(value, ours)
+            except (TypeError, ArithmeticError) as error:
+                raise ValueError(f"{self.theirs} does not come out of such a model ({error}).") from None
         elif self.values is not None:
-            value = next((word for word, meant in self.values.items() if meant == value), value)
+            value = write_word(value, self.values)
         return dict.fromkeys((self.theirs, *self.also), value)
+
+
+def check_word(theirs: str, word: Any, values: Table) -> Any:
+    """What the `word` of the key `theirs` means."""
+    if not isinstance(word, str) or word not in values:
+        raise ValueError(f"config.json's {theirs} must be one of {', '.join(values)}, got {word!r:.80}.")
+    return values[word]
+
+
+def write_word(value: Any, values: Table) -> Any:
+    """The first word that means `value`, or that itself where none does."""
+    return next((word for word, meant in values.items() if meant == value), value)
+
+
+class ConfigTable(dict[str, Any]):
+    """config.json, the one way in which its values are read: each is of its kind, else ValueError names the key.
+
+    `read` are the keys that somebody asked for, and `source` is what the table is called. A key of no declared kind is
+    a fault of the reader's: LookupError.
+    """
+
+    def __init__(
+        self,
+        table: Table,
+        read: set[str] | None = None,
+        kinds: Mapping[str, Kind] = KINDS,
+        source: str = "config.json's ",
+    ) -> None:
+        super().__init__(table)
+        self.read: set[str] = set() if read is None else read
+        self.kinds, self.source = kinds, source
+
+    def get(self, key: str, default: Any = None) -> Any:
+        self.read.add(key)
+        return self.check(key, super().get(key, default))
+
+    def __getitem__(self, key: str) -> Any:
+        found = self.get(key)
+        if found is None:
+            raise ValueError(f"{self.source}{key} must be {self.kinds[key].words}, and is not there; add it.")
+        return found
+
+    def check(self, key: str, value: Any, name: str | None = None) -> Any:
+        """The value, where it is null or of the key's kind; `name` is what the table calls the key."""
+        if value is not None and not self.kinds[key].admits(value):
+            expected = f"{self.source}{name or key} must be {self.kinds[key].words}, got {value!r:.80}"
+            raise ValueError(f"{expected}; correct it there, or fetch the file anew.")
+        return value
 
 
 LINKS: dict[str, OwnLink | None] = {
@@ -78,23 +133,21 @@ END = {"bart": 2, "t5": 1, "mt5": 1}
 
 
 def read_link(word: Any, theirs: Table) -> OwnLink | None:
-    if word not in LINKS:
-        raise ValueError(f"config.json's problem_type must be one of {', '.join(LINKS)}, got {word!r:.80}.")
+    link: OwnLink | None = check_word("problem_type", word, LINKS)
     if word == "regression" and count_classes(theirs) == 1:
         return None
     if word == "single_label_classification" and count_classes(theirs) == 1:
         raise ValueError(f"config.json's problem_type {word} needs 2 labels or more, got 1; is it a regression?")
-    return LINKS[word]
+    return link
 
 
 def count_classes(theirs: Table) -> int:
     """Number of labels that transformers gives a classifier: num_labels, else the number of id2label names, else 2."""
-    count, named = theirs.get("num_labels"), theirs.get("id2label")
-    if count is None:
-        count = 2 if named is None else len(named)
-    if type(count) is not int or count < 1:
-        raise ValueError(f"config.json's num_labels must be a whole number, 1 or more, got {count!r:.80}.")
-    return count
+    count: int | None = theirs.get("num_labels")
+    named = theirs.get("id2label")
+    if count is None and named is not None and not named:
+        raise ValueError("config.json's id2label must name one class or more, and is empty; name them or leave it out.")
+    return count or (2 if named is None else len(named))
 
 
 def head_keys(name: str, always: Table) -> tuple[Key, ...]:
@@ -124,9 +177,9 @@ def write_only_key(theirs: str, writes: Callable[[Table], Any]) -> Key:
 
 def read_model_config(theirs: Table, keys: Sequence[Key], always: Table, only: Table) -> ModelConfig:
     for name, value in only.items():
-        if theirs.get(name, value) != value:
-            got = f"{theirs[name]!r:.80}"
-            raise ValueError(f"config.json's {name} must be {value!r}, got {got}: Loupe has no such model.")
+        found = theirs.get(name, value)
+        if type(found) is not type(value) or found != value:
+            raise ValueError(f"config.json's {name} must be {value!r}, got {found!r:.80}: Loupe has no such model.")
     ours: dict[str, Any] = {}
     for key in keys:
         value = evaluate(key.read, theirs, key.theirs)

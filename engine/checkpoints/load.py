@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -12,23 +13,27 @@ import torch
 from torch import Tensor
 
 from engine.checkpoints import adapter_snapshot, nanogpt, run_steps
-from engine.checkpoints.adapters import BASE, find_adapter_weights, is_adapter, open_adapter
+from engine.checkpoints.adapters import BASE, find_adapter_weights, is_adapter, open_adapter, public_base
 from engine.checkpoints.adapters import CONFIG as ADAPTER_CONFIG
 from engine.checkpoints.assemble import assemble
 from engine.checkpoints.checkpoint import Checkpoint, Processor
-from engine.checkpoints.config_keys import ConfigTable, describe_unread
+from engine.checkpoints.config_keys import describe_defaults, describe_doubles, describe_unread
 from engine.checkpoints.families import FAMILIES, NATIVE
 from engine.checkpoints.family import Family
 from engine.checkpoints.folder_settings import FolderSettings, read_folder_settings
 from engine.checkpoints.infer import accept_wrapper, infer
+from engine.checkpoints.keys import ConfigTable
 from engine.checkpoints.llama2c import is_llama2c, read_llama2c, tokenizer_beside
 from engine.checkpoints.locate import Place, locate
+from engine.checkpoints.quantised import check_not_quantised
 from engine.checkpoints.rename import rename_tensors
-from engine.checkpoints.report import Assumption, Report, UnknownNames
+from engine.checkpoints.report import Assumption, IncompleteWeights, Report, UnknownNames
 from engine.checkpoints.save import CONFIG, unpack_header
 from engine.checkpoints.weights import Weights, open_weights, read_json, weights_of_tensors
 from engine.inputs.processors import ImageProcessor, describe_unread_keys, read_processor
 from engine.model.config import ModelConfig, check_config
+from engine.model.transformer import Transformer
+from engine.places import ROOT
 from engine.runtime.limits import MAX_DOWNLOAD, RUNS_FOLDER
 from engine.tokenizers import FastTokenizer, Tokenizer, read_tokenizer
 
@@ -82,7 +87,7 @@ def load(
     if adapter_snapshot.KEY in opened.weights.metadata:
         whole = weights_of_tensors(read_state(place.weights), place.weights, mapped=False)
         opened = opened._replace(weights=replace(whole, metadata=opened.weights.metadata))
-    model, report = assemble(opened.family, opened.config, opened.weights, dtype, place.name)
+    model, report = assemble_opened(opened, dtype, place.name)
     with unpack_header(place, opened.weights.metadata) as beside:
         tokenizer, notes = open_tokenizer(beside, opened.config)
         settings = open_settings(opened, beside)
@@ -93,8 +98,10 @@ def load(
             model=model,
             tokenizer=tokenizer,
             card=read_json(card) if card else {},
-            report=Report(
-                report.rows, report.notes + opened.weights.notes + opened.notes + notes + more + refused, opened.assumed
+            report=replace(
+                report,
+                notes=report.notes + opened.weights.notes + opened.notes + notes + more + refused,
+                assumed=opened.assumed,
             ),
             name=place.name,
             end_ids=settings.read_end_ids(opened.config),
@@ -106,6 +113,17 @@ def load(
             settings=settings,
         )
     return checkpoint if find_adapter_weights(place.weights.parent) is None else with_adapter(checkpoint, place)
+
+
+def assemble_opened(opened: OpenedModel, dtype: torch.dtype | None, name: str) -> tuple[Transformer, Report]:
+    """The model and the report of its tensors. An error says too which sizes config.json left to its class."""
+    try:
+        return assemble(opened.family, opened.config, opened.weights, dtype, name)
+    except IncompleteWeights:
+        raise
+    except ValueError as error:
+        left_out = describe_defaults(opened.settings.table, opened.family) if opened.settings else ""
+        raise ValueError(f"{error} {left_out}".strip()) from None
 
 
 def open_settings(opened: OpenedModel, beside: Place) -> FolderSettings:
@@ -131,11 +149,12 @@ def find_base(adapter: Place, given: str | Path | None) -> str | Path:
     config = read_json(adapter.weights.with_name(ADAPTER_CONFIG))
     named = str(given) if given else config.get(BASE)
     if isinstance(named, str) and named:
-        beside = adapter.weights.parent.resolve().parent / named
+        folder = adapter.weights.parent.resolve()
         revision = config.get("revision") if named == config.get(BASE) else None
-        for path in (named, beside, cached_base(f"{named}@{revision}" if revision else named)):
+        cached = cached_base(f"{named}@{revision}" if revision else named)
+        for path in (named, folder.parent / named, recorded_base(folder, named), cached):
             try:
-                place = locate(path) if path else None
+                place = find_place(path) if path and not str(path).startswith("hub:") else None
             except FileNotFoundError:
                 continue
             if path and place and not is_adapter(place):
@@ -144,6 +163,13 @@ def find_base(adapter: Place, given: str | Path | None) -> str | Path:
         f"the adapter {adapter.name} needs its base, {named!r:.200}, which is no model on this machine; fetch that "
         f"and give its path as config={{{BASE!r}: path}}, or use read_adapter(folder, checkpoint)."
     )
+
+
+def recorded_base(folder: Path, named: str) -> str | None:
+    """The base of the run that an adapter's folder lies in (RUN/adapter/NAME), where it has that name."""
+    file = folder.parent.parent / adapter_snapshot.FILE
+    source = read_json(file).get("source") if file is not None and file.is_file() else None
+    return source if isinstance(source, str) and public_base(source) == named else None
 
 
 def cached_base(named: str) -> Path | None:
@@ -159,9 +185,11 @@ def cached_base(named: str) -> Path | None:
 def find_place(name_or_path: str | Path) -> Place:
     """Locate a checkpoint, which is downloaded first where a hub's is named."""
     if isinstance(name_or_path, str) and name_or_path.startswith(run_steps.RUN):
-        file = run_steps.weights(name_or_path, RUNS_FOLDER)
+        folders = (RUNS_FOLDER, ROOT / RUNS_FOLDER)  # as `locate` looks for a path
+        file = next(filter(None, (run_steps.weights(name_or_path, folder) for folder in folders)), None)
         if file is None:
-            raise FileNotFoundError(f"{run_steps.absent(name_or_path, RUNS_FOLDER)}.")
+            here = next((folder for folder in folders if os.path.isdir(folder)), RUNS_FOLDER)
+            raise FileNotFoundError(f"{run_steps.absent(name_or_path, here)}.")
         return replace(locate(file), name=name_or_path)
     if not (isinstance(name_or_path, str) and name_or_path.startswith("hub:")):
         return locate(name_or_path)
@@ -182,6 +210,7 @@ def open_model(place: Place, corrections: Mapping[str, Any], rename: Mapping[str
         return OpenedModel(NATIVE, parse_own_config(weights.metadata[CONFIG], path), weights)
     if place.find("config.json") is not None:
         return open_with_config(place, weights, corrections)
+    check_not_quantised(weights, {})
     if weights.settings is not None:
         return open_with_settings(weights, path, corrections)
     return open_by_inference(weights, path, corrections)
@@ -255,19 +284,19 @@ def read_family_config(family: Family, theirs: Mapping[str, Any]) -> ModelConfig
 
 def open_with_config(place: Place, weights: Weights, corrections: Mapping[str, Any]) -> OpenedModel:
     settings = read_folder_settings(place)
-    theirs = ConfigTable(settings.table)
+    stored = settings.table
     notes = tuple(
-        f"config.json's {name}, {theirs.get(name)!r:.80}, was given as {value!r:.80}."
+        f"config.json's {name}, {stored.get(name)!r:.80}, was given as {value!r:.80}."
         for name, value in corrections.items()
-        if theirs.get(name) != value
+        if stored.get(name) != value
     )
-    theirs |= corrections
+    theirs = ConfigTable({**stored, **corrections})
     settings = replace(settings, config={**settings.config, **corrections})
-    if theirs.get("quantization_config") is not None:
-        raise ValueError(f"{place.weights} must not be quantised, and config.json says how it is; dequantise it first.")
+    check_not_quantised(weights, theirs)
     family = choose_family(theirs, weights.shapes)
     config = read_family_config(family, theirs)
-    notes += describe_unread(theirs, family)
+    notes += describe_unread(theirs, family) + describe_doubles(dict(theirs), family)
+    notes += tuple(filter(None, (describe_defaults(theirs, family),)))
     return OpenedModel(accept_wrapper(family, weights.shapes), config, weights, settings, (), notes)
 
 
@@ -332,6 +361,8 @@ def open_tokenizer(place: Place, config: ModelConfig) -> tuple[Tokenizer | None,
             return None, (f"No tokenizer: {error}",)
     if tokenizer is None:
         return None, ()
+    if config.infill is not None:
+        tokenizer.take_space_before(config.infill.mask)
     if tokenizer.vocab_size > config.vocab_size:
         sizes = f"The tokenizer has {tokenizer.vocab_size} tokens and the model {config.vocab_size}"
         return tokenizer, (*tokenizer.notes, f"{sizes}; the model cannot read those beyond.")

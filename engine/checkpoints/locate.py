@@ -6,9 +6,10 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-ROOT = Path(__file__).parents[2]  # Loupe's folder
-SHIPPED_ADAPTERS = ROOT / "assets" / "adapters"
-SHIPPED = ROOT / "assets" / "checkpoints"
+from engine.checkpoints.shipped import fetch, fetched
+from engine.places import CHECKPOINTS as SHIPPED
+from engine.places import ROOT
+
 # Former names of shipped checkpoints, by which links, recipes and adapters may still name them.
 RENAMED = {"stories-bert": "tales-bert"}
 WEIGHTS = (
@@ -64,6 +65,11 @@ def shipped_names() -> list[str]:
     return sorted(p.name for p in SHIPPED.iterdir() if p.is_dir()) if SHIPPED.is_dir() else []
 
 
+def present_names() -> list[str]:
+    """Those whose weights lie on this machine: opening one fetches nothing."""
+    return [name for name in shipped_names() if name not in fetched() or fetched()[name].is_here]
+
+
 def current_name(name: str) -> str:
     """Present name of a shipped checkpoint, given that or a former one; any other name as it is."""
     return RENAMED.get(name, name)
@@ -84,12 +90,14 @@ def shipped_folder(name: str) -> Path | None:
 
 
 def locate(name_or_path: str | Path) -> Place:
-    """A path that is not here is looked for in Loupe's folder, from which copied lines name their models. Raises
-    FileNotFoundError, naming what there is instead."""
+    """A path that is not here is looked for in Loupe's folder, from which copied lines name their models; weights that
+    a package leaves out are fetched. Raises FileNotFoundError, naming what there is instead, and as `fetch` does."""
     path = shipped_folder(name_or_path) if isinstance(name_or_path, str) else None
     if path is None:
         path = expand_home(name_or_path)
         path = path if path_exists(path) else current_path(ROOT / path)
+    if path.parent == SHIPPED and path.name in fetched():
+        path = fetch(path.name)
     if path_exists(path) and path.is_file():
         return Place(path.stem, check_readable(path), search_folders(path.parent))
     if not path_exists(path):

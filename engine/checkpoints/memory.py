@@ -31,6 +31,20 @@ def available_memory() -> int | None:
     return min(known, default=None)
 
 
+def gigabytes(count: int) -> str:
+    return f"{count / 1e9:.1f} GB" if count >= 1e8 else f"{count / 1e6:.1f} MB"
+
+
+def describe_unmapped(path: Path) -> str:
+    """Sentence for a file that the system does not map into memory, which it does not read for that."""
+    free = available_memory()
+    known = "" if free is None else f", and {gigabytes(free)} are free"
+    return (
+        f"{path} takes {gigabytes(path.stat().st_size)}, which this system does not map into memory{known}; open it on "
+        "a machine with more memory, or in smaller shards."
+    )
+
+
 def release_pages(tensor: Tensor) -> None:
     """Give back the whole pages under a tensor that is a private map of a file and was never written to.
 

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from engine.checkpoints.family import DROPPED, Family, Transform
-from engine.checkpoints.keys import ACTIVATIONS, Key
+from engine.checkpoints.keys import ACTIVATIONS, ConfigTable, Key
 from engine.checkpoints.recomputed import CAUSAL_MASK
 from engine.model.config import ModelConfig
 
@@ -25,13 +25,11 @@ MOST_LAYERS = 1000
 
 def read_settings(args: Mapping[str, Any], path: Path) -> dict[str, Any]:
     """nanoGPT's `model_args` as the config of one of FAMILIES. Raises ValueError for sizes of no model."""
-    for name in SIZES:
-        if type(args.get(name)) is not int or args[name] < 1:
-            raise ValueError(f"{path} must give {name} as a whole number above 0, got {args.get(name)!r:.80}.")
-    if args["n_layer"] > MOST_LAYERS:
-        raise ValueError(f"{path} must have at most {MOST_LAYERS} layers, got {args['n_layer']}; is it damaged?")
-    architecture = (WITH_BIAS if args.get("bias", True) else WITHOUT_BIAS).architecture
-    sizes = {name: args[name] for name in SIZES}
+    table = ConfigTable(args, source=f"{path.name}'s ")
+    sizes = {name: table[name] for name in SIZES}
+    if not 1 <= sizes["n_layer"] <= MOST_LAYERS:
+        raise ValueError(f"{path} must have 1 to {MOST_LAYERS} layers, got {sizes['n_layer']}; is it damaged?")
+    architecture = (WITH_BIAS if table.get("bias", True) else WITHOUT_BIAS).architecture
     return {"model_type": "nanogpt", "architectures": [architecture], **sizes, "activation": "gelu"}
 
 

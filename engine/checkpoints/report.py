@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
+
+from torch import Tensor
 
 from engine.plurals import count_words
 
@@ -52,11 +55,13 @@ class Report:
     """`notes` are sentences about what else to know, such as a tokenizer that could not be read.
 
     `assumed` is what stands in for a config.json that is not there; `load(..., config={key: value})` corrects it.
+    `stored` are tensors of the file, by the family's names, that are not made again exactly of what the model holds.
     """
 
     rows: tuple[TensorRow, ...] = ()
     notes: tuple[str, ...] = ()
     assumed: tuple[Assumption, ...] = ()
+    stored: Mapping[str, Tensor] = field(default_factory=dict, repr=False, compare=False)
 
     def rows_with(self, status: Status) -> tuple[TensorRow, ...]:
         return tuple(row for row in self.rows if row.status == status)

@@ -8,25 +8,36 @@ import math
 from collections.abc import Mapping
 from typing import Any, get_args
 
-from engine.checkpoints.keys import Key, Table, write_only_key
+from engine.checkpoints.keys import ConfigTable, Key, Table, write_only_key
 from engine.model.config import ScalingKind
 
 THETA = 10_000.0
 PLAIN = "default"  # transformers' word for no scaling
 TRAINED = "original_max_position_embeddings"
 CONTEXT = "max_position_embeddings"
+TABLES = ("rope_scaling", "rope_parameters")
+
+DOUBLES = (
+    ("rope_scaling", "rope_parameters"),
+    *((TRAINED, f"{table}.{TRAINED}") for table in TABLES),
+    *((f"{table}.rope_type", f"{table}.type") for table in TABLES),
+    *((f"{table}.rope_theta", name) for table in TABLES for name in ("rope_theta", "rotary_emb_base")),
+    *((f"{table}.partial_rotary_factor", name) for table in TABLES for name in ("partial_rotary_factor", "rotary_pct")),
+)  # of two ways to say one setting, the one that transformers takes before the other
 
 
-def read_rope_table(theirs: Table) -> Table:
+def read_rope_table(theirs: Table) -> ConfigTable:
     """Read the table of rotary settings; of two, the old one counts, as in transformers."""
-    found = theirs.get("rope_scaling") or theirs.get("rope_parameters") or {}
-    if not isinstance(found, Mapping) or any(isinstance(value, Mapping) for value in found.values()):
-        raise ValueError(f"config.json's rope_parameters must be one table for all layers, got {found!r:.80}.")
-    return found
+    name = next((name for name in TABLES if theirs.get(name)), TABLES[-1])
+    found = theirs.get(name) or {}
+    if any(isinstance(value, Mapping) for value in found.values()):
+        raise ValueError(f"config.json's {name} must be one table for all layers, got {found!r:.80}.")
+    return ConfigTable(found, source=f"config.json's {name}.")
 
 
-def read_theta(theirs: Table) -> Any:
-    return read_rope_table(theirs).get("rope_theta", theirs.get("rope_theta", theirs.get("rotary_emb_base", THETA)))
+def read_theta(theirs: Table, name: str = "rope_theta") -> Any:
+    """theta; `name` is what older files of the family call it."""
+    return read_rope_table(theirs).get("rope_theta", theirs.get(name, THETA))
 
 
 def read_scaling(theirs: Table) -> dict[str, Any] | None:
@@ -37,11 +48,11 @@ def read_scaling(theirs: Table) -> dict[str, Any] | None:
         return None
     if kind not in get_args(ScalingKind):
         known = ", ".join((PLAIN, *get_args(ScalingKind)))
-        raise ValueError(f"config.json's rope_type must be one of {known}, got {kind!r:.80}.")
+        raise ValueError(f"{rope.source}rope_type must be one of {known}, got {kind!r:.80}.")
     context: Any = theirs.get(CONTEXT)
     if kind in ("linear", "dynamic"):
         return {"kind": kind, "factor": require(rope, kind, "factor"), "trained": context}
-    trained = rope.get(TRAINED) or theirs.get(TRAINED) or context
+    trained = theirs.get(TRAINED) or rope.get(TRAINED) or context
     made = {"kind": kind, "trained": trained}
     if kind == "llama3":
         named = {"factor": "factor", "low": "low_freq_factor", "high": "high_freq_factor"}
@@ -51,8 +62,7 @@ def read_scaling(theirs: Table) -> dict[str, Any] | None:
     if kind == "longrope":
         return made | {ours: require(rope, kind, f"{ours}_factor") for ours in ("short", "long")}
     if rope.get("truncate", True) is not True:
-        got = f"{rope['truncate']!r:.80}"
-        raise ValueError(f"config.json's rope truncate must be true, got {got}: Loupe has no such yarn.")
+        raise ValueError(f"{rope.source}truncate must be true, got {rope['truncate']!r:.80}: Loupe has no such yarn.")
     if made["attention"] is None and rope.get("mscale") and rope.get("mscale_all_dim"):
         made["attention"] = yarn_attention_factor(made["factor"], rope["mscale"]) / yarn_attention_factor(
             made["factor"], rope["mscale_all_dim"]
@@ -60,9 +70,9 @@ def read_scaling(theirs: Table) -> dict[str, Any] | None:
     return made | {"slow": rope.get("beta_slow") or 1.0, "fast": rope.get("beta_fast") or 32.0}
 
 
-def require(rope: Table, kind: str, name: str) -> Any:
+def require(rope: ConfigTable, kind: str, name: str) -> Any:
     if rope.get(name) is None:
-        raise ValueError(f"config.json's rope_parameters lacks {name}, without which {kind} scales nothing.")
+        raise ValueError(f"{rope.source}{name} must be there, without which {kind} scales nothing; add it.")
     return rope[name]
 
 

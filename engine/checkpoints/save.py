@@ -26,7 +26,7 @@ from engine.checkpoints.assemble import build_without_memory, expected_shapes, f
 from engine.checkpoints.canonical import canonical_config
 from engine.checkpoints.checkpoint import Checkpoint
 from engine.checkpoints.families import FAMILIES, NATIVE
-from engine.checkpoints.family import DROPPED, Family, invert_rows, translate
+from engine.checkpoints.family import DROPPED, Family, Row, invert_rows, translate
 from engine.checkpoints.folder_settings import LABELS, PROCESSOR, START, FolderSettings
 from engine.checkpoints.generation_config import NAME as GENERATION
 from engine.checkpoints.generation_config import READ, write_generation
@@ -100,12 +100,30 @@ def _write(checkpoint: Checkpoint, folder: Path) -> None:
     else:
         rows = family.bind(state)
         tensors = dict(translate(state, invert_rows(rows), model.config))
+        for row in rows:
+            if row.transform.loses:
+                tensors |= write_as_stored(row, checkpoint, state, tensors)
         if config.get("tie_word_embeddings") is False:  # then transformers looks for each of two tensors that are one
             tensors |= {one: tensors[other].clone() for one, other in find_twins(family, rows).items()}
         if family.stores_sinusoids and model.config.positions.kind == "sinusoidal":
             tensors |= compute_sinusoids(family, model)
         write_weights(folder / "model.safetensors", tensors, {"format": "pt"})
     write_other_files(checkpoint, folder, config)
+
+
+def write_as_stored(
+    row: Row, checkpoint: Checkpoint, state: Mapping[str, Tensor], tensors: Mapping[str, Tensor]
+) -> dict[str, Tensor]:
+    """The tensors of a row that loses something: as they were opened where the model still holds what was made of them,
+    else what is made of it, in the dtype of the model."""
+    model, kept = checkpoint.model, checkpoint.report.stored
+    dtype = saved_dtype(model)
+    if all(name in kept and kept[name].dtype == dtype for name in row.source):
+        stored = [kept[name] for name in row.source]
+        made = row.read(stored, model.config, dtype)
+        if all(torch.equal(one, state[name]) for name, one in zip(row.target, made, strict=True)):
+            return dict(zip(row.source, stored, strict=True))
+    return {name: tensors[name].to(dtype) for name in row.source}
 
 
 def compute_sinusoids(family: Family, model: Transformer) -> dict[str, Tensor]:
@@ -221,13 +239,18 @@ def _write_json(path: Path, data: Mapping[str, Any]) -> None:
     path.write_text(json.dumps(data, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
+def name_export(name: str) -> str:
+    """Name of the file, and of the folder in it, that a checkpoint is exported as."""
+    return re.sub(r"[^\w.-]+", "-", name.removeprefix("hub:"), flags=re.ASCII).strip("-.") or "model"
+
+
 def export_checkpoint(checkpoint: Checkpoint, form: Form, folder: Path) -> Path:
     """Write into `folder` what `checkpoint.save` writes, as a zip of one folder, or a single `.safetensors`.
 
     Either opens in Loupe as it was, tokenizer, card and labels included; the folder is one that transformers reads
     wherever it has such a model. Raises ValueError for a tokenizer that is too large for the header of one file.
     """
-    name = re.sub(r"[^\w.-]+", "-", checkpoint.name.removeprefix("hub:"), flags=re.ASCII).strip("-.") or "model"
+    name = name_export(checkpoint.name)
     if form == "file":
         save_file(checkpoint, folder / f"{name}.safetensors")
         return folder / f"{name}.safetensors"

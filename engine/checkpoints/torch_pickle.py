@@ -18,6 +18,8 @@ from typing import Any, BinaryIO
 import torch
 from torch import Tensor
 
+from engine.checkpoints.memory import available_memory, describe_unmapped, gigabytes
+
 LARGEST_PICKLE = 2**22  # bytes without the tensors' numbers; 10,000 tensors take a third of it
 MOST_WORK = 2**27  # letters and parts that building all objects may touch; 10,000 tensors take 2**23
 DEEPEST = 100  # objects in objects, of which a state dict has 5
@@ -66,6 +68,8 @@ def read_torch_pickle(path: Path) -> PickledWeights:
     except PickleRefusal as refused:
         raise ValueError(f"{path} must be a PyTorch file of tensors and nothing else, and {refused}.") from None
     except UNREADABLE as error:
+        if "mmap" in str(error):
+            raise ValueError(describe_unmapped(path)) from None
         raise ValueError(
             f"{path} must be a PyTorch file of tensors and nothing else, and does not read as one; "
             "save it as safetensors."
@@ -81,8 +85,8 @@ def read_torch_pickle(path: Path) -> PickledWeights:
 
 
 def _keep_plain(settings: Mapping[Any, Any]) -> dict[str, Any]:
-    """Names with a number or a short text."""
-    plain = (int, float, str, bool, type(None))
+    """Settings without tensors and objects."""
+    plain = (int, float, str, bool, list, dict, type(None))
     return {name: value for name, value in settings.items() if isinstance(name, str) and isinstance(value, plain)}
 
 
@@ -124,9 +128,17 @@ def _scan_zip(path: Path) -> None:
 
 
 def _scan_plain(path: Path) -> None:
+    """What of the file is no tensor's numbers, which are read into memory behind it."""
     with path.open("rb") as file:
-        for _ in range(PICKLES_BEFORE_NUMBERS):
-            _scan(file)
+        start = io.BytesIO(file.read(2 * LARGEST_PICKLE))  # a line without an end would be read to that of the file
+    for _ in range(PICKLES_BEFORE_NUMBERS):
+        _scan(start)
+    free = available_memory()
+    if free is not None and path.stat().st_size > free:
+        raise PickleRefusal(
+            f"it is in the format from before PyTorch 1.6, which is read whole: {gigabytes(path.stat().st_size)}, and "
+            f"{gigabytes(free)} are free; save it as safetensors"
+        )
 
 
 def _scan(file: BinaryIO) -> None:

@@ -17,9 +17,10 @@ from tempfile import TemporaryDirectory
 from time import process_time
 
 from engine.checkpoints.llama2c import is_llama2c, read_llama2c
-from engine.checkpoints.locate import ROOT, locate
+from engine.checkpoints.locate import locate
 from engine.checkpoints.save import unpack_header
 from engine.checkpoints.weights import Weights, open_weights
+from engine.places import ROOT
 from engine.tokenizers import read_tokenizer
 
 MEMORY = 4 * 2**30  # bytes of addresses, besides those of the files; a tokenizer of 256,000 entries takes a quarter

@@ -19,7 +19,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
-from engine.checkpoints.memory import release_pages
+from engine.checkpoints.memory import describe_unmapped, release_pages
 from engine.checkpoints.torch_pickle import read_torch_pickle
 from engine.model.stored import as_stored
 
@@ -196,6 +196,8 @@ def _open_safetensors(path: Path) -> Weights:
         file = safe_open(path, "pt")
     except SafetensorError as error:
         raise ValueError(f"{path} is a damaged safetensors file ({error}); fetch it again.") from None
+    except (RuntimeError, OSError):
+        raise ValueError(describe_unmapped(path)) from None
     metadata = header.pop("__metadata__", None) or {}
     shapes = {name: tuple(entry["shape"]) for name, entry in header.items()}
 

@@ -24,9 +24,12 @@ def layer_types(
 
     def read(theirs: Table) -> tuple[Any, tuple[int, ...] | None]:
         layers, window = theirs[count], size(theirs)
-        kinds = theirs.get(name) or otherwise(theirs, layers)
-        if not isinstance(kinds, list) or len(kinds) != layers or not set(kinds) <= {sliding, whole}:
-            raise ValueError(f"config.json's {name} must be {count_words(layers, 'word')}, each {sliding} or {whole}.")
+        kinds = theirs.get(name)
+        kinds = otherwise(theirs, layers) if kinds is None else kinds
+        if len(kinds) != layers or any(kind not in words for kind in kinds):
+            expected = f"config.json's {name} must be {count_words(layers, 'word')}, one per layer, each {sliding} or "
+            expected += whole
+            raise ValueError(f"{expected}, got {count_words(len(kinds), 'word')}: {kinds!r:.80}.")
         windowed = tuple(layer for layer, kind in enumerate(kinds) if kind == sliding)
         if window is None or not windowed:
             return None, None

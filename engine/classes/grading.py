@@ -12,7 +12,8 @@ from engine.analysis.heads import head_scores
 from engine.analysis.surprise import surprise
 from engine.analysis.tiles import thumbnails
 from engine.checkpoints import Checkpoint
-from engine.classes.steps import Kind, Step
+from engine.classes.steps import SCALE, Kind, Step
+from engine.runtime.run import run
 from engine.runtime.trace import Trace
 from engine.tokenizers.encoding import Encoding
 
@@ -34,7 +35,8 @@ class Given:
 class Grade:
     """`said` and `truth` as they are shown; `right` is None where nothing is, `score` is 0 to 1, or nats less than none
     of a run, and None where nothing is scored. `number` is an estimate, `true` what it estimates. `picture`, query key,
-    is the attention that was handed in (255 = 1.0)."""
+    is the attention that was handed in (255 = 1.0). `elsewhere` says what the answer is about in place of the step's
+    own, so that it does not count."""
 
     said: str
     truth: str = ""
@@ -43,6 +45,7 @@ class Grade:
     number: float | None = None
     true: float | None = None
     picture: Sequence[Sequence[int]] = ()
+    elsewhere: str = ""
 
 
 def why_unsuited(kind: Kind, checkpoint: Checkpoint) -> str:
@@ -86,7 +89,7 @@ def option_name(step: Step, given: Given, option: Any) -> str:
 
 @torch.no_grad()
 def grade(step: Step, given: Given, said: Any) -> Grade:
-    """Grades an answer: an id, a pair of layer and head, a number, or for "say" the text that is read itself.
+    """Grades an answer about a run: an id, a pair of layer and head, a number, or for "say" the text that is read.
 
     Raises ValueError, with a sentence, where the model cannot be asked so, or the answer is none of the options.
     """
@@ -98,10 +101,12 @@ def grade(step: Step, given: Given, said: Any) -> Grade:
             best = int(p.argmax())
             if said not in offered:
                 raise ValueError("choose one of the tokens that are offered.")
-            truth = f"{name(given, best)} ({float(p[best]):.0%})"
+            truth = f"“{name(given, best)}” ({float(p[best]):.0%})"
             return Grade(name(given, said), truth, said == best)
         case "share":
             p, _offered = next_tokens(given)
+            if not 0 <= float(said) <= 1:
+                raise ValueError(f"a probability is from 0 to 1, got {float(said):g}; type it so, 0.5 for one half.")
             return estimate(step, float(said), float(p.max()), f"{float(said):.0%}", f"{float(p.max()):.1%}")
         case "loss":
             found = surprise(given.checkpoint, given.read.ids).mean
@@ -109,10 +114,27 @@ def grade(step: Step, given: Given, said: Any) -> Grade:
         case "head":
             return grade_head(step, given, said)
         case "say":
-            id = wanted_id(given, step.wanted)
-            p = next_tokens(given)[0]
+            likely = probability_of(given, step.wanted)
             text = given.checkpoint.tokenizer.decode(list(given.read.ids), special=False)  # type: ignore[union-attr]
-            return Grade(text, f"p of {name(given, id)}: {float(p[id]):.1%}", score=float(p[id]))
+            return Grade(text, f"p of “{step.wanted}”: {likely:.1%}", score=likely)
+        case _:
+            raise ValueError(f"the question {step.kind!r} is about no run.")
+
+
+def grade_alone(step: Step, said: Any) -> Grade:
+    """Grades an answer that no run decides: words, the number of an option, a number of the scale.
+
+    Raises ValueError, with a sentence, for what is no answer."""
+    match step.kind:
+        case "choice":
+            if said not in range(len(step.options)):
+                raise ValueError("choose one of the options.")
+            truth = step.options[step.right] if step.right >= 0 else ""
+            return Grade(step.options[said], truth, said == step.right if truth else None)
+        case "scale":
+            if said not in SCALE:
+                raise ValueError(f"choose a number from {SCALE[0]} to {SCALE[-1]}.")
+            return Grade(str(said), number=float(said))
         case _:
             return Grade(str(said))
 
@@ -161,15 +183,25 @@ def small_pattern(trace: Trace, layer: int | None = None, head: int | None = Non
     return small
 
 
-def wanted_id(given: Given, wanted: str) -> int:
-    """First token of a word as it comes next, behind a space or not: the likelier one.
+def probability_of(given: Given, wanted: str) -> float:
+    """Probability that a word comes next, behind a space or not: the product over its tokens, however it is cut.
 
-    Raises ValueError for a word of which the model has no token."""
+    Raises ValueError for a word that the model cannot write.
+    """
     assert given.checkpoint.tokenizer is not None
-    p = given.trace["logits"][0, -1]
-    texts = (wanted, f" {wanted.strip()}")
-    found = [given.checkpoint.tokenizer.encode(text, special=False).ids[:1] for text in texts]
-    ids = [one[0] for one in found if one and one[0] < len(p)]
-    if not ids:
-        raise ValueError(f"this model has no token for {wanted[:20]!r}; ask for another word.")
-    return max(ids, key=lambda id: float(p[id]))
+    size = given.checkpoint.model.config.vocab_size
+    cuts = {given.checkpoint.tokenizer.encode(text, special=False).ids for text in (wanted, f" {wanted.strip()}")}
+    cuts = {cut for cut in cuts if cut and max(cut) < size and given.checkpoint.tokenizer.unknown_id not in cut}
+    if not cuts:
+        raise ValueError(f"this model has no tokens for {wanted[:20]!r}; ask for another word.")
+    return sum(probability_of_cut(given, cut) for cut in cuts)
+
+
+def probability_of_cut(given: Given, ids: tuple[int, ...]) -> float:
+    """Probability that these tokens come next."""
+    trace, read = given.trace, given.read.ids
+    if len(ids) > 1:
+        whole = Encoding.from_ids((*read, *ids[:-1]))
+        trace = run(given.checkpoint.model, whole, "logits", given.trace.edits)
+    p = trace["logits"][0, len(read) - 1 :].double().softmax(-1)
+    return float(p[range(len(ids)), list(ids)].prod())

@@ -1,5 +1,6 @@
-"""The engine from the command line: `python -m engine train RECIPE`, `search RECIPE KEY=VALUES`, `runs`, `fork RUN STEP
-NEW`, `generate MODEL PROMPT`, `size MODEL`."""
+"""The command line, `python -m engine` in a checkout and `loupe` where a wheel is installed: `train RECIPE`, `search
+RECIPE KEY=VALUES`, `runs`, `fork RUN STEP NEW`, `generate MODEL PROMPT`, `analyse MODEL TEXT`, `size MODEL`, `serve`,
+`open FOLDER`, `doctor`."""
 
 from __future__ import annotations
 
@@ -22,9 +23,11 @@ from tqdm import tqdm
 from engine.analysis.sizes.report import report
 from engine.checkpoints import load
 from engine.checkpoints.assemble import FLOATS
+from engine.cli import analyse, doctor, serve
 from engine.cli import generate as cli_generate
 from engine.data import digits
 from engine.model.presets import NAMED
+from engine.places import COMMAND, RECIPES, ROOT, SAID
 from engine.plurals import count_words
 from engine.runtime.limits import RUNS_FOLDER
 from engine.training import Recipe, RunFolder, Step, TrainingFailed, read_recipe, read_status, stop, train
@@ -41,6 +44,7 @@ from engine.training.status import ACTIVE, write_status
 from engine.training.store import kept_alike
 
 RUNS = Path(RUNS_FOLDER)
+RECIPE = "a file, such as assets/recipes/stories.toml, or the name of a shipped one, such as stories or reverse"
 PACE = 1.0  # seconds between two looks at the runs of a search
 
 
@@ -57,10 +61,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m engine", description="Loupe's transformer engine.")
+    parser = argparse.ArgumentParser(prog=SAID, description="Loupe's transformer engine.")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     training = commands.add_parser("train", help="train a model, or continue a run that was stopped")
-    training.add_argument("recipe", type=Path, help="a recipe, such as assets/recipes/stories.toml")
+    training.add_argument("recipe", type=find_recipe, help=RECIPE)
     training.add_argument("--out", type=Path, help="the run directory (default: runs/ and the recipe's name)")
     training.add_argument("--steps", type=int, help="instead of the recipe's schedule.steps")
     training.add_argument("--device", choices=["auto", "cpu", "cuda"], help="instead of the recipe's")
@@ -74,7 +78,7 @@ def parser() -> argparse.ArgumentParser:
     training.add_argument("--seconds", type=int, metavar="N", help="stop after N seconds; it can be continued")
     training.set_defaults(run=run_training)
     searching = commands.add_parser("search", help="train a recipe with several values of some options, and compare")
-    searching.add_argument("recipe", type=Path, help="a recipe, such as assets/recipes/stories.toml")
+    searching.add_argument("recipe", type=find_recipe, help=RECIPE)
     searching.add_argument("axes", nargs="*", metavar="KEY=VALUES", help="such as optimiser.lr=1e-3,3e-3 seed=0,1,2")
     searching.add_argument("--name", help="of the search (default: the recipe's); with one that is there, go on")
     searching.add_argument("--table", action="store_true", help="only say how its runs are doing")
@@ -88,7 +92,8 @@ def parser() -> argparse.ArgumentParser:
     forking.add_argument("new", help="what the new run is called")
     forking.add_argument("changes", nargs="*", metavar="KEY=VALUE", help="of the recipe, such as optimiser.lr=1e-4")
     forking.set_defaults(run=run_fork)
-    cli_generate.add_to(commands)
+    for one in (cli_generate, analyse, serve, doctor):
+        one.add_to(commands)
     sizing = commands.add_parser("size", help="count a model's parameters, operations and memory")
     sizing.add_argument("model", help="a published name such as bert-base, a shipped one, a folder, or run:NAME[@STEP]")
     sizing.add_argument("--batch", type=int, default=1, help="texts at once (default: 1)")
@@ -97,6 +102,13 @@ def parser() -> argparse.ArgumentParser:
     sizing.add_argument("--bytes", type=int, default=2, help="of a number in memory (default: 2, half precision)")
     sizing.set_defaults(run=run_size)
     return parser
+
+
+def find_recipe(text: str) -> Path:
+    """A path that is not here is looked for in Loupe's folder, as a model's is, and among the shipped recipes."""
+    given = Path(text)
+    places = [given, ROOT / given, *(folder / f"{text}.toml" for folder in RECIPES)]
+    return next((path for path in places if path.is_file()), given)
 
 
 def run_size(options: argparse.Namespace) -> int:
@@ -112,8 +124,9 @@ def run_search(options: argparse.Namespace) -> int:
     name = options.name or options.recipe.stem
     if not options.table:
         axes = [read_axis(text) for text in options.axes]
-        started = start_search(choose_launcher(), read_recipe(options.recipe), axes, name, RUNS)
-        again = shlex.join(["python", "-m", "engine", "search", str(options.recipe), "--name", name, "--table"])
+        recipe, beside = read_recipe(options.recipe), options.recipe.parent.resolve()
+        started = start_search(choose_launcher(), recipe, axes, name, RUNS, beside)
+        again = f"{SAID} {shlex.join(['search', str(options.recipe), '--name', name, '--table'])}"
         print(f"{count_words(len(started), 'run')} at work; Ctrl-C leaves them so, and {again} tells of them.")
         with tqdm(total=len(started), unit="run", dynamic_ncols=True) as bar:
             while (ended := sum(run.state not in ACTIVE for run in read_search(name, RUNS))) < len(started):
@@ -126,7 +139,7 @@ def run_search(options: argparse.Namespace) -> int:
 
 def run_fork(options: argparse.Namespace) -> int:
     made = fork(options.name, options.step, options.new, dict(map(change, options.changes)), RUNS)
-    print(f"Made {made}. Train it: python -m engine train {shlex.quote(str(made / 'recipe.toml'))}", file=sys.stderr)
+    print(f"Made {made}. Train it: {SAID} train {shlex.quote(str(made / 'recipe.toml'))}", file=sys.stderr)
     return 0
 
 
@@ -187,7 +200,7 @@ def wait(run: RunFolder, recipe: Recipe, options: argparse.Namespace) -> None:
     if "WORLD_SIZE" in os.environ:
         raise ValueError("--wait is for one process; under torchrun leave it out.")
     recipe_file, out = options.recipe.resolve(), run.path.resolve()
-    command = [sys.executable, "-m", "engine", "train", str(recipe_file), "--out", str(out)]
+    command = [*COMMAND, "train", str(recipe_file), "--out", str(out)]
     for name in ("steps", "device", "threads", "publish", "stored", "licence", "seconds"):
         if (value := getattr(options, name)) is not None:
             command += [f"--{name}", str(value)]

@@ -23,6 +23,7 @@ from engine.generation.instructions import answer_behind
 from engine.model.config import OutputHead
 from engine.model.layers.lora import Adapter, list_linears, merge
 from engine.model.transformer import Transformer
+from engine.places import ASSETS
 from engine.runtime import library
 from engine.runtime.batch import batch
 from engine.runtime.run import run
@@ -30,7 +31,7 @@ from engine.scoring.examples import Examples
 from engine.scoring.score import score
 from engine.tokenizers.encoding import Encoding
 
-RECORDED = Path(__file__).resolve().parents[2] / "assets" / "preferences" / "recorded"
+RECORDED = ASSETS / "preferences" / "recorded"
 TINY = 1e-6  # of the largest singular value: below it is rounding
 
 # --- LoRA ---

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.func import functional_call
@@ -52,7 +53,8 @@ def find_slopes(name: str, ids: Sequence[int], matrices: Sequence[str]) -> list[
     found = torch.autograd.grad(text_loss(model, ids, leaves), list(leaves.values()))
     slopes = []
     for (matrix, leaf), gradient in zip(leaves.items(), found, strict=True):
-        place = tuple(int(at) for at in torch.unravel_index(gradient.abs().argmax(), gradient.shape))
+        # Not torch's unravel_index, which takes a second to load what it needs.
+        place = tuple(int(at) for at in np.unravel_index(int(gradient.abs().argmax()), gradient.shape))
         slopes.append(Slope(matrix, place, float(leaf.detach()[place]), float(gradient[place])))
     return slopes
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import islice
 
 import tokenizers
@@ -18,21 +18,33 @@ SEED, STORIES = 1, 300
 SIZES = {"bpe": (257, 320, 512, 724, 1024), "wordpiece": (150, 320, 512, 1024, 1536), "unigram": (128, 320, 1024)}
 
 
-@lru_cache(maxsize=32)
 def tokenizer_of(kind: str, size: int = 0) -> FastTokenizer:
     """The tokenizer of a shipped checkpoint for BPE, else one that is trained on stories, with as many entries as there
     are, or the most of SIZES.
 
     `size` cuts the vocabulary of BPE and WordPiece, which is in the order it was learned in, to its beginning.
     """
-    if size and kind in ("bpe", "wordpiece"):
+    return make_tokenizer(kind, size or most_of(kind))
+
+
+def most_of(kind: str) -> int:
+    return SIZES[kind][-1] if kind in SIZES else 0
+
+
+@lru_cache(maxsize=32)
+def make_tokenizer(kind: str, size: int) -> FastTokenizer:
+    if kind in ("bpe", "wordpiece") and size < most_of(kind):
         return shrink(tokenizer_of(kind), size)
     if kind == "bpe":
         found = read_tokenizer(locate(SHIPPED).weights.parent)
         assert found is not None
         return found
-    most = SIZES[kind][-1] if kind in SIZES else None
-    return train(kind, islice(stories(SEED), STORIES), size or most)
+    return train(kind, read_stories(), size or None)
+
+
+@cache
+def read_stories() -> tuple[str, ...]:
+    return tuple(islice(stories(SEED), STORIES))
 
 
 def shrink(tokenizer: FastTokenizer, size: int) -> FastTokenizer:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import tomllib
 from functools import cache
-from pathlib import Path
 from typing import Any
 
-FOLDER = Path(__file__).parents[2] / "corpora"
+from engine.places import CORPORA
 
 
 @cache
 def read_corpus(name: str) -> dict[str, Any]:
     """Tables of `corpora/<name>.toml`, read once a process; callers must not change them."""
-    return tomllib.loads((FOLDER / f"{name}.toml").read_text(encoding="utf-8"))
+    return tomllib.loads((CORPORA / f"{name}.toml").read_text(encoding="utf-8"))

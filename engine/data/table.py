@@ -13,17 +13,15 @@ from __future__ import annotations
 import csv
 import json
 import re
-from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from io import BytesIO, StringIO
-from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
 
+from engine.data.encodings import decode
 from engine.data.published import PACKED, unpack
-from engine.data.text import name_stray_byte
 from engine.plurals import count_words
 from engine.runtime import limits
 
@@ -34,10 +32,7 @@ MAX_COLUMNS = 1_000
 MAX_CELLS = 16_000_000  # of all rows and columns; empty ones take memory too
 CELL_LENGTH = 200  # characters of a cell in a preview
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
-SEPARATOR_ROWS = 50  # from which the separator is found
 NAMED_SEPARATOR = re.compile(r'("?)sep=([^"\n])\1[ \t]*(?:\n|$)', re.IGNORECASE)  # a spreadsheet's own first line
-UTF8_LETTER = re.compile(rb"[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}")
-AFTER_WORDS = "‚„…‹‘’“”•–—™›\xa0©«®·»".encode("cp1252")
 BLANK_LINES = 4  # lines of a .txt file for each that has text, at most
 LARGEST_FOOTER = 2**23  # bytes of a Parquet file's list of columns and groups of rows
 PARQUET_BATCH = 256  # rows, which may unpack to far more than they take in the file
@@ -222,17 +217,23 @@ def name_separator(separator: str) -> str:
 
 
 def find_separator(text: str) -> str:
-    """The one that gives every one of the first rows the same number of cells, and most of them; a comma if none."""
+    """The one that gives all rows the same number of cells, and most of them. Where none does, that which gives most
+    rows as many as the first has, so that a row that is wrong is named; a comma if there is none in the first."""
 
-    def width(separator: str) -> tuple[bool, int]:
+    def fit(separator: str) -> tuple[bool, int, int]:
+        lines = split_cells(text, separator, separator != "\t" or (separator in text and encloses_cells(text)))
+        rows = alike = first = 0
         try:
-            enclosed = separator != "\t" or encloses_cells(text)
-            counts = [len(line) for line in islice(split_cells(text, separator, enclosed), SEPARATOR_ROWS)]
+            for line in lines:
+                rows, first = rows + 1, first or len(line)
+                if first < 2:
+                    break
+                alike += len(line) == first
         except ValueError:
-            return False, 0
-        return (len(set(counts)) == 1, counts[0]) if counts and counts[0] > 1 else (False, 0)
+            rows += 1
+        return (alike == rows, alike, first) if alike else (False, 0, 0)
 
-    return max(SEPARATORS, key=width)
+    return max(SEPARATORS, key=fit)
 
 
 def parse_jsonl(text: str, encoding: str) -> Table:
@@ -366,37 +367,6 @@ def is_readable(kind: Any) -> bool:
         return all(is_readable(kind.field(n).type) for n in range(kind.num_fields))
     tests = (types.is_string, types.is_large_string, types.is_string_view, types.is_primitive, types.is_decimal)
     return types.is_null(kind) or any(test(kind) for test in tests)
-
-
-def decode(raw: bytes) -> tuple[str, str]:
-    """The text of a file and its encoding: UTF-8, UTF-16 where it says so itself, else Windows-1252.
-
-    One with letters in UTF-8 is no Windows-1252, whatever else is in it. Raises ValueError for the first byte that is
-    not in the encoding, by its place.
-    """
-    encoding = "utf-16" if raw.startswith((BOM_UTF16_LE, BOM_UTF16_BE)) else "utf-8"
-    try:
-        text, named = raw.decode(encoding), encoding.upper()
-    except UnicodeDecodeError as error:
-        text, named = raw.decode("cp1252", "replace"), "Windows-1252"
-        if encoding == "utf-16" or ("\0" not in text and (has_utf8_letters(raw) or "\ufffd" in text)):
-            raise ValueError(
-                f"the file must be {encoding.upper()} throughout, got {name_stray_byte(error)}; correct that place, or "
-                "save the whole file as UTF-8."
-            ) from None
-    if "\0" in text:
-        raise ValueError("the file must be a text, and is none in UTF-8, UTF-16 or Windows-1252; save it as UTF-8.")
-    return text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n"), named
-
-
-def has_utf8_letters(raw: bytes) -> bool:
-    """Tells whether letters beyond ASCII stand in UTF-8, be it halves of a surrogate pair.
-
-    Bytes that Windows-1252 reads as a letter and what may follow a word, such as "ß…" or "é »", show nothing; Â and Ã
-    excepted, with which most letters of western languages begin.
-    """
-    found = {one[0] for one in UTF8_LETTER.finditer(raw)}
-    return any(one[0] in b"\xc2\xc3" or one[1:].strip(AFTER_WORDS) for one in found)
 
 
 def check_size(size: int, name: str) -> None:

@@ -3,6 +3,7 @@
 from pathlib import Path
 from pydoc_data.topics import topics
 
+from engine.data.encodings import decode
 from engine.data.published import unpack
 from engine.plurals import count_words
 
@@ -10,28 +11,24 @@ PARAGRAPH = "\n\n"
 
 
 def read_text(path: str | Path) -> str:
-    """The text of a UTF-8 file, with \\n for every line end and without a byte-order mark. One named .xz is unpacked.
+    """The text of a file, as `read_encoded` has it."""
+    return read_encoded(path)[0]
 
-    Raises ValueError, in one sentence, for a file that is not UTF-8 or has no text in it.
+
+def read_encoded(path: str | Path) -> tuple[str, str]:
+    """The text of a file and its encoding, with \\n for every line end and without a byte-order mark. One named .xz is
+    unpacked.
+
+    Raises ValueError, in one sentence, for a file of no encoding that is known, or without a text in it.
     """
     raw = unpack(Path(path).read_bytes(), Path(path).name)
     try:
-        text = raw.decode()
-    except UnicodeDecodeError as error:
-        raise ValueError(
-            f"{path} should be UTF-8 text, got {name_stray_byte(error)}; save it as UTF-8, or choose another file."
-        ) from error
-    text = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
+        text, encoding = decode(raw)
+    except ValueError as error:
+        raise ValueError(f"{path}{str(error).removeprefix('the file')}") from None
     if not text.strip():
         raise ValueError(f"{path} should contain text, but it is empty; choose a file with text in it.")
-    return text
-
-
-def name_stray_byte(error: UnicodeDecodeError) -> str:
-    """The byte that stopped the decoding of a file, with its line and its place, both from 1."""
-    before = error.object[: error.start].decode(error.encoding, "replace")
-    line = before.replace("\r\n", "\n").replace("\r", "\n").count("\n") + 1
-    return f"0x{error.object[error.start]:02x} in line {line:,} (byte {error.start + 1:,} of the file)"
+    return text, encoding
 
 
 def python_reference() -> str:

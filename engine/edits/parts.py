@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from engine.edits.edit import Side
+from engine.model.hooks import ADDED
 
 # What a part is called -> the hooks that stand for it, of which a block has the first or the second.
 PARTS = {
-    "attention": ("norm1_after.out", "attn.out"),
-    "attention to the encoder": ("cross_attn.out",),
-    "MLP": ("norm2_after.out", "mlp.out"),
+    "attention": ADDED["attn"],
+    "attention to the encoder": ADDED["cross_attn"],
+    "MLP": ADDED["mlp"],
     "residual past attention": ("skip1",),
     "residual past attention to the encoder": ("skip_cross",),
     "residual past the MLP": ("skip2",),

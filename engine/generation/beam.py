@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Literal
 import torch
 from torch import Tensor
 
-from engine.generation.constraints import FORBIDDEN, constrain
+from engine.generation.constraints import FORBIDDEN, constrain, require_token
 from engine.generation.prompt import Prompt, Reader, Text, begin, text_of
-from engine.generation.sampling import penalize
 from engine.generation.stopping import Stop, Stopping, stopping_rules
 
 if TYPE_CHECKING:
@@ -174,6 +173,8 @@ def search(ending: Stopping, settings: Beam) -> Iterator[BeamStep]:
         count = max(2, 1 + len(ending.ends)) * settings.beams  # so that enough go on, however many end
         candidates = continuations(kept, log_probabilities, count, settings, ending)
         step = decide(index, candidates, best, settings)
+        if not step.kept and not step.best:
+            require_token(log_probabilities[0], (*prompt.ids, *kept[0].ids), ending)
         yield step
         if settings.is_over(step, room):
             return
@@ -192,8 +193,7 @@ def constrain_rows(log_probabilities: Tensor, kept: Sequence[Hypothesis], ending
         return log_probabilities
     rows = []
     for row, one in zip(log_probabilities, kept, strict=True):
-        before = (*prompt.ids, *one.ids)
-        rows.append(penalize(constrain(row, before, ending), penalty, before))
+        rows.append(constrain(row, (*prompt.ids, *one.ids), ending, penalty))
     changed = torch.stack(rows)
     return changed.log_softmax(-1) if asked.renormalize_logits else changed
 

@@ -12,6 +12,8 @@ import torch
 from torch import Tensor
 
 from engine.checkpoints.generation_defaults import Ids
+from engine.generation.sampling import penalize
+from engine.plurals import count_words
 
 if TYPE_CHECKING:
     from engine.generation.stopping import Stopping
@@ -19,29 +21,20 @@ if TYPE_CHECKING:
 FORBIDDEN = float("-inf")
 
 
-def constrain(scores: Tensor, before: Sequence[int], ending: Stopping) -> Tensor:
-    """`scores` (vocab; logits, in a beam search log-probabilities) of what follows the ids `before` as the checkpoint
-    changes them: -inf where it forbids a token."""
+def constrain(scores: Tensor, before: Sequence[int], ending: Stopping, penalty: float) -> Tensor:
+    """`scores` (vocab; logits, in a beam search log-probabilities) of what follows the ids `before` under the
+    repetition `penalty`, and as the checkpoint changes them: -inf where it forbids a token."""
     prompt = ending.prompt
     asked = prompt.checkpoint.writing
     if not asked.constrains:
-        return scores
+        return penalize(scores, penalty, before)
     before, began, ends = tuple(before), len(prompt.ids), list(prompt.checkpoint.end_ids)
-    for tokens, bias in asked.sequence_bias:
+    for tokens, bias in dict(asked.sequence_bias).items():  # of two for one sequence the last counts
         if follows(before, tokens):
             scores = change(scores, [tokens[-1]], scores[tokens[-1]] + bias)
-    source = sorted({id for id in prompt.source or prompt.ids if id < len(scores)})
-    if asked.encoder_repetition_penalty != 1:
-        own = scores[source]
-        penalty = 1 / asked.encoder_repetition_penalty
-        scores = change(scores, source, torch.where(own < 0, own * penalty, own / penalty))
-    forbidden = {
-        *repeated(before, before, asked.no_repeat_ngram_size),
-        *repeated(prompt.source or prompt.ids, before, asked.encoder_no_repeat_ngram_size),
-        *(word[-1] for word in asked.bad_words_ids if not is_end(word, ends) and follows(before, word)),
-        *(ends if len(before) < max(asked.min_length, began + asked.min_new_tokens) else ()),
-    }
-    scores = forbid(scores, forbidden)
+    scores = penalize(scores, 1 / asked.encoder_repetition_penalty, prompt.source or prompt.ids)
+    scores = penalize(scores, penalty, before)
+    scores = forbid(scores, set().union(*list_forbidden(before, ending).values()))
     if asked.forced_bos_token_id is not None and len(before) == 1:
         scores = force(scores, (asked.forced_bos_token_id,))
     if asked.forced_eos_token_id is not None and len(before) == began + ending.room - 1:
@@ -52,9 +45,52 @@ def constrain(scores: Tensor, before: Sequence[int], ending: Stopping) -> Tensor
         if late > 0:
             more = (own.abs() * (factor**late - 1)).masked_fill(~own.isfinite(), 0.0)
             scores = change(scores, ends, own + more)
+    return forbid(scores, set().union(*list_suppressed(before, ending).values()))
+
+
+def list_forbidden(before: Ids, ending: Stopping) -> dict[str, set[int]]:
+    """Tokens that may not follow, unless they are forced, by the setting that says so."""
+    prompt = ending.prompt
+    asked, ends = prompt.checkpoint.writing, list(prompt.checkpoint.end_ids)
+    least, named = asked.min_length, "min_length"
+    if asked.min_new_tokens is not None:
+        least, named = len(prompt.ids) + asked.min_new_tokens, "min_new_tokens"
+    read = prompt.source or prompt.ids
+    return {
+        "no_repeat_ngram_size": {*repeated(before, before, asked.no_repeat_ngram_size)},
+        "encoder_no_repeat_ngram_size": {*repeated(read, before, asked.encoder_no_repeat_ngram_size)},
+        "bad_words_ids": {
+            word[-1] for word in asked.bad_words_ids if not is_end(word, ends) and follows(before, word)
+        },
+        named: {*ends} if len(before) < least else set(),
+    }
+
+
+def list_suppressed(before: Ids, ending: Stopping) -> dict[str, set[int]]:
+    """Tokens that may not follow, forced or not, by the setting that says so."""
+    asked, began = ending.prompt.checkpoint.writing, len(ending.prompt.ids)
     first = began + (began == 1 and asked.forced_bos_token_id is not None)
     begins = asked.begin_suppress_tokens if len(before) == first else ()
-    return forbid(scores, {*asked.suppress_tokens, *begins})
+    return {"suppress_tokens": {*asked.suppress_tokens}, "begin_suppress_tokens": {*begins}}
+
+
+def require_token(scores: Tensor, before: Sequence[int], ending: Stopping) -> None:
+    """Raise ValueError, naming the settings, where a checkpoint forbids every token that could follow `before`.
+
+    transformers then ends in a sum of no numbers where it draws, and writes token 0 where it does not.
+    """
+    if not bool((scores == FORBIDDEN).all()):
+        return
+    before, asked = tuple(before), ending.prompt.checkpoint.writing
+    named = [name for name, ids in (list_forbidden(before, ending) | list_suppressed(before, ending)).items() if ids]
+    biased = any(bias == FORBIDDEN for _, bias in asked.sequence_bias)
+    forced = [name for name in ("forced_bos_token_id", "forced_eos_token_id") if getattr(asked, name) is not None]
+    named += ["sequence_bias"] * biased + forced
+    raise ValueError(
+        f"{', '.join(named)} of the checkpoint's generation_config.json leave{'s' if len(named) == 1 else ''} no token "
+        f"to follow {count_words(len(before) - len(ending.prompt.ids), 'token')}; take one of the ids out of them, or "
+        "write fewer tokens."
+    )
 
 
 def follows(before: Ids, word: Ids) -> bool:

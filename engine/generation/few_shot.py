@@ -10,14 +10,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from math import sqrt
-from pathlib import Path
 from random import Random
 
 from engine.checkpoints import Checkpoint
 from engine.generation.generate import generate
 from engine.generation.prompt import decoder_ids
+from engine.places import ASSETS
 
-FILE = Path(__file__).parents[2] / "assets/texts/prompting.toml"
+FILE = ASSETS / "texts" / "prompting.toml"
 BETWEEN, BEHIND = ":", "\n"  # an input and its output, and a row and the next
 KS = 0, 1, 2, 4, 8
 MORE = 2  # tokens that a model may write beyond the longest output

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from engine.edits import Edit
 from engine.generation import contrastive
-from engine.generation.constraints import constrain
+from engine.generation.constraints import constrain, require_token
 from engine.generation.contrastive import Candidate, ContrastiveReader
 from engine.generation.edited_reader import EditedReader, fit_edits
 from engine.generation.prompt import Reader, Text, begin, text_of
@@ -56,7 +56,9 @@ class Step:
 
     @cached_property
     def distribution(self) -> Distribution:
-        return distribution(self.logits, self.sampling, self.before, constrain(self.logits, self.before, self.stopping))
+        penalty = self.sampling.repetition_penalty
+        changed = constrain(self.logits, self.before, self.stopping, penalty)
+        return distribution(self.logits, self.sampling, self.before, changed)
 
     @property
     def probability(self) -> float:
@@ -178,12 +180,13 @@ def steps(
         logits = reader.read([new])[0]
         if new is ids and sampling.temperature > 0:
             skip_draws(len(begun), logits.cpu(), generator)
+        changed = constrain(logits, ids, ending, sampling.repetition_penalty)
+        require_token(changed, ids, ending)
         if isinstance(reader, ContrastiveReader):
-            found = distribution(logits, sampling, ids, constrain(logits, ids, ending))
-            candidates = reader.choose(found.shares, sampling.top_k)
+            candidates = reader.choose(distribution(logits, sampling, ids, changed).shares, sampling.top_k)
             token = candidates[0].id
         else:
-            candidates, token = (), choose(logits, sampling, generator, ids, constrain(logits, ids, ending))
+            candidates, token = (), choose(logits, sampling, generator, ids, changed)
         step = Step(index, token, logits, sampling, ids, ending, edits, candidates)
         yield step
         if step.stopped is not None:
@@ -217,6 +220,6 @@ def choose(
     constrained: Tensor | None = None,
 ) -> int:
     if sampling.temperature == 0:
-        changed = logits if constrained is None else constrained
-        return int(penalize(changed, sampling.repetition_penalty, before).argmax())
+        changed = penalize(logits, sampling.repetition_penalty, before) if constrained is None else constrained
+        return int(changed.argmax())
     return draw(distribution(logits, sampling, before, constrained).probabilities.cpu(), generator)

@@ -8,11 +8,11 @@ import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 
 from engine.checkpoints import Checkpoint
+from engine.places import ASSETS
 
-FILE = Path(__file__).parents[2] / "assets/texts/instructions.toml"
+FILE = ASSETS / "texts" / "instructions.toml"
 
 
 @dataclass(frozen=True)

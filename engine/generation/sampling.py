@@ -144,11 +144,11 @@ def distribution(
     logits: Tensor, sampling: Sampling, before: Sequence[int] = (), constrained: Tensor | None = None
 ) -> Distribution:
     """logits: ... vocab; `before` are the ids that were read, which the repetition penalty is about. `constrained` are
-    the logits as a checkpoint changes them (`engine.generation.constraints`), where it does.
+    the logits under that penalty and as a checkpoint changes them (`engine.generation.constraints`), where it may.
 
     At temperature 0 the most probable token has it all, as in the limit.
     """
-    penalized = penalize(logits if constrained is None else constrained, sampling.repetition_penalty, before)
+    penalized = penalize(logits, sampling.repetition_penalty, before) if constrained is None else constrained
     temperature = sampling.temperature
     scaled = penalized if temperature == 1 else penalized / temperature if temperature > 0 else limit(penalized)
     if not bool(scaled.amax(-1).isfinite().all()):  # so cold that the quotient overflows

@@ -88,12 +88,19 @@ def require_known_ids(checkpoint: Checkpoint, encoding: Encoding) -> Encoding:
 
 
 def readable(checkpoint: Checkpoint, text: str, second: str = "", whole: bool = False) -> bool:
-    """True if `tokens` makes any of it; with `whole`, no more of it than the model reads."""
+    """True if `tokens` makes any of it; with `whole`, no more of it than the model reads, of which it knows most."""
     try:
         found = tokens(checkpoint, text, second)
     except ValueError:
         return False
-    return bool(found) and not (whole and len(found) > checkpoint.model.config.context)
+    fits = len(found) <= checkpoint.model.config.context and knows_most(checkpoint, found)
+    return bool(found) and (fits or not whole)
+
+
+def knows_most(checkpoint: Checkpoint, read: Encoding) -> bool:
+    """True if at most half of the tokens stand for what the vocabulary lacks."""
+    unknown = checkpoint.tokenizer.unknown_id if checkpoint.tokenizer else None
+    return unknown is None or 2 * read.ids.count(unknown) <= len(read)
 
 
 def own_words(checkpoint: Checkpoint) -> str:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import isqrt
 from typing import TYPE_CHECKING
 
 from engine.plurals import count_words
 
 if TYPE_CHECKING:
     from engine.model.config import Attention, ModelConfig, Positions, RotaryScaling
+
+LARGEST_SIZE = 2**30  # of anything; the product of two is still a number of torch's
 
 
 def check_config(config: ModelConfig) -> None:
@@ -53,6 +56,8 @@ def check_sizes(sizes: Mapping[str, int | None]) -> None:
     for name, size in sizes.items():
         if size is not None and size < 1:
             raise ValueError(f"{name} must be at least 1, got {size}.")
+        if size is not None and size > LARGEST_SIZE:
+            raise ValueError(f"{name} must be at most {LARGEST_SIZE}, got {size:.2e}.")
 
 
 def check_attention(config: ModelConfig, attention: Attention, name: str) -> None:
@@ -64,7 +69,8 @@ def check_attention(config: ModelConfig, attention: Attention, name: str) -> Non
         raise ValueError(f"{name}.heads must be a positive multiple of kv_heads, got {heads} and {shared}.")
     if attention.d_head is None and config.d_model % heads:
         width = config.d_model
-        divisors = [count for count in range(1, width + 1) if width % count == 0]
+        small = [count for count in range(1, isqrt(width) + 1) if width % count == 0]
+        divisors = sorted({*small, *(width // count for count in small)})
         fewer, more = [n for n in divisors if n < heads][-1:], [n for n in divisors if n > heads][:1]
         better = " or ".join(map(str, fewer + more))
         raise ValueError(f"d_model {width} cannot be split into {heads} heads; try {better}, or set {name}.d_head.")

@@ -7,7 +7,7 @@ cannot see each other's recordings or edits.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from fnmatch import fnmatchcase
@@ -17,6 +17,10 @@ from typing import Protocol
 from torch import Tensor, nn
 from torch.compiler import is_compiling
 
+# What a sublayer adds to the stream: the first of these hooks that a block has.
+ADDED = {
+    "attn": ("norm1_after.out", "attn.out"), "cross_attn": ("cross_attn.out",), "mlp": ("norm2_after.out", "mlp.out"),
+}  # fmt: skip
 # TransformerLens's words for our hooks. Its `hook_attn_scores` fires after the mask: our `masked_scores`.
 TRANSFORMER_LENS = {
     "hook_embed": "embed.tokens",
@@ -24,7 +28,7 @@ TRANSFORMER_LENS = {
     "hook_resid_pre": "resid_pre",
     "hook_resid_mid": "resid_mid",
     "hook_resid_post": "resid_post",
-    "hook_attn_out": "attn.out",
+    "hook_attn_out": "attn.out",  # behind a norm of its own where it has one, see `canonical`
     "hook_mlp_out": "mlp.out",
     "hook_q": "q",
     "hook_k": "k",
@@ -39,9 +43,12 @@ TRANSFORMER_LENS = {
     "hook_pre_linear": "up",
     "hook_post": "post",
     "hook_scale": "scale",
-    "hook_normalized": "out",
+    "hook_normalized": "normalized",
+    "embed_ln": "embed.norm",
     "ln1": "norm1",
+    "ln1_post": "norm1_after",
     "ln2": "norm2",
+    "ln2_post": "norm2_after",
     "ln_final": "final_norm",
 }
 _ALIAS = re.compile(r"(\*?)(?<!\w)(" + "|".join(sorted(TRANSFORMER_LENS, key=len, reverse=True)) + r")(?!\w)")
@@ -150,19 +157,28 @@ def name_hooks(model: nn.Module) -> dict[str, HookPoint]:
     return hooks
 
 
-def canonical(name: str) -> str:
+def canonical(name: str, names: Collection[str]) -> str:
     """A hook name or shell-style pattern in Loupe's words; TransformerLens's are translated, others returned
     as they are.
 
-    `*hook_k` is `*.k`: an alias is a whole word, and must not become the end of another one (`mask`).
+    `*hook_k` is `*.k`: an alias is a whole word, and must not become the end of another one (`mask`). `names` are the
+    model's: what a sublayer adds to the stream is behind its norm where that stands behind it.
     """
-    return _ALIAS.sub(lambda match: match[1] + ("." if match[1] else "") + TRANSFORMER_LENS[match[2]], name)
+
+    def translate(match: re.Match[str]) -> str:
+        ours = TRANSFORMER_LENS[match[2]]
+        if match[2] in ("hook_attn_out", "hook_mlp_out"):
+            behind, *_ = ADDED[ours.removesuffix(".out")]
+            ours = behind if any(one.endswith(behind) for one in names) else ours
+        return match[1] + ("." if match[1] else "") + ours
+
+    return _ALIAS.sub(translate, name)
 
 
 @lru_cache(maxsize=512)
 def match_hooks(pattern: str, names: tuple[str, ...]) -> tuple[str, ...]:
     """The names that a name, an alias or a shell-style pattern stands for. Raises KeyError for none."""
-    wanted = canonical(pattern)
+    wanted = canonical(pattern, names)
     found = tuple(n for n in names if n == wanted or fnmatchcase(n, wanted) or fnmatchcase(f".{n}", wanted))
     if not found:
         raise KeyError(f"no hook is called {pattern!r}; this model has {fold_layers(names)}.")

@@ -12,7 +12,8 @@ from typing import Any
 import torch
 
 from engine.checkpoints import Checkpoint
-from engine.checkpoints.assemble import FLOATS, gigabytes
+from engine.checkpoints.assemble import FLOATS
+from engine.checkpoints.memory import gigabytes
 from engine.model.config import ModelConfig, kv_heads
 from engine.model.twin import CPU, HALF, Twin, twins
 from engine.runtime.limits import DEVICE, LONG_TOKENS

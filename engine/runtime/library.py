@@ -8,7 +8,6 @@ that it kept; what a person opens otherwise gets one that nobody guesses, and wh
 from __future__ import annotations
 
 import json
-import re
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -22,11 +21,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from engine.characters import cut_characters, keep_words
 from engine.checkpoints import Checkpoint, load, run_steps, shipped_names
-from engine.checkpoints.adapters import BASE, find_adapter_weights, is_adapter, name_base, read_adapter
+from engine.checkpoints.adapters import BASE, find_adapter_weights, is_adapter, name_base, read_adapter, read_config
 from engine.checkpoints.adapters import CONFIG as ADAPTER_CONFIG
 from engine.checkpoints.locate import (
-    SHIPPED_ADAPTERS,
     WEIGHTS,
     Place,
     current_name,
@@ -39,6 +38,7 @@ from engine.edits import Edit, keep_adapter
 from engine.model.layers.lora import Adapter
 from engine.model.stored import StoredTensor, as_stored
 from engine.model.transformer import Transformer
+from engine.places import ADAPTERS
 from engine.runtime import openings
 from engine.runtime.device import place
 from engine.runtime.limits import (
@@ -136,7 +136,7 @@ def parse_name(name: str) -> Opening:
         return Opening(file, title=name)
     if name.startswith(RUN):
         raise ValueError(f"{absent(name)}.")
-    if "~" in name:
+    if "~" in name or is_path(name):
         raise ValueError(f"{absent(name)}.")
     raise ValueError(f"there is no model called {name[:200]!r}; the models here are {', '.join(names())}.")
 
@@ -152,7 +152,7 @@ def offer(given: Opening) -> str:
         return known
     passing = given.uploaded or Path(given.source).is_relative_to(RUNS_FOLDER)  # steps of a run have names
     record = None if passing else given.record
-    title = re.sub(r"[^\w.-]+", "-", given.title).strip("-.")[:LONGEST] or "model"
+    title = cut_characters(keep_words(given.title, ".-", "-").strip("-."), LONGEST) or "model"
     name = (record and openings.find_name(RUNS_FOLDER, record)) or f"{title}~{secrets.token_hex(5)}"
     _offers.keep(name, given, _disk(given.folder))
     _names[given.key] = name
@@ -207,8 +207,17 @@ def kept_steps(run: str) -> list[int]:
     return run_steps.kept_steps(Path(RUNS_FOLDER) / run) if known else []
 
 
+def is_path(name: str) -> bool:
+    return not name.startswith((HUB, RUN)) and (name.startswith((".", "~")) or "/" in name or "\\" in name)
+
+
 def absent(name: str) -> str:
     """Why a name leads to no checkpoint, a part of a sentence."""
+    if is_path(name):
+        return (
+            f"links and menus open no paths, and {name[:80]!r} is one: type it on the page Open a model, into the "
+            "field for another one"
+        )
     if "~" in name and openings.find_path(RUNS_FOLDER, name):
         return f"the files that {name[:80]!r} was opened from are not there any more: put them back, or open others"
     if "~" in name:
@@ -233,7 +242,7 @@ def with_known_base(how: Opening) -> Opening:
     named = how.config.get(BASE) or read_json(place.weights.with_name(ADAPTER_CONFIG)).get(BASE)
     public = name_base(str(named))
     shipped = next((name for name in shipped_names() if name_base(name) == public), str(named))
-    base = next((name for name in (shipped, f"{HUB}{named}") if knows(name)), None)
+    base = next((name for name in (shipped, str(named), f"{HUB}{named}") if knows(name)), None)
     if base is None:
         raise ValueError(
             f"the adapter must name its base as one of the models here ({', '.join(names())}, or a hub's that was "
@@ -259,7 +268,7 @@ def adapters_for(name: str) -> list[Adapter]:
     """The adapters that come with Loupe, and that finished training runs made, for the checkpoint of this name, their
     base; those that do not read are left out."""
     found = []
-    shipped = sorted(SHIPPED_ADAPTERS.glob(f"*/{ADAPTER_CONFIG}"))
+    shipped = sorted(ADAPTERS.glob(f"*/{ADAPTER_CONFIG}"))
     for config in (*shipped, *sorted(Path(RUNS_FOLDER).glob(f"*/adapter/*/{ADAPTER_CONFIG}"))):
         with suppress(ValueError, OSError):
             if name_base(_read_base(config, config.stat().st_mtime_ns)) != name_base(name):
@@ -276,7 +285,7 @@ def adapters_for(name: str) -> list[Adapter]:
 def _read_base(config: Path, changed: int) -> str:
     """Name of the base in an adapter's config file; `changed`, the time of its last change (ns), is part of the cache
     key."""
-    return str(read_json(config).get(BASE, ""))
+    return read_config(config).base
 
 
 class Checkpoints:
@@ -311,6 +320,13 @@ class Checkpoints:
         """True if it is open already."""
         name = current_name(name)
         return self._shelf.find((name, *version(name))) is not None
+
+    def unconfirmed(self, name: str) -> tuple[str, ...]:
+        """Keys of config.json that neither a file nor a person has said of a checkpoint that is open, and that no
+        tensor shows."""
+        if not knows(name) or not self.has(name):
+            return ()
+        return tuple(one.key for one in self(name).report.assumed if not one.certain)
 
     def cache_clear(self) -> None:
         self._shelf.clear()

@@ -12,6 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from engine.places import made
+
 FILE = "LOUPE_SETTINGS"
 USUAL_FILE = "loupe.toml"
 MIB = 2**20
@@ -116,7 +118,8 @@ FLOW_WORK = _number("flow_work", 80_000_000, "weights × keys", "of a token's at
 TRACE_MEMORY = _mib("trace_memory_mib", 1024, "of traces kept for all sessions of a process")
 MAX_DOWNLOAD = _mib("max_download_mib", 8192, "of one checkpoint from a hub")
 FIRST_MODEL = _text("model", "everyday", "that a visitor meets: a shipped one, or one of the folder `models`")
-MODELS_FOLDER = _folder("models", "models", "folder whose folders are offered beside the shipped models")
+MODELS_FOLDER = _folder("models", made("models"), "folder whose folders are offered beside the shipped models")
+WEIGHTS_ADDRESS = _text("weights", "", "address of the weights that a package leaves out: `https://host/folder`")
 MAX_UPLOAD = _mib("max_upload_mib", 2048, "of one uploaded checkpoint, unpacked")
 UPLOADS_FOLDER = _folder("uploads", "", "folder where the processes of one server tell each other of uploads")
 UPLOADS_DISK = _mib("uploads_disk_mib", 16_384, "of all uploads that are kept")
@@ -127,8 +130,9 @@ HEAVY = _number("heavy", 20_000, "million", "weights × tokens from which a pass
 ADAPTERS_MEMORY = _mib("adapters_memory_mib", 1024, "of adapters that edits name")
 
 # Of trainings, which are processes of their own.
-RUNS_PLACE = _folder("runs", "runs", "folder of run directories, or where they lie as fsspec says: `s3://bucket/runs`")
-RUNS_COPY = _folder("runs_copy", "runs", "folder of their copies on this machine, where `runs` is no folder")
+_RUNS = made("runs")
+RUNS_PLACE = _folder("runs", _RUNS, "folder of run directories, or where they lie as fsspec says: `s3://bucket/runs`")
+RUNS_COPY = _folder("runs_copy", _RUNS, "folder of their copies on this machine, where `runs` is no folder")
 RUNS_STORE, RUNS_FOLDER = (RUNS_PLACE, RUNS_COPY) if "://" in RUNS_PLACE else ("", RUNS_PLACE)
 CLASSES_FILE = _text("classes", "", "SQLite file of class sessions, `.classes.sqlite` in the folder `runs` at first")
 CLASSES_FILE = CLASSES_FILE or os.path.join(RUNS_FOLDER, ".classes.sqlite")

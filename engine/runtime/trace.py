@@ -77,7 +77,7 @@ class Trace(Mapping[str, Tensor]):
         """
         side, _, part = suffix.partition(".")
         side, part = (side, part) if side in ("encoder", "decoder") else ("decoder", suffix)
-        wanted = re.compile(rf"({side}\.)?blocks\.\d+\.{re.escape(canonical(part))}")
+        wanted = re.compile(rf"({side}\.)?blocks\.\d+\.{re.escape(canonical(part, self.hooks))}")
         values = [value for name, value in self.items() if wanted.fullmatch(name)]
         if not values:
             raise KeyError(f"no layer's {suffix!r} was recorded; pass 'blocks.*.{suffix}' in run(..., keep=[...]).")

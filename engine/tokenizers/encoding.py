@@ -11,7 +11,7 @@ class Encoding:
     """Text as tokens: every tuple has one element a token, in the order of the model's positions.
 
     A span is [start, end) in Python string indices of `text`. It is empty, at the end of what came before,
-    for a token that the tokenizer added. Tokens that hold parts of one character all span that character.
+    for a token, or a space, that the tokenizer added. Tokens that hold parts of one character all span that character.
     Of a pair, `text` is the first, a line break, and the second; `segments` is 0 and 1 for the two where the
     tokenizer tells them apart, and `second` is where in `text` the second begins. `cut_left`:
     a text that is too long loses its beginning.

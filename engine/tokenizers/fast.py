@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from functools import cached_property, reduce
-from itertools import groupby
+from itertools import groupby, pairwise
 from pathlib import Path
 
 import tokenizers
-from tokenizers import models
+from tokenizers import AddedToken, models
 from tokenizers.processors import TemplateProcessing
 
 from engine.tokenizers.encoding import Encoding
@@ -85,12 +85,46 @@ class FastTokenizer:
             text=BETWEEN.join(texts),
             ids=tuple(found.ids),
             pieces=tuple(map(self.pieces.__getitem__, found.ids)),
-            spans=tuple(_place_spans(found.offsets, starts, added)),
+            spans=tuple(_place_spans(self._widen(found, texts), starts, added)),
             special=tuple(mark == 1 or id in self._marker_ids for mark, id in zip(added, found.ids, strict=True)),
             segments=tuple(found.type_ids) if self.segmented else (0,) * len(found.ids),
             second=None if pair is None else len(text) + len(BETWEEN),
             cut_left=self.cut_left,
         )
+
+    def take_space_before(self, id: int) -> None:
+        """Make the space before a special token a part of it, as one writes it before a gap."""
+        token = self.fast.get_added_tokens_decoder().get(id)
+        if token is not None:
+            made = AddedToken(token.content, lstrip=True, normalized=False, special=True)
+            self.fast.add_special_tokens([made])
+
+    def _widen(self, found: tokenizers.Encoding, texts: Sequence[str]) -> list[tuple[int, int]]:
+        """Offsets in each text. Behind an added token `tokenizers` takes the space that it put before a word for one of
+        the text, and cuts the word's first letter off."""
+        if not self._spelling.byte_level:
+            return self._empty_put_spaces(found, found.offsets)
+        placed = []
+        for id, (start, end), which in zip(found.ids, found.offsets, found.sequence_ids, strict=True):
+            letters = (self._meanings[id] or b"").decode("utf-8", "ignore").lstrip(" ")
+            begin = end - len(letters)
+            cut = which is not None and 0 <= begin < start and texts[which][begin:end] == letters
+            placed.append((begin if cut else start, end))
+        return self._empty_put_spaces(found, placed)
+
+    def _empty_put_spaces(
+        self, found: tokenizers.Encoding, spans: Sequence[tuple[int, int]]
+    ) -> list[tuple[int, int]]:
+        """Empty the span of a space that `tokenizers` put before a word, where it is a token of its own: it has the
+        offsets of the word's first letter, which is the next token's."""
+        placed, ids = list(spans), found.ids  # a list that each access makes anew
+        tokens = list(zip(found.sequence_ids, spans, strict=True))
+        for at, ((which, (start, end)), (following, (then, _))) in enumerate(pairwise(tokens)):
+            shares = which == following and start == then < end
+            continues = at > 0 and tokens[at - 1][0] == which and start < tokens[at - 1][1][1]
+            if shares and not continues and self._meanings[ids[at]] == b" ":
+                placed[at] = start, start
+        return placed
 
     def ids(self, text: str, *, special: bool = True) -> list[int]:
         return self._read(self.pipeline_input(text), None, special).ids

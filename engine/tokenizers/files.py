@@ -37,6 +37,7 @@ T = TypeVar("T")
 
 SPECIAL_NAME = re.compile(r"<[^<>\s]+>|\[[A-Z]+\]")
 
+WHITE = "".join(chr(code) for code in range(0x3001) if chr(code).isspace() and not 0x1C <= code <= 0x1F)  # as Unicode's
 SETTINGS = SETTINGS_FILES[0]
 WHOLE = "tokenizer.json"  # has a vocabulary and its steps; vocabulary files beside it are not read
 BY_FILE = {"vocab.json": "GPT2", "vocab.txt": "Bert"}  # the class where no file names one
@@ -169,11 +170,12 @@ def _read_bert(path: Path, unknown: str) -> tokenizers.Tokenizer:
 
 
 def _read_lines(path: Path) -> dict[str, int]:
-    """Ids by line number; of an entry that stands twice the later one counts, as in the reference."""
+    """Ids by line number; white space at the end of a line is left away, and of an entry that stands twice the later
+    one counts, as in the reference."""
     check_file_size(path)
     try:
-        with path.open(encoding="utf-8") as lines:
-            return {line.removesuffix("\n"): id for id, line in enumerate(lines)}
+        with path.open(encoding="utf-8", newline="\n") as lines:
+            return {line.rstrip(WHITE): id for id, line in enumerate(lines)}
     except UnicodeDecodeError as error:
         raise ValueError(f"Expected UTF-8 text in {path}, got something else ({error}); fetch it again.") from error
 

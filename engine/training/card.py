@@ -30,6 +30,7 @@ def card(trainer: Trainer, run: RunFolder) -> dict[str, Any]:
     """
     recipe, made = trainer.recipe, trainer.progress
     kind, held_out = recipe.objective.kind, trainer.measure()
+    del held_out["targets"]
     last: dict[str, Any] = next((line for line in reversed(run.read_metrics()) if line["loss"] is not None), {})
     training = {"loss": last.get("loss"), "accuracy": last.get("accuracy"), **last.get("also", {})}
     scores = {name: {"training": training.get(name), "held_out": value} for name, value in held_out.items()}

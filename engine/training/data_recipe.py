@@ -70,7 +70,7 @@ class Everyday:
 
 @dataclass(frozen=True)
 class Text:
-    """A plain text file, UTF-8; a relative path is taken from where the recipe stands. Its last part is held out."""
+    """A plain text file; a relative path is taken from where the recipe stands. Its last part is held out."""
 
     path: str
     held_out: float = 0.1
@@ -208,8 +208,9 @@ class Preferences:
 
 @dataclass(frozen=True)
 class TokenizerRecipe:
-    """Learned from the first `sample` documents of the training data; `vocab_size` includes the special tokens, which
-    are those that the task needs and `special_tokens`, found whole wherever a text has them.
+    """Learned from `sample` documents of the training data, the first ones, or of a person's rows some drawn from all;
+    `vocab_size` includes the special tokens, which are those that the task needs and `special_tokens`, found whole
+    wherever a text has them.
     """
 
     kind: TokenizerKind = "bpe"

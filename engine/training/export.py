@@ -14,6 +14,7 @@ from typing import Any
 from engine.checkpoints import load
 from engine.checkpoints.run_steps import latest_step, name_step, weights
 from engine.checkpoints.save import export_checkpoint
+from engine.places import SAID
 from engine.runtime.limits import RUNS_FOLDER
 from engine.training.folder import RunFolder
 from engine.training.names import existing_run
@@ -97,9 +98,9 @@ def command(name: str, folder: Path | str = RUNS_FOLDER) -> str:
     origin = read_origin(run)
     again = f"{run.path.name} again"
     place = Path(folder) / again
-    train, made = shlex.join(["python", "-m", "engine", "train"]), progress(run)
+    train, made = f"{SAID} train", progress(run)
     alike = f" --threads {made.threads}" if made is not None and made.threads else ""
     if not origin.run:
         return f"{train} {shlex.quote(str(run.recipe))} --out {shlex.quote(str(place))}{alike}"
-    forked = shlex.join(["python", "-m", "engine", "fork", origin.run, str(origin.step), again, *origin.changes])
+    forked = f"{SAID} {shlex.join(['fork', origin.run, str(origin.step), again, *origin.changes])}"
     return f"{forked}\n{train} {shlex.quote(str(place / 'recipe.toml'))}{alike}"

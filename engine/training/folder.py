@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,25 @@ from engine.checkpoints.generation_config import NAME as GENERATION
 from engine.training.atomic import read_json, replace_atomically, write_json
 from engine.training.recipe import Recipe
 from engine.training.recipe_file import read_recipe, write_recipe
+
+OWN = ({"recipe.toml"}, {"status.json", "metrics.jsonl"})  # files of a run alone: the one, or both others
+
+
+def is_run(names: Collection[str]) -> bool:
+    """Tells whether a folder in which these names stand is a run's, be it a damaged one."""
+    return any(own <= set(names) for own in OWN)
+
+
+def list_runs(folder: Path | str) -> list[Path]:
+    """The run directories in `folder`, by name; whatever else lies there is none."""
+    return [path for path in run_steps.run_folders(folder) if is_run(list_names(path))]
+
+
+def list_names(path: Path) -> list[str]:
+    try:
+        return os.listdir(path)
+    except OSError:  # no folder, or taken away meanwhile
+        return []
 
 
 def size(folder: Path) -> int:

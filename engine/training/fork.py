@@ -33,7 +33,7 @@ from engine.training.trash import at_rest, delete
 OF_A_START = (
     "status.json", "control.json", "origin.json", "recipe.toml", "log.txt", "marks.json", "owner.txt", "job.json"
 )  # fmt: skip
-FIXED = ("model", "data", "seed", "base")  # a fork goes on with weights, and with the ids that its texts were cut into
+FIXED = ("model", "data", "seed", "split", "base")  # a fork goes on with weights, and the ids its texts were cut into
 TRIES = 3
 
 

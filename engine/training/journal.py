@@ -41,7 +41,8 @@ SILENCE = 0.4  # seconds of training after which a step is logged even where log
 class Step:
     """Record of one update, as it stands in metrics.jsonl. Losses are nats a target, `grad_norm` is before clipping.
 
-    `step` counts the updates made: 0 is the untrained model, of which only held-out numbers exist. `tokens` and
+    `step` counts the updates made: 0 is the untrained model, of which only held-out numbers exist, over so many
+    `held_out_targets`. `tokens` and
     `seconds` are those of all updates so far, and the speed that of the updates since the last Step. `also` has what
     else the objective counts, by name, with "held_out_" before it where it was measured there.
     """
@@ -51,6 +52,7 @@ class Step:
     accuracy: float | None
     held_out_loss: float | None
     held_out_accuracy: float | None
+    held_out_targets: int | None
     lr: float | None
     grad_norm: float | None
     tokens: int
@@ -172,6 +174,7 @@ class Journal:
             accuracy=scores.pop("accuracy", None),
             held_out_loss=held_out.pop("loss", None),
             held_out_accuracy=held_out.pop("accuracy", None),
+            held_out_targets=int(held_out.pop("targets")) if held_out else None,
             lr=numbers.lr if numbers else None,
             grad_norm=numbers.grad_norm if numbers and math.isfinite(numbers.grad_norm) else None,
             tokens=made.tokens,

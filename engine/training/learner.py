@@ -48,7 +48,7 @@ class Learner:
 
     @torch.no_grad()
     def measure(self, batches: int) -> dict[str, float]:
-        """The scores on what is held out, each a mean over all targets of `batches`."""
+        """The scores on what is held out, each a mean over all "targets" of `batches`, and their number."""
         held_out = self.held_out(batches)
         whole = sum((examples.counts for examples in held_out), Counts(0))
         totals: dict[str, Tensor] = {}
@@ -57,7 +57,7 @@ class Learner:
                 scores = self.evaluate(examples.to(self.trainer.device), whole)
             for name, value in scores.items():
                 totals[name] = totals.get(name, torch.zeros((), dtype=torch.float64)) + value.cpu()
-        return {name: float(value) for name, value in totals.items()}
+        return {name: float(value) for name, value in totals.items()} | {"targets": float(whole.first)}
 
     def samples(self) -> list[dict[str, Any]]:
         """Answers of the current model to the same few prompts, with their scores; none for most objectives."""

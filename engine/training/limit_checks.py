@@ -3,6 +3,7 @@ with room on the disk."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -59,16 +60,17 @@ def check_recipe(recipe: Recipe) -> None:
             )
 
 
-def check_room(recipe: Recipe, runs: Path) -> None:
-    """Makes room where deleted runs take it. Raises ValueError where what the run will keep does not fit."""
-    need = disk_need(recipe)
+def check_room(recipes: Sequence[Recipe], runs: Path) -> None:
+    """Makes room where deleted runs take it. Raises ValueError where what these runs will keep does not fit."""
+    need = sum(map(disk_need, recipes))
     taken = size(runs)
     if taken + need > limits.RUNS_DISK:
         taken = size(runs) - empty(runs, most=max(0, taken + need - limits.RUNS_DISK))
     if taken + need > limits.RUNS_DISK:
         raise ValueError(
-            f"all runs together may take {limits.RUNS_DISK // MIB:,} MiB, and take {taken / MIB:,.0f} where this one "
-            f"needs {need / MIB:,.1f} more; delete runs, keep fewer snapshots, or raise LOUPE_RUNS_DISK_MIB."
+            f"all runs together may take {limits.RUNS_DISK // MIB:,} MiB, and take {taken / MIB:,.0f} where "
+            f"{'this one needs' if len(recipes) == 1 else 'these need'} {need / MIB:,.1f} more; "
+            "delete runs, keep fewer snapshots, or raise LOUPE_RUNS_DISK_MIB."
         )
 
 

@@ -61,7 +61,7 @@ def open_trainer(recipe: Recipe, run: RunFolder, chosen: Plan, others: Peers) ->
 
 def lead(trainer: Trainer, journal: Journal, background: bool = False) -> Iterator[Step]:
     mended = (trainer.mended,) if trainer.mended else ()
-    journal.choose((*trainer.plan.why, *trainer.why, *(LOW if background else ()), *mended))
+    journal.choose((*trainer.plan.why, *trainer.why, *(LOW if background else ()), *mended, *trainer.source.notes))
     try:
         yield from journal.begin(trainer)
         while trainer.step < trainer.recipe.schedule.steps:

@@ -54,9 +54,9 @@ def decays(name: str, parameter: Tensor) -> bool:
 
 
 def is_muon_matrix(name: str, parameter: Tensor) -> bool:
-    """Tells whether Muon updates it: a matrix that multiplies, but for heads, whose rows are vectors of their own as an
-    embedding's are (Jordan et al. 2024)."""
-    return decays(name, parameter) and parameter.dim() == 2 and name.split(".")[0] not in ("head", "next_sentence")
+    """Tells whether Muon updates it: a matrix of a block that multiplies. What stands outside of the blocks are tables
+    and heads, whose rows are vectors of their own (Jordan et al. 2024)."""
+    return decays(name, parameter) and parameter.dim() == 2 and "blocks" in name.split(".")
 
 
 def build_optimisers(model: nn.Module, recipe: Optimiser, decay: float = 1.0) -> Optimisers:

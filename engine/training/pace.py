@@ -10,9 +10,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from engine.checkpoints.run_steps import run_folders
 from engine.runtime import limits
-from engine.training.folder import RunFolder
+from engine.training.folder import RunFolder, list_runs
 from engine.training.machine import Abilities, Plan, plan
 from engine.training.recipe import Recipe
 from engine.training.recipe_file import read_recipe
@@ -56,7 +55,7 @@ def time_left(metrics: Sequence[dict[str, Any]], steps: int) -> float | None:
 
 def measured_paces(folder: Path) -> Iterator[Pace]:
     """Paces of the runs in `folder` that this machine trained, the newest first; a run that cannot be read has none."""
-    stamps = {path: modified(RunFolder(path).metrics) for path in run_folders(folder)}
+    stamps = {path: modified(RunFolder(path).metrics) for path in list_runs(folder)}
     for path in sorted(filter(stamps.__getitem__, stamps), key=stamps.__getitem__, reverse=True):
         try:
             pace = read_pace(path, stamps[path], limits.MAX_TRAININGS)

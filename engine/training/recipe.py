@@ -262,6 +262,9 @@ class Recipe:
 
     With a `base`, a checkpoint of the same `model` under any head (engine.training.base), training begins with its
     weights, and its tokenizer cuts the texts: fine-tuning.
+
+    The data, and what of it is held out, are chosen by the seed `split`, which is `seed` where none is given: runs of
+    one split are measured on the same rows, whatever their seeds.
     """
 
     model: ModelConfig
@@ -273,6 +276,7 @@ class Recipe:
     log: Log = field(default_factory=Log)
     machine: Machine = field(default_factory=Machine)
     seed: int = 0
+    split: int | None = None
     about: str = ""
     base: str = ""
     train: Train = field(default_factory=Train)
@@ -324,6 +328,10 @@ class Recipe:
                 f"data.repeats.longest must be below batch.context ({self.batch.context}) for anything to repeat, "
                 f"got {self.data.repeats.longest}."
             )
+
+    @property
+    def data_seed(self) -> int:
+        return self.seed if self.split is None else self.split
 
 
 def check_sharding(recipe: Recipe) -> None:

@@ -55,6 +55,14 @@ class RecipeError(ValueError):
         self.line = line
 
 
+class SectionError(ValueError):
+    """What is wrong in the part `section` of a recipe."""
+
+    def __init__(self, section: str, message: str) -> None:
+        super().__init__(message)
+        self.section = section
+
+
 def read_recipe(path: Path | str) -> Recipe:
     """Raises RecipeError for anything that is not as a recipe should be, FileNotFoundError where there is none."""
     path = Path(path)
@@ -65,11 +73,15 @@ def read_recipe(path: Path | str) -> Recipe:
     except UnicodeDecodeError as error:
         where = f"{error.reason} at byte {error.start}"
         raise RecipeError(str(path), None, f"a recipe must be UTF-8 text, got {where}; save it as UTF-8.") from None
-    recipe = parse_recipe(text, str(path), path.parent)
+    return place_files(parse_recipe(text, str(path), path.parent), path.parent)
+
+
+def place_files(recipe: Recipe, folder: Path) -> Recipe:
+    """The recipe with the files of its data by their paths from the root, relative ones taken from `folder`."""
     data = recipe.data
     named = {name: getattr(data.table, name, "") for name in ("path", "held_out_path")}
     files = {
-        name: str((path.parent / file).resolve())
+        name: str((folder / file).resolve())
         for name, file in named.items()
         if file and not file.startswith(PREFIX)
     }
@@ -88,27 +100,29 @@ def parse_recipe(text: str, name: str = "recipe", folder: Path | None = None) ->
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise RecipeError(name, None, f"this is not TOML: {error}.") from None
-    if data.get("base"):
-        data.setdefault("model", {})
+    try:
+        return build_recipe(data, folder)
+    except SectionError as error:
+        raise RecipeError(name, _line(str(error), error.section, key_lines(text)), str(error)) from None
+
+
+def build_recipe(data: Mapping[str, Any], folder: Path | None) -> Recipe:
+    """A recipe from the tables of its file; `folder` as for `parse_recipe`. Raises SectionError."""
+    data = {"model": {}, **data} if data.get("base") else dict(data)
     missing = [section for section in REQUIRED if section not in data]
     if missing:
-        raise RecipeError(name, None, f"a recipe needs [{'], ['.join(missing)}]; add what is missing.")
-    places = key_lines(text)
+        raise SectionError("", f"a recipe needs [{'], ['.join(missing)}]; add what is missing.")
     values: dict[str, Any] = {}
-    if isinstance(data.get("base"), str):
-        try:
-            data["base"] = resolve_base(data["base"], folder)
-        except ValueError as error:
-            raise RecipeError(name, places["base"], str(error)) from None
-    for key, value in data.items():
-        try:
-            values[key] = _section(key, value, data)
-        except ValueError as error:
-            raise RecipeError(name, _line(str(error), key, places), str(error)) from None
+    section = "base"
     try:
+        if isinstance(data.get("base"), str):
+            data["base"] = resolve_base(data["base"], folder)
+        for section, value in data.items():
+            values[section] = _section(section, value, data)
+        section = ""
         return Recipe(**values)
     except ValueError as error:
-        raise RecipeError(name, _line(str(error), "", places), str(error)) from None
+        raise SectionError(section, str(error)) from None
 
 
 def _section(key: str, value: Any, data: dict[str, Any]) -> Any:
@@ -117,7 +131,7 @@ def _section(key: str, value: Any, data: dict[str, Any]) -> Any:
         raise ValueError(f"{key} is not a known key; expected one of {', '.join(known)}.")
     if key in SECTIONS:
         return build(SECTIONS[key], _model(value, data) if key == "model" else value, key)
-    expected = int if key == "seed" else str
+    expected = int if key in ("seed", "split") else str
     if type(value) is not expected:
         raise ValueError(f"{key} must be {'a whole number' if expected is int else 'text'}, got {value!r:.80}.")
     return value
@@ -163,9 +177,14 @@ def write_recipe(recipe: Recipe) -> str:
 
 def as_toml(data: Mapping[str, Any]) -> str:
     """TOML of a recipe's tables, as `asdict` gives them or as a person has changed them."""
+    return tomli_w.dumps(as_tables(data))
+
+
+def as_tables(data: Mapping[str, Any]) -> dict[str, Any]:
+    """The tables of a recipe's file, which `build_recipe` reads."""
     decided = ("infill",) if data.get("base") else ("vocab_size", "infill")  # by the tokenizer
     model = {key: value for key, value in data["model"].items() if key not in decided}
-    return tomli_w.dumps(without_none({**data, "model": model}))
+    return without_none({**data, "model": model})
 
 
 def without_none(data: Mapping[str, Any]) -> dict[str, Any]:

@@ -8,9 +8,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from engine.checkpoints.run_steps import run_folders
 from engine.runtime.limits import RUNS_FOLDER
-from engine.training.folder import RunFolder, size
+from engine.training.folder import RunFolder, list_runs, size
 from engine.training.origin import read_origin
 from engine.training.queue import Queue
 from engine.training.recipe import Recipe
@@ -66,7 +65,7 @@ def runs(folder: Path | str = RUNS_FOLDER) -> list[Run]:
     """The newest first. A run whose files have not changed since it was asked for last is not read again."""
     place = Path(folder)
     waiting = {name: index for index, name in enumerate(Queue(place).names(), 1)}
-    rows = [row(path) for path in run_folders(place)]
+    rows = [row(path) for path in list_runs(place)]
     placed = (replace(one, position=waiting.get(one.name)) if one.state == "queued" else one for one in rows)
     for gone in {path for path in _rows if path.parent == place} - {one.path for one in rows}:
         _rows.pop(gone, None)

@@ -10,12 +10,14 @@ import json
 import resource
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from hashlib import blake2b
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from engine.places import ROOT
 from engine.runtime import limits
 from engine.training.atomic import read_json, write_json
 from engine.training.base import check_base
@@ -24,7 +26,6 @@ from engine.training.recipe import Recipe
 from engine.training.recipe_file import parse_recipe, write_recipe
 from engine.training.sources import open_source
 
-ROOT = Path(__file__).resolve().parents[2]
 FILE = ".sizes.json"  # in the folder of the runs
 KEPT = 1_000  # of the last ones
 SECONDS = 120  # of a core that one may take
@@ -33,19 +34,21 @@ SECONDS = 120  # of a core that one may take
 @dataclass(frozen=True)
 class Size:
     """`vocab_size` is 0 where there is a `problem`: the sentence that the training would end with. Of `rows` those
-    `left_out` are too long for the context; both are 0 where texts are cut to it."""
+    `left_out` are too long for the context; both are 0 where texts are cut to it. `notes` are sentences about the data.
+    """
 
     vocab_size: int
     problem: str
     rows: int
     left_out: int
+    notes: Sequence[str] = ()
 
 
 def known_size(recipe: Recipe, folder: Path | str | None = None) -> Size | None:
     """None before it was tried; `folder` is that of the runs."""
     try:
         found = (read_json(runs_folder(folder) / FILE) or {}).get(key(recipe))
-        return None if found is None else Size(**found)
+        return None if found is None else Size(**found | {"notes": tuple(found.get("notes", ()))})
     except (json.JSONDecodeError, TypeError, AttributeError):  # somebody else's file
         return None
 
@@ -58,7 +61,7 @@ def find_size(recipe: Recipe, folder: Path | str | None = None) -> Size:
             config = source.complete_config(recipe.model)
             if recipe.base:
                 check_base(recipe.base, config)
-            found = Size(config.vocab_size, "", source.count, source.left_out)
+            found = Size(config.vocab_size, "", source.count, source.left_out, tuple(source.notes))
         except (ValueError, OSError) as error:
             found = Size(0, str(error), 0, 0)
     runs_folder(folder).mkdir(parents=True, exist_ok=True)
@@ -74,11 +77,12 @@ def find_size(recipe: Recipe, folder: Path | str | None = None) -> Size:
 def key(recipe: Recipe) -> str:
     """The same for recipes that have the same answer."""
     model = recipe.model
-    named = (getattr(recipe.data.table, name, None) for name in ("path", "held_out_path"))
+    files = (recipe.data.table, recipe.data.text)
+    named = (getattr(file, name, None) for file in files for name in ("path", "held_out_path"))
     stamp = sum(Path(path).stat().st_mtime_ns for path in named if path and Path(path).is_file())
     patches = model.embedding.patches
     told: list[Any] = [
-        asdict(recipe.data), recipe.objective.kind, recipe.seed, recipe.batch.context, asdict(model.head), stamp,
+        asdict(recipe.data), recipe.objective.kind, recipe.data_seed, recipe.batch.context, asdict(model.head), stamp,
         model.attention.mask, None if patches is None else asdict(patches), model.encoder is None,
     ]  # fmt: skip
     if recipe.base:

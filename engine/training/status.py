@@ -56,7 +56,7 @@ class Status:
     host: str = field(default_factory=socket.gethostname)
     heartbeat: float = field(default_factory=time.time)
     started: str | None = None
-    oom_kills: int = 0
+    oom_kills: int | None = None  # not known of a file that does not say
     chosen: tuple[str, ...] = ()
     notice: str = ""
     peak_memory: int = 0
@@ -157,7 +157,8 @@ def alive(status: Status, file: Path) -> bool:
 def died(status: Status, folder: Path) -> Status:
     """Status of a run in `folder` whose process has ended and left `status`."""
     again = f"resume it to go on from step {status.step:,}" if status.step else "start it again"
-    if status.host == socket.gethostname() and process.oom_kills() > status.oom_kills:
+    before = status.oom_kills
+    if status.host == socket.gethostname() and before is not None and process.oom_kills() > before:
         told = f"the system ended the training for lack of memory; lower batch.size or the model's size, or {again}."
         return replace(status, state="killed", cause="out of memory", error=told)
     line = last_said(folder / "log.txt")

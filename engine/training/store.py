@@ -22,10 +22,10 @@ from typing import Any
 
 from fsspec.core import url_to_fs
 
-from engine.checkpoints.run_steps import run_folders
 from engine.runtime import limits
 from engine.training import trash
 from engine.training.atomic import read_json, write_json
+from engine.training.folder import is_run, list_runs
 from engine.training.origin import MADE
 from engine.training.repeat import repeat
 from engine.training.status import ACTIVE, alive, as_written
@@ -33,7 +33,8 @@ from engine.training.status import ACTIVE, alive, as_written
 PACE = 3.0  # seconds between two comparisons
 COMMON = ".store"  # folder among the runs
 MARK = ".loupe-runs"  # file that tells a store from a place that is not there
-ORDER = ("data/", "snapshots/", "latest/optimiser", "latest/")  # a weights file stands for what came before it
+# A recipe makes a run of a folder, and a weights file stands for what came before it.
+ORDER = ("recipe.toml", "data/", "snapshots/", "latest/optimiser", "latest/")
 LAST = ("metrics.jsonl", "status.json", "job.json")
 Stamp = tuple[int, int]  # bytes, and nanoseconds since 1970
 log = logging.getLogger(__name__)
@@ -64,13 +65,16 @@ class Store:
     def sync(self, name: str) -> None:
         """Makes a run alike here and there. Raises OSError, or what else is in `failures`, while the store does not
         answer; what was not compared yet is compared the next time."""
-        self._list_names_there()
+        self._list_there_all()
         with self._lock(name):
             self._sync(name)
 
     def _sync(self, name: str) -> None:
         common, path = self._read_common(name), self.folder / name
         here, there = self._list_here(path), self._list_there(name)
+        if there and not common and not is_run(there):
+            log.warning("%s is the name of something else in the store; rename the run here to keep it there", name)
+            return
         ours = is_trained_here(path)
         for file in sorted({*here, *there, *common}, key=order_of):
             before = common.get(file, [None, None])
@@ -137,23 +141,32 @@ class Store:
     def sync_all(self) -> None:
         """Makes all runs alike: one that was deleted or renamed on one side is so on the other, where it can be had
         back. Raises as `sync`."""
-        there, here = self._list_names_there(), {path.name for path in run_folders(self.folder)}
-        known = self._list_known()
+        folders, here = self._list_there_all(), {path.name for path in list_runs(self.folder)}
+        there, known = {name for name in folders if self._is_run_there(name)}, self._list_known()
         for name in sorted(there | here | known):
             with self._lock(name):
                 if name in known and name not in here:
                     self._remove_there(name)
                 elif name in known and name not in there:
                     self._remove_here(name)
-                elif name not in known and name in here and name in there:
+                elif name not in known and name in there and (self.folder / name).exists():
                     log.warning("%s is the name of another run in the store; rename the one here to keep both", name)
                 elif name in here:
                     self._sync(name)
                 else:
                     self._fetch(name)
 
-    def _list_names_there(self) -> set[str]:
-        """Raises FileNotFoundError where there was a store, and is none: a disk that is not mounted is no empty one."""
+    def _is_run_there(self, name: str) -> bool:
+        """Tells whether a folder of the store is a run, by what lies in it; all else is somebody's own."""
+        try:
+            found = self.files.ls(f"{self.root}/{name}", detail=False)
+        except (FileNotFoundError, NotADirectoryError):  # a file, or taken away meanwhile
+            return False
+        return is_run([path.rstrip("/").rpartition("/")[2] for path in found])
+
+    def _list_there_all(self) -> set[str]:
+        """Names of all that lies in the store. Raises FileNotFoundError where there was a store, and is none: a disk
+        that is not mounted is no empty one."""
         self.files.invalidate_cache()
         try:
             found = [path.rstrip("/").rpartition("/")[2] for path in self.files.ls(self.root, detail=False)]
@@ -167,7 +180,9 @@ class Store:
         return {name for name in found if not name.startswith(".")}
 
     def _list_known(self) -> set[str]:
-        return {file.stem for file in (self.folder / COMMON).glob("*.json")}
+        """Names of the runs that were here and there."""
+        names = (file.stem for file in (self.folder / COMMON).glob("*.json"))
+        return {name for name in names if is_run(self._read_common(name))}
 
     def _fetch(self, name: str) -> None:
         """A run that is new here is there at once, as a whole."""

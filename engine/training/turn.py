@@ -77,15 +77,14 @@ def say(folder: Path, state: str) -> None:
         write_status(folder / "status.json", replace(status, state=state, heartbeat=time.time()))
 
 
-def without_the_packages() -> None:
-    """Stands in for the packages' own __init__, so that single files of them can be imported."""
-    root = Path(__file__).resolve().parents[2]
+def without_the_packages(root: str) -> None:
+    """Stands in for the packages' own __init__, so that single files of those in `root` can be imported."""
     for name in ("engine", "engine.training"):
         package = ModuleType(name)
-        package.__path__ = [str(root.joinpath(*name.split(".")))]
+        package.__path__ = [str(Path(root, *name.split(".")))]
         sys.modules[name] = package
 
 
 if __name__ == "__main__":
-    without_the_packages()
-    main(*sys.argv[1:])
+    without_the_packages(sys.argv[1])
+    main(*sys.argv[2:])

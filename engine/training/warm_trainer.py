@@ -5,7 +5,7 @@ the server holds one process that has done so in a thread of low priority. The l
 from then on it is the process of that run, in a session of its own, and outlives the server. Until then it ends with
 the server, whose end of the socket closes however the server ends.
 
-This file is also the script of that process, so it imports the standard library only.
+This file is also the script of that process, so it imports the standard library only at first.
 """
 
 from __future__ import annotations
@@ -18,10 +18,8 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from pathlib import Path
 from threading import Lock, Thread, Timer
 
-ROOT = Path(__file__).resolve().parents[2]
 PATIENCE = 10.0  # seconds until the process must have answered
 PAUSE = 5.0  # seconds between a hand-over and the start of the next process: the first steps of the run have the cores
 BACKGROUND = 5  # added to the niceness of the server
@@ -43,6 +41,8 @@ class WarmTrainer:
 
     def keep(self) -> None:
         """Starts a process unless there is one."""
+        from engine.places import ROOT
+
         with self._lock:
             if not self.enabled or (self.process is not None and self.process.poll() is None):
                 return
@@ -50,7 +50,7 @@ class WarmTrainer:
             ours, theirs = socket.socketpair()
             with theirs:
                 self.process = subprocess.Popen(
-                    [sys.executable, "-P", __file__, str(theirs.fileno())], cwd=ROOT,
+                    [sys.executable, "-P", __file__, str(ROOT), str(theirs.fileno())], cwd=ROOT,
                     env={**os.environ, "OMP_WAIT_POLICY": "passive"}, pass_fds=(theirs.fileno(),),
                     stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                 )  # fmt: skip
@@ -100,9 +100,9 @@ class WarmTrainer:
 shared = WarmTrainer()  # of this server, which enables it
 
 
-def main(descriptor: str) -> None:
-    """Waits for a run and trains it; ends where the server does before."""
-    sys.path.insert(0, str(ROOT))
+def main(root: str, descriptor: str) -> None:
+    """Waits for a run and trains it; ends where the server does before. The packages lie in `root`."""
+    sys.path.insert(0, root)
     gc.disable()  # of what is imported nothing becomes garbage
     imports = Thread(target=import_trainer, daemon=True)
     imports.start()

@@ -54,15 +54,16 @@ def tell(run: Run, chosen: Mapping[str, Any]) -> None:
     """Surveys the texts, and says what was read; leads to the strongest."""
     assert isinstance(run, CorpusContext)
     corpus, work = run.corpus, surveying_of(run.checkpoint, run.corpus, partial(on_cluster, run.model_name))
+    one, part = ("picture", "patch") if run.trace.pictures else ("text", "token")
     if corpus is None:
-        count, read = TEXTS, f"{count_words(TEXTS, 'picture' if run.trace.pictures else 'text')} of the shipped data"
+        count, read = TEXTS, f"{count_words(TEXTS, one)} of the shipped data"
     else:
         count, read = work.count, f"{count_words(len(corpus.texts), 'text')} of {corpus.name}"
         if count < len(corpus.texts):
             read = f"{count:,} of the {read} (of the first {CORPUS_TEXTS:,}, those that the model can read)"
-    most = count_words(LENGTH if corpus is None else CORPUS_LENGTH, "token")
+    most = "" if run.trace.pictures else count_words(LENGTH if corpus is None else CORPUS_LENGTH, "token")
     if work.steps:
-        said, wait = f"{escape_markdown(read)}, at most {most} of each", lambda part: ""
+        said, wait = f"{escape_markdown(read)}{most and f', at most {most} of each'}", lambda part: ""
         if isinstance(work, RaySurvey):
             wait = work.wait
             if work.trouble:
@@ -78,8 +79,8 @@ def tell(run: Run, chosen: Mapping[str, Any]) -> None:
         read = f"the first {len(work.made.readings)} of these"
     strength = "what it writes is long" if chosen["measure"] == "written" else "its share of attention is large"
     st.caption(
-        f"Over {escape_markdown(read)}, of at most {most}: a head is as strong as {strength}, a neuron as its "
-        "activation. The strongest token of each text stands in one column."
+        f"Over {escape_markdown(read)}{most and f', of at most {most}'}: a head is as strong as {strength}, a neuron "
+        f"as its activation. The strongest {part} of each {one} stands in one column."
     )
     if run.trace.pictures or run.checkpoint.tokenizer is None:
         return
@@ -96,7 +97,7 @@ def tell(run: Run, chosen: Mapping[str, Any]) -> None:
 
 run_page(
     "What makes it fire", state_of("fires", MEASURE, *PARAMETERS), FIRES, charts=FIRES_CHARTS, context=with_corpus,
-    linked=("attention", "what if", "measure", "corpus", "text_column"), tell=tell,
+    linked=("measure", "corpus", "text_column"), tell=tell, alone=True,
 )  # fmt: skip
 with st.expander("What the kinds of heads are"):
     st.markdown(

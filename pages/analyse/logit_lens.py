@@ -7,7 +7,7 @@ from typing import Any, get_args
 
 import streamlit as st
 
-from engine.analysis.lenses import PLACES, STEPS, TEXTS, LensKind
+from engine.analysis.lenses import HELD_OUT, PLACES, STEPS, TEXTS, LensKind, measure_lens
 from engine.analysis.logit_lens import check_lens
 from engine.plurals import count_words
 from pages.controls.run_page import run_page, state_of
@@ -42,6 +42,16 @@ def tell(run: Run, chosen: Mapping[str, Any]) -> None:
             f"Each layer is first multiplied by the mean Jacobian of the last stream by it, over {texts} of the "
             f"shipped data at {PLACES} positions each: what later layers make of it on average. Nothing is learned."
         )
+    else:
+        return  # nothing was made, and nobody has waited for more than one run
+    kinds: tuple[LensKind, ...] = (chosen["lens"], "logit")
+    found = {kind: measure_lens(run.checkpoint, kind).tolist() for kind in kinds}
+    told = [f"the {kind} lens {', '.join(f'{one:.2f}' for one in each)}" for kind, each in found.items()]
+    unseen = count_words(HELD_OUT, "picture" if run.trace.pictures else "text")
+    st.caption(
+        f"On {unseen} that no lens is made of, in nats from what the model says in the end, block by block: "
+        f"{escape_markdown('; '.join(told))}."
+    )
 
 
 run_page(

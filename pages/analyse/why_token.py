@@ -37,7 +37,7 @@ from views.why.questions import (
 
 MENU = {"title": "Why this token", "address": "why_token", "place": 1, "opens": True}
 
-HEAD_PAGE, COMPARE = "pages/analyse/why_head.py", "pages/explore/compare.py"
+HEAD_PAGE = "pages/analyse/why_head.py"
 # Stages of the Walkthrough in which a part that is no head stands.
 STAGES: dict[Kind, str] = {
     "token": "embed", "patch": "patches", "segment": "segments", "position": "position", "within": "within",
@@ -71,19 +71,20 @@ def tell(run: Run, chosen: Mapping[str, Any]) -> None:
     pieces = source_pieces(run, account.head)
     looked, carried = escape_markdown(pieces[account.looked_at]), escape_markdown(pieces[account.carried])
     fell = found.logit - account.without
-    agrees = fell * account.value > 0 and abs(fell) >= abs(account.value) / 2
-    test = "which confirms it" if agrees else "which it does not confirm: later parts make up for the head, or undo it"
+    split = {"directly": account.value, "by what norms divide by": account.by_norms, "by later parts": account.later}
+    test = ", ".join(f"{value:+.2f} {how}" for how, value in split.items())
     counts = "adds most" if account.value > 0 else "takes away most"
     st.markdown(
         f"Of the heads, **{part_name(account.head)}** {counts}, {account.value:+.2f}. It looks most at “{looked}” "
         f"({account.weight:.2f} of its attention), and the value of “{carried}” carries {account.carried_value:+.2f} "
-        f"of that. Without this head the {'lead' if against else 'logit'} is {account.without:.2f}, {abs(fell):.2f} "
-        f"{'less' if fell > 0 else 'more'}, {test}."
+        f"of that. Without this head, whose z is then 0, the {'lead' if against else 'logit'} is "
+        f"{account.without:.2f}. What it had from the head is {fell:+.2f}: {test}."
     )
     link_head(run, account, pos)
     st.caption(
         "Norms are held still at the scale of this run (Elhage et al. 2021), so that the parts add up exactly. A part "
-        "is what it adds by itself; what later parts make of it counts as theirs."
+        "is what it adds by itself; what later parts make of it counts as theirs, and is told apart without the head: "
+        "directly and by norms, with all that later parts add held as it was; by later parts, when that goes too."
     )
 
 
@@ -103,15 +104,20 @@ def link_head(run: RunContext, account: HeadAccount, pos: int) -> None:
         if not isinstance(run, LongTokenContext):
             st.page_link(HEAD_PAGE, label=escape_markdown(label), icon=":material/search:", query_params=query)
         if compared := without_head(run, head):
-            label = f"Compare with the run without {part_name(head)}"
-            st.page_link(COMPARE, label=escape_markdown(label), icon=":material/compare:", query_params=compared)
+            at: dict[str, Any] = {name: one for name, one in shown.items() if name in ("layer", "head", "focus")}
+            label = Markdown(f"Compare with the run without {escape_markdown(part_name(head))}")
+            st.markdown(link_to("compare", label, at, compared), width="content")
         st.markdown(link_to("attention", "See its pattern on Attention", shown), width="content")
 
 
-def link_to(page: LiteralString, label: LiteralString, place: Mapping[str, Any]) -> Markdown:
-    """Link to a place of the picture on another page, which stands behind the #."""
-    query, at = urlencode(address_now()), urlencode(place, safe="[]")
-    return Markdown(f"[{escape_markdown(label)}]({page}?{escape_markdown(query)}#{escape_markdown(at)})")
+def link_to(
+    page: LiteralString, label: LiteralString | Markdown, place: Mapping[str, Any],
+    query: Mapping[str, str] | None = None,
+) -> Markdown:  # fmt: skip
+    """Link to a place of the picture on another page, which stands behind the #; `query` None: this page's address."""
+    asked, at = urlencode(address_now() if query is None else query), urlencode(place, safe="[]")
+    told = label if isinstance(label, Markdown) else escape_markdown(label)
+    return Markdown(f"[{told}]({page}?{escape_markdown(asked)}#{escape_markdown(at)})")
 
 
 def without_head(run: RunContext, head: Writer) -> dict[str, str]:

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-PAGES = Path(__file__).resolve().parents[1]
+from engine.places import PAGES
+
 GROUPS = {  # folder -> menu
     "learn": "Learn", "explore": "Explore", "analyse": "Analyse", "train": "Train", "inspect": "Models",
 }  # fmt: skip

@@ -14,7 +14,7 @@ import streamlit as st
 from engine.edits import AttentionTemperature, Edit
 from engine.plurals import count_words
 from engine.runtime.limits import LONG_TOKENS, MAX_TOKENS
-from pages.controls.model_input.model_input import Subject, look, subject
+from pages.controls.model_input.model_input import Subject, look, subject, subject_alone
 from pages.controls.model_input.notice import cut_notice
 from pages.controls.model_input.parameters import ATTENTION, INPUT
 from pages.controls.prediction import await_guess
@@ -27,11 +27,12 @@ from pages.controls.state.history import is_fragment
 from pages.controls.state.page_state import Here, PageState
 from pages.controls.state.parameter import Number, Parameter, Text
 from pages.controls.state.session import selected
+from pages.controls.what_if.experiment import run as run_subject
 from pages.controls.what_if.experiment import what_if
 from views.charts.template import PICKED
 from views.core.lanes import is_long, lanes
 from views.core.markdown import escape_markdown
-from views.core.questions import Axis, Page, Registry
+from views.core.questions import Axis, Context, Page, Registry
 from views.core.run_context import RUN, HeadOfRun, Run
 from views.core.turns import turns
 from views.what_if.questions import WHAT_IF
@@ -79,6 +80,7 @@ def run_page(
     draw: Callable[[Here, Subject, Run, Export], bytes] | None = None,
     mount: Callable[[bytes], Any] | None = None,
     long: bool = False,
+    alone: bool = False,
     exported: Callable[[Run], Mapping[str, Any]] = lambda _: {},
     check: Callable[[Run], None] = lambda _: None,
     tell: Callable[[Run, Mapping[str, Any]], None] = lambda _run, _chosen: None,
@@ -89,7 +91,8 @@ def run_page(
     `charts` are by their titles a question and its chart, with a control for each parameter of that question; below a
     view they are drawn once somebody opens them. `draw` makes the payload that `mount` draws, `exported` options of the
     export. With `long`, a text too long to be drawn whole is run in pieces, and has the charts of questions with steps,
-    unless `context` makes a run that holds what all read.
+    unless `context` makes a run that holds what all read. `alone`: the page is about a model and texts of its own, so
+    that it has neither a text nor edits.
     `controls` stand beside the text, and `linked` are their keys. `context` adds to a run what the questions of the
     page are about besides. `check` raises ValueError, with a sentence, for a run that the page cannot show. `tell` says
     above the charts what is found at the places that the question `about`, or else that of the first chart, is about,
@@ -97,17 +100,23 @@ def run_page(
     """
     honour_link(state.rules)
     here = state.open()
-    looked_at = subject(here, controls, LONG_TOKENS if long else MAX_TOKENS)
-    whole = not long or not is_long(lanes(looked_at.checkpoint, looked_at.reading))
-    drawn, edits = what_if(looked_at, temperature_edits(here), whole)
-    if edits.before is edits.after:  # else what the edits did is guessed at
-        await_guess(drawn.digest)
+    unsaved: list[tuple[Registry, Context]] = []
+    if alone:
+        looked_at = subject_alone(here)
+        drawn = run_subject(looked_at, ())
+    else:
+        looked_at = subject(here, controls, LONG_TOKENS if long else MAX_TOKENS)
+        whole = not long or not is_long(lanes(looked_at.checkpoint, looked_at.reading))
+        drawn, edits = what_if(looked_at, temperature_edits(here), whole)
+        unsaved = [(WHAT_IF, edits)]
+        if edits.before is edits.after:  # else what the edits did is guessed at
+            await_guess(drawn.digest)
     run = context(here, looked_at, drawn)
     if not draw and (cut := cut_notice(looked_at)):
         st.caption(escape_markdown(cut))
     export = run_export(title, here, looked_at, run, tuple(linked), **exported(run))
     payload = draw(here, looked_at, run, export) if draw else b""
-    page = draw_page(export, payload, mount, (RUN, run), (registry, run), unsaved=[(WHAT_IF, edits)])
+    page = draw_page(export, payload, mount, (RUN, run), (registry, run), unsaved=unsaved)
     asked = registry.of(run)
     charts = {heading: one for heading, one in (charts or {}).items() if run.whole or asked[one[0]].steps}
     if not charts:

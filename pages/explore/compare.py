@@ -42,7 +42,8 @@ comparison = comparison_of(found, pairs)
 await_guess(comparison.digest)
 export = comparison_export(found, comparison)
 look = {"layer": 0, "head": 0, **EXAMPLES.get(first.title, {}).get("look", {})}
-bar(" and ".join(dict.fromkeys([first.title, *(other.title for other in others)])), look=look)
+titles = dict.fromkeys([first.title, *(other.title for other in others)])
+bar(" and ".join(titles), look=look, names=[side.name for side in found])
 addresses = {side.letter: run_address(side) for side in found}
 notes = {"look": look, "take": export.header, "plotly": plotly_address(), "addresses": addresses}
 drawn = compare(pairs, notes)

@@ -4,7 +4,7 @@ import streamlit as st
 
 from pages.controls.classes.banner import draw_own
 from pages.controls.classes.grades import launched_name
-from pages.controls.classes.who import JOINED, classes, joined, whose
+from pages.controls.classes.who import JOINED, classes, find_damage, find_left, joined, whose
 from pages.controls.learn.words import language
 from pages.controls.learn.words import translate as _
 from pages.controls.state.page_state import PageState
@@ -21,9 +21,10 @@ st.markdown(f"## {_('Join a class')}")
 if found := joined():
     draw_own(*found)
     st.stop()
+find_damage()
 code = here.text("code", label=_("code, five letters"), width=220).strip().upper()
 with st.form("class join form", border=False):
-    name = st.text_input(_("your name in this class"), launched_name(), key=NAME, width=220, max_chars=24)
+    name = st.text_input(_("your name in this class"), launched_name(), key=NAME, width=220)
     joins = st.form_submit_button(_("Join"), type="primary", key="class join")
 st.caption(
     _(
@@ -31,6 +32,9 @@ st.caption(
         "deleted with the session."
     )
 )
+for room, learner in find_left():
+    with st.expander(escape_markdown(room.code), icon=":material/history:"):
+        draw_own(room, learner)
 if joins:
     try:
         classes().join(code, name, whose())

@@ -1,5 +1,6 @@
-"""Lets a link to the page that is shown, with another query, stand where a message comes after it. The browser says
-the address before with every message, until the script has told it the new one, and the page turns back."""
+"""Lets a link stand where a message comes after it: to another page, or to the one that is shown with another query.
+The browser says the page and the address before with every message, until the script has told it the new ones, and the
+page turns back, or stays empty."""
 
 from __future__ import annotations
 
@@ -22,6 +23,9 @@ def apply() -> None:
     @wraps(request)
     def request_there(self: AppSession, client_state: ClientState | None) -> None:
         if client_state is not None:
+            said, shown = client_state.page_script_hash, self.page_script_hash
+            if client_state.fragment_id and said and shown and said != shown:
+                return  # of a page that was left: no fragment turns a page, and what its controls say is for nobody
             _follow(self.__dict__.setdefault("browser", Browser()), client_state, self.page_script_hash)
         request(self, client_state)
 

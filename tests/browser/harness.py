@@ -9,6 +9,7 @@ import time
 from base64 import b64decode
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.error import URLError
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parents[2]
 BROWSERS = ["chromium-headless-shell", "chromium", "chromium-browser"]  # the first costs two thirds of the second
 BROWSERS += ["google-chrome", "google-chrome-stable", "chrome"]
+BROWSERS += ["/Applications/Google Chrome.app/Contents/MacOS/Google Chrome"]
 FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"] + [
     f"--disable-{what}" for what in ("background-networking", "component-update", "sync")
 ]
@@ -50,12 +52,45 @@ STILL = """() => {
 PATIENCE = 20.0  # seconds until a page must show what a test waits for
 
 
+@contextmanager
+def same_program() -> Iterator[None]:
+    """AppTest leaves its script behind as the main module, which processes that another test starts would then run."""
+    before = sys.modules["__main__"]
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = before
+
+
 def browser_path() -> str | None:
     return next((path for name in BROWSERS if (path := shutil.which(name))), None)
 
 
 def streamlit_run(script: Path) -> list[str]:
     return ["streamlit", "run", str(script), "--server.port", "{port}"]
+
+
+def train_shortly(folder: Path, steps: int, warmup: int, every: int) -> None:
+    """A run of the task "reverse", of a model that a step takes milliseconds of."""
+    from engine.training import read_recipe, train
+
+    recipe = read_recipe(ROOT / "assets" / "lab" / "reverse.toml")
+    assert recipe.data.rewriting is not None
+    model, data = replace(recipe.model, d_model=16), replace(recipe.data.rewriting, documents=500)
+    list(
+        train(
+            replace(
+                recipe,
+                model=model,
+                data=replace(recipe.data, rewriting=data),
+                schedule=replace(recipe.schedule, steps=steps, warmup=warmup),
+                batch=replace(recipe.batch, size=8),
+                log=replace(recipe.log, every=every),
+                machine=replace(recipe.machine, threads=1),
+            ),
+            folder,
+        )
+    )
 
 
 @contextmanager

@@ -108,7 +108,7 @@ def come_to(page: "Page", address: str) -> None:
     page.goto(address)
     settle(page)
     page.locator("[data-testid=stBidiComponentIsolated]").first.wait_for(state="attached")
-    page.wait_for_load_state("networkidle")
+    answered(page)
 
 
 @pytest.mark.parametrize("name", PAGES)

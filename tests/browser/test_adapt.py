@@ -13,6 +13,17 @@ if TYPE_CHECKING:
     from playwright.sync_api import Page
 
 
+def set_steps(page: "Page", steps: int) -> None:
+    settle(page)
+    page.get_by_text("Recipe: every option").click()
+    page.get_by_role("tab", name="Learning").click()
+    for control, value in (("warm-up", steps // 4), ("steps", steps)):
+        field = page.get_by_label(control, exact=True)
+        field.fill(str(value))
+        field.press("Enter")
+        settle(page)
+
+
 def test_a_head_learns_on_a_body_that_stays_and_both_are_compared(
     open_page: "Callable[..., Page]", empty_server: str
 ) -> None:
@@ -22,6 +33,7 @@ def test_a_head_learns_on_a_body_that_stays_and_both_are_compared(
     page.wait_for_selector(".lab[data-state=finished]")  # the recorded run
     expect(page.get_by_role("combobox", name="base", exact=True)).to_have_value("tales-bert")
     choose(page, "what learns", "the head alone")
+    set_steps(page, 20)
     page.get_by_role("button", name="Play").click()
     page.wait_for_url("**run=tales-bert+sentiment*")
     ended = page.locator("[data-testid=stDataFrame] [role=gridcell]").get_by_text("finished", exact=True)
@@ -50,14 +62,7 @@ def test_a_classifier_learned_from_a_csv_by_an_adapter_is_the_same_in_peft_and_o
     page = open_page(f"{empty_server}/adapt?way=LoRA&adapt=own-data&base=tales-bert")
     page.locator('input[type="file"]').first.set_input_files(table)
     page.get_by_text("an adapter of rank 8 learns").wait_for()
-    settle(page)
-    page.get_by_text("Recipe: every option").click()
-    page.get_by_role("tab", name="Learning").click()
-    for control, value in (("warm-up", "5"), ("steps", "20")):
-        field = page.get_by_label(control, exact=True)
-        field.fill(value)
-        field.press("Enter")
-        settle(page)
+    set_steps(page, 20)
     page.get_by_role("button", name="Play").click()
     page.wait_for_url("**run=tales-bert+moods*")
     page.wait_for_selector(".lab[data-state=finished]", timeout=120_000)

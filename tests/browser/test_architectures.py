@@ -14,9 +14,10 @@ import numpy as np
 import pytest
 
 from engine.inputs.readers import pictures
+from engine.runtime import library
 from engine.runtime.trace import Trace
 from tests.browser import zoo
-from tests.browser.harness import BYTES, UVICORN, floats, served
+from tests.browser.harness import BYTES, floats
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -81,18 +82,17 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def zoo_server(models: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def zoo_stage(models: Path, stage: str) -> Iterator[str]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("LOUPE_MODELS", str(models))
-        with served(UVICORN, "/health", tmp_path_factory.mktemp("zoo-server") / "log") as address:
-            yield address
+        patch.setattr(library, "MODELS_FOLDER", str(models))
+        yield stage
 
 
 @pytest.fixture
-def visit(open_page: Callable[[str], Page], zoo_server: str) -> Callable[[str], Page]:
+def visit(open_page: Callable[[str], Page], zoo_stage: str) -> Callable[[str], Page]:
     def opened(name: str) -> Page:
         query = "".join(f"&{key}={quote(value)}" for key, value in zoo.GIVEN[name].items())
-        page = open_page(f"{zoo_server}/walkthrough?model={name}{query}")
+        page = open_page(f"{zoo_stage}/walkthrough?model={name}{query}")
         page.wait_for_selector(READY)
         return page
 

@@ -32,11 +32,11 @@ return Array.from({length: block.rows}, (_, r) => Array.from(block.data.subarray
 
 
 @pytest.fixture
-def look(open_page: Callable[[str], "Page"], server: str) -> Callable[..., "Page"]:
-    def open_(text: str | None = TEXT, hash: str = "", **query: object) -> "Page":
+def look(open_page: Callable[[str], "Page"], stage: str) -> Callable[..., "Page"]:
+    def open_(text: str | None = TEXT, hash: str = "", address: str = stage, **query: object) -> "Page":
         named = {**({} if text is None else {"text": text}), **query}
         page = open_page(
-            f"{server}/attention?{'&'.join(f'{name}={quote(str(value))}' for name, value in named.items())}{hash}"
+            f"{address}/attention?{'&'.join(f'{name}={quote(str(value))}' for name, value in named.items())}{hash}"
         )
         page.wait_for_selector(READY)
         return page
@@ -176,8 +176,8 @@ def test_another_text_is_painted_into_the_thumbnails_that_are_there(look: Callab
     assert kept and after != before
 
 
-def test_what_is_said_of_a_column_is_of_the_run_that_is_shown(look: Callable[..., "Page"]) -> None:
-    page = look(hash="#layer=3&head=3&key=0")
+def test_what_is_said_of_a_column_is_of_the_run_that_is_shown(look: Callable[..., "Page"], server: str) -> None:
+    page = look(address=server, hash="#layer=3&head=3&key=0")
     why = page.locator(".why")
     expect(why).to_contain_text("(key 0)")
     before = why.inner_text()
@@ -327,10 +327,10 @@ def test_markup_in_a_text_is_shown_as_text(look: Callable[..., "Page"]) -> None:
     assert root(page).locator("img, b, script").count() == 0
 
 
-def test_a_phone_in_the_dark_has_everything_below_one_another(browser, server: str) -> None:  # type: ignore[no-untyped-def]
+def test_a_phone_in_the_dark_has_everything_below_one_another(browser, stage: str) -> None:  # type: ignore[no-untyped-def]
     context = browser.new_context(viewport={"width": 390, "height": 844}, color_scheme="dark")
     page = context.new_page()
-    page.goto(f"{server}/attention?text={quote(TEXT)}")
+    page.goto(f"{stage}/attention?text={quote(TEXT)}")
     page.wait_for_selector(READY)
     assert page.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
     widest = root(page).evaluate(
@@ -355,8 +355,10 @@ def test_a_token_of_any_length_stays_within_the_details(look: Callable[..., "Pag
     assert beyond == 0
 
 
-def test_the_chart_over_all_layers_has_a_cell_of_its_height_for_each_block(look: Callable[..., "Page"]) -> None:
-    page = look()
+def test_the_chart_over_all_layers_has_a_cell_of_its_height_for_each_block(
+    look: Callable[..., "Page"], server: str
+) -> None:
+    page = look(address=server)
     page.get_by_text("Charts over all layers").click()
     cells = page.locator(".role-mark.mark-rect path")
     expect(cells).to_have_count(4 * len(traced().encoding))

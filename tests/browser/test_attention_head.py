@@ -18,7 +18,6 @@ from engine.model.transformer import Transformer, initialise
 from engine.runtime import library
 from engine.runtime.trace import Trace
 from engine.tokenizers import train
-from tests.browser.harness import UVICORN, served
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Locator, Page
@@ -36,10 +35,10 @@ Look = Callable[..., "Page"]
 
 
 @pytest.fixture
-def look(open_page: Callable[[str], Page], server: str) -> Look:
-    def opened(view: str, text: str = TEXT, model: str = "", state: str = "layer=1&head=2", at: str = "") -> Page:
+def look(open_page: Callable[[str], Page], stage: str) -> Look:
+    def opened(view: str, text: str = TEXT, model: str = "", state: str = "layer=1&head=2") -> Page:
         named = f"&model={model}" if model else ""
-        page = open_page(f"{at or server}/attention?text={quote(text)}{named}#view={view}&{state}")
+        page = open_page(f"{stage}/attention?text={quote(text)}{named}#view={view}&{state}")
         page.wait_for_selector(SETTLED[view])
         return page
 
@@ -225,17 +224,16 @@ def variants(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def variants_server(variants: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def offered(variants: Path) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("LOUPE_MODELS", str(variants))
-        with served(UVICORN, "/health", tmp_path_factory.mktemp("variants-server") / "log") as address:
-            yield address
+        patch.setattr(library, "MODELS_FOLDER", str(variants))
+        yield
 
 
 def test_grouped_turned_and_capped_heads_show_what_their_scores_are_made_of(
-    look: Look, variants: Path, variants_server: str
+    look: Look, variants: Path, offered: None
 ) -> None:
-    page = look("product", model="grouped", state="layer=1&head=2&query=9&key=4", at=variants_server)
+    page = look("product", model="grouped", state="layer=1&head=2&query=9&key=4")
     checkpoint = load(variants / "grouped")
     trace = run(checkpoint.model, checkpoint.tokenizer.encode(TEXT))
     prefix = "blocks.1.attn."
@@ -249,19 +247,19 @@ def test_grouped_turned_and_capped_heads_show_what_their_scores_are_made_of(
     np.testing.assert_array_equal(grid(page, "capped"), trace[prefix + "capped"][0, 2].numpy())
 
 
-def test_a_position_bias_is_a_step_of_its_own(look: Look, variants: Path, variants_server: str) -> None:
-    page = look("steps", model="biased", state="layer=1&head=2", at=variants_server)
+def test_a_position_bias_is_a_step_of_its_own(look: Look, variants: Path, offered: None) -> None:
+    page = look("steps", model="biased", state="layer=1&head=2")
     checkpoint = load(variants / "biased")
     trace = run(checkpoint.model, checkpoint.tokenizer.encode(TEXT))
     expected = trace["blocks.1.attn.scores"][0, 2] + trace["blocks.1.attn.bias"][2]
     np.testing.assert_array_equal(grid(page, "biased"), expected.numpy())
 
 
-def test_every_control_of_the_three_views_has_a_name_and_a_phone_holds_them(browser: Browser, server: str) -> None:
+def test_every_control_of_the_three_views_has_a_name_and_a_phone_holds_them(browser: Browser, stage: str) -> None:
     context = browser.new_context(viewport={"width": 390, "height": 844}, color_scheme="dark")
     page = context.new_page()
     for name, selector in SETTLED.items():
-        page.goto(f"{server}/attention?text={quote(TEXT)}#view={name}&layer=1&head=2")
+        page.goto(f"{stage}/attention?text={quote(TEXT)}#view={name}&layer=1&head=2")
         page.wait_for_selector(selector)
         nameless = view(page).evaluate(
             """e => [...e.querySelectorAll('button, input, canvas[role=img]')]

@@ -29,10 +29,10 @@ Show = Callable[..., "Page"]
 
 
 @pytest.fixture
-def show(open_page: Open, server: str) -> Show:
+def show(open_page: Open, stage: str) -> Show:
     def open_(view: str, address: str = "", model: str = "", text: str = TEXT) -> "Page":
         which = f"&model={model}" if model else ""
-        page = open_page(f"{server}/attention?text={quote(text)}{which}#view={view}{address}")
+        page = open_page(f"{stage}/attention?text={quote(text)}{which}#view={view}{address}")
         page.wait_for_selector(READY)
         return page
 

@@ -25,11 +25,11 @@ return Array.from({length: block.rows}, (_, r) => Array.from(block.data.subarray
 
 
 @pytest.fixture
-def look(open_page: Callable[[str], "Page"], server: str) -> Callable[..., "Page"]:
+def look(open_page: Callable[[str], "Page"], stage: str) -> Callable[..., "Page"]:
     def open_(hash: str = "", **query: str) -> "Page":
         named = {"a_text": FIRST, "b_text": SECOND, **query}
         said = "&".join(f"{name}={quote(value)}" for name, value in named.items())
-        page = open_page(f"{server}/compare?{said}{hash}")
+        page = open_page(f"{stage}/compare?{said}{hash}")
         page.wait_for_selector(READY)
         return page
 
@@ -183,10 +183,10 @@ def test_markup_in_a_text_is_shown_as_text(look: Callable[..., "Page"]) -> None:
     assert root(page).locator("img, script").count() == 0
 
 
-def test_a_phone_in_the_dark_has_everything_below_one_another(browser, server: str) -> None:  # type: ignore[no-untyped-def]
+def test_a_phone_in_the_dark_has_everything_below_one_another(browser, stage: str) -> None:  # type: ignore[no-untyped-def]
     context = browser.new_context(viewport={"width": 390, "height": 844}, color_scheme="dark")
     page = context.new_page()
-    page.goto(f"{server}/compare")
+    page.goto(f"{stage}/compare")
     page.wait_for_selector(READY)
     assert page.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
     widest = root(page).evaluate(

@@ -30,11 +30,11 @@ BLOCK = "(({data, offset, rows, cols}) => data.subarray(offset, offset + rows * 
 
 
 @pytest.fixture
-def look(open_page: Callable[[str], "Page"], server: str) -> Callable[..., "Page"]:
+def look(open_page: Callable[[str], "Page"], stage: str) -> Callable[..., "Page"]:
     def open_(view: str, more: str = "", **query: str) -> "Page":
         named = {"a_text": FIRST, "b_text": SECOND, **query}
         said = "&".join(f"{name}={quote(value)}" for name, value in named.items())
-        page = open_page(f"{server}/compare?{said}#layer={LAYER}&head={HEAD}&view={view}{more}")
+        page = open_page(f"{stage}/compare?{said}#layer={LAYER}&head={HEAD}&view={view}{more}")
         for run in range(2):
             page.locator(f".run-of >> nth={run} >> .view-{view} > *").first.wait_for(state="attached")
         return page

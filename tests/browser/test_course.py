@@ -65,6 +65,7 @@ def test_the_course_is_walked_by_its_keys_and_every_lesson_fits_a_laptop_and_a_p
     page.get_by_test_id("stButtonGroup").get_by_text("block 1", exact=True).click()
     page.get_by_role("button", name="Check").click()
     expect(page.locator(TITLE)).to_contain_text("check_circle")
+    page.wait_for_function("localStorage.getItem('loupe.course')?.includes('residual')")
     page.goto(f"{server}/course")  # the browser knows what is done
     page.get_by_text("1 done").wait_for()
 

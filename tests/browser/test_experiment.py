@@ -26,10 +26,10 @@ QUIET = SilenceHeads(3, [3])
 
 
 @pytest.fixture
-def shown(server: str, open_page: "Callable[[str], Page]") -> "Callable[..., Page]":
-    def opened(name: str = "walkthrough", **address: str) -> "Page":
+def shown(stage: str, open_page: "Callable[[str], Page]") -> "Callable[..., Page]":
+    def opened(name: str = "walkthrough", at: str = stage, **address: str) -> "Page":
         query = "&".join(f"{key}={value}" for key, value in address.items())
-        page = open_page(f"{server}/{name}{'?' + query if query else ''}")
+        page = open_page(f"{at}/{name}{'?' + query if query else ''}")
         page.locator(".experiment .start").wait_for()
         return page
 
@@ -93,8 +93,10 @@ def test_silencing_the_head_that_is_looked_at_takes_three_clicks_and_shows_the_e
     comes_to_the_address(page, QUIET)
 
 
-def test_a_mask_is_painted_by_dragging_and_the_picture_below_is_of_that_run(shown: "Callable[..., Page]") -> None:
-    page = shown("attention")
+def test_a_mask_is_painted_by_dragging_and_the_picture_below_is_of_that_run(
+    shown: "Callable[..., Page]", server: str
+) -> None:
+    page = shown("attention", at=server)
     page.locator(".experiment .start").click()
     page.get_by_role("button", name="Mask", exact=True).click()
     canvas = page.locator(".mask canvas")
@@ -128,8 +130,8 @@ def test_a_mask_with_a_whole_row_is_opened_again_and_more_of_it_is_painted(shown
     comes_to(page, lambda: [(edit.rows, len(edit.cells)) for edit in in_the_address(page)], [([4], 1)])
 
 
-def test_weights_are_painted_and_the_row_is_that_of_the_run(shown: "Callable[..., Page]") -> None:
-    page = shown("attention")
+def test_weights_are_painted_and_the_row_is_that_of_the_run(shown: "Callable[..., Page]", server: str) -> None:
+    page = shown("attention", at=server)
     page.locator(".experiment .start").click()
     page.get_by_role("button", name="Pattern", exact=True).click()
     choose(page, "attend", "weights painted by hand")
@@ -160,8 +162,8 @@ def test_weights_are_painted_and_the_row_is_that_of_the_run(shown: "Callable[...
     assert f"“·Anna”: {100 * float(pattern[7]):.1f}" in shown_there and "sums to 1" in shown_there
 
 
-def test_what_only_a_link_could_bring_is_made_and_changed_by_hand(shown: "Callable[..., Page]") -> None:
-    page = shown(edits=linked(Replace("logits", 1.0, {"vocab": [3, 4, 5]})))
+def test_what_only_a_link_could_bring_is_made_and_changed_by_hand(shown: "Callable[..., Page]", server: str) -> None:
+    page = shown(at=server, edits=linked(Replace("logits", 1.0, {"vocab": [3, 4, 5]})))
     page.locator(".edit .words").click()
     expect(page.get_by_label("vocab", exact=True)).to_have_value("3-5")
     fill(page, "number", "2")
@@ -211,8 +213,8 @@ def test_a_picture_is_completed_before_and_after_and_a_guess_points_at_it(shown:
     assert "pixel at row" in page.locator(".effects .verdict").inner_text()
 
 
-def test_one_click_compares_the_page_with_itself_under_the_edits(shown: "Callable[..., Page]") -> None:
-    page = shown(edits=linked(QUIET))
+def test_one_click_compares_the_page_with_itself_under_the_edits(shown: "Callable[..., Page]", server: str) -> None:
+    page = shown(at=server, edits=linked(QUIET))
     turn_to(page, "Compare")
     page.get_by_label("text of B").fill("Anna laughed")
     page.wait_for_function("new URL(location).searchParams.get('b_text') === 'Anna laughed'")
@@ -281,8 +283,10 @@ def test_a_guess_comes_before_what_an_edit_did_and_is_judged(shown: "Callable[..
     assert f"{int(stays)} of 1 guesses right" in page.locator(".effects .tally").inner_text()
 
 
-def test_a_form_that_is_opened_while_an_edit_is_computed_keeps_what_is_typed(shown: "Callable[..., Page]") -> None:
-    page = shown()
+def test_a_form_that_is_opened_while_an_edit_is_computed_keeps_what_is_typed(
+    shown: "Callable[..., Page]", server: str
+) -> None:
+    page = shown(at=server)
     page.locator(".experiment .start").click()
     page.get_by_role("button", name="Silence heads").click()
     page.get_by_role("button", name="Add", exact=True).click()
@@ -298,8 +302,8 @@ def test_a_form_that_is_opened_while_an_edit_is_computed_keeps_what_is_typed(sho
     expect(page.get_by_role("button", name="Cancel")).to_have_count(0)
 
 
-def test_a_picture_is_patched_from_another_one_by_hand(shown: "Callable[..., Page]") -> None:
-    page = shown(model="digits-vit")
+def test_a_picture_is_patched_from_another_one_by_hand(shown: "Callable[..., Page]", server: str) -> None:
+    page = shown(at=server, model="digits-vit")
     page.locator(".experiment .start").click()
     assert "Token: this model reads patches" in page.locator(".experiment").inner_text()
     page.get_by_role("button", name="Patch", exact=True).click()

@@ -6,7 +6,7 @@ import pytest
 
 from engine.runtime import library
 from engine.runtime.run import run
-from tests.browser.harness import UVICORN, served
+from tests.browser.harness import UVICORN, served, settle
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -19,6 +19,10 @@ READY = '.walkthrough[data-ready]'
 def test_the_first_page_is_that_of_everyday(tmp_path: "Path", monkeypatch: pytest.MonkeyPatch, page: "Page") -> None:
     monkeypatch.delenv("LOUPE_MODEL")
     with served(UVICORN, "/_stcore/health", tmp_path / "server.log") as address:
+        page.goto(f"{address}/walkthrough")  # the very first visitor may come by a deep link
+        page.wait_for_selector(READY)
+        settle(page)
+        assert page.get_by_role("dialog").count() == 0 and page.url == f"{address}/walkthrough"
         page.goto(address)
         page.wait_for_selector(READY)
         text = page.get_by_label("text", exact=True).input_value()

@@ -1,14 +1,10 @@
 """The page about training in a real browser: it draws what the run directory holds, and what is ordered is done."""
 
 import json
-import os
 import shutil
-import subprocess
-import sys
 import time
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,8 +12,7 @@ import numpy as np
 import pytest
 
 from engine.training.frames import read_frames
-from engine.training.recipe_file import read_recipe, write_recipe
-from tests.browser.harness import ROOT, UVICORN, answered, choose, comes_to, expect, served, settle
+from tests.browser.harness import UVICORN, answered, choose, comes_to, expect, served, settle, train_shortly
 from tests.browser.test_take import SVG, saved
 
 if TYPE_CHECKING:
@@ -26,14 +21,13 @@ if TYPE_CHECKING:
     from tests.conftest import Wire
 
 STEPS, SPIKE = 60, 44
-FINE = {"OMP_NUM_THREADS": "1"}
 
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run of a few seconds, in which the gradient has jumped once, and what is left of two that came to no end."""
     folder = tmp_path_factory.mktemp("runs")
-    train(folder / "short")
+    train_shortly(folder / "short", STEPS, warmup=5, every=1)
     lines = [json.loads(line) for line in (folder / "short" / "metrics.jsonl").read_text().splitlines()]
     for line in lines:
         line["grad_norm"] = 500.0 if line["step"] == SPIKE else 1.0 + 0.01 * (line["step"] % 3)
@@ -44,16 +38,6 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     told = {"state": "failed", "step": 40, "cause": "not a number", "error": why}
     (folder / "died" / "status.json").write_text(json.dumps(status | told))
     return folder
-
-
-def train(folder: Path) -> None:
-    recipe = read_recipe(ROOT / "assets" / "lab" / "reverse.toml")
-    recipe = replace(recipe, schedule=replace(recipe.schedule, steps=STEPS, warmup=5), log=replace(recipe.log, every=1))
-    told = folder.parent / "recipe.toml"
-    told.write_text(write_recipe(recipe))
-    command = [sys.executable, "-m", "engine", "train", str(told), "--out", str(folder), "--quiet"]
-    subprocess.run(command, cwd=ROOT, env={**os.environ, **FINE}, check=True, timeout=120)
-    told.unlink()
 
 
 @pytest.fixture(scope="module")

@@ -3,8 +3,6 @@
 What its rows say, sorting, searching, renaming and deleting: tests/pages/test_run_table.py."""
 
 import json
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from shutil import copytree
@@ -17,7 +15,7 @@ from safetensors.torch import load_file
 
 from engine.training.export import metrics_csv
 from engine.training.folder import RunFolder
-from tests.browser.harness import ROOT, UVICORN, answered, comes_to, expect, served
+from tests.browser.harness import UVICORN, answered, comes_to, expect, served, train_shortly
 
 if TYPE_CHECKING:
     from playwright.sync_api import Locator, Page
@@ -31,8 +29,7 @@ Open = Callable[..., "Page"]
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder of runs: a short training, a copy of it, and one that is damaged."""
     runs = tmp_path_factory.mktemp("runs")
-    command = [sys.executable, "-m", "engine", "train", "assets/lab/reverse.toml", "--steps", "40", "--quiet"]
-    subprocess.run([*command, "--threads", "1", "--out", str(runs / NAME)], cwd=ROOT, check=True, timeout=120)
+    train_shortly(runs / NAME, 40, warmup=40, every=5)
     (runs / BROKEN).mkdir()
     (runs / BROKEN / "recipe.toml").write_text("steps = ", encoding="utf-8")
     (runs / BROKEN / "status.json").write_text("{", encoding="utf-8")

@@ -32,11 +32,11 @@ Look = Callable[..., "Page"]
 
 
 @pytest.fixture
-def look(open_page: Callable[[str], "Page"], server: str) -> Look:
+def look(open_page: Callable[[str], "Page"], stage: str) -> Look:
     def open_(view: str = "attention", hash: str = "", anew: bool = False, **query: object) -> "Page":
         named = {"text": TEXT, **query}
         address = "&".join(f"{name}={quote(str(value))}" for name, value in named.items())
-        page = open_page(f"{server}/{view}?{address}{hash}", anew)
+        page = open_page(f"{stage}/{view}?{address}{hash}", anew)
         page.wait_for_selector(f'.{view}[data-ready] canvas')
         panel = page.get_by_role("button", name="Share & export")
         if panel.get_attribute("aria-expanded") != "true":

@@ -21,8 +21,8 @@ SIZE = 2_000_000  # bytes of the file of two short texts, with what their tabs a
 
 
 @pytest.fixture
-def page(open_page: Callable[..., "Page"], server: str) -> "Page":
-    page = open_page(f"{server}/compare?a_text={quote(FIRST)}&b_text={quote(SECOND)}#layer=1&head=2", anew=True)
+def page(open_page: Callable[..., "Page"], stage: str) -> "Page":
+    page = open_page(f"{stage}/compare?a_text={quote(FIRST)}&b_text={quote(SECOND)}#layer=1&head=2", anew=True)
     page.wait_for_selector(READY)
     page.get_by_role("button", name="Share & export").click()
     return page

@@ -44,5 +44,5 @@ def test_a_prediction_leads_to_what_wrote_it(open_page: Callable[[str], "Page"],
     page = open_page(f"{server}/logit_lens?model=stories&text={quote(TEXT)}")
     page.locator("[data-testid=stVegaLiteChart]").first.get_by_text("·red", exact=True).first.click()
     page.wait_for_url("**row=**")
-    page.get_by_text("Which parts of the model wrote").click()
+    page.get_by_text("Which parts of the model wrote the logit of “·red”").click()  # of the place that was clicked
     expect(page.get_by_text("the sum of")).to_contain_text("·red")

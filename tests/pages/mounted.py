@@ -1,6 +1,8 @@
 """Views of our own on a page, as AppTest has them."""
 
 import re
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 from streamlit.testing.v1 import AppTest
@@ -10,6 +12,23 @@ from pages.controls.state.session import Record
 from pages.controls.what_if.experiment import Tried
 from pages.controls.what_if.experiment_link import linkable, to_link
 from views.core.markdown import JOINER
+
+APP = str(Path(__file__).parents[2] / "app.py")
+
+
+@cache
+def registered() -> dict[str, Any]:
+    """The pages with their addresses, as a browser knows them, from the first run of the app."""
+    return AppTest.from_file(APP, default_timeout=60).run()._registered_pages
+
+
+def at_page(path: str, **address: str) -> AppTest:
+    """The app at the page of that file, before its first run, whatever the page's address is."""
+    app = AppTest.from_file(APP, default_timeout=60)
+    app._registered_pages = registered()
+    for name, value in address.items():
+        app.query_params[name] = value
+    return app.switch_page(path)
 
 
 def mounted(app: AppTest, name: str) -> list[Any]:

@@ -16,6 +16,7 @@ from streamlit.testing.v1 import AppTest
 from engine import load, run
 from engine.analysis.adaptation import caught, change_of, matrix_changes, pattern_changes, singular_values
 from engine.analysis.answers import best_answer, where_answers_stand, words
+from engine.model.transformer import Transformer
 from engine.runtime import library, openings
 from engine.training import Recipe, read_recipe, train, write_recipe
 from engine.training.base import read_transfer
@@ -31,7 +32,7 @@ from engine.training.control import read_order
 from engine.training.folder import RunFolder
 from engine.training.sizing import Sizing, find_size
 from engine.training.status import Status, write_status
-from pages.controls.train import laboratory
+from pages.controls.train import before_after, laboratory
 from pages.controls.train.adapt_plan import FOLDER, describe_model, on_base
 from pages.controls.train.held_out_rows import told_apart, walkthrough_link
 from pages.controls.train.presets import presets
@@ -41,6 +42,12 @@ from tests.pages.mounted import mounted, read_markdown, record
 from views.core.payload import unpack
 
 APP = str(Path(__file__).parents[2] / "app.py")
+
+
+@pytest.fixture(autouse=True)
+def few_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One of what the base had learned; what the loss on them is, the engine's functions are asked."""
+    monkeypatch.setattr(before_after, "BATCHES", 1)
 
 
 def page(**query: str) -> AppTest:
@@ -278,15 +285,26 @@ def rows_of(form: str) -> list[dict[str, Any]]:
     return rows
 
 
+@pytest.fixture(scope="module")
+def little_bert(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """An opened model: the first block of tales-bert, which reads 96 tokens."""
+    whole, folder = load("tales-bert"), tmp_path_factory.mktemp("little")
+    model = Transformer(replace(whole.config, layers=1, context=96))
+    learned = {name: value[:96] if "positions" in name else value for name, value in whole.model.state_dict().items()}
+    model.load_state_dict({name: learned[name] for name in model.state_dict()})
+    replace(whole, model=model).save(folder)
+    return library.offer(library.Opening(folder, title="little"))
+
+
 @pytest.mark.parametrize("form", ["tagged", "two texts", "answers"])
 def test_own_rows_are_learned_and_the_wrong_ones_lead_to_walkthrough(
-    form: str, monkeypatch: pytest.MonkeyPatch
+    form: str, little_bert: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Sizing, "begin", lambda self, recipe: False)
     file = store_file(f"{form}.jsonl", "\n".join(map(json.dumps, rows_of(form))).encode())
-    app = page(adapt="own-data", base="tales-bert", data=file.parent.name).run()
+    app = page(adapt="own-data", base=little_bert, data=file.parent.name).run()
     recipe = plan(app)
-    assert recipe is not None and recipe.base == "tales-bert" and not app.warning
+    assert recipe is not None and recipe.base == little_bert and not app.warning
     kinds = {"tagged": "token_classification", "two texts": "classification", "answers": "span"}
     assert recipe.objective.kind == kinds[form]
     assert find_size(recipe).left_out == 1
@@ -301,7 +319,7 @@ def test_own_rows_are_learned_and_the_wrong_ones_lead_to_walkthrough(
     quick = replace(recipe, schedule=replace(recipe.schedule, steps=2, warmup=1), optimiser=slow)
     list(train(quick, folder.path))
     measured = load(folder.checkpoint).card["measured"]
-    shown = page(adapt="own-data", base="tales-bert", data=file.parent.name, run=name)
+    shown = page(adapt="own-data", base=little_bert, data=file.parent.name, run=name)
     shown.session_state["before after"] = True
     shown.run()
     assert not shown.exception and not shown.warning

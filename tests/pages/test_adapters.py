@@ -221,4 +221,6 @@ def test_an_export_stays_in_its_zip_whatever_the_adapter_is_called(pirate: Path,
     checkpoint = library.checkpoint(name(pirate))
     checkpoint = replace(checkpoint, adapters=tuple(replace(each, name="..") for each in checkpoint.adapters))
     with ZipFile(export_adapters(checkpoint, tmp_path)) as zipped:
-        assert zipped.namelist() == ["adapter/adapter_config.json", "adapter/adapter_model.safetensors"]
+        assert zipped.namelist() == [
+            f"adapter/{file}" for file in ("README.md", "adapter_config.json", "adapter_model.safetensors")
+        ]

@@ -1,16 +1,14 @@
 """Whatever an address says, no page shows a traceback, and what it cannot use it names."""
 
 from collections.abc import Mapping
-from pathlib import Path
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from pages.controls.generate.parameters import GENERATE, TABS
 from pages.controls.run_page import state_of
-from tests.pages.mounted import read_markdown
+from tests.pages.mounted import at_page, read_markdown
 
-ROOT = Path(__file__).parents[2]
 PICTURE = "![x](http://elsewhere.example/p.png)"
 RULES, RUN = GENERATE.rules, state_of("attention").rules
 FEW = ("x", PICTURE)
@@ -36,14 +34,14 @@ PAGES: Mapping[str, tuple[str, ...]] = {
     "learn/home": ("text", "lang"),
     "learn/course": ("lesson", "lang", "done", "large"),
     "learn/glossary": ("term", "lang"),
-    "learn/teach": ("room", "secret", "step", "steps"),
+    "learn/teach": ("room", "secret", "step", "steps", "linking"),
     "learn/join": ("code",),
     "explore/walkthrough": FIELDS,
     "explore/attention": FIELDS,
     "analyse/logit_lens": (*FIELDS, "candidate", "vocab"),
     "analyse/why_token": (*FIELDS, "candidate", "against"),
     "analyse/why_head": (*FIELDS, "pos", "key", "side", "focus"),
-    "analyse/fires": (*FIELDS, "neuron", "side"),
+    "analyse/fires": ("model", "layer", "head", "neuron", "side", "measure", "corpus"),
     "explore/generate": ("text", "target", "given", "picture", "seed", "edits", *RULES),
     "explore/compare": tuple(
         f"{letter}_{name}"
@@ -81,10 +79,7 @@ PAGES: Mapping[str, tuple[str, ...]] = {
 
 
 def open_page(page: str, **address: str) -> AppTest:
-    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
-    for name, value in address.items():
-        app.query_params[name] = value
-    return app.switch_page(f"pages/{page}.py").run()
+    return at_page(f"pages/{page}.py", **address).run()
 
 
 def said(app: AppTest) -> str:

@@ -30,6 +30,7 @@ from pages.controls.checkpoint.link import FORMER
 from pages.controls.checkpoint.open_form import TYPED
 from pages.controls.visitor import COOKIE, OPENED
 from tests.engine.checkpoints.hub_server import Repo, serving
+from tests.pages.mounted import at_page
 from views.charts.show import SHOWN
 from views.checkpoint.embedding import nearest_rows, vector_table
 from views.core.payload import Named, unpack
@@ -69,10 +70,10 @@ def here(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ContextProxy, "ip_address", property(lambda self: None))
 
 
-def page(model: str = "", path: str = "inspect/checkpoint.py") -> AppTest:
-    """Inside the app, whose navigation its links need."""
+def page(model: str = "", path: str = "inspect/checkpoint.py", charts: bool = False) -> AppTest:
+    """Inside the app, whose navigation its links need; with the charts, which take longest, where a test wants them."""
     app = AppTest.from_file(APP, default_timeout=60).switch_page(f"pages/{path}")
-    app.session_state[SHOWN] = {"checkpoint"}  # no browser reports that the view is drawn
+    app.session_state[SHOWN] = {"checkpoint"} if charts else set()  # no browser reports that the view is drawn
     if model:
         app.query_params["model"] = model
     return app
@@ -82,6 +83,13 @@ def payload(app: AppTest, name: str) -> tuple[dict[str, Any], dict[str, Named]] 
     assert not app.exception, app.exception
     found = [e.proto for e in app.get("bidi_component") if e.proto.component_name.split(".")[-2] == name]
     return unpack(found[0].bytes) if found else None
+
+
+def header_bar(app: AppTest) -> dict[str, Any]:
+    """What the bar in the header is given."""
+    found = payload(app, "bar")
+    assert found is not None
+    return found[0]
 
 
 def told(app: AppTest) -> str:
@@ -120,7 +128,6 @@ def typed(app: AppTest, text: str) -> AppTest:
 
 def test_the_card_comes_before_the_charts_until_a_browser_reports_it() -> None:
     app = page()
-    app.session_state[SHOWN] = set()
     first = payload(app.run(), "checkpoint")
     assert first is not None and first[0]["reports"] and not figures(app) and tensors(app) is None
     app.session_state[SHOWN] = {"checkpoint"}  # as release_charts does
@@ -129,7 +136,7 @@ def test_the_card_comes_before_the_charts_until_a_browser_reports_it() -> None:
 
 
 def test_first_open_is_a_finished_picture() -> None:
-    app = page().run()
+    app = page(charts=True).run()
     assert name_of(app) == "stories" and "53 tensors, every one accounted for" in app.success[0].value
     bins = next(frame for frame in drawn(app) if "to" in frame)
     assert bins["count"].sum() == 128 * 128
@@ -142,7 +149,7 @@ def test_first_open_is_a_finished_picture() -> None:
 
 @pytest.mark.parametrize("name", ["tales-bert", "translate-en-fr", "digits-vit", "digits-imagegpt", "infill"])
 def test_every_kind_of_model_is_shown(name: str) -> None:
-    assert name_of(page(name).run()) == name
+    assert name_of(page(name, charts=True).run()) == name
 
 
 def test_a_link_to_nothing_says_what_there_is() -> None:
@@ -153,7 +160,7 @@ def test_a_link_to_nothing_says_what_there_is() -> None:
 
 def test_a_link_is_never_a_path(folder: Path) -> None:
     app = page(str(folder)).run()
-    assert "is not here" in told(app) and name_of(app) == "stories"
+    assert "links and menus open no paths" in told(app) and name_of(app) == "stories"
 
 
 def test_a_path_is_opened_for_a_visitor_on_the_machine(folder: Path, here: None) -> None:
@@ -177,7 +184,7 @@ def test_a_path_of_what_does_not_fit_the_memory_opens_as_a_map(
     halved = {name: tensor.bfloat16() for name, tensor in weights.items()}
     save_file(halved, folder / "model.safetensors", {"format": "pt"})
     monkeypatch.setattr(assemble, "available_memory", lambda: 3 * numbers)
-    app = typed(page().run(), str(folder))
+    app = typed(page(charts=True).run(), str(folder))
     assert re.fullmatch(r"mine~[0-9a-f]{10}", name_of(app)) and figures(app) and tensors(app) is not None
     assert "Its weights stay in their file" in told(app)
 
@@ -234,7 +241,7 @@ def test_missing_tensors_are_told_with_the_table_of_those_that_came(folder: Path
     folder.rename(models / "holes")
     kept = {name: tensor for name, tensor in weights.items() if ".1.attn" not in name}
     save_file(kept, models / "holes" / "model.safetensors")
-    app = page("holes").run()
+    app = page("holes", charts=True).run()
     table = tensors(app)
     assert table is not None and (table["status"] == "missing").sum() == len(weights) - len(kept)
     assert table["status"].iloc[0] == "missing" and "that are not there" in told(app)
@@ -254,12 +261,15 @@ def test_weights_alone_say_what_was_assumed_and_can_be_corrected(folder: Path, m
     folder.rename(models / "bare")
     app = page("bare").run()
     assumed = {one.key: one.value for one in library.checkpoint("bare").report.assumed}
+    other = at_page("pages/explore/walkthrough.py", model="bare").run()  # on every page until then
+    assert "n_head" in header_bar(app)["assumed"] and header_bar(other)["assumed"] == header_bar(app)["assumed"]
     assert app.text_input(key="assumed n_head bare").value == str(assumed["n_head"])
     app.text_input(key="assumed n_head bare").set_value("4")
     app.button[0].click().run()
     name = name_of(app)
     assert re.fullmatch(r"bare~[0-9a-f]{10}", name)
     assert library.checkpoint(name).config.attention.heads == 4
+    assert header_bar(app)["assumed"] == [], "what somebody has seen and sent is confirmed"
     assert name_of(page("bare").run()) == "bare"
 
 
@@ -289,7 +299,7 @@ def test_names_of_ones_own_are_mapped_in_a_form(folder: Path, models: Path) -> N
 def test_half_precision_is_widened_or_kept(models: Path) -> None:
     half = initialise(Transformer(CONFIG), 0).to(torch.bfloat16)
     Checkpoint(half, name="half").save(models / "half")
-    app = page("half").run()
+    app = page("half", charts=True).run()
     assert library.checkpoint(name_of(app)).model.dtype is torch.float32
     app.selectbox(key="numbers half").select("as stored").run()
     name = name_of(app)
@@ -329,7 +339,7 @@ def test_a_server_that_cannot_take_an_upload_says_so(folder: Path, monkeypatch: 
     assert not app.exception and "cannot (not a directory)" in told(app) and str(folder) not in told(app)
 
 
-def test_uploaded_files_are_opened_under_a_name_of_their_own(folder: Path) -> None:
+def test_uploaded_files_are_opened_under_a_name_of_their_own(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     app = page().run()
     app.file_uploader[0].set_value(("tom & <jerry>.zip", zipped(folder, "inside/"), "application/zip")).run()
     name = name_of(app)
@@ -339,6 +349,7 @@ def test_uploaded_files_are_opened_under_a_name_of_their_own(folder: Path) -> No
         torch.equal(tensor, expected[key]) for key, tensor in library.checkpoint(name).model.state_dict().items()
     )
     assert app.file_uploader[0].value in (None, [])  # an empty box
+    monkeypatch.setattr(open_form, "check_upload", lambda *files: None)  # the trial of the first tells how that goes
     again = page().run()
     again.file_uploader[0].set_value(("tom & <jerry>.zip", zipped(folder), "application/zip")).run()
     assert name_of(again) != name
@@ -399,7 +410,7 @@ def test_a_checkpoint_is_taken_away_as_a_folder_and_as_one_file(tmp_path: Path) 
 
 
 def test_a_matrix_a_head_and_its_circuit_are_opened_by_a_link() -> None:
-    app = page()
+    app = page(charts=True)
     for name, text in {"matrix": "blocks.2.attn.out.weight", "head": "2", "circuit": "true"}.items():
         app.query_params[name] = text
     app.run()
@@ -410,7 +421,7 @@ def test_a_matrix_a_head_and_its_circuit_are_opened_by_a_link() -> None:
 
 
 def test_a_link_to_what_a_checkpoint_does_not_have_says_so() -> None:
-    app = page()
+    app = page(charts=True)
     for name, text in {"matrix": "nothing", "token": "99999", "how": "umap"}.items():
         app.query_params[name] = text
     app.run()
@@ -421,7 +432,7 @@ def test_a_link_to_what_a_checkpoint_does_not_have_says_so() -> None:
 
 
 def test_what_an_earlier_link_had_behind_the_hash_is_opened() -> None:
-    app = page()
+    app = page(charts=True)
     app.run()
     app.session_state["pages.controls.state.page_state.Visits"].left["checkpoint"].said = dict(
         FORMER[name](value)
@@ -440,7 +451,7 @@ def test_what_an_earlier_link_had_behind_the_hash_is_opened() -> None:
 
 
 def test_a_token_is_found_and_its_nearest_are_listed() -> None:
-    app = page().run()
+    app = page(charts=True).run()
     app.text_input(key="find").set_value("dog").run()
     checkpoint = load("stories")
     table = vector_table(checkpoint, "embed.tokens.weight")
@@ -452,7 +463,7 @@ def test_a_token_is_found_and_its_nearest_are_listed() -> None:
 
 
 def test_no_figure_of_a_matrix_is_cut_by_the_end_of_a_line() -> None:
-    said = [one.value for one in page("stories").run().caption if "**" in one.value]
+    said = [one.value for one in page("stories", charts=True).run().caption if "**" in one.value]
     figures = [figure for caption in said for figure in caption.split("  \n")[0].split(" &ensp; ")]
     assert len(figures) == 11 and any(one.startswith("90\u00a0%\u00a0of\u00a0‖W‖²\u00a0**") for one in figures)
     assert not any(" " in one or "-" in one for one in figures)  # a minus is one, no hyphen

@@ -1,25 +1,28 @@
 """The pages of a class session, of which the engine's own tests hold what is kept and what is right."""
 
+import codecs
 import csv
 import io
 import json
 import time
+from datetime import datetime
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from starlette.requests import Request
 from streamlit.testing.v1 import AppTest
 
-from engine.classes import store
+from engine.classes import launches, store
 from engine.classes.steps import Step, to_json
 from engine.classes.store import Classes, open_classes
 from engine.runtime.limits import CLASSES_PLACE
-from pages.controls.classes import who
+from pages.controls.classes import grades, who
 from serving import class_news
 from serving.class_news import tell_news
 from tests.coroutines import finish
 from tests.views.test_markdown import PAYLOADS
-from views.classes.tally import tabulate
+from views.classes.tally import compare_rooms, list_answers, list_questions, tabulate
 from views.core.table_files import table_file
 
 APP = str(Path(__file__).resolve().parents[2] / "app.py")
@@ -71,9 +74,11 @@ def test_a_session_is_made_started_and_taught(classes: Classes) -> None:
     app.query_params["step"] = json.dumps({"page": "generate", "query": QUERY})  # as the browser says once more
     app.run()
     assert [one.page for one in classes.find(code).steps][2:] == ["generate"]
-    classes.set_steps(code, classes.find(code).steps[:2])
+    again = opened("teach", room=code, secret=classes.renew_secret(code), step=json.dumps({"page": "train"}))
+    assert not again.exception
+    assert len(classes.find(code).steps) == 3  # a reload, of an address that has done its work
     kinds = [one.kind for one in classes.find(code).steps]
-    assert kinds == ["look", "say"] and "secret" not in app.query_params
+    assert kinds == ["look", "say", "look"] and "secret" not in app.query_params
     ada = learner(code, "Ada")
     assert "**Ada**" in texts(ada) and "Look." in texts(ada)
     taken = opened("join", code=code)
@@ -90,17 +95,61 @@ def test_a_session_is_made_started_and_taught(classes: Classes) -> None:
     assert "A man has a · p of hat: 12%" in texts(app) and "**Ada**" not in texts(app)
     app.toggle(key="class names").set_value(True).run()
     assert "**Ada**" in texts(app)
-    app.button(key=f"class ask {known.id}").click().run()
+    app.button(key=f"class ask {known.id} 1").click().run()
     ada.run()
-    ada.button(key="class consent given").click().run()
+    ada.button(key="class consent given 1").click().run()
     app.run()
-    app.button(key=f"class show {known.id}").click().run()
-    assert classes.find(code).at == 2 and dict(classes.find(code).step.query) == QUERY
+    app.button(key=f"class show {known.id} 1").click().run()
+    assert classes.find(code).at == 3 and dict(classes.find(code).step.query) == QUERY
     app.toggle(key="class sure").set_value(True).run()
     app.button(key="class delete").click().run()
     assert not app.exception and "room" not in app.query_params
     ada.run()
-    assert not ada.exception and "step 3" not in texts(ada)
+    assert not ada.exception and "step 4" not in texts(ada)
+
+
+def test_the_steps_of_a_draft_are_edited_moved_copied_and_refused_where_nobody_could_answer(classes: Classes) -> None:
+    app = opened("teach", steps=json.dumps([{"page": "attention", "query": QUERY, "sentence": "Look."}]))
+    app.selectbox(key="class kind").set_value("choice").run()
+    app.button(key="class add").click().run()
+    assert "needs two options" in texts(app)
+    app.text_area(key="class options").set_value("keys\n\nvalues").run()
+    app.selectbox(key="class right").set_value(2).run()
+    app.selectbox(key="class seconds").set_value(120).run()
+    app.toggle(key="class closes").set_value(True).run()
+    app.button(key="class add").click().run()
+    assert "keys / values · 2 min, then closed" in texts(app)
+    assert app.selectbox(key="class seconds").value == 120
+    app.button(key="class arrow_upward 1").click().run()
+    app.button(key="class edit 1").click().run()
+    assert "edited below" in texts(app) and app.text_input(key="class text").value == QUERY["text"]
+    app.selectbox(key="class kind").set_value("head").run()
+    app.selectbox(key="class pattern").set_value("induction").run()
+    app.button(key="class add").click().run()
+    assert "no head can look so" in texts(app)  # in this text no word comes twice
+    app.text_input(key="class text").set_value("The cat saw the cat").run()
+    app.button(key="class add").click().run()
+    app.button(key="class content_copy 1").click().run()
+    app.button(key="class delete 2").click().run()
+    app.button(key="class start").click().run()
+    assert not app.exception, app.exception
+    first, second = classes.find(app.query_params["room"]).steps
+    assert (first.kind, first.options, first.right) == ("choice", ("keys", "values"), 1)
+    assert (first.seconds, first.closes) == (120, True)
+    assert (second.kind, second.pattern, second.query["text"]) == ("head", "induction", "The cat saw the cat")
+    screen = opened("teach", room=app.query_params["room"], screen="projector")
+    assert not screen.get("iframe") or "names" not in texts(screen)
+
+
+def test_what_a_teacher_may_not_do_is_a_sentence(classes: Classes) -> None:
+    code, secret = classes.start("somebody", [Step("walkthrough", QUERY, "words")])
+    teacher = opened("teach", room=code, secret=secret)
+    classes.add_steps(code, [Step("attention", QUERY)], go=True)  # by another device
+    teacher.button(key="class reveal").click().run()
+    assert not teacher.exception and "The class is at another step now" in texts(teacher)
+    classes.delete(code)
+    teacher.button(key="class go 1").click().run()
+    assert not teacher.exception and "There is no session" in texts(teacher)
 
 
 def test_nobody_teaches_without_the_link_that_starting_gave(classes: Classes) -> None:
@@ -110,6 +159,25 @@ def test_nobody_teaches_without_the_link_that_starting_gave(classes: Classes) ->
         assert "needs the link" in texts(app) and f"# {code}" not in [one.value for one in app.markdown]
     app = opened("teach", room=code, secret=secret)
     assert f"# {code}" in [one.value for one in app.markdown] and "secret" not in app.query_params
+
+
+def test_two_sessions_are_compared_and_what_a_lesson_taught_is_counted_without_names(classes: Classes) -> None:
+    steps = [Step("walkthrough", QUERY, "choice", options=("a", "b"), right=0), Step("walkthrough", QUERY, "scale")]
+    codes, secrets = zip(*(classes.start("owner", steps) for _ in range(2)), strict=True)
+    asked = {"How many?": {"said": "3", "right": False, "why": "Letters are no tokens."}}
+    for code, right in zip(codes, (1, 2), strict=True):
+        for number in range(2):
+            one = classes.join(code, f"Pupil {number}", f"{number}")
+            classes.hand_in(one, 0, {"said": "a", "truth": "a", "right": number < right, "score": None, "number": None,
+                                     "page": "walkthrough", "link": {}, "questions": asked})  # fmt: skip
+    rooms = {code: (classes.find(code), classes.answers(code)) for code in codes}
+    choice, scale = compare_rooms(rooms)
+    assert [choice[f"{code}: right"] for code in codes] == ["50%", "100%"] and scale[f"{codes[0]}: answers"] == 0
+    (line,) = list_questions([one.content for one in rooms[codes[0]][1]])
+    assert (line["answer"], line["learners"], line["why"]) == ("3", 2, "Letters are no tokens.")
+    app = opened("teach", room=codes[0], secret=secrets[0])
+    shown = [frame.value for frame in app.dataframe if "why" in frame.value]
+    assert shown and not any("Pupil" in str(frame) for frame in shown)
 
 
 def test_a_learner_who_leaves_takes_their_answers_along(classes: Classes) -> None:
@@ -157,6 +225,16 @@ def test_without_its_database_a_class_says_so_and_then_goes_on(
         assert not app.exception and sentence not in texts(app)
 
 
+def test_a_damaged_file_is_said_on_the_pages_of_a_class_alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    place = tmp_path / "classes.sqlite"
+    place.write_bytes(b"damaged" * 1000)
+    for module in (who, grades, launches, class_news):
+        monkeypatch.setattr(module, "CLASSES_PLACE", str(place))
+    monkeypatch.setattr(grades, "LTI_FILE", "lti.toml")
+    for page in ("join", "teach", "glossary"):
+        assert ("got a damaged one" in texts(opened(page))) == (page != "glossary")
+
+
 @pytest.mark.parametrize("kind", ["next", "loss", "words"])
 def test_what_a_pupil_sends_is_only_text(kind: str, classes: Classes) -> None:
     code, secret = classes.start("somebody", [Step("walkthrough", QUERY, kind)])  # type: ignore[arg-type]
@@ -171,11 +249,28 @@ def test_what_a_pupil_sends_is_only_text(kind: str, classes: Classes) -> None:
     assert not any("<script>" in one.value for one in app.get("html"))
 
 
+def test_who_missed_a_step_stands_in_the_table(classes: Classes) -> None:
+    words = Step("walkthrough", QUERY, "words")
+    code, _secret = classes.start("somebody", [words, Step("walkthrough", QUERY), words, words])
+    ada, _bo = classes.join(code, "Ada", "a"), classes.join(code, "Bo", "b")
+    classes.hand_in(ada, 0, {"said": "It sees."})
+    for number in (1, 3):
+        classes.go_to(code, number)
+    rows = list_answers(*classes.find_all(code))
+    assert [(one["step"], one["name"], one["said"]) for one in rows] == [
+        (1, "Ada", "It sees."), (1, "Bo", ""), (4, "Ada", ""), (4, "Bo", "")
+    ]  # fmt: skip
+    assert datetime.fromisoformat(rows[0]["time"]).timestamp() == pytest.approx(time.time(), abs=60)
+
+
 def test_no_cell_of_the_table_is_a_formula() -> None:
-    rows = [{"name": said, "said": said, "step": -1} for said in ("=1+1", "+1", "-1", "@x", "\t=1", "\r=1", "plain")]
-    read = list(csv.DictReader(io.StringIO(table_file(tabulate(rows), "csv").decode(), newline="")))
-    assert [one["said"][:1] for one in read] == ["'"] * 6 + ["p"] and read[0]["step"] == "-1"
-    assert tabulate(rows, safe=False).columns["said"][0] == "=1+1"
+    said = ("=1+1", "+1", "-1", "@x", "\t=1", "\r=1", "plain", "José")
+    table = tabulate([{"name": one, "said": one, "step": -1} for one in said])
+    raw = table_file(table, "csv")
+    read = list(csv.DictReader(io.StringIO(raw.decode("utf-8-sig"), newline="")))
+    assert [one["said"] for one in read] == [f"'{one}" for one in said[:6]] + [*said[6:]] and read[0]["step"] == "-1"
+    assert raw.startswith(codecs.BOM_UTF8)  # by which Excel knows its letters
+    assert pd.read_parquet(io.BytesIO(table_file(table, "parquet")))["said"].tolist() == list(said)
 
 
 @pytest.mark.parametrize("said", ["x", "[]", "[1]", "{}", '{"page": "walkthrough", "kind": "x"}', "[" * 10_000])

@@ -1,49 +1,77 @@
 """The course: every lesson is asked right, wrong and not at all; what it says fits the screen and the glossary."""
 
+import inspect
 import json
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable
+from functools import partial
+from itertools import product
 from pathlib import Path
 from shutil import copytree
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from engine.course.heads import fit_difference
 from engine.inputs.readers import tokens
 from engine.runtime import library
 from engine.runtime.limits import FIRST_MODEL
 from pages.controls.figures import PICKED
-from pages.controls.learn import course, words
+from pages.controls.learn import course, predict, words
 from pages.controls.learn.chapter_pictures import PICTURES, curve
 from pages.controls.learn.glossary import LINK, as_title, link_terms, read_glossary, terms, title_terms
 from pages.controls.learn.notebooks import write_notebook
-from pages.controls.learn.predict import QUESTIONS, point
+from pages.controls.learn.predict import QUESTIONS
 from pages.controls.menu import entries
 from pages.controls.model_input.model_input import EXAMPLES
 from pages.controls.state.hidden import HIDE, TEACHERS
+from pages.learn.lessons.in_prompt import lesson as in_prompt
+from pages.learn.lessons.masks_and_heads import lesson as masks_and_heads
+from pages.learn.lessons.one_step import lesson as one_step
+from pages.learn.lessons.residual import lesson as residual
+from tests.pages.pseudo import LEFT, RIGHT, english_of, sentences, write_texts
 
 APP = str(Path(__file__).parents[2] / "app.py")
 HOME = "pages/learn/home.py"
 LESSONS = course.names()
 MOST_WORDS = 150
-PLACES: dict[str, set[tuple[int, ...] | int]] = {}
+
+
+class Asked(NamedTuple):
+    """What a question was told last: which answers are right, what it says is, and the shape of its picture."""
+
+    is_right: Callable[[Any], bool]
+    answer: str
+    shape: tuple[int, ...]
 
 
 @pytest.fixture(autouse=True)
-def note_places(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Places that are right in a picture, by the key of their question."""
+def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, Asked]:
+    """Questions by their keys."""
+    told = dict[str, Asked]()
+    parameters = inspect.signature(predict.reveal)
 
-    def note(question: str, shape: Any, answers: Any, *, key: str, **options: Any) -> bool:
-        PLACES[key] = set(answers)
-        return point(question, shape, answers, key=key, **options)
+    def note(*said: Any) -> bool:
+        bound = parameters.bind(*said)
+        bound.apply_defaults()
+        told[bound.arguments["key"]] = Asked(*(bound.arguments[name] for name in Asked._fields))
+        return reveal(*said)
 
-    for name in LESSONS:
-        module = sys.modules[course.read_lesson(name).experiment.__module__]
-        if hasattr(module, "point"):
-            monkeypatch.setattr(module, "point", note)
+    reveal = predict.reveal
+    monkeypatch.setattr(predict, "reveal", note)
+    return told
+
+
+@pytest.fixture(autouse=True)
+def short_trainings(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the lessons that train longest; test_course_true.py and test_course_numbers.py have what whole ones show."""
+    monkeypatch.setattr(residual, "STEPS", 20)
+    monkeypatch.setattr(one_step, "STEPS", 10)
+    monkeypatch.setattr(in_prompt, "STEPS", 6)
+    monkeypatch.setattr(masks_and_heads, "fit", partial(fit_difference, steps=20))
 
 
 def opened(**address: str) -> AppTest:
@@ -61,92 +89,99 @@ def question_of(app: AppTest) -> str:
     return key.removesuffix(" check")
 
 
-def answer_of(name: str) -> str:
-    """What the lesson says is right, to somebody who did not answer."""
-    app = opened(lesson=name)
-    key = question_of(app)
-    app.button(key=f"{key} show").click().run()
-    assert app.info and not app.exception
-    return app.session_state[QUESTIONS.name][key].about[1]
-
-
-def say(app: AppTest, key: str, answer: str, right: bool) -> Any:
+def say(app: AppTest, key: str, told: Asked, right: bool) -> None:
     """Answers with what is right, or with something else."""
     numbers = [one for one in app.number_input if one.key == f"{key} said"]
     choices = [one for one in app.button_group if one.key == f"{key} said"]
     if numbers:
-        value, tolerance = re.match(r"(\S+).*± (\S+)", answer).groups()  # type: ignore[union-attr]
+        value, tolerance = re.match(r"(\S+).*± (\S+)", told.answer.strip(LEFT + RIGHT)).groups()  # type: ignore[union-attr]
         numbers[0].set_value(float(value) + (0 if right else 3 * float(tolerance) + 1)).run()
     elif choices:
         (group,) = choices
         texts = list(group.options)
-        at = texts.index(course.escape_markdown(answer))
+        at = texts.index(course.escape_markdown(told.answer))
         group.set_value(at if right else (at + 1) % len(texts)).run()
     else:  # a click in a picture
-        places = sorted(one if isinstance(one, tuple) else (one,) for one in PLACES[key])
-        wrong_place = next((at, *places[0][1:]) for at in range(99) if (at, *places[0][1:]) not in places)
-        app.session_state[PICKED.name][f"{key} picture"] = list(places[0] if right else wrong_place)
+        places = (place if len(place) > 1 else place[0] for place in product(*map(range, told.shape)))
+        place = next(place for place in places if told.is_right(place) == right)
+        app.session_state[PICKED.name][f"{key} picture"] = list(place) if isinstance(place, tuple) else [place]
         app.run()
     app.button(key=f"{key} check").click().run()
     assert not app.exception, app.exception
+    assert app.session_state[QUESTIONS.name][key].right == right
+
+
+def choose_view(app: AppTest, view: str) -> None:
+    (views,) = [group for group in app.button_group if (group.key or "").endswith(("-view", "-way"))]
+    views.set_value(view).run()
+    assert not app.exception, app.exception
+
+
+@pytest.fixture(scope="module")
+def pseudo(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A catalogue and lessons with the language xx (pseudo.py)."""
+    folder = tmp_path_factory.mktemp("pseudo")
+    write_texts(folder)
+    return folder
+
+
+@pytest.fixture
+def seen(monkeypatch: pytest.MonkeyPatch) -> set[str]:
+    """Sentences of all that any AppTest has shown."""
+    run, read = AppTest._run, set[str]()
+
+    def note(self: AppTest, *said: Any, **more: Any) -> AppTest:
+        app = run(self, *said, **more)
+        read.update(sentences(app))
+        return app
+
+    monkeypatch.setattr(AppTest, "_run", note)
+    return read
 
 
 @pytest.mark.parametrize("name", LESSONS)
-def test_a_lesson_is_answered_right_and_wrong_and_says_why(name: str) -> None:
-    answer = answer_of(name)
-    app = opened(lesson=name)
-    key = question_of(app)
-    say(app, key, answer, right=False)
-    (wrong,) = app.warning
-    assert "You said" in wrong.value and len(wrong.value.split("; it is ")[1]) > len(answer) + 10, "no reason"
-    assert "done" not in app.query_params  # a tick is for an answer that was found
-    for again in [one for one in app.button if one.key == f"{key} again"]:
-        again.click().run()
+def test_a_lesson_and_its_views_are_answered_right_and_wrong_and_say_why(
+    name: str, asked: dict[str, Asked], pseudo: Path, seen: set[str]
+) -> None:
+    """First in the language that nobody speaks, which leaves no English where a language could not say it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(words, "CATALOGUE", pseudo)
+        patch.setattr(course, "LESSONS", pseudo / "lessons")
+        app = opened(lesson=name, lang="xx")
+        key = question_of(app)
+        first = asked[key]
+        say(app, key, first, right=False)
+        (wrong,) = app.warning
+        assert "You said" in wrong.value and len(wrong.value.split("; it is ")[1]) > len(first.answer) + 10, "no reason"
+        (views,) = [group.options for group in app.button_group if (group.key or "").endswith(("-view", "-way"))]
+        ask = dict[int, str]()
+        for at, view in enumerate(views):
+            choose_view(app, view)
+            if [one for one in app.button if one.key and one.key.endswith(" check")]:
+                ask[at] = question_of(app)
+                say(app, ask[at], asked[ask[at]], right=True)
+                app.session_state[QUESTIONS.name][ask[at]].said = None  # as if it had been shown
+                app.run()
+                assert app.info and not app.exception, app.exception
+        assert len(set(ask.values())) == 2
+        assert "done" not in app.query_params  # a tick is for the question of the lesson
+        app.button(key=f"{key} again").click().run()
         assert not app.exception and question_of(app) == key and not app.warning
         assert app.button(key=f"{key} check").disabled  # until it is answered anew
         app.button(key=f"{key} show").click().run()
-        assert app.session_state[QUESTIONS.name][key].about[1] != answer
+        assert app.session_state[QUESTIONS.name][key].about[1] != first.answer
+        assert app.info and not app.exception and "done" not in app.query_params  # a tick is for what was found
+    assert any(LEFT in one for one in seen)
+    assert [one for one in seen if english_of(one)] == []
+
     app = opened(lesson=name)
-    app.button(key=f"{key} show").click().run()
-    assert app.info and "done" not in app.query_params
-    app = opened(lesson=name)
-    say(app, key, answer, right=True)
+    say(app, key, asked[key], right=True)
     assert app.success and not app.warning and app.query_params["done"] == name
-
-
-def open_questions(app: AppTest) -> Iterator[str]:
-    """The questions of the views of a lesson whose own was answered, while they are open: view by view."""
-    (views,) = [group.key for group in app.button_group if (group.key or "").endswith(("-view", "-way"))] or [None]
-    for option in app.button_group(key=views).options if views else []:
-        app.button_group(key=views).set_value(option).run()
-        assert not app.exception, app.exception
-        if [one for one in app.button if one.key and one.key.endswith(" check")]:
-            yield question_of(app)
-
-
-ASKED_BY_VIEWS = [
-    *course.chapters()["Attention"], "tokens", "vocabulary", "embeddings", "batch", "norms", "residual",
-    "encoder_decoder", "vector_to_word", "loss", "adapting", "family",
-    "block", "picture", "in_prompt", "one_step", "policy", "fill_gap", "long_sequences", "heads_learn",
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("name", ASKED_BY_VIEWS)
-def test_the_questions_of_the_views_are_answered_by_what_they_cover(name: str) -> None:
-    app, answers = opened(lesson=name), dict[str, str]()
-    app.button(key=f"{question_of(app)} show").click().run()
-    for key in open_questions(app):
-        app.button(key=f"{key} show").click().run()
-        assert not app.exception, app.exception
-        answers[key] = app.session_state[QUESTIONS.name][key].about[1]
-    assert len(answers) == 2
-    for right in (True, False):
-        app = opened(lesson=name)
-        app.button(key=f"{question_of(app)} show").click().run()
-        for key in open_questions(app):
-            say(app, key, answers[key], right)
-            assert app.session_state[QUESTIONS.name][key].right == right
-        assert "done" not in app.query_params  # a tick is for the question of the lesson
+    (views,) = [group.options for group in app.button_group if (group.key or "").endswith(("-view", "-way"))]
+    for at, asks in ask.items():
+        choose_view(app, views[at])
+        app.button(key=f"{asks} show")  # nobody has answered it yet
+        say(app, asks, asked[asks], right=False)
 
 
 @pytest.mark.parametrize("name", LESSONS)
@@ -168,8 +203,10 @@ def test_the_chapters_name_every_folder_once() -> None:
 
 
 def test_the_glossary_points_at_itself() -> None:
-    for _name, meaning in terms().values():
-        assert as_title(link_terms(meaning))
+    for lang in words.languages(words.CATALOGUE):
+        with words.speaking(lang):
+            for _name, meaning in terms().values():
+                assert as_title(link_terms(meaning)) and not set("$\\{}") & set(as_title(meaning))
     pages, _ = read_glossary()
     silent = {entry.address for entry in entries()} - set(pages["pages"])
     assert silent == {"home", "course", "glossary", "teach", "join"}
@@ -320,7 +357,9 @@ def experiment() -> bool:
 """
 
 
-def test_a_lesson_is_whole_with_two_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_lesson_is_whole_with_two_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, asked: dict[str, Asked]
+) -> None:
     """As the README says; of a lesson in one language alone the others read that."""
     folder = tmp_path / "pages" / "learn" / "lessons" / "bare"
     folder.mkdir(parents=True)
@@ -333,7 +372,7 @@ def test_a_lesson_is_whole_with_two_files(tmp_path: Path, monkeypatch: pytest.Mo
         assert any("Bare" in one.proto.label for one in opened(lang=lang).get("page_link"))
         app = opened(lesson="bare", lang=lang)
         assert "A *bare* lesson." in [one.value for one in app.markdown]
-        say(app, "bare", "two", right=True)
+        say(app, "bare", asked["bare"], right=True)
         assert app.query_params["done"] == "bare"
         made = json.loads(write_notebook("bare", "# 1. Bare", lang, answers=True))
         assert "answer_1 = 1" in [line for cell in made["cells"] for line in cell["source"]]

@@ -1,125 +1,20 @@
-"""Languages of the course: what each has to say as English does, and one that nobody speaks.
-
-Every sentence of the latter stands in brackets, and no English is left outside of them.
-"""
+"""Languages of the course: what each has to say as English does."""
 
 import ast
 import re
-from collections.abc import Iterator
-from pathlib import Path
-from shutil import copytree
 from string import Formatter
 
 import pytest
-from babel.messages.catalog import Catalog
-from babel.messages.extract import extract_from_dir
-from babel.messages.pofile import write_po
-from streamlit.testing.v1 import AppTest
 
 from pages.controls.learn import course, words
 from pages.controls.learn.glossary import LINK, linked_terms
-from pages.controls.menu import entries
-from pages.controls.share.hiding import hideable_names
-from tests.pages.test_course import APP, LESSONS, MOST_WORDS, opened, question_of
+from tests.pages.pseudo import ROOT, extracted, menu_words, sentences
+from tests.pages.test_course import LESSONS, MOST_WORDS, opened, question_of
 from views.core.markdown import Markdown, escape_markdown
 
-ROOT = Path(APP).parent
 LANGUAGES = [lang for lang in words.languages(words.CATALOGUE) if lang != words.ENGLISH]
 SPACED = re.compile(r"[^\W\d_]")  # a word has a letter; French sets a space before its colon
-LEFT, RIGHT = "⟦", "⟧"
 GLOSSARY = "glossary"
-SPOKEN = re.compile(r"[A-Za-z]{3,}")
-# Names, which no language translates: of models, methods, formulas and materials of Streamlit.
-NAMES = re.compile(
-    r":material/\w+:|:red|:green|:small|`[^`]*`|\$[^$]*\$|\b(?:BPE|WordPiece|Unigram|RoPE|ALiBi|out|softmax|seed|stories(-bert)?|everyday)\b"
-)
-
-
-@pytest.fixture
-def pseudo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The catalogue and the lessons with a language xx beside English."""
-    copytree(course.LESSONS, tmp_path / "lessons")
-    copytree(words.CATALOGUE / "en", tmp_path / "xx")
-    for path in [tmp_path / "xx" / "glossary.md", *(tmp_path / "lessons").glob("*/en.md")]:
-        other = path if path.parent.name == "xx" else path.with_name("xx.md")
-        other.write_text(bracket_text(path.read_text(encoding="utf-8")), encoding="utf-8")
-    for path in (tmp_path / "lessons").glob("*/teacher.en.md"):
-        note = re.sub("^## (.*)$", rf"## {LEFT}\1{RIGHT}", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
-        path.with_name("teacher.xx.md").write_text(bracket_paragraphs(note), encoding="utf-8")
-    catalogue = Catalog()
-    for text in extracted():
-        one, *many = [text] if isinstance(text, str) else text
-        catalogue.add(text, tuple(LEFT + each + RIGHT for each in text) if many else LEFT + one + RIGHT)
-    with (tmp_path / "xx" / "messages.po").open("wb") as file:
-        write_po(file, catalogue)
-    monkeypatch.setattr(words, "CATALOGUE", tmp_path)
-    monkeypatch.setattr(course, "LESSONS", tmp_path / "lessons")
-
-
-def extracted() -> set[str | tuple[str, str]]:
-    """What pybabel finds in the code for somebody who translates it: sentences, and those of one and of many."""
-    found = extract_from_dir(ROOT / "pages", keywords={"_": None, "_n": (1, 2)})
-    return menu_words() | {
-        message if isinstance(message, str) else (message[0], message[1]) for _, _, message, _, _ in found
-    }
-
-
-def menu_words() -> set[str]:
-    """Titles and groups of the menu, and what a class link of the course can hide."""
-    hidden = {hideable_names()[key] for key in (course.FIELDS, course.SHOW, course.TEACHERS)}
-    return {word for one in entries() for word in (one.title, one.group)} | hidden
-
-
-def bracket_text(said: str) -> str:
-    """A text of the catalogue whose title and paragraphs stand in brackets."""
-    said = re.sub(r'^title = "(.*)"', rf'title = "{LEFT}\1{RIGHT}"', said, flags=re.MULTILINE)
-    _, head, body = said.split(words.FENCE, 2)
-    heading = rf"## \1 | {LEFT}\1{RIGHT}\n" if "[pages]" in head else rf"## {LEFT}\1{RIGHT}\n"
-    body = re.sub(r"^## (.*)$", heading, body.strip(), flags=re.MULTILINE)
-    return words.FENCE + head + words.FENCE + bracket_paragraphs(body)
-
-
-def bracket_paragraphs(said: str) -> str:
-    parts = re.split(r"\n\n+", said.strip())
-    return "\n\n".join(one if one.startswith("## ") else LEFT + one + RIGHT for one in parts)
-
-
-def sentences(app: AppTest) -> Iterator[str]:
-    """What a reader sees of words: not the data, which are the reader's own and the models'."""
-    for kind in ("markdown", "caption", "info", "success", "warning"):
-        yield from (one.value for one in getattr(app, kind))
-    for kind in ("button", "text_input", "number_input", "selectbox", "slider", "select_slider", "toggle", "expander"):
-        yield from (one.label or "" for one in app.get(kind))
-    for group in app.button_group:
-        if not (group.key or "").endswith(" said"):
-            yield from group.options
-
-
-@pytest.mark.parametrize("name", LESSONS)
-def test_a_lesson_says_nothing_that_a_language_cannot_say(name: str, pseudo: None) -> None:
-    app = AppTest.from_file(APP, default_timeout=60)
-    app.query_params["lesson"], app.query_params["lang"] = name, "xx"
-    app.switch_page(course.COURSE).run()
-    seen = set(sentences(app))
-    app.button(key=f"{question_of(app)} show").click().run()
-    seen |= set(sentences(app))
-    views = next((group for group in app.button_group if (group.key or "").endswith(("-view", "-way"))), None)
-    for option in views.options if views else []:
-        app.button_group(key=views.key).set_value(option).run()
-        assert not app.exception, app.exception
-        seen |= set(sentences(app))
-    assert any(LEFT in one for one in seen)
-    assert [one for one in seen if SPOKEN.search(NAMES.sub("", without_brackets(one)))] == []
-
-
-def without_brackets(said: str) -> str:
-    """What stands outside of all brackets, which may stand in each other."""
-    while (rest := re.sub(f"{LEFT}[^{LEFT}{RIGHT}]*{RIGHT}", "", said)) != said:
-        said = rest
-    return said
-
-
-# --- languages that are there ---
 
 
 def texts(lang: str) -> dict[str, tuple[dict, str]]:
@@ -223,3 +118,6 @@ def test_a_lesson_speaks_french_and_the_map_offers_it() -> None:
     said = " ".join(sentences(app)).replace("\xa0", " ")
     assert "Un [score](/glossary?term=score" in said
     assert "Pour d = 64 :" in said and "deux entraînements" in said
+    app.query_params.clear()  # as the menu does
+    app.switch_page("pages/learn/glossary.py").run()
+    assert not app.exception and app.session_state[words.CHOSEN.name] == "fr"

@@ -11,6 +11,8 @@ import torch
 from streamlit.testing.v1 import AppTest
 
 from engine.course.adapting import objective, with_label_head
+from engine.course.averaging import scores_of, softmax_weights
+from engine.course.tokens import cut
 from engine.data.seeds import seed_for
 from engine.data.stories import story
 from engine.edits import Scale
@@ -18,11 +20,15 @@ from engine.inputs.readers import tokens
 from engine.runtime import library
 from pages.controls.figures import PICKED
 from pages.controls.learn import course, words
+from pages.controls.learn.fields import read_matrix
 from pages.controls.what_if.experiment_link import from_link
 from pages.learn.lessons.adapting import lesson as adapting
+from pages.learn.lessons.averaging import lesson as averaging
+from pages.learn.lessons.embeddings import lesson as embeddings
 from pages.learn.lessons.loss import lesson as loss
 from pages.learn.lessons.masks_and_heads import lesson as masks_and_heads
 from pages.learn.lessons.residual import lesson as residual
+from pages.learn.lessons.tokens import lesson as tokens_lesson
 from tests.pages.test_course import opened, question_of
 
 
@@ -76,7 +82,11 @@ def test_arrows_of_attention_lead_to_whoever_looks() -> None:
 
 @pytest.mark.parametrize(
     ("text", "reason"),
-    [("My father has a red car.", "which is token 5 and not token 6"), ("My mother is happy.", "in both sentences")],
+    [
+        ("My father has a red car.", "token 5 and not token 6: row 5, “·voiture”, looks at token 6"),
+        ("My mother is happy.", "the same place in both sentences"),
+        ("Tom gave me a book.", "token 2 and not token 3: both sentences have the same order here"),
+    ],
 )
 def test_the_reason_of_the_translator_is_that_of_its_sentence(text: str, reason: str) -> None:
     app = opened(lesson="encoder_decoder")
@@ -86,6 +96,42 @@ def test_the_reason_of_the_translator_is_that_of_its_sentence(text: str, reason:
     app.run()
     app.button(key=f"{key} check").click().run()
     assert reason in app.warning[0].value
+
+
+def test_an_angle_is_drawn_where_both_axes_have_one_scale() -> None:
+    app = answered("positions", positions_way="rotary")
+    spec = json.loads((app.get("vega_lite_chart") or app.get("arrow_vega_lite_chart"))[-1].proto.spec)
+    assert spec["width"] == spec["height"] and spec["autosize"] in ("pad", {"type": "pad"})
+
+
+def test_a_hidden_state_depends_on_what_stands_before_it() -> None:
+    app = answered("embeddings", embeddings_view="context")
+    app.button(key=f"{embeddings.CONTEXT} show").click().run()
+    assert any("the cosine is" in one.value for one in app.caption)
+    for key, text in (("first", "The water was cold."), ("second", "The water was hot."), ("shared", "water")):
+        app.text_input(key=f"embeddings-{key}").set_value(text)
+    app.run()
+    app.button(key=f"{embeddings.CONTEXT} show").click().run()
+    assert any("the same after every layer" in one.value for one in app.caption)
+
+
+def test_the_first_token_of_an_emoji_is_a_part_of_it() -> None:
+    app = opened(lesson="tokens")
+    app.text_input(key="tokens-text").set_value("🦉 flies").run()
+    app.button(key=f"{question_of(app)} show").click().run()
+    assert "not all of “🦉”. Bytes of UTF-8 that “🦉” has: 4; tokens that they are: 4." in app.info[0].value
+    where = [tokens_lesson.locate(cut("bpe", "🦉 flies"), at) for at in (1, 4)]
+    assert "part 2 of 4 of “🦉”" in where[0] and "characters 2 to 3" in where[1]
+
+
+def test_weights_of_the_data_are_not_even_and_not_told_before_they_are_asked() -> None:
+    for text in (averaging.TENSOR, *averaging.OTHERS):
+        weights = softmax_weights(scores_of(read_matrix(text)))
+        assert all(abs(float(row[at] - row[0])) > 0.01 for at, row in enumerate(weights) if at)
+    app = answered("averaging", averaging_way="data")
+    assert not any("out = " in one.value for one in app.markdown)
+    app.button(key=f"{averaging.MOST} show").click().run()
+    assert any("out = " in one.value for one in app.markdown)
 
 
 def test_a_perplexity_above_the_vocabulary_is_worse_than_guessing() -> None:

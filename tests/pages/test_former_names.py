@@ -11,8 +11,9 @@ from streamlit.testing.v1 import AppTest
 
 from engine.checkpoints import load, write_adapter
 from engine.checkpoints.adapters import BASE, CONFIG, name_base
-from engine.checkpoints.locate import RENAMED, ROOT, SHIPPED, shipped_names
+from engine.checkpoints.locate import RENAMED, SHIPPED, shipped_names
 from engine.model.layers.lora import Adapter
+from engine.places import ROOT
 from engine.runtime import library
 from engine.training.base import open_base
 from engine.training.comparison import recipe_of_base
@@ -91,7 +92,7 @@ def test_an_adapter_finds_its_base(named: str, tmp_path: Path, monkeypatch: pyte
     write_adapter(adapter, base, tmp_path / "run" / "adapter" / "mine")
     config = tmp_path / "run" / "adapter" / "mine" / CONFIG
     said = json.loads(config.read_text())
-    assert said[BASE] == f"assets/checkpoints/{PRESENT}"
+    assert said[BASE] == PRESENT
     config.write_text(json.dumps(said | {BASE: named}))
     (opened,) = load(config.parent).adapters
     assert isinstance(opened, Adapter) and opened.base == f"assets/checkpoints/{PRESENT}"

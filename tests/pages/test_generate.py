@@ -452,4 +452,4 @@ def test_another_checkpoint_opens_at_its_own_settings(asking: Callable[..., None
 
 def test_a_prompt_unlike_all_that_the_model_knows_is_said_to_be_by_measure() -> None:
     said = [view(opened(model=name, text=TRAIN))[0]["notice"] for name in ("stories", "everyday")]
-    assert said[0].startswith("This model has seen nothing like this text: ") and said[1] == ""
+    assert said[0].startswith("The model foresees this text worse than by guessing: ") and said[1] == ""

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import streamlit as st
 import torch
 from streamlit.testing.v1 import AppTest
 
@@ -23,12 +22,11 @@ from engine.training.names import check_name
 from engine.training.recipe_file import as_toml, parse_recipe, write_recipe
 from engine.training.sizing import Sizing
 from pages.controls.train.presets import FOLDER, presets
-from pages.controls.train.recipe_plan import contrasts
+from pages.controls.train.recipe_plan import contrasts, sizing_cache
 from pages.controls.train.session import Session
-from tests.pages.mounted import record
+from tests.pages.mounted import at_page, record
 from views.core.payload import unpack
 
-APP = str(Path(__file__).parents[2] / "app.py")
 NAMES = sorted(file.stem for file in FOLDER.glob("*.toml"))
 
 
@@ -37,17 +35,15 @@ def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """No run is there, and none is tried out in the background."""
     monkeypatch.setattr(limits, "RUNS_FOLDER", str(tmp_path / "runs"))
     monkeypatch.setattr(Sizing, "begin", lambda self, recipe: False)
-    st.cache_resource.clear()
+    sizing_cache.clear()
     yield tmp_path / "runs"
 
 
 def page(options: bool = True, **address: str) -> AppTest:
     """The page with every option of the recipe open, or as a visitor finds it."""
-    app = AppTest.from_file(APP, default_timeout=60).run()
+    app = at_page("pages/train/lab.py", **address)
     app.session_state["recipe open"] = options
-    for name, value in address.items():
-        app.query_params[name] = value
-    return app.switch_page("pages/train/lab.py").run()
+    return app.run()
 
 
 def shown(app: AppTest) -> dict[str, Any]:

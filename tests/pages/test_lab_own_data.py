@@ -11,7 +11,6 @@ from typing import Any
 
 import pandas
 import pytest
-import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from engine.data import hub
@@ -19,9 +18,11 @@ from engine.data.own_tasks import held_out
 from engine.runtime import limits
 from engine.training import sources
 from engine.training.card import describe_data
+from engine.training.recipe_file import write_recipe
 from engine.training.sizing import Sizing, find_size, known_size
 from pages.controls.train import user_data as own_data
 from pages.controls.train import user_data as own_files
+from pages.controls.train.recipe_plan import sizing_cache
 from tests.pages.test_lab import address, page, plan, recipe_of, told
 
 HAMLET = "To be, or not to be, that is the question:\nWhether 'tis nobler in the mind to suffer\n" * 20
@@ -32,7 +33,7 @@ REVIEWS = [(f"a {'good' if i % 2 else 'bad'} film, number {i}", "yes" if i % 2 e
 def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setattr(limits, "RUNS_FOLDER", str(tmp_path / "runs"))
     monkeypatch.setattr(Sizing, "begin", lambda self, recipe: False)
-    st.cache_resource.clear()
+    sizing_cache.clear()
     yield tmp_path / "runs"
 
 
@@ -81,6 +82,23 @@ def test_the_text_of_the_recipe_does_not_tell_where_the_file_lies(tmp_path: Path
     area.set_value(area.value.replace("steps = 800", "steps = 500")).run()
     next(one for one in app.button if one.key.endswith(" apply")).click().run()
     assert recipe_of(app).schedule.steps == 500 and Path(recipe_of(app).data.text.path).is_file()
+
+
+def test_above_a_run_stands_what_it_learned_also_after_a_reload(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pages.controls.train.session.RUNS_FOLDER", str(runs))
+    app = brought("reviews.csv", csv([(says, label) for label, says in REVIEWS], "a", "b"))
+    usual = recipe_of(app)
+    next(one for one in app.selectbox if one.label == "learn from").select(("text", "label")).run()
+    next(one for one in app.selectbox if one.label == "column of the text").select("b").run()
+    chosen = recipe_of(app)
+    assert (usual.data.table.names, chosen.data.table.text, chosen.data.table.label) == (("text",), "b", "a")
+    learned = replace(chosen, schedule=replace(chosen.schedule, steps=77))
+    (runs / "mine").mkdir()
+    (runs / "mine" / "recipe.toml").write_text(write_recipe(learned))
+    again = page(task="own-data", data=address(app, "data"), run="mine")
+    assert recipe_of(again) == learned == recipe_of(again.run())
+    next(one for one in again.selectbox if one.label == "learn from").select(("text",)).run()
+    assert recipe_of(again).data.table.names == ("text",)
 
 
 @pytest.mark.parametrize("objective", ["next", "masked", "infill"])
@@ -218,7 +236,7 @@ def test_a_link_to_data_that_is_not_here_says_so() -> None:
     for digest in ("0" * 32, "../../etc", ""):
         app = page(task="own-data", data=digest)
         assert plan(app)["problem"]
-        assert ("data was deleted" in told(app)) == bool(digest)
+        assert ("upload this link's data" in told(app)) == bool(digest)
 
 
 def test_names_of_files_are_only_names(runs: Path) -> None:

@@ -45,12 +45,17 @@ def ranking(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.fixture(scope="module")
-def runs() -> Iterator[Path]:
-    """Two updates of a reward model and of DPO."""
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Two updates of a reward model and of DPO, on a quarter of the shipped pairs."""
+    few = tmp_path_factory.mktemp("pairs") / "few.jsonl"
     for kind in ("reward", "dpo"):
         recipe = read_recipe(FOLDER / f"{kind}.toml")
+        assert recipe.data.preferences is not None
+        rows = Path(recipe.data.preferences.path).read_text(encoding="utf-8").splitlines()[::4]
+        few.write_text("\n".join(rows), encoding="utf-8")
+        data = replace(recipe.data, preferences=replace(recipe.data.preferences, path=str(few)))
         short = replace(
-            recipe, schedule=Schedule(2), log=Log(1, 1, 99, 2, 1), batch=replace(recipe.batch, size=4),
+            recipe, data=data, schedule=Schedule(2), log=Log(1, 1, 99, 2, 1), batch=replace(recipe.batch, size=4),
             machine=Machine("cpu", threads=1), preference=replace(recipe.preference, answer_tokens=4),
         )  # fmt: skip
         list(train(short, Path(limits.RUNS_FOLDER) / f"short {kind}"))
@@ -128,6 +133,8 @@ def test_pairs_are_uploaded_or_it_is_said_what_is_wrong_and_cleared_after_asking
     assert "row 1" in told(app) and not read_ranking().all_pairs
     upload("a,good,bad")
     assert read_ranking().all_pairs == (Pair("a", "good", "bad"),) and not app.warning
+    upload("a,good,bad")
+    assert "1 of the 1 pair" in told(app) and len(read_ranking().all_pairs) == 1
     app.button(key="clear pairs").click().run()
     assert read_ranking() == Ranking()
 

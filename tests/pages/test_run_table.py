@@ -11,7 +11,6 @@ from shutil import copytree
 
 import pandas as pd
 import pytest
-import streamlit as st
 from streamlit.runtime.context import ContextProxy
 from streamlit.testing.v1 import AppTest
 
@@ -23,10 +22,11 @@ from engine.training.runs import Run, runs
 from engine.training.search import Axis, read_search, start_search
 from engine.training.sizing import Sizing
 from pages.controls.train import search
+from pages.controls.train.recipe_plan import sizing_cache
 from pages.controls.train.run_table import COLUMNS, ORDERS, as_frame, matches, sort_runs
 from tests.engine.training.at_once import AtOnce
+from tests.pages.mounted import at_page
 
-APP = str(Path(__file__).parents[2] / "app.py")
 PRESET = Path(__file__).parents[2] / "assets" / "lab" / "copy.toml"
 RUNS = [
     Run("b10", Path("b10"), "finished", 6, 6, "copy", loss=0.5, accuracy=0.9999, created=2.0),
@@ -55,15 +55,12 @@ def place(learnt: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iter
         monkeypatch.setattr(function, "__defaults__", (str(tmp_path), *(function.__defaults__ or ())[1:]))
     monkeypatch.setattr("pages.controls.train.session.RUNS_FOLDER", str(tmp_path))
     monkeypatch.setattr(limits, "RUNS_FOLDER", str(tmp_path))
-    st.cache_resource.clear()
+    sizing_cache.clear()
     yield tmp_path
 
 
 def page(run: str, **address: str) -> AppTest:
-    app = AppTest.from_file(APP, default_timeout=60).run()
-    for name, value in (address | {"run": run}).items():
-        app.query_params[name] = value
-    app = app.switch_page("pages/train/lab.py").run()
+    app = at_page("pages/train/lab.py", run=run, **address).run()
     assert not app.exception, app.exception
     return app
 

@@ -1,6 +1,7 @@
 """What the tabs of the page about attention give away: lines and files with the numbers that the tab shows."""
 
 import io
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,12 @@ MEASURES: dict[str, dict[str, Any]] = {
 HERE = {"layer": 1, "head": 1}
 
 
+@cache
+def shown(**address: str) -> AppTest:
+    """The page at an address, opened once: a question leaves it as it was."""
+    return opened("attention", **address)
+
+
 def place(model: str) -> dict[str, Any]:
     side, focus = MODELS[model]
     return {"side": side, "focus": focus}
@@ -50,7 +57,7 @@ def file(app: AppTest, tab: Any, format: str = "npz") -> Any:
 
 @pytest.mark.parametrize("model", MODELS)
 def test_lines_and_data_of_a_measure_are_what_is_painted_over_the_text(model: str) -> None:
-    app = opened("attention", model=model)
+    app = shown(model=model)
     trace = lines(app, model, MEASURES["mean of heads"] | place(model))["trace"]
     side, focus = MODELS[model]
     held = [one.numpy() for one in patterns(trace, side, focus == "cross_attn")]
@@ -80,7 +87,7 @@ def test_lines_and_data_of_a_measure_are_what_is_painted_over_the_text(model: st
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("how", ["pca", "tsne"])
 def test_lines_and_data_of_the_points_are_where_they_stand(model: str, how: str) -> None:
-    app = opened("attention", model=model)
+    app = shown(model=model)
     tab = {"ask": "points", "how": how} | HERE | place(model)
     _, drawn = asked(app, "attention", **tab)
     both = np.concatenate([drawn["queries"].data, drawn["keys"].data])
@@ -93,7 +100,7 @@ def test_lines_and_data_of_the_points_are_where_they_stand(model: str, how: str)
 
 @pytest.mark.parametrize("model", ["stories", "translate-en-fr"])
 def test_lines_and_data_of_the_circuits_are_both_tables(model: str) -> None:
-    app = opened("attention", model=model)
+    app = shown(model=model)
     where = HERE | place(model)
     ov, qk = (asked(app, "attention", ask=ask, **where)[1] for ask in ("ov", "qk"))
     tab = {"ask": "circuits"} | where
@@ -109,7 +116,7 @@ def test_lines_and_data_of_the_circuits_are_both_tables(model: str) -> None:
 
 
 def test_a_model_without_words_has_no_circuits_and_says_so() -> None:
-    app = opened("attention", model="digits-vit")
+    app = shown(model="digits-vit")
     for query in ({"take": "python"}, {"take": "data", "format": "csv"}):
         with pytest.raises(ValueError, match="reads pictures"):
             asked(app, "attention", tab={"ask": "circuits"} | HERE | place("digits-vit"), **query)
@@ -117,7 +124,7 @@ def test_a_model_without_words_has_no_circuits_and_says_so() -> None:
 
 @pytest.mark.parametrize("model", MODELS)
 def test_lines_and_data_of_a_product_are_q_and_k_and_add_up_to_the_score(model: str) -> None:
-    app = opened("attention", model=model)
+    app = shown(model=model)
     tab = {"ask": "product", "pos": 2, "key": 1} | HERE | place(model)
     found = lines(app, model, tab)
     table = pd.read_parquet(file(app, tab, "parquet"))
@@ -130,7 +137,7 @@ def test_lines_and_data_of_a_product_are_q_and_k_and_add_up_to_the_score(model: 
 
 @pytest.mark.parametrize("model", MODELS)
 def test_lines_and_data_of_the_steps_are_every_stage_of_the_head(model: str) -> None:
-    app = opened("attention", model=model)
+    app = shown(model=model)
     tab = {"ask": "steps"} | HERE | place(model)
     found = lines(app, model, tab)
     table = pd.read_parquet(file(app, tab, "parquet"))
@@ -147,7 +154,7 @@ def test_lines_and_data_of_the_steps_are_every_stage_of_the_head(model: str) -> 
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("one", [{}, {"pos": 2}, {"key": 1}])
 def test_lines_and_data_of_the_lines_are_the_weights_that_are_drawn(model: str, one: dict[str, int]) -> None:
-    app = opened("attention", model=model)
+    app = shown(model=model)
     tab = {"ask": "lines", "heads": [[1, 1], [0, 2]], "least": 0.05} | one | place(model)
     found = lines(app, model, tab)
     drawn = []
@@ -166,7 +173,7 @@ def test_lines_and_data_of_the_lines_are_the_weights_that_are_drawn(model: str, 
 @pytest.mark.parametrize("by", ["written", "own"])
 def test_lines_and_data_of_the_alignment_join_each_target_word_with_the_source(by: str) -> None:
     model = "translate-en-fr"
-    app = opened("attention", model=model)
+    app = shown(model=model)
     tab = {"ask": "alignment", "by": by} | HERE | place(model)
     found = lines(app, model, tab)
     pattern = found["trace"][hook(model)][0, 1].numpy()
@@ -214,7 +221,7 @@ def test_the_lines_of_a_measure_have_the_pages_edits() -> None:
     ],
 )
 def test_a_tab_that_is_not_there_is_a_sentence(tab: Any) -> None:
-    app = opened("attention", text="the dog")
+    app = shown(text="the dog")
     for query in ({"take": "python"}, {"take": "data", "format": "csv"}):
         with pytest.raises(ValueError, match=r"[.;]"):
             asked(app, "attention", tab=tab, **query)
@@ -222,7 +229,7 @@ def test_a_tab_that_is_not_there_is_a_sentence(tab: Any) -> None:
 
 @pytest.mark.parametrize("model", MODELS)
 def test_patterns_and_scores_of_all_heads_are_files(model: str) -> None:
-    app = opened("attention", model=model)
+    app = shown(model=model)
     header, _ = view(app, "attention")
     tables = header["take"]["tables"]
     assert header["take"]["matrices"] == ["", *tables]

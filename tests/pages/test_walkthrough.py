@@ -9,7 +9,7 @@ import pytest
 import torch
 from streamlit.testing.v1 import AppTest
 
-from engine import Checkpoint
+from engine import Checkpoint, load
 from engine.analysis.surprise import surprise
 from engine.data.digits import split
 from engine.inputs.familiarity import MARGIN, MEASURED, distances
@@ -17,6 +17,7 @@ from engine.inputs.readers import read_picture
 from engine.model.config import Attention, ModelConfig
 from engine.model.transformer import Transformer, initialise
 from engine.runtime import library
+from engine.training.probe import Probe, watch
 from pages.controls.model_input.model_input import Subject
 from pages.controls.model_input.notice import strange_picture_notice
 from views.core.payload import Named, unpack
@@ -52,7 +53,7 @@ def test_what_a_model_cannot_know_is_said_by_measure() -> None:
     checkpoint = library.checkpoint("stories")
     found = surprise(checkpoint, strange["lanes"][""]["ids"])
     guessing = log(checkpoint.model.config.vocab_size)
-    said = f"{found.mean:.1f} nats a token, where guessing is {guessing:.1f}."
+    said = f"{found.mean:.1f} nats a token, where guessing takes {guessing:.1f}."
     assert said in strange["notice"] and found.mean > guessing and "A text of its kind" in strange["notice"]
     assert picture(opened())[0]["notice"] == ""
     bytes_of = picture(opened(model="everyday", text="The girl ate a crêpe."))[0]["notice"]
@@ -139,6 +140,29 @@ def test_another_model_opens_on_its_own_example_and_a_written_text_stays() -> No
     app.text_input(key="text").set_value("abcabc").run()
     app.selectbox(key="model").set_value("stories").run()
     assert app.session_state["text"] == "abcabc"
+
+
+def test_a_run_that_does_not_know_the_words_of_another_page_opens_on_what_it_learns(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    load("induction").save(tmp_path / "own")
+    (tmp_path / "own" / "snapshots").mkdir()
+    (tmp_path / "own" / "model.safetensors").rename(tmp_path / "own" / "snapshots" / "step-0000010.safetensors")
+    watch(tmp_path / "own", Probe("b7K b7K"))
+    monkeypatch.setattr(library, "RUNS_FOLDER", str(tmp_path))
+    app = opened(text="Жили-были")
+    app.query_params.clear()
+    app.query_params["model"] = "run:own"
+    assert not app.switch_page("pages/explore/attention.py").run().exception
+    assert app.session_state["text"] == "b7K b7K"
+    app.query_params.clear()
+    app.query_params["model"] = "everyday"
+    app.switch_page("pages/explore/walkthrough.py").run()
+    app.text_input(key="text").set_value("Anna").run()  # whose letters it knows
+    app.query_params.clear()
+    app.query_params["model"] = "run:own"
+    app.switch_page("pages/explore/attention.py").run()
+    assert app.session_state["text"] == "Anna"
 
 
 def test_a_link_to_a_model_opens_on_that_models_example() -> None:

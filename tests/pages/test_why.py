@@ -7,7 +7,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from engine import run
-from engine.analysis.attribution import attribute, silence, silencer, split_sources
+from engine.analysis.attribution import ablate, attribute, silencer, split_sources
 from engine.analysis.score_split import split_score
 from engine.analysis.strongest import find_strongest
 from engine.inputs.corpus import read_corpus
@@ -44,9 +44,16 @@ def test_a_token_is_explained_and_the_head_is_put_to_the_test() -> None:
     head, value = next(iter(found.heads.items()))
     assert f"**{found.logit:.2f}**" in said(app) and f"the sum of {len(found.values)} parts" in said(app)
     assert f"**block {head.layer + 1}, head {head.head + 1}** adds most, {value:+.2f}" in said(app)
-    without = float(silence(checkpoint.model, trace, head)[0, row, id])
-    assert f"Without this head the logit is {without:.2f}" in said(app)
-    compared = {name: text for one in app.get("page_link") for name, text in parse_qsl(one.proto.query_string)}
+    removed = ablate(checkpoint.model, trace, head)
+    without, held = (float(one[0, row, id]) for one in (removed.without, removed.held))
+    assert f"Without this head, whose z is then 0, the logit is {without:.2f}" in said(app)
+    parts = f"{value:+.2f} directly, {found.logit - held - value:+.2f} by what norms divide by"
+    parts += f", {held - without:+.2f} by later parts"
+    assert f"from the head is {found.logit - without:+.2f}: {parts}." in said(app)
+    (link,) = re.findall(r"\(compare\?(\S+)\)", read_markdown(said(app)))
+    query, _, place = link.partition("#")
+    compared = dict(parse_qsl(query))
+    assert place == f"layer={head.layer}&head={head.head}"  # where the two differ first
     assert compared["a_text"] == compared["b_text"] == TEXT and not compared.get("a_edits")
     assert from_link(compared["b_edits"])[0].edits == (silencer(checkpoint.model, head),)
     looked = int(trace[f"blocks.{head.layer}.attn.pattern"][0, head.head, row].argmax())
@@ -84,9 +91,10 @@ def test_every_kind_of_model_has_its_answer(page: str, model: str) -> None:
 
 
 def test_the_strongest_places_of_a_head_are_those_of_the_engine_and_lead_to_their_texts() -> None:
-    app = opened("fires", model="everyday", text=TEXT, layer="2", head="3")
-    _, found = find_strongest(library.checkpoint("everyday"), "", 2, "written")
-    (_compare, *links) = (one.proto.label for one in app.get("page_link"))
+    app = opened("fires", model="stories", layer="2", head="3")
+    assert not app.text_input and not app.text_area  # it reads texts of its own
+    _, found = find_strongest(library.checkpoint("stories"), "", 2, "written")
+    links = [one.proto.label for one in app.get("page_link")]
     assert [f"{float(value):.2f}" in link for value, link in zip(found.value[3], links, strict=False)] == [True] * 3
     assert not opened("fires", model="induction").exception  # which has no MLP
 
@@ -94,12 +102,12 @@ def test_the_strongest_places_of_a_head_are_those_of_the_engine_and_lead_to_thei
 def test_a_file_of_texts_is_surveyed_by_the_chosen_measure() -> None:
     texts = [f"The little girl saw a dog number {number}, and the dog saw her." for number in range(16)]
     file = store_file("mine.txt", "\n".join(texts).encode())
-    checkpoint, corpus = library.checkpoint("everyday"), read_corpus(file)
-    address = {"model": "everyday", "text": TEXT, "layer": "2", "head": "3", "measure": "Induction"}
+    checkpoint, corpus = library.checkpoint("stories"), read_corpus(file)
+    address = {"model": "stories", "layer": "2", "head": "3", "measure": "Induction"}
     app = opened("fires", corpus=file.parent.name, **address)
     assert any("Over 16 texts of mine.txt" in one.value.replace("\\", "") for one in app.caption)
     _, found = find_strongest(checkpoint, "", 2, "induction", corpus)
-    (_compare, *links) = (one.proto.label for one in app.get("page_link"))
+    links = [one.proto.label for one in app.get("page_link")]
     assert [f"{float(value):.2f}" in link for value, link in zip(found.value[3], links, strict=False)] == [True] * 3
     assert "reads pictures" in opened("fires", model="digits-vit", corpus=file.parent.name).warning[0].value
     assert "is empty" in opened("fires", corpus=store_file("none.txt", b" ").parent.name).warning[0].value
@@ -112,7 +120,7 @@ def test_a_survey_waits_for_its_cluster_and_is_computed_here_where_that_gives_up
     monkeypatch.setattr(limits, "HEAVY", 0)
     monkeypatch.setattr(RaySurvey, "_ask", lambda work: "waits for a node with 1 CPU")
     texts = "\n".join(f"One day, Lily saw {number} big dogs and a cat." for number in range(16))
-    address = {"corpus": store_file("dogs.txt", texts.encode()).parent.name, "model": "everyday", "text": TEXT}
+    address = {"corpus": store_file("dogs.txt", texts.encode()).parent.name, "model": "everyday"}
     app = opened("fires", **address)
     assert [one.value for one in app.caption][-1] == "waits for a node with 1 CPU" and not app.get("vega_lite_chart")
     (stop,) = (one for one in app.button if one.label == "Stop")
@@ -142,9 +150,10 @@ def test_a_long_text_has_the_same_sum_and_what_is_cut_is_said() -> None:
     id, app = int(trace["logits"][0, row].argmax()), opened("why_token", model="long-stories", text=text)
     found = attribute(checkpoint.model, trace, row, id)
     head = next(iter(found.heads))
-    sources, without = split_sources(checkpoint.model, trace, found, head), silence(checkpoint.model, trace, head)
+    sources = split_sources(checkpoint.model, trace, found, head)
+    without = ablate(checkpoint.model, trace, head).without
     assert row > 256 and f"is **{found.logit:.2f}**, the sum of {len(found.values)} parts" in said(app)
-    assert f"carries {sources.abs().max():+.2f}" in said(app) and f"is {without[0, row, id]:.2f}," in said(app)
+    assert f"carries {sources.abs().max():+.2f}" in said(app) and f"is {without[0, row, id]:.2f}. What" in said(app)
     assert not any("are cut" in one.value for one in app.caption)
     app = opened("why_head", model="long-stories", text=text)
     assert "this page draws" in app.caption[0].value and "256; the last" in app.caption[0].value

@@ -34,3 +34,8 @@ def test_who_is_here_is_written_once_for_all(tmp_path: Path, monkeypatch: pytest
     assert seen == {"learner 0": True, "learner 1": True, "learner 2": False}
     now += 6
     assert news.tell(code, "") is not None and len(written) == 2  # of nobody there is nothing to write
+    news.tell(code, "cookie 1", "#layer=2&head=1&cell=[%22attn.pattern%22,3,1,0]")
+    assert classes.look_of(code, name_person("cookie 1")).startswith("#layer=2&head=1")
+    for hostile in ("#<script>", "javascript:alert(1)", "#" + "x" * 2000):
+        news.tell(code, "cookie 1", hostile)
+        assert classes.look_of(code, name_person("cookie 1")) == ""

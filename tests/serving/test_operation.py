@@ -110,13 +110,16 @@ def test_a_line_of_the_log_quotes_nobody() -> None:
 
 
 def test_a_page_says_what_it_may_do_and_who_may_frame_it() -> None:
-    routes = [Route("/", lambda _request: HTMLResponse("")), Route("/file", lambda _request: PlainTextResponse(""))]
+    own = {"content-security-policy": "default-src 'none'"}
+    answers = {"/": HTMLResponse(""), "/file": PlainTextResponse(""), "/own": HTMLResponse("", headers=own)}
+    routes = [Route(path, answer) for path, answer in answers.items()]
     client = TestClient(Starlette(routes=routes, middleware=[Middleware(headers.SecurityHeaders)]))
     said = client.get("/").headers
     assert said["x-content-type-options"] == "nosniff" and said["referrer-policy"] == "same-origin"
     assert "; object-src 'none'; " in said["content-security-policy"]
     assert said["content-security-policy"].endswith("; frame-ancestors 'self'")
     assert "content-security-policy" not in client.get("/file").headers
+    assert own.items() <= client.get("/own").headers.items()
     assert headers.write_policy("https://a.example https://b.example").endswith("'self' https://a.example https://b.example")
     with pytest.raises(SystemExit, match="frame_ancestors must be addresses"):
         headers.write_policy("https://a.example; script-src *")

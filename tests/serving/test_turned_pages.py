@@ -37,6 +37,7 @@ class Session:
     _scriptrunner = None
 
     def __init__(self) -> None:
+        self.taken = list[ClientState]()
         self.told("lesson=a&done=")
 
     def told(self, query: str) -> None:
@@ -57,7 +58,7 @@ class Session:
 
 @pytest.fixture
 def session(monkeypatch: pytest.MonkeyPatch) -> Session:
-    monkeypatch.setattr(AppSession, "request_rerun", lambda self, state: None)
+    monkeypatch.setattr(AppSession, "request_rerun", lambda self, state: self.taken.append(state))
     monkeypatch.setattr(AppSession, "_enqueue_forward_msg", lambda self, message: None)
     same_page_link.apply()
     return Session()
@@ -86,3 +87,13 @@ def test_a_way_back_and_another_page_are_no_message_that_came_late(session: Sess
     session.hears("lesson=b", control=False)
     assert session.hears(before, control=False) == before  # the link back
     assert session.hears("lesson=b") == before
+
+
+def test_a_message_of_a_part_of_the_page_before_turns_no_page_back(session: Session) -> None:
+    assert session.hears("text=new", control=False, page_script_hash="y") == "text=new"  # a link
+    session.page_script_hash = "y"
+    taken = len(session.taken)
+    session.hears("text=old", page_script_hash="x", fragment_id="controls")
+    assert len(session.taken) == taken
+    session.hears("text=new", page_script_hash="y", fragment_id="controls")
+    assert len(session.taken) == taken + 1

@@ -18,13 +18,14 @@ def header(*names: str, **more: Any) -> dict[str, Any]:
     return unpack(view.architecture([(name, NAMED[name].config) for name in names], **more))[0]
 
 
-@pytest.mark.parametrize("name", NAMED)
-def test_every_part_arrives_with_its_count_and_a_block_that_is_drawn(name: str) -> None:
-    (model,) = header(name)["models"]
-    config = NAMED[name].config
-    assert model["total"] == count(config) == sum(part["count"] for part in model["parts"])
-    assert [part["tex"] for part in model["parts"]] == [part.formula.tex for part in parameters(config)]
-    assert {part["block"] for part in model["parts"]} <= drawn_blocks(model)
+def test_every_part_arrives_with_its_count_and_a_block_that_is_drawn(subtests: pytest.Subtests) -> None:
+    for name in NAMED:
+        with subtests.test(name=name):
+            (model,) = header(name)["models"]
+            config = NAMED[name].config
+            assert model["total"] == count(config) == sum(part["count"] for part in model["parts"])
+            assert [part["tex"] for part in model["parts"]] == [part.formula.tex for part in parameters(config)]
+            assert {part["block"] for part in model["parts"]} <= drawn_blocks(model)
 
 
 def drawn_blocks(model: dict[str, Any]) -> set[str]:

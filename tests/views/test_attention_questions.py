@@ -1,6 +1,7 @@
 """What the page about attention is told on asking is the engine's, and what nobody should ask is one sentence."""
 
 from collections.abc import Mapping
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -177,17 +178,17 @@ WRONG: list[dict[str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize("wrong", WRONG, ids=str)
-@pytest.mark.parametrize("ask", ASKED)
-def test_any_number_of_a_browser_is_answered_or_refused_with_a_sentence(ask: str, wrong: dict[str, Any]) -> None:
+def test_any_number_of_a_browser_is_answered_or_refused_with_a_sentence(subtests: pytest.Subtests) -> None:
     good = {"side": "", "focus": "attn", "layer": 0, "head": 0, "key": 0, "pos": 0, "first": 0, "last": 1}
     good |= {"least": 0.1, "heads": [[0, 0]]}
-    try:
-        answered(PAGE, {"trace": PAGE.digest, "ask": ask, **good, "over": "heads", **wrong})
-    except ValueError as error:
-        assert str(error).endswith(".")
-    else:
-        assert not set(ATTENTION.questions[ask].parameters) & wrong.keys()
+    for ask, wrong in product(ASKED, WRONG):
+        with subtests.test(ask=ask, wrong=wrong):
+            try:
+                answered(PAGE, {"trace": PAGE.digest, "ask": ask, **good, "over": "heads", **wrong})
+            except ValueError as error:
+                assert str(error).endswith(".")
+            else:
+                assert not set(ATTENTION.questions[ask].parameters) & wrong.keys()
 
 
 def test_another_run_and_an_unknown_question_are_refused() -> None:

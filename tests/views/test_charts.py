@@ -7,9 +7,18 @@ import altair as alt
 import pandas as pd
 import plotly.graph_objects as go
 import pytest
+from altair.utils.schemapi import SchemaValidationError
 
 from views.charts.standalone import chart_file
-from views.charts.template import altair_theme, apply_altair_theme, colors, head_colors, plotly_template
+from views.charts.template import (
+    ThemedChart,
+    altair_theme,
+    apply_altair_theme,
+    at_least,
+    colors,
+    head_colors,
+    plotly_template,
+)
 from views.core.theme import Shade, tokens
 
 
@@ -21,6 +30,14 @@ def test_the_altair_theme_is_valid_and_made_of_the_tokens(shade: Shade) -> None:
     assert spec["config"]["background"] == of["ground"] and spec["config"]["axis"]["titleColor"] == of["ink"]
     assert spec["config"]["range"]["category"][0] == of["attention"]
     assert altair_theme("light") != altair_theme("dark")
+    named = at_least(alt.layer(chart.properties(data=alt.NamedData("rows"))).configure_view(stroke="red"), 300)
+    themed = ThemedChart(named, shade)
+    with alt.theme.enable("none"):  # as Streamlit does
+        assert themed.to_dict() == apply_altair_theme(named, shade).to_dict()
+    themed.to_dict()["config"]["view"]["stroke"] = "red"  # what Streamlit does with its own is no other chart's
+    assert themed.to_dict()["config"]["view"] == {"stroke": None}
+    with pytest.raises(SchemaValidationError):
+        ThemedChart(chart.encode(x=alt.X("x:Q").stack("nonsense")), shade).to_dict()
 
 
 @pytest.mark.parametrize("shade", ["light", "dark"])

@@ -14,7 +14,6 @@ from safetensors.torch import load_file, save_file
 
 from engine import load
 from engine.checkpoints import shipped_names, write_adapter
-from engine.checkpoints.locate import ROOT
 from engine.edits import ApplyAdapter, AttentionTemperature, Edit, Patch, PresetMask, SilenceHeads, Source
 from engine.inputs.readers import (
     GAP,
@@ -27,6 +26,7 @@ from engine.inputs.readers import (
     read_text,
     read_translation,
 )
+from engine.places import ROOT
 from engine.runtime import library
 from engine.runtime.run import run
 from engine.runtime.trace import Trace
@@ -88,7 +88,7 @@ def test_the_lines_run_from_another_folder_once_the_engine_is_installed(tmp_path
     source, place, elsewhere = (tmp_path / name for name in ("loupe", "installed", "elsewhere"))
     for folder in (source, elsewhere):
         folder.mkdir()
-    for name in ("pyproject.toml", "engine", "assets", "corpora"):
+    for name in ("pyproject.toml", "setup.py", "loupe", "engine", "views", "assets", "corpora"):
         (source / name).symlink_to(ROOT / name)
     install = ["install", "--quiet", "--no-deps", "--no-index", "--no-build-isolation", "--prefix", str(place)]
     subprocess.run([sys.executable, "-m", "pip", *install, "--editable", str(source)], check=True, timeout=120)

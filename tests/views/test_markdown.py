@@ -106,25 +106,29 @@ def read(markdown: str) -> str:
     return re.sub(r"\\([!-/:-@\[-`{-~])", r"\1", markdown)
 
 
-@pytest.mark.parametrize("payload", PAYLOADS)
-def test_a_text_reads_as_it_is_and_holds_no_markup(payload: str) -> None:
-    escaped = escape_markdown(payload)
-    assert read(escaped).replace(JOINER, "") == re.sub(r"(?<=\n)[ \t]+|^ +(?= )", "", payload)
-    bare = r"(?<!\\)(?:\\\\)*[`*{}\[\]()<>#|~$&]|(?<![^\W_]|\\)_|(?<!\\)_(?![^\W_])|(?<!\\):\S"
-    assert not re.search(bare, escaped), "a sign without its backslash"
-    assert not re.search(r"^\s*(?:[-+](?:\s|$)|--|=|\d+[.)](?:\s|$))", escaped, re.MULTILINE), (
-        "a list, or the line below a heading"
-    )
-    found_in_text = r"https?://|\bwww\.|@[\w-]+\.|:material/|:[\w+-]+:|(?<!\S)(?:<->|->|<-|--|>=|<=|~=)(?!\S)"
-    assert not re.search(found_in_text, read(escaped), re.IGNORECASE), "what Streamlit looks for in the finished text"
+def test_a_text_reads_as_it_is_and_holds_no_markup(subtests: pytest.Subtests) -> None:
+    for payload in PAYLOADS:
+        with subtests.test(payload=payload):
+            escaped = escape_markdown(payload)
+            assert read(escaped).replace(JOINER, "") == re.sub(r"(?<=\n)[ \t]+|^ +(?= )", "", payload)
+            bare = r"(?<!\\)(?:\\\\)*[`*{}\[\]()<>#|~$&]|(?<![^\W_]|\\)_|(?<!\\)_(?![^\W_])|(?<!\\):\S"
+            assert not re.search(bare, escaped), "a sign without its backslash"
+            assert not re.search(r"^\s*(?:[-+](?:\s|$)|--|=|\d+[.)](?:\s|$))", escaped, re.MULTILINE), (
+                "a list, or the line below a heading"
+            )
+            found_in_text = r"https?://|\bwww\.|@[\w-]+\.|:material/|:[\w+-]+:|(?<!\S)(?:<->|->|<-|--|>=|<=|~=)(?!\S)"
+            assert not re.search(found_in_text, read(escaped), re.IGNORECASE), (
+                "what Streamlit looks for in the finished text"
+            )
 
 
-@pytest.mark.parametrize("payload", PAYLOADS)
-def test_code_ends_where_it_is_meant_to(payload: str) -> None:
-    fence = (code := code_markdown(payload))[: len(code) - len(code.lstrip("`"))]
-    inner = code[len(fence) : -len(fence)]
-    assert code.endswith(fence) and len(fence) not in map(len, re.findall("`+", inner)) and "\n" not in code
-    assert not inner.startswith("`") and not inner.endswith("`")
+def test_code_ends_where_it_is_meant_to(subtests: pytest.Subtests) -> None:
+    for payload in PAYLOADS:
+        with subtests.test(payload=payload):
+            fence = (code := code_markdown(payload))[: len(code) - len(code.lstrip("`"))]
+            inner = code[len(fence) : -len(fence)]
+            assert code.endswith(fence) and len(fence) not in map(len, re.findall("`+", inner)) and "\n" not in code
+            assert not inner.startswith("`") and not inner.endswith("`")
 
 
 def test_what_is_escaped_is_not_escaped_again() -> None:

@@ -14,7 +14,7 @@ from engine.analysis.adaptation import MatrixChange
 from views.charts.template import AltairChart, colors
 from views.core.theme import Shade, diverging_scale, ramp
 
-ROW, AROUND, HEIGHT = 26, 110, 260  # CSS pixels
+ROW, HEIGHT = 26, 260  # CSS pixels
 RANKS = 64
 
 
@@ -41,7 +41,7 @@ def draw_heads(table: pd.DataFrame, shade: Shade) -> AltairChart:
 def _heat(table: pd.DataFrame, shade: Shade, across: str, title: str) -> AltairChart:
     scale = alt.Scale(range=ramp(shade, "attention"), domainMin=0)
     legend = alt.Legend(format=".0%", orient="top", titleLimit=300)
-    return alt.Chart(table, height=ROW * int(table["block"].max()) + AROUND).mark_rect().encode(
+    return alt.Chart(table, height=alt.Step(ROW)).mark_rect().encode(
         x=alt.X(f"{across}:O", title=across, sort=None, axis=alt.Axis(labelAngle=-35)),
         y=alt.Y("block:O", title="block"),
         color=alt.Color("change:Q", title=title, scale=scale, legend=legend),
@@ -52,7 +52,7 @@ def _heat(table: pd.DataFrame, shade: Shade, across: str, title: str) -> AltairC
 def draw_confusion(table: pd.DataFrame, shade: Shade, counted: str = "rows") -> AltairChart:
     """Counts of rows, or what else is `counted`, by `label`, their own, and `predicted`, the model's."""
     counts = table.value_counts(["label", "predicted"]).rename(counted).reset_index()
-    cells = alt.Chart(counts, height=AROUND + ROW * counts["label"].nunique()).encode(
+    cells = alt.Chart(counts, height=alt.Step(ROW)).encode(
         x=alt.X("predicted:N", title="predicted", axis=alt.Axis(labelAngle=-35)), y=alt.Y("label:N", title="label")
     )
     scale = alt.Scale(range=ramp(shade, "attention"), domainMin=0)

@@ -40,7 +40,7 @@ def draw_painted(table: pd.DataFrame, shade: Shade) -> AltairChart:
     most = float(table["reward"].abs().max()) or 1.0
     scale = alt.Scale(range=diverging_scale(shade, "value"), domain=[-most, most])
     wide = alt.Scale(domain=[0, max(LINE, int(table["end"].max()))], nice=False)
-    base = alt.Chart(table, height=ROW * (int(table["line"].max()) + 1)).encode(
+    base = alt.Chart(table, height=alt.Step(ROW)).encode(
         x=alt.X("begin:Q", scale=wide, axis=None), y=alt.Y("line:O", axis=None),
         tooltip=["token", alt.Tooltip("reward", format="+.6f")],
     )  # fmt: skip

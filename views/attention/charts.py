@@ -10,7 +10,7 @@ import pandas as pd
 from views.charts.template import AltairChart
 from views.core.theme import Shade, ramp
 
-ROW, AROUND = 22, 160  # CSS pixels of a block, and of the axes, which Streamlit fits into the same height
+ROW = 22  # CSS pixels of a block
 
 
 def draw_entropy(table: pd.DataFrame, shade: Shade) -> AltairChart:
@@ -18,7 +18,7 @@ def draw_entropy(table: pd.DataFrame, shade: Shade) -> AltairChart:
     colour = alt.Scale(range=ramp(shade, "attention"), domainMin=0)
     place = table["pos"].astype(str) + " " + table["pos_token"]
     shown = table.assign(block=table["layer"] + 1, place=place, entropy=table["entropy"].astype(float))
-    return alt.Chart(shown, height=ROW * shown["block"].max() + AROUND).mark_rect().encode(
+    return alt.Chart(shown, height=alt.Step(ROW)).mark_rect().encode(
         x=alt.X("place:O", title="query", sort=None, axis=alt.Axis(labelOverlap=True, labelAngle=-45)),
         y=alt.Y("block:O", title="block", sort="descending"),
         color=alt.Color("entropy:Q", title="mean entropy, bits", scale=colour),

@@ -21,7 +21,7 @@ from engine.analysis.overview_cache import LongRun, glances
 from engine.analysis.summarised_run import mean_head, rerun_reduced, with_values
 from engine.analysis.tiles import Tile, peaks, tile, top_keys
 from engine.analysis.tiles import Window as Span
-from engine.analysis.weights.circuit import attention_of
+from engine.analysis.weights.circuit import writing_rows
 from engine.checkpoints import Checkpoint
 from engine.runtime.run import run
 from engine.runtime.trace import Trace
@@ -174,8 +174,8 @@ def row_sums(norms: Tensor) -> Tensor:
 @torch.no_grad()
 def key_lengths(long: LongContext, head: HeadOfRun) -> Tensor:
     """|v W_O| of each key, by which a weight is multiplied; those of all heads of a layer are kept."""
-    v, attention = head.hook.replace("pattern", "v"), attention_of(long.made.model, *head.place)
-    norms = long.cached((v, "moved"), lambda: long.reduce({v: lambda value: value_norms(attention, value[0])})[v])
+    v, W_O = head.hook.replace("pattern", "v"), writing_rows(long.made.model, *head.place)
+    norms = long.cached((v, "moved"), lambda: long.reduce({v: lambda value: value_norms(W_O, value[0])})[v])
     return norms[head.head]
 
 

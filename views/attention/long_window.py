@@ -14,7 +14,7 @@ from torch import Tensor
 from engine.analysis.overview_cache import glances
 from engine.analysis.sinks import Column, column
 from engine.analysis.summarised_run import with_values
-from engine.analysis.weights.circuit import attention_of, rows
+from engine.analysis.weights.circuit import attention_of, writing_rows
 from engine.model.transformer import Transformer
 from views.attention.attention import is_attention
 from views.attention.long import LongContext
@@ -98,8 +98,7 @@ def edited_cells(long: LongContext, head: HeadOfRun, first: int, keys: Tensor) -
 @torch.no_grad()
 def weight_by_value(long: LongContext, head: HeadOfRun, seen: Parts, keys: Tensor) -> Parts:
     """Value-weighted attention, as `engine.analysis.averages.by_norm` computes it, and its shares: head row key."""
-    attention = attention_of(long.made.model, *head.place)
-    moved = (seen["v"] @ rows(attention.out.weight.mT, attention)[head.head]).float().norm(dim=-1)
+    moved = (seen["v"] @ writing_rows(long.made.model, *head.place)[head.head]).float().norm(dim=-1)
     norms = seen["pattern"].float().abs() * moved
     total = norms.sum(-1, keepdim=True).clamp(min=torch.finfo(norms.dtype).tiny)
     return {"weighted": norms[None][..., keys], "relative": (norms / total)[None][..., keys]}

@@ -12,7 +12,14 @@ import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
-from views.charts.template import AltairChart, apply_altair_theme, least_width, plotly_config, plotly_template
+from views.charts.template import (
+    AltairChart,
+    ThemedChart,
+    apply_altair_theme,
+    least_width,
+    plotly_config,
+    plotly_template,
+)
 from views.core.component import PAGE
 from views.core.theme import Shade
 
@@ -45,7 +52,8 @@ def show_altair(chart: Callable[[Shade], AltairChart], *, key: str, **options: A
     """Draws the chart as wide as its place. `options` are those of st.altair_chart, whose result is returned."""
     shade = current_shade()
     drawn = chart(shade)
-    themed, least = apply_altair_theme(drawn, shade), least_width(drawn)
+    themed: Any = ThemedChart(drawn, shade)  # Streamlit asks a chart for nothing but its to_dict()
+    least = least_width(drawn)
     if not least:
         return st.altair_chart(themed, theme=None, key=key, **options)
     place = f"sideways-{zlib.crc32(key.encode()):x}"

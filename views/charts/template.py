@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -14,6 +16,7 @@ FONT_SIZE = 12  # px
 LEAST = "leastWidth"  # in the `usermeta` of a chart
 PICKED = "picked"  # the selection of a chart whose cells are clicked, whose fields are parameters of the page
 ALTAIR_ACTIONS = {"export": True, "source": False, "compiled": False, "editor": False}
+EMBEDDED = {"embedOptions": {"actions": ALTAIR_ACTIONS, "downloadFileName": "loupe"}}
 
 AltairChart = (
     alt.Chart
@@ -67,9 +70,18 @@ def altair_theme(shade: Shade) -> dict[str, Any]:
 
 
 def apply_altair_theme(chart: AltairChart, shade: Shade) -> AltairChart:
-    return chart.configure(**altair_theme(shade)).properties(
-        usermeta={"embedOptions": {"actions": ALTAIR_ACTIONS, "downloadFileName": "loupe"}}
-    )
+    return chart.configure(**altair_theme(shade)).properties(usermeta=EMBEDDED)
+
+
+@dataclass(frozen=True)
+class ThemedChart:
+    """The same for a page: Altair checks the chart, and not the theme anew with each chart, which takes as long."""
+
+    chart: AltairChart
+    shade: Shade
+
+    def to_dict(self) -> dict[str, Any]:
+        return self.chart.to_dict() | {"config": deepcopy(altair_theme(self.shade)), "usermeta": deepcopy(EMBEDDED)}
 
 
 def at_least(chart: AltairChart, width: int) -> AltairChart:

@@ -19,7 +19,6 @@ from views.checkpoint.weights import MatrixRow
 from views.core.theme import Shade, ramp
 
 ROW = 27  # px of a row of the map
-AROUND = 50  # px of its axis
 HEIGHT = 310  # px of a chart of one matrix, with its axes
 HUES = (
     ("queries", "query"), ("keys", "key"), ("values", "value"), ("output|^W_O", "attention"), ("MLP", "mlp"),
@@ -62,7 +61,7 @@ def matrix_map(rows: Sequence[MatrixRow], sizes: Sequence[float], chosen: str, s
     roles = list(dict.fromkeys(table["role"]))
     is_chosen = alt.datum.name == chosen
     return (
-        alt.Chart(table, height=ROW * len(labels) + AROUND)
+        alt.Chart(table, height=alt.Step(ROW))
         .mark_rect(cornerRadius=2, cursor="pointer")
         .encode(
             x=alt.X("layer:N", sort=columns, title="layer", axis=alt.Axis(labelAngle=0, ticks=False, domain=False))

@@ -165,6 +165,11 @@ def parity_sentences(found: Parity, read: str) -> list[str]:
     versions = " and ".join(f"{name} {version}" for name, version in found.versions.items())
     ids = {True: ", the same token ids", False: ", other token ids", None: ""}[found.ids]
     said = [f"{found.architecture} of {versions} in {found.dtype}, through {found.through}; {read}{ids}"]
+    if found.through == "our export":
+        said.append(
+            "transformers opened what Loupe exported: this shows that both compute the same of it, and not that the "
+            "files were opened as the model that they are"
+        )
     if found.layers:
         said.append(f"attention by layer: {' · '.join(f'{layer.difference:.1e}' for layer in found.layers)}")
     return said

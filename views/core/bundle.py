@@ -16,6 +16,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from posixpath import dirname, join, normpath
 
+import plotly
+
+from engine.places import ASSETS
+
+MODULES = ASSETS / "views"
+PLOTLY = Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
 IMPORTED_STYLE = re.compile(r"""@import url\("([\w./-]+)"\);\n""")
 STATIC = re.compile(r"""(\b(?:from|import)\s*)(["'])(\.\.?/[\w/.-]+)\.js\2""")
 LAZY = re.compile(r"""(\bimport\(\s*)(["'`])(\.\.?/[\w${}/.-]+?)\.js\2""")
@@ -35,6 +41,11 @@ export function use(name) {
 const load = async (name) => use(name);
 export const modules = {
 """
+
+
+def module_path(name: str) -> str:
+    """Path of a view's module under assets/views, without ".js"."""
+    return name if "/" in name else f"{name}/{name}"
 
 
 def resolve(path: str, name: str) -> str:
@@ -87,8 +98,11 @@ def wrap(source: str, name: str) -> str:
 
 def bundle(folder: Path) -> dict[str, str]:
     """The script, and the source map beside it, by file name. The script exports `use(name)`, which returns the exports
-    of a module, and `styles`, the style sheets by the name of their module."""
+    of a module, and `styles`, the style sheets by the name of their module. Raises FileNotFoundError where there is no
+    module: no page could draw anything."""
     sources = {_name(folder, path): path.read_text(encoding="utf-8") for path in _files(folder, ".js")}
+    if not sources:
+        raise FileNotFoundError(f"expected the modules of the views in {folder}, got none; install Loupe again.")
     styles = {name: style_sheet(folder, name) for name in (_name(folder, path) for path in _files(folder, ".css"))}
     parts = [START]
     lines, lines_before = [""] * START.count("\n"), 0

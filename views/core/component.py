@@ -25,13 +25,11 @@ import plotly
 import streamlit as st
 from streamlit.components.v1 import declare_component
 
-from views.core.bundle import SCRIPT, bundle
+from views.core.bundle import MODULES, PLOTLY, SCRIPT, bundle, module_path
 from views.core.payload import pack
 from views.core.theme import css_variables
 from views.core.turns import turns
 
-MODULES = Path(__file__).resolve().parents[2] / "assets" / "views"
-PLOTLY = Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
 DECLARED = "declared modules"  # in the session state
 PINNED = "modules of this run"  # there too
 PAGE = "page"  # there too: which page runs, as app.py says
@@ -127,11 +125,6 @@ def view(name: str, *, events: tuple[str, ...] = ()) -> Callable[..., Any]:
         return _register("core/host", path)(key=key, data=payload, height=height, **callbacks)
 
     return mount
-
-
-def module_path(name: str) -> str:
-    """Path of a view's module under assets/views, without ".js"."""
-    return name if "/" in name else f"{name}/{name}"
 
 
 def courier(

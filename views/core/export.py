@@ -15,8 +15,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
-from views.core.bundle import LAZY, STATIC, resolve, style_sheet
-from views.core.component import MODULES, PLOTLY, module_path
+from views.core.bundle import LAZY, MODULES, PLOTLY, STATIC, module_path, resolve, style_sheet
 from views.core.theme import css_variables, tokens
 
 PREFIX = "loupe/"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
@@ -12,6 +12,7 @@ import numpy as np
 
 Format = Literal["csv", "parquet", "npz"]
 FORMATS: tuple[Format, ...] = get_args(Format)
+FORMULA = ("=", "+", "-", "@", "\t", "\r")  # with which a cell of a spreadsheet begins to compute
 Columns = Mapping[str, np.ndarray | Sequence[Any]]
 
 
@@ -33,16 +34,20 @@ def table_file(table: Table, format: Format) -> bytes:
 
 
 def csv_of(columns: Columns) -> bytes:
-    """UTF-8; numbers with the digits that give the same float32 back."""
+    """UTF-8 as RFC 4180 has it, with the mark by which Excel knows it where a letter needs it; numbers with the digits
+    that give the same float32 back; no cell is a formula in a spreadsheet (OWASP, CSV injection)."""
     text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
+    writer = csv.writer(text)
     writer.writerow(columns)
-    writer.writerows(zip(*map(spell_floats, columns.values()), strict=True))
-    return text.getvalue().encode()
+    writer.writerows(zip(*(map(spell_cell, values) for values in columns.values()), strict=True))
+    found = text.getvalue()
+    return found.encode("ascii" if found.isascii() else "utf-8-sig")
 
 
-def spell_floats(values: np.ndarray | Sequence[Any]) -> Iterator[Any]:
-    return (str(value) if isinstance(value, np.floating) else value for value in values)
+def spell_cell(value: Any) -> Any:
+    if isinstance(value, str):
+        return f"'{value}" if len(value) > 1 and value.startswith(FORMULA) else value
+    return str(value) if isinstance(value, np.floating) else value
 
 
 def parquet_of(columns: Columns, about: Mapping[str, str]) -> bytes:

@@ -5,10 +5,11 @@
 
 import json
 from functools import cache
-from pathlib import Path
 from typing import Any, Literal
 
-TOKENS = Path(__file__).resolve().parents[2] / "assets" / "theme" / "tokens.json"
+from engine.places import ASSETS
+
+TOKENS = ASSETS / "theme" / "tokens.json"
 SERIES = [
     "attention",
     "probability",

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
 from threading import Lock
 
 import torch
@@ -18,10 +17,11 @@ from engine.checkpoints import Checkpoint
 from engine.generation.beam import Beam, BeamStep, EarlyStopping, Hypothesis, search
 from engine.generation.generate import Step
 from engine.generation.stopping import Stop, stopping_rules
+from engine.places import ASSETS
 from views.core.questions import UNKNOWN
 from views.generate.session import Query, Settings, Writing, usual_settings
 
-EXAMPLES = tomllib.loads((Path(__file__).parents[2] / "assets/texts/beam.toml").read_text())["examples"]
+EXAMPLES = tomllib.loads((ASSETS / "texts" / "beam.toml").read_text())["examples"]
 MOST = {"beams": 10, "tokens": 64}
 PENALTIES = (-2.0, 5.0)
 EARLY: Mapping[str, EarlyStopping] = {"no": False, "yes": True, "never": "never"}

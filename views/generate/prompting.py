@@ -12,7 +12,8 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from engine.checkpoints import Checkpoint, shipped_names
+from engine.checkpoints import Checkpoint
+from engine.checkpoints.locate import present_names
 from engine.generation import few_shot as prompting
 from engine.generation.few_shot import BEHIND, PromptTable
 from engine.generation.generate import Step, generate
@@ -68,7 +69,7 @@ class Written(NamedTuple):
 def offered_models(name: str) -> list[str]:
     """Models that continue a text of words, the one that learnt to do it from examples first; `name` is among them if
     it does."""
-    names = dict.fromkeys([LEARNER, name, *shipped_names()])
+    names = dict.fromkeys([LEARNER, name, *present_names()])
     return [one for one in names if continues(library.checkpoint(one))]
 
 

@@ -11,7 +11,7 @@ from views.charts.template import PICKED, AltairChart, at_least, colors
 from views.core.theme import Shade, ramp
 
 ROW, COLUMN = 26, 60  # CSS pixels of a layer, and of a position at least
-AROUND, BESIDE = 110, 90  # of the axes below and beside them
+BESIDE = 90  # of the axis beside them
 POINT = 44  # of a layer whose rank is written
 LETTERS = 9  # of a candidate that fit into its cell
 
@@ -56,8 +56,7 @@ def heat_map(table: pd.DataFrame, shade: Shade, value: str, title: str, role: st
     colour = alt.Color(f"{value}:Q", title=title, scale=scale)
     told = [alt.Tooltip("behind", title="after"), alt.Tooltip("position"), tooltip]
     told.append(alt.Tooltip("listed", title="most likely"))
-    height = ROW * shown["layer"].nunique() + AROUND
-    base = alt.Chart(shown, height=height).encode(x=x, y=y, tooltip=told)
+    base = alt.Chart(shown, height=alt.Step(ROW)).encode(x=x, y=y, tooltip=told)
     fits = shown["piece"].str.len() <= LETTERS
     shown["written"] = shown["piece"].where(fits, shown["piece"].str[: LETTERS - 1] + "…")
     inks = legible_inks(shade, role)

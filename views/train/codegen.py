@@ -30,7 +30,7 @@ def training_lines(
     place = f"{'ROOT / ' if near else ''}{quote(folder.as_posix())}"
     opening = by_weights(place, probe, step) if kept else by_frames(place, step, files)
     if near:
-        opening.insert(1 if kept else 2, "from engine.checkpoints.locate import ROOT")
+        opening.insert(1 if kept else 2, "from engine.places import ROOT")
     return "\n".join([*opening, *head_lines(at)]) + "\n"
 
 

@@ -196,11 +196,14 @@ def spell(checkpoint: Checkpoint, ids: Sequence[int]) -> str:
         return " ".join(map(str, ids))
     typed = {tokenizer.mask_id, tokenizer.special_tokens.get(GAP)}
     parts: list[str] = []
+    before: list[str] = []  # the same, with a space before a mark, which it may take in
     for marked, group in groupby(ids, lambda id: id in typed):
         some = list(group)
-        parts += map(tokenizer.piece, some) if marked else [tokenizer.decode(some, special=False)]
+        added = list(map(tokenizer.piece, some)) if marked else [tokenizer.decode(some, special=False)]
+        before += [" " * (marked and bool(parts) and not parts[-1].endswith(" ")), *added]
+        parts += added
     end = SPAN if kind(checkpoint) == "infill" else ""
-    written = [" ".join(part.strip() for part in parts), "".join(parts)]  # where spaces are no tokens, where they are
+    written = [" ".join(part.strip() for part in parts), "".join(before), "".join(parts)]  # spaces may be tokens
     return next((text for text in written if list(tokenizer.encode(text + end).ids) == list(ids)), written[0])
 
 

@@ -11,7 +11,7 @@ from views.charts.template import AltairChart, at_least, colors
 from views.core.theme import Shade, diverging_scale, ramp
 
 ROW, COLUMN = 26, 52  # CSS pixels of a row, and of a column at least
-BESIDE, AROUND = 150, 110  # of the axes
+BESIDE = 150  # of the axis
 TOKENS = 256  # in a row, of which each has its own cell
 READABLE = 0.55  # of the largest value, above which a cell is dark
 
@@ -45,7 +45,7 @@ def signed_cells(
     scale = alt.Scale(range=diverging_scale(shade, role), domain=[-most, most])
     across = alt.X(f"{x[0]}:N", title=x[1], sort=list(x[2]), axis=alt.Axis(labelAngle=-40, labelLimit=120, ticks=False))
     down = alt.Y(f"{y[0]}:N", title=y[1], sort=list(y[2]), axis=alt.Axis(labelLimit=BESIDE, ticks=False))
-    base = alt.Chart(shown, height=ROW * len(y[2]) + AROUND).encode(
+    base = alt.Chart(shown, height=alt.Step(ROW)).encode(
         x=across, y=down, tooltip=[*told, alt.Tooltip("value", format=".4f", title="adds")]
     )
     ink = alt.condition(alt.datum.dark, alt.value(colors(shade)["ground"]), alt.value(colors(shade)["ink"]))
@@ -106,7 +106,7 @@ def draw_composition(table: pd.DataFrame, shade: Shade) -> AltairChart:
     scale = alt.Scale(range=ramp(shade, "residual"), domain=[0, max(float(named["score"].max()), 1e-9)])
     across = alt.X("written:N", title="block.head", sort=order, axis=alt.Axis(labelAngle=-40, ticks=False))
     told = [alt.Tooltip("written", title="block.head"), alt.Tooltip("read"), alt.Tooltip("score", format=".4f")]
-    chart = alt.Chart(named, height=3 * ROW + AROUND).mark_rect()
+    chart = alt.Chart(named, height=alt.Step(ROW)).mark_rect()
     chart = chart.encode(
         x=across, y=alt.Y("read:N", title="reads with", sort=["Q", "K", "V"]), tooltip=told,
         color=alt.Color("score:Q", title="composition", scale=scale),

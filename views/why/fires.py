@@ -36,7 +36,7 @@ from views.core.theme import Shade, ramp
 
 BEFORE, AFTER = 12, 6  # tokens around the strongest that are drawn
 CELL, ROW, BESIDE = 58, 26, 90  # CSS pixels
-LINE, KIND, AROUND = 20, 74, 130  # of a head in the table of all, of a kind, and of the axes
+LINE, KIND = 20, 74  # of a head in the table of all, and of a kind
 READABLE = 0.55  # of the largest value, above which a cell is dark
 
 TITLES = {score.key: score.title for score in SCORES}
@@ -144,7 +144,7 @@ def draw_places(table: pd.DataFrame, shade: Shade, role: str, none: str) -> Alta
     shown = table.assign(dark=table["value"] > READABLE * most, shown=table["value"].clip(lower=0))
     scale = alt.Scale(range=ramp(shade, role), domain=[0, most])
     told = [alt.Tooltip("token"), alt.Tooltip("value", format=".4f"), alt.Tooltip("pos")]
-    base = alt.Chart(shown, height=ROW * shown["place"].nunique() + 40).encode(
+    base = alt.Chart(shown, height=alt.Step(ROW)).encode(
         x=alt.X("offset:O", axis=None), y=alt.Y("place:O", title="place", axis=alt.Axis(ticks=False)), tooltip=told
     )
     ink = alt.condition(alt.datum.dark, alt.value(colors(shade)["ground"]), alt.value(colors(shade)["ink"]))
@@ -163,7 +163,7 @@ def draw_kinds(table: pd.DataFrame, shade: Shade) -> AltairChart:
     across = alt.X("kind:N", title=None, sort=[TITLES[kind] for kind in KINDS], axis=axis)
     down = alt.Y("name:N", title="layer.head", sort=list(named["name"]), axis=alt.Axis(ticks=False))
     told = [alt.Tooltip("name", title="layer.head"), alt.Tooltip("kind"), alt.Tooltip("value", format=".4f")]
-    base = alt.Chart(shown, height=LINE * len(named) + AROUND).encode(x=across, y=down, tooltip=told)
+    base = alt.Chart(shown, height=alt.Step(LINE)).encode(x=across, y=down, tooltip=told)
     of = colors(shade)
     ink = alt.condition(alt.datum.dark, alt.value(of["ground"]), alt.value(of["ink"]))
     scale = alt.Scale(range=ramp(shade, "attention"), domain=[0, 1])

@@ -10,7 +10,7 @@ from typing import Any, Literal, LiteralString
 import torch
 from torch import Tensor
 
-from engine.analysis.attribution import Attribution, attribute, read_hooks, silence, split_sources
+from engine.analysis.attribution import Attribution, ablate, attribute, read_hooks, split_sources
 from engine.analysis.composition_in_run import compose_in_run, mean_of, shares_at
 from engine.analysis.score_split import ScoreSplit, split_score
 from engine.analysis.weights.composition import Composition, compose
@@ -137,7 +137,8 @@ def ask_sources(run: RunContext, row: Row, candidate: Vocab, against: Vocab | No
 
 @dataclass(frozen=True)
 class HeadAccount:
-    """The head that adds most, where it looked, what carried most, and what the logit is without it."""
+    """The head that adds most, where it looked, what carried most, and what the logit is without it: less by `value`,
+    what it adds itself, by what norms then divide by, `by_norms`, and by what `later` parts make of it."""
 
     head: Writer
     value: float
@@ -146,10 +147,13 @@ class HeadAccount:
     carried: int
     carried_value: float
     without: float
+    by_norms: float
+    later: float
 
 
 def find_account(run: RunContext, row: int, candidate: int, against: int | None) -> HeadAccount | None:
-    """Account of the head that counts most, which runs the model once more; None in a model without heads."""
+    """Account of the head that counts most, which runs the model up to three times more; None in a model without
+    heads."""
     key = "account", row, candidate, against
     return run.cached(key, lambda: account_of_head(run, row, candidate, against))
 
@@ -162,12 +166,19 @@ def account_of_head(run: RunContext, row: int, candidate: int, against: int | No
     values = split_sources(run.model, run.trace, found, head, pattern_of(run, head))
     weights = weights_of(run, found, head)
     most = int((values * (1 if value >= 0 else -1)).argmax())
-    logits = silence(run.model, run.trace, head)[0]
-    logits = logits.mT if run.answers else logits
-    line = logits if logits.dim() == 1 else logits[row]
-    without = float(line[candidate]) - (0.0 if against is None else float(line[against]))
+    removed = ablate(run.model, run.trace, head)
+
+    def read(logits: Tensor) -> float:
+        each = logits[0].mT if run.answers else logits[0]
+        line = each if each.dim() == 1 else each[row]
+        return float(line[candidate]) - (0.0 if against is None else float(line[against]))
+
+    whole, without, held = read(removed.whole), read(removed.without), read(removed.held)
     looked_at = int(weights.argmax())
-    return HeadAccount(head, value, looked_at, float(weights[looked_at]), most, float(values[most]), without)
+    carried = most, float(values[most])
+    return HeadAccount(
+        head, value, looked_at, float(weights[looked_at]), *carried, without, whole - held - value, held - without
+    )
 
 
 # --- why this head ---

@@ -7,6 +7,7 @@
 
 const DELAY = 150; // ms: dragging across heads writes the address once; browsers refuse hundreds of writes a minute
 const LONGEST = 20000; // characters
+const LED = 500; // ms until a link that turns no page has led
 const CARRIED = ["side", "focus", "layer", "head"]; // from one page to the next of those that show the same run
 const PAGES_OF_HEADS = ["", "walkthrough", "attention", "compare"];
 const SUBJECT = /^([a-d]_)?(model|step|text|second|target|span|picture|given|edits)$/;
@@ -22,6 +23,8 @@ let state = parse(location.hash || opened());
 let path = location.pathname;
 let timer = 0;
 let carried = {}; // what was looked at on the last page of heads
+/** @type {Record<string, any> | null} */
+let led = null; // what the page to come is to look at, whatever was looked at before
 let shown = {}; // block, head and row of the picture, which the address may not name
 let left = false; // another page is on its way, and whoever still stands here is of the page before
 let fresh = false; // whether what changes next begins a step
@@ -39,6 +42,22 @@ export function read() {
 export function looked() {
   if (path !== location.pathname) turn();
   return pageOfHeads(path) ? { ...shown, ...picked(state) } : carried;
+}
+
+/** What is looked at, as it stands behind the # of a link. */
+export function linked() {
+  return print({ ...looked(), ...state });
+}
+
+/** The page to which a link leads now, or this one where it leads nowhere else, looks at what stands behind a #. */
+export function lead(hash) {
+  led = parse(hash);
+  setTimeout(() => {
+    if (!led) return; // the page has turned
+    [state, led] = [led, null];
+    put();
+    for (const callback of [...followers, ...observers]) callback(read());
+  }, LED);
 }
 
 /** Says which block, head and row a page shows, of which its address names what somebody has chosen. */
@@ -135,7 +154,9 @@ function opened() {
 function turn() {
   if (pageOfHeads(path)) carried = picked(state);
   adopt();
-  if (pageOfHeads(location.pathname) && !location.hash) state = carried;
+  if (pageOfHeads(location.pathname) && !location.hash) state = led ?? carried;
+  if (led) setTimeout(put, DELAY);
+  led = null;
   path = location.pathname;
   shown = {};
   left = true;

@@ -103,7 +103,8 @@ function cells(element, emit) {
     grid.style.gridTemplateColumns = named ? `${named}px 1fr` : "";
     const room = across - (named ? named + 8 : 0);
     const written = data.digits !== null;
-    const texts = written ? Array.from(values.data, (value) => cellNumber(value, data.digits)) : [];
+    const covered = Array.from(values.data).some(Number.isNaN);
+    const texts = written || covered ? Array.from(values.data, (value) => cellNumber(value, data.digits)) : [];
     const least = written ? 6 + LETTER * Math.max(...texts.map((text) => text.length)) : CELL.least;
     const wide = Math.max(least, Math.min(written ? CELL.written : CELL.most, Math.floor(room / cols)));
     const pitch = data.kind === "strip" ? 24 : written ? CELL.most : Math.max(wide, rows <= 40 ? 16 : CELL.least);
@@ -124,7 +125,7 @@ function cells(element, emit) {
     place.setAttribute("aria-label", data.label);
     if (canvas) canvas.update(drawn);
     else canvas = mountCells(place, drawn, said);
-    numbers.hidden = !written;
+    numbers.hidden = !texts.length;
     numbers.style.setProperty("--columns", String(cols));
     numbers.style.width = `${width}px`;
     numbers.replaceChildren(...texts.map((text, at) => make("span", inkOf(values.data[at], max), text)));
@@ -133,9 +134,10 @@ function cells(element, emit) {
   };
 }
 
-/** A number in its cell; "?" where it is covered, which is no number. */
+/** A number in its cell, if it is written there; "?" where it is covered, which is no number. */
 function cellNumber(value, digits) {
   if (Number.isNaN(value)) return "?";
+  if (digits === null) return "";
   return Number.isFinite(value) ? String(+value.toFixed(digits)) : value < 0 ? "−∞" : "∞";
 }
 

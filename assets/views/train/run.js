@@ -195,6 +195,7 @@ const KNOWN = [
   "accuracy",
   "held_out_loss",
   "held_out_accuracy",
+  "held_out_targets",
   "tokens",
   "seconds",
   ...Object.keys(OWN),

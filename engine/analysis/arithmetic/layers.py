@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from dataclasses import replace
 from fnmatch import fnmatchcase
 
@@ -63,7 +64,8 @@ PARTS = {
     "within": "place in the span",
 }
 TABLES = {"tokens": "W_E", "segments": "W_S", "positions": "W_P", "within": "W_B"}
-RELATED = ("scale", "strength", "position_ids", "skip1", "skip2", "skip_cross")  # hooks that an edit reaches a value by
+# Hooks that an edit reaches a value by.
+RELATED = ("scale", "normalized", "strength", "position_ids", "skip1", "skip2", "skip_cross")
 
 
 def explain(
@@ -85,17 +87,17 @@ def explain(
     index = source.index(hook, pos, head, unit)
     return Explanation(
         hook, index, steps.operation, steps.operands, steps.products, steps.lines, steps.value, stored,
-        any(touches(edit.touches(), hook) for edit in trace.edits),
+        any(touches(edit.touches(), hook, trace.hooks) for edit in trace.edits),
     )  # fmt: skip
 
 
-def touches(patterns: tuple[str, ...], hook: str) -> bool:
+def touches(patterns: tuple[str, ...], hook: str, hooks: Collection[str]) -> bool:
     """Tells whether an edit of the hooks `patterns` changes `hook` itself, and not only what it is made of."""
     owner = hook.rpartition(".")[0]
     names = [hook, *(f"{owner}.{related}" for related in RELATED)]
     return any(
         fnmatchcase(name, wanted) or fnmatchcase(f".{name}", wanted)
-        for wanted in map(canonical, patterns)
+        for wanted in (canonical(pattern, hooks) for pattern in patterns)
         for name in names
     )
 
@@ -316,12 +318,17 @@ def norm(
     lines.append((f"scale = √({what} + ε) = √(", number(variance), f" + {module.eps}) = ", number(scale)))
     if name == "scale":
         return Steps("scale of a norm", scale, tuple(lines), (strip,))
+    centred: Line = ("(", number(float(x[unit])), " − ", operand(mean), ")") if centres else (number(float(x[unit])),)
+    if name == "normalized":
+        value = (float(x[unit]) - mean) / scale
+        lines.append(("(x − μ) / scale = " if centres else "x / scale = ",))
+        lines.append((*centred, " / ", number(scale), " = ", result(value)))
+        return Steps("norm", value, tuple(lines), (strip,))
     weight, bias = float(module.weight[unit]), None if isinstance(module, RMSNorm) else float(module.bias[unit])
     value = (float(x[unit]) - mean) / scale * weight + (bias or 0.0)
     shift: Line = () if bias is None else (", bias β = ", number(bias))
     lines.append(("weight γ = ", number(weight), *shift))
     lines.append(("(x − μ)" if centres else "x", " / scale × γ", "" if bias is None else " + β", " = "))
-    centred: Line = ("(", number(float(x[unit])), " − ", operand(mean), ")") if centres else (number(float(x[unit])),)
     tail: Line = () if bias is None else (" + ", operand(bias))
     lines.append((*centred, " / ", number(scale), " × ", operand(weight), *tail, " = ", result(value)))
     path = source.hook.rpartition(".")[0]

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from engine.analysis.weights.spectrum import Spectrum, summarise_spectrum
 from engine.model.layers.attention import Attention
+from engine.model.layers.norm import BatchNorm, LayerNorm, RMSNorm
+from engine.model.stack import Stack
 from engine.model.transformer import Transformer
 from engine.runtime.trace import Trace
 
@@ -43,8 +45,8 @@ def circuit(model: Transformer, layer: int, head: int, which: Which, side: str =
 
     `side` is "encoder" or "decoder" of two stacks, `crosses` takes the attention of one to the other. A query takes
     the key and value of its group. The circuit is that of the weights alone: without 1 / sqrt(d_head), biases and
-    norms, and of rotated positions it is that between a position and itself. Raises ValueError for a layer, head or
-    side that the model lacks.
+    norms before it, and of rotated positions it is that between a position and itself; a norm that stands behind the
+    attention is in W_O (`writing_rows`). Raises ValueError for a layer, head or side that the model lacks.
     """
     attention = attention_of(model, layer, side, crosses)
     if not 0 <= head < attention.heads:
@@ -52,7 +54,34 @@ def circuit(model: Transformer, layer: int, head: int, which: Which, side: str =
     group = head * attention.kv_heads // attention.heads
     if which == "qk":
         return Circuit(rows(attention.q.weight, attention)[head].mT, rows(attention.k.weight, attention)[group])
-    return Circuit(rows(attention.v.weight, attention)[group].mT, rows(attention.out.weight.mT, attention)[head])
+    return Circuit(rows(attention.v.weight, attention)[group].mT, writing_rows(model, layer, side, crosses)[head])
+
+
+def writing_rows(model: Transformer, layer: int, side: str = "", crosses: bool = False) -> Tensor:
+    """W_O, head d_head d_model, through which heads add to the stream. Where a norm stands behind the attention, that
+    is what the norm makes of it, without its bias and the division that depends on the text."""
+    attention = attention_of(model, layer, side, crosses)
+    W_O, behind = rows(attention.out.weight.mT, attention), norm_behind(model, layer, side, crosses)
+    return W_O if behind is None else linear_part(behind, W_O.float()).to(W_O.dtype)
+
+
+def norm_behind(model: Transformer, layer: int, side: str = "", crosses: bool = False) -> nn.Module | None:
+    """The norm between an attention and the stream that it adds to."""
+    found = None if crosses else stack_of(model, side).blocks[layer].norm1_after
+    return found if isinstance(found, nn.Module) else None
+
+
+def stack_of(model: Transformer, side: str) -> Stack:
+    return model if model.config.encoder is None else model.encoder if side == "encoder" else model.decoder
+
+
+def linear_part(norm: nn.Module, x: Tensor) -> Tensor:
+    """A norm without its bias and the division that depends on the text."""
+    if isinstance(norm, BatchNorm):
+        return x * norm.weight.float() / (norm.variance.float() + norm.eps).sqrt()
+    if isinstance(norm, LayerNorm):
+        x = x - x.mean(-1, keepdim=True)
+    return x * norm.weight.float() if isinstance(norm, LayerNorm | RMSNorm) else x
 
 
 def by_head(model: Transformer, name: str) -> Tensor:

@@ -1,7 +1,8 @@
 """How much a head can read of what an earlier head writes, by the weights alone.
 
 Elhage et al. 2021 ("A Mathematical Framework for Transformer Circuits", "Virtual Weights and the Residual Stream"): the
-Frobenius norm of the product of two circuits, divided by the product of their norms. Weights of norms are left out.
+Frobenius norm of the product of two circuits, divided by the product of their norms. Weights of norms are left out, but
+for those of a norm behind the attention, which is a part of what the head writes.
 """
 
 from __future__ import annotations

@@ -67,6 +67,11 @@ IN_ORDER = (
     ("sop_classifier.classifier.bias", "next_sentence.bias"),
 )
 
+DEFAULTS = {
+    "vocab_size": 30000, "hidden_size": 4096, "num_hidden_layers": 12, "num_attention_heads": 64,
+    "intermediate_size": 16384, "max_position_embeddings": 512,
+}  # fmt: skip
+
 BODY = Family(
     name="albert",
     architecture="AlbertModel",
@@ -76,6 +81,7 @@ BODY = Family(
     rows=ROWS,
     optional_prefix="albert.",
     old_spelling=bert.OLD_SPELLING,
+    defaults=DEFAULTS,
 )
 MASKED = replace(
     BODY,

@@ -6,6 +6,7 @@ Its tables of positions begin with two rows that nothing reads.
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from torch import Tensor
 
@@ -23,7 +24,14 @@ SCALE = Key(
     reads=lambda scaled, theirs: theirs["d_model"] ** 0.5 if scaled else 1.0,
     writes=lambda scale, ours: scale != 1.0,
 )
-KEYS = (
+
+
+def start_key(default: Any) -> Key:
+    """Key of the token that a target begins with."""
+    return Key("decoder_start_token_id", "encoder.start", default=default)
+
+
+SHARED = (
     Key("vocab_size", "vocab_size"),
     Key("max_position_embeddings", "context"),
     Key("d_model", "d_model"),
@@ -37,9 +45,9 @@ KEYS = (
     Key("activation_function", "encoder.mlp.activation", default="gelu", values=ACTIVATIONS),
     Key("dropout", "dropout", default=0.1, also=("attention_dropout", "activation_dropout")),
     Key("tie_word_embeddings", "tied", default=True),
-    Key("decoder_start_token_id", "encoder.start", default=2),
     SCALE,
 )
+KEYS = (*SHARED, start_key(2))
 
 ALWAYS = {
     "positions.kind": "learned",
@@ -62,7 +70,7 @@ def with_offset(tensors: list[Tensor], config: ModelConfig) -> list[Tensor]:
     return [concatenate([table.new_zeros(OFFSET, table.shape[1]), table], dim=0)]
 
 
-POSITIONS = Transform(without_offset, with_offset)
+POSITIONS = Transform(without_offset, with_offset, loses=True)
 ONE_ROW = Transform(lambda tensors, _: [tensors[0][0]], lambda tensors, _: [tensors[0][None]])
 
 TOKENS = ("model.shared.weight", "encoder.embed.tokens.weight")
@@ -113,6 +121,15 @@ ROWS = (
     ("model.decoder.version", DROPPED),
 )
 
+COMMON = {
+    "num_attention_heads": 'encoder_attention_heads', "hidden_size": 'd_model', "num_hidden_layers": 'encoder_layers',
+}  # fmt: skip
+DEFAULTS = {
+    "vocab_size": 50265, "max_position_embeddings": 1024, "encoder_layers": 12, "encoder_ffn_dim": 4096,
+    "encoder_attention_heads": 16, "decoder_layers": 12, "decoder_ffn_dim": 4096, "decoder_attention_heads": 16,
+    "d_model": 1024, "num_labels": lambda theirs: 3 if theirs.get("id2label") is None else None,
+}  # fmt: skip
+
 WITHOUT_BIAS = Family(
     name="bart",
     architecture="BartForConditionalGeneration",
@@ -125,6 +142,8 @@ WITHOUT_BIAS = Family(
     optional_prefix="model.",
     also=("BartModel",),
     extra={"forced_eos_token_id": None},
+    common=COMMON,
+    defaults=DEFAULTS,
 )
 ONLY = {  # what fairseq's first files say of it
     "normalize_before": False,

@@ -151,6 +151,11 @@ GUESSES = ALWAYS | {"head.kind": "masked", "head.bias": True}
 POOLED = {"head.pooler": True}
 JUDGED = POOLED | {"head.next_sentence": True}
 
+DEFAULTS = {
+    "vocab_size": 30522, "hidden_size": 768, "num_hidden_layers": 12, "num_attention_heads": 12,
+    "intermediate_size": 3072, "max_position_embeddings": 512,
+}  # fmt: skip
+
 BODY = Family(
     name="bert",
     architecture="BertModel",
@@ -160,6 +165,7 @@ BODY = Family(
     rows=ROWS,
     optional_prefix="bert.",
     old_spelling=OLD_SPELLING,
+    defaults=DEFAULTS,
 )
 MASKED = replace(
     BODY,

@@ -33,6 +33,7 @@ BOTH_CLASSIFIERS = (
     ("distillation_classifier.bias", "head.distilled.bias"),
 )
 
+
 BODY = Family(
     name="deit",
     architecture="DeiTModel",
@@ -41,6 +42,7 @@ BODY = Family(
     rows=ROWS,
     optional_prefix="deit.",
     module_spelling=vit.MODULES,
+    defaults=vit.DEFAULTS,
 )
 FAMILIES = (
     replace(

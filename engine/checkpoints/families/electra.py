@@ -56,6 +56,11 @@ REPLACED = (
     ("discriminator_predictions.dense_prediction.bias", "head.bias"),
 )
 
+DEFAULTS = {
+    "vocab_size": 30522, "hidden_size": 256, "num_hidden_layers": 12, "num_attention_heads": 4,
+    "intermediate_size": 1024, "max_position_embeddings": 512,
+}  # fmt: skip
+
 BODY = Family(
     name="electra",
     architecture="ElectraModel",
@@ -65,6 +70,7 @@ BODY = Family(
     rows=ROWS,
     optional_prefix="electra.",
     old_spelling=bert.OLD_SPELLING,
+    defaults=DEFAULTS,
 )
 FAMILIES = (
     replace(

@@ -20,6 +20,11 @@ KEYS = (
     BIDIRECTIONAL,
 )
 
+DEFAULTS = {
+    "vocab_size": 256000, "hidden_size": 3072, "intermediate_size": 24576, "num_hidden_layers": 28,
+    "num_attention_heads": 16, "max_position_embeddings": 8192, "num_key_value_heads": 16,
+}  # fmt: skip
+
 LANGUAGE = Family(
     name="gemma",
     architecture="GemmaForCausalLM",
@@ -29,5 +34,6 @@ LANGUAGE = Family(
     rows=tuple((*row, LESS_ONE) if "norm" in row[0] else row for row in ROWS),
     tied=TIED,
     optional_prefix="model.",
+    defaults=DEFAULTS,
 )
 FAMILIES = with_tasks(LANGUAGE, span=None)

@@ -13,6 +13,7 @@ from engine.checkpoints.families.gpt2 import CAUSAL
 from engine.checkpoints.families.llama import ALWAYS, HEADS, ROWS, SIZES, TIED, attention_bias_key
 from engine.checkpoints.family import Family, Transform
 from engine.checkpoints.keys import ACTIVATIONS, Key, Table, write_only_key
+from engine.checkpoints.kinds import size
 from engine.checkpoints.tasks import with_tasks
 from engine.checkpoints.windows import choose_types, layer_types
 from engine.model.config import ModelConfig
@@ -50,6 +51,7 @@ KEYS = (
         default=1 / root(256),
         reads=lambda width, _: 1 / root(width),
         writes=lambda scale, _: round(scale**-2),
+        kind=size(1),
     ),
     Key("attn_logit_softcapping", "attention.softcap", default=lambda t: t.get("attn_logit_softcapping", 50.0)),
     Key("final_logit_softcapping", "head.softcap", default=lambda t: t.get("final_logit_softcapping", 30.0)),
@@ -67,7 +69,7 @@ def one_less(tensors: list[Tensor], config: ModelConfig) -> list[Tensor]:
     return [tensor - 1 for tensor in tensors]
 
 
-LESS_ONE = Transform(one_more, one_less)
+LESS_ONE = Transform(one_more, one_less, loses=True, rounds=True)
 NORMS = (
     ("model.layers.{}.input_layernorm.weight", "blocks.{}.norm1.weight", LESS_ONE),
     ("model.layers.{}.post_attention_layernorm.weight", "blocks.{}.norm1_after.weight", LESS_ONE),
@@ -75,6 +77,11 @@ NORMS = (
     ("model.layers.{}.post_feedforward_layernorm.weight", "blocks.{}.norm2_after.weight", LESS_ONE),
     ("model.norm.weight", "final_norm.weight", LESS_ONE),
 )
+
+DEFAULTS = {
+    "vocab_size": 256000, "hidden_size": 2304, "intermediate_size": 9216, "num_hidden_layers": 26,
+    "num_attention_heads": 8, "num_key_value_heads": 4, "max_position_embeddings": 8192,
+}  # fmt: skip
 
 LANGUAGE = Family(
     name="gemma2",
@@ -85,5 +92,6 @@ LANGUAGE = Family(
     rows=(*(row for row in ROWS if "norm" not in row[0]), *NORMS),
     tied=TIED,
     optional_prefix="model.",
+    defaults=DEFAULTS,
 )
 FAMILIES = with_tasks(LANGUAGE, span=None)

@@ -95,6 +95,12 @@ ROWS = (
     ("multiple_choice_head.summary.bias", DROPPED),
 )
 
+COMMON = {
+    "hidden_size": 'n_embd', "max_position_embeddings": 'n_positions', "num_attention_heads": 'n_head',
+    "num_hidden_layers": 'n_layer',
+}  # fmt: skip
+DEFAULTS = {"vocab_size": 50257, "n_positions": 1024, "n_embd": 768, "n_layer": 12, "n_head": 12}
+
 LANGUAGE = Family(
     name="gpt2",
     architecture="GPT2LMHeadModel",
@@ -105,5 +111,7 @@ LANGUAGE = Family(
     tied={"lm_head.weight": "transformer.wte.weight"},
     optional_prefix="transformer.",
     also=("GPT2DoubleHeadsModel",),
+    common=COMMON,
+    defaults=DEFAULTS,
 )
 FAMILIES = with_tasks(LANGUAGE, token="classifier")

@@ -4,9 +4,12 @@ layer.
 
 from __future__ import annotations
 
+from typing import Any
+
 from engine.checkpoints.families.gpt2 import ALWAYS, CAUSAL
 from engine.checkpoints.family import DROPPED, Family
 from engine.checkpoints.keys import ACTIVATIONS, Key, Table, write_only_key
+from engine.checkpoints.kinds import LIST, Kind, demand, is_whole
 from engine.checkpoints.recomputed import MASK_VALUE, WINDOWED_MASK
 from engine.checkpoints.tasks import with_tasks
 from engine.checkpoints.windows import layer_types
@@ -19,9 +22,14 @@ def four_times_the_width(theirs: Table) -> int:
     return width
 
 
+def check_attention_types(types: Any, _: int) -> Any:
+    return demand(bool(types) and all(LIST.admits(words) and is_whole(times) for words, times in types), types)
+
+
 def read_attention_types(theirs: Table, layers: int) -> list[str]:
     """The words of `attention_types`: [[[global, local], 6]] is six times global and local."""
-    types = theirs.get("attention_types") or [[[GLOBAL, LOCAL], 12]]
+    types = theirs.get("attention_types")
+    types = [[[GLOBAL, LOCAL], 12]] if types is None else types
     return [word for words, times in types for _ in range(min(times, layers)) for word in words]
 
 
@@ -53,6 +61,7 @@ KEYS = (
         writes=lambda _, ours: [
             [LAYERS.write((ours["attention"]["window"], ours["attention"]["windowed"]), ours)["attention_layers"], 1]
         ],
+        kind=Kind("a list of [words, whole number]", check_attention_types),
     ),
     write_only_key("window_size", lambda ours: ours["attention"]["window"] or ours["context"]),
 )
@@ -82,6 +91,11 @@ ROWS = (
     ("lm_head.weight", "head.weight"),
 )
 
+COMMON = {"num_attention_heads": 'num_heads', "num_hidden_layers": 'num_layers'}
+DEFAULTS = {
+    "vocab_size": 50257, "max_position_embeddings": 2048, "hidden_size": 2048, "num_layers": 24, "num_heads": 16,
+}  # fmt: skip
+
 LANGUAGE = Family(
     name="gpt_neo",
     architecture="GPTNeoForCausalLM",
@@ -91,5 +105,7 @@ LANGUAGE = Family(
     rows=ROWS,
     tied={"lm_head.weight": "transformer.wte.weight"},
     optional_prefix="transformer.",
+    common=COMMON,
+    defaults=DEFAULTS,
 )
 FAMILIES = with_tasks(LANGUAGE, token="classifier")

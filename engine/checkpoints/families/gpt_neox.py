@@ -14,6 +14,7 @@ from engine.checkpoints.families.gpt2 import CAUSAL
 from engine.checkpoints.families.llama import HEADS, attention_bias_key
 from engine.checkpoints.family import DROPPED, Family, Transform
 from engine.checkpoints.keys import ACTIVATIONS, Key, Table, write_only_key
+from engine.checkpoints.kinds import FLAG
 from engine.checkpoints.recomputed import CAUSAL_MASK, FREQUENCIES, MASK_VALUE
 from engine.checkpoints.rotary import (
     CONTEXT_KEY,
@@ -27,13 +28,14 @@ from engine.checkpoints.tasks import with_tasks
 from engine.model.config import ModelConfig
 
 
-def partial_rotary_keys(name: str, default: float) -> tuple[Key, Key]:
-    """theta, scaling, and which part of a head's components turn: `name` is what older files call the last."""
+def partial_rotary_keys(name: str, default: float, theta: str = "rope_theta") -> tuple[Key, Key]:
+    """theta, scaling, and which part of a head's components turn: `name` is what older files call the last, and `theta`
+    the first."""
 
     def read(theirs: Table) -> tuple[Any, dict[str, Any] | None, int]:
         width = theirs["hidden_size"] // theirs["num_attention_heads"]
         part = read_rope_table(theirs).get("partial_rotary_factor", theirs.get(name, default))
-        return read_theta(theirs), read_scaling(theirs), int(width * part)
+        return read_theta(theirs, theta), read_scaling(theirs), int(width * part)
 
     def part_of(ours: Table) -> float:
         part: float = ours["positions"]["turned"] / ours["attention"]["d_head"]
@@ -69,8 +71,9 @@ KEYS = (
         default="parallel",
         reads=lambda parallel, _: "parallel" if parallel else "sequential",
         writes=lambda sublayers, _: sublayers == "parallel",
+        kind=FLAG,
     ),
-    *partial_rotary_keys("rotary_pct", 0.25),
+    *partial_rotary_keys("rotary_pct", 0.25, "rotary_emb_base"),
     write_only_key("rotary_emb_base", lambda ours: ours["positions"]["theta"]),
     OLD_SCALING,
 )
@@ -120,6 +123,11 @@ ROWS = (
     ("embed_out.weight", "head.weight"),
 )
 
+DEFAULTS = {
+    "vocab_size": 50432, "hidden_size": 6144, "num_hidden_layers": 44, "num_attention_heads": 64,
+    "intermediate_size": 24576, "max_position_embeddings": 2048,
+}  # fmt: skip
+
 LANGUAGE = Family(
     name="gpt_neox",
     architecture="GPTNeoXForCausalLM",
@@ -130,5 +138,6 @@ LANGUAGE = Family(
     tied={"embed_out.weight": "gpt_neox.embed_in.weight"},
     optional_prefix="gpt_neox.",
     old_spelling={"lm_head.": "embed_out."},
+    defaults=DEFAULTS,
 )
 FAMILIES = with_tasks(LANGUAGE, token="classifier")

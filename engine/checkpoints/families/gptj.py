@@ -5,9 +5,10 @@ Attention and MLP read the same norm of the stream, and the two numbers that tur
 
 from __future__ import annotations
 
-from engine.checkpoints.families.gpt2 import CAUSAL, four_times_the_width
+from engine.checkpoints.families.gpt2 import CAUSAL, COMMON, four_times_the_width
 from engine.checkpoints.family import DROPPED, Family
 from engine.checkpoints.keys import ACTIVATIONS, Key
+from engine.checkpoints.kinds import size
 from engine.checkpoints.recomputed import CAUSAL_MASK, MASK_VALUE
 from engine.checkpoints.tasks import with_tasks
 
@@ -17,7 +18,7 @@ KEYS = (
     Key("n_embd", "d_model"),
     Key("n_layer", "layers"),
     Key("n_head", "attention.heads"),
-    Key("rotary_dim", "positions.turned", default=64),
+    Key("rotary_dim", "positions.turned", default=64, kind=size(2)),
     Key("n_inner", "mlp.d_mlp", default=four_times_the_width),
     Key("activation_function", "mlp.activation", default="gelu_tanh", values=ACTIVATIONS),
     Key("layer_norm_epsilon", "norm.eps", default=1e-5),
@@ -57,6 +58,8 @@ ROWS = (
     ("lm_head.bias", "head.bias"),
 )
 
+DEFAULTS = {"vocab_size": 50400, "n_positions": 2048, "n_embd": 4096, "n_layer": 28, "n_head": 16}
+
 LANGUAGE = Family(
     name="gptj",
     architecture="GPTJForCausalLM",
@@ -66,5 +69,7 @@ LANGUAGE = Family(
     rows=ROWS,
     tied={"lm_head.weight": "transformer.wte.weight"},
     optional_prefix="transformer.",
+    common=COMMON,
+    defaults=DEFAULTS,
 )
 FAMILIES = with_tasks(LANGUAGE, token=None)

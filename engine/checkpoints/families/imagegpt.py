@@ -16,6 +16,8 @@ KEYS = (*SHARED, Key("activation_function", "mlp.activation", default="quick_gel
 
 ALWAYS = gpt2.ALWAYS | {"norm.kind": "rms", "tied": False, "head.outputs": lambda theirs: theirs["vocab_size"] - 1}
 
+DEFAULTS = {"vocab_size": 513, "n_positions": 1024, "n_embd": 512, "n_layer": 24, "n_head": 8}
+
 LANGUAGE = Family(
     name="imagegpt",
     architecture="ImageGPTForCausalImageModeling",
@@ -24,6 +26,8 @@ LANGUAGE = Family(
     only=gpt2.ONLY | {"tie_word_embeddings": False},
     rows=tuple(row for row in gpt2.ROWS if ".ln_" not in row[0] or not row[0].endswith(".bias")),
     optional_prefix="transformer.",
+    common=gpt2.COMMON,
+    defaults=DEFAULTS,
 )
 BODY = body_of(LANGUAGE, "ImageGPTModel")
 FAMILIES = (classifier(BODY, "ImageGPTForImageClassification", "score", MEAN | NO_BIAS), LANGUAGE, BODY)

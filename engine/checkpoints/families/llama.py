@@ -87,6 +87,11 @@ ROWS = (
 
 TIED = {"lm_head.weight": "model.embed_tokens.weight"}
 
+DEFAULTS = {
+    "vocab_size": 32000, "hidden_size": 4096, "intermediate_size": 11008, "num_hidden_layers": 32,
+    "num_attention_heads": 32, "max_position_embeddings": 2048,
+}  # fmt: skip
+
 LANGUAGE = Family(
     name="llama",
     architecture="LlamaForCausalLM",
@@ -97,5 +102,6 @@ LANGUAGE = Family(
     tied=TIED,
     optional_prefix="model.",
     also=("LLaMAForCausalLM",),
+    defaults=DEFAULTS,
 )
 FAMILIES = with_tasks(LANGUAGE, span_prefix="transformer.")

@@ -22,10 +22,11 @@ ROWS = (
     bart.HEAD,
 )
 
+
 WITHOUT_BIAS = Family(
     name="marian",
     architecture="MarianMTModel",
-    keys=(VOCABULARY, *bart.KEYS[1:]),
+    keys=(VOCABULARY, *bart.SHARED[1:], bart.start_key(lambda theirs: theirs["vocab_size"] - 1)),
     always=ALWAYS | {"head.bias": False},
     only={"is_encoder_decoder": True, "is_decoder": False, "share_encoder_decoder_embeddings": True},
     rows=ROWS,
@@ -34,6 +35,9 @@ WITHOUT_BIAS = Family(
     optional_prefix="model.",
     also=("MarianModel",),
     extra={"forced_eos_token_id": None},
+    common=bart.COMMON,
+    defaults={name: value for name, value in bart.DEFAULTS.items() if name != "num_labels"}
+    | {"vocab_size": 58101, "decoder_start_token_id": 58100},
 )
 FAMILIES = (
     replace(WITHOUT_BIAS, always=ALWAYS, rows=(*ROWS, bart.HEAD_BIAS), signs=("final_logits_bias",)),

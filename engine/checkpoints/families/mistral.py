@@ -20,9 +20,9 @@ def left_out(theirs: Table) -> Any:
 def in_all_layers(window: Any, theirs: Table) -> Any:
     """Raises ValueError for Ministral's layers with and without a window, which transformers, too, has under another
     model_type."""
-    kinds = theirs.get("layer_types") or [SLIDING]
-    if not isinstance(kinds, list) or set(kinds) != {SLIDING}:
-        raise ValueError(f"config.json's layer_types must be {SLIDING} throughout for a mistral, got {kinds}.")
+    kinds = theirs.get("layer_types")
+    if kinds is not None and any(kind != SLIDING for kind in kinds):
+        raise ValueError(f"config.json's layer_types must be {SLIDING} throughout for a mistral, got {kinds!r:.80}.")
     return window
 
 
@@ -33,6 +33,11 @@ KEYS = (
     Key("sliding_window", "attention.window", default=left_out, reads=in_all_layers),
 )
 
+DEFAULTS = {
+    "vocab_size": 32000, "hidden_size": 4096, "intermediate_size": 14336, "num_hidden_layers": 32,
+    "num_attention_heads": 32, "num_key_value_heads": 8, "max_position_embeddings": 131072,
+}  # fmt: skip
+
 LANGUAGE = Family(
     name="mistral",
     architecture="MistralForCausalLM",
@@ -42,5 +47,6 @@ LANGUAGE = Family(
     rows=ROWS,
     tied=TIED,
     optional_prefix="model.",
+    defaults=DEFAULTS,
 )
 FAMILIES = with_tasks(LANGUAGE)

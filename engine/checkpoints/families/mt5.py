@@ -10,6 +10,9 @@ from engine.checkpoints.families import t5
 from engine.checkpoints.family import Family
 
 GATED = ("gelu_tanh", True)  # what it is where config.json does not say
+DEFAULTS = t5.DEFAULTS | {
+    "vocab_size": 250112, "d_ff": 1024, "num_layers": 8, "num_heads": 6, "feed_forward_proj": "gated-gelu",
+}  # fmt: skip
 
 
 def mt5(family: Family) -> Family:
@@ -24,6 +27,7 @@ def mt5(family: Family) -> Family:
         architecture=(family.architecture or "").replace("T5", "MT5"),
         also=tuple(name.replace("T5", "MT5") for name in family.also),
         keys=keys,
+        defaults=DEFAULTS,
     )
 
 

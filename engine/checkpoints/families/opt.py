@@ -93,6 +93,11 @@ ROWS = (
     ("lm_head.weight", "head.weight"),
 )
 
+DEFAULTS = {
+    "vocab_size": 50272, "hidden_size": 768, "num_hidden_layers": 12, "ffn_dim": 3072,
+    "max_position_embeddings": 2048, "num_attention_heads": 12,
+}  # fmt: skip
+
 LANGUAGE = Family(
     name="opt",
     architecture="OPTForCausalLM",
@@ -102,6 +107,7 @@ LANGUAGE = Family(
     rows=ROWS,
     tied={"lm_head.weight": "model.decoder.embed_tokens.weight"},
     optional_prefix="model.",
+    defaults=DEFAULTS,
 )
 
 

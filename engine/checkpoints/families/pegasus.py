@@ -15,10 +15,12 @@ ROWS = (
     ("model.decoder.layer_norm.bias", "decoder.final_norm.bias"),
 )
 
+
 WITHOUT_BIAS = replace(
     bart.WITHOUT_BIAS,
     name="pegasus",
     architecture="PegasusForConditionalGeneration",
+    keys=(*bart.SHARED, bart.start_key(0)),
     always=ALWAYS | {"head.bias": False},
     rows=ROWS,
     also=("PegasusModel",),

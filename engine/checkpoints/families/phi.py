@@ -10,6 +10,7 @@ from engine.checkpoints.families.gpt_neox import partial_rotary_keys
 from engine.checkpoints.families.llama import HEADS, TIED
 from engine.checkpoints.family import DROPPED, Family
 from engine.checkpoints.keys import ACTIVATIONS, Key
+from engine.checkpoints.kinds import FLAG
 from engine.checkpoints.recomputed import FREQUENCIES
 from engine.checkpoints.rotary import CONTEXT_KEY, OLD_SCALING
 from engine.checkpoints.tasks import with_tasks
@@ -32,6 +33,7 @@ KEYS = (
         default=None,
         reads=lambda normed, _: "head" if normed else None,
         writes=lambda normed, _: normed == "head",
+        kind=FLAG,
     ),
     *partial_rotary_keys("partial_rotary_factor", 0.5),
     OLD_SCALING,
@@ -71,6 +73,11 @@ ROWS = (
     ("lm_head.bias", "head.bias"),
 )
 
+DEFAULTS = {
+    "vocab_size": 51200, "hidden_size": 2048, "intermediate_size": 8192, "num_hidden_layers": 24,
+    "num_attention_heads": 32, "max_position_embeddings": 2048,
+}  # fmt: skip
+
 LANGUAGE = Family(
     name="phi",
     architecture="PhiForCausalLM",
@@ -80,5 +87,6 @@ LANGUAGE = Family(
     rows=ROWS,
     tied=TIED,
     optional_prefix="model.",
+    defaults=DEFAULTS,
 )
 FAMILIES = with_tasks(LANGUAGE, span=None)

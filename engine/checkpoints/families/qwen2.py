@@ -16,6 +16,11 @@ KEYS = (
     *WINDOWS,
 )
 
+DEFAULTS = {
+    "vocab_size": 151936, "hidden_size": 4096, "intermediate_size": 22016, "num_hidden_layers": 32,
+    "num_attention_heads": 32, "max_position_embeddings": 32768, "num_key_value_heads": 32,
+}  # fmt: skip
+
 LANGUAGE = Family(
     name="qwen2",
     architecture="Qwen2ForCausalLM",
@@ -25,5 +30,6 @@ LANGUAGE = Family(
     rows=ROWS,
     tied=TIED,
     optional_prefix="model.",
+    defaults=DEFAULTS,
 )
 FAMILIES = with_tasks(LANGUAGE, span_prefix="transformer.")

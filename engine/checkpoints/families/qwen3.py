@@ -22,6 +22,11 @@ NORMS = (
     ("model.layers.{}.self_attn.k_norm.weight", "blocks.{}.attn.k_norm.weight"),
 )
 
+DEFAULTS = {
+    "vocab_size": 151936, "hidden_size": 4096, "intermediate_size": 22016, "num_hidden_layers": 32,
+    "num_attention_heads": 32, "max_position_embeddings": 32768, "num_key_value_heads": 32,
+}  # fmt: skip
+
 LANGUAGE = Family(
     name="qwen3",
     architecture="Qwen3ForCausalLM",
@@ -31,5 +36,6 @@ LANGUAGE = Family(
     rows=(*ROWS, *NORMS),
     tied=TIED,
     optional_prefix="model.",
+    defaults=DEFAULTS,
 )
 FAMILIES = with_tasks(LANGUAGE, span_prefix="transformer.")

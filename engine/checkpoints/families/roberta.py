@@ -40,7 +40,7 @@ def join_padding(tensors: list[Tensor], config: ModelConfig) -> list[Tensor]:
     return [concatenate([torch.zeros_like(table[:PADDING]), padded[None], table], dim=0)]
 
 
-WITH_PADDING = Transform(split_padding, join_padding)  # its first row is never read
+WITH_PADDING = Transform(split_padding, join_padding, loses=True)  # its first row, which is never read
 POSITIONS = "roberta.embeddings.position_embeddings.weight"
 ROWS = tuple(
     (POSITIONS, (row[1], "embed.padded"), WITH_PADDING) if row[0] == POSITIONS else row
@@ -63,6 +63,11 @@ DENSE_CLASSIFIER = (
     ("classifier.out_proj.bias", "head.bias"),
 )
 
+DEFAULTS = {
+    "vocab_size": 50265, "hidden_size": 768, "num_hidden_layers": 12, "num_attention_heads": 12,
+    "intermediate_size": 3072, "max_position_embeddings": 512,
+}  # fmt: skip
+
 BODY = Family(
     name="roberta",
     architecture="RobertaModel",
@@ -72,6 +77,7 @@ BODY = Family(
     rows=ROWS,
     optional_prefix="roberta.",
     old_spelling=bert.OLD_SPELLING,
+    defaults=DEFAULTS,
 )
 ROBERTA = (
     replace(
@@ -105,7 +111,12 @@ ROBERTA = (
 def rename_families(name: str, spelling: str) -> tuple[Family, ...]:
     """The same families under another `model_type` and spelling of their architectures."""
     return tuple(
-        replace(family, name=name, architecture=(family.architecture or "").replace("Roberta", spelling))
+        replace(
+            family,
+            name=name,
+            architecture=(family.architecture or "").replace("Roberta", spelling),
+            defaults=DEFAULTS | {"vocab_size": 30522},
+        )
         for family in ROBERTA
     )
 

@@ -7,7 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from engine.checkpoints.family import DROPPED, Family
-from engine.checkpoints.keys import Key
+from engine.checkpoints.keys import ACTIVATIONS, Key, check_word, write_only_key, write_word
+from engine.checkpoints.kinds import size
 from engine.checkpoints.tasks import TOKEN, body_of, classifier, pair_with_tasks, rename_prefix
 
 MLPS = {  # activation, gated
@@ -18,7 +19,27 @@ MLPS = {  # activation, gated
     "gelu": ("gelu", False),
     "gelu_new": ("gelu_tanh", False),
     "silu": ("silu", False),
+    **{word: (ours, False) for word, ours in ACTIVATIONS.items()},
+    **{f"gated-{word}": (ours, True) for word, ours in ACTIVATIONS.items() if word != "gelu"},
 }
+
+
+def read_mlp(word: Any, theirs: Mapping[str, Any]) -> tuple[str, bool]:
+    """Activation, and whether it gates: `dense_act_fn` and `is_gated_act` count before what `feed_forward_proj` says of
+    both in one `word`."""
+    activation, gated = check_word("feed_forward_proj", word, MLPS)
+    if theirs.get("dense_act_fn") is not None:
+        activation = check_word("dense_act_fn", theirs["dense_act_fn"], ACTIVATIONS)
+    return activation, gated if theirs.get("is_gated_act") is None else theirs["is_gated_act"]
+
+
+def write_mlp(both: tuple[str, bool], _: Mapping[str, Any]) -> str:
+    return next((word for word, meant in MLPS.items() if meant == tuple(both)), "gated-gelu")
+
+
+def mlp_key(stack: str) -> Key:
+    paths = (f"{stack}mlp.activation", f"{stack}mlp.gated")
+    return Key("feed_forward_proj", paths, default=("relu", False), values=MLPS, reads=read_mlp, writes=write_mlp)
 
 
 def scale_of_tied(theirs: Mapping[str, Any]) -> float:
@@ -44,10 +65,12 @@ KEYS = (
     Key("d_kv", "encoder.attention.d_head"),
     Key("d_ff", "mlp.d_mlp"),
     Key("d_ff", "encoder.mlp.d_mlp"),
-    Key("feed_forward_proj", ("mlp.activation", "mlp.gated"), default=("relu", False), values=MLPS),
-    Key("feed_forward_proj", ("encoder.mlp.activation", "encoder.mlp.gated"), default=("relu", False), values=MLPS),
-    Key("relative_attention_num_buckets", "positions.buckets", default=32),
-    Key("relative_attention_max_distance", "positions.farthest", default=128),
+    mlp_key(""),
+    mlp_key("encoder."),
+    write_only_key("dense_act_fn", lambda ours: write_word(ours["mlp"]["activation"], ACTIVATIONS)),
+    write_only_key("is_gated_act", lambda ours: ours["mlp"]["gated"]),
+    Key("relative_attention_num_buckets", "positions.buckets", default=32, kind=size(3)),
+    Key("relative_attention_max_distance", "positions.farthest", default=128, kind=size(1)),
     Key("layer_norm_epsilon", "norm.eps", default=1e-6),
     Key("dropout_rate", "dropout", default=0.1),
     Key("tie_word_embeddings", "tied", default=True),
@@ -111,6 +134,15 @@ DECODER = (
     ("decoder.final_layer_norm.weight", "decoder.final_norm.weight"),
 )
 
+COMMON = {
+    "hidden_size": 'd_model', "num_attention_heads": 'num_heads', "num_hidden_layers": 'num_layers',
+    "head_dim": 'd_kv',
+}  # fmt: skip
+DEFAULTS = {
+    "vocab_size": 32128, "d_model": 512, "d_kv": 64, "d_ff": 2048, "num_layers": 6, "num_heads": 8,
+    "feed_forward_proj": "relu", "num_decoder_layers": lambda theirs: theirs["num_layers"],
+}  # fmt: skip
+
 LANGUAGE = Family(
     name="t5",
     architecture="T5ForConditionalGeneration",
@@ -126,6 +158,8 @@ LANGUAGE = Family(
     tied={"lm_head.weight": "shared.weight"},
     twins={"encoder.embed_tokens.weight": "shared.weight", "decoder.embed_tokens.weight": "shared.weight"},
     also=("T5WithLMHeadModel", "T5Model"),
+    common=COMMON,
+    defaults=DEFAULTS,
 )
 
 ENCODER_KEYS = tuple(

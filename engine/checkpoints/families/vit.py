@@ -110,6 +110,11 @@ NO_POOLER = (
     ("vit.pooler.dense.bias", DROPPED),
 )
 
+DEFAULTS = {
+    "hidden_size": 768, "num_hidden_layers": 12, "num_attention_heads": 12, "intermediate_size": 3072,
+    "image_size": 224, "patch_size": 16,
+}  # fmt: skip
+
 BODY = Family(
     name="vit",
     architecture="ViTModel",
@@ -118,6 +123,7 @@ BODY = Family(
     rows=ROWS,
     optional_prefix="vit.",
     module_spelling=MODULES,
+    defaults=DEFAULTS,
 )
 FAMILIES = (
     replace(

@@ -1,6 +1,7 @@
 """Normalisation: LayerNorm, RMSNorm, BatchNorm, or none.
 
 Each goes from x to its result by a `strength` that is 1 until an edit changes it: at 0 the norm is taken out.
+`normalized` is x / scale, before weight and bias.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from torch import Tensor, nn
 
 from engine.model.config import Norm as NormConfig
 from engine.model.config import NormKind
-from engine.model.hooks import HookPoint
+from engine.model.hooks import HookPoint, any_wanted
 from engine.model.layers.module import Module
 
 
@@ -25,25 +26,30 @@ class LayerNorm(Module):
         self.weight = nn.Parameter(torch.ones(width))
         self.bias = nn.Parameter(torch.zeros(width))
         self.hook_scale = HookPoint("scale", axes.rpartition(" ")[0])
+        self.hook_normalized = HookPoint("normalized", axes, on_request=True)
         self.hook_strength = HookPoint("strength", axes.rpartition(" ")[0], on_request=True)
         self.hook_out = HookPoint("out", axes)
 
     def forward(self, x: Tensor) -> Tensor:
         weight, bias = self._parameters.values()
         assert weight is not None and bias is not None
-        if not self.hook_scale.is_active:
+        if not any_wanted((self.hook_scale, self.hook_normalized)):
             out = torch.layer_norm(x, weight.shape, weight, bias, self.eps)
             return self.hook_out(interpolate_norm(x, out, self.hook_strength) if self.hook_strength.is_active else out)
         out, mean, inverse = torch.native_layer_norm(x, weight.shape, weight, bias, self.eps)
         computed = inverse.reciprocal().squeeze(-1)
         scale = self.hook_scale(computed)
-        if scale is not computed:  # edited: the fused result no longer holds
-            out = (x - mean) / scale[..., None] * weight + bias
+        if scale is not computed or self.hook_normalized.is_active:
+            made = (x - mean) / scale[..., None]
+            normalized = self.hook_normalized(made)
+            if scale is not computed or normalized is not made:  # edited: the fused result no longer holds
+                out = normalized * weight + bias
         return self.hook_out(interpolate_norm(x, out, self.hook_strength) if self.hook_strength.is_active else out)
 
 
 class RMSNorm(Module):
-    """x / scale * weight, with scale = sqrt(mean(x^2) + eps) (Zhang & Sennrich 2019)."""
+    """x / scale * weight, with scale = sqrt(mean(x^2) + eps) (Zhang & Sennrich 2019); computed in the dtype of `weight`
+    where that is the wider one."""
 
     def __init__(self, width: int, eps: float, axes: str) -> None:
         super().__init__()
@@ -51,18 +57,20 @@ class RMSNorm(Module):
         self.root_eps = torch.tensor(eps**0.5, device="cpu")
         self.weight = nn.Parameter(torch.ones(width))
         self.hook_scale = HookPoint("scale", axes.rpartition(" ")[0])
+        self.hook_normalized = HookPoint("normalized", axes, on_request=True)
         self.hook_strength = HookPoint("strength", axes.rpartition(" ")[0], on_request=True)
         self.hook_out = HookPoint("out", axes)
 
     def forward(self, x: Tensor) -> Tensor:
         (weight,) = self._parameters.values()
         assert weight is not None
-        if not self.hook_scale.is_active:
-            out = torch.rms_norm(x, weight.shape, weight, self.eps)
+        read = x.to(weight.dtype)
+        if not any_wanted((self.hook_scale, self.hook_normalized)):
+            out = torch.rms_norm(read, weight.shape, weight, self.eps).to(x.dtype)
             return self.hook_out(interpolate_norm(x, out, self.hook_strength) if self.hook_strength.is_active else out)
-        root_mean_square = torch.linalg.vector_norm(x, dim=-1) / self.root_width
+        root_mean_square = torch.linalg.vector_norm(read, dim=-1) / self.root_width
         scale = self.hook_scale(torch.hypot(root_mean_square, self.root_eps))
-        out = x / scale[..., None] * weight
+        out = (self.hook_normalized(read / scale[..., None]) * weight).to(x.dtype)
         return self.hook_out(interpolate_norm(x, out, self.hook_strength) if self.hook_strength.is_active else out)
 
 

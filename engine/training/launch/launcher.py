@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -26,6 +27,9 @@ class Launcher(Protocol):
     def start(self, recipe: Recipe | str, name: str, origin: Origin | None = None) -> Path:
         """The new run's directory. Raises ValueError (RecipeError for a text that is no recipe) where it cannot be."""
 
+    def check(self, recipes: Sequence[Recipe]) -> None:
+        """Raises ValueError where one of them cannot start here, or all together find no room."""
+
     def free_places(self) -> int:
         """Counts the trainings that could be started now, for most of which that is to wait for their turn."""
 
@@ -43,7 +47,7 @@ class FolderLauncher(ABC):
     @explain_closed_folder()
     def start(self, recipe: Recipe | str, name: str, origin: Origin | None = None) -> Path:
         recipe = parse_recipe(recipe) if isinstance(recipe, str) else recipe
-        self._check_limits(recipe)
+        self.check([recipe])
         with self.queue.lock():
             self._check_queue()
             folder = make(recipe, name, self.runs, origin or Origin())
@@ -58,7 +62,7 @@ class FolderLauncher(ABC):
         if status is not None and status.state == "paused":
             control.resume(run.path)
             return run.path
-        self._check_limits(recipe)
+        self.check([recipe])
         if status is None or status.state not in ACTIVE:
             self._settle(run)
         with self.queue.lock():
@@ -67,9 +71,10 @@ class FolderLauncher(ABC):
             self._launch(run)
         return run.path
 
-    def _check_limits(self, recipe: Recipe) -> None:
-        limit_checks.check_start(recipe, self._abilities(recipe))
-        limit_checks.check_room(recipe, self.runs)
+    def check(self, recipes: Sequence[Recipe]) -> None:
+        for recipe in recipes:
+            limit_checks.check_start(recipe, self._abilities(recipe))
+        limit_checks.check_room(recipes, self.runs)
 
     @abstractmethod
     def _abilities(self, recipe: Recipe) -> Abilities:

@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from threading import Thread
 
+from engine.places import COMMAND, ROOT
 from engine.runtime import limits
 from engine.training import control
 from engine.training import turn as turn_script
@@ -22,8 +23,6 @@ from engine.training.recipe import Recipe
 from engine.training.recipe_file import read_recipe
 from engine.training.status import ACTIVE, BEGINS, Status, as_written, died, watch_status, write_status
 from engine.training.warm_trainer import WarmTrainer
-
-ROOT = Path(__file__).resolve().parents[3]
 
 
 class Processes(FolderLauncher):
@@ -78,7 +77,7 @@ class Processes(FolderLauncher):
 
 def training(folder: Path) -> list[str]:
     """The command that trains what is in `folder`."""
-    return [sys.executable, "-m", "engine", *arguments(folder)]
+    return [*COMMAND, *arguments(folder)]
 
 
 def arguments(folder: Path) -> list[str]:
@@ -89,7 +88,8 @@ def arguments(folder: Path) -> list[str]:
 
 def waiting_command(runs: Path, folder: Path, ticket: Ticket, command: Iterable[str], starter: str = "") -> list[str]:
     """The command that waits with `ticket` and then becomes `command`. -P: its own folder is no place of modules."""
-    return [sys.executable, "-P", turn_script.__file__, str(runs), str(folder), str(ticket.path), starter, *command]
+    turn = [sys.executable, "-P", turn_script.__file__, str(ROOT), str(runs), str(folder), str(ticket.path), starter]
+    return [*turn, *command]
 
 
 def watch(process: subprocess.Popen[bytes], run: RunFolder, began: Status) -> None:

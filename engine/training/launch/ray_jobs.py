@@ -16,15 +16,15 @@ from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING
 
-from engine.checkpoints.run_steps import run_folders
+from engine.places import ROOT
 from engine.plurals import count_words
 from engine.runtime import limits
 from engine.training import control
-from engine.training.folder import RunFolder
+from engine.training.folder import RunFolder, list_runs
 from engine.training.job import JOB, Job, read_job, write_job
 from engine.training.latest import Progress, read_progress
 from engine.training.launch.launcher import FolderLauncher
-from engine.training.launch.processes import ROOT, arguments
+from engine.training.launch.processes import arguments
 from engine.training.machine import Abilities
 from engine.training.recipe import Recipe
 from engine.training.recipe_file import read_recipe
@@ -52,7 +52,7 @@ class RayJobs(FolderLauncher):
         return Abilities(cuda, bfloat16=cuda, cores=1)
 
     def free_places(self) -> int:
-        states = [status.state for path in run_folders(self.runs) if (status := read_status(RunFolder(path).status))]
+        states = [status.state for path in list_runs(self.runs) if (status := read_status(RunFolder(path).status))]
         return max(0, limits.MAX_QUEUED - states.count("queued"))
 
     def _settle(self, run: RunFolder) -> None:

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
 
 from engine.checkpoints import load
-from engine.checkpoints.locate import shipped_names
+from engine.checkpoints.locate import present_names
 from engine.data import mixture
 from engine.data.corpora import read_corpus
 from engine.data.everyday import Fact, Writer, unseen_facts, write_story
@@ -41,7 +41,7 @@ def measure_everyday(trainer: Trainer) -> dict[str, Any]:
     held-out texts of each kind, the model's and that of the shipped model OTHER, whose tokens are others. `it`: see
     `measure_antecedents`.
     """
-    tokenizer, seed = trainer.source.tokenizer, trainer.recipe.seed
+    tokenizer, seed = trainer.source.tokenizer, trainer.recipe.data_seed
     assert tokenizer is not None
     sentences = read_corpus("everyday/visitors")["sentences"]
     asked = unread(unseen_facts(), trainer.source)
@@ -60,7 +60,7 @@ def measure_everyday(trainer: Trainer) -> dict[str, Any]:
     if data.sentences:
         texts["sentences"] = mixture.part_of(mixture.english(data.sentences), "held_out", seed)[:SENTENCES]
     bits = {kind: {"this model": bits_per_byte(trainer.result, tokenizer, some)} for kind, some in texts.items()}
-    if OTHER in shipped_names():
+    if OTHER in present_names():
         other = load(OTHER)
         assert other.tokenizer is not None
         for kind, some in texts.items():

@@ -55,7 +55,7 @@ def answers(targets: list[int], hits: list[bool], end: int) -> list[bool]:
 
 def sample_in_context(trainer: Trainer) -> str:
     """A few rows, and the word that the model goes on with."""
-    told = list(islice(rows("held_out", seed_for(trainer.recipe.seed, "sample")), SHOWN + 1))
+    told = list(islice(rows("held_out", seed_for(trainer.recipe.data_seed, "sample")), SHOWN + 1))
     prompt = "".join(line(*row) for row in told[:-1]) + told[-1][0] + BETWEEN.rstrip()
     return f"{prompt} {line_behind(trainer.checkpoint(), prompt, LONGEST)}"
 

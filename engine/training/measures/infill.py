@@ -12,16 +12,18 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 from engine.checkpoints import Checkpoint, load
-from engine.checkpoints.locate import shipped_names
+from engine.checkpoints.locate import present_names
 from engine.data import mixture
 from engine.data.corpora import read_corpus
 from engine.data.seeds import seed_for
 from engine.data.sentences import Infill, gapped
 from engine.model.transformer import Transformer
+from engine.scoring.examples import UNASKED
 from engine.tokenizers import END
 from engine.training.data_recipe import Gaps
 from engine.training.measures.decoding import decode_continuations
 from engine.training.objectives.infill import MASK, START, prompt
+from engine.training.objectives.padding import pad_rows, real
 from engine.training.sources.gapped_windows import GappedWindows
 from engine.training.sources.infill import GappedPassages
 from engine.training.trainer import Trainer
@@ -30,6 +32,7 @@ GAPS, WINDOWS, AT_ONCE = 1_000, 200, 100
 LONGEST = 48  # tokens that are written, where no span is longer
 DECODER = "everyday"  # the shipped model that goes on with such texts, and reads only what stands before a gap
 COMPARED = 300  # gaps of each kind of text
+TOGETHER = 25  # of these are read at once
 
 
 def measure_infill(trainer: Trainer) -> dict[str, Any]:
@@ -48,9 +51,9 @@ def measure_infill(trainer: Trainer) -> dict[str, Any]:
         "gaps": len(gaps),
         "decoding": "greedy",
     }
-    texts = unread_texts(trainer.recipe.data.infill, trainer.recipe.seed)
-    if texts and DECODER in shipped_names():
-        found["nats_a_character"] = compare_with_decoder(trainer.checkpoint(), texts, trainer.recipe.seed)
+    texts = unread_texts(trainer.recipe.data.infill, trainer.recipe.data_seed)
+    if texts and DECODER in present_names():
+        found["nats_a_character"] = compare_with_decoder(trainer.checkpoint(), texts, trainer.recipe.data_seed)
     return found
 
 
@@ -84,8 +87,8 @@ def compare_with_decoder(
         ]
         characters = sum(length for *_, length in fit)
         found[kind] = {
-            "this model": sum(nats(checkpoint.model, *ours) for ours, _, _ in fit) / characters,
-            DECODER: sum(nats(decoder.model, *theirs) for _, theirs, _ in fit) / characters,
+            "this model": nats(checkpoint.model, [ours for ours, _, _ in fit]) / characters,
+            DECODER: nats(decoder.model, [theirs for _, theirs, _ in fit]) / characters,
             "gaps": len(fit),
         }
     return found
@@ -112,11 +115,16 @@ def fits(model: Transformer, given: Sequence[int], span: Sequence[int]) -> bool:
 
 
 @torch.no_grad()
-def nats(model: Transformer, given: Sequence[int], span: Sequence[int]) -> float:
-    """What the tokens of a span cost behind those that are given."""
-    ids = torch.tensor([*given, *span], device=model.device)
-    logits = model(ids[None, :-1])[0, len(given) - 1 :]
-    return float(cross_entropy(logits, ids[len(given) :], reduction="sum"))
+def nats(model: Transformer, texts: Iterable[tuple[Sequence[int], Sequence[int]]]) -> float:
+    """What the tokens of all spans cost, each behind those that are given."""
+    ordered, found = sorted(texts, key=lambda text: len(text[0]) + len(text[1])), 0.0
+    for some in (ordered[begin : begin + TOGETHER] for begin in range(0, len(ordered), TOGETHER)):
+        rows = [torch.tensor([*given, *span[:-1]]) for given, span in some]
+        asked = [torch.tensor([*[UNASKED] * (len(given) - 1), *span]) for given, span in some]
+        logits = model(pad_rows(rows, 0).to(model.device), padding=real(rows).to(model.device))
+        targets = pad_rows(asked, UNASKED).to(model.device)
+        found += float(cross_entropy(logits.flatten(0, 1), targets.flatten(), ignore_index=UNASKED, reduction="sum"))
+    return found
 
 
 def fill_gaps(trainer: Trainer, gaps: Sequence[Sequence[Tensor]]) -> list[list[int]]:

@@ -34,7 +34,7 @@ def measure_translation(trainer: Trainer) -> dict[str, Any]:
 def measure_alignment(trainer: Trainer) -> dict[str, Any]:
     """Measures the alignment of English and French on pairs of which it is known which words translate each other. They
     are generated ones, also for a model that learned from PUBLISHED ones."""
-    task, seed = taught(trainer).task, trainer.recipe.seed
+    task, seed = taught(trainer).task, trainer.recipe.data_seed
     if isinstance(task, OwnPairs) and getattr(task.options, "path", "") == PUBLISHED:
         task = Translation(documents=1)
     if not isinstance(task, Translation):

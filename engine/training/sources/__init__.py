@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from engine.training.base import check_tokenizer, settings_of
+from engine.training.data_files import check_unchanged
 from engine.training.data_recipe import LABELLED, OWN, PAIRS, RUNNING, TAGGED
 from engine.training.folder import RunFolder
 from engine.training.recipe import Recipe
@@ -50,6 +51,7 @@ def open_source(recipe: Recipe, folder: Path) -> Source:
     if recipe.base and not (folder / "tokenizer.json").exists():
         check_tokenizer(recipe)
     run = RunFolder(folder)
+    check_unchanged(recipe.data, run)
     if recipe.base and not run.weights.exists():  # a run that is continued needs its base no more
         run.take_settings(settings_of(recipe.base))
     source = SOURCES[recipe.data.kind, recipe.objective.kind](recipe, folder)

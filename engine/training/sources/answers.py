@@ -33,7 +33,7 @@ class Answers(ShelvedTexts[Answered]):
         super().__init__(recipe, folder, documents)
 
     def task_examples(self, part: Part) -> Iterator[Answered]:
-        return self.task.answers(part, self.recipe.seed)
+        return self.task.answers(part, self.recipe.data_seed)
 
     def encode(self, one: Answered) -> Encoding:
         return self.corpus.tokenizer.encode(one.question, one.context)

@@ -85,7 +85,7 @@ class GappedWindows(Windows):
     def gaps(self, most: int) -> Sequence[Sequence[Tensor]]:
         """Passages held out, each as text, span, text; as many as asked."""
         batches = range(-(-most // self.recipe.batch.size))
-        drawn = (self.pieces("held_out", seed_for(self.recipe.seed, "held-out", index)) for index in batches)
+        drawn = (self.pieces("held_out", seed_for(self.recipe.data_seed, "held-out", index)) for index in batches)
         return [pieces for batch in drawn for pieces in batch][:most]
 
     def complete_config(self, config: ModelConfig) -> ModelConfig:

@@ -40,7 +40,7 @@ class GappedPassages(Source):
         super().__init__(recipe)
         if recipe.data.infill is None:
             raise ValueError("passages with gaps need [data.infill] in the recipe; add it.")
-        told, seed = recipe.data.infill, recipe.seed
+        told, seed = recipe.data.infill, recipe.data_seed
         documents = Documents(
             lambda: iter(passages(told, "train", seed)),
             lambda: iter(passages(told, "held_out", seed)),

@@ -38,7 +38,7 @@ class LabelledTexts(ShelvedTexts[Labelled]):
         super().__init__(recipe, folder, documents)
 
     def task_examples(self, part: Part) -> Iterator[Labelled]:
-        return self.task.texts(part, self.recipe.seed)
+        return self.task.texts(part, self.recipe.data_seed)
 
     def examples(self, part: Part, indexes: Sequence[int]) -> Examples:
         tokens = self.shelves[part].tokens

@@ -38,7 +38,7 @@ class TaughtPairs(ShelvedTexts[Pair]):
         super().__init__(recipe, folder, documents)
 
     def task_examples(self, part: Part) -> Iterator[Pair]:
-        return self.task.pairs(part, self.recipe.seed)
+        return self.task.pairs(part, self.recipe.data_seed)
 
     def examples(self, part: Part, indexes: Sequence[int]) -> Examples:
         tokens = self.shelves[part].tokens

@@ -53,7 +53,8 @@ class PreferredAnswers(ShelvedTexts[Pair]):
         self.pairs_held_out = read_pairs(table.held_out_path) if table.held_out_path else None
         self.theirs = frozenset[str]()
         if self.pairs_held_out is None:
-            self.theirs = held_out([pair.prompt or pair.chosen for pair in self.pairs], table.held_out, recipe.seed)
+            keys = [pair.prompt or pair.chosen for pair in self.pairs]
+            self.theirs = held_out(keys, table.held_out, recipe.data_seed)
         told = Documents(
             lambda: map(document, self.task_examples("train")),
             lambda: map(document, self.task_examples("held_out")),

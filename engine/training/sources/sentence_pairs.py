@@ -28,7 +28,7 @@ class PairsOfPassages(Source):
         super().__init__(recipe)
         if recipe.data.sentence_pairs is None:
             raise ValueError("pairs of passages need [data.sentence_pairs] in the recipe; add it.")
-        told, seed = recipe.data.sentence_pairs, recipe.seed
+        told, seed = recipe.data.sentence_pairs, recipe.data_seed
         documents = Documents(
             lambda: iter(passages(told, "train", seed)), lambda: iter(passages(told, "held_out", seed)), read=read_parts
         )

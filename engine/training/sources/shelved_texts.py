@@ -30,7 +30,7 @@ class ShelvedTexts(Source, Generic[Row]):
 
     def __init__(self, recipe: Recipe, folder: Path, documents: Documents) -> None:
         super().__init__(recipe)
-        self.corpus = open_corpus(documents, recipe.data, recipe.seed, folder, recipe.base)
+        self.corpus = open_corpus(documents, recipe.data, recipe.data_seed, folder, recipe.base)
         self.tokenizer = self.corpus.tokenizer
         pad = self.tokenizer.pad_id
         beyond = recipe.base and pad is not None and pad >= count_rows(recipe.model, self.tokenizer)

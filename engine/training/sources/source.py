@@ -14,6 +14,7 @@ from engine.data.seeds import seed_for
 from engine.model.config import ModelConfig
 from engine.scoring.examples import Examples
 from engine.tokenizers import Tokenizer
+from engine.training.corpus import Corpus
 from engine.training.recipe import Recipe
 
 
@@ -29,6 +30,12 @@ class Source(ABC):
     count: int = 0
     left_out: int = 0
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Sentences for a person about the data."""
+        corpus: Corpus | None = getattr(self, "corpus", None)
+        return () if corpus is None else corpus.notes
+
     def __init__(self, recipe: Recipe) -> None:
         self.recipe = recipe
 
@@ -43,7 +50,7 @@ class Source(ABC):
     def held_out(self, batches: int) -> Iterator[Examples]:
         """Batches that the model is measured on, always the same and never trained on."""
         for index in range(batches):
-            yield self.draw("held_out", seed_for(self.recipe.seed, "held-out", index))
+            yield self.draw("held_out", seed_for(self.recipe.data_seed, "held-out", index))
 
     def complete_config(self, config: ModelConfig) -> ModelConfig:
         """`config` with what only the data knows. Raises ValueError where the two do not go together.

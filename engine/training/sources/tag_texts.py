@@ -33,7 +33,7 @@ class TaggedTexts(ShelvedTexts[Tagged]):
         super().__init__(recipe, folder, documents)
 
     def task_examples(self, part: Part) -> Iterator[Tagged]:
-        return self.task.sentences(part, self.recipe.seed)
+        return self.task.sentences(part, self.recipe.data_seed)
 
     def examples(self, part: Part, indexes: Sequence[int]) -> Examples:
         chosen = [self.rows[part][index] for index in indexes]

@@ -19,7 +19,7 @@ from engine.data.own_tasks import OwnTexts
 from engine.data.published import locate
 from engine.data.seeds import seed_for
 from engine.data.stories import story
-from engine.data.text import python_reference, read_text, split
+from engine.data.text import python_reference, read_encoded, split
 from engine.scoring.examples import Examples
 from engine.tokenizers import END, Tokenizer
 from engine.training.corpus import Document, Documents, open_corpus
@@ -42,8 +42,9 @@ class Windows(Source):
 
     def __init__(self, recipe: Recipe, folder: Path) -> None:
         super().__init__(recipe)
-        told = replace(documents(recipe.data, recipe.seed), special_tokens=self.special_tokens, template=self.template)
-        self.corpus = open_corpus(replace(told, read=self.read), recipe.data, recipe.seed, folder, recipe.base)
+        told = documents(recipe.data, recipe.data_seed)
+        told = replace(told, special_tokens=self.special_tokens, template=self.template, read=self.read)
+        self.corpus = open_corpus(told, recipe.data, recipe.data_seed, folder, recipe.base)
         self.tokenizer = self.corpus.tokenizer
         self.length = recipe.batch.context + self.more
         for part, tokens in (("training", self.corpus.train), ("held-out", self.corpus.held_out)):
@@ -137,7 +138,9 @@ def _rows(options: Columns, seed: int) -> Documents:
 
 def _file(recipe: Text) -> Documents:
     try:
-        return _halves(*split(read_text(locate(recipe.path)), recipe.held_out))
+        text, encoding = read_encoded(locate(recipe.path))
+        note = "" if encoding.startswith("UTF-") else f"{Path(recipe.path).name} was read as {encoding}."
+        return replace(_halves(*split(text, recipe.held_out)), notes=(note,) if note else ())
     except FileNotFoundError:
         raise ValueError(
             f"data.text.path must be a file, and there is no {Path(recipe.path).name} where it says; bring that file "

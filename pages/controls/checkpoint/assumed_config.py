@@ -13,11 +13,15 @@ from views.core.markdown import escape_markdown
 
 
 def correct(name: str, assumed: tuple[Assumption, ...]) -> None:
-    """Values that stand in for a config.json that is not there, to be changed."""
+    """Values that stand in for a config.json that is not there, to be confirmed or changed: what is assumed then stands
+    in the model's name as given."""
     guessed, shown = ([one for one in assumed if one.certain is certain] for certain in (False, True))
-    label = f"Opened without a config.json: {', '.join(f'{one.key} {one.value}' for one in guessed)} assumed"
+    listed = ", ".join(f"{one.key} {one.value}" for one in guessed)
+    label = f"Opened without a config.json: {f'{listed} assumed' if guessed else 'all values are confirmed'}"
     with st.expander(escape_markdown(label), key="assumed"), st.form("assumed values", border=False):
-        for said, ones in (("No tensor shows these:", guessed), ("The tensors show these:", shown)):
+        for said, ones in (("No tensor shows these:", guessed), ("The tensors, or you, say these:", shown)):
+            if not ones:
+                continue
             st.caption(said)
             with st.container(horizontal=True, gap="small"):
                 for one in ones:
@@ -26,7 +30,7 @@ def correct(name: str, assumed: tuple[Assumption, ...]) -> None:
         if not st.form_submit_button("Open with these"):
             return
         given = {one.key: read(widget_value(f"assumed {one.key} {name}")) for one in assumed}
-        changes = {one.key: given[one.key] for one in assumed if given[one.key] != one.value}
+        changes = {one.key: given[one.key] for one in assumed if not one.certain or given[one.key] != one.value}
         if changes:
             before = library.parse_name(name).config
             CHECKPOINT.rerun_with("model", library.rename_with(name, config={**before, **changes}))

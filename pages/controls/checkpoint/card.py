@@ -5,7 +5,6 @@ from __future__ import annotations
 import tomllib
 from functools import partial
 from math import isnan
-from pathlib import Path
 
 import streamlit as st
 
@@ -26,6 +25,7 @@ from engine.inputs.readers import (
     read_translation,
     readable,
 )
+from engine.places import ASSETS
 from engine.runtime import library
 from engine.runtime.limits import MAX_TOKENS
 from pages.controls.checkpoint.load_errors import warn
@@ -41,7 +41,7 @@ from views.core.component import view
 from views.core.markdown import escape_markdown
 from views.core.shown_tables import TABLES, ShownTables
 
-TEXTS = tomllib.loads((Path(__file__).parents[3] / "assets/texts/examples.toml").read_text())
+TEXTS = tomllib.loads((ASSETS / "texts" / "examples.toml").read_text())
 PARITIES = Remembered[dict[str, tuple[Parity, str]]]("parities", dict)  # by the checkpoint's name
 CONTROLS = ("model", "numbers", "own files", "actions")  # that a link can hide
 

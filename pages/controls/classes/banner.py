@@ -7,22 +7,27 @@ from typing import Any, LiteralString
 
 import streamlit as st
 
-from engine.classes.grading import Given, Grade, grade, grade_page, option_name, options, why_unsuited
-from engine.classes.steps import ESTIMATES, Kind, Pattern, Step
+from engine.classes.grading import Given, Grade, option_name, options
+from engine.classes.steps import ESTIMATES, SCALE, Kind, Pattern, Step
 from engine.classes.store import Answer, Learner, Room, Unreachable
-from engine.edits import AttentionTemperature
 from engine.plurals import count_words
-from engine.runtime import library
-from engine.tokenizers.encoding import Encoding
-from engine.training.runs import runs
-from pages.controls.classes.who import JOINED, classes, draw_trouble, entry_of, guard, joined, news, wait_for_database
+from pages.controls.classes.answering import answer_now, differs, given_now, truth_of
+from pages.controls.classes.who import (
+    JOINED,
+    OVER,
+    classes,
+    draw_trouble,
+    entry_of,
+    guard,
+    joined,
+    news,
+    wait_for_database,
+    whose,
+)
 from pages.controls.learn.predict import QUESTIONS
 from pages.controls.learn.words import translate as _
-from pages.controls.model_input.model_input import find_carried, looked_at, reading
 from pages.controls.share.links import address_now
 from pages.controls.state.session import Remembered, widget_value
-from pages.controls.train.parameters import TRAIN
-from pages.controls.what_if.experiment import current
 from views.core.component import PAGE
 from views.core.markdown import escape_markdown
 
@@ -32,7 +37,6 @@ REFUSED = Remembered("class answer refused", str)
 PICTURES = ".st-key-walkthrough, .st-key-attention, .st-key-generate-view, .st-key-compare, .st-key-what-if-effects"
 COVERED = f":is({PICTURES}) [data-testid^=stBidiComponent], [data-testid=stVegaLiteChart] {{ filter: blur(14px); "
 COVERED += "pointer-events: none }"
-WITH_A_RUN = "walkthrough", "attention"
 GUESSES: tuple[Kind, ...] = ("next", "share", "loss")
 FREED = "[data-testid=stMain] * { pointer-events: none } .st-key-class-step * { pointer-events: auto }"
 
@@ -42,11 +46,23 @@ def draw_step() -> None:
     draw_trouble()
     try:
         if joined() is None:
-            return
+            return draw_over() if OVER.get() else None
     except Unreachable:
         pass  # it is said in the class's place
     with st.container(key="class-step", border=True):
         follow_class()
+
+
+def draw_over() -> None:
+    """Says where somebody finds what they handed in to a class that is over, until they have read it."""
+    if widget_value(PAGE) == "join":
+        return  # where they stand
+    with st.container(key="class-over", border=True, horizontal=True, vertical_alignment="center", gap="small"):
+        over = _("The class {code} is over. Your answers, and what was right, stay on the page Join a class.")
+        st.markdown(over.format(code=escape_markdown(OVER.get())), width="stretch")
+        if entry := entry_of("join"):
+            st.page_link(entry.path, label=_("my answers"), icon=":material/arrow_forward:")
+        st.button(_("Close"), key="class over", type="tertiary", on_click=OVER.set, args=("",))
 
 
 @st.fragment
@@ -62,40 +78,43 @@ def follow_class() -> None:
     if entry:  # unseen: what the browser presses when the class comes to another step, so that it must know it first
         with st.container(key="class-way"):
             st.page_link(entry.path, label="step", query_params=dict(step.query))
-    guessing = False
+    guessing, mine = False, [one for one in classes().answers(room.code) if one.learner == learner.id]
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         place = _("step {number} of {count}").format(number=room.at + 1, count=len(room.steps))
         st.markdown(f"**{escape_markdown(learner.name)}** · {place}", width="content")
         st.markdown(escape_markdown(step.sentence), width="stretch")
         if step.asks:
-            guessing = draw_answer(room, learner)
+            guessing = draw_answer(room, learner, [one for one in mine if one.step == room.at])
         if entry and widget_value(PAGE) != step.page:
             icon = ":material/arrow_forward:"
             st.page_link(entry.path, label=_("to the step"), icon=icon, query_params=dict(step.query))
-        st.button(_("Leave"), key="class leave", type="tertiary", on_click=leave, args=(learner,))
+        with st.popover(_("Leave"), type="tertiary"):
+            st.markdown(_("Whoever leaves takes along all that they handed in."))
+            st.button(_("Leave the class"), key="class leave", on_click=leave, args=(learner,))
         news(
             {
                 "room": room.code, "version": str(room.version), "all": False,
                 "follow": "" if room.free else f"{room.at}@{room.entered}",
-                "until": room.entered + step.seconds if step.seconds else 0,
+                "until": room.entered + step.seconds if step.seconds else 0, "look": step.looked,
             },
             key="class news",
         )  # fmt: skip
-    if learner.consent == "asked":
-        ask_consent(learner)
+    for asked in (one for one in mine if one.consent == "asked"):
+        ask_consent(room, asked)
     covered = guessing and step.kind in GUESSES and widget_value(PAGE) == step.page
     css = (FREED if room.locked else "") + (COVERED if covered else "")
     st.html(f"<style>.st-key-class-way {{ display: none }} {css}</style>")
 
 
-def draw_answer(room: Room, learner: Learner) -> bool:
+def draw_answer(room: Room, learner: Learner, mine: list[Answer]) -> bool:
     """The field of the answer; what was handed in, and once it may be seen, what is right. Tells whether that is still
     to be guessed."""
     step = room.step
-    mine = [one for one in classes().answers(room.code) if (one.learner, one.step) == (learner.id, room.at)]
     again = step.kind in ("say", "hand in", "run", "words")
     if mine:
         tell_answer(step, mine[0], room.revealed)
+    elif room.revealed and (truth := truth_of(step)):
+        st.markdown(f":blue-badge[{_('right: {truth}').format(truth=escape_markdown(truth))}]", width="content")
     seen = room.revealed or step.at_once and bool(mine)
     if room.revealed and not step.at_once or mine and not again:
         return not seen
@@ -108,6 +127,7 @@ def draw_answer(room: Room, learner: Learner) -> bool:
         try:
             given = given_now(step.kind)
             draw_field(step, given)
+            warn_elsewhere(step)
         except ValueError as error:
             st.warning(escape_markdown(error))
             return not seen
@@ -116,6 +136,22 @@ def draw_answer(room: Room, learner: Learner) -> bool:
             st.warning(escape_markdown(REFUSED.get()))
             REFUSED.set("")
     return not seen
+
+
+def name_elsewhere(said: str) -> str:
+    """What an answer is about that the step is not, in the language of the lessons."""
+    known = {"another model": _("another model"), "other edits": _("other edits"), "another text": _("another text")}
+    return known.get(said, said)
+
+
+def warn_elsewhere(step: Step) -> None:
+    """Says that an answer would not count, and leads back to what the step is about."""
+    if elsewhere := differs(step):
+        warning = _("This page shows {what} than the step, and what you hand in now does not count.")
+        st.caption(f":orange[{warning.format(what=name_elsewhere(elsewhere))}]")
+        if entry := entry_of(step.page):
+            icon = ":material/arrow_forward:"
+            st.page_link(entry.path, label=_("to the step"), icon=icon, query_params=dict(step.query))
 
 
 def asked_of(step: Step) -> str:
@@ -138,73 +174,43 @@ def asked_of(step: Step) -> str:
 def draw_field(step: Step, given: Given | None) -> None:
     if step.kind == "words":
         st.text_area("answer", key=FIELD, max_chars=1_000, label_visibility="collapsed")
+    elif step.kind == "choice":
+        named = dict(enumerate(map(escape_markdown, step.options)))
+        st.radio("choose", list(named), None, key=FIELD, format_func=named.__getitem__, label_visibility="collapsed")
+    elif step.kind == "scale":
+        low, high = step.options or ("", "")
+        st.segmented_control("choose", SCALE, key=FIELD, label_visibility="collapsed")
+        if step.options:
+            st.caption(escape_markdown(f"{SCALE[0]}: {low} · {SCALE[-1]}: {high}"))
     elif step.kind in ESTIMATES:
         st.number_input("number", 0.0, 1.0 if step.kind == "share" else 100.0, None, key=FIELD, step=0.01)
     elif given is not None and (offered := options(step, given)):
-        def named(option: Any) -> str:
+        def name(option: Any) -> str:
             return escape_markdown(option_name(step, given, option))
 
         if step.kind == "next":
-            st.radio("choose", offered, None, key=FIELD, format_func=named)
+            st.radio("choose", offered, None, key=FIELD, format_func=name)
         else:
-            st.selectbox("choose", offered, None, key=FIELD, format_func=named)
+            st.selectbox("choose", offered, None, key=FIELD, format_func=name)
     else:
         st.caption(_("What stands on the page now is handed in. You may do it again."))
 
 
-def given_now(kind: Kind) -> Given | None:
-    """What the page shows, for a question about a run. Raises ValueError, with a sentence, where it shows none."""
-    if kind in ("look", "words", "run") or kind == "hand in" and widget_value(PAGE) not in WITH_A_RUN:
-        return None
-    name, _fields = looked_at()
-    checkpoint = library.checkpoint(name)
-    if why := why_unsuited(kind, checkpoint):
-        raise ValueError(why)
-    found = reading(checkpoint)
-    if not isinstance(found.read, Encoding) or not len(found.read):
-        raise ValueError("This question is about a text; type one on the page.")
-    temperature = find_carried().values.get("attention", 1.0)
-    edits = [AttentionTemperature(temperature)] if temperature != 1 else []
-    trace = library.traces.trace(name, found.read, [*edits, *(one.edit for one in current().entries if one.on)])
-    return Given(checkpoint, found.read, trace)
-
-
 def hand_in(room: Room, learner: Learner, again: bool) -> None:
-    """Grades what the field and the page hold, and keeps it with a link to the page."""
-    said = widget_value(FIELD)
+    """Keeps the answer that the field and the page hold."""
+    look = classes().look_of(room.code, whose())
     try:
-        if room.step.kind == "run":
-            result = grade_run()
-        elif said is None and room.step.kind not in ("say", "hand in"):
-            raise ValueError("Nothing is chosen yet; answer first.")
-        else:
-            given = given_now(room.step.kind)
-            plain = "what stands on the page" if said is None else str(said)
-            if given and room.step.kind == "hand in":
-                result = grade_page(given, *(read_index(address_now().get(name, "")) for name in ("layer", "head")))
-            else:
-                result = grade(room.step, given, said) if given else Grade(plain)
-        content = {**asdict(result), "page": widget_value(PAGE, ""), "link": address_now()}
-        classes().hand_in(learner, room.at, content, again)
+        classes().hand_in(learner, room.at, answer_now(room.step, widget_value(FIELD), look), again)
     except ValueError as error:
         REFUSED.set(str(error)[:1].upper() + str(error)[1:])
 
 
-def read_index(said: str) -> int | None:
-    return int(said) if said.isascii() and said.isdigit() and len(said) < 4 else None
-
-
-def grade_run() -> Grade:
-    """The run that the page Train shows, and its held-out loss."""
-    name = TRAIN.now("run")
-    loss = next((one.held_out_loss for one in runs() if one.name == name), None)
-    if loss is None:
-        raise ValueError("no run is shown; open one on the page Train, once it has a held-out loss.")
-    return Grade(name, f"held-out loss {loss:.3f}", score=-loss)
-
-
 def tell_answer(step: Step, mine: Answer, revealed: bool) -> None:
     said, found = escape_markdown(str(mine.content["said"])[:80]), mine.content
+    if elsewhere := found.get("elsewhere"):
+        marked = _("handed in: {said}; it is about {what} and does not count")
+        st.markdown(marked.format(said=said, what=name_elsewhere(elsewhere)), width="content")
+        return
     if not (step.at_once or revealed) or not found["truth"]:
         st.markdown(_("handed in: {said}").format(said=said), width="content")
         return
@@ -217,25 +223,29 @@ def tell_answer(step: Step, mine: Answer, revealed: bool) -> None:
         st.markdown(f":orange-badge[{wrong.format(said=said, truth=truth)}]", width="content")
 
 
-def ask_consent(learner: Learner) -> None:
+def ask_consent(room: Room, answer: Answer) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown(_("Your teacher asks to show to the class what you handed in."), width="content")
+        asks = _("Your teacher asks to show this to the class: {said}")
+        st.markdown(asks.format(said=escape_markdown(str(answer.content["said"])[:80])), width="content")
         for label, consent in ((_("Show it"), "given"), (_("No"), "refused")):
             st.button(
-                label, key=f"class consent {consent}", on_click=guard(classes().ask_consent),
-                args=(learner.room, learner.id, consent),
+                label, key=f"class consent {consent} {answer.step}", on_click=guard(classes().ask_consent),
+                args=(room.code, answer.learner, answer.step, consent),
             )  # fmt: skip
 
 
 def draw_own(room: Room, learner: Learner) -> None:
     """What a learner handed in, each with the way back to the page as it was then."""
     said = _("You are in the class **{code}** as **{name}**.")
+    if room.closed:
+        said = _("You were in the class **{code}** as **{name}**.")
     st.markdown(said.format(code=escape_markdown(room.code), name=escape_markdown(learner.name)))
-    for answer in (one for one in classes().answers(room.code) if one.learner == learner.id):
+    mine = [one for one in classes().answers(room.code) if one.learner == learner.id]
+    for answer in (one for one in mine if one.step < len(room.steps)):  # one may be to a step that was added since
         step, entry = room.steps[answer.step], entry_of(answer.content["page"])
         with st.container(horizontal=True, vertical_alignment="center"):
             st.markdown(escape_markdown(f"{answer.step + 1}. {step.sentence}"), width="content")
-            tell_answer(step, answer, room.revealed or answer.step != room.at)
+            tell_answer(step, answer, room.closed or room.revealed or answer.step != room.at)
             if entry:
                 link = {str(name): str(text) for name, text in answer.content["link"].items()}
                 st.page_link(entry.path, label=_("open"), icon=":material/open_in_new:", query_params=link)
@@ -253,15 +263,16 @@ def note_lesson() -> None:
     if (found := joined()) is None or found[0].step.page != "course" or found[0].step.asks:
         return
     room, learner = found
-    answered = {key: kept.right for key, kept in QUESTIONS.get().items() if kept.about is not None}
+    answered = {key: kept for key, kept in QUESTIONS.get().items() if kept.about is not None}
     if not answered:
         return
-    right = sum(answered.values())
+    right = sum(kept.right for kept in answered.values())
     said = f"{right} of {count_words(len(answered), 'question')} right"
+    told = {one.asked: {"said": one.words, "right": one.right, "why": one.why} for one in answered.values()}
     mine = [one for one in classes().answers(room.code) if (one.learner, one.step) == (learner.id, room.at)]
-    if not mine or mine[0].content["said"] != said:
+    if not mine or mine[0].content.get("questions") != told:
         result = Grade(said, score=right / len(answered))
-        content = {**asdict(result), "page": "course", "link": address_now()}
+        content = {**asdict(result), "page": "course", "link": address_now(), "questions": told}
         try:
             classes().hand_in(learner, room.at, content, again=True)
         except ValueError:

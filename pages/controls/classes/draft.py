@@ -4,39 +4,53 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime
+from functools import partial
 from typing import cast
 
 import streamlit as st
 
 from engine.checkpoints import shipped_names
-from engine.classes.steps import LONGEST, PATTERNS, WANTED, Kind, Pattern, Step, from_json
+from engine.classes.grading import grade, options
+from engine.classes.steps import ABOUT_A_RUN, LONGEST, PATTERNS, WANTED, Kind, Pattern, Step, from_json
 from engine.classes.store import DAYS
+from engine.plurals import count_words
 from engine.runtime.limits import FIRST_MODEL
+from pages.controls.classes.answering import shown_by
 from pages.controls.classes.parameters import TEACH
 from pages.controls.classes.who import classes, entry_of, guard, whose
+from pages.controls.learn.course import names, read_lesson
 from pages.controls.menu import entries
 from pages.controls.sign_in import may_start_class
-from pages.controls.state.history import is_turned
+from pages.controls.state.history import entry_address, is_turned
 from pages.controls.state.page_state import Here
-from pages.controls.state.session import Remembered, widget_value
+from pages.controls.state.session import Remembered, set_widget, widget_value
 from views.core.markdown import escape_markdown
 
 KINDS: dict[Kind, str] = {
-    "look": "look at this", "words": "answer in words", "next": "guess the next token",
+    "look": "look at this", "words": "answer in words", "choice": "choose one of …", "scale": "rate from 1 to 5",
+    "next": "guess the next token",
     "share": "estimate how likely it is", "loss": "estimate the loss of the text", "head": "find a head",
     "say": "make the model say …", "hand in": "change something and hand it in", "run": "train, and hand in the run",
 }  # fmt: skip
 DRAFT = Remembered("steps of a class to be", list[Step])
 SAID = Remembered("why a step was refused", str)
+VISITED = Remembered("class session was visited", bool)
+EDITED = Remembered[int | None]("step that is edited", lambda: None)
+SHORT = 60  # characters of a text in a line
 TIMES = {0: "no limit", 30: "30 s", 60: "1 min", 120: "2 min", 300: "5 min", 600: "10 min"}
 SECRET = Remembered("secrets of classes", dict[str, str])
 
 
 def read_steps(here: Here) -> list[Step]:
     """The steps that the address brings, once: a page that somebody shares, or those of a session to repeat. What is
-    taken out of the address here, the browser says again with the next click."""
+    taken out of the address here, the browser says again with the next click, and where it reloads: an address that
+    names a room in a visit that begins with it has given its steps to that room."""
     found: list[Step] = []
-    if not is_turned():
+    reloaded = not VISITED.get() and "room" in entry_address()
+    VISITED.set(True)
+    if not is_turned() or reloaded:
         return found
     for name in ("steps", "step"):
         if not (said := here.begin(name)):
@@ -59,11 +73,9 @@ def draw_draft(here: Here) -> None:
     )
     steps = DRAFT.get()
     for at, step in enumerate(steps):
-        with st.container(horizontal=True, vertical_alignment="center"):
-            st.markdown(escape_markdown(f"{at + 1}. {step_name(step)}"), width="stretch")
-            st.button("Remove", key=f"class remove {at}", type="tertiary", on_click=steps.remove, args=(step,))
-    with st.container(border=True):
-        step_form(DRAFT.get().append)
+        draw_line(steps, at, step)
+    with st.container(border=True, key="class form"):
+        step_form(keep_step)
     st.caption(
         f"Kept on this server: names, answers and links to what was handed in, for {DAYS} days or until you delete "
         "them. Nothing leaves it."
@@ -73,11 +85,19 @@ def draw_draft(here: Here) -> None:
         st.info("Teachers start sessions on this server, and its operator has not listed your address; ask for it.")
     st.button("Start the session", key="class start", type="primary", disabled=not steps or not may_start,
               on_click=start)  # fmt: skip
-    for code in classes().rooms_of(whose()):
-        st.button(
-            escape_markdown(f"Go on with {code}"), key=f"class go on {code}", type="tertiary", on_click=TEACH.choose,
-            args=("room", code),
-        )
+    draw_held()
+
+
+def draw_held() -> None:
+    """The sessions that this browser started, with the way to each: the table of one that is over stays until it is
+    deleted."""
+    for held in classes().rooms_of(whose()):
+        day = datetime.fromtimestamp(held.begun, UTC).strftime("%Y-%m-%d")
+        with st.container(horizontal=True, vertical_alignment="center"):
+            there = f"{day} · {count_words(held.learners, 'learner')}{' · over' if held.closed else ''}"
+            st.markdown(escape_markdown(f"{held.code} · {there}"), width="content")
+            st.button("Its answers" if held.closed else "Go on", key=f"class go on {held.code}", type="tertiary",
+                      on_click=TEACH.choose, args=("room", held.code))  # fmt: skip
 
 
 @guard
@@ -97,15 +117,82 @@ def step_name(step: Step) -> str:
     return f"{entry.title if entry else step.page}: {KINDS[step.kind].rstrip(' …')}{asked}{said}"
 
 
+def step_details(step: Step) -> str:
+    """The model, text and time of a step."""
+    time = f"{TIMES.get(step.seconds, f'{step.seconds} s')}{', then closed' if step.closes else ''}"
+    text = step.query.get("text", "")
+    shown = [step.query.get("lesson", step.query.get("model", "")), f"“{text[:SHORT]}”" if text else ""]
+    shown += [" / ".join(step.options), time if step.seconds else "", "own texts count" if step.own_text else ""]
+    return " · ".join(filter(None, [*shown, "answer shown at once" if step.at_once else ""]))
+
+
+def draw_line(steps: list[Step], at: int, step: Step) -> None:
+    """One step of the draft, with what can be done with it."""
+    acts: dict[str, tuple[str, Callable[[], None]]] = {
+        "arrow_upward": ("Move up", partial(move, steps, at, -1)),
+        "arrow_downward": ("Move down", partial(move, steps, at, 1)),
+        "edit": ("Edit", partial(edit, steps, at)), "content_copy": ("Copy", partial(steps.insert, at, step)),
+        "delete": ("Remove", partial(remove, steps, at)),
+    }  # fmt: skip
+    ends = {"arrow_upward": at == 0, "arrow_downward": at == len(steps) - 1}
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        with st.container(gap=None):
+            edited = " (edited below)" if EDITED.get() == at else ""
+            st.markdown(escape_markdown(f"{at + 1}. {step_name(step)}{edited}"))
+            st.caption(escape_markdown(step_details(step)))
+        for icon, (said, act) in acts.items():
+            st.button(
+                "", key=f"class {icon} {at}", type="tertiary", icon=f":material/{icon}:", help=escape_markdown(said),
+                on_click=act, disabled=ends.get(icon, False),
+            )  # fmt: skip
+
+
+def move(steps: list[Step], at: int, by: int) -> None:
+    steps[at], steps[at + by] = steps[at + by], steps[at]
+    EDITED.set(None)
+
+
+def remove(steps: list[Step], at: int) -> None:
+    steps.pop(at)
+    EDITED.set(None)
+
+
+def edit(steps: list[Step], at: int) -> None:
+    """Puts a step into the form, whose button then keeps it in its place."""
+    step = steps[at]
+    EDITED.set(at)
+    said = {
+        "kind": step.kind, "page": step.page, "model": step.query.get("model", FIRST_MODEL),
+        "text": step.query.get("text", ""), "lesson": step.query.get("lesson", names()[0]), "sentence": step.sentence,
+        "wanted": step.wanted, "pattern": step.pattern, "seconds": step.seconds, "closes": step.closes,
+        "own text": step.own_text, "at once": step.at_once, "options": "\n".join(step.options), "right": step.right + 1,
+    }  # fmt: skip
+    for name, value in said.items():
+        set_widget(f"class {name}", value)
+
+
+def keep_step(step: Step) -> None:
+    """Adds a step to the draft, or puts it in place of the one that is edited."""
+    at, steps = EDITED.get(), DRAFT.get()
+    if at is None or at >= len(steps):
+        steps.append(step)
+    else:
+        steps[at] = replace(step, query={**steps[at].query, **step.query}, looked=steps[at].looked)
+    EDITED.set(None)
+
+
 def step_form(add: Callable[[Step], None]) -> None:
     """Fields of one step; `add` is called with it."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         kind = st.selectbox("ask", list(KINDS), key="class kind", width=240, format_func=KINDS.__getitem__)
-        pages = [one.address for one in entries() if one.opens] + ["course", "train"]
-        st.selectbox("on the page", pages, key="class page", width=180, format_func=page_title)
-        st.selectbox("model", shipped_names(), shipped_names().index(FIRST_MODEL) if FIRST_MODEL in shipped_names()
-                     else 0, key="class model", width=160)  # fmt: skip
-        st.text_input("text", key="class text", placeholder="the model’s example")
+        pages = ["train"] if kind == "run" else [one.address for one in entries() if one.opens]
+        pages += [] if kind in ABOUT_A_RUN or kind == "run" else ["course", "train"]
+        page = st.selectbox("on the page", pages, key="class page", width=180, format_func=page_title)
+        if page == "course":
+            st.selectbox("lesson", names(), key="class lesson", format_func=lesson_title, width=320)
+        elif page != "train":
+            st.selectbox("model", shipped_names(), shipped_names().index(FIRST_MODEL), key="class model", width=160)
+            st.text_input("text", key="class text", placeholder="the model’s example")
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.text_input("what you say to the class", key="class sentence", max_chars=LONGEST)
         if kind == "say":
@@ -113,11 +200,40 @@ def step_form(add: Callable[[Step], None]) -> None:
         if kind == "head":
             st.selectbox("looks at", list(PATTERNS), key="class pattern", width=280, format_func=PATTERNS.__getitem__)
         st.selectbox("time", list(TIMES), key="class seconds", width=110, format_func=TIMES.__getitem__)
-        st.toggle("answer shown at once", key="class at once")
-        st.button("Add the step", key="class add", on_click=add_step, args=(add,))
+    if kind in ("choice", "scale"):
+        draw_options(kind)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        if widget_value("class seconds", 0):
+            st.toggle("no answers after that time", key="class closes")
+        if kind in ABOUT_A_RUN and kind != "say":
+            st.toggle("a text of their own counts", key="class own text")
+        if kind not in ("look", "scale", "hand in", "run"):
+            st.toggle("answer shown at once", key="class at once")
+        label = "Add the step" if EDITED.get() is None else "Keep the step"
+        st.button(label, key="class add", type="secondary", on_click=add_step, args=(add,))
     if SAID.get():
         st.warning(escape_markdown(SAID.get()))
         SAID.set("")
+
+
+def draw_options(kind: Kind) -> None:
+    with st.container(horizontal=True, vertical_alignment="top"):
+        if kind == "scale":
+            st.text_area("names of its two ends, a line each (may be empty)", key="class options", height=80)
+            return
+        st.text_area("options, a line each", key="class options", height=140)
+        listed = options_said()
+        named = dict(enumerate(["none of them", *listed]))
+        st.selectbox("the right one", list(named), key="class right", format_func=named.__getitem__, width=280)
+
+
+def options_said() -> tuple[str, ...]:
+    lines = (line.strip() for line in str(widget_value("class options", "")).splitlines())
+    return tuple(line for line in lines if line)
+
+
+def lesson_title(name: str) -> str:
+    return read_lesson(name).title
 
 
 def page_title(address: str) -> str:
@@ -125,17 +241,33 @@ def page_title(address: str) -> str:
 
 
 def add_step(add: Callable[[Step], None]) -> None:
-    query = {"model": str(widget_value("class model"))}
-    if text := str(widget_value("class text", "")):
-        query["text"] = text
-    page = str(widget_value("class page"))
+    kind, page = cast(Kind, widget_value("class kind")), str(widget_value("class page"))
+    model, text = str(widget_value("class model", FIRST_MODEL)), str(widget_value("class text", "")).strip()
+    query = {"model": model, **({"text": text} if text else {})}
+    if page in ("course", "train"):
+        query = {"lesson": str(widget_value("class lesson"))} if page == "course" else {}
+    choice = kind == "choice"
     try:
         step = Step(
-            page, {} if page in ("course", "train") else query, cast(Kind, widget_value("class kind")),
-            str(widget_value("class sentence", "")).strip(), str(widget_value("class wanted", "")).strip(),
-            cast(Pattern, widget_value("class pattern", "previous")), bool(widget_value("class at once")),
-            int(widget_value("class seconds", 0)),
+            page, query, kind, str(widget_value("class sentence", "")).strip(),
+            str(widget_value("class wanted", "")).strip(), cast(Pattern, widget_value("class pattern", "previous")),
+            bool(widget_value("class at once", False)), int(widget_value("class seconds", 0)),
+            closes=bool(widget_value("class closes", False)), own_text=bool(widget_value("class own text", False)),
+            options=options_said() if kind in ("choice", "scale") else (),
+            right=int(widget_value("class right", 0)) - 1 if choice else -1,
         )  # fmt: skip
+        check_askable(step)
         add(step)
-    except ValueError as error:
+    except (ValueError, OSError) as error:
         SAID.set(str(error)[:1].upper() + str(error)[1:])
+
+
+def check_askable(step: Step) -> None:
+    """Raises ValueError, with a sentence, for what nobody could answer on the page of a step."""
+    if step.kind not in ABOUT_A_RUN:
+        return
+    if step.page in ("course", "train"):
+        raise ValueError("this question is about a page that runs a model; choose one, such as Walkthrough.")
+    given = shown_by(step).given
+    anything = next(iter(options(step, given)), 0.0)
+    grade(step, given, anything)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from engine.characters import cut_characters
 from engine.classes.launches import launches_of, report_room, report_score, report_unsent, score_in_room
-from engine.classes.store import keeps_classes
+from engine.classes.names import LONGEST_NAME
+from engine.classes.store import Damaged, keeps_classes
 from engine.runtime.limits import CLASSES_PLACE, LTI_FILE
 from pages.controls.classes.who import classes, guard, whose
 from pages.controls.learn.course import SCORES
@@ -14,8 +16,11 @@ def find_targets() -> set[str]:
     """What this visitor's platforms asked a grade for, as the session begins; what they missed is sent again."""
     if not LTI_FILE or not keeps_classes(CLASSES_PLACE):
         return set()
-    report_unsent(whose())
-    return {one.target for one in launches_of(whose()) if one.target and one.lineitem}
+    try:
+        report_unsent(whose())
+        return {one.target for one in launches_of(whose()) if one.target and one.lineitem}
+    except Damaged:
+        return set()  # it is said on the pages of a class
 
 
 TARGETS = Remembered("what a platform grades", find_targets)
@@ -36,7 +41,7 @@ def launched_name() -> str:
     """Name by which the platform knows this visitor; "" where it is not kept."""
     if not LTI_FILE or not keeps_classes(CLASSES_PLACE):
         return ""
-    return next((str(one.name) for one in launches_of(whose()) if one.name), "")[:24]
+    return cut_characters(next((str(one.name) for one in launches_of(whose()) if one.name), ""), LONGEST_NAME)
 
 
 @guard

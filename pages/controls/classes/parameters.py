@@ -1,4 +1,5 @@
-"""What a link can hold of the page Class session: a room, a step to add, or the steps of a session to hold again."""
+"""What a link can hold of the page Class session: a room, a step to add, the steps of a session to hold again, or a
+platform's question what to place in a course."""
 
 from __future__ import annotations
 
@@ -8,5 +9,5 @@ from pages.controls.state.parameter import Text
 
 TEACH = PageState(
     "teach", Text("room", "", 20, label="code"), Text("secret", "", 100), Text("step", "", READABLE),
-    Text("steps", "", READABLE),
+    Text("steps", "", READABLE), Text("screen", "", 12), Text("linking", "", 40),
 )  # fmt: skip

@@ -3,29 +3,37 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from functools import partial
 
 import pandas as pd
 import streamlit as st
 
-from engine.classes.steps import ESTIMATES, SCORED, Step, to_json
-from engine.classes.store import Answer, Learner, Room, Unreachable
+from engine.classes.steps import SCORED, Step, to_json
+from engine.classes.store import Answer, Learner, Room, check_look
 from engine.plurals import count_words
 from pages.controls.classes.draft import SECRET, read_steps, step_form, step_name
 from pages.controls.classes.grades import close_room
 from pages.controls.classes.parameters import TEACH
-from pages.controls.classes.who import classes, entry_of, guard, news, wait_for_database, whose
+from pages.controls.classes.tallies import draw_chart, page_address, show_page
+from pages.controls.classes.who import classes, draw_trouble, entry_of, follow, guard, tell_news, whose
 from pages.controls.share.class_link import class_link
-from pages.controls.share.panel import draw_svg, file_stem, link_address, show_link, table_bytes
+from pages.controls.share.panel import draw_svg, file_stem, show_link, table_bytes
 from pages.controls.state.page_state import Here
 from pages.controls.state.session import widget_value
-from views.charts.show import current_shade, show_altair
-from views.classes.tally import Content, draw_choices, draw_estimates, paint_pattern, tabulate
+from views.charts.show import current_shade
+from views.classes.tally import (
+    compare_rooms,
+    list_answers,
+    list_questions,
+    paint_pattern,
+    tabulate,
+)
 from views.core.markdown import escape_markdown
+from views.core.table_files import Format
 
 QR_WIDTH = 220  # CSS pixels
 CARD = 180  # CSS pixels
+SHORT = 200  # characters of an answer that is shown to all
 SHOWN = 40  # answers that are listed, the best or the last
 NAMES, SURE = "class names", "class sure"
 
@@ -51,7 +59,7 @@ def draw_room(here: Here, room: Room) -> None:
     """Draws it. A page that somebody shares while the class goes on becomes its last step."""
     if steps := read_steps(here):
         try:
-            classes().set_steps(room.code, [*room.steps, *steps])
+            classes().add_steps(room.code, steps)
         except ValueError as error:
             st.warning(escape_markdown(str(error)[:1].upper() + str(error)[1:]))
     follow_room(room.code)
@@ -59,24 +67,20 @@ def draw_room(here: Here, room: Room) -> None:
 
 @st.fragment
 def follow_room(code: str) -> None:
-    try:
-        room = classes().find(code)
-        learners, answers = classes().learners(code), classes().answers(code)
-        version, heard = classes().versions()[code]
-    except Unreachable as error:
-        return wait_for_database(code, error)
-    except ValueError:
-        st.rerun()
-    until = room.entered + room.step.seconds if room.step.seconds else 0
+    if (found := follow(code)) is None:
+        return
+    room, learners, answers = found
+    draw_trouble()
     with st.container(horizontal=True, vertical_alignment="center", key="class-head"):
         st.markdown(f"# {escape_markdown(code)}", width="content")
         here = [one for one in learners if one.is_here]
         mine = [one for one in answers if one.step == room.at]
         st.markdown(f"**{len(here)}** here · **{len(mine)}** of {len(learners)} handed in", width="stretch")
-        news({"room": code, "version": f"{version}.{heard}", "all": True, "follow": "", "until": until},
-             key="class news")  # fmt: skip
+        tell_news(room)
     with st.expander("Invitation", expanded=not answers):
         draw_invitation(code)
+        st.link_button("Open the projector’s view", page_address("teach", {"room": code, "screen": "projector"}),
+                       icon=":material/cast:")  # fmt: skip
     steps, tally = st.columns([2, 3], gap="medium")
     with steps:
         draw_steps(room)
@@ -97,12 +101,6 @@ def draw_invitation(code: str) -> None:
                 st.caption(escape_markdown(found.warning))
 
 
-def page_address(page: str, query: dict[str, str]) -> str:
-    address = link_address(query)[0]
-    head, _, said = address.partition("?")
-    return f"{head.rpartition('/')[0]}/{page}?{said}"
-
-
 def draw_steps(room: Room) -> None:
     change = partial(guard(classes().change), room.code)
     st.caption("Press a step to send everybody there.")
@@ -114,7 +112,7 @@ def draw_steps(room: Room) -> None:
     with st.container(horizontal=True, gap="small"):
         waits = room.step.asks and not room.revealed
         st.button("Reveal", key="class reveal", type="primary", disabled=not waits, on_click=change,
-                  kwargs={"revealed": True})  # fmt: skip
+                  kwargs={"at": room.at, "revealed": True})  # fmt: skip
         st.button("Unlock controls" if room.locked else "Lock controls", key="class lock", on_click=change,
                   kwargs={"locked": not room.locked})  # fmt: skip
         st.button("Gather them" if room.free else "Let them go", key="class free", on_click=change,
@@ -125,21 +123,25 @@ def draw_steps(room: Room) -> None:
 
 @guard
 def add_step(room: Room, step: Step) -> None:
-    classes().set_steps(room.code, [*room.steps, step])
+    classes().add_steps(room.code, [step])
 
 
 def draw_tally(room: Room, learners: list[Learner], mine: list[Answer]) -> None:
     step = room.step
     st.markdown(f"**{escape_markdown(step_name(step))}**")
+    if not step.asks and step.page != "course":
+        show_page(step)
+        return
     named = st.toggle("names", key=NAMES)
+    if named and (missing := [one.name for one in learners if one.id not in {answer.learner for answer in mine}]):
+        st.caption(escape_markdown(f"Not yet: {', '.join(missing)}"))
     if not mine:
         st.caption("Nothing is handed in yet.")
         return
-    found = [one.content for one in mine]
-    if step.kind in ("next", "head"):
-        show_altair(partial(draw_choices, found, room.revealed), key="class tally")
-    elif step.kind in ESTIMATES:
-        show_altair(partial(draw_estimates, found, room.revealed), key="class tally")
+    found = [one.content for one in mine if not one.content.get("elsewhere")]
+    if more := len(mine) - len(found):
+        st.caption(f"{count_words(more, 'answer')} about another text, model or edits than the step's: not counted.")
+    draw_chart(room, found)
     if room.revealed and any(one["right"] is not None for one in found):
         right = sum(bool(one["right"]) for one in found)
         st.markdown(f"**{right} of {count_words(len(found), 'answer')}** right, each by what its own page computes.")
@@ -155,13 +157,14 @@ def draw_answers(room: Room, learners: list[Learner], mine: list[Answer], named:
     st.html("<style>.st-key-class-answers img { image-rendering: pixelated }</style>")
     with st.container(horizontal=any(one.content.get("picture") for one in mine), gap="small", key="class-answers"):
         for answer in order[:SHOWN]:
-            draw_handed_in(room, people[answer.learner], answer.content, named, shown)
+            draw_handed_in(room, people[answer.learner], answer, named, shown)
     if len(mine) > SHOWN:
         st.caption(f"{SHOWN} of {len(mine)} are listed; the table below has all.")
 
 
-def draw_handed_in(room: Room, learner: Learner, content: Content, named: bool, shown: bool) -> None:
+def draw_handed_in(room: Room, learner: Learner, answer: Answer, named: bool, shown: bool) -> None:
     """A line, or with a picture a card."""
+    content = answer.content
     pictured = bool(content.get("picture"))
     place = st.container(
         border=pictured, width=CARD if pictured else "stretch", horizontal=not pictured, vertical_alignment="center",
@@ -172,72 +175,95 @@ def draw_handed_in(room: Room, learner: Learner, content: Content, named: bool, 
             st.image(paint_pattern(content["picture"], current_shade()), width=CARD - 40, output_format="PNG")
         if named:
             st.markdown(f"**{escape_markdown(learner.name)}**", width="content")
+        if elsewhere := content.get("elsewhere"):
+            st.markdown(f":orange-badge[{escape_markdown(elsewhere)}]", width="content")
         joint = "; it is " if content["right"] is not None else " · "
         truth = f"{joint}{content['truth']}" if shown and content["truth"] and not content["right"] else ""
         mark = ":green[✓] " if shown and content["right"] else ""
         st.markdown(mark + escape_markdown(f"{content['said'][:200]}{truth}"), width="stretch")
-        with st.container(horizontal=True, gap="small", width="stretch" if pictured else "content"):
-            draw_showing(room, learner, content)
+        with st.container(
+            horizontal=True, gap="small", width="stretch" if pictured else "content", vertical_alignment="center"
+        ):
+            draw_showing(room, answer)
 
 
-def draw_showing(room: Room, learner: Learner, content: Content) -> None:
+def draw_showing(room: Room, answer: Answer) -> None:
+    content, key = answer.content, f"{answer.learner} {answer.step}"
     entry, link = entry_of(content["page"]), {str(name): str(said) for name, said in content["link"].items()}
     if entry is None:
         return
     st.page_link(entry.path, label="open", query_params=link)
-    if learner.consent == "given":
+    if answer.consent == "given":
         st.button(
-            "Show to all", key=f"class show {learner.id}", type="tertiary", on_click=show_to_all,
-            args=(room, Step(content["page"], link, sentence="From the class.")),
+            "Show to all", key=f"class show {key}", type="tertiary", on_click=show_to_all,
+            args=(room, Step(content["page"], link, sentence=f"From the class: {content['said'][:SHORT]}",
+                             looked=check_look(content.get("looked")))),
         )  # fmt: skip
-    elif learner.consent == "":
+    elif answer.consent == "":
         st.button(
-            "Ask to show", key=f"class ask {learner.id}", type="tertiary", on_click=guard(classes().ask_consent),
-            args=(room.code, learner.id, "asked"),
+            "Ask to show", key=f"class ask {key}", type="tertiary", on_click=guard(classes().ask_consent),
+            args=(room.code, answer.learner, answer.step, "asked"),
         )  # fmt: skip
     else:
-        st.caption({"asked": "asked", "refused": "said no"}[learner.consent])
+        st.caption({"asked": "asked", "refused": "said no"}[answer.consent])
 
 
 @guard
 def show_to_all(room: Room, step: Step) -> None:
-    classes().set_steps(room.code, [*room.steps, step])
-    classes().go_to(room.code, len(room.steps))
+    classes().add_steps(room.code, [step], go=True)
 
 
 def draw_end(room: Room, learners: list[Learner], answers: list[Answer]) -> None:
     with st.expander("Afterwards: table, link to repeat, delete"):
-        people = {one.id: one.name for one in learners}
-        rows = [
-            {
-                "step": one.step + 1, "kind": room.steps[one.step].kind, "question": room.steps[one.step].sentence,
-                "name": people[one.learner], **{name: one.content.get(name) for name in
-                                                ("said", "truth", "right", "score", "page")},
-                "link": json.dumps(one.content.get("link")),
-            }
-            for one in answers
-        ]  # fmt: skip
-        if rows:
+        if rows := list_answers(room, learners, answers):
             st.dataframe(pd.DataFrame(rows), hide_index=True)
-            make: dict[str, Callable[[], bytes]] = {
-                "csv": partial(table_bytes, partial(tabulate, rows), "csv"),
-                "parquet": partial(table_bytes, partial(tabulate, rows, safe=False), "parquet"),
-            }
+            formats: tuple[Format, ...] = ("csv", "parquet")
             with st.container(horizontal=True):
-                for format, data in make.items():
-                    st.download_button(format, data, f"{file_stem(['class', room.code])}.{format}", on_click="ignore")
+                for format in formats:
+                    make = partial(table_bytes, partial(tabulate, rows), format)
+                    st.download_button(format, make, f"{file_stem(['class', room.code])}.{format}", on_click="ignore")
+        if wrong := [one for one in list_questions([one.content for one in answers]) if not one["right"]]:
+            st.caption("What this class took for right in the lessons, without names:")
+            st.dataframe(pd.DataFrame(wrong).drop(columns="right"), hide_index=True)
+        draw_comparison(room, answers)
         st.caption("To hold this session again, with another class:")
         st.code(page_address("teach", {"steps": json.dumps([to_json(one) for one in room.steps])}), language=None,
                 wrap_lines=True)  # fmt: skip
+        st.caption("To teach from another device, such as your phone (whoever has this link is the teacher):")
         if secret := SECRET.get().get(room.code):
-            st.caption("To teach from another device, such as your phone (whoever has this link is the teacher):")
             show_link({"room": room.code, "secret": secret}, outside=True)
+        else:
+            st.button("Make a new link", key="class renew", on_click=renew_secret, args=(room.code,),
+                      help="The link made before, on any device, opens no longer.")  # fmt: skip
         with st.container(horizontal=True, vertical_alignment="center"):
             st.button("Close the session", key="class close", on_click=close_room, args=(room.code,),
                       disabled=room.closed)  # fmt: skip
             st.toggle("I am sure", key=SURE)
             st.button("Delete names and answers", key="class delete", disabled=not widget_value(SURE),
                       on_click=delete, args=(room.code,))  # fmt: skip
+
+
+def draw_comparison(room: Room, answers: list[Answer]) -> None:
+    """The same questions in another session of this teacher, side by side."""
+    others = [one.code for one in classes().rooms_of(whose()) if one.code != room.code]
+    if not others:
+        return
+    other = st.selectbox("compare with another session", others, None, key="class compare", width=220)
+    if other is None:
+        return
+    try:
+        there, _learners, theirs = classes().find_all(other)
+    except ValueError:
+        return  # deleted meanwhile
+    if rows := compare_rooms({room.code: (room, answers), other: (there, theirs)}):
+        st.dataframe(pd.DataFrame(rows), hide_index=True)
+    else:
+        st.caption("No step of the two asks the same.")
+
+
+@guard
+def renew_secret(code: str) -> None:
+    SECRET.get()[code] = classes().renew_secret(code)
 
 
 @guard

@@ -9,7 +9,7 @@ from typing import ParamSpec
 
 import streamlit as st
 
-from engine.classes.store import Classes, Learner, Room, Unreachable, keeps_classes, open_classes
+from engine.classes.store import Answer, Classes, Damaged, Learner, Room, Unreachable, keeps_classes, open_classes
 from engine.runtime.limits import CLASSES_PLACE
 from pages.controls.menu import Entry, entries
 from pages.controls.state.session import Remembered
@@ -43,6 +43,30 @@ def find_joined() -> str:
 
 
 JOINED = Remembered("class that was joined", find_joined)
+OVER = Remembered("class that is over", str)
+
+
+def find_left() -> list[tuple[Room, Learner]]:
+    """The classes that are over and that this visitor was in; none too where nobody can know."""
+    found = list[tuple[Room, Learner]]()
+    try:
+        for code in classes().rooms_left(whose()) if keeps_classes(CLASSES_PLACE) else ():
+            room, learner = classes().find(code), classes().learner_of(code, whose())
+            found += [(room, learner)] if learner else []
+    except ValueError:
+        pass  # deleted meanwhile, or the database does not answer
+    return found
+
+
+def find_damage() -> None:
+    """Raises Damaged where the file of class sessions is none any more; one that does not answer may do so soon."""
+    try:
+        if keeps_classes(CLASSES_PLACE):
+            classes()
+    except Damaged:
+        raise
+    except Unreachable:
+        return
 
 
 def joined() -> tuple[Room, Learner] | None:
@@ -61,6 +85,7 @@ def joined() -> tuple[Room, Learner] | None:
         learner = None
     if learner is None or room.closed:
         JOINED.set("")
+        OVER.set(code if learner else "")
         return None
     return room, learner
 
@@ -73,14 +98,16 @@ def guard(change: Callable[P, None]) -> Callable[P, None]:
         try:
             change(*given, **named)
         except Unreachable as error:
-            TROUBLE.set(str(error))
+            TROUBLE.set(f"Loupe {error}")
+        except ValueError as error:
+            TROUBLE.set(str(error)[:1].upper() + str(error)[1:])
 
     return attempt
 
 
 def draw_trouble() -> None:
     if TROUBLE.get():
-        draw_unreachable(TROUBLE.get())
+        st.warning(escape_markdown(TROUBLE.get()))
         TROUBLE.set("")
 
 
@@ -92,6 +119,25 @@ def wait_for_database(room: str, error: Unreachable) -> None:
     """Says that it does not answer, and has the page drawn anew once it does."""
     draw_unreachable(error)
     news({"room": room, "version": UNREACHABLE, "all": True, "follow": "", "until": 0}, key="class news")
+
+
+def follow(code: str) -> tuple[Room, list[Learner], list[Answer]] | None:
+    """A room and all in it, for a fragment of a teacher; None where the database does not answer, which is said. A room
+    that is there no longer runs the page again."""
+    try:
+        return classes().find_all(code)
+    except Unreachable as error:
+        wait_for_database(code, error)
+    except ValueError:
+        st.rerun()
+    return None
+
+
+def tell_news(room: Room) -> None:
+    """Redraws what a teacher sees where something changed, and counts the step's time down."""
+    until = room.entered + room.step.seconds if room.step.seconds else 0
+    said = {"room": room.code, "version": f"{room.version}.{room.heard}", "all": True, "follow": "", "until": until}
+    news(said, key="class news")
 
 
 def entry_of(address: str) -> Entry | None:

@@ -10,7 +10,8 @@ import torch
 
 from engine.analysis.pseudo import scores
 from engine.analysis.surprise import slides
-from engine.checkpoints import Checkpoint, shipped_names
+from engine.checkpoints import Checkpoint
+from engine.checkpoints.locate import present_names
 from engine.generation.prompt import Prompt, begin, check_generates
 from engine.inputs.processors import PalettePixels
 from engine.inputs.readers import GAP, SPAN, given_target, kind, require_known_ids, tokens
@@ -47,7 +48,7 @@ def prompt_controls(here: Here) -> tuple[str, Checkpoint, Prompt, Call, dict[str
     except (ValueError, OSError) as error:
         st.warning(sentence(str(error)))
         st.stop()
-    headline(here, checkpoint, wanted, heads=False)
+    headline(here, checkpoint, FIELDS[wanted], heads=False)
     fields = {} if said("upload") else {field: str(said(field)) for field in FIELDS[wanted]}
     return name, checkpoint, prompt, call_of(checkpoint, said), fields
 
@@ -77,7 +78,7 @@ def check(checkpoint: Checkpoint) -> None:
     try:
         check_generates(checkpoint.config)
     except ValueError as error:
-        able = [name for name in shipped_names() if library.checkpoint(name).config.generates]
+        able = [name for name in present_names() if library.checkpoint(name).config.generates]
         raise ValueError(f"{error} Models here that write: {', '.join(able)}.") from error
 
 

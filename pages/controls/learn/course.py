@@ -10,18 +10,19 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 import streamlit as st
 
+from engine.places import PAGES
 from pages.controls.learn.chapter_pictures import draw_chapter
 from pages.controls.learn.glossary import link_terms, linked_terms
 from pages.controls.learn.notebooks import write_notebook
 from pages.controls.learn.notes import print_notes
 from pages.controls.learn.predict import ASKED, OPEN, QUESTIONS
-from pages.controls.learn.words import LANG, kept_entries, language, own_names, read_text, set_language
+from pages.controls.learn.words import LANG, kept_entries, language, own_names, parse_text, set_language
 from pages.controls.learn.words import translate as _
 from pages.controls.menu import entries
 from pages.controls.share.links import honour_link
@@ -33,7 +34,7 @@ from pages.controls.state.session import Remembered, event_value, set_widget, wi
 from views.core.component import view
 from views.core.markdown import Markdown, escape_markdown
 
-LESSONS = Path(__file__).resolve().parents[2] / "learn" / "lessons"
+LESSONS = PAGES / "learn" / "lessons"
 COURSE = "pages/learn/course.py"
 FIELDS, SHOW = "lesson fields", "lesson show"  # what a class link of a lesson can hide
 PageState(
@@ -85,16 +86,22 @@ def names() -> list[str]:
 
 def lessons() -> list[Lesson]:
     """All lessons in their order, in the reader's language."""
-    return [read_lesson(name) for name in names()]
+    return [read_lesson(name, place) for place, name in enumerate(names(), 1)]
 
 
-def read_lesson(name: str) -> Lesson:
-    about, body = read_text(LESSONS / name / f"{LANG}.md")
-    _about, note = read_text(LESSONS / name / f"teacher.{LANG}.md")
+def read_lesson(name: str, place: int = 0) -> Lesson:
+    """A lesson of the reader's language; its place is looked up where none is given."""
+    return parse_lesson(LESSONS, name, place or names().index(name) + 1, language())
+
+
+@cache  # the page of one lesson names all, at every touch
+def parse_lesson(folder: Path, name: str, place: int, lang: str) -> Lesson:
+    about, body = parse_text(folder / name / f"{LANG}.md", lang)
+    _about, note = parse_text(folder / name / f"teacher.{LANG}.md", lang)
     text, _heading, deeper = body.partition(DEEPER)
     terms, inside = tuple(about.get("terms", ())), about.get("inside", {})
     texts = Markdown(text.strip()), Markdown(deeper.strip()), Markdown(note)
-    return Lesson(name, names().index(name) + 1, about["title"], about["minutes"], terms, *texts, inside)
+    return Lesson(name, place, about["title"], about["minutes"], terms, *texts, inside)
 
 
 # --- how far the reader is ---

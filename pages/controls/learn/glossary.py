@@ -18,6 +18,11 @@ from views.core.markdown import Markdown
 
 PAGE = "/glossary"
 SENTENCE_END = re.compile(r"(?<=[.!?]) (?=[^\W\d_a-z])")
+FORMULA = re.compile(r"\$([^$]+)\$")
+PLAIN = (  # of TeX, one after the other
+    (r"\\text\{([^{}]*)\}", r"\1"), (r"\\sqrt\{(\w+)\}", r"√\1"), (r"\\,", " "), (r"\\sum", "Σ"), (r"\^\\top", "ᵀ"),
+    (r"\^\{([^\W_]+)\}", r"^\1"), (r"\^\{([^{}]+)\}", r"^(\1)"), (r"\\([a-z]+)", r"\1"),
+)  # fmt: skip
 LINK = re.compile(r"\[\[([^\]|]+)(?:\|([^\]]+))?\]\]")  # [[term]] or [[term|as it reads]]
 
 
@@ -58,26 +63,32 @@ def draw_terms(page: str) -> None:
 
 def link_terms(text: Markdown) -> Markdown:
     """Markdown in which each `[[term]]` is a link. Raises KeyError for a term that the glossary lacks."""
-    known = terms()
+    known, kept = terms(), kept_entries()
 
     def link(found: re.Match[str]) -> str:
         term = found[1]
         shown, meaning = found[2] or known[term].name, as_title(known[term].meaning)
-        return f'[{shown}]({entry_address(term)} "{meaning}")'
+        return f'[{shown}]({entry_address(term, kept)} "{meaning}")'
 
     return Markdown(LINK.sub(link, text))
 
 
-def entry_address(term: str) -> str:
-    return f"{PAGE}?{urlencode({'term': term, **kept_entries()}, quote_via=quote)}"
+def entry_address(term: str, kept: Mapping[str, str]) -> str:
+    """`kept` are the `kept_entries()`."""
+    return f"{PAGE}?{urlencode({'term': term, **kept}, quote_via=quote)}"
 
 
 def title_terms() -> dict[str, dict[str, str]]:
     """What links in titles of views need of every term, which are English there: its entry's address, and the first
     sentence of its meaning."""
+    return parse_titles(read_glossary()[1], tuple(kept_entries().items()))
+
+
+@lru_cache(maxsize=32)  # every page has them, at every rerun
+def parse_titles(text: str, kept: tuple[tuple[str, str], ...]) -> dict[str, dict[str, str]]:
     return {
-        term: {"address": entry_address(term), "meaning": SENTENCE_END.split(as_title(one.meaning))[0]}
-        for term, one in terms().items()
+        term: {"address": entry_address(term, dict(kept)), "meaning": SENTENCE_END.split(as_title(one.meaning))[0]}
+        for term, one in parse_terms(text).items()
     }
 
 
@@ -88,4 +99,12 @@ def linked_terms(terms: Iterable[str], between: str = ", ") -> Markdown:
 def as_title(meaning: str) -> str:
     """Formats a meaning as a single line without markup, which a title can hold."""
     bare = LINK.sub(lambda found: found[2] or found[1], meaning)
-    return re.sub(r"[*`$\\]", "", " ".join(bare.split())).replace('"', "”")
+    plain = FORMULA.sub(lambda found: as_plain_formula(found[1]), bare)
+    return re.sub(r"[*`]", "", " ".join(plain.split())).replace('"', "”")
+
+
+def as_plain_formula(tex: str) -> str:
+    """The TeX of the glossary as letters and signs in one line: `\\sqrt{d_\\text{head}}` as √d_head."""
+    for sought, sign in PLAIN:
+        tex = re.sub(sought, sign, tex)
+    return tex

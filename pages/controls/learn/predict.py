@@ -33,13 +33,21 @@ Again = Callable[[], None]
 @dataclass
 class Answered:
     """What the session remembers of a question: what it was about as it was answered, what was said first (None: it was
-    shown without), whether that was right, whether one of its answers was seen, and whether the reader tries again."""
+    shown without), whether that was right, whether one of its answers was seen, and whether the reader tries again; in
+    words what was said, and `why` it is wrong."""
 
     about: Hashable = None
     said: Any = None
     right: bool = False
     seen: bool = False
     again: bool = False
+    words: str = ""
+    why: str = ""
+
+    @property
+    def asked(self) -> str:
+        """The question in words, once it is answered."""
+        return str(self.about[0]) if isinstance(self.about, tuple) else ""
 
     def answer(self, about: Hashable, said: Any) -> None:
         self.about, self.said, self.again = about, said, False
@@ -180,6 +188,8 @@ def reveal(
             return not kept.again and (OPEN.get() or kept.seen)
         said, kept.seen = kept.said, True  # who has seen one answer may change the input and look on
         kept.right = said is not None and bool(is_right(said))
+        kept.words = name(said) if said is not None else ""
+        kept.why = why(said) if why and said is not None and not kept.right else ""
         if said is None:
             shown = _("It is {answer}.").format(answer=escape_markdown(answer))
             st.info(f"{shown} {escape_markdown(why(correct))}" if why else shown)
@@ -192,7 +202,7 @@ def reveal(
             st.warning(f"{wrong} {escape_markdown(why(said))}" if why else wrong)
         if again and not kept.right:
             st.button(
-                _("Try with other numbers"), key=f"{key} again", type="tertiary", icon=":material/replay:",
+                _("Try another one"), key=f"{key} again", type="tertiary", icon=":material/replay:",
                 on_click=kept.try_again, args=(again,),
             )  # fmt: skip
     return True

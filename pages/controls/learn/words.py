@@ -21,11 +21,12 @@ from babel import Locale, UnknownLocaleError
 from babel.messages.catalog import Catalog
 from babel.messages.pofile import read_po
 
+from engine.places import ASSETS
 from pages.controls.state.hidden import HIDDEN, HIDE
 from pages.controls.state.session import Remembered
 from views.core.markdown import Markdown, escape_markdown
 
-CATALOGUE = Path(__file__).resolve().parents[3] / "assets" / "learn"
+CATALOGUE = ASSETS / "learn"
 ENGLISH = "en"
 LANG = "{lang}"  # in the path of a text, for the language
 CHOSEN = Remembered("language", lambda: ENGLISH)
@@ -37,9 +38,12 @@ def language() -> str:
     """The language that the address asks for, and the session was in before, as far as there is a folder of it."""
     if aside := ASIDE.get():
         return aside
-    asked = st.query_params.get("lang") or CHOSEN.get()
-    CHOSEN.set(asked if asked in languages(CATALOGUE) else ENGLISH)
-    return CHOSEN.get()
+    before = CHOSEN.get()  # a page asks hundreds of times: nothing is written but a change
+    asked = st.query_params.get("lang") or before
+    lang = asked if asked in languages(CATALOGUE) else ENGLISH
+    if lang != before:
+        CHOSEN.set(lang)
+    return lang
 
 
 def kept_entries() -> dict[str, str]:
@@ -97,7 +101,8 @@ class LocalNumbers(Formatter):
 
 def translate(sentence: str) -> str:
     """The sentence in the reader's language; `{names}` in it stay for `format`."""
-    return in_language(messages(CATALOGUE, language()).get(sentence), sentence)
+    lang = language()
+    return in_language(messages(CATALOGUE, lang).get(sentence), sentence, lang)
 
 
 def join_sentences(*sentences: str) -> Markdown:
@@ -107,15 +112,16 @@ def join_sentences(*sentences: str) -> Markdown:
 
 def translate_count(one: str, many: str, count: int) -> str:
     """The sentence about so many things, in the form that the reader's language has for that number."""
-    forms = messages(CATALOGUE, language()).get(one)
+    lang = language()
+    forms = messages(CATALOGUE, lang).get(one)
     if not isinstance(forms, tuple):
-        return in_language(None, one if count == 1 else many)
-    return in_language(forms[c2py(read_catalogue(CATALOGUE, language()).plural_expr)(count)], many)
+        return in_language(None, one if count == 1 else many, lang)
+    return in_language(forms[c2py(read_catalogue(CATALOGUE, lang).plural_expr)(count)], many, lang)
 
 
-def in_language(found: str | tuple[str, ...] | None, english: str) -> Sentence:
+def in_language(found: str | tuple[str, ...] | None, english: str, lang: str) -> Sentence:
     sentence = Sentence(found if isinstance(found, str) and found else english)
-    sentence.lang = language()
+    sentence.lang = lang
     return sentence
 
 

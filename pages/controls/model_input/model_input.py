@@ -15,12 +15,14 @@ import streamlit as st
 
 from engine.checkpoints import Checkpoint, shipped_names
 from engine.checkpoints.locate import SHIPPED
+from engine.checkpoints.run_steps import RUN, split_name
 from engine.inputs.processors import PalettePixels
 from engine.inputs.readers import (
     GAP,
     Kind,
     Reading,
     kind,
+    knows_most,
     own_words,
     pictures,
     read_infill,
@@ -29,10 +31,13 @@ from engine.inputs.readers import (
     read_text,
     read_translation,
     readable,
+    tokens,
 )
+from engine.places import ASSETS
 from engine.plurals import count_words
 from engine.runtime import library
 from engine.runtime.limits import FIRST_MODEL, MAX_TOKENS
+from engine.training.probe import read_probe
 from pages.controls.bar import bar
 from pages.controls.model_input.parameters import FIELDS as PARAMETERS
 from pages.controls.model_input.picture import chosen_picture, show_ink
@@ -45,7 +50,7 @@ from pages.controls.visitor import recent
 from views.core.codegen import Fields
 from views.core.markdown import Markdown, escape_markdown
 
-EXAMPLES = tomllib.loads((Path(__file__).parents[3] / "assets/texts/examples.toml").read_text())
+EXAMPLES = tomllib.loads((ASSETS / "texts" / "examples.toml").read_text())
 PLAIN = "everyday"  # whose text any other model opens on
 FIELDS: dict[Kind, list[str]] = {
     "text": ["text"],
@@ -79,13 +84,15 @@ class Read:
 
 @dataclass(frozen=True)
 class Subject:
-    """A model by its name, and what it reads, of which at most `limit` tokens are drawn. `said` gives a field of it."""
+    """A model by its name, and what it reads, of which at most `limit` tokens are drawn. `said` gives a field of it;
+    the page shows `fields`, none where its model alone matters."""
 
     name: str
     checkpoint: Checkpoint
     reading: Reading
     limit: int
     said: Callable[[str], Any] = lambda name: field_value(name)
+    fields: Sequence[str] = ()
 
 
 def nothing_more(here: Here) -> None:
@@ -109,17 +116,40 @@ def subject(here: Here, more: Callable[[Here], None] = nothing_more, limit: int 
         said = read_before(name).get
         shown = reading(checkpoint, limit, said)
         st.info(NO_TEXT)
-    headline(here, checkpoint, wanted)
-    return Subject(name, checkpoint, shown, min(limit, checkpoint.model.config.context), said)
+    headline(here, checkpoint, FIELDS[wanted])
+    return Subject(name, checkpoint, shown, min(limit, checkpoint.model.config.context), said, FIELDS[wanted])
+
+
+def subject_alone(here: Here) -> Subject:
+    """Draws the menu of models alone, for a page that reads texts of its own; the subject reads the model's example."""
+    models = known_models(here)
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="controls"):
+        here.menu("model", models, width=145, help=about_models())
+    name: str = here["model"]
+    try:
+        checkpoint = library.checkpoint(name)
+        said = {field: EMPTY.get(field, "") for field in EVERY_FIELD} | example(name)
+        shown = reading(checkpoint, MAX_TOKENS, said.get)
+    except (ValueError, OSError) as error:
+        st.warning(escape_markdown(error))
+        st.stop()
+    headline(here, checkpoint, ())
+    return Subject(name, checkpoint, shown, min(MAX_TOKENS, checkpoint.model.config.context), said.get)
+
+
+def known_models(here: Here) -> list[str]:
+    """Names for the menu of models, to which the state's model is fitted."""
+    asked = [st.query_params.get("model", ""), here.begin("model")]
+    models = [FIRST_MODEL, *(name for name in library.names(*recent(), *asked) if name != FIRST_MODEL)]
+    here.fit("model", models)
+    return models
 
 
 def controls(
     here: Here, more: Callable[[Here], None] = nothing_more, labels: Mapping[str, str] = {}
 ) -> Kind:
     """The row of what the model reads, of which model, and of `more`; says what kind of thing that model reads."""
-    asked = [st.query_params.get("model", ""), here.begin("model")]
-    models = [FIRST_MODEL, *(name for name in library.names(*recent(), *asked) if name != FIRST_MODEL)]
-    here.fit("model", models)
+    models = known_models(here)
     name: str = here.begin("model")
     try:
         named = library.checkpoint(name)
@@ -143,17 +173,31 @@ def controls(
 
 def begin_fields(here: Here, name: str, wanted: Kind) -> None:
     """Each model starts on its own example; a text the person wrote, or a link hid, stays where the new model reads
-    texts too, and what stood beside it does not."""
+    texts too, and what stood beside it does not. A page that opens on another model, which does not know most of that
+    text, has the example."""
     found, read = example(name), find_record(Read)
+    named = "text" in st.query_params
     here.set_defaults(**{field: found.get(field, EMPTY.get(field, "")) for field in EVERY_FIELD})
     for field in FIELDS[wanted]:
         here.begin(field)
     if read.model != name:
         own = here["text"] != here.defaults["text"]
+        if own and not named and read.model and not is_known(name, here["text"]):
+            here.set("text", here.defaults["text"])
+            own = False
         for field in EVERY_FIELD[1:]:
             if (not own or field in TYPED) and field not in st.query_params and not is_hidden(field):
                 here.set(field, "" if own else here.defaults[field])
     read.model, read.fields = name, FIELDS[wanted]
+
+
+def is_known(name: str, text: str) -> bool:
+    """False if the model opens, and knows less than the half of a text's tokens."""
+    try:
+        checkpoint = library.checkpoint(name)
+        return knows_most(checkpoint, tokens(checkpoint, text))
+    except (ValueError, OSError):
+        return True
 
 
 def open_on_looked_at(here: Here, models: Sequence[str]) -> None:
@@ -198,13 +242,13 @@ def pixels(checkpoint: Checkpoint) -> int:
     return min(size[0] * size[1], MAX_TOKENS - 1)
 
 
-def headline(here: Here, checkpoint: Checkpoint, wanted: Kind, heads: bool = True) -> None:
-    said = {field: field_value(field) for field in FIELDS[wanted]}
+def headline(here: Here, checkpoint: Checkpoint, fields: Sequence[str], heads: bool = True) -> None:
+    said = {field: field_value(field) for field in fields}
     if "picture" in said and st.session_state.get("upload"):
         said["picture"] = "of your own"
     about = "\n".join(filter(None, [checkpoint.card.get("about"), sizes(checkpoint)]))
     named = " · ".join(filter(None, [here["model"], adapters_line(checkpoint)]))
-    bar(named, said, about, {"layer": 0, "head": 0, **look()} if heads else None)
+    bar(named, said, about, {"layer": 0, "head": 0, **look()} if heads else None, [here["model"]])
 
 
 def adapters_line(checkpoint: Checkpoint) -> str:
@@ -289,8 +333,20 @@ def example(name: str) -> dict[str, Any]:
         found = {"text": f"{found['text']} {tokenizer.piece(tokenizer.mask_id)}"}
     if head == "span":
         found = QUESTION if kind(checkpoint) == "question" else {"text": " ".join(QUESTION.values())}
+    found = probe_of_run(name) or found
     fits = readable(checkpoint, found["text"], found.get("second", ""), whole=True)
     return found if fits else {"text": own_words(checkpoint)}
+
+
+def probe_of_run(name: str) -> dict[str, Any]:
+    """The text that a training run looks at as it learns; empty for any other model."""
+    if not name.startswith(RUN):
+        return {}
+    try:
+        probe = read_probe(Path(library.RUNS_FOLDER) / split_name(name)[0])
+    except (ValueError, OSError):
+        return {}  # damaged
+    return {} if probe is None or probe.text is None else {"text": probe.text}
 
 
 def look() -> dict[str, int]:

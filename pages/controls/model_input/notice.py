@@ -55,7 +55,8 @@ def guessing_notice(checkpoint: Checkpoint, ids: Sequence[int], logits: Tensor, 
         return ""
     known = EXAMPLES.get(checkpoint.name, {}).get("text", "").strip().split("\n")[0]
     return (
-        f"This model has seen nothing like this {what}: {found[0]:.1f} nats a token, where guessing is {found[1]:.1f}."
+        f"The model foresees this {what} worse than by guessing: {found[0]:.1f} nats a token, where guessing takes "
+        f"{found[1]:.1f}."
         + (f" A text of its kind: “{known}”." if known else "")
     )
 

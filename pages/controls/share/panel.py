@@ -6,7 +6,6 @@ The picture of a chart is in the chart's own toolbar, as SVG or PNG.
 from __future__ import annotations
 
 import json
-import re
 from base64 import b64encode
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -16,6 +15,7 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
+from engine.characters import keep_words
 from pages.controls.learn.words import translate
 from pages.controls.learn.words import translate as _
 from pages.controls.prediction import PREDICT, RUN
@@ -198,4 +198,4 @@ def data_file(data: Table | Matrix, format: Format) -> bytes:
 def file_stem(names: Sequence[str]) -> str:
     """`loupe-weights-stories-blocks-1-attn-q-weight`: what a downloaded file is called, without its ending."""
     parts = ["loupe", *filter(None, names)]
-    return "-".join(re.sub(r"[^\w.~-]+", "-", part.lower()).strip("-") for part in parts)
+    return "-".join(keep_words(part.lower(), ".~-", "-").strip("-") for part in parts)

@@ -16,6 +16,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from engine.checkpoints.locate import current_name
 from views.core.component import TURNED
 
+ENTRY = "loupe_entry"  # attribute of the context of a run, and entry of the session
 READABLE = 2**19  # characters of a query; Streamlit reads nothing of a longer one
 NAMES_A_MODEL = (
     "model", *(f"{letter}_model" for letter in "abcd"), "p_model", "p_instructed", "against", "base", "start",
@@ -26,6 +27,24 @@ def went_back() -> bool:
     """Tells whether the browser's history led here."""
     context = get_script_run_ctx()
     return context is not None and context.is_history_navigation
+
+
+def keep_entry() -> None:
+    """Keeps what the link says that a run of the whole script is for. Call it before anything is written into the
+    address: of a link to another page Streamlit then forgets what is bound to controls of the page before. The query
+    holds what that page's controls stood at before what the link says, which is thus what comes twice, or is new."""
+    if (context := get_script_run_ctx()) is not None:
+        said = parse_qsl(context.query_string, keep_blank_values=True)
+        names, before = [name for name, _text in said], st.session_state.get(ENTRY, {})
+        led = {name: text for name, text in said if names.count(name) > 1 or before.get(name) != text}
+        setattr(context, ENTRY, led)
+        st.session_state[ENTRY] = dict(said)
+
+
+def led_address() -> dict[str, str]:
+    """What the link to the page says, in the first run of that page."""
+    said: dict[str, str] = getattr(get_script_run_ctx(), ENTRY, {})
+    return said | present_names(said)
 
 
 def entry_address() -> dict[str, str]:

@@ -26,6 +26,7 @@ from pages.controls.state.history import (
     is_fragment,
     is_heard,
     is_turned,
+    led_address,
     went_back,
     write,
 )
@@ -168,7 +169,7 @@ class Here:
         if name not in self.begun:
             self.begun.add(name)
             said, led = self.entry.get(name), is_turned() and not went_back() and self.parameters[name].carried
-            if led and name not in st.query_params and name in (address := entry_address()):
+            if led and name not in st.query_params and name in (address := led_address()):
                 self.state.take_former({name: address[name]})
             if said is not None and name not in st.query_params:
                 write(name, said)  # Streamlit forgets it where the page before had a control of that name

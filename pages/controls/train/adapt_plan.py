@@ -26,8 +26,8 @@ from pages.controls.state.session import widget_value
 from pages.controls.train.parameters import FIRST_TO_ADAPT, WAYS
 from pages.controls.train.presets import OWN, presets
 from pages.controls.train.recipe_plan import Plan, Task, draw_recipe, find_task
-from pages.controls.train.run_state import recipe_of
-from pages.controls.train.session import ADAPTED, Session, folder_of
+from pages.controls.train.run_state import recipe_of, recipe_of_run
+from pages.controls.train.session import ADAPTED, Session
 from pages.controls.visitor import recent
 from views.core.markdown import escape_markdown
 
@@ -129,13 +129,8 @@ def choose_way(here: Here) -> str:
 
 def kind_of_run(name: str) -> str:
     """The objective of a run, "" where there is no such run."""
-    if not name:
-        return ""
-    try:
-        file = RunFolder(folder_of(name)).recipe
-        return recipe_of(file, file.stat().st_mtime_ns).objective.kind
-    except (ValueError, OSError):
-        return ""
+    recipe = recipe_of_run(name)
+    return "" if recipe is None else recipe.objective.kind
 
 
 def choose_parts(base: str, published: Recipe) -> Recipe:

@@ -19,6 +19,7 @@ from engine.analysis.adaptation import (
 )
 from engine.checkpoints.run_steps import name_step
 from engine.runtime import library
+from engine.scoring.examples import Examples
 from engine.training import Recipe
 from engine.training.base import read_transfer
 from engine.training.comparison import (
@@ -95,14 +96,24 @@ def losses(recipe: str, weights: Path, stamp: int) -> tuple[str, float, float] |
     """What the base had learned (the kind of its objective, and on which part of its data where that is not all), and
     its loss on that data, before and after; None where its recipe is unknown."""
     base_name = read_recipe(Path(recipe)).base
-    old = recipe_of_base(base_name)
+    found = loss_of_base(base_name, library.version(base_name))
+    if found is None:
+        return None
+    kind, examples, before = found
+    after = old_model(library.checkpoint(base_name).model, open_result(weights, stamp).model)
+    return kind, before, held_out_loss(after, examples)
+
+
+@st.cache_resource(max_entries=4, show_spinner=False)
+def loss_of_base(name: str, version: tuple[object, ...]) -> tuple[str, list[Examples], float] | None:
+    """What is the same for all that was made of a base: what it had learned, the examples, and its loss on them."""
+    old = recipe_of_base(name)
     if old is None:
         return None
     read = without_published(old)
-    base, examples = library.checkpoint(base_name).model, held_out_examples(read, BATCHES)
-    after = old_model(base, open_result(weights, stamp).model)
+    examples = held_out_examples(read, BATCHES)
     kind = old.objective.kind if read == old else f"{old.objective.kind}, without its published texts"
-    return kind, held_out_loss(base, examples), held_out_loss(after, examples)
+    return kind, examples, held_out_loss(library.checkpoint(name).model, examples)
 
 
 @st.cache_data(max_entries=16, show_spinner="Comparing the heads …")

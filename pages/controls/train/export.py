@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
-from engine.checkpoints.locate import ROOT
+from engine.places import ROOT
 from engine.training.folder import RunFolder
 from engine.training.frames import Frame
 from engine.training.live import Update

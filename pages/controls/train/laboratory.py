@@ -7,6 +7,7 @@ from pathlib import Path
 
 import streamlit as st
 
+from engine.places import ASSETS
 from engine.training import warm_trainer
 from pages.controls.bar import bar
 from pages.controls.model_input.model_input import looked_at
@@ -19,7 +20,7 @@ from pages.controls.train.recipe_plan import Plan
 from pages.controls.train.run_state import digest
 from pages.controls.train.run_table import refresh, runs_table
 from pages.controls.train.search import draw_search
-from pages.controls.train.session import ASSETS, Session
+from pages.controls.train.session import Session
 from pages.controls.visitor import on_this_machine, visitor_name
 from views.charts.template import plotly_template
 from views.core.component import courier, plotly_address, view

@@ -31,7 +31,7 @@ def recipe_rule(text: str) -> str:
 
 
 def data_rule(text: str) -> str:
-    return "" if not text or find_file(text) else "a file that is here: this link's data was deleted, upload it again"
+    return "" if not text or find_file(text) else "a file that this server keeps: upload this link's data here"
 
 
 def base_rule(text: str) -> str:

@@ -52,7 +52,10 @@ def draw_preferences(here: Here, session: Session) -> None:
     """Draws the step that is chosen, with the laboratory and what came of the run that is shown."""
     run = here["run"]
     kind = kind_of_run(run)
-    here.set_usual(stage="Reward" if kind == "reward" else "Policy" if kind in POLICIES else "Rank")
+    here.set_usual(
+        stage="Reward" if kind == "reward" else "Policy" if kind in POLICIES else "Rank",
+        pairs=MINE if len(read_ranking().all_pairs) >= FEWEST else SHIPPED,  # who has made some learns from them
+    )
     stage = here.segments("stage", on_change=here.state.choose, args=("run", ""), label_visibility="collapsed")
     if stage == "Rank":
         published = presets(FOLDER)["dpo"].recipe

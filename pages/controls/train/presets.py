@@ -10,13 +10,14 @@ from typing import LiteralString
 
 import streamlit as st
 
+from engine.places import ASSETS
 from engine.training import Recipe
 from engine.training.estimate import estimate
 from engine.training.recipe_file import read_recipe
 from pages.controls.state.session import set_widget
 from views.core.markdown import escape_markdown
 
-FOLDER = Path(__file__).parents[3] / "assets" / "lab"
+FOLDER = ASSETS / "lab"
 OWN = "own-data"  # the task that is a person's own
 GROUPS = {  # by the data that a recipe learns from
     "Letters": ("rewriting", "repeats", "brackets"),

@@ -289,11 +289,14 @@ def read_uploaded(key: str) -> None:
     try:
         ranking = read_ranking()
         more = parse_pairs(file.getvalue(), file.name)
-        keep_ranking(replace(ranking, pairs=tuple(dict.fromkeys((*ranking.pairs, *more)))))
+        kept = tuple(dict.fromkeys((*ranking.pairs, *more)))
+        keep_ranking(replace(ranking, pairs=kept))
     except ValueError as error:
         return say(str(error))
     find_record(Ranked).turn += 1  # an empty box: the server need not keep the file twice
-    say("")
+    equal = len(ranking.pairs) + len(more) - len(kept)
+    say(f"{equal:,} of the {count_words(len(more), 'pair')} of {file.name} stood there already: each counts once."
+        if equal else "")  # fmt: skip
 
 
 def say(sentence: str) -> None:

@@ -57,7 +57,7 @@ HELP = {
     "data.inverted": "The share of pictures that is shown dark on light.",
     "data.tokenizer.kind": "What a token is: a character, a word, a byte, or a learned piece of a word.",
     "data.tokenizer.vocab_size": "Different tokens, the special ones included. Empty: each kind’s own.",
-    "data.tokenizer.sample": "The tokenizer learns from that many of the first documents.",
+    "data.tokenizer.sample": "The tokenizer learns from that many of the documents.",
     "data.tokenizer.special_tokens": "Tokens of your own beside those that the task needs, with commas between them.",
     "model.d_model": "Components of each token's vector: the width of the residual stream.",
     "model.layers": "Blocks, one after the other.",

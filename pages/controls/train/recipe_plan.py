@@ -20,11 +20,10 @@ from engine.model.config import ModelConfig, PositionKind
 from engine.plurals import count_words
 from engine.training import Recipe, limit_checks
 from engine.training.estimate import estimate
-from engine.training.folder import RunFolder
 from engine.training.link import FILES, pack_recipe, unpack_recipe
 from engine.training.names import check_name
 from engine.training.objectives.suitable_config import suit_model
-from engine.training.recipe_file import as_toml, parse_recipe, read_recipe, write_recipe
+from engine.training.recipe_file import as_toml, parse_recipe, write_recipe
 from engine.training.sizing import Sizing, known_size
 from pages.controls.state.history import is_drawn
 from pages.controls.state.page_state import Here
@@ -33,7 +32,7 @@ from pages.controls.train.parameters import FIRST
 from pages.controls.train.presets import OWN, Preset, gallery, presets
 from pages.controls.train.recipe_form import Form
 from pages.controls.train.recipe_options import format_value as as_option
-from pages.controls.train.session import folder_of
+from pages.controls.train.run_state import recipe_of_run
 from pages.controls.train.user_data import own_data
 from views.core.markdown import escape_markdown
 
@@ -51,7 +50,8 @@ class Written:
 @dataclass
 class RecipeMemory:
     """State of each task's form: what its controls `begins` with where that is not its preset, what they `said` last,
-    and how often they began anew. `link` is the recipe in the address as it was read or written last."""
+    and how often they began anew. `link` is the recipe in the address as it was read or written last; `learned` are the
+    presets of a person's own data."""
 
     begins: dict[str, Recipe] = field(default_factory=dict)
     said: dict[str, Recipe] = field(default_factory=dict)
@@ -59,6 +59,7 @@ class RecipeMemory:
     # By the turn of the controls.
     written: defaultdict[str, Written] = field(default_factory=lambda: defaultdict(Written))
     link: str = ""
+    learned: dict[str, Recipe] = field(default_factory=dict)
 
     def begin(self, task: str, recipe: Recipe | None) -> None:
         """The controls of a task begin anew, with its preset where no recipe is given."""
@@ -306,7 +307,17 @@ def find_task(here: Here, chosen: str, known: Mapping[str, Preset]) -> Task | Pl
     own = own_data(here)
     if own is None:
         return Plan("own", None, "Paste a text or upload a file to learn from.", asks=True)
-    return Task(own.task, own.recipe, own.title.removesuffix(PurePath(own.title).suffix))
+    learned = find_record(RecipeMemory).learned  # no link carries it, so that a page loaded anew finds it in its run
+    preset = learned.setdefault(own.task, as_learned(here, own.recipe))
+    return Task(own.task, preset, own.title.removesuffix(PurePath(own.title).suffix))
+
+
+def as_learned(here: Here, preset: Recipe) -> Recipe:
+    """The preset, or what the run that is shown learned of the same data in the same way."""
+    run = recipe_of_run(here.begin("run"))
+    if run is None or (run.data.table, run.objective.kind) != (preset.data.table, preset.objective.kind):
+        return preset
+    return run
 
 
 def draw_recipe(here: Here, begun: Task, row: DeltaGenerator, about: DeltaGenerator) -> Plan:
@@ -325,6 +336,7 @@ def draw_recipe(here: Here, begun: Task, row: DeltaGenerator, about: DeltaGenera
         keep(here, task, made.recipe, preset)
     with about:
         show_left_out(made.recipe)
+        show_notes(made.recipe)
         show_changes(task, made.recipe, preset)
     return made
 
@@ -342,12 +354,17 @@ def show_left_out(recipe: Recipe | None) -> None:
     st.caption(f"Left out: {rows}, with more tokens than the context of {context:,}: {advice}.")
 
 
+def show_notes(recipe: Recipe | None) -> None:
+    """Shows what is to be said of how the data is read, once that is known."""
+    size = None if recipe is None else known_size(recipe)
+    for note in () if size is None else size.notes:
+        st.caption(escape_markdown(note))
+
+
 def task_of(run: str) -> str:
     """The task that a run learns, that of the recorded one where there is no such run."""
-    try:
-        data = read_recipe(RunFolder(folder_of(run)).recipe).data if run else None
-    except (ValueError, OSError):
-        return FIRST  # the view says why there is no such run
+    recipe = recipe_of_run(run)  # the view says why there is no such run
+    data = None if recipe is None else recipe.data
     return next((name for name, one in presets().items() if one.recipe.data == data), FIRST)
 
 

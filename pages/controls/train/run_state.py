@@ -23,7 +23,7 @@ from engine.training.queue import Queue
 from engine.training.recipe_file import read_recipe, write_recipe
 from engine.training.runs import task
 from engine.training.snapshot_frames import frames_of_snapshots
-from pages.controls.train.session import ProbeReading, Reader, is_recorded
+from pages.controls.train.session import ProbeReading, Reader, folder_of, is_recorded
 from views.train.train import list_attentions
 
 AT_ONCE = 1.5  # seconds that one answer may take for the past of a new probe
@@ -101,6 +101,15 @@ def newest_weights(run: RunFolder) -> Path | None:
 def recipe_of(file: Path, stamp: int) -> Recipe:
     """Read once as long as `stamp`, the time of its last change, is the same."""
     return read_recipe(file)
+
+
+def recipe_of_run(name: str) -> Recipe | None:
+    """The recipe of a visitor's run; None where there is no such run, or it cannot be read."""
+    try:
+        file = RunFolder(folder_of(name)).recipe if name else None
+        return None if file is None else recipe_of(file, file.stat().st_mtime_ns)
+    except (ValueError, OSError):
+        return None
 
 
 def digest(recipe: Recipe) -> str:

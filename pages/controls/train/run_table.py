@@ -87,6 +87,7 @@ ORDERS = {order: order_title(order) for key in COLUMNS for order in (key, f"-{ke
 
 def runs_table(here: Here, session: Session) -> None:
     """Draws the table of all runs."""
+    before = ends(runs())
 
     @st.fragment(key=FRAGMENT)
     def follow() -> None:
@@ -95,11 +96,16 @@ def runs_table(here: Here, session: Session) -> None:
 
     def draw(active: bool) -> None:
         found = runs()
-        if active and not any(run.state in ACTIVE for run in found):
-            st.rerun()  # nothing trains any more, so that nothing is to be followed
+        if ends(found) - before or active and not any(run.state in ACTIVE for run in found):
+            st.rerun()  # the page measures what a run has come to, and nothing is to be followed any more
         table(here, session, found)
 
     follow()
+
+
+def ends(found: Sequence[Run]) -> set[tuple[object, ...]]:
+    """What tells the end of one training from that of any other."""
+    return {(run.name, run.state, run.step, run.seconds) for run in found if run.state not in ACTIVE}
 
 
 def refresh() -> None:
@@ -366,7 +372,7 @@ def checkpoint(run: Run, step: int | None) -> bytes:
 
 def rename_menu(here: Here, session: Session, run: Run) -> None:
     key = f"rename {run.name}"
-    st.text_input("new name", run.name, key=key, max_chars=60)
+    st.text_input("new name", run.name, key=key)
     st.button("Rename", key="runs rename", on_click=rename, args=(here, session, run.name, key), type="primary")
 
 

@@ -14,6 +14,7 @@ import streamlit as st
 from engine.plurals import count_words
 from engine.runtime import limits
 from engine.training import Recipe
+from engine.training.link import FILES
 from engine.training.runs import Run, runs
 from engine.training.search import (
     SEED,
@@ -35,10 +36,13 @@ from pages.controls.train.run_table import CONFIG, PACE, as_frame
 from pages.controls.train.session import OTHERS, Session, runs_place
 from views.charts.show import show_altair
 from views.core.markdown import escape_markdown
+from views.core.table_files import csv_of
 from views.train.search import search_chart
 
 FIRST = "optimiser.lr", SEED  # options that a visitor meets
-OF_A_SEARCH = (SEED, "optimiser", "schedule", "batch", "model", "objective", "train", "lora", "preference", "data")
+OF_A_SEARCH = (
+    SEED, "base", "optimiser", "schedule", "batch", "model", "objective", "train", "lora", "preference", "data"
+)  # fmt: skip
 MEASURES = {"held-out loss": "held_out_loss", "loss": "loss", "held-out accuracy": "held_out_accuracy"}
 ALWAYS = tuple(MEASURES)[:2]
 KEY = "search table"
@@ -58,7 +62,7 @@ def draw_search(here: Here, session: Session, plan: Plan) -> None:
 def draw_form(here: Here, session: Session, plan: Plan, recipe: Recipe) -> None:
     turn = f"search {plan.name}"  # another recipe begins with values of its own
     now = {key: json.loads(text) for key, text in flat(recipe).items()}
-    known = [key for part in OF_A_SEARCH for key in now if key.partition(".")[0] == part and is_searched(now[key])]
+    known = [key for part in OF_A_SEARCH for key in now if key.partition(".")[0] == part and is_searched(key, now[key])]
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         usual = [key for key in FIRST if key in known]
         chosen = st.multiselect("options", known, usual, key=f"{turn} options", width=420)
@@ -84,8 +88,9 @@ def draw_form(here: Here, session: Session, plan: Plan, recipe: Recipe) -> None:
         st.caption(escape_markdown(f"Each combination is a run of its own, {at_once}{alone}."))
 
 
-def is_searched(value: Any) -> bool:
-    return isinstance(value, int | float | str) and value != ""
+def is_searched(key: str, value: Any) -> bool:
+    """No search leads to another file of the server."""
+    return isinstance(value, int | float | str) and value != "" and key.rpartition(".")[2] not in FILES
 
 
 def suggest(key: str, value: Any) -> str:
@@ -174,8 +179,8 @@ def draw_results(here: Here, session: Session, rows: Sequence[Run]) -> None:
             help="shows the run with the lowest held-out loss below, with the curves of the others over its own",
         )  # fmt: skip
         st.download_button(
-            "Table (CSV)", lambda: table.to_csv(index=False).encode(), f"{rows[0].search}.csv", "text/csv",
-            on_click="ignore", key="search csv",
+            "Table (CSV)", lambda: csv_of({str(name): as_cells(column) for name, column in table.items()}),
+            f"{rows[0].search}.csv", "text/csv", on_click="ignore", key="search csv",
         )  # fmt: skip
 
 
@@ -196,6 +201,11 @@ def list_results(rows: Sequence[Run], keys: Sequence[str]) -> pd.DataFrame:
 def as_cell(value: Any) -> float | str:
     """A number as it is, anything else as a text."""
     return value if isinstance(value, int | float) and not isinstance(value, bool) else describe_value(value)
+
+
+def as_cells(column: pd.Series) -> list[Any]:
+    """Values of a column, None where there is none."""
+    return column.astype(object).where(column.notna(), None).tolist()
 
 
 def show_row(here: Here, rows: Sequence[Run]) -> None:

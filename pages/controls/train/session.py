@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from engine.checkpoints.checkpoint import Checkpoint
+from engine.places import ASSETS
 from engine.runtime.limits import RUNS_FOLDER
 from engine.training import Recipe
 from engine.training.folder import RunFolder
@@ -24,7 +25,6 @@ from engine.training.question import Question
 from views.core.questions import BareContext
 
 OTHERS = "Only the owner of this run can change it; fork it to continue from one of its steps."
-ASSETS = Path(__file__).parents[3] / "assets"
 # The runs that a visitor meets; their name is "".
 RECORDED, ADAPTED = ASSETS / "lab" / "recorded", ASSETS / "adapt" / "recorded"
 PREFERRED = ASSETS / "preferences" / "recorded"  # one for each objective

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from hashlib import blake2b
 from pathlib import Path
 from shutil import rmtree
@@ -13,6 +14,7 @@ from typing import Any
 import pandas
 import streamlit as st
 
+from engine.characters import cut_characters, keep_words
 from engine.data.hub import INSTALL, Hub, has_datasets, read_hub
 from engine.data.own import Rows
 from engine.data.stories import story
@@ -28,6 +30,7 @@ from pages.controls.state.page_state import Here, PageState
 from pages.controls.state.session import find_record, set_widget, widget_value
 from pages.controls.train.data_recipe import SHARE, objectives, of_table, of_text
 from pages.controls.train.recipe_options import format_value
+from pages.controls.train.run_state import recipe_of_run
 from views.core.markdown import escape_markdown
 
 # --- Files in the folder of the runs ---
@@ -84,9 +87,12 @@ def folder() -> Path:
 
 def file_name(name: str) -> str:
     """The last part of a path, letters, digits, spaces, and - _ . in it."""
-    last = re.sub(r"[^\w .-]+", " ", name.replace("\\", "/").rpartition("/")[2]).strip(" .")
+    last = unicodedata.normalize("NFC", name).replace("\\", "/").rpartition("/")[2]
+    last = keep_words(last, " .-", " ").strip(" .")
     stem, dot, suffix = last.rpartition(".")
-    short = f"{stem[: LONGEST - len(suffix)]}.{suffix}" if dot and len(suffix) < 10 else last[:LONGEST]
+    short = cut_characters(last, LONGEST)
+    if dot and len(suffix) < 10:
+        short = f"{cut_characters(stem, LONGEST - len(suffix))}.{suffix}"
     return short or "data"
 
 
@@ -149,13 +155,15 @@ def first_rows(name: str, table: Table) -> None:
         st.dataframe(pandas.DataFrame(rows, range(1, len(rows) + 1), table.columns), height="content")
 
 
-def columns_of(table: Table, turn: str) -> dict[str, str]:
-    """Column of the table by the name that a recipe has for it."""
-    forms = [form for form in FORM if len(form) <= len(table.columns)]
+def columns_of(table: Table, turn: str, learned: Recipe | None) -> dict[str, str]:
+    """Column of the table by the name that a recipe has for it: at first as one `learned` of it."""
+    forms, named = [form for form in FORM if len(form) <= len(table.columns)], dict[str, str]()
+    if learned is not None:
+        named = {name: getattr(learned.data.table, name) for name in learned.data.table.names}
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="columns"):
-        at = forms.index(guess_form(table, forms))
+        at = forms.index(tuple(named) if tuple(named) in forms else guess_form(table, forms))
         form = st.selectbox("learn from", forms, at, FORM.__getitem__, key=f"{turn} form", width=WIDE)
-        guessed, chosen = guess_columns(table, form), dict[str, str]()
+        guessed, chosen = guess_columns(table, form) | (named if tuple(named) == form else {}), dict[str, str]()
         for key in form:
             left = [name for name in table.columns if name not in chosen.values()]
             at = left.index(guessed[key]) if guessed.get(key) in left else 0
@@ -181,8 +189,9 @@ def guess_columns(table: Table, form: tuple[str, ...]) -> dict[str, str]:
     return found
 
 
-def objective_of(offered: list[str], turn: str) -> str:
-    return st.selectbox("to be learned", offered, 0, format_value, key=f"{turn} objective", width=220)
+def objective_of(offered: list[str], turn: str, learned: Recipe | None) -> str:
+    at = offered.index(learned.objective.kind) if learned and learned.objective.kind in offered else 0
+    return st.selectbox("to be learned", offered, at, format_value, key=f"{turn} objective", width=220)
 
 
 # --- The data of the page ---
@@ -197,11 +206,12 @@ EXAMPLES, EXAMPLE_SEED = 60, 0  # stories to paste
 @dataclass
 class Brought:
     """State of the form: what is wrong with what was brought, how often its boxes were emptied, and what was asked of
-    a hub."""
+    a hub; what the run had `learned` of each file that the page showed when the file was first seen."""
 
     problem: str = ""
     turn: int = 0
     hub: dict[str, Any] | None = None
+    learned: dict[str, Recipe | None] = field(default_factory=dict)
 
     def keep(self, state: PageState, name: str, data: bytes, parameter: str = "data") -> None:
         """Keeps a file, whose digest the parameter is."""
@@ -304,23 +314,33 @@ def fetch(state: PageState, brought: Brought) -> None:
 
 
 def of_file(here: Here, file: Path) -> Own:
-    turn = f"own {file.parent.name}"
+    turn, learned = f"own {file.parent.name}", learned_of(here, file)
     if file.suffix.lower() == ".txt":
         text = text_in(str(file))
         if len(text) < LEAST:
             raise ValueError(f"{file.name} must have at least {LEAST} characters to learn from, got {len(text)}.")
         first_lines(file.name, text)
         data = Text(str(file), SHARE)
-        objective = objective_of(objectives(data), turn)
+        objective = objective_of(objectives(data), turn, learned)
         return Own(f"{turn} {objective}", file.name, of_text(data, objective, file.name, text))
     header = True
     if file.suffix.lower() in (".csv", ".tsv"):
-        header = st.toggle("the first line names the columns", True, key=f"{turn} header")
+        named = learned is None or learned.data.table.header
+        header = st.toggle("the first line names the columns", named, key=f"{turn} header")
     other = held_out_file(here, turn)
     table = table_in(str(file), header)
     if other is not None:
         table = join_held_out(table, table_in(str(other), header), other.name)
-    return of_rows(turn, file.name, table, lambda columns: rows_of(file, other, header, columns))
+    return of_rows(turn, file.name, table, lambda columns: rows_of(file, other, header, columns), learned)
+
+
+def learned_of(here: Here, file: Path) -> Recipe | None:
+    """The recipe of the run that is shown, where that learned from the file."""
+    known = find_record(Brought).learned
+    if file.parent.name not in known:
+        run = recipe_of_run(here.begin("run"))
+        known[file.parent.name] = run if run and getattr(run.data.table, "path", "") == str(file) else None
+    return known[file.parent.name]
 
 
 def held_out_file(here: Here, turn: str) -> Path | None:
@@ -356,11 +376,13 @@ def rows_of(file: Path, held_out: Path | None, header: bool, columns: dict[str, 
     return Rows(path=str(file), held_out_path=other, header=header, held_out=SHARE, **columns)
 
 
-def of_rows(turn: str, title: str, table: Table, make: Callable[[dict[str, Any]], Rows | Hub]) -> Own:
+def of_rows(
+    turn: str, title: str, table: Table, make: Callable[[dict[str, Any]], Rows | Hub], learned: Recipe | None = None
+) -> Own:
     """`make` is given the names of the columns that are learned from."""
     first_rows(title, table)
-    data = make(columns_of(table, turn))
-    objective = objective_of(objectives(data), f"{turn} {data.form}")
+    data = make(columns_of(table, turn, learned))
+    objective = objective_of(objectives(data), f"{turn} {data.form}", learned)
     task = f"{turn} {objective} {sorted(asdict(data).items())}"
     return Own(task, title, of_table(data, objective, title, table))
 

@@ -5,14 +5,16 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+import torch
 
 from engine import load, run
-from engine.analysis.attribution import attribute, read_hooks, split_sources
+from engine.analysis.attribution import ablate, attribute, list_later, read_hooks, split_sources
 from engine.analysis.score_split import split_score
+from engine.analysis.weights.circuit import writing_rows
 from engine.analysis.writers import Writer
 from engine.edits import AttentionTemperature, Scale, SilenceHeads
 from engine.inputs.samples import samples
-from engine.model.config import Embedding, Encoder, ModelConfig, OutputHead
+from engine.model.config import Embedding, Encoder, ModelConfig, NormPlace, OutputHead, Sublayers
 from engine.model.transformer import Transformer
 from tests.engine import tiny
 from tests.engine.tiny import IDS, MLP, Attention, Norm, config
@@ -110,6 +112,33 @@ def test_in_a_model_that_is_linear_a_term_is_what_silencing_the_head_takes_away(
         without = run_of(made, edits=[SilenceHeads(0, [head])])
         drop = float(trace["logits"][0, 7, 4] - without["logits"][0, 7, 4])
         assert found.values[Writer("head", 0, head)] == pytest.approx(drop, abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("place", "sublayers"), [("before", "sequential"), ("around", "sequential"), ("before", "parallel")]
+)
+def test_what_a_head_gives_is_direct_by_norms_and_by_later_parts(place: NormPlace, sublayers: Sublayers) -> None:
+    model = tiny.model(config("rotary", norm=Norm("rms", place), sublayers=sublayers))
+    trace = run(model, [IDS])
+    for layer in range(3):
+        head = Writer("head", layer, 1)
+        removed = ablate(model, trace, head)
+        torch.testing.assert_close(removed.whole, trace["logits"])
+        expected = run(model, [IDS], "logits", [SilenceHeads(layer, [1])])["logits"]
+        assert torch.equal(removed.without, expected)
+        # By hand: the last stream less what the head wrote there, through the last norm anew.
+        written = torch.einsum("pd,dm->pm", trace[f"blocks.{layer}.attn.z"][0, :, 1], writing_rows(model, layer)[1])
+        if place == "before":
+            read = model.final_norm(trace["blocks.2.resid_post"][0] - written)
+            torch.testing.assert_close(removed.held[0], model.head(read[None], model.table)[0], atol=1e-5, rtol=1e-5)
+    last = ablate(model, trace, Writer("head", 2, 1))
+    assert list_later(model, Writer("head", 2, 1)) and not torch.equal(last.held, last.whole)
+
+
+def test_in_a_model_of_one_layer_without_mlps_no_later_part_makes_up_for_a_head() -> None:
+    model = tiny.model(config("rotary", layers=1, mlp=None))
+    removed = ablate(model, run(model, [IDS]), Writer("head", 0, 1))
+    assert torch.equal(removed.held, removed.without) and not torch.equal(removed.held, removed.whole)
 
 
 def test_terms_are_those_of_the_published_definition() -> None:

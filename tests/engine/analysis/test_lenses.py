@@ -9,7 +9,15 @@ from torch.autograd.functional import jacobian
 
 from engine import load, run
 from engine.analysis import lenses
-from engine.analysis.lenses import distance, jacobian_at, jacobian_lens, make_lens, no_translators, tune_lens
+from engine.analysis.lenses import (
+    distance,
+    jacobian_at,
+    jacobian_lens,
+    make_lens,
+    measure_lens,
+    no_translators,
+    tune_lens,
+)
 from engine.analysis.logit_lens import lens_logits, logit_lens
 from engine.inputs.samples import samples
 from engine.model.config import Encoder, OutputHead
@@ -62,6 +70,28 @@ def test_a_mean_of_jacobians_is_taken_behind_an_encoder_too(monkeypatch: pytest.
     checkpoint = load("translate-en-fr")
     (one, two) = jacobian_lens(checkpoint.model, samples(checkpoint, 2, 12), 2)
     assert (one.texts, two.texts) == (1, 2) and not torch.equal(one.matrix, two.matrix)
+
+
+def test_the_jacobian_is_taken_within_a_text_and_each_lens_is_measured_on_texts_that_none_is_made_of(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    checkpoint, at = load("stories"), []
+
+    def note(model: Any, trace: Any, pos: int) -> Tensor:
+        at.append(pos)
+        return torch.eye(128).expand(4, -1, -1)
+
+    monkeypatch.setattr(lenses, "jacobian_at", note)
+    (made,) = jacobian_lens(checkpoint.model, samples(checkpoint, 1, 31))
+    assert at == [6, 12, 18, 24] and not made.matrix.any()
+    monkeypatch.setattr(lenses, "HELD_OUT", 2)
+    first, second = list(samples(checkpoint, 66, lenses.LENGTH))[64:]
+    traces = [run(checkpoint.model, one.read) for one in (first, second)]
+    for layer, found in enumerate(measure_lens(checkpoint, "logit")):
+        said = [lens_logits(checkpoint.model, trace, layer).log_softmax(-1) for trace in traces]
+        ends = [trace["logits"][0].softmax(-1) for trace in traces]
+        away = [(end * (end.log() - one)).sum(-1).mean() for one, end in zip(said, ends, strict=True)]
+        torch.testing.assert_close(found, sum(away) / 2, atol=1e-4, rtol=1e-4)
 
 
 def test_a_lens_of_a_checkpoint_is_made_once() -> None:

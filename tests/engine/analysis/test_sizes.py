@@ -164,34 +164,39 @@ def read_numbers(formula: Formula) -> int:
     return eval(text.replace("·", "*").replace("−", "-"), {"min": min}, {})
 
 
-@pytest.mark.parametrize("config", EVERYTHING.values(), ids=EVERYTHING)
-def test_parts_are_the_models_tensors_each_in_exactly_one(config: ModelConfig) -> None:
-    tensors = {name: parameter.numel() for name, parameter in blueprint(config).named_parameters()}
-    unclaimed = dict(tensors)
-    for part in parameters(config):
-        own = [name for name in tensors if fnmatchcase(name, part.tensors)]
-        assert part.count == sum(tensors[name] for name in own), part.name
-        for name in own:
-            del unclaimed[name]  # a KeyError here: two parts claim it
-    assert not unclaimed
-    assert count(config) == sum(tensors.values())
+def test_parts_are_the_models_tensors_each_in_exactly_one(subtests: pytest.Subtests) -> None:
+    for name, config in EVERYTHING.items():
+        with subtests.test(name=name):
+            tensors = {name: parameter.numel() for name, parameter in blueprint(config).named_parameters()}
+            unclaimed = dict(tensors)
+            for part in parameters(config):
+                own = [name for name in tensors if fnmatchcase(name, part.tensors)]
+                assert part.count == sum(tensors[name] for name in own), part.name
+                for name in own:
+                    del unclaimed[name]  # a KeyError here: two parts claim it
+            assert not unclaimed
+            assert count(config) == sum(tensors.values())
 
 
-@pytest.mark.parametrize("config", EVERYTHING.values(), ids=EVERYTHING)
-def test_every_formula_evaluates_to_its_count_as_it_is_written(config: ModelConfig) -> None:
-    length = min(config.context, 300)
-    formulas = [part.formula for part in parameters(config)] + [step.formula for step in envelope(config)]
-    formulas += [work.formula for work in forward(config, length, 200)]
-    formulas += [part.formula for part in [*kv_cache(config, 3, length), *activations(config, 3, length, 2, 200)]]
-    for formula in [*formulas, *(part.formula for part in states(config))]:
-        assert read(formula) == formula.value, formula.text
-        assert read_numbers(formula) == formula.value, formula.text_numbers
+def test_every_formula_evaluates_to_its_count_as_it_is_written(subtests: pytest.Subtests) -> None:
+    for name, config in EVERYTHING.items():
+        with subtests.test(name=name):
+            length = min(config.context, 300)
+            formulas = [part.formula for part in parameters(config)] + [step.formula for step in envelope(config)]
+            formulas += [work.formula for work in forward(config, length, 200)]
+            formulas += [
+                part.formula for part in [*kv_cache(config, 3, length), *activations(config, 3, length, 2, 200)]
+            ]
+            for formula in [*formulas, *(part.formula for part in states(config))]:
+                assert read(formula) == formula.value, formula.text
+                assert read_numbers(formula) == formula.value, formula.text_numbers
 
 
-@pytest.mark.parametrize("name", NAMED)
-def test_the_envelope_and_what_it_loses_are_all_parameters(name: str) -> None:
-    config = NAMED[name].config
-    assert sum(step.count for step in envelope(config)) == count(config)
+def test_the_envelope_and_what_it_loses_are_all_parameters(subtests: pytest.Subtests) -> None:
+    for name in NAMED:
+        with subtests.test(name=name):
+            config = NAMED[name].config
+            assert sum(step.count for step in envelope(config)) == count(config)
 
 
 def test_bert_base_loses_its_output_matrices_and_five_small_parts() -> None:
@@ -215,17 +220,18 @@ COUNTED = ("bert-base", "gpt", "gpt2", "t5-small", "bart-base", "llama-3-8b", "q
 WHOLE = [name for name, one in KINDS.items() if one.attention.window is None]
 
 
-@pytest.mark.parametrize("name", [*WHOLE, "opt-350m-body", *COUNTED])
-def test_operations_are_those_that_pytorch_counts(name: str) -> None:
-    config = EVERYTHING[name]
-    model = deepcopy(blueprint(config)).to("meta")
-    with torch.device("meta"), torch.no_grad(), FlopCounterMode(display=False) as counter:
-        ids, target, length = inputs(config, batch=1)
-        model(ids.to("meta"), **{key: value.to("meta") for key, value in target.items()})
-    expected = counter.get_total_flops()
-    assert sum(work.flops for work in forward(config, length, TARGET)) == expected
-    read_tokens = length + (TARGET if config.encoder else 0)
-    assert per_token(config, length, TARGET) == expected / read_tokens
+def test_operations_are_those_that_pytorch_counts(subtests: pytest.Subtests) -> None:
+    for name in [*WHOLE, "opt-350m-body", *COUNTED]:
+        with subtests.test(name=name):
+            config = EVERYTHING[name]
+            model = deepcopy(blueprint(config)).to("meta")
+            with torch.device("meta"), torch.no_grad(), FlopCounterMode(display=False) as counter:
+                ids, target, length = inputs(config, batch=1)
+                model(ids.to("meta"), **{key: value.to("meta") for key, value in target.items()})
+            expected = counter.get_total_flops()
+            assert sum(work.flops for work in forward(config, length, TARGET)) == expected
+            read_tokens = length + (TARGET if config.encoder else 0)
+            assert per_token(config, length, TARGET) == expected / read_tokens
 
 
 def test_a_window_needs_only_what_it_reaches() -> None:

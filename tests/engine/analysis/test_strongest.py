@@ -11,11 +11,17 @@ from torch import Tensor
 
 from engine import load, run
 from engine.analysis import strongest
+from engine.analysis.attribution import attribute
 from engine.analysis.positional import positional
 from engine.analysis.strongest import KINDS, ORDERED, find_kinds, find_strongest, survey, surveying_of
 from engine.analysis.survey_file import survey_path
+from engine.analysis.token_circuits import W_U
+from engine.analysis.weights.circuit import circuit, linear_part, writing_rows
+from engine.analysis.writers import Writer, hold_norm
 from engine.inputs.corpus import Corpus
 from engine.inputs.samples import samples
+from engine.model.config import Norm, NormKind
+from tests.engine import tiny
 
 
 @pytest.mark.parametrize(("name", "side"), [("stories", ""), ("translate-en-fr", "decoder"), ("digits-vit", "")])
@@ -37,6 +43,28 @@ def test_the_places_are_those_of_all_values_sorted(name: str, side: str, monkeyp
         for unit in range(got.value.shape[0]):
             text, pos, value = int(got.text[unit, 0]), int(got.pos[unit, 0]), float(got.value[unit, 0])
             assert float(values[text][pos, unit]) == pytest.approx(value, abs=1e-4)
+
+
+@pytest.mark.parametrize("kind", ["rms", "layer"])
+def test_what_a_head_writes_is_behind_the_norm_that_stands_behind_its_attention(kind: NormKind) -> None:
+    model = tiny.model(tiny.config("rotary", norm=Norm(kind, "around")))
+    block = model.blocks[1]
+    norm, bias = block.norm1_after, block.attn.out.bias
+    norm.weight.data.normal_(generator=torch.Generator().manual_seed(0))
+    trace = run(model, [tiny.IDS], ["*", "*head_out"])
+    scale = trace["blocks.1.norm1_after.scale"][0, :, None]
+    written = torch.einsum("phd,hdm->phm", trace["blocks.1.attn.z"][0], writing_rows(model, 1)) / scale[..., None]
+    rest = linear_part(norm, bias) / scale + getattr(norm, "bias", 0.0)
+    torch.testing.assert_close(written.sum(1) + rest, trace["blocks.1.norm1_after.out"][0])
+    lengths = dict(strongest.strengths_of(model, trace))["", 1, "written"]
+    torch.testing.assert_close(lengths, written.norm(dim=-1))
+    assert torch.equal(circuit(model, 1, 2, "ov").right, writing_rows(model, 1)[2])
+    last = attribute(model, trace, 7, 3).values
+    read = hold_norm(model.final_norm, W_U(model)[3:4].double(), trace["blocks.2.resid_post"][0, 7].double())[0]
+    later = model.blocks[2].attn.heads  # what a head of the last block adds to the logit
+    direct = torch.einsum("hd,hdm->hm", trace["blocks.2.attn.z"][0, 7], writing_rows(model, 2)).double() @ read[0]
+    direct = direct / trace["blocks.2.norm1_after.scale"][0, 7]
+    assert [last[Writer("head", 2, head)] for head in range(later)] == pytest.approx(direct.tolist(), abs=1e-5)
 
 
 def test_fewer_texts_than_places_leave_none_and_a_layer_without_an_mlp_says_so() -> None:

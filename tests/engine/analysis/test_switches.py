@@ -12,14 +12,15 @@ MODELS = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("name", NAMED)
-def test_a_models_own_settings_are_options_and_change_nothing(name: str) -> None:
-    config = NAMED[name].config
-    own = {switch.name: switch.get(config) for switch in SWITCHES}
-    for switch in SWITCHES:
-        assert own[switch.name] in switch.options(config), switch.name
-    assert thrown(config, own) == config
-    assert with_sizes(config, **sizes(config)) == config
+def test_a_models_own_settings_are_options_and_change_nothing(subtests: pytest.Subtests) -> None:
+    for name in NAMED:
+        with subtests.test(name=name):
+            config = NAMED[name].config
+            own = {switch.name: switch.get(config) for switch in SWITCHES}
+            for switch in SWITCHES:
+                assert own[switch.name] in switch.options(config), switch.name
+            assert thrown(config, own) == config
+            assert with_sizes(config, **sizes(config)) == config
 
 
 @pytest.mark.parametrize("name", MODELS)

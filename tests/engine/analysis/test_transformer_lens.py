@@ -4,6 +4,7 @@ Its bridge wraps a model of transformers, here one of ours that was taken away a
 """
 
 import logging
+import re
 import warnings
 from pathlib import Path
 from typing import Any
@@ -20,12 +21,42 @@ from engine.analysis.logit_lens import lens_logits
 from engine.analysis.weights.composition import compose
 from engine.analysis.writers import Writer
 from engine.checkpoints.save import export_checkpoint
+from engine.model.hooks import TRANSFORMER_LENS
 from engine.runtime.trace import Trace
 from tests.engine.checkpoints.test_export import OURS, TEXTS, trained, unzipped
 
 pytestmark = pytest.mark.long
 
 RANDOM = {"GPT-2": "decoder", "Llama": "modern decoder", "BERT": "encoder"}
+SIZES = {"vocab_size": 40, "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4,
+         "intermediate_size": 48, "max_position_embeddings": 32}  # fmt: skip
+SHARED = SIZES | {"num_key_value_heads": 2}
+OLDER = {"vocab_size": 40, "n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": 32}
+FAMILIES: dict[str, tuple[Any, dict[str, Any]]] = {
+    "GPT2LMHeadModel": (transformers.GPT2Config, OLDER),
+    "GPTJForCausalLM": (transformers.GPTJConfig, OLDER | {"rotary_dim": 4}),
+    "GPTNeoForCausalLM": (
+        transformers.GPTNeoConfig,
+        {**SIZES, "num_layers": 2, "num_heads": 4, "attention_types": [[["global", "local"], 1]], "window_size": 4},
+    ),
+    "GPTNeoXForCausalLM": (transformers.GPTNeoXConfig, SIZES),
+    "OPTForCausalLM": (transformers.OPTConfig, SIZES | {"ffn_dim": 48, "word_embed_proj_dim": 32}),
+    "PhiForCausalLM": (transformers.PhiConfig, SIZES),
+    "LlamaForCausalLM": (transformers.LlamaConfig, SHARED),
+    "MistralForCausalLM": (transformers.MistralConfig, SHARED | {"sliding_window": 4}),
+    "Qwen2ForCausalLM": (transformers.Qwen2Config, SHARED),
+    "Qwen3ForCausalLM": (transformers.Qwen3Config, SHARED | {"head_dim": 8}),
+    "GemmaForCausalLM": (transformers.GemmaConfig, SHARED | {"head_dim": 8}),
+    "Gemma2ForCausalLM": (transformers.Gemma2Config, SHARED | {"head_dim": 8, "sliding_window": 4}),
+    "BertForMaskedLM": (transformers.BertConfig, SIZES),
+}
+# What stands for something else there, as docs/hooks.md says; and a norm of the head that is the last one there.
+WEIGHTS = {"hook_attn_scores": "pattern"}
+OTHERWISE = {"GPTJForCausalLM": WEIGHTS, "GPTNeoForCausalLM": WEIGHTS, "OPTForCausalLM": WEIGHTS}
+OTHERWISE["BertForMaskedLM"] = WEIGHTS | {
+    "hook_embed": "embed.norm.out", "hook_attn_out": "norm1.out", "hook_resid_mid": "resid_post",
+    "hook_resid_post": "norm2.out", "ln_final": "head.norm",
+}  # fmt: skip
 DECODERS = "GPT-2", "Llama", "stories", "bilingual", "instruct", "everyday", "in-context", "long-stories"
 ENCODERS = "BERT", "tales-bert"
 KINDS = {
@@ -73,6 +104,36 @@ def candidates(trace: Trace) -> list[tuple[int, int, int | None]]:
     """Each position with its likeliest token, alone and against the second."""
     likeliest = enumerate(trace["logits"][0].topk(2).indices.tolist())
     return [(row, one, other) for row, (one, two) in likeliest for other in (None, two)]
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+@torch.no_grad()
+def test_its_names_stand_for_the_same_values(name: str, tmp_path: Path, wrap: Any) -> None:
+    config, sizes = FAMILIES[name]
+    kind = getattr(transformers, name)
+    theirs = kind(config(**sizes, attn_implementation="eager")).eval()
+    for parameter in theirs.parameters():
+        parameter.normal_(0, 0.3, generator=torch.Generator().manual_seed(parameter.numel()))
+    theirs.save_pretrained(tmp_path)
+    model = load(tmp_path).model
+    copied = kind.from_pretrained(tmp_path, attn_implementation="eager").eval()
+    trace = run(model, [[3, 5, 9, 2, 7, 11, 4, 6]], list(model.hook_names))
+    cache = recorded(wrap(copied, name, hf_config=copied.config), trace)
+    asked = set()
+    for alias, value in cache.items():
+        last = alias.rpartition(".")[2]
+        if last not in TRANSFORMER_LENS:
+            continue
+        for one, other in OTHERWISE.get(name, {}).items():
+            alias = re.sub(rf"(attn\.)?\b{one}\b", rf"\g<1>{other}" if other == "pattern" else other, alias)
+        ours = trace[alias]
+        value = value.squeeze(-1) if last == "hook_scale" else value
+        value = value.reshape(ours.shape) if value.numel() == ours.numel() and "_norm." not in alias else value
+        value = value.transpose(1, 2) if "_norm." in alias else value  # of all heads, then of all positions
+        real = torch.isfinite(ours) & (ours > -1e30)  # a masked score is the least number there
+        near(ours[real], value[real])
+        asked.add(last)
+    assert asked >= {"hook_normalized", "hook_scale", "hook_attn_out", "hook_mlp_out", "hook_pattern"}
 
 
 @pytest.mark.parametrize("name", DECODERS)

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 import torch
-from sklearn.cluster import KMeans
 from torch import Tensor
 from torch.utils.flop_counter import FlopCounterMode
 
@@ -170,6 +169,8 @@ def test_the_cost_of_a_search_is_its_formula() -> None:
 
 
 def test_kmeans_is_as_good_as_scikit_learns() -> None:
+    from sklearn.cluster import KMeans
+
     points = torch.stack([drawn(600, seed=seed) for seed in (0, 1)])
     centroids = kmeans(points, 20, seed=0, iterations=40)
     for given, found in zip(points, centroids, strict=True):

@@ -8,6 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import SimpleNamespace
 from typing import Any
+from zipfile import ZipFile
 
 import pytest
 import torch
@@ -19,8 +20,9 @@ from transformers.pytorch_utils import Conv1D
 
 from engine import load, run
 from engine.checkpoints import Checkpoint, read_adapter, write_adapter
-from engine.checkpoints.adapters import BASE, SILENT, AdapterConfig, read_config
+from engine.checkpoints.adapters import BASE, SILENT, AdapterConfig, name_base, public_base, read_config
 from engine.checkpoints.hub import choose_files
+from engine.checkpoints.save import export_checkpoint
 from engine.edits import ApplyAdapter
 from engine.model.layers.lora import Adapter, list_linears, merge, use_adapters
 from engine.runtime import library
@@ -473,6 +475,32 @@ def test_what_was_uploaded_names_its_base_and_never_a_path(tmp_path: Path) -> No
         rewritten(folder, **{BASE: "stories"})
         how = library.with_known_base(library.Opening(folder, folder=held))
         assert len(load(how.source, config=how.config).adapters[0].matrices) > 1
+
+
+def test_an_adapter_opens_on_another_machine_by_what_its_readme_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    theirs("GPT2LMHeadModel").save_pretrained(tmp_path / "here" / "my base")
+    opened = load(tmp_path / "here" / "my base")
+    adapter = replace(random_adapter(opened.model), base=str(tmp_path / "here" / "my base"))
+    there = tmp_path / "there"
+    write_adapter(adapter, opened, there / "mine")
+    with ZipFile(export_checkpoint(opened, "folder", tmp_path)) as zipped:
+        zipped.extractall(there)
+    assert not any(str(tmp_path).encode() in file.read_bytes() for file in (there / "mine").iterdir())
+    assert json.loads((there / "mine" / "adapter_config.json").read_text())[BASE] == "my-base"
+    (tmp_path / "here").rename(tmp_path / "gone")
+    monkeypatch.chdir(there)
+    bound: dict[str, Any] = {}
+    exec((there / "mine" / "README.md").read_text().split("```python\n")[1].split("```")[0], bound)
+    expected = ours(opened, edits=[ApplyAdapter.of(adapter)])
+    equal(logits_of(bound["model"].eval()), expected)
+    torch.testing.assert_close(ours(load(there / "mine")), expected, atol=5e-5, rtol=1e-5)
+    shipped = replace(random_adapter(load("stories").model, "attn.q"), base="assets/checkpoints/stories")
+    write_adapter(shipped, load("stories"), there / "shipped")
+    assert json.loads((there / "shipped" / "adapter_config.json").read_text())[BASE] == "stories"
+    assert load(there / "shipped").adapters[0].base == name_base("stories")
+    assert public_base("hub:org/name@v1") == "org/name@v1" and public_base("/nowhere/else") == "else"
 
 
 def test_a_hubs_adapter_is_fetched_whole() -> None:

@@ -199,7 +199,6 @@ def test_the_output_bias_under_its_second_name_is_the_same_or_refused(tmp_path: 
             "architectures must be one of BertForPreTraining, .*MultipleChoice",
         ),
         ({"hidden_act": "gelu_10"}, "hidden_act must be one of gelu_new, .*, got 'gelu_10'"),
-        ({"id2label": 3, "architectures": ["BertForTokenClassification"]}, "id2label does not come out"),
     ],
     ids=str,
 )

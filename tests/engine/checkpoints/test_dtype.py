@@ -12,6 +12,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from engine.checkpoints import load
+from engine.checkpoints.families import FAMILIES
 from engine.runtime.run import run
 from tests.engine.checkpoints.against import IDS, TARGET
 
@@ -105,3 +106,36 @@ def test_what_is_kept_as_stored_is_a_map_of_its_file(tmp_path: Path) -> None:
             mapped.append(range(start, end))
     pointers = [parameter.data_ptr() for parameter in checkpoint.model.parameters()]
     assert all(any(pointer in place for place in mapped) for pointer in pointers)
+
+
+SMALL = {
+    "vocab_size": 40, "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 48,
+    "num_key_value_heads": 2, "head_dim": 8, "max_position_embeddings": 34, "n_inner": 48, "rotary_dim": 4,
+    "d_model": 32, "d_kv": 8, "d_ff": 48, "num_layers": 2, "num_heads": 4, "num_decoder_layers": 2, "encoder_layers": 2,
+    "decoder_layers": 2, "encoder_attention_heads": 4, "decoder_attention_heads": 4, "encoder_ffn_dim": 48,
+    "decoder_ffn_dim": 48, "ffn_dim": 48, "word_embed_proj_dim": 32, "hidden_dim": 48, "dim": 32, "embedding_size": 16,
+    "image_size": 12, "patch_size": 4, "num_hidden_groups": 1, "attention_types": [[["global", "local"], 1]],
+    "window_size": 4, "sliding_window": 4, "pad_token_id": 1, "bos_token_id": 0, "eos_token_id": 2,
+    "decoder_vocab_size": 40, "decoder_start_token_id": 1,
+}  # fmt: skip
+PUBLISHED = {name: families[0] for name, families in FAMILIES.items() if families[0].architecture}
+
+
+def small(architecture: str) -> Any:
+    kind = getattr(transformers, architecture)
+    known = kind.config_class()
+    torch.manual_seed(0)
+    return stirred(kind(kind.config_class(**{name: value for name, value in SMALL.items() if hasattr(known, name)})))
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_every_byte_is_saved_as_it_was_opened(name: str, tmp_path: Path, subtests: pytest.Subtests) -> None:
+    family = PUBLISHED[name]
+    for dtype in (torch.float32, torch.bfloat16):
+        with subtests.test(dtype=dtype):
+            theirs, ours = tmp_path / f"{dtype}", tmp_path / f"{dtype} again"
+            small(family.architecture or "").to(dtype).save_pretrained(theirs)
+            load(theirs, dtype=None).save(ours)
+            stored, again = (load_file(folder / "model.safetensors") for folder in (theirs, ours))
+            for name, tensor in stored.items():
+                assert family.drops(name) or (again[name].dtype == dtype and torch.equal(again[name], tensor)), name

@@ -364,10 +364,29 @@ def test_what_a_message_quotes_of_config_json_is_short(key: str, value: Any, fol
     assert len(str(caught.value)) < 700 and "x" * 81 not in str(caught.value)
 
 
-def test_weights_that_config_json_calls_quantised_are_refused(folder: Path) -> None:
-    config = json.loads((folder / "config.json").read_text()) | {"quantization_config": {"quant_method": "gptq"}}
+def test_quantised_weights_are_refused_as_such_with_and_without_a_config(folder: Path) -> None:
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(config | {"quantization_config": {"quant_method": "gptq"}}))
+    with pytest.raises(ValueError, match="must not be quantised, and are .config.json has a quantization_config"):
+        load(folder)
     (folder / "config.json").write_text(json.dumps(config))
-    with pytest.raises(ValueError, match="model.safetensors must not be quantised, and config.json says how it is"):
+    for beside, dtype, kind in (
+        ("qweight", torch.int32, "GPTQ or AWQ"),
+        ("g_idx", torch.int32, "GPTQ"),
+        ("weight.quant_state.bitsandbytes__nf4", torch.uint8, "bitsandbytes"),
+        ("weight.absmax", torch.uint8, "bitsandbytes"),
+        ("SCB", torch.int8, "bitsandbytes"),
+        ("weight_packed", torch.int32, "compressed-tensors or FP8"),
+        ("weight_scale_inv", torch.float8_e4m3fn, "compressed-tensors or FP8"),
+        ("scales", torch.uint32, "MLX"),
+    ):
+        name = f"transformer.h.0.mlp.c_fc.{beside}"
+        packed = {"transformer.h.0.mlp.c_fc.weight": torch.zeros(2, 2).to(dtype), name: torch.zeros(2, dtype=dtype)}
+        save_file(packed, folder / "model.safetensors")
+        with pytest.raises(ValueError, match=f"must not be quantised, and are .*{name} is of {kind}"):
+            load(folder)
+    (folder / "config.json").unlink()
+    with pytest.raises(ValueError, match="must not be quantised, and are .*scales is of MLX"):
         load(folder)
 
 

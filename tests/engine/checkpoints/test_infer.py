@@ -12,6 +12,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from engine.checkpoints import Assumption, Checkpoint, load
+from engine.checkpoints.report import UnknownNames
 from engine.runtime.run import run
 from tests.engine.checkpoints.against import IDS, TARGET, equal, shaken
 
@@ -240,3 +241,50 @@ def test_numbers_of_layers_beyond_reason_are_refused(tmp_path: Path) -> None:
     save_file(tensors | {"transformer.h.99999999.ln_1.weight": torch.ones(128)}, folder / "model.safetensors")
     with pytest.raises(ValueError, match="at most 1000 layers, got 100000000"):
         load(folder)
+
+
+NEIGHBOURS: dict[str, tuple[Any, str]] = {
+    "Gemma 3": (
+        lambda: transformers.Gemma3ForCausalLM(
+            transformers.Gemma3TextConfig(**OTHER, num_key_value_heads=1, head_dim=16, sliding_window=8)
+        ),
+        r"Qwen3ForCausalLM leaves out 6 tensors .*; Gemma2ForCausalLM leaves out",
+    ),
+    "StableLM": (
+        lambda: transformers.StableLmForCausalLM(transformers.StableLmConfig(**OTHER, num_key_value_heads=3)),
+        r"LlamaForCausalLM leaves out 7 tensors \(model.layers.0.input_layernorm.bias",
+    ),
+    "mBART": (
+        lambda: transformers.MBartForConditionalGeneration(transformers.MBartConfig(**PAIR)),
+        r"BartForConditionalGeneration leaves out 4 tensors \(model.decoder.layer_norm.bias",
+    ),
+    "UMT5": (
+        lambda: transformers.UMT5ForConditionalGeneration(transformers.UMT5Config(**T5)),
+        r"MT5ForConditionalGeneration leaves out 3 tensors \(decoder.block.1.layer.0.SelfAttention.relative",
+    ),
+    "ALBERT of two groups": (
+        lambda: transformers.AlbertForMaskedLM(
+            transformers.AlbertConfig(**OTHER, embedding_size=16, num_hidden_groups=2)
+        ),
+        r"AlbertForMaskedLM leaves out 16 tensors",
+    ),
+    "GPTBigCode": (
+        lambda: transformers.GPTBigCodeForCausalLM(transformers.GPTBigCodeConfig(**GPT2, n_embd=48, n_head=3)),
+        r"GPT2LMHeadModel has in another shape 15 tensors \(transformer.h.0.attn.c_attn.weight",
+    ),
+    "Persimmon": (
+        lambda: transformers.PersimmonForCausalLM(transformers.PersimmonConfig(**OTHER)),
+        r"the nearest is PhiForCausalLM, of whose names",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", NEIGHBOURS)
+def test_a_model_of_another_family_is_refused_with_the_nearest_ones(name: str, tmp_path: Path) -> None:
+    build, told = NEIGHBOURS[name]
+    folder = weights_only(shaken(build()), tmp_path)
+    with pytest.raises(UnknownNames, match=told):
+        load(folder)
+    if name == "StableLM":  # somebody who says so has it without them
+        opened = load(folder, config={"model_type": "llama"})
+        assert opened.family == "llama" and len(opened.report.rows_with("unexpected")) == 7

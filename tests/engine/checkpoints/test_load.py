@@ -260,13 +260,11 @@ def test_a_report_has_one_row_for_every_tensor_and_reads_as_a_summary(folder: Pa
         ({"add_cross_attention": True}, "add_cross_attention must be False, got True"),
         ({"activation_function": "tanh"}, "activation_function must be one of gelu_new, .*, got 'tanh'"),
         ({"activation_function": ["gelu"]}, "activation_function must be one of gelu_new, .*, got .'gelu'"),
-        ({"n_embd": ...}, "config.json lacks n_embd"),
+        ({"n_embd": ...}, "config.json leaves out sizes, so those of transformers' gpt2 class count: n_embd 768"),
         ({"n_head": 3}, "d_model 16 cannot be split into 3 heads; try 2 or 4"),
-        ({"n_head": "4"}, "attention.heads must be a whole number, got '4'.*n_head"),
-        ({"n_embd": [16], "n_inner": None}, "n_embd"),
         ({"n_layer": 10**9}, "describes 1,000,000,000 layers .* the weights hold 40 tensors"),
         ({"vocab_size": 10**8}, r"at least \d+ numbers, but the weights hold 40 tensors"),
-        ({"vocab_size": 10**12}, r"whose vocab_size is 1000000000000, and 1073741824 is the most"),
+        ({"vocab_size": 10**12}, "vocab_size must be a whole number from 1 to 1,073,741,824, got 1000000000000"),
         ({"n_head": 10**9, "n_embd": 10**9}, r"at least \d+ numbers, but the weights hold"),
         ({"n_layer": 4}, r"must hold transformer.h.3.ln_1.weight and 11 more that are not there"),
         (
@@ -289,9 +287,8 @@ def test_reorder_and_upcast_is_the_same_function_in_float32(folder: Path) -> Non
 
 
 def test_an_old_config_without_a_model_type_is_known_by_its_architecture(folder: Path) -> None:
-    configure(folder, model_type=..., n_inner=..., n_positions=...)
-    configure(folder, n_inner=20)
-    assert load(folder).config.context == 24  # from n_ctx
+    configure(folder, model_type=..., n_ctx=...)
+    assert load(folder).config.context == 24
 
 
 @pytest.mark.parametrize(

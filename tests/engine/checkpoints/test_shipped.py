@@ -86,3 +86,10 @@ def test_transformers_reads_the_shipped_stories_to_the_same_logits() -> None:
     with torch.no_grad():
         expected = theirs(ids).logits
     assert torch.allclose(run(checkpoint.model, ids)["logits"], expected, atol=1e-4)
+
+
+def test_the_space_before_a_gap_is_part_of_its_mark() -> None:
+    tokenizer = load("infill").tokenizer
+    assert tokenizer is not None
+    spaced, joined = (tokenizer.encode(f"a{space}[gMASK] b") for space in (" ", ""))
+    assert spaced.ids == joined.ids and spaced.spans[1] == (1, 9)

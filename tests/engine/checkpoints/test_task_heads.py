@@ -1,6 +1,7 @@
 """Language models' sisters against transformers: their bodies alone, and under each head over classes."""
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -406,6 +407,12 @@ def test_a_count_of_labels_that_the_weights_lack_is_one_sentence(tmp_path: Path)
     kinds_of_labels(None, 3, tmp_path)
     with pytest.raises(ValueError, match=r"classifier.weight in .* must have shape \(4, 16\)"):
         load(tmp_path, config={"num_labels": 4})
-    for count in (0, "3", True):
-        with pytest.raises(ValueError, match="num_labels must be a whole number, 1 or more"):
-            load(tmp_path, config={"num_labels": count})
+    with pytest.raises(ValueError, match="id2label must name one class or more, and is empty"):
+        load(tmp_path, config={"id2label": {}})
+
+
+def test_the_heads_that_the_readme_names_are_those_that_open() -> None:
+    readme = Path("README.md").read_text(encoding="utf-8").partition("the heads that transformers calls ")[2]
+    named = set(re.findall(r"`(\w+)`", readme.partition(";")[0]))
+    architectures = [family.architecture or "" for families in FAMILIES.values() for family in families]
+    assert named == {name.partition("For")[2] for name in architectures if "For" in name}

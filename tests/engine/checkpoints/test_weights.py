@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from safetensors.torch import load_file, save_file
 
-from engine.checkpoints import load
+from engine.checkpoints import load, torch_pickle, weights
 from engine.checkpoints.weights import open_weights, write_weights
 
 TENSORS = {"a": torch.arange(6.0).view(2, 3), "b": torch.ones(4, dtype=torch.float16)}
@@ -79,6 +79,30 @@ def test_a_damaged_safetensors_file_is_told_by_its_header(
     path.write_bytes(data(safetensors(path)))
     with pytest.raises(ValueError, match=message):
         open_weights(path)
+
+
+def test_what_does_not_fit_the_memory_is_told_before_it_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*given: Any, **named: Any) -> None:
+        raise RuntimeError("unable to mmap 151397597301 bytes from file: Cannot allocate memory (12)")
+
+    safetensors(tmp_path / "w.safetensors")
+    torch.save(TENSORS, tmp_path / "w.bin")
+    torch.save(TENSORS, tmp_path / "old.bin", _use_new_zipfile_serialization=False)
+    with (tmp_path / "line.bin").open("wb") as file:
+        file.write(b"PK\3\4")  # which a pickle would be read on from to the end of the line
+        file.truncate(2**33)
+    with pytest.raises(ValueError, match="does not read as one"):
+        open_weights(tmp_path / "line.bin")
+    monkeypatch.setattr(torch_pickle, "available_memory", lambda: 100)
+    with pytest.raises(ValueError, match="before PyTorch 1.6, which is read whole: .*free; save it as safetensors"):
+        open_weights(tmp_path / "old.bin")
+    monkeypatch.setattr(weights, "safe_open", refuse)
+    monkeypatch.setattr(torch, "load", refuse)
+    for name in ("w.safetensors", "w.bin"):
+        with pytest.raises(ValueError, match="which this system does not map into memory, and .* are free; open it on"):
+            open_weights(tmp_path / name)
 
 
 @pytest.mark.filterwarnings("ignore:Detected pickle protocol")

@@ -3,6 +3,7 @@
 import pytest
 import torch
 
+from engine import run
 from engine.classes.grading import PICTURE, Given, grade, grade_page, options, why_unsuited
 from engine.classes.steps import Step
 from engine.edits import AttentionTemperature
@@ -77,12 +78,22 @@ def test_a_page_is_handed_in_as_its_text_its_next_token_and_the_head_it_looks_at
     assert grade_page(given("My cat sleeps.", "translate-en-fr"), 0, 0).picture
 
 
-def test_a_text_scores_what_it_makes_of_the_word() -> None:
-    step, seen = Step("walkthrough", kind="say", wanted="door"), given("The cat sat by the")
+def test_a_text_scores_what_it_makes_of_the_word_however_that_is_cut() -> None:
+    step, seen = Step("walkthrough", kind="say", wanted="elephant"), given("The cat saw an", edited=True)
+    model, tokenizer = seen.checkpoint.model, seen.checkpoint.tokenizer
+    assert tokenizer is not None
+    p = 0.0
+    for cut in (tokenizer.encode(one, special=False).ids for one in ("elephant", " elephant")):
+        assert len(cut) == 6
+        each, read = 1.0, list(seen.read.ids)
+        for id in cut:  # one forward pass a token
+            each *= float(run(model, read, edits=[AttentionTemperature(3.0)])["logits"][0, -1].softmax(-1)[id])
+            read.append(id)
+        p += each
     found = grade(step, seen, None)
-    p = seen.trace["logits"][0, -1].softmax(-1)
-    assert found.score in p.tolist() and found.said == "The cat sat by the"
-    assert grade(step, given("zzz"), None).score != found.score
+    assert found.score == pytest.approx(p, rel=1e-4) and found.said == "The cat saw an"
+    with pytest.raises(ValueError, match="no tokens"):
+        grade(Step("walkthrough", kind="say", wanted="été"), given("b7Kx", "induction"), None)
 
 
 @pytest.mark.parametrize(

@@ -1,16 +1,22 @@
 """A question about a sentence and a summary of two, from the sentences alone."""
 
+from functools import cache
+
 import pytest
 
 from engine.data.answering import ANSWER, CONTEXT, PREFIXES, SUMMARISE, Answering
+from engine.data.task import Pair
 from engine.data.translation import words
 from engine.data.translation.lexicon import LEXICON
 
-TOLD = list(Answering(documents=2_000).pairs("train", 0))
+
+@cache
+def told() -> list[Pair]:
+    return list(Answering(documents=2_000).pairs("train", 0))
 
 
 def texts(prefix: str) -> list[tuple[str, str]]:
-    return [(one.source.removeprefix(prefix), one.target) for one in TOLD if one.source.startswith(prefix)]
+    return [(one.source.removeprefix(prefix), one.target) for one in told() if one.source.startswith(prefix)]
 
 
 def test_a_question_asks_for_words_of_the_sentence_and_has_the_others() -> None:
@@ -34,8 +40,8 @@ def test_a_summary_says_what_both_sentences_say_without_their_details() -> None:
 
 
 def test_no_text_is_held_out_of_one_task_and_learned_in_another() -> None:
-    assert {Answering().group(one) for one in TOLD} == {one.partition(":")[0] for one in PREFIXES}
-    learned = {one.source.rpartition(": ")[2] for one in TOLD}
+    assert {Answering().group(one) for one in told()} == {one.partition(":")[0] for one in PREFIXES}
+    learned = {one.source.rpartition(": ")[2] for one in told()}
     assert not learned & {one.source.rpartition(": ")[2] for one in Answering(held_out=300).pairs("held_out", 0)}
 
 

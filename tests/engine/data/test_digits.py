@@ -5,7 +5,6 @@ from collections import Counter
 import numpy as np
 import pytest
 import torch
-from sklearn.datasets import load_digits
 
 from engine.data.digits import augment, invert, split, vary_stroke
 
@@ -17,6 +16,8 @@ def rows(images: torch.Tensor) -> Counter[bytes]:
 
 
 def test_every_picture_is_in_one_of_the_two_parts_with_its_own_label() -> None:
+    from sklearn.datasets import load_digits
+
     data = load_digits()
     of_data = Counter(
         (image.astype(np.uint8).tobytes(), int(label)) for image, label in zip(data.images, data.target, strict=True)

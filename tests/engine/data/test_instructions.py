@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from functools import cache
 from itertools import islice
 
 import pytest
@@ -15,6 +16,7 @@ from engine.data.instructions import (
     AskedPair,
     Bilingual,
     Instructions,
+    Meaning,
     draw_meaning,
     lower_first,
 )
@@ -22,7 +24,10 @@ from engine.data.seeds import seed_for
 from engine.data.translation import words
 from engine.runtime import library
 
-MEANINGS = [draw_meaning(Instructions(), "train", 0, index) for index in range(1_500)]
+
+@cache
+def meanings() -> list[Meaning]:
+    return [draw_meaning(Instructions(), "train", 0, index) for index in range(1_500)]
 
 
 def test_every_form_is_asked_for_every_form_and_the_answer_is_the_same_meaning() -> None:
@@ -43,7 +48,7 @@ def test_every_form_is_asked_for_every_form_and_the_answer_is_the_same_meaning()
 def test_code_is_one_line_that_python_reads_and_the_tokenizer_of_instruct_writes_back() -> None:
     tokenizer = library.checkpoint("instruct").tokenizer
     assert tokenizer is not None
-    for meaning in MEANINGS[:400]:
+    for meaning in meanings()[:400]:
         ast.parse(meaning.code)
         for form in meaning:
             assert "\n" not in form
@@ -52,18 +57,18 @@ def test_code_is_one_line_that_python_reads_and_the_tokenizer_of_instruct_writes
 
 def test_a_text_has_one_answer_behind_each_separator() -> None:
     found: dict[tuple[int, str, int], set[str]] = {}
-    for meaning in MEANINGS:
+    for meaning in meanings():
         for given in range(3):
             for wanted in range(3):
                 found.setdefault((given, meaning[given], wanted), set()).add(meaning[wanted])
     assert all(len(targets) == 1 for targets in found.values())
     left_out = {"her", "that", "those", "delighted", "huge"}
-    assert not any(left_out & {word.lower() for word in words(meaning.english)} for meaning in MEANINGS)
+    assert not any(left_out & {word.lower() for word in words(meaning.english)} for meaning in meanings())
 
 
 def test_about_half_of_the_sentences_have_no_capital_and_no_stop_and_none_is_longer_than_allowed() -> None:
-    sentences = [meaning for meaning in MEANINGS if meaning.code == f'print("{meaning.english}")']
-    assert 0.55 < len(sentences) / len(MEANINGS) < 0.65
+    sentences = [meaning for meaning in meanings() if meaning.code == f'print("{meaning.english}")']
+    assert 0.55 < len(sentences) / len(meanings()) < 0.65
     lower = sum(meaning.english[0].islower() for meaning in sentences)
     assert 0.45 < lower / len(sentences) < 0.55
     assert all(meaning.english[0].isupper() == meaning.french[0].isupper() for meaning in sentences)
@@ -75,7 +80,7 @@ def test_about_half_of_the_sentences_have_no_capital_and_no_stop_and_none_is_lon
 def test_no_meaning_is_held_out_in_one_form_and_learned_in_another() -> None:
     held_out = [draw_meaning(Instructions(), "held_out", 0, index) for index in range(200)]
     for form in range(3):
-        assert not {lower_first(one[form]) for one in MEANINGS} & {lower_first(one[form]) for one in held_out}
+        assert not {lower_first(one[form]) for one in meanings()} & {lower_first(one[form]) for one in held_out}
     assert all(is_held_out(lower_first(one.english), seed_for(0, "meanings")) for one in held_out)
 
 

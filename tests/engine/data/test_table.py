@@ -9,6 +9,7 @@ import time
 from datetime import date
 from decimal import Decimal
 from io import BytesIO, StringIO
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -58,16 +59,21 @@ def test_what_pandas_writes_as_csv_jsonl_or_parquet_is_read_back(rows: list[tupl
         assert list(zip(table.texts("some text"), table.texts("label"), strict=True)) == rows
 
 
-@pytest.mark.parametrize("separator", [",", "\t"])
-@pytest.mark.parametrize("quoting", [csv.QUOTE_MINIMAL, csv.QUOTE_ALL, csv.QUOTE_NONNUMERIC])
-@pytest.mark.parametrize("extra", ['said "no"', "a\tb", "two\nlines", '"', '"a"\t"b"\n', "word " * 30_000])
-def test_cells_that_a_writer_encloses_are_read_as_pandas_reads_them(separator: str, quoting: Any, extra: str) -> None:
-    frame = pandas.DataFrame({"text": ["plain", extra, "“typographic”"], "label": ["x", "y", "x"], "n": [1, 2, 3]})
-    name = "x.tsv" if separator == "\t" else "x.csv"
-    table = parse_table(frame.to_csv(index=False, sep=separator, quoting=quoting).encode(), name)
-    assert table.texts("text") == tuple(frame["text"]) and table.texts("n") == ("1", "2", "3")
-    if separator == "\t" and '"' in extra:
-        assert table.format == "UTF-8, tabs between the columns, quotation marks around cells"
+def test_cells_that_a_writer_encloses_are_read_as_pandas_reads_them(subtests: pytest.Subtests) -> None:
+    for extra, quoting, separator in product(
+        ['said "no"', "a\tb", "two\nlines", '"', '"a"\t"b"\n', "word " * 30_000],
+        [csv.QUOTE_MINIMAL, csv.QUOTE_ALL, csv.QUOTE_NONNUMERIC],
+        [",", "\t"],
+    ):
+        with subtests.test(extra=extra[:20], quoting=quoting, separator=separator):
+            frame = pandas.DataFrame(
+                {"text": ["plain", extra, "“typographic”"], "label": ["x", "y", "x"], "n": [1, 2, 3]}
+            )
+            name = "x.tsv" if separator == "\t" else "x.csv"
+            table = parse_table(frame.to_csv(index=False, sep=separator, quoting=quoting).encode(), name)
+            assert table.texts("text") == tuple(frame["text"]) and table.texts("n") == ("1", "2", "3")
+            if separator == "\t" and '"' in extra:
+                assert table.format == "UTF-8, tabs between the columns, quotation marks around cells"
 
 
 @pytest.mark.parametrize("header", [True, False])
@@ -104,6 +110,47 @@ def test_lines_of_a_text_file_are_rows_and_a_file_without_a_header_has_numbered_
 def test_a_text_is_read_in_the_encoding_that_it_has(encoding: str, told: str) -> None:
     table = parse_table("word;meaning\ncafé;coffee – or a place\n".encode(encoding), "words.csv")
     assert table.texts("word") == ("café",) and table.format.startswith(told)
+
+
+SENTENCES = {
+    "cp1251 koi8_r cp866 iso8859_5": ("Привет мир", "Очень хороший фильм", "Плохая книга о войне"),
+    "cp1253 iso8859_7": ("Καλημέρα κόσμε", "Πολύ καλή ταινία", "Ένα βιβλίο"),
+    "cp1255": ("שלום עולם", "סרט טוב מאוד"),
+    "cp1256": ("مرحبا بالعالم", "فيلم جيد جدا"),
+    "cp1250 iso8859_2": ("Bardzo dobry film i świetna książka", "Zażółć gęślą jaźń", "Nie żałuję"),
+    "cp1250 iso8859_2 ": ("Příliš žluťoučký kůň úpěl", "velmi dobrý film, škoda že krátký"),
+    "cp1254": ("çok güzel bir şey", "İyi bir kitap, ağaç ılık"),
+    "cp932 euc_jp": ("こんにちは世界", "とても良い映画でした"),
+    "gb18030": ("你好世界", "这部电影非常好看"),
+    "big5": ("你好世界", "這部電影非常好看"),
+    "cp949": ("안녕하세요 세계", "정말 좋은 영화였어요"),
+    "cp1252": ("déjà vu à Noël", "schöne Grüße für Zoë", "mañana ¿qué? – não há ações"),
+}  # fmt: skip
+
+
+def test_an_encoding_is_recognised_by_what_it_says_or_refused(subtests: pytest.Subtests) -> None:
+    for encodings, rows in SENTENCES.items():
+        for encoding in encodings.split():
+            with subtests.test(encoding):
+                raw = "".join(f'{{"text": "{row}"}}\n' for row in rows).encode(encoding)
+                assert parse_table(raw, "x.jsonl").texts("text") == rows
+    for encoding in ("cp850", "mac_roman"):
+        with pytest.raises(ValueError, match="UTF-8 throughout, got 0x8. in line 2 .byte 7 of the file"):
+            parse_table("text\ndéjà vu à Noël\n".encode(encoding), "x.txt")
+
+
+def test_a_nul_is_named_by_its_place() -> None:
+    for raw in (b"text\na\0b\n", b"text\na\0\xe9\n", "text\na\0".encode("utf-16")):
+        with pytest.raises(ValueError, match="got a NUL .0x00. in line 2 .character 7 of the file"):
+            parse_table(raw, "x.csv")
+
+
+def test_a_separator_is_found_in_the_whole_file() -> None:
+    rows = "".join(f"a, b;{n}\n" for n in range(60))
+    later = parse_table(f"one, two;n\n{rows}a;60\n".encode(), "x.csv")
+    assert later.columns == ("one, two", "n") and later.count == 61
+    with pytest.raises(ValueError, match="row 61 must have 2 cells .*, got 1; .* with semicolons in it"):
+        parse_table(f"one, two;n\n{rows.replace(',', '')}a\n".encode(), "x.csv")
 
 
 @pytest.mark.parametrize("sign", "\v\f\x1c\x1d\x1e\x85\u2028\u2029")
@@ -163,7 +210,30 @@ def test_a_stray_byte_is_named_and_turns_no_file_into_another_encoding(raw: byte
 @pytest.mark.parametrize("text", ["Spaß… und Gruß» für Ä™", "l’élevé\xa0» était là", "naïve", "ÄÖÜ – “quoted”"])
 def test_bytes_that_are_utf8_only_by_chance_leave_a_file_in_its_own_encoding(text: str) -> None:
     table = parse_table(text.encode("cp1252"), "x.txt")
-    assert table.texts("text") == (text,) and table.format == "Windows-1252"
+    assert table.texts("text") == (text,) and table.format.startswith("Windows-1252")
+
+
+SHORT = {
+    "cp1252": ("naïve", "não", "l’élevé là", "café"), "cp1257": ("tā nav", "aš", "Šis ir labs filmas"),
+    "cp1250": ("dość", "że", "ő", "ľud"), "iso8859_2": ("že", "ő", "żółw", "Škoda"), "cp1254": ("ış", "ağaç"),
+}  # fmt: skip
+LONG = (
+    "Você não está só: há ações e maçãs, é só isso.", "El niño comió mañana aquí según él; ¿qué más?",
+    "L'été à Noël, ça va où? Déjà la forêt, le cœur et la fête.", "Der Müller grüßt schön, Öl über Ähren.",
+)  # fmt: skip
+
+
+def test_an_encoding_that_a_few_letters_do_not_decide_is_told_with_the_first_of_them() -> None:
+    for encoding, text in ((encoding, text) for encoding, texts in SHORT.items() for text in texts):
+        try:
+            table = parse_table(f"one\n{text}\n".encode(encoding), "x.txt")
+        except ValueError:
+            continue
+        assert table.texts("text")[1] == text or " (a guess: the “" in table.format, (encoding, text)
+    assert parse_table("one\ntā nav\n".encode("cp1257"), "x.txt").format == (
+        "Windows-1252 (a guess: the “â” in line 2 is “ā” in Windows-1257; if it must be, save the file as UTF-8)"
+    )
+    assert {parse_table(text.encode("cp1252"), "x.txt").format for text in LONG} == {"Windows-1252"}
 
 
 @pytest.mark.parametrize("half", ["\\ud83d", "\\uDE00", "\\ude00\\ud83d"])
@@ -246,7 +316,7 @@ def test_a_parquet_file_is_read_as_the_same_rows_in_json_lines() -> None:
         (b"[" * 100_000, "x.jsonl", "row 1 must be a JSON object, got what is nested too deeply"),
         (b'{"a": ' + b"9" * 5000 + b"}", "x.jsonl", "row 1 must be a JSON object, got Exceeds the limit"),
         (b"PK\x03\x04 not parquet", "x.parquet", "the file must be a Parquet file, got"),
-        (b"\x00\x01\x02", "x.txt", "the file must be a text, and is none in UTF-8"),
+        (b"\x00\x01\x02", "x.txt", "the file must be a text, got a NUL .0x00. in line 1 .character 1 of"),
         (b"\x89PNG\r\n\x1a\n\x00", "x.csv", "the file must be a text"),
         (b"x", "x.xlsx", "data must be a file .txt, .csv, .tsv, .jsonl or .parquet, got 'x.xlsx'"),
         (b",".join([b"c"] * 2000), "x.csv", "may have 1,000 columns, got 2,000"),

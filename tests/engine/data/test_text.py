@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.data.text import chunks, python_reference, read_text, split
+from engine.data.text import chunks, python_reference, read_encoded, read_text, split
 
 PARAGRAPHS = "\n\n".join(f"Paragraph {number}.\nIts second line." for number in range(200))
 
@@ -15,10 +15,12 @@ def test_line_ends_and_the_byte_order_mark_are_normalised(tmp_path: Path) -> Non
     assert read_text(file) == "Grüße\nand\nmore\n"
 
 
-def test_a_file_that_is_not_utf8_is_refused_with_the_byte(tmp_path: Path) -> None:
+def test_a_file_in_another_encoding_is_read_and_one_in_none_is_refused_with_the_byte(tmp_path: Path) -> None:
     file = tmp_path / "latin.txt"
-    file.write_bytes(b"one\r\ncaf\xe9 au lait")
-    with pytest.raises(ValueError, match=r"latin\.txt should be UTF-8 text, got 0xe9 in line 2 \(byte 9 of .*; save"):
+    file.write_bytes("one\r\ncafé au lait, s’il vous plaît".encode("cp1252"))
+    assert read_encoded(file) == ("one\ncafé au lait, s’il vous plaît", "Windows-1252")
+    file.write_bytes(b"one\r\ncaf\xe9 \x81 lait")
+    with pytest.raises(ValueError, match=r"latin\.txt must be UTF-8 .*, got 0xe9 in line 2 \(byte 9 of .*; correct"):
         read_text(file)
 
 

@@ -2,8 +2,11 @@
 another.
 """
 
+from functools import cache
+
 import pytest
 
+from engine.data.task import Pair
 from engine.data.text_to_text import (
     ACCEPTABLE,
     JUDGE,
@@ -20,21 +23,24 @@ from engine.data.text_to_text import (
 from engine.data.translation import words
 from engine.data.translation.lexicon import LEXICON
 
-TOLD = list(TextToText(documents=3_000).pairs("train", 0))
+
+@cache
+def told() -> list[Pair]:
+    return list(TextToText(documents=3_000).pairs("train", 0))
 
 
 def sentences(prefix: str) -> list[tuple[str, str]]:
-    return [(one.source.removeprefix(prefix), one.target) for one in TOLD if one.source.startswith(prefix)]
+    return [(one.source.removeprefix(prefix), one.target) for one in told() if one.source.startswith(prefix)]
 
 
 def test_the_tasks_come_in_turn_each_behind_its_prefix() -> None:
-    assert [one.source.startswith(PREFIXES[index % 3]) for index, one in enumerate(TOLD)] == [True] * len(TOLD)
-    groups = [TextToText().group(one) for one in TOLD[:3]]
+    assert [one.source.startswith(PREFIXES[index % 3]) for index, one in enumerate(told())] == [True] * len(told())
+    groups = [TextToText().group(one) for one in told()[:3]]
     assert groups == ["translate English to French", "sort", "cola sentence"]
 
 
 def test_a_sentence_has_one_answer_in_each_task_and_no_more_words_than_allowed() -> None:
-    assert len({one.source for one in TOLD}) == len(set(TOLD))
+    assert len({one.source for one in told()}) == len(set(told()))
     for prefix in (TRANSLATE, SORT, JUDGE):
         assert max(len(words(source)) for source, _ in sentences(prefix)) <= 12
     assert max(len(words(target)) for _, target in sentences(TRANSLATE)) <= 12

@@ -354,10 +354,11 @@ def test_conjugation(verb: str, forms: str, past: str) -> None:
     assert participle(verb) == past
 
 
-@pytest.mark.parametrize("row", ADJECTIVES)
-def test_the_four_forms_of_an_adjective(row: str) -> None:
-    adjective = row.split()[0]
-    assert [agree(adjective, gender, many) for many in (False, True) for gender in "mf"] == row.split()
+def test_the_four_forms_of_an_adjective(subtests: pytest.Subtests) -> None:
+    for row in ADJECTIVES:
+        with subtests.test(row=row):
+            adjective = row.split()[0]
+            assert [agree(adjective, gender, many) for many in (False, True) for gender in "mf"] == row.split()
 
 
 # English

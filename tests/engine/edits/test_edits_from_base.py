@@ -64,21 +64,26 @@ PADDED = [tiny.IDS, tiny.IDS[:6]]
 
 
 @pytest.mark.parametrize("kind", CONFIGS)
-@pytest.mark.parametrize(("first", "edit"), EDITS, ids=lambda one: type(one).__name__)
-def test_an_edit_gives_the_same_from_a_base_and_computes_no_block_before_it(first: int, edit: Edit, kind: str) -> None:
+def test_an_edit_gives_the_same_from_a_base_and_computes_no_block_before_it(
+    kind: str, subtests: pytest.Subtests
+) -> None:
     model = tiny.model(CONFIGS[kind])
     base = run(model, tiny.IDS)
-    whole = run(model, tiny.IDS, edits=[edit])
-    with blocks_computed() as computed:
-        trace = run(model, tiny.IDS, edits=[edit], base=base)
-    runs = 2 if isinstance(edit, Steer) else int(isinstance(edit, Patch) and edit.source is not None)
-    assert len(computed) == 3 - first + 3 * runs
-    assert trace.start == first
-    for name in whole:
-        torch.testing.assert_close(trace[name], whole[name], atol=1e-5, rtol=1e-5, msg=lambda m, n=name: f"{n}: {m}")
-    assert not torch.allclose(whole["logits"], base["logits"], atol=1e-4)
-    back = run(model, tiny.IDS, base=trace)
-    assert all(torch.equal(back[name], base[name]) for name in base)
+    for first, edit in EDITS:
+        with subtests.test(edit=edit):
+            whole = run(model, tiny.IDS, edits=[edit])
+            with blocks_computed() as computed:
+                trace = run(model, tiny.IDS, edits=[edit], base=base)
+            runs = 2 if isinstance(edit, Steer) else int(isinstance(edit, Patch) and edit.source is not None)
+            assert len(computed) == 3 - first + 3 * runs
+            assert trace.start == first
+            for name in whole:
+                torch.testing.assert_close(
+                    trace[name], whole[name], atol=1e-5, rtol=1e-5, msg=lambda m, n=name: f"{n}: {m}"
+                )
+            assert not torch.allclose(whole["logits"], base["logits"], atol=1e-4)
+            back = run(model, tiny.IDS, base=trace)
+            assert all(torch.equal(back[name], base[name]) for name in base)
 
 
 OF_ANY_LENGTH = [edit for _, edit in EDITS if not isinstance(edit, DrawMask | DrawPattern)]

@@ -25,7 +25,7 @@ def test_texts_are_paragraphs_lines_or_a_column(name: str, text: str, texts: tup
     ("name", "raw", "sentence"),
     [
         ("a.txt", b" \n", "it is empty; choose a file with text in it"),
-        ("a.txt", b"\xff\xfe\x00", "should be UTF-8 text"),
+        ("a.txt", b"\xff\xfe\x00", "must be UTF-16 throughout, got 0x00"),
         ("a.csv", b"text\n", "must have at least one row of data"),
         ("a.png", b"text", "save it as one of them"),
     ],

@@ -4,6 +4,7 @@ import json
 import struct
 import zlib
 from io import BytesIO
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -254,16 +255,16 @@ def saved(picture: Image.Image, kind: str = "PNG", **how: Any) -> BytesIO:
     return BytesIO(file.getvalue())
 
 
-@pytest.mark.parametrize("kind", ["PNG", "JPEG", "WEBP", "TIFF", "MPO"])
-@pytest.mark.parametrize("orientation", range(9))
-def test_a_photo_is_upright_as_transformers_opens_it(kind: str, orientation: int, tmp_path: Path) -> None:
-    exif = Image.Exif()
-    exif[0x0112] = orientation
-    file = saved(Image.fromarray(PHOTO), kind, exif=exif)
-    (tmp_path / "photo").write_bytes(file.getvalue())
-    expected = pytest.importorskip("transformers.image_utils").load_image(str(tmp_path / "photo"))
-    assert np.array_equal(np.asarray(open_picture(file).convert("RGB")), np.asarray(expected))
-    assert expected.size == ((37, 50) if orientation > 4 else (50, 37))
+def test_a_photo_is_upright_as_transformers_opens_it(tmp_path: Path, subtests: pytest.Subtests) -> None:
+    for orientation, kind in product(range(9), ["PNG", "JPEG", "WEBP", "TIFF", "MPO"]):
+        with subtests.test(orientation=orientation, kind=kind):
+            exif = Image.Exif()
+            exif[0x0112] = orientation
+            file = saved(Image.fromarray(PHOTO), kind, exif=exif)
+            (tmp_path / "photo").write_bytes(file.getvalue())
+            expected = pytest.importorskip("transformers.image_utils").load_image(str(tmp_path / "photo"))
+            assert np.array_equal(np.asarray(open_picture(file).convert("RGB")), np.asarray(expected))
+            assert expected.size == ((37, 50) if orientation > 4 else (50, 37))
 
 
 @pytest.mark.parametrize("mode", ["P", "LA", "RGBA", "1", "CMYK"])

@@ -1,7 +1,10 @@
 import re
 
 import pytest
+import torch
 
+from engine.edits import Scale
+from engine.model.config import Norm, NormKind
 from engine.model.hooks import canonical, match_hooks
 from engine.runtime.run import run
 from tests.engine import tiny
@@ -86,8 +89,8 @@ def test_hooks_know_the_whole_path_to_themselves() -> None:
         ("blocks.1.hook_resid_mid", "blocks.1.resid_mid"),
         ("blocks.1.hook_resid_post", "blocks.1.resid_post"),
         ("blocks.1.ln1.hook_scale", "blocks.1.norm1.scale"),
-        ("blocks.1.ln1.hook_normalized", "blocks.1.norm1.out"),
-        ("blocks.1.ln2.hook_normalized", "blocks.1.norm2.out"),
+        ("blocks.1.ln1.hook_normalized", "blocks.1.norm1.normalized"),
+        ("blocks.1.ln2.hook_normalized", "blocks.1.norm2.normalized"),
         ("blocks.1.attn.hook_q", "blocks.1.attn.q"),
         ("blocks.1.attn.hook_k", "blocks.1.attn.k"),
         ("blocks.1.attn.hook_v", "blocks.1.attn.v"),
@@ -99,7 +102,7 @@ def test_hooks_know_the_whole_path_to_themselves() -> None:
         ("blocks.1.mlp.hook_pre", "blocks.1.mlp.pre"),
         ("blocks.1.mlp.hook_post", "blocks.1.mlp.post"),
         ("blocks.1.hook_mlp_out", "blocks.1.mlp.out"),
-        ("ln_final.hook_normalized", "final_norm.out"),
+        ("ln_final.hook_normalized", "final_norm.normalized"),
     ],
 )
 def test_transformer_lens_names_stand_for_ours(theirs: str, ours: str) -> None:
@@ -129,7 +132,31 @@ def test_transformer_lens_patterns_stand_for_whole_words(pattern: str, ours: str
 
 def test_our_own_names_are_nobodys_alias() -> None:
     for name in tiny.model(tiny.config("rotary", mlp=tiny.MLP(8, gated=True))).hook_names:
-        assert canonical(name) == name
+        assert canonical(name, ()) == name
+
+
+def test_what_a_sublayer_adds_is_behind_the_norm_that_stands_behind_it() -> None:
+    model = tiny.model(tiny.config("rotary", norm=Norm("rms", "around")))
+    trace = run(model, tiny.IDS, ["*", "*hook_attn_out", "*hook_mlp_out"])
+    for alias, before, after in (("attn", "pre", "mid"), ("mlp", "mid", "post")):
+        added = trace[f"blocks.1.resid_{after}"] - trace[f"blocks.1.resid_{before}"]
+        torch.testing.assert_close(trace[f"blocks.1.hook_{alias}_out"], added)
+        torch.testing.assert_close(trace.stack(f"hook_{alias}_out")[1], added)
+
+
+@pytest.mark.parametrize("kind", ["layer", "rms"])
+def test_a_normalized_stream_is_divided_by_its_scale_and_an_edit_of_it_reaches_the_result(kind: NormKind) -> None:
+    model = tiny.model(tiny.config(norm=Norm(kind)))
+    norm = model.blocks[1].norm1
+    norm.weight.data.normal_(generator=torch.Generator().manual_seed(0))
+    at = "blocks.1.norm1."
+    trace = run(model, tiny.IDS, ["*", f"{at}normalized"])
+    x, bias = trace["blocks.1.resid_pre"], getattr(norm, "bias", 0.0)
+    centred = x - x.mean(-1, keepdim=True) if kind == "layer" else x
+    torch.testing.assert_close(trace[f"{at}normalized"], centred / trace[f"{at}scale"][..., None])
+    torch.testing.assert_close(trace[f"{at}out"], trace[f"{at}normalized"] * norm.weight + bias)
+    edited = run(model, tiny.IDS, edits=[Scale(f"{at}normalized", 2.0)])
+    torch.testing.assert_close(edited[f"{at}out"], trace[f"{at}normalized"] * 2 * norm.weight + bias)
 
 
 def test_an_unknown_hook_is_answered_with_those_there_are() -> None:

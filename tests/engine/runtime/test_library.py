@@ -35,9 +35,13 @@ def test_a_folder_in_the_models_folder_is_offered_and_opens(own: str) -> None:
     assert library.checkpoint(own).model.config == CONFIG
 
 
-@pytest.mark.parametrize("name", ["../mine", "/etc", "nothing", ""])
-def test_a_name_is_never_a_path(own: str, name: str) -> None:
-    with pytest.raises(ValueError, match="there is no model called"):
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [("../mine", "open no paths"), ("/etc", "open no paths"), ("nothing", "there is no model called"),
+     ("", "there is no model called"), ("hub:own/model", "there is no model called")],
+)  # fmt: skip
+def test_a_name_is_never_a_path(own: str, name: str, sentence: str) -> None:
+    with pytest.raises(ValueError, match=sentence):
         library.checkpoint(name)
 
 

@@ -301,6 +301,28 @@ def test_spaces_before_marks_are_taken_away_where_the_files_say_so(tmp_path: Pat
     assert tokenizer.decode(tokenizer.encode("the cat . a dog 's , no").ids) == "the cat. a dog's, no"
 
 
+def test_what_follows_an_added_token_is_shown_whole(tmp_path: Path) -> None:
+    made = ByteLevelBPETokenizer()
+    made.train_from_iterator(["the cat sat on the mat"] * 5, 300, special_tokens=["<s>", "<pad>", "</s>", "<unk>"])
+    made.add_special_tokens(["<dev>"])
+    made.save(str(tmp_path / "tokenizer.json"))
+    write_settings(tmp_path, "roberta", {"tokenizer_class": "RobertaTokenizer", "add_prefix_space": True})
+    tokenizer = read(tmp_path)
+    for text in ("the <dev>cat", "<dev>the cat<dev>sat", "a<dev>a<dev>a", "<dev> mat  a"):
+        found = tokenizer.encode(text, special=False)
+        for id, (start, end) in zip(found.ids, found.spans, strict=True):
+            assert tokenizer.decode([id]).strip() == text[start:end].strip(), text
+
+
+def test_white_space_at_the_end_of_a_line_of_a_vocab_txt_is_left_away(tmp_path: Path) -> None:
+    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the ", "cat\t", "sat\r", "on\u3000", "mat\x1f", "a\xa0 "]
+    (tmp_path / "vocab.txt").write_text("\n".join(words) + "\n", newline="")
+    (tmp_path / "config.json").write_text('{"model_type": "bert"}')
+    text = "the cat sat on mat a"
+    reference = pytest.importorskip("transformers").AutoTokenizer.from_pretrained(tmp_path)
+    assert list(read(tmp_path).encode(text).ids) == reference(text)["input_ids"]
+
+
 def test_of_an_entry_that_stands_twice_in_a_vocab_txt_the_later_line_counts(tmp_path: Path) -> None:
     (tmp_path / "vocab.txt").write_text("[UNK]\ncat\ndog\ncat\n", encoding="utf-8")
     tokenizer = read(tmp_path)

@@ -1,9 +1,11 @@
 """Unigram: the most probable pieces, SentencePiece's spaces, a vocabulary that does not change by chance."""
 
 import json
+from itertools import product
 from math import inf
 
 import pytest
+from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre_tokenizers
 
 from engine.data.stories import story
 from engine.tokenizers import FastTokenizer, train
@@ -62,3 +64,41 @@ def test_a_vocabulary_has_room_for_every_character_or_is_refused() -> None:
     assert characters <= scores(TRAINED).keys()
     with pytest.raises(ValueError, match="raise vocab_size"):
         train("unigram", TEXTS, len(characters))
+
+
+def build_metaspace(scheme: str, split: bool, token: AddedToken) -> FastTokenizer:
+    """A Unigram as T5's, ALBERT's and Llama's are; "normalizer" is Llama's first form, which spells spaces there."""
+    units = ["▁", "▁the", "the", "▁cat", "cat", *"theca.<>x"]
+    fast = Tokenizer(models.Unigram([("<unk>", 0.0), *((unit, -5.0 / len(unit)) for unit in dict.fromkeys(units))], 0))
+    if scheme == "normalizer":
+        steps = [normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")]
+        fast.normalizer = normalizers.Sequence(steps)
+        fast.decoder = decoders.Replace("▁", " ")
+    else:
+        words = pre_tokenizers.Metaspace(replacement="▁", prepend_scheme=scheme, split=split)
+        fast.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.WhitespaceSplit(), words]) if split else words
+        fast.decoder = decoders.Metaspace(replacement="▁", prepend_scheme=scheme)
+    (fast.add_special_tokens if token.special else fast.add_tokens)([token])
+    return FastTokenizer(fast)
+
+
+@pytest.mark.parametrize("scheme", ["always", "first", "never", "normalizer"])
+def test_tokens_around_an_added_one_are_the_text_at_their_spans(scheme: str) -> None:
+    emptied = 0
+    for split, *flags in product((True, False), repeat=6):
+        names = ("lstrip", "rstrip", "single_word", "special", "normalized")
+        tokenizer = build_metaspace(scheme, split, AddedToken("<x>", **dict(zip(names, flags, strict=True))))
+        for text in ("the cat<x>the hat", "<x> that", "  a  <x>  cat <x>", "a<x>at.<x>", "<x><x>thé", "tä<x>ähe hat"):
+            found = tokenizer.encode(text)
+            covered = 0
+            offsets = tokenizer.fast.encode(text).offsets
+            for id, (start, end), theirs in zip(found.ids, found.spans, offsets, strict=True):
+                assert start >= covered and not text[covered:start].strip(), (text, flags, found)
+                assert tokenizer.decode([id]).strip() == text[start:end].strip() or id == tokenizer.unknown_id
+                assert (start, end) == theirs or (start == end == theirs[0] and tokenizer.decode([id]).strip() == "")
+                emptied += (start, end) != theirs
+                covered = end
+            assert not text[covered:].strip()
+            pair = tokenizer.encode("hat", text, special=False)
+            assert tuple((start - 4, end - 4) for start, end in pair.spans[-len(found) :]) == found.spans
+    assert bool(emptied) == (scheme != "never")

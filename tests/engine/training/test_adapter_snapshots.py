@@ -111,7 +111,7 @@ def test_the_value_head_of_ppo_is_in_its_snapshots_and_goes_on_in_a_fork(tmp_pat
     step = next(kept for kept in run.snapshot_steps() if 0 < kept < 4)
     stored = load_file(run.snapshot(step))
     assert stored["value.weight"].any() and all(name.startswith(("adapter.", "value.")) for name in stored)
-    assert load(run.snapshot(step)).model.state_dict().keys() == load("stories").model.state_dict().keys()
+    assert load(run.snapshot(step)).model.state_dict().keys() == load(tmp_path / "base").model.state_dict().keys()
     fork("run", step, "child", folder=tmp_path)
     begun = trainer(read_recipe(tmp_path / "child" / "recipe.toml"), tmp_path / "child")
     assert begun.value is not None and torch.equal(begun.value.weight, stored["value.weight"])

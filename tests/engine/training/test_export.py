@@ -6,8 +6,6 @@ import json
 import math
 import shlex
 import struct
-import subprocess
-import sys
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,11 +15,10 @@ import torch
 import transformers
 
 from engine.checkpoints import load
+from engine.cli.main import main
 from engine.training import Recipe, RunFolder, read_recipe, train
 from engine.training.export import checkpoint, command, metrics_csv, tensorboard
 from engine.training.fork import fork
-
-ROOT = Path(__file__).parents[3]
 
 
 @pytest.fixture
@@ -121,10 +118,16 @@ def test_the_curves_are_events_that_tensorboard_reads(run: RunFolder) -> None:
         assert all(math.isclose(found[tag][step], value, rel_tol=1e-6) for step, value in wanted.items())
 
 
+def obey(line: str) -> None:
+    """Does what a command line says."""
+    python, *engine, what = shlex.split(line)[:4]
+    assert [python, *engine] == ["python", "-m", "engine"] and main([what, *shlex.split(line)[4:]]) == 0
+
+
 def test_the_command_makes_the_same_run_again(run: RunFolder) -> None:
-    given = shlex.split(command("my run", run.path.parent))
-    assert given[:4] == ["python", "-m", "engine", "train"]
-    subprocess.run([sys.executable, *given[1:], "--quiet"], cwd=ROOT, check=True, capture_output=True)
+    line = command("my run", run.path.parent)
+    assert line.startswith("python -m engine train ")
+    obey(f"{line} --quiet")
     ours, theirs = load(run.path).model.state_dict(), load(run.path.parent / "my run again").model.state_dict()
     assert all(torch.equal(ours[name], theirs[name]) for name in ours)
 
@@ -134,9 +137,9 @@ def test_the_command_of_a_fork_makes_the_same_fork_again(run: RunFolder, monkeyp
     made = fork("my run", step, "child", {"optimiser.lr": 0.5, "optimiser.betas": [0.5, 0.75]}, place)
     for _ in train(read_recipe(made / "recipe.toml"), made):
         pass
-    monkeypatch.setenv("LOUPE_RUNS", str(place))
+    monkeypatch.setattr("engine.cli.main.RUNS", place)
     for line in command("child", place).splitlines():
-        subprocess.run([sys.executable, *shlex.split(line)[1:]], cwd=ROOT, check=True, capture_output=True)
+        obey(line)
     ours, theirs = load(made).model.state_dict(), load(place / "child again").model.state_dict()
     assert all(torch.equal(ours[name], theirs[name]) for name in ours)
     recipe = read_recipe(place / "child again" / "recipe.toml")

@@ -14,7 +14,7 @@ from engine.data.sentences import pair as passages
 from engine.data.sentences import span
 from engine.data.stories import words
 from engine.scoring.examples import UNASKED
-from engine.training import Recipe, read_recipe
+from engine.training import Recipe, read_recipe, sources
 from engine.training.data_recipe import Digits, Gaps, SentencePairs, TokenizerRecipe, Translation
 from engine.training.sources import Source, open_source
 from engine.training.sources.digits import DigitPixels
@@ -56,6 +56,17 @@ def test_a_step_alone_decides_its_batch(name: str, tmp_path: Path) -> None:
     for again in (inputs(one, 7), inputs(kept, 7), inputs(new, 7)):
         assert all(torch.equal(a, b) for a, b in zip(seventh, again, strict=True))
     assert not torch.equal(inputs(one, 8)[-1], seventh[-1]) or not torch.equal(inputs(one, 8)[0], seventh[0])
+    recipe = small(name)
+    other = open_source(replace(recipe, seed=recipe.seed + 1, split=recipe.seed), tmp_path / "c")
+    measured = [[*each.inputs.values(), each.targets] for of in (one, other) for each in of.held_out(1)]
+    assert all(torch.equal(a, b) for a, b in zip(*measured, strict=True))  # on the same rows
+    assert not torch.equal(inputs(other, 7)[0], seventh[0])
+
+
+def test_what_is_data_is_chosen_by_the_split_and_only_batches_by_the_seed() -> None:
+    for file in Path(sources.__file__).parent.glob("*.py"):
+        assert all(line.endswith('"batch", step))') or '"batch", step)' in line for line in file.read_text().split("\n")
+                   if "recipe.seed" in line), file.name
 
 
 @pytest.mark.parametrize("name", SMALL)

@@ -48,6 +48,10 @@ def test_the_head_that_forms_is_marked_where_its_score_takes_off() -> None:
     assert mark.where == {"layer": 1, "head": 2} and mark.what == "induction"
     assert 460 <= mark.step <= 520
     assert mark.before < 0.1 and mark.after > 0.85 and "block 2 head 3" in mark.sentence
+    assert "heads rose" not in mark.sentence
+    heads[:, :, :2] += 0.75 * sigmoid(steps, 600, 20)[:, None, None]  # four more, with a little less of it
+    heads[:, 0, 3] += 0.8  # as much, and from the beginning
+    assert "5 of 8 heads rose and end within 0.25 of it" in only(marks([], frames(steps, heads)), "head").sentence
 
 
 def test_a_head_that_is_there_from_the_beginning_or_comes_and_goes_is_not_marked() -> None:
@@ -117,6 +121,9 @@ def test_a_task_is_learned_where_all_held_out_answers_are_right_and_stay_so() ->
     right[-2] = 1.0
     mark = only(marks(lines(steps, held_out_accuracy=right), []), "learned")
     assert mark.step == 400 and mark.before == 0.95
+    known = only(marks(lines(steps, held_out_accuracy=right, held_out_targets=np.full(30, 64.0)), []), "learned")
+    assert "all 64 held-out answers are right from step 400 on" in known.sentence
+    assert not marks(lines(steps, held_out_accuracy=right, held_out_targets=np.full(30, 29.0)), [])
     right[21:] = 0.97
     assert not marks(lines(steps, held_out_accuracy=right), [])
 

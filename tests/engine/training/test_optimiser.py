@@ -1,8 +1,10 @@
 from collections.abc import Callable
+from itertools import chain
 
 import pytest
 import torch
 
+from engine.checkpoints.families import FAMILIES
 from engine.model.config import MLP, Attention, ModelConfig
 from engine.model.transformer import Transformer, initialise
 from engine.training.optimiser import (
@@ -43,8 +45,12 @@ def test_matrices_decay_and_norms_biases_and_embeddings_do_not() -> None:
     assert decaying == MATRICES | {"head.weight"}
 
 
-def test_muon_takes_the_matrices_of_the_blocks_and_not_the_head() -> None:
+def test_muon_takes_the_matrices_of_the_blocks_and_no_head_or_table() -> None:
     assert {name for name, p in Transformer(CONFIG).named_parameters() if is_muon_matrix(name, p)} == MATRICES
+    for family in chain.from_iterable(FAMILIES.values()):
+        outside = (theirs for row in family.rows if row[1] for theirs in ([row[1]] if type(row[1]) is str else row[1]))
+        assert not any(is_muon_matrix(name, torch.empty(2, 2)) for name in outside if "blocks." not in name)
+    assert not is_muon_matrix("value.weight", torch.empty(1, 2))
 
 
 @pytest.mark.parametrize("recipe", KINDS, ids=lambda recipe: f"{recipe.kind} {recipe.momentum}")
@@ -97,8 +103,10 @@ def test_five_steps_are_those_of_a_plain_loop(recipe: Optimiser) -> None:
             part.step()
             part.zero_grad()
     assert not equal(ours, initialise(Transformer(CONFIG), 0))
+    # Muon makes its matrices orthogonal in bfloat16, in which processors round otherwise what differs by the last bit.
+    atol = recipe.lr / 50 if recipe.kind == "muon" else 1e-6
     for (name, a), b in zip(ours.named_parameters(), theirs.parameters(), strict=True):
-        torch.testing.assert_close(a, b, rtol=1e-5, atol=1e-6, msg=lambda said, name=name: f"{name}: {said}")
+        torch.testing.assert_close(a, b, rtol=1e-5, atol=atol, msg=lambda said, name=name: f"{name}: {said}")
 
 
 def fused(model: Transformer, recipe: Optimiser) -> list[torch.optim.Optimizer]:

@@ -55,7 +55,8 @@ def test_a_runs_name_is_split_alike_wherever_it_stands(named: str, parts: tuple[
 def test_the_engine_and_the_command_line_read_a_runs_name_as_the_pages_do(
     run: RunFolder, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(sys.modules[load.__module__], "RUNS_FOLDER", str(run.path.parent))
+    monkeypatch.setattr(sys.modules[load.__module__], "RUNS_FOLDER", run.path.parent.name)
+    monkeypatch.setattr(sys.modules[load.__module__], "ROOT", run.path.parents[1])  # where a path is looked for too
     for name in ("run:my run", "run:my run@7", "run:my run@0"):
         opened = load(name).model.embed.tokens.weight
         assert torch.equal(opened, library.checkpoint(name).model.embed.tokens.weight)

@@ -218,7 +218,7 @@ def test_a_full_disk_of_deleted_runs_does_not_hold_up_a_new_one(
 
     delete("mine", place)
     monkeypatch.setattr(limits, "RUNS_DISK", size(place) + 1)
-    check_room(recipe, place)
+    check_room([recipe], place)
     assert list_deleted(place) == []
 
 
@@ -233,7 +233,7 @@ def test_a_run_that_fits_alone_and_not_beside_the_others_is_refused(
     whole, adapter = (disk_need(replace(snapshots, train=Train(parts))) for parts in ("all", "lora"))
     assert adapter < 0.7 * whole  # of it, the snapshots hold what learns alone
     with pytest.raises(ValueError, match="together may take .* where this one needs .* LOUPE_RUNS_DISK_MIB"):
-        check_room(recipe, place)
+        check_room([recipe], place)
 
 
 def test_a_run_that_trains_is_neither_renamed_nor_deleted_nor_reset(place: Path) -> None:

@@ -4,11 +4,12 @@ from pathlib import Path
 import pytest
 import torch
 
+from engine.data.own import Rows
 from engine.scoring.examples import UNASKED
-from engine.training import Recipe, parse_recipe
-from engine.training.corpus import open_corpus, read_parts
+from engine.training import Recipe, parse_recipe, train
+from engine.training.corpus import Document, choose_sample, describe_unknown, open_corpus, read_parts
 from engine.training.data_recipe import Data, Stories, Text, TokenizerKind, TokenizerRecipe
-from engine.training.sources import RepeatedSequences, Windows
+from engine.training.sources import RepeatedSequences, Windows, open_source
 from engine.training.sources.windows import documents
 
 REPEATS = """
@@ -96,6 +97,21 @@ def test_a_mark_in_a_text_is_learned_as_it_is_read_when_typed(kind: TokenizerKin
     assert [id for id in learned if id in marks] == [id for id in read if id in marks] != []
 
 
+def test_letters_that_the_tokenizer_of_the_data_lacks_are_counted_and_named(tmp_path: Path) -> None:
+    lines = "the cat sat here\n" * 40
+    (tmp_path / "lines.txt").write_bytes((lines + "tā ēst ņes\n" * 40).encode("cp1257"))
+    data = Data(text=Text(str(tmp_path / "lines.txt"), held_out=0.5), tokenizer=TokenizerRecipe("char"))
+    told = documents(data, 0)
+    corpus = open_corpus(told, data, 0, tmp_path)
+    read, share = corpus.notes
+    assert read.startswith("lines.txt was read as Windows-1252 (a guess: the “â” in line 41 is “ā” in Windows-1257; if")
+    assert corpus.held_out.ids.tolist().count(corpus.tokenizer.unknown_id) == 120
+    assert "% of the tokens of the data, 120 of " in share
+    assert "(of 120 letters looked at 'â' 40, 'ç' 40, 'ò' 40)" in share
+    assert open_corpus(told, data, 0, tmp_path).notes == (read, share)  # of the tokens that are kept
+    assert describe_unknown(replace(corpus, held_out=corpus.train), told) == ""
+
+
 def test_a_mark_of_ones_own_is_read_as_one_where_it_is_typed(tmp_path: Path) -> None:
     (tmp_path / "typed.txt").write_text("<name> met <name> .\n" * 100)
     data = Data(text=Text(str(tmp_path / "typed.txt")), tokenizer=TokenizerRecipe("char", special_tokens=("<name>",)))
@@ -125,3 +141,32 @@ def test_repeats_ask_only_for_what_the_earlier_tokens_determine(tmp_path: Path) 
         assert row[length:] == row[:-length]  # it does repeat after `length`
         assert targets[length:] == row[length + 1 :]
     assert lengths == {3, 4, 5, 6, 7}
+
+
+def test_data_that_has_changed_is_noticed_when_a_run_goes_on(recipe: Recipe, tmp_path: Path) -> None:
+    assert recipe.data.text is not None
+    corpus = Path(recipe.data.text.path)
+    before = corpus.read_bytes()
+    steps = train(recipe, tmp_path / "run")
+    assert next(step for step in steps if step.step == 6)
+    steps.close()
+    begun = open_source(recipe, tmp_path / "not begun")
+    corpus.write_bytes(before.replace(b"cat", b"cow"))
+    with pytest.raises(ValueError, match=r"data\.text\.path must be what .* and corpus\.txt has changed since; bring"):
+        list(train(recipe, tmp_path / "run"))
+    other = open_source(recipe, tmp_path / "not begun")  # nothing was learned, so that it begins with what there is
+    assert begun.tokenizer is not None and other.tokenizer is not None
+    assert [one.decode(one.ids("cow")) == "cow" for one in (begun.tokenizer, other.tokenizer)] == [False, True]
+    corpus.write_bytes(before)
+    for file in (tmp_path / "run" / "data").glob("tokens-*"):
+        file.unlink()  # the ids are made again, by the tokenizer that the weights know
+    assert [step.step for step in train(recipe, tmp_path / "run")][-1] == recipe.schedule.steps
+
+
+def test_a_tokenizer_learns_from_rows_of_the_whole_file() -> None:
+    rows = [Document((str(n),)) for n in range(60)]
+    own = Data(rows=Rows(path="rows.csv", text="text"), tokenizer=TokenizerRecipe("word", sample=20))
+    told, some = choose_sample(iter(rows), own, 0)
+    assert [*told] == rows and len({one.texts for one in some}) == 20 and list(some) == sorted(some, key=rows.index)
+    assert all(any(one in rows[part : part + 20] for one in some) for part in (0, 20, 40))
+    assert choose_sample(iter(rows), replace(own, tokenizer=TokenizerRecipe("char", sample=20)), 0)[1] == rows

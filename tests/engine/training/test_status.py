@@ -28,6 +28,8 @@ from engine.training.status import (
     write_status,
 )
 
+ALONE = Path(process.__file__).parent  # where process.py is imported without all that trainings need
+
 
 @pytest.fixture
 def sleeper() -> Iterator[subprocess.Popen[bytes]]:
@@ -225,7 +227,7 @@ def test_a_status_that_is_none_names_its_file(tmp_path: Path) -> None:
 def test_all_threads_of_a_training_give_way() -> None:
     code = """
 import os, threading, time
-from engine.training.process import lower_priority
+from process import lower_priority
 event = threading.Event()
 thread = threading.Thread(target=event.wait)
 thread.start()
@@ -233,8 +235,7 @@ lower_priority()
 print([os.getpriority(os.PRIO_PROCESS, tid) for tid in (threading.get_native_id(), thread.native_id)])
 event.set()
 """
-    root = Path(__file__).parents[3]
-    said = subprocess.run([sys.executable, "-c", code], cwd=root, check=True, capture_output=True, text=True).stdout
+    said = subprocess.run([sys.executable, "-c", code], cwd=ALONE, check=True, capture_output=True, text=True).stdout
     assert min(json.loads(said)) >= 10
 
 
@@ -243,15 +244,14 @@ event.set()
 def test_a_session_of_its_own_gives_way_to_other_sessions_and_nobody_elses_does(own: bool) -> None:
     code = """
 from pathlib import Path
-from engine.training.process import lower_priority
+from process import lower_priority
 def nice(): return int((Path("/proc/self/autogroup").read_text().split() or ["0"])[-1])  # empty: it shares no group
 before = nice()
 lower_priority()
 print([before, nice()])
 """
-    root = Path(__file__).parents[3]
     begun = subprocess.run(
-        [sys.executable, "-c", code], cwd=root, check=True, capture_output=True, text=True, start_new_session=own
+        [sys.executable, "-c", code], cwd=ALONE, check=True, capture_output=True, text=True, start_new_session=own
     )
     before, after = json.loads(begun.stdout)
     assert after == (process.GROUP if own else before)

@@ -120,6 +120,30 @@ def test_two_runs_of_one_name_stay_apart(recipe: Recipe, tmp_path: Path, caplog:
     assert {row.name for row in runs(here.folder)} == {row.name for row in runs(there.folder)} == {"one", "mine"}
 
 
+def test_what_else_lies_in_a_store_is_no_run(recipe: Recipe, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    there = tmp_path / "store"
+    here = Store(f"file://{there}", tmp_path / "here")
+    here.sync_all()
+    for file in ("notes.txt", "texts/large.bin", "weights/latest/model.safetensors", "results/status.json"):
+        (there / file).parent.mkdir(exist_ok=True, parents=True)
+        (there / file).write_bytes(b"theirs")
+    (there / "empty").mkdir()
+    (here.folder / "drafts").mkdir()
+    (here.folder / "drafts" / "mine.txt").write_text("not for others")
+    before = contents(there)
+    make(recipe, "texts", here.folder, Origin())  # one of the same name stays apart
+    for sync in (here.sync_all, partial(here.sync, "texts"), here.sync_all):
+        sync()
+    assert "rename the run here" in caplog.text
+    assert contents(there) == before and {row.name for row in runs(here.folder)} == {"texts"}
+    assert {path.name for path in here.folder.iterdir() if not path.name.startswith(".")} == {"drafts", "texts"}
+    with pytest.raises(ValueError, match="there is no run called 'drafts'"):
+        delete("drafts", here.folder)
+    delete("texts", here.folder)
+    here.sync_all()
+    assert contents(there) == before
+
+
 def test_a_training_keeps_itself_in_the_store(recipe_path: Path, tmp_path: Path) -> None:
     url, copies = f"file://{tmp_path}/store", tmp_path / "copies"
     environment = os.environ | {"LOUPE_RUNS": url, "LOUPE_RUNS_COPY": str(copies), "OMP_NUM_THREADS": "1"}

@@ -197,7 +197,8 @@ def test_its_imports_give_way_and_what_it_trains_does_not() -> None:
     ours, theirs = socket.socketpair()
     with ours, theirs:
         script = str(ROOT / "engine" / "training" / "warm_trainer.py")
-        process = subprocess.Popen([sys.executable, "-P", script, str(theirs.fileno())], pass_fds=(theirs.fileno(),))
+        command = [sys.executable, "-P", script, str(ROOT), str(theirs.fileno())]
+        process = subprocess.Popen(command, pass_fds=(theirs.fileno(),))
         tasks = Path(f"/proc/{process.pid}/task")
         until(lambda: len(list(tasks.iterdir())) > 1)
         expected = {usual, min(usual + BACKGROUND, 19)}

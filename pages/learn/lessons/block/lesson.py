@@ -173,20 +173,22 @@ def draw_gaps(gaps: dict[str, float], asked: str, question: LiteralString, key: 
 
 
 def draw_linear(encoding: Encoding, layer: int) -> None:
-    question = _("The gaps are covered, but that of a matrix. Which other part is linear?")
+    question = _("Every gap is covered except the one of a matrix. Which other part is linear?")
     draw_gaps(sum_gaps(MODEL, encoding.ids, layer), _("linear?"), question, LINEAR)
     st.caption(
         _(
-            "A linear part gives for a + b what it gives for a and for b, added up. Here a is what enters the block, "
-            "and b the same with every token one place further. The gap is a share of the largest number."
+            "Linear: f(a + b) = f(a) + f(b). Here a is what enters the block, and b the same with every token one "
+            "place further. The gap is a share of the largest number."
         )
     )
     show_code(sum_gaps, key="block code linear", name=MODEL, ids=list(encoding.ids), layer=layer)
 
 
 def draw_order(encoding: Encoding, layer: int) -> None:
-    question = _("The gaps are covered, but that of the MLP. Which other part knows nothing of the order of its rows?")
-    draw_gaps(shuffle_gaps(MODEL, encoding.ids, layer), _("shuffles along?"), question, ORDER)
+    question = _(
+        "Every gap is covered except the one of the MLP. Which other part knows nothing of the order of its rows?"
+    )
+    draw_gaps(shuffle_gaps(MODEL, encoding.ids, layer), _("follows the shuffle?"), question, ORDER)
     st.caption(
         _(
             "The rows are shuffled before the part, or after it: what knows nothing of their order gives the same. A "

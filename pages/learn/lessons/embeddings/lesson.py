@@ -28,14 +28,14 @@ from pages.controls.learn.words import join_sentences, numeral
 from pages.controls.learn.words import translate as _
 from views.charts.show import show_altair, show_plotly
 from views.charts.template import colors
-from views.core.markdown import escape_markdown
+from views.core.markdown import Markdown, escape_markdown
 from views.core.theme import Shade
 
 MODEL, WORD = "everyday", "girl"
 OTHERS = "dog", "Monday"
 PLACES = (0, 4, 24, 99)  # in the ranking, of the options of the question
 HIDDEN = (0, 24, 49, 99)  # of those of an analogy: of the ones that are drawn the first alone
-TOLERANCE = 0.05  # of a cosine
+TOLERANCE, SAME = 0.05, 1e-4  # of a cosine: in an answer, and of vectors that are the same but for rounding
 SHOWN = 10  # neighbours
 MAPPED = 24  # of them
 EXAMPLES = (
@@ -207,6 +207,21 @@ def draw_map(table: Tensor, words: dict[str, int], word: str, near: Ranking) -> 
     st.caption(sentence.format(word=word, count=MAPPED, axes=axes, share=float(shares.sum())))
 
 
+def compare_contexts(word: str, cosines: list[float]) -> Markdown:
+    least = min(range(len(cosines)), key=cosines.__getitem__)
+    if cosines[least] > 1 - SAME:
+        sentence = _(
+            "The two vectors are the same after every layer: this model sees what stands before “{word}” and nothing "
+            "after it. Let the texts differ there."
+        )
+    else:
+        sentence = _(
+            "One embedding, two contexts: after layer {layer} the cosine is {cosine:.3f}. A hidden state is not an "
+            "embedding: it depends on what stands before “{word}”."
+        )
+    return Markdown(sentence.format(word=word, layer=least, cosine=cosines[least]))
+
+
 def draw_context() -> None:
     left, right = st.columns(2)
     with left:
@@ -244,4 +259,4 @@ def draw_context() -> None:
     with above:
         show_altair(chart, key="embeddings context")
     if not covered:
-        st.caption(_("One embedding, two contexts: after the first layer, a hidden state is not an embedding."))
+        st.caption(compare_contexts(word, cosines))

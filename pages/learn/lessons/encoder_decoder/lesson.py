@@ -29,7 +29,7 @@ from views.core.markdown import escape_markdown
 
 ENCODER, DECODER, BOTH = "tales-bert", "everyday", "translate-en-fr"
 TEXT, TARGET = "My father has a red car.", "Mon père veut une voiture rouge."
-OTHERS = "The girl has a green dog.", "We have a white house."  # a word of each is at another place in French
+OTHERS = "The girl has a green dog.", "She wants a red dress."  # a word of each is at another place in French
 MOST, CHARACTERS = 16, 60  # of the text: tokens, characters
 ANSWERS, TASKS = "t5-answers", "t5-tasks"
 ASKED = "Who sees a small cat?"
@@ -112,16 +112,36 @@ def farthest(target: Encoding, looked: list[int]) -> int:
     return max(lettered or range(len(words)), key=lambda pos: (abs(looked[pos] - pos), pos))
 
 
-def ask(row: int, rows: list[str], columns: list[str], look: Tensor) -> bool:
-    most = int(look[row].argmax())
+def crossing(rows: list[str], looked: list[int], row: int) -> int | None:
+    """The nearest row with letters, not the end token's, that looks at what is on the other side of what `row` looks
+    at than it is of `row`."""
+    lettered = [other for other, word in enumerate(rows[:-1]) if any(map(str.isalpha, word))]
+    crossed = [other for other in lettered if (other - row) * (looked[other] - looked[row]) < 0]
+    return min(crossed, key=lambda other: abs(other - row), default=None)
+
+
+def give_reason(row: int, rows: list[str], columns: list[str], look: Tensor) -> str:
+    looked = look.argmax(-1).tolist()
+    most, other = looked[row], crossing(rows, looked, row)
     if most == row:
-        reason = _("Its cross-attention puts {share:.0%} on “{word}”: here each token has its place in both sentences.")
+        reason = _("Its cross-attention puts {share:.0%} on “{word}”: the same place in both sentences.")
+    elif other is None:
+        reason = _(
+            "Its cross-attention puts {share:.0%} on “{word}”, which is token {there} and not token {place}: both "
+            "sentences have the same order here, but not as many tokens before it."
+        )
     else:
         reason = _(
-            "Its cross-attention puts {share:.0%} on “{word}”, which is token {there} and not token {place}: it looks "
-            "for the meaning, not for the same place."
+            "Its cross-attention puts {share:.0%} on “{word}”, which is token {there} and not token {place}: row "
+            "{row}, “{other}”, looks at token {at}, so this head follows another order than that of the places."
         )
-    because = reason.format(share=float(look[row, most]), word=columns[most], there=most + 1, place=row + 1)
+    place = {"there": most + 1, "place": row + 1, "share": float(look[row, most]), "word": columns[most]}
+    crossed = {} if other is None else {"row": other + 1, "other": rows[other], "at": looked[other] + 1}
+    return reason.format(**place, **crossed)
+
+
+def ask(row: int, rows: list[str], columns: list[str], look: Tensor) -> bool:
+    most, because = int(look[row].argmax()), give_reason(row, rows, columns, look)
 
     def why(said: tuple[int, int]) -> str:
         if said[0] != row:

@@ -17,6 +17,7 @@ TEXT, FIRST, LAST = "The little girl was very tired and went to bed.", 6, 7
 OTHERS = "My mother gave the old dog a bone to eat.", "Tom likes to play in the park with Anna."
 LEAST, MOST, LONGEST = 3, 14, 12  # words of the text; characters of one
 MOST_HIDDEN = 4  # words
+SPACE = "·"  # as it is drawn
 QUESTION, PLACE, MASKS = (f"gap {part}question" for part in ("", "place ", "masks "))
 
 
@@ -170,3 +171,5 @@ def draw_read(asked: GapTask, way: str, name: str, covered: bool) -> None:
         "bert": _("{model}: one mask a token, so their number is told. All are guessed at once, none knows another."),
     }[way]
     st.caption(said.format(model=name))
+    if way == "t5" and SPACE in asked.reads:
+        st.caption(_("“{space}” alone is the space before a sentinel, which is a token here.").format(space=SPACE))

@@ -2,7 +2,6 @@
 
 import json
 from functools import cache
-from pathlib import Path
 from typing import Any, LiteralString
 
 import altair as alt
@@ -11,6 +10,7 @@ import streamlit as st
 import torch
 
 from engine.course.circuits import direct_effects, head_scores, leading_head
+from engine.places import ASSETS
 from engine.runtime import library
 from engine.tokenizers.encoding import Encoding
 from pages.controls.figures import cover, matrix
@@ -34,7 +34,7 @@ OTHERS = "K4vQzK4vQ", "pR9dTpR9"
 STORIES, STORY = "stories", 'Max gave the red ball to Anna. "Thank you," said'
 MOST = 24  # tokens
 QUESTION, PREVIOUS, MOVED = (f"heads_learn {part}question" for part in ("", "previous ", "moved "))
-RECORDED = Path(__file__).resolve().parents[4] / "assets" / "learn" / "recorded" / "induction.json"
+RECORDED = ASSETS / "learn" / "recorded" / "induction.json"
 
 
 def experiment() -> bool:
@@ -164,6 +164,14 @@ def recorded() -> dict[str, Any]:
     return found
 
 
+def half_risen(name: str) -> int:
+    """The recorded step from which the best share of a head stays above the middle of its first and its last."""
+    shares = {row["step"]: max(map(max, row[name])) for row in recorded()["rows"]}
+    first, *_between, last = shares.values()
+    below = [step for step, share in shares.items() if share < (first + last) / 2]
+    return min(step for step in shares if step > below[-1])
+
+
 def draw_formed() -> None:
     rows = recorded()["rows"]
     steps = [row["step"] for row in rows]
@@ -204,6 +212,14 @@ def draw_formed() -> None:
     with right:
         both = ["previous", "induction"]
         show_altair(lambda shade: panel(both, ["key", "attention"], _("share"), shade), key="heads formed")
+    sentence = _(
+        "Half of its rise is reached at step {previous} by the previous-token head, and at step {induction} by the "
+        "induction head. Before the first of the two the loss fell from {start:.2f} to {then:.2f}, after it to "
+        "{end:.2f}."
+    )
+    risen = {name: half_risen(name) for name in ("previous", "induction")}
+    then = next(row["loss"] for row in rows if row["step"] == min(risen.values()))
+    st.caption(sentence.format(**risen, start=rows[0]["loss"], then=then, end=rows[-1]["loss"]))
     heads = [_("head {number}").format(number=number + 1) for number in range(4)]
     blocks = [_("block {number}").format(number=number + 1) for number in range(2)]
     for place, name in zip(st.columns(2), ("previous", "induction"), strict=True):

@@ -130,7 +130,7 @@ def ask_gain(shares: list[float], names: list[str]) -> None:
         )
 
     point(
-        _("The row that is read last is named. With which does the p of the answer grow most? Click it."),
+        _("The row that is read last is named. Which of them raises the probability of the answer most? Click it."),
         (len(shares), 1), [(best, 0)], key=GAIN, name=lambda at: names[at[0]], why=why,
 
     )  # fmt: skip

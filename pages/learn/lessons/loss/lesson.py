@@ -41,6 +41,7 @@ OTHERS = "Max had a big red elephant.", "Tom likes to eat apples and stones."
 PAIR = ("Max lost his red kite. He was sad.", "The kite was in a tree, and Max was happy again.")
 MOST, MOST_HIDDEN, CHARACTERS = 16, 32, 80  # tokens of the text, for either model; characters of one of a pair
 SHOWN, TALL = 7, 250  # words of a distribution; pixels of a table and a chart
+DRAWS = 2000  # of masked words, at first
 TOLERANCE = 0.1  # of a perplexity, as a share
 QUESTION, PERPLEXITY, GRADIENT = (f"loss {part}question" for part in ("", "perplexity ", "gradient "))
 
@@ -240,7 +241,7 @@ def draw_masked(text: str) -> None:
         return
     left, right = st.columns(2)
     with left:
-        draws = st.slider(_("drawings"), 100, 5000, 2000, 100, key="loss-draws", persist_state="session")
+        draws = st.slider(_("drawings"), 100, 5000, DRAWS, 100, key="loss-draws", persist_state="session")
     with right:
         seed = st.number_input(_("seed"), 0, 999, 0, key="loss-seed", persist_state="session")
     drawn, counts = hide_often(ids, int(draws), int(seed))

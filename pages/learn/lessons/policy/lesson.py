@@ -61,7 +61,7 @@ def experiment() -> bool:
     if not found:
         return False
     views = {
-        "best": _("the best policy"), "steps": _("by reward: PPO"), "pairs": _("by pairs: DPO"),
+        "best": _("the best policy"), "steps": _("by reward"), "pairs": _("by pairs: DPO"),
         "far": _("a reward too far"),
     }  # fmt: skip
     view = choose_view("policy-view", views)
@@ -177,8 +177,9 @@ def draw_steps(reference: tuple[float, ...], rewards: tuple[float, ...], price: 
     show_altair(partial(draw_curve, found.values, _("reward − β · KL"), end), key="policy steps")
     gap = float((found.policy - best).abs().max())
     said = _(
-        "Each step makes words likelier that earn more than the mean, less the price. After {steps} steps the shares "
-        "differ from the best policy (the line) by at most {gap:.3f}. PPO does this with answers that it draws."
+        "Each step follows the exact gradient, summed over all words: those that earn more than the mean, after the "
+        "price, become likelier. After {steps} steps the shares differ from the best policy (the line) by at most "
+        "{gap:.3f}. PPO estimates this gradient from answers that it draws."
     )
     st.caption(said.format(steps=STEPS, gap=gap))
     show_code(

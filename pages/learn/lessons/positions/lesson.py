@@ -33,6 +33,7 @@ MODEL, TEXT = "everyday", "The old dog bit the young man"
 LEARNED = "stories"  # whose positions are a table
 LENGTH, SHORT = 32, 9  # rows that are drawn; those with numbers in them
 MOST = 24  # tokens
+SQUARE = 230  # pixels of either axis
 POS, OTHERS = 2, (5, 7)  # the position that is asked for
 WRITTEN = 8  # numbers of a vector that have room for their digits
 FROM, TO = 6, 2  # query and key whose bucket is asked for
@@ -156,7 +157,7 @@ def draw_rotary() -> None:
     score = float(rotated_score(q, k, pos, key))
     sentence = _("q·k after turning = **{score:.4f}**, at distance {distance}")
     st.markdown(sentence.format(score=score, distance=pos - key))
-    show_altair(lambda shade: draw_turning(q, k, pos, key, shade), key="positions turning")
+    show_altair(lambda shade: draw_turning(q, k, pos, key, shade), key="positions turning", width="content")
     far = float(rotated_score(q, k, pos + 10, key + 10))
     sentence = _("Both moved on by 10 tokens: {score:.4f}. Only the distance counts.")
     st.caption(sentence.format(score=far))
@@ -176,9 +177,9 @@ def draw_turning(q: torch.Tensor, k: torch.Tensor, pos: int, key: int, shade: Sh
         alt.Y("y:Q", scale=scale, title=None),
         alt.Color("vector:N", title=None, sort=["q", "k"], scale=alt.Scale(range=[ink["query"], ink["key"]])),
     )
-    return (base.mark_line(strokeWidth=3).encode(order="order:Q") + base.mark_point(filled=True, size=80)).properties(
-        height=230
-    )
+    lines = base.mark_line(strokeWidth=3).encode(order="order:Q") + base.mark_point(filled=True, size=80)
+    # An angle is seen where both axes have one scale; to fit the whole would take the legend's width off one of them.
+    return lines.properties(width=SQUARE, height=SQUARE, autosize="pad")
 
 
 def draw_alibi() -> None:

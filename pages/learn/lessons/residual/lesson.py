@@ -3,7 +3,6 @@
 import json
 from collections.abc import Mapping
 from functools import cache, lru_cache, partial
-from pathlib import Path
 from typing import Any
 
 import altair as alt
@@ -12,6 +11,7 @@ import streamlit as st
 import torch
 
 from engine.course.residual import StackTraining, branch_gradients, train_stack
+from engine.places import ASSETS
 from pages.controls.figures import cover, matrix
 from pages.controls.learn.fields import choose_view, other_input
 from pages.controls.learn.predict import choose, estimate, is_answered, is_found, show_code
@@ -22,7 +22,7 @@ from views.charts.show import show_altair
 from views.charts.template import colors
 from views.core.theme import Shade
 
-RECORDED = Path(__file__).resolve().parents[4] / "assets" / "learn" / "recorded" / "stack.json"
+RECORDED = ASSETS / "learn" / "recorded" / "stack.json"
 STEPS = 150  # of a training that is made while the reader waits: after 15 the stack without residuals is ahead
 LEAST = 4  # blocks: fewer learn without residual connections as well
 BLOCKS, OTHERS = 5, (6, 4)

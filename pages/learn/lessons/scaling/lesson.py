@@ -1,8 +1,7 @@
 """Why scores are divided by the square root of d: their variance, the softmax, its gradient, and two trainings."""
 
 import json
-from functools import cache
-from pathlib import Path
+from functools import cache, lru_cache
 
 import altair as alt
 import pandas as pd
@@ -10,20 +9,24 @@ import streamlit as st
 import torch
 
 from engine.course.scaling import Variance, attend, random_scores, score_variance, softmax_gradient
+from engine.places import ASSETS
 from pages.controls.figures import cover, matrix
 from pages.controls.learn.fields import choose_view, other_input
 from pages.controls.learn.predict import choose, estimate, is_answered, is_found, point, show_code
 from pages.controls.learn.words import translate as _
 from views.charts.show import show_altair
 from views.charts.template import colors
+from views.core.markdown import Markdown
 from views.core.theme import Shade
 
 SIZES = [2**power for power in range(11)]
 KEYS, TYPICAL = 8, 64
 OTHERS = 16, 256
-RECORDED = Path(__file__).resolve().parents[4] / "assets" / "learn" / "recorded"
+RECORDED = ASSETS / "learn" / "recorded"
 RUNS = ("scaled", "unscaled")
 QUESTION, MOST, END = (f"scaling {part}question" for part in ("", "most ", "end "))
+
+variance_of = lru_cache(maxsize=64)(score_variance)
 
 
 def experiment() -> bool:
@@ -75,7 +78,7 @@ def ask(d: int, variance: Variance) -> bool:
 
 def draw_variance(d: int, seed: int, covered: bool, shade: Shade) -> alt.LayerChart | alt.FacetChart:
     """Variances by d; while the one at `d` is asked for, those of smaller d alone."""
-    found = {size: score_variance(size, seed=seed) for size in SIZES}
+    found = {size: variance_of(size, seed=seed) for size in SIZES}
     plain, divided = _("q·k"), _("q·k / √d")
     rows = [(size, plain, one.plain) for size, one in found.items() if not covered or size < d]
     rows += [(size, divided, one.divided) for size, one in found.items() if not covered]
@@ -117,17 +120,30 @@ def draw_softmax(d: int, seed: int) -> None:
             weights if answered else cover(weights, 1), rows=rows, columns=names, digits=2, key=f"{MOST} picture",
             label=_("weights"),
         )  # fmt: skip
-    for row, name in zip(weights, rows if answered else rows[:1], strict=False):
-        sentence = _("{softmax}: largest weight {weight:.4f} · largest gradient {gradient:.2g}")
-        steepest = float(softmax_gradient(row).abs().max())
-        st.caption(sentence.format(softmax=name, weight=float(row.max()), gradient=steepest))
+    steepest = gradients_by_products(d, seed)
+    for row, name, gradient in zip(weights, rows if answered else rows[:1], steepest, strict=False):
+        sentence = _("{softmax}: largest weight {weight:.4f} · largest gradient by q·k {gradient:.2g}")
+        st.caption(sentence.format(softmax=name, weight=float(row.max()), gradient=gradient))
     if answered:
-        sentence = _(
-            "A gradient near 0 is a head that cannot learn. Each is by the score that its softmax reads; by q·k itself "
-            "the second one is {own:.2g}."
-        )
-        st.caption(sentence.format(own=float(softmax_gradient(divided).abs().max()) / d**0.5))
+        st.caption(compare_gradients(*steepest))
     show_code(softmax_gradient, key="scaling code softmax", weights=attend(scores, 1.0))
+
+
+def gradients_by_products(d: int, seed: int) -> tuple[float, float]:
+    """Largest derivative of a weight by a product q·k: of the softmax without the division, and with it."""
+    scores, root = random_scores(d, KEYS, seed), d**0.5
+    plain, divided = (float(softmax_gradient(attend(scores, by)).abs().max()) for by in (1.0, root))
+    return plain, divided / root
+
+
+def compare_gradients(plain: float, divided: float) -> Markdown:
+    sentence = _(
+        "A gradient near 0 is a head that cannot learn. Here it is not smaller without the division: for that, a "
+        "weight must come near 1. It does more often as d grows; try a larger one or another seed."
+    )
+    if plain < divided:
+        sentence = _("A gradient near 0 is a head that cannot learn: here it is smaller without the division.")
+    return Markdown(sentence)
 
 
 @cache

@@ -18,7 +18,7 @@ from pages.controls.learn.words import translate_count as _n
 from pages.controls.state.session import set_widget
 from views.charts.show import NamedChart
 from views.charts.template import AltairChart
-from views.core.markdown import escape_markdown
+from views.core.markdown import Markdown, escape_markdown
 from views.core.theme import Shade
 
 TEXT = "phone, phones, phoned"
@@ -65,6 +65,12 @@ def ask(text: str, encoding: Encoding) -> bool:
     pieces, end, word = encoding.pieces, encoding.spans[0][1], re.match(r"\w+", text)
     begins = _("It is cut as {pieces}.") if len(pieces) <= QUOTED else _("It begins {pieces}.")
     reason = begins.format(pieces=" | ".join(pieces[:QUOTED]))
+    if shared := next((one for one in encoding.letters_in_parts() if one[0] == 0), None):
+        sentence = _(
+            "It is not all of “{letter}”. Bytes of UTF-8 that “{letter}” has: {size}; tokens that they are: {count}."
+        )
+        told = sentence.format(letter=shared[2], size=len(shared[2].encode()), count=shared[1])
+        reason = join_sentences(told, reason)
 
     def why(said: int) -> str:
         if said + 1 == end:
@@ -78,7 +84,7 @@ def ask(text: str, encoding: Encoding) -> bool:
 
     question = _(
         "BPE has a vocabulary of {size} pieces, learned from small stories. Where does the first token of the text "
-        "end? Click its last character."
+        "end? Click the character that it ends in."
     )
     return point(
         question.format(size=tokenizer_of("bpe").vocab_size), (len(text),), [end - 1], key=QUESTION,
@@ -125,10 +131,7 @@ def draw_pieces(text: str) -> None:
                     pieces, marked, key=f"tokens chips {kind}", role="negative", label=_("pieces of the text")
                 )  # fmt: skip
             if at is not None and at < min(len(encoding), CHIPS) and count != "?":
-                start, end = encoding.spans[at]
-                count = _("id {id}: characters {start} to {end}").format(
-                    id=encoding.ids[at], start=start + 1, end=end
-                )  # fmt: skip
+                count = locate(encoding, at)
             about.markdown(f"**{escape_markdown(named[kind])}**  \n:small[{count}]")
     said = _("Unknown tokens, marked: {count}. What stood there is lost. Click a token for its id.")
     if not lost:
@@ -136,6 +139,16 @@ def draw_pieces(text: str) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         st.caption(said.format(count=lost))
         show_code(cut, key="tokens code", kind="bpe", text=text)
+
+
+def locate(encoding: Encoding, at: int) -> Markdown:
+    """Which token this is, and of what: characters, or a part of one."""
+    (start, end), id = encoding.spans[at], encoding.ids[at]
+    for first, after, letter in encoding.letters_in_parts():
+        if first <= at < after:
+            sentence = _("id {id}: part {part} of {count} of “{letter}”")
+            return Markdown(sentence.format(id=id, part=at - first + 1, count=after - first, letter=letter))
+    return Markdown(_("id {id}: characters {start} to {end}").format(id=id, start=start + 1, end=end))
 
 
 def ask_bytes(text: str) -> None:

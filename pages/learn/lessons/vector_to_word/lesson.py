@@ -36,7 +36,7 @@ TOLERANCE = 0.05
 SHOWN, VECTORS = 6, 3  # entries of the vocabulary; rows of the table that are drawn
 WRITTEN, SEARCHED = 30, 10  # tokens at most
 COLD, HOT = 0.5, 2.0  # temperatures of the question
-ADDED = 10.0  # to every logit
+ADDED, WIDEST = 10.0, 5  # to every logit; beams at most
 QUESTION, HEAT, ADD = (f"vector_to_word {part}question" for part in ("", "temperature ", "added "))
 
 sample = lru_cache(maxsize=64)(sample_text)
@@ -97,7 +97,7 @@ def ask(logits: Tensor) -> bool:
     answer, added = float(at_temperature(logits, 1).max()), float(logits.sum())
     mistakes = [
         (float(logits.max()) / (added or 1), _("That is its share of the sum of the logits; e to each comes first.")),
-        (1 / len(logits), _("That is an equal share, as of equal logits.")),
+        (1 / len(logits), _("Equal logits would give this: the same share for each.")),
         (1.0, _("So it would be at temperature 0; at 1 the others get something too.")),
     ]
 
@@ -247,7 +247,7 @@ def draw_sample(encoding: Encoding) -> None:
 def draw_beams(encoding: Encoding) -> None:
     left, middle, right = st.columns([2, 2, 3], vertical_alignment="center")
     with left:
-        beams = st.slider(_("beams"), 1, 5, 3, key="vector_to_word-beams", persist_state="session")
+        beams = st.slider(_("beams"), 1, WIDEST, 3, key="vector_to_word-beams", persist_state="session")
     steps = search(MODEL, encoding.text, int(beams), SEARCHED)
     with middle:
         if len(steps) > 1:
@@ -271,6 +271,10 @@ def draw_beams(encoding: Encoding) -> None:
     more = answered and right.toggle(label, key="vector_to_word-added", persist_state="session")
     with above:
         draw_paths([(name, one, measure(encoding, one, ADDED if more else 0.0)) for name, one in compared], answered)
+    if answered:
+        found = [search(MODEL, encoding.text, width, SEARCHED)[-1].best[0] for width in range(1, WIDEST + 1)]
+        sums = numerals([one.log_probability for one in found], ".3f")
+        st.caption(_("The best sum of ln p with 1, 2, … beams: {sums}.").format(sums=sums))
     show_code(
         search_beams, key="vector_to_word code beams", name=MODEL, text=encoding.text, beams=int(beams), tokens=SEARCHED
     )  # fmt: skip

@@ -95,15 +95,17 @@ def compare_pairs(pairs: Sequence[Pair], said: tuple[str, ...], way: str) -> str
     """Why the first of `pairs` is merged and not what was said, or, if that was right, not the next one."""
     best, found = pairs[0], next((pair for pair in pairs if (pair.first, pair.second) == said), None)
     lost = "" if found else _("Nothing follows it in its word.")
-    if found is None or found.score == best.score:
+    tied = _("Both have the same; the one whose parts are first in the vocabulary is merged.")
+    if found is None or found == best:
         found = next((pair for pair in pairs if pair.score < best.score), pairs[-1])
+    tied = tied if found.score == best.score and found != best else ""
     named = {"best": name_pair(best), "other": name_pair(found)}
     if way == "bpe":
-        sentence = _("{best} occurs {count} ×, {other} {less} ×; ties are broken alphabetically.")
-        return join_sentences(lost, sentence.format(**named, count=best.count, less=found.count))
+        sentence = _("{best} occurs {count} ×, {other} {less} ×.")
+        return join_sentences(lost, sentence.format(**named, count=best.count, less=found.count), tied)
     sentence = _("{best} has the score {score}, {other} {less}: parts that are rare elsewhere count more.")
     scores = {"score": numeral(float(best.score), ".3g"), "less": numeral(float(found.score), ".3g")}
-    return join_sentences(lost, sentence.format(**named, **scores))
+    return join_sentences(lost, sentence.format(**named, **scores), tied)
 
 
 def name_pair(pair: Pair) -> str:

@@ -1,5 +1,6 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import product
 from unittest.mock import patch
 
 import pytest
@@ -35,18 +36,17 @@ def fused_calls() -> Iterator[list[int]]:
         yield calls
 
 
-@pytest.mark.parametrize("kv_heads", KV_HEADS)
-@pytest.mark.parametrize("mask", MASKS)
-@pytest.mark.parametrize("positions", tiny.POSITIONS)
-def test_fused_attention_equals_explicit(positions: str, mask: str, kv_heads: int) -> None:
-    model = tiny.model(tiny.config(positions, attention={"kv_heads": kv_heads}))
-    padded = [tiny.IDS, tiny.IDS[:5]]
-    explicit = run(model, padded, keep=["*", "logits"], mask=MASKS[mask])
-    with fused_calls() as calls:
-        fused = run(model, padded, keep=["*.z", "logits"], mask=MASKS[mask])
-    assert len(calls) == model.config.layers
-    torch.testing.assert_close(fused.stack("attn.z"), explicit.stack("attn.z"), atol=1e-5, rtol=0)
-    torch.testing.assert_close(fused["logits"], explicit["logits"], atol=1e-4, rtol=0)
+def test_fused_attention_equals_explicit(subtests: pytest.Subtests) -> None:
+    for positions, mask, kv_heads in product(tiny.POSITIONS, MASKS, KV_HEADS):
+        with subtests.test(positions=positions, mask=mask, kv_heads=kv_heads):
+            model = tiny.model(tiny.config(positions, attention={"kv_heads": kv_heads}))
+            padded = [tiny.IDS, tiny.IDS[:5]]
+            explicit = run(model, padded, keep=["*", "logits"], mask=MASKS[mask])
+            with fused_calls() as calls:
+                fused = run(model, padded, keep=["*.z", "logits"], mask=MASKS[mask])
+            assert len(calls) == model.config.layers
+            torch.testing.assert_close(fused.stack("attn.z"), explicit.stack("attn.z"), atol=1e-5, rtol=0)
+            torch.testing.assert_close(fused["logits"], explicit["logits"], atol=1e-4, rtol=0)
 
 
 def inner_hooks(config: ModelConfig) -> list[str]:

@@ -1,3 +1,5 @@
+from itertools import product
+
 import pytest
 import torch
 
@@ -14,21 +16,18 @@ KINDS = [
 ]
 
 
-@pytest.mark.parametrize("keep", ["logits", "*"], ids=["fused", "explicit"])
-@pytest.mark.parametrize("steps", [[1] * 8, [3, 1, 1, 3]], ids=["one by one", "in chunks"])
-@pytest.mark.parametrize(("positions", "attention"), KINDS)
-def test_reading_on_from_a_cache_equals_reading_everything(
-    positions: str, attention: dict[str, int], steps: list[int], keep: str
-) -> None:
-    model = tiny.model(tiny.config(positions, attention=attention))
-    whole = run(model, tiny.IDS)["logits"]
-    cache = KVCache(model.config, batch=1, length=8, like=model.embed.tokens.weight)
-    for step in steps:
-        done = cache.tokens
-        trace = run(model, tiny.IDS[done : done + step], keep=keep, cache=cache)
-        torch.testing.assert_close(trace["logits"], whole[:, done : done + step], atol=1e-4, rtol=0)
-        assert trace.past == done
-    assert cache.tokens == 8
+def test_reading_on_from_a_cache_equals_reading_everything(subtests: pytest.Subtests) -> None:
+    for (positions, attention), steps, keep in product(KINDS, [[1] * 8, [3, 1, 1, 3]], ["logits", "*"]):
+        with subtests.test(positions=positions, attention=attention, steps=steps, keep=keep):
+            model = tiny.model(tiny.config(positions, attention=attention))
+            whole = run(model, tiny.IDS)["logits"]
+            cache = KVCache(model.config, batch=1, length=8, like=model.embed.tokens.weight)
+            for step in steps:
+                done = cache.tokens
+                trace = run(model, tiny.IDS[done : done + step], keep=keep, cache=cache)
+                torch.testing.assert_close(trace["logits"], whole[:, done : done + step], atol=1e-4, rtol=0)
+                assert trace.past == done
+            assert cache.tokens == 8
 
 
 def test_the_pattern_of_a_new_token_spans_all_keys_so_far() -> None:

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import product
 from typing import Any
 
 import pytest
@@ -129,18 +130,15 @@ def test_a_patch_sees_its_own_square_and_cls(block: int, kv_heads: int) -> None:
     assert_fused_equals(model, assert_as_by_hand(model, may, pixels), pixels)
 
 
-@pytest.mark.parametrize("kv_heads", KV_HEADS)
-@pytest.mark.parametrize("nearest", [1, 2, 5, 8, 20])
-@pytest.mark.parametrize("name", ["causal", "full", "window to both sides"])
-def test_nearest_is_dense_attention_with_all_but_the_highest_scores_masked(
-    name: str, nearest: int, kv_heads: int
-) -> None:
-    options, may = MASKS[name]
-    model = tiny.model(tiny.config(attention={"nearest": nearest, "kv_heads": kv_heads, **options}))
-    trace = assert_as_by_hand(model, may)
-    allowed = [sum(may(pos, key) for key in range(LENGTH)) for pos in range(LENGTH)]
-    counted = trace.stack("attn.mask").sum(-1)
-    assert torch.equal(counted, torch.tensor(allowed).clamp(max=nearest).expand(counted.shape))
+def test_nearest_is_dense_attention_with_all_but_the_highest_scores_masked(subtests: pytest.Subtests) -> None:
+    for name, nearest, kv_heads in product(["causal", "full", "window to both sides"], [1, 2, 5, 8, 20], KV_HEADS):
+        with subtests.test(name=name, nearest=nearest, kv_heads=kv_heads):
+            options, may = MASKS[name]
+            model = tiny.model(tiny.config(attention={"nearest": nearest, "kv_heads": kv_heads, **options}))
+            trace = assert_as_by_hand(model, may)
+            allowed = [sum(may(pos, key) for key in range(LENGTH)) for pos in range(LENGTH)]
+            counted = trace.stack("attn.mask").sum(-1)
+            assert torch.equal(counted, torch.tensor(allowed).clamp(max=nearest).expand(counted.shape))
 
 
 def test_nearest_never_takes_padding() -> None:

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from itertools import product
 from typing import Any
 
 import pytest
@@ -68,11 +69,11 @@ def compare(scaling: RotaryScaling, theirs: dict[str, Any], turned: int, theta: 
     assert stretch == pytest.approx(attention, abs=1e-12)
 
 
-@pytest.mark.parametrize("length", [1, 1024, 1025, 4097, 20_000])
-@pytest.mark.parametrize(("turned", "theta"), [(64, 10_000.0), (128, 500_000.0), (8, 100.0)])
-@pytest.mark.parametrize("name", SCALINGS)
-def test_each_scaling_is_that_of_transformers(name: str, turned: int, theta: float, length: int) -> None:
-    compare(*SCALINGS[name], turned, theta, length)
+def test_each_scaling_is_that_of_transformers(subtests: pytest.Subtests) -> None:
+    sizes, lengths = [(64, 10_000.0), (128, 500_000.0), (8, 100.0)], [1, 1024, 1025, 4097, 20_000]
+    for name, (turned, theta), length in product(SCALINGS, sizes, lengths):
+        with subtests.test(name=name, turned=turned, theta=theta, length=length):
+            compare(*SCALINGS[name], turned, theta, length)
 
 
 @pytest.mark.parametrize("given", [{}, {"factor": 8.0}, {"factor": 1.0}, {"factor": 3.0, "attention_factor": 1.3}])

@@ -5,7 +5,6 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from trl.trainer.utils import entropy_from_logits, selective_log_softmax
 
 from engine.scoring.score import AT_ONCE
 from engine.training.preferences import kl
@@ -18,6 +17,8 @@ IDS = torch.randint(7, (2, 3), generator=DRAW)
 @pytest.mark.parametrize("temperature", [1.0, 0.6])
 def test_log_probabilities_are_trls_with_their_gradient(temperature: float) -> None:
     """TRL's trainers divide the logits of policy, old policy and reference by the temperature of the draws."""
+    from trl.trainer.utils import entropy_from_logits, selective_log_softmax
+
     ours, theirs = POLICY.clone().requires_grad_(), POLICY.clone().requires_grad_()
     found, expected = kl.log_probs_of(ours, IDS, temperature), selective_log_softmax(theirs / temperature, IDS)
     entropy = entropy_from_logits(POLICY / temperature)
@@ -44,6 +45,8 @@ def test_rows_come_a_few_at_a_time() -> None:
 
 
 def test_entropy_and_kl_are_those_of_torchs_distributions_and_of_trl() -> None:
+    from trl.trainer.utils import entropy_from_logits
+
     policy, reference = (torch.distributions.Categorical(logits=each) for each in (POLICY, REFERENCE))
     exact = torch.distributions.kl_divergence(policy, reference)
     torch.testing.assert_close(kl.entropy_of(POLICY), policy.entropy(), atol=1e-12, rtol=0)

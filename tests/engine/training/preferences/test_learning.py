@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,13 @@ import pytest
 import torch
 
 from engine import load
+from engine.checkpoints import Checkpoint
+from engine.checkpoints.save import save
 from engine.data.seeds import seed_for
 from engine.generation.generate import generate
+from engine.model.config import MLP, Attention, ModelConfig
 from engine.model.transformer import Transformer
+from engine.tokenizers import train as train_tokenizer
 from engine.training import Diverged, RunFolder, parse_recipe, read_recipe, set_weight, train
 from engine.training.fork import fork
 from engine.training.preferences.judge import open_judge, rewards_of, running_rewards
@@ -21,29 +26,32 @@ from engine.training.preferences.learners import PolicyLearner, PpoLearner, Pref
 from engine.training.preferences.rollouts import draw_answers
 from engine.training.preferences.rules import RULES
 from engine.training.trainer import Trainer
+from tests.engine import tiny
 from tests.engine.training.starting import start
 from tests.engine.training.test_kills import reached, wait
 from tests.engine.training.test_trainer import trainer
 
 torch.set_num_threads(1)
-PAIRS = Path("assets/preferences/happy-endings.jsonl").resolve()
+NAMES, ENDS = ("Anna", "Ben", "Tom", "Mia"), ("home", "to the dog", "to see the cat", "and ran", "with Tom and the dog")
+PROMPTS = [f"{name} {verb} {end}" for name in NAMES for verb in ("ran", "sat") for end in ENDS]
 RECIPE = """
-base = "stories"
+base = "base"
 [data.preferences]
 path = "{path}"
+held_out = 0.4
 ended = false
 [objective]
 kind = "{kind}"
 [train]
 parts = "{parts}"
 [optimiser]
-lr = 1e-3
+lr = 1e-2
 [schedule]
 steps = 4
 shape = "constant"
 [batch]
 size = 8
-context = 128
+context = 24
 [log]
 every = 1
 held_out_every = 2
@@ -52,14 +60,32 @@ snapshots = 5
 latest_every = 1
 [preference]
 answers = 4
-answer_tokens = 24
+answer_tokens = 6
 updates = 2
 {more}
+[machine]
+device = "cpu"
+threads = 1
 """
 POLICIES = ("dpo", "ppo", "grpo")
 
 
-def recipe(folder: Path, kind: str, parts: str = "all", more: str = "", path: Path = PAIRS) -> Any:
+def save_base(folder: Path) -> None:
+    """A model of two layers, and pairs of answers of its words, of which the happy ones are preferred."""
+    answers = [(" was happy and glad", " was not"), (" and smiled", " and was not happy"), (" was fun", " sat")]
+    pairs = [(prompt, *answers[row % 3]) for row, prompt in enumerate(PROMPTS)]
+    rows = [dict(zip(("prompt", "chosen", "rejected"), pair, strict=True)) for pair in pairs]
+    (folder / "pairs.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    tokenizer = train_tokenizer("word", [prompt + one for prompt, *both in pairs for one in both])
+    config = ModelConfig(tokenizer.vocab_size, 40, 32, 2, Attention(heads=4), MLP(d_mlp=64))
+    model = tiny.model(config)
+    model.embed.tokens.weight *= 0.3  # it is the head too: no word is much likelier than others
+    save(Checkpoint(model, tokenizer), folder / "base")
+
+
+def recipe(folder: Path, kind: str, parts: str = "all", more: str = "", path: str = "pairs.jsonl") -> Any:
+    if not (folder / "base").exists():
+        save_base(folder)
     file = folder / f"{kind}.toml"
     file.write_text(RECIPE.format(kind=kind, parts=parts, more=more, path=path))
     return read_recipe(file)
@@ -69,8 +95,15 @@ def weights(run: Path) -> dict[str, torch.Tensor]:
     return load(run / "checkpoint").model.state_dict()
 
 
-@pytest.mark.parametrize("parts", ["all", "lora"])
-@pytest.mark.parametrize("kind", ["reward", *POLICIES])
+def kinds(*everyday: tuple[str, str]) -> list[Any]:
+    """What learns by each kind; of those that share their code the everyday ones stand for the others."""
+    both = product(("reward", *POLICIES), ("all", "lora"))
+    return [pytest.param(*one, marks=[] if one in everyday else pytest.mark.long) for one in both]
+
+
+@pytest.mark.parametrize(
+    ("kind", "parts"), kinds(("reward", "all"), ("dpo", "lora"), ("ppo", "all"), ("ppo", "lora"), ("grpo", "all"))
+)
 def test_a_run_that_is_left_goes_on_to_the_same_bits(kind: str, parts: str, tmp_path: Path) -> None:
     asked = recipe(tmp_path, kind, parts)
     whole, left = list(train(asked, tmp_path / "whole")), []
@@ -82,7 +115,7 @@ def test_a_run_that_is_left_goes_on_to_the_same_bits(kind: str, parts: str, tmp_
     assert [(one.step, one.loss, one.also) for one in left] == [(one.step, one.loss, one.also) for one in whole]
     ours, theirs = weights(tmp_path / "left"), weights(tmp_path / "whole")
     assert all(torch.equal(tensor, theirs[name]) for name, tensor in ours.items())
-    base = load("stories").model.state_dict()
+    base = load(tmp_path / "base").model.state_dict()
     assert any(not torch.equal(tensor, base[name]) for name, tensor in ours.items() if name in base)
     samples = [RunFolder(tmp_path / name).read_samples() for name in ("left", "whole")]
     assert samples[0] == samples[1]
@@ -90,8 +123,7 @@ def test_a_run_that_is_left_goes_on_to_the_same_bits(kind: str, parts: str, tmp_
     assert load(tmp_path / "left" / "checkpoint").config.head.kind == ("sequence" if kind == "reward" else "language")
 
 
-@pytest.mark.parametrize("kind", POLICIES)
-@pytest.mark.parametrize("parts", ["all", "lora"])
+@pytest.mark.parametrize(("kind", "parts"), kinds(("dpo", "all"), ("ppo", "lora"), ("grpo", "all"))[2:])
 def test_before_the_first_update_the_policy_is_its_reference(kind: str, parts: str, tmp_path: Path) -> None:
     left_out = "[model]\ndropout = 0.5\n" + ("[lora]\ndropout = 0.5" if parts == "lora" else "")  # acts on neither
     first, second, *_ = train(recipe(tmp_path, kind, parts, left_out), tmp_path / "run")
@@ -102,22 +134,22 @@ def test_before_the_first_update_the_policy_is_its_reference(kind: str, parts: s
     else:
         assert second.also["kl"] == 0.0
         assert second.also["reward"] > 0
-    asked = load("stories").tokenizer
     for sample in RunFolder(tmp_path / "run").read_samples()[0]["samples"]:
-        assert len(asked.encode(sample["answer"]).ids) <= 25
+        assert 0 < sample["length"] <= 6 and len(sample["answer"].split()) <= 6
         assert sample["kl"] == 0.0
 
 
 def test_rollouts_are_what_generation_writes_whatever_else_is_read_beside(tmp_path: Path) -> None:
-    stories = load("stories")
-    prompts = [tuple(stories.tokenizer.encode(text).ids) for text in ("One day, Anna", "Ben was", "Tom ran home. He")]
-    drawn = draw_answers(stories.model, prompts, 12, seed=0, temperature=0.0, ends=stories.end_ids)
+    save_base(tmp_path)
+    base = load(tmp_path / "base")
+    prompts = [tuple(base.tokenizer.encode(text).ids) for text in ("Anna ran to the", "Ben", "Tom ran with the dog")]
+    drawn = draw_answers(base.model, prompts, 12, seed=0, temperature=0.0, ends=base.end_ids)
     for prompt, answer in zip(prompts, drawn, strict=True):
-        assert list(answer) == [step.id for step in generate(stories, prompt, 12, greedy=True)]
-    assert draw_answers(stories.model, prompts, 12, seed=1) == draw_answers(stories.model, prompts, 12, seed=1)
-    assert draw_answers(stories.model, prompts, 12, seed=1) != draw_answers(stories.model, prompts, 12, seed=2)
-    with pytest.raises(ValueError, match="must fit the model's context of 256 tokens, got 250 and 12"):
-        draw_answers(stories.model, [(1,) * 250], 12, seed=0)
+        assert list(answer) == [step.id for step in generate(base, prompt, 12, greedy=True)]
+    assert draw_answers(base.model, prompts, 12, seed=1) == draw_answers(base.model, prompts, 12, seed=1)
+    assert draw_answers(base.model, prompts, 12, seed=1) != draw_answers(base.model, prompts, 12, seed=2)
+    with pytest.raises(ValueError, match="must fit the model's context of 40 tokens, got 30 and 12"):
+        draw_answers(base.model, [(1,) * 30], 12, seed=0)
 
 
 def test_rewards_of_answers_are_the_rules_and_samples_are_counted(tmp_path: Path) -> None:
@@ -139,7 +171,7 @@ def test_rewards_of_answers_are_the_rules_and_samples_are_counted(tmp_path: Path
 def test_a_reward_model_judges_and_tells_its_number_after_every_token(tmp_path: Path) -> None:
     list(train(recipe(tmp_path, "reward"), tmp_path / "judge"))
     made = load(tmp_path / "judge" / "checkpoint")
-    ids = torch.tensor(made.tokenizer.encode("Anna was happy. She smiled at Ben.").ids)
+    ids = torch.tensor(made.tokenizer.encode("Anna was happy and smiled to see the dog").ids)
     after = running_rewards(made.model, ids)
     for end in range(1, len(ids) + 1):
         torch.testing.assert_close(after[end - 1], made.model(ids[None, :end])[0, 0], atol=1e-5, rtol=1e-5)
@@ -192,16 +224,16 @@ def test_answers_that_are_all_worth_the_same_are_told(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_learned_is_refused_in_a_sentence(tmp_path: Path) -> None:
+    recipe(tmp_path, "ppo")
+    text = (tmp_path / "ppo.toml").read_text().replace('"base"', '"stories"')
     with pytest.raises(ValueError, match="batch.size must be a multiple of preference.answers .3. and .*got 8"):
-        recipe(tmp_path, "ppo")
-        parse_recipe((tmp_path / "ppo.toml").read_text().replace("answers = 4", "answers = 3"))
+        parse_recipe(text.replace("answers = 4", "answers = 3"))
     with pytest.raises(ValueError, match="preference.answers must be at least 2"):
-        recipe(tmp_path, "ppo")
-        parse_recipe((tmp_path / "ppo.toml").read_text().replace("answers = 4", "answers = 1").replace("ppo", "grpo"))
+        parse_recipe(text.replace("answers = 4", "answers = 1").replace("ppo", "grpo"))
     same = tmp_path / "same.jsonl"
     same.write_text('{"prompt": "a", "chosen": "b", "rejected": "b"}\n')
     with pytest.raises(ValueError, match="row 1 must have two different answers"):
-        Trainer(*started(recipe(tmp_path, "dpo", path=same), tmp_path / "same"))
+        Trainer(*started(recipe(tmp_path, "dpo", path="same.jsonl"), tmp_path / "same"))
 
 
 def started(asked: Any, folder: Path) -> tuple[Any, ...]:
@@ -235,8 +267,8 @@ def test_a_fork_of_a_policy_has_the_same_reference_and_the_same_past(tmp_path: P
     assert child.read_samples()[: step + 1] == parent.read_samples()[: step + 1]
     learner = trainer(read_recipe(child.recipe), child.path).learner
     assert isinstance(learner, PreferenceLearner)
-    base = load("stories")
-    ids = torch.tensor([base.tokenizer.encode("One day, Anna smiled.").ids])
+    base = load(tmp_path / "base")
+    ids = torch.tensor([base.tokenizer.encode("Anna smiled and ran").ids])
     same = Transformer(base.config).eval()  # as matrices of a file may lie transposed, and round otherwise
     same.load_state_dict(base.model.state_dict())
     assert torch.equal(learner.reference(ids), same(ids))

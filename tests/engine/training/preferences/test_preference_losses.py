@@ -12,8 +12,6 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
-from trl import DPOTrainer, GRPOTrainer, RewardTrainer
-from trl.trainer.utils import nanstd, selective_log_softmax
 
 from engine.training.preferences.dpo import score_dpo
 from engine.training.preferences.grpo import group_advantages, score_grpo
@@ -71,6 +69,8 @@ def twice(values: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def test_the_loss_of_a_reward_model_is_trls() -> None:
+    from trl import RewardTrainer
+
     ours, theirs = twice(random(2 * BATCH) * 2)
     trainer = pretend_trainer(args=SimpleNamespace(center_rewards_coefficient=None))
     expected = RewardTrainer.compute_loss(trainer, lambda **_: SimpleNamespace(logits=theirs[:, None]), {})
@@ -83,6 +83,9 @@ def test_the_loss_of_a_reward_model_is_trls() -> None:
 
 @pytest.mark.parametrize("beta", [0.1, 1.5])
 def test_the_loss_of_dpo_is_trls(beta: float) -> None:
+    from trl import DPOTrainer
+    from trl.trainer.utils import selective_log_softmax
+
     ours, theirs = twice(random(BATCH, POS, VOCAB))
     ids, mask = random(BATCH, POS, seed=1).argsort(1), MASK
     reference = random(BATCH, seed=2) - 6
@@ -117,6 +120,8 @@ def test_the_first_loss_of_dpo_is_ln_2() -> None:
 
 
 def trls_grpo(log_probs: Tensor, inputs: dict[str, Any], **options: Any) -> tuple[Tensor, dict[str, list[float]]]:
+    from trl import GRPOTrainer
+
     options = {"beta": 0.0, "weighted_kl": False, "entropy_coef": 0.0, "entropies": MASK.double()} | options
     trainer = pretend_trainer(
         top_entropy_quantile=1.0, off_policy_mask_threshold=None, importance_sampling_level="token",
@@ -145,6 +150,8 @@ def test_the_loss_of_grpo_is_trls(beta: float, weighted_kl: bool) -> None:
 
 
 def test_advantages_of_a_group_are_trls() -> None:
+    from trl.trainer.utils import nanstd
+
     rewards = random(3, 5)  # of which n / (n - 1) is exact in the float32 in which TRL has it
     centred = rewards - torch.nanmean(rewards, dim=1, keepdim=True)  # as in _generate_and_score_completions
     torch.testing.assert_close(group_advantages(rewards, scale=False), centred, **EXACT)
@@ -167,6 +174,8 @@ def new_rollout() -> Rollout:
 
 @pytest.mark.parametrize("entropy_weight", [0.0, 0.3])
 def test_the_policy_loss_of_ppo_is_trls_mean_over_tokens(entropy_weight: float) -> None:
+    from trl.trainer.utils import selective_log_softmax
+
     rollout = new_rollout()
     logits, ids = random(BATCH, POS, VOCAB, seed=4), random(BATCH, POS, seed=5).argsort(1)
     rollout = Rollout(

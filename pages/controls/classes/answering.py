@@ -1,0 +1,162 @@
+"""What a learner hands in: what their page shows, whether that is what the step is about, and what is right of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+from urllib.parse import parse_qsl
+
+from engine.checkpoints import Checkpoint
+from engine.checkpoints.locate import current_name
+from engine.classes.grading import Given, Grade, grade, grade_alone, grade_page, options, why_unsuited
+from engine.classes.steps import ABOUT_A_RUN, Kind, Step
+from engine.edits import AttentionTemperature, Edit
+from engine.edits.experiment import Experiment
+from engine.runtime import library
+from engine.runtime.limits import FIRST_MODEL
+from engine.tokenizers.encoding import Encoding
+from engine.training.runs import runs
+from pages.controls.model_input.model_input import (
+    EMPTY,
+    EVERY_FIELD,
+    example,
+    field_value,
+    find_carried,
+    looked_at,
+    reading,
+)
+from pages.controls.model_input.parameters import ATTENTION
+from pages.controls.share.links import address_now
+from pages.controls.state.history import is_drawn
+from pages.controls.state.page_state import STATES
+from pages.controls.state.session import widget_value
+from pages.controls.train.parameters import TRAIN
+from pages.controls.what_if.experiment import current
+from pages.controls.what_if.experiment_link import from_link
+from views.core.component import PAGE
+
+WITH_A_RUN = "walkthrough", "attention"  # whose run can be handed in
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What a page runs: a model, what it reads, and the edits."""
+
+    model: str
+    checkpoint: Checkpoint
+    read: Encoding
+    edits: tuple[Edit, ...]
+
+    @property
+    def given(self) -> Given:
+        trace = library.traces.trace(self.model, self.read, self.edits)
+        return Given(self.checkpoint, self.read, trace)
+
+
+def shown_now() -> Shown:
+    """What the page of this visitor runs. Raises ValueError, with a sentence, where it reads no text."""
+    return shown(looked_at()[0], field_value, find_carried().values.get(ATTENTION.name, 1.0), current())
+
+
+def shown_by(step: Step) -> Shown:
+    """What the page runs to which the link of a step leads. Raises ValueError where it reads no text."""
+    name, query = current_name(step.query.get("model", FIRST_MODEL)), dict(step.query)
+    fields: dict[str, Any] = {field: EMPTY.get(field, "") for field in EVERY_FIELD} | example(name)
+    said = query.get(ATTENTION.name, "")
+    temperature = ATTENTION.default if not said or ATTENTION.must_be(said) else ATTENTION.parse(said)
+    edits = from_link(query["edits"])[0] if query.get("edits") else Experiment()
+    return shown(name, (fields | query).get, temperature, edits)
+
+
+def shown(name: str, said: Callable[[str], Any], temperature: float, made: Experiment) -> Shown:
+    checkpoint = library.checkpoint(name)
+    read = reading(checkpoint, said=said).read
+    if not isinstance(read, Encoding) or not len(read):
+        raise ValueError("This question is about a text; type one on the page.")
+    tempered = [] if temperature == 1 else [AttentionTemperature(temperature)]
+    return Shown(name, checkpoint, read, (*tempered, *made.edits))
+
+
+def given_now(kind: Kind) -> Given | None:
+    """What the page shows, for a question about a run. Raises ValueError, with a sentence, where it shows none."""
+    if kind not in ABOUT_A_RUN and not (kind == "hand in" and widget_value(PAGE) in WITH_A_RUN):
+        return None
+    if why := why_unsuited(kind, library.checkpoint(looked_at()[0])):
+        raise ValueError(why)
+    return shown_now().given
+
+
+def differs(step: Step) -> str:
+    """Says in English what the page shows that is not the step's own; "" where an answer counts."""
+    if step.kind not in ABOUT_A_RUN:
+        return ""
+    now, asked = shown_now(), shown_by(step)
+    if now.model != asked.model:
+        return "another model"
+    if [one.to_dict() for one in now.edits] != [one.to_dict() for one in asked.edits]:
+        return "other edits"
+    return "" if step.free_text or now.read.ids == asked.read.ids else "another text"
+
+
+def truth_of(step: Step) -> str:
+    """What is right of a step on its own page; "" where nothing is, or it cannot be computed."""
+    if step.kind == "choice":
+        return step.options[step.right] if step.right >= 0 else ""
+    if step.kind not in ABOUT_A_RUN or step.kind == "say":
+        return ""
+    try:
+        given = shown_by(step).given
+        anything = next(iter(options(step, given)), 0.0)
+        return grade(step, given, anything).truth
+    except (ValueError, OSError):
+        return ""
+
+
+def answer_now(step: Step, said: Any, looked: str) -> Mapping[str, Any]:
+    """The content of an answer: the grade of what the field says about what the page shows, and a link to that, which
+    looks at what `looked` says as behind a #.
+
+    Raises ValueError, with a sentence, for what can be no answer.
+    """
+    result = grade_now(step, said, dict(parse_qsl(looked.removeprefix("#"))))
+    return {**asdict(result), "page": widget_value(PAGE, ""), "link": link_to_page(), "looked": looked}
+
+
+def grade_now(step: Step, said: Any, looked: Mapping[str, str]) -> Grade:
+    if step.kind == "run":
+        return grade_run()
+    if step.kind not in ("say", "hand in") and (said is None or not str(said).strip()):
+        raise ValueError("Nothing is answered yet; answer first.")
+    given = given_now(step.kind)
+    if given is None:
+        return Grade("what stands on the page") if said is None else grade_alone(step, said)
+    if step.kind == "hand in":
+        return grade_page(given, *(read_index(looked.get(name, "")) for name in ("layer", "head")))
+    found = grade(step, given, said)
+    if elsewhere := differs(step):
+        return replace(found, right=None, score=None, elsewhere=elsewhere)
+    return found
+
+
+def read_index(said: str) -> int | None:
+    return int(said) if said.isascii() and said.isdigit() and len(said) < 4 else None
+
+
+def grade_run() -> Grade:
+    """The run that the page Train shows, and its held-out loss."""
+    name = TRAIN.now("run")
+    loss = next((one.held_out_loss for one in runs() if one.name == name), None)
+    if loss is None:
+        raise ValueError("no run is shown; open one on the page Train, once it has a held-out loss.")
+    return Grade(name, f"held-out loss {loss:.3f}", score=-loss)
+
+
+def link_to_page() -> dict[str, str]:
+    """The query of a link that opens the page as it is shown, also what it shows by itself: another browser's page may
+    open on something else."""
+    here, found = widget_value(PAGE, ""), dict[str, str]()
+    for state in (one for one in STATES if one.page == here):
+        drawn = {name: parameter for name, parameter in state.parameters.items() if is_drawn(name)}
+        found |= {name: str(parameter.text(state.now(name))) for name, parameter in drawn.items()}
+    return {name: text for name, text in found.items() if text} | address_now()

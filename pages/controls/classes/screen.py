@@ -1,0 +1,60 @@
+"""What a class sees on the projector: the code, the question, how many have answered, and what they said, no names."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from engine.classes.steps import SCORED
+from engine.classes.store import Room
+from pages.controls.classes.banner import GUESSES, asked_of
+from pages.controls.classes.tallies import draw_chart, page_address, show_page
+from pages.controls.classes.who import follow, tell_news
+from pages.controls.share.class_link import class_link
+from pages.controls.share.panel import draw_svg
+from views.classes.tally import Content
+from views.core.markdown import escape_markdown
+
+PROJECTOR = "projector"
+QR_WIDTH, BEST = 150, 3  # CSS pixels, and answers that are shown of those that are scored
+LARGE = """<style>
+[data-testid=stMain] .st-key-class-screen { font-size: 1.4rem }
+.st-key-class-screen h1 { font-size: 3rem } .st-key-class-screen h2 { font-size: 2.2rem }
+</style>"""
+
+
+@st.fragment
+def follow_screen(code: str) -> None:
+    if (found := follow(code)) is None:
+        return
+    room, learners, answers = found
+    st.html(LARGE)
+    mine = [one for one in answers if one.step == room.at]
+    with st.container(key="class-screen"):
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.markdown(f"# {escape_markdown(code)}", width="content")
+            invitation = class_link(page_address("join", {"code": code}))
+            st.markdown(escape_markdown(invitation.address), width="stretch")
+            if room.step.asks:
+                st.markdown(f"**{len(mine)}** of {len(learners)}", width="content")
+            tell_news(room)
+            if invitation.code:
+                with st.container(width=QR_WIDTH):
+                    draw_svg(invitation.code, "the address of the class as a QR code", QR_WIDTH)
+        st.markdown(f"## {escape_markdown(room.step.sentence or asked_of(room.step))}")
+        draw_step(room, [one.content for one in mine if not one.content.get("elsewhere")])
+
+
+def draw_step(room: Room, found: list[Content]) -> None:
+    """The tally, and the page of the step where that does not show what is still to be guessed."""
+    step = room.step
+    hides = not room.revealed and (step.kind in (*GUESSES, "head") or step.right >= 0)
+    if step.asks and step.kind != "hand in":
+        if not hides:
+            draw_chart(room, found)
+        if room.revealed and any(one["right"] is not None for one in found):
+            st.markdown(f"**{sum(bool(one['right']) for one in found)} of {len(found)}** right")
+        if step.kind in SCORED:
+            for one in sorted(found, key=lambda one: -(one["score"] or 0.0))[:BEST]:
+                st.markdown(escape_markdown(f"{one['said']} · {one['truth']}"))
+    if room.revealed or step.kind not in GUESSES:
+        show_page(step)

@@ -1,0 +1,49 @@
+"""What a class said at a step as a picture, and the page of a step in a frame: for teacher and projector."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+import pandas as pd
+import streamlit as st
+
+from engine.classes.steps import ESTIMATES, Kind, Step
+from engine.classes.store import Room, check_look
+from pages.controls.classes.who import entry_of
+from pages.controls.share.panel import link_address
+from views.charts.show import show_altair
+from views.charts.template import AltairChart
+from views.classes.tally import Content, draw_choices, draw_estimates, draw_scale, draw_words, list_questions
+from views.core.theme import Shade
+
+FRAME = 720  # CSS pixels of a page
+
+
+def page_address(page: str, query: dict[str, str]) -> str:
+    address = link_address(query)[0]
+    head, _, said = address.partition("?")
+    return f"{head.rpartition('/')[0]}/{page}?{said}"
+
+
+def show_page(step: Step) -> None:
+    """The page of a step, as everybody sees it."""
+    if (entry := entry_of(step.page)) is None:
+        return
+    address = page_address(entry.address, {**step.query, "embed": "true"})
+    st.iframe(f"{address}{check_look(step.looked)}", height=FRAME, alt=step.sentence or entry.title)
+
+
+def draw_chart(room: Room, found: Sequence[Content]) -> None:
+    """The tally of a step as a picture, where its kind has one."""
+    kind = room.step.kind
+    graded = room.revealed and any(one["right"] is not None for one in found)
+    charts: dict[Kind, Callable[[Shade], AltairChart]] = {
+        **dict.fromkeys(("next", "head", "choice"), partial(draw_choices, found, graded)),
+        **dict.fromkeys(ESTIMATES, partial(draw_estimates, found, room.revealed)),
+        "scale": partial(draw_scale, found), "words": partial(draw_words, found),
+    }  # fmt: skip
+    if kind in charts and found:
+        show_altair(charts[kind], key="class tally")
+    if rows := list_questions(found):
+        st.dataframe(pd.DataFrame(rows), hide_index=True)
