@@ -10,8 +10,9 @@ from engine.model.line import line
 from engine.places import ASSETS
 from engine.runtime.device import tell
 from engine.runtime.limits import HEAVY, MAX_FORWARDS
-from pages.controls.classes.banner import draw_step, note_lesson
+from pages.controls.classes.banner import draw_step
 from pages.controls.classes.grades import report_grades
+from pages.controls.classes.noting import note_visit
 from pages.controls.classes.who import draw_unreachable
 from pages.controls.learn.glossary import draw_terms, title_terms
 from pages.controls.learn.words import translate
@@ -78,7 +79,7 @@ with turns.take():
         try:
             page.run()
         finally:  # a page may end early, with a sentence
-            note_lesson()
+            note_visit()
             report_grades()
     except Unreachable as error:
         draw_unreachable(error)

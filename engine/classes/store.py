@@ -17,7 +17,7 @@ import sys
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -56,7 +56,7 @@ from engine.classes.names import are_alike, check_name, fold
 from engine.classes.steps import Step, from_json, to_json
 from engine.pulse import listen
 
-FLAGS = "revealed", "locked", "free", "closed"
+FLAGS = "revealed", "locked", "free", "points", "closed"
 LETTERS = "BCDFGHJKLMNPQRSTVWXZ"  # no vowels, so that a code is no word
 LETTERS_ONLY = re.compile(f"[{LETTERS}]+")
 NO_SESSION = "there is no session {!r}; look at the code again."
@@ -86,6 +86,7 @@ ROOMS = Table(
     Column("entered", Float, nullable=False, default=0.0),
     Column("revealed", Integer, nullable=False, default=0), Column("locked", Integer, nullable=False, default=0),
     Column("free", Integer, nullable=False, default=0), Column("closed", Integer, nullable=False, default=0),
+    Column("points", Integer, nullable=False, default=0, server_default="0"),
 )  # fmt: skip
 STEPS = Table(
     "steps", METADATA,
@@ -102,6 +103,7 @@ LEARNERS = Table(
     Column("visitor", String, nullable=False), Column("seen", Float, nullable=False),
     Column("consent", String, nullable=False, default=""),
     Column("joined", Float, nullable=False, default=0.0, server_default="0"),
+    Column("page", Text, nullable=False, default="", server_default=""),  # what they see, as JSON
     UniqueConstraint("room", "folded"), UniqueConstraint("room", "visitor"),
 )  # fmt: skip
 ANSWERS = Table(
@@ -149,8 +151,9 @@ NONCES = Table("nonces", METADATA, Column("nonce", String, primary_key=True), Co
 
 @dataclass(frozen=True)
 class Room:
-    """`at` is the number of the step, `entered` when the class came to it; who is `free` stays where they are.
-    `reached` are the numbers of the steps at which it was."""
+    """`at` is the number of the step, `entered` when the class came to it; in a `free` one each goes at their own pace,
+    with `points` each right answer counts one. `reached` are the numbers of the steps at which it was, `shown` of
+    those whose answer is revealed."""
 
     code: str
     owner: str
@@ -163,13 +166,30 @@ class Room:
     revealed: bool
     locked: bool
     free: bool
+    points: bool
     closed: bool
     steps: tuple[Step, ...]
     reached: frozenset[int]
+    shown: frozenset[int]
 
     @property
     def step(self) -> Step:
         return self.steps[self.at]
+
+    def seen_from(self, number: int) -> Room:
+        """The room as it is for who is at another step, which has no time of its own."""
+        if number == self.at:
+            return self
+        step = replace(self.steps[number], seconds=0)
+        steps = (*self.steps[:number], step, *self.steps[number + 1 :])
+        return replace(self, at=number, revealed=number in self.shown, steps=steps)
+
+    def counts(self, answer: Answer) -> bool:
+        """True for a right answer to a step of which everybody may know what is right."""
+        step = answer.step
+        if step >= len(self.steps):
+            return False  # it was added after the room was read
+        return bool(answer.content.get("right")) and (self.closed or step in self.shown or self.steps[step].at_once)
 
 
 @dataclass(frozen=True)
@@ -333,7 +353,7 @@ class Classes:
             enter_step(connection, code, number)
 
     def change(self, code: str, at: int | None = None, **flags: bool) -> None:
-        """Sets `revealed`, `locked`, `free` or `closed`; with `at` only while the class is at that step."""
+        """Sets `revealed`, `locked`, `free`, `points` or `closed`; with `at` only while the class is at that step."""
         with self.write(code) as connection:
             if at not in (None, find_room(connection, code).at):
                 raise ValueError("the class is at another step now, by another device; look at it and press again.")
@@ -373,6 +393,20 @@ class Classes:
     def look_of(self, code: str, visitor: str) -> str:
         """What the page of a learner looked at last; "" where it did not say."""
         return self.looks.get((code, visitor), "")
+
+    def note_page(self, learner: Learner, content: Mapping[str, str]) -> None:
+        """Keeps what a learner's page shows: its `page`, the query of a `link` to it as JSON, and what it looks at."""
+        kept = json.dumps(content)
+        with self.write() as connection:
+            page = kept if len(kept) <= LONGEST_ANSWER else ""
+            connection.execute(update(LEARNERS).where(LEARNERS.c.id == learner.id).values(page=page))
+
+    def pages(self, code: str) -> list[tuple[Learner, Mapping[str, str]]]:
+        """Who is in a room, and what the page of each shows; nothing of one who did not say yet."""
+        with self.read() as connection:
+            rows = connection.execute(select(LEARNERS.c.id, LEARNERS.c.page).where(LEARNERS.c.room == code)).all()
+            shown = {row.id: json.loads(row.page) if row.page else {} for row in rows}
+            return [(one, shown[one.id]) for one in find_learners(connection, code)]
 
     def join(self, code: str, name: str, visitor: str) -> Learner:
         """Joins by a name that is free; a `visitor` who joined before is who they were."""
@@ -437,8 +471,8 @@ class Classes:
         self.erase()
 
     def hand_in(self, learner: Learner, step: int, content: Mapping[str, Any], again: bool = False) -> None:
-        """Keeps an answer of a learner to the step that the class is at and that is open; with `again` in place of the
-        one before."""
+        """Keeps an answer of a learner to a step that is open: the one that the class is at, or any where each goes at
+        their own pace; with `again` in place of the one before."""
         text = json.dumps(content)
         if len(text) > LONGEST_ANSWER:
             raise ValueError(f"an answer has at most {LONGEST_ANSWER:,} characters; shorten it.")
@@ -558,9 +592,11 @@ def find_room(connection: Connection, code: str) -> Room:
     listed = connection.execute(select(STEPS).where(STEPS.c.room == code).order_by(STEPS.c.number)).mappings().all()
     steps = tuple(from_json(json.loads(one["content"])) for one in listed)
     reached = frozenset(one["number"] for one in listed if one["reached"]) | {row["at"]}
+    shown = frozenset(one["number"] for one in listed if one["revealed"] and one["number"] != row["at"])
+    shown |= {row["at"]} if row["revealed"] else set()
     kept: dict[str, Any] = {name: bool(row[name]) for name in FLAGS}
     kept |= {name: row[name] for name in ("code", "owner", "begun", "ends", "version", "heard", "at", "entered")}
-    return Room(**kept, steps=steps, reached=reached)
+    return Room(**kept, steps=steps, reached=reached, shown=shown)
 
 
 def find_learners(connection: Connection, code: str, *more: Any) -> list[Learner]:
@@ -594,8 +630,9 @@ def check_open(room: Room, step: int, now: float) -> None:
     """Raises ValueError where a step takes no answers at a time: says why."""
     if room.closed:
         raise ValueError("this session is over; it takes no more answers.")
-    if room.at != step:
+    if room.at != step and not (room.free and 0 <= step < len(room.steps)):
         raise ValueError("the class is at another step now; this one takes no more answers.")
+    room = room.seen_from(step)
     if room.revealed and not room.step.at_once:
         raise ValueError("the answer is shown already; this step takes no more answers.")
     if room.step.closes and room.step.seconds and now > room.entered + room.step.seconds + ON_THE_WAY:

@@ -28,8 +28,8 @@ with st.form("class join form", border=False):
     joins = st.form_submit_button(_("Join"), type="primary", key="class join")
 st.caption(
     _(
-        "The teacher sees this name beside what you hand in; a nickname will do. It stays on this server, and is "
-        "deleted with the session."
+        "The teacher sees this name beside what you hand in, and what your pages show while the class goes on; a "
+        "nickname will do. It stays on this server, and is deleted with the session."
     )
 )
 for room, learner in find_left():

@@ -180,6 +180,48 @@ def test_two_sessions_are_compared_and_what_a_lesson_taught_is_counted_without_n
     assert shown and not any("Pupil" in str(frame) for frame in shown)
 
 
+def test_each_goes_at_their_own_pace_for_points_and_everybodys_page_is_seen_at_a_glance(classes: Classes) -> None:
+    choice = Step("walkthrough", QUERY, "choice", "Which?", options=("keys", "values"), right=1)
+    code, secret = classes.start("somebody", [choice, Step("attention", QUERY, "words", "What is seen?"), choice])
+    teacher, ada = opened("teach", room=code, secret=secret), learner(code, "Ada")
+    assert not [one for one in ada.button if one.key == "class turn 1"]  # the class goes on together
+    teacher.button(key="class free").click().run()
+    teacher.toggle(key="class points").set_value(True).run()
+    ada.run()
+    assert "step 1 of 3 · 0 points" in texts(ada)
+    for _ in range(2):
+        ada.button(key="class turn 1").click().run()
+    assert "step 3 of 3" in texts(ada) and ada.button(key="class turn 1").disabled and classes.find(code).at == 0
+    (known,) = classes.learners(code)
+    right = {"said": "values", "truth": "values", "right": True, "score": None, "number": None, "true": None,
+             "page": "walkthrough", "link": QUERY}  # fmt: skip
+    classes.hand_in(known, 2, right)
+    ada.run()
+    assert "0 points" in texts(ada)  # what is right of it is not shown yet
+    classes.go_to(code, 2)
+    classes.change(code, revealed=True)
+    classes.go_to(code, 1)
+    ada.run()
+    assert "step 3 of 3 · 1 point" in texts(ada)
+    with pytest.raises(ValueError, match="shown already"):
+        classes.hand_in(known, 2, right, again=True)
+    with pytest.raises(ValueError, match="another step"):
+        classes.hand_in(known, 3, right)
+    classes.go_to(code, 2)
+    assert "Ada: 1" in texts(opened("teach", room=code, secret=secret, screen="projector"))
+    ada.query_params.update(QUERY)
+    ada.switch_page("pages/explore/attention.py").run()
+    teacher.toggle(key="class everybody").set_value(True).run()
+    assert not teacher.exception and len(teacher.get("image")) == 1
+    assert f"{QUERY['text']} → " in texts(teacher) and "**Ada**" not in texts(teacher)
+    ada.switch_page("pages/learn/glossary.py").run()
+    teacher.toggle(key="class names").set_value(True).run()
+    assert not teacher.get("image") and "**Ada**" in texts(teacher)
+    classes.change(code, free=False)
+    ada.run()
+    assert "step 3 of 3" in texts(ada) and not [one for one in ada.button if one.key == "class turn 1"]
+
+
 def test_a_learner_who_leaves_takes_their_answers_along(classes: Classes) -> None:
     code, _secret = classes.start("somebody", [Step("walkthrough", QUERY, "words")])
     app = learner(code, "Bo")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 from urllib.parse import parse_qsl
@@ -17,6 +17,7 @@ from engine.runtime import library
 from engine.runtime.limits import FIRST_MODEL
 from engine.tokenizers.encoding import Encoding
 from engine.training.runs import runs
+from pages.controls.menu import Entry
 from pages.controls.model_input.model_input import (
     EMPTY,
     EVERY_FIELD,
@@ -132,11 +133,27 @@ def grade_now(step: Step, said: Any, looked: Mapping[str, str]) -> Grade:
     if given is None:
         return Grade("what stands on the page") if said is None else grade_alone(step, said)
     if step.kind == "hand in":
-        return grade_page(given, *(read_index(looked.get(name, "")) for name in ("layer", "head")))
+        return grade_looked(given, looked)
     found = grade(step, given, said)
     if elsewhere := differs(step):
         return replace(found, right=None, score=None, elsewhere=elsewhere)
     return found
+
+
+def glance(entry: Entry, link: Mapping[str, str], looked: str) -> tuple[str, Sequence[Sequence[int]]]:
+    """What a page shows in a line, and the attention that it looks at as a small picture; none of a page that reads no
+    text, and of a model that is not here."""
+    if not entry.opens:
+        return link.get("lesson", ""), []
+    try:
+        found = grade_looked(shown_by(Step(entry.address, link)).given, dict(parse_qsl(looked.removeprefix("#"))))
+    except (ValueError, OSError) as error:
+        return str(error), []
+    return found.said, found.picture
+
+
+def grade_looked(given: Given, looked: Mapping[str, str]) -> Grade:
+    return grade_page(given, *(read_index(looked.get(name, "")) for name in ("layer", "head")))
 
 
 def read_index(said: str) -> int | None:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import Any, LiteralString
 
 import streamlit as st
 
-from engine.classes.grading import Given, Grade, option_name, options
+from engine.classes.grading import Given, option_name, options
 from engine.classes.steps import ESTIMATES, SCALE, Kind, Pattern, Step
 from engine.classes.store import Answer, Learner, Room, Unreachable
-from engine.plurals import count_words
 from pages.controls.classes.answering import answer_now, differs, given_now, truth_of
 from pages.controls.classes.who import (
     JOINED,
@@ -24,15 +22,15 @@ from pages.controls.classes.who import (
     wait_for_database,
     whose,
 )
-from pages.controls.learn.predict import QUESTIONS
 from pages.controls.learn.words import translate as _
-from pages.controls.share.links import address_now
+from pages.controls.learn.words import translate_count as _n
 from pages.controls.state.session import Remembered, widget_value
 from views.core.component import PAGE
 from views.core.markdown import escape_markdown
 
 FIELD = "class answer"
 REFUSED = Remembered("class answer refused", str)
+OWN = Remembered[int | None]("step at which a learner is by themselves", lambda: None)
 # Pictures and charts of a page, which show what is to be guessed.
 PICTURES = ".st-key-walkthrough, .st-key-attention, .st-key-generate-view, .st-key-compare, .st-key-what-if-effects"
 COVERED = f":is({PICTURES}) [data-testid^=stBidiComponent], [data-testid=stVegaLiteChart] {{ filter: blur(14px); "
@@ -73,7 +71,8 @@ def follow_class() -> None:
         return wait_for_database(JOINED.get(), error)
     if found is None:
         st.rerun()  # the class is over
-    room, learner = found
+    whole, learner = found
+    room = whole.seen_from(own_step(whole))
     step, entry = room.step, entry_of(room.step.page)
     if entry:  # unseen: what the browser presses when the class comes to another step, so that it must know it first
         with st.container(key="class-way"):
@@ -81,7 +80,12 @@ def follow_class() -> None:
     guessing, mine = False, [one for one in classes().answers(room.code) if one.learner == learner.id]
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         place = _("step {number} of {count}").format(number=room.at + 1, count=len(room.steps))
-        st.markdown(f"**{escape_markdown(learner.name)}** · {place}", width="content")
+        points = sum(map(room.counts, mine))
+        scored = _n("{n} point", "{n} points", points).format(n=points)
+        said = [f"**{escape_markdown(learner.name)}**", place, *([scored] if room.points else [])]
+        st.markdown(" · ".join(said), width="content")
+        if room.free:
+            draw_turns(room)
         st.markdown(escape_markdown(step.sentence), width="stretch")
         if step.asks:
             guessing = draw_answer(room, learner, [one for one in mine if one.step == room.at])
@@ -94,7 +98,7 @@ def follow_class() -> None:
         news(
             {
                 "room": room.code, "version": str(room.version), "all": False,
-                "follow": "" if room.free else f"{room.at}@{room.entered}",
+                "follow": f"{room.at}@{room.entered}" if not room.free else "" if OWN.get() is None else f"{room.at}",
                 "until": room.entered + step.seconds if step.seconds else 0, "look": step.looked,
             },
             key="class news",
@@ -104,6 +108,23 @@ def follow_class() -> None:
     covered = guessing and step.kind in GUESSES and widget_value(PAGE) == step.page
     css = (FREED if room.locked else "") + (COVERED if covered else "")
     st.html(f"<style>.st-key-class-way {{ display: none }} {css}</style>")
+
+
+def own_step(room: Room) -> int:
+    """The number of the step that this learner is at."""
+    own = OWN.get()
+    if not room.free:
+        OWN.set(None)
+    return room.at if own is None or not room.free or own >= len(room.steps) else own
+
+
+def draw_turns(room: Room) -> None:
+    """Leads who goes at their own pace to the step before and the next one."""
+    for by, icon, said in ((-1, "arrow_back", _("The step before")), (1, "arrow_forward", _("The next step"))):
+        st.button(
+            "", key=f"class turn {by}", type="tertiary", icon=f":material/{icon}:", help=said, on_click=OWN.set,
+            args=(room.at + by,), disabled=not 0 <= room.at + by < len(room.steps),
+        )  # fmt: skip
 
 
 def draw_answer(room: Room, learner: Learner, mine: list[Answer]) -> bool:
@@ -245,7 +266,8 @@ def draw_own(room: Room, learner: Learner) -> None:
         step, entry = room.steps[answer.step], entry_of(answer.content["page"])
         with st.container(horizontal=True, vertical_alignment="center"):
             st.markdown(escape_markdown(f"{answer.step + 1}. {step.sentence}"), width="content")
-            tell_answer(step, answer, room.closed or room.revealed or answer.step != room.at)
+            passed = not room.free and answer.step != room.at
+            tell_answer(step, answer, room.closed or passed or answer.step in room.shown)
             if entry:
                 link = {str(name): str(text) for name, text in answer.content["link"].items()}
                 st.page_link(entry.path, label=_("open"), icon=":material/open_in_new:", query_params=link)
@@ -256,24 +278,3 @@ def leave(learner: Learner) -> None:
     """Takes a learner out, with all that they handed in."""
     classes().leave(learner)
     JOINED.set("")
-
-
-def note_lesson() -> None:
-    """Hands in how far a learner is in the questions of a lesson, where the class is at one."""
-    if (found := joined()) is None or found[0].step.page != "course" or found[0].step.asks:
-        return
-    room, learner = found
-    answered = {key: kept for key, kept in QUESTIONS.get().items() if kept.about is not None}
-    if not answered:
-        return
-    right = sum(kept.right for kept in answered.values())
-    said = f"{right} of {count_words(len(answered), 'question')} right"
-    told = {one.asked: {"said": one.words, "right": one.right, "why": one.why} for one in answered.values()}
-    mine = [one for one in classes().answers(room.code) if (one.learner, one.step) == (learner.id, room.at)]
-    if not mine or mine[0].content.get("questions") != told:
-        result = Grade(said, score=right / len(answered))
-        content = {**asdict(result), "page": "course", "link": address_now(), "questions": told}
-        try:
-            classes().hand_in(learner, room.at, content, again=True)
-        except ValueError:
-            return  # it is handed in with the next answer, or the class went on

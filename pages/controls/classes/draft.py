@@ -41,6 +41,7 @@ EDITED = Remembered[int | None]("step that is edited", lambda: None)
 SHORT = 60  # characters of a text in a line
 TIMES = {0: "no limit", 30: "30 s", 60: "1 min", 120: "2 min", 300: "5 min", 600: "10 min"}
 SECRET = Remembered("secrets of classes", dict[str, str])
+BEGUN = Remembered("classes that this visitor has just begun", set[str])
 
 
 def read_steps(here: Here) -> list[Step]:
@@ -106,6 +107,7 @@ def start() -> None:
         return  # whatever a browser sends
     code, secret = classes().start(whose(), DRAFT.get())
     SECRET.get()[code] = secret
+    BEGUN.get().add(code)
     DRAFT.set([])
     TEACH.choose("room", code)
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import streamlit as st
 
 from engine.classes.steps import SCORED
-from engine.classes.store import Room
+from engine.classes.store import Answer, Learner, Room
 from pages.controls.classes.banner import GUESSES, asked_of
 from pages.controls.classes.tallies import draw_chart, page_address, show_page
 from pages.controls.classes.who import follow, tell_news
@@ -16,6 +18,7 @@ from views.core.markdown import escape_markdown
 
 PROJECTOR = "projector"
 QR_WIDTH, BEST = 150, 3  # CSS pixels, and answers that are shown of those that are scored
+MOST_POINTS = 5  # learners who are named with their points
 LARGE = """<style>
 [data-testid=stMain] .st-key-class-screen { font-size: 1.4rem }
 .st-key-class-screen h1 { font-size: 3rem } .st-key-class-screen h2 { font-size: 2.2rem }
@@ -42,6 +45,16 @@ def follow_screen(code: str) -> None:
                     draw_svg(invitation.code, "the address of the class as a QR code", QR_WIDTH)
         st.markdown(f"## {escape_markdown(room.step.sentence or asked_of(room.step))}")
         draw_step(room, [one.content for one in mine if not one.content.get("elsewhere")])
+        if room.points and room.revealed:
+            draw_points(room, learners, answers)
+
+
+def draw_points(room: Room, learners: list[Learner], answers: list[Answer]) -> None:
+    """Who has most, of those who have any."""
+    points = Counter(one.learner for one in answers if room.counts(one))
+    names = {one.id: one.name for one in learners}
+    if best := points.most_common(MOST_POINTS):
+        st.markdown(escape_markdown(f"Points · {' · '.join(f'{names[one]}: {count}' for one, count in best)}"))
 
 
 def draw_step(room: Room, found: list[Content]) -> None:

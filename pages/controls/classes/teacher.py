@@ -3,19 +3,30 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from functools import partial
 
 import pandas as pd
 import streamlit as st
 
 from engine.classes.steps import SCORED, Step, to_json
-from engine.classes.store import Answer, Learner, Room, check_look
+from engine.classes.store import Answer, Learner, Room, Unreachable, check_look
 from engine.plurals import count_words
-from pages.controls.classes.draft import SECRET, read_steps, step_form, step_name
+from pages.controls.classes.answering import glance
+from pages.controls.classes.draft import BEGUN, SECRET, read_steps, step_form, step_name
 from pages.controls.classes.grades import close_room
 from pages.controls.classes.parameters import TEACH
 from pages.controls.classes.tallies import draw_chart, page_address, show_page
-from pages.controls.classes.who import classes, draw_trouble, entry_of, follow, guard, tell_news, whose
+from pages.controls.classes.who import (
+    classes,
+    draw_trouble,
+    draw_unreachable,
+    entry_of,
+    follow,
+    guard,
+    tell_news,
+    whose,
+)
 from pages.controls.share.class_link import class_link
 from pages.controls.share.panel import draw_svg, file_stem, show_link, table_bytes
 from pages.controls.state.page_state import Here
@@ -28,6 +39,7 @@ from views.classes.tally import (
     paint_pattern,
     tabulate,
 )
+from views.core.component import view
 from views.core.markdown import escape_markdown
 from views.core.table_files import Format
 
@@ -35,7 +47,10 @@ QR_WIDTH = 220  # CSS pixels
 CARD = 180  # CSS pixels
 SHORT = 200  # characters of an answer that is shown to all
 SHOWN = 40  # answers that are listed, the best or the last
-NAMES, SURE = "class names", "class sure"
+NAMES, SURE, EVERYBODY = "class names", "class sure", "class everybody"
+EVERY = 3.0  # seconds between two looks at everybody's page
+PIXELS = "<style>:is(.st-key-class-answers, .st-key-class-everybody) img { image-rendering: pixelated }</style>"
+screen = view("classes/screen")  # opens the projector's view, on a second screen where there is one
 
 
 def open_room(here: Here) -> Room | None:
@@ -79,13 +94,16 @@ def follow_room(code: str) -> None:
         tell_news(room)
     with st.expander("Invitation", expanded=not answers):
         draw_invitation(code)
-        st.link_button("Open the projector’s view", page_address("teach", {"room": code, "screen": "projector"}),
-                       icon=":material/cast:")  # fmt: skip
+        screen({"address": page_address("teach", {"room": code, "screen": "projector"}), "begun": code in BEGUN.get()},
+               key="class projector")  # fmt: skip
     steps, tally = st.columns([2, 3], gap="medium")
     with steps:
         draw_steps(room)
     with tally:
-        draw_tally(room, learners, mine)
+        if st.toggle("everybody’s page", key=EVERYBODY):
+            draw_everybody(code)
+        else:
+            draw_tally(room, learners, mine)
     draw_end(room, learners, answers)
 
 
@@ -116,9 +134,47 @@ def draw_steps(room: Room) -> None:
         st.button("Unlock controls" if room.locked else "Lock controls", key="class lock", on_click=change,
                   kwargs={"locked": not room.locked})  # fmt: skip
         st.button("Gather them" if room.free else "Let them go", key="class free", on_click=change,
-                  kwargs={"free": not room.free})  # fmt: skip
+                  kwargs={"free": not room.free}, help="Each goes through the steps at their own pace.")  # fmt: skip
+        st.toggle("points", room.points, key="class points", on_change=set_points, args=(room,),
+                  help="Each right answer counts one; the projector shows who has most.")  # fmt: skip
     with st.expander("Another step"):
         step_form(partial(add_step, room))
+
+
+@st.fragment(run_every=EVERY)
+def draw_everybody(code: str) -> None:
+    """What each page shows as a small picture, the likeliest next token beside it; each with the way there."""
+    named = st.toggle("names", key=NAMES)
+    try:
+        shown = [one for one in classes().pages(code) if one[0].is_here and one[1]]
+    except Unreachable as error:
+        return draw_unreachable(error)
+    if not shown:
+        st.caption("Nobody’s page is known yet.")
+    st.html(PIXELS)
+    with st.container(horizontal=True, gap="small", key="class-everybody"):
+        for learner, told in shown:
+            draw_page(learner.name if named else "", told)
+
+
+def draw_page(name: str, told: Mapping[str, str]) -> None:
+    entry = entry_of(told["page"])
+    if entry is None:
+        return
+    link: dict[str, str] = json.loads(told["link"])
+    with st.container(border=True, width=CARD, gap="small"):
+        said, picture = glance(entry, link, told["looked"])
+        if picture:
+            st.image(paint_pattern(picture, current_shade()), width=CARD - 40, output_format="PNG")
+        if name:
+            st.markdown(f"**{escape_markdown(name)}**")
+        st.page_link(entry.path, label=escape_markdown(entry.title), query_params=link)
+        st.caption(escape_markdown(said))
+
+
+@guard
+def set_points(room: Room) -> None:
+    classes().change(room.code, points=bool(widget_value("class points")))
 
 
 @guard
@@ -154,7 +210,7 @@ def draw_answers(room: Room, learners: list[Learner], mine: list[Answer], named:
     scored = room.step.kind in SCORED or any(one.content["score"] is not None for one in mine)
     order = sorted(mine, key=lambda one: -(one.content["score"] or 0.0)) if scored else list(reversed(mine))
     shown = room.revealed or room.step.at_once or room.step.kind in SCORED
-    st.html("<style>.st-key-class-answers img { image-rendering: pixelated }</style>")
+    st.html(PIXELS)
     with st.container(horizontal=any(one.content.get("picture") for one in mine), gap="small", key="class-answers"):
         for answer in order[:SHOWN]:
             draw_handed_in(room, people[answer.learner], answer, named, shown)
