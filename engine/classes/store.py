@@ -37,6 +37,7 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    bindparam,
     create_engine,
     delete,
     event,
@@ -103,7 +104,8 @@ LEARNERS = Table(
     Column("visitor", String, nullable=False), Column("seen", Float, nullable=False),
     Column("consent", String, nullable=False, default=""),
     Column("joined", Float, nullable=False, default=0.0, server_default="0"),
-    Column("page", Text, nullable=False, default="", server_default=""),  # what they see, as JSON
+    Column("page", Text, nullable=False, default="", server_default=""),  # that is open, as JSON
+    Column("look", Text, nullable=False, default="", server_default=""),  # what of it is looked at, as behind a #
     UniqueConstraint("room", "folded"), UniqueConstraint("room", "visitor"),
 )  # fmt: skip
 ANSWERS = Table(
@@ -394,19 +396,21 @@ class Classes:
         """What the page of a learner looked at last; "" where it did not say."""
         return self.looks.get((code, visitor), "")
 
-    def note_page(self, learner: Learner, content: Mapping[str, str]) -> None:
-        """Keeps what a learner's page shows: its `page`, the query of a `link` to it as JSON, and what it looks at."""
-        kept = json.dumps(content)
+    def note_page(self, learner: Learner, page: str, link: Mapping[str, str]) -> None:
+        """Keeps which page a learner has open, and the query of a link to what it shows; nothing that is too long."""
+        kept = json.dumps({"page": page, "link": dict(link)})
         with self.write() as connection:
-            page = kept if len(kept) <= LONGEST_ANSWER else ""
-            connection.execute(update(LEARNERS).where(LEARNERS.c.id == learner.id).values(page=page))
+            said = kept if len(kept) <= LONGEST_ANSWER else ""
+            connection.execute(update(LEARNERS).where(LEARNERS.c.id == learner.id).values(page=said))
 
-    def pages(self, code: str) -> list[tuple[Learner, Mapping[str, str]]]:
-        """Who is in a room, and what the page of each shows; nothing of one who did not say yet."""
+    def pages(self, code: str) -> list[tuple[Learner, str, dict[str, str], str]]:
+        """Who is in a room, and of those whose page is known that page, the link, and what it looks at."""
         with self.read() as connection:
-            rows = connection.execute(select(LEARNERS.c.id, LEARNERS.c.page).where(LEARNERS.c.room == code)).all()
-            shown = {row.id: json.loads(row.page) if row.page else {} for row in rows}
-            return [(one, shown[one.id]) for one in find_learners(connection, code)]
+            listed = select(LEARNERS.c.id, LEARNERS.c.page, LEARNERS.c.look).where(LEARNERS.c.room == code)
+            kept = {row.id: row for row in connection.execute(listed)}
+            learners = [one for one in find_learners(connection, code) if kept[one.id].page]
+        told = [(one, json.loads(kept[one.id].page), kept[one.id].look) for one in learners]
+        return [(one, page["page"], page["link"], look) for one, page, look in told]
 
     def join(self, code: str, name: str, visitor: str) -> Learner:
         """Joins by a name that is free; a `visitor` who joined before is who they were."""
@@ -458,10 +462,13 @@ class Classes:
             return list(connection.execute(listed.order_by(ROOMS.c.begun.desc())).scalars())
 
     def see(self, present: Collection[tuple[str, str]]) -> None:
-        """Notes who is here: learners by the codes of their rooms and their visitors."""
-        found = tuple_(LEARNERS.c.room, LEARNERS.c.visitor).in_(list(present))
+        """Notes who is here, and what they look at: learners by the codes of their rooms and their visitors."""
+        found = (LEARNERS.c.room == bindparam("code"), LEARNERS.c.visitor == bindparam("who"))
+        noted = update(LEARNERS).where(*found).values(seen=bindparam("now"), look=bindparam("looked"))
+        now = time.time()
+        rows = [{"code": code, "who": who, "now": now, "looked": self.look_of(code, who)} for code, who in present]
         with self.write() as connection:
-            connection.execute(update(LEARNERS).where(found).values(seen=time.time()))
+            connection.execute(noted, rows)
 
     def leave(self, learner: Learner) -> None:
         """Takes a learner and what they handed in out of a room."""

@@ -1,6 +1,6 @@
 """Lets a link stand where a message comes after it: to another page, or to the one that is shown with another query.
 The browser says the page and the address before with every message, until the script has told it the new ones, and the
-page turns back, or stays empty."""
+page turns back, or stays empty. After a link to the page that is shown nobody changes the address: it is done here."""
 
 from __future__ import annotations
 
@@ -26,7 +26,10 @@ def apply() -> None:
             said, shown = client_state.page_script_hash, self.page_script_hash
             if client_state.fragment_id and said and shown and said != shown:
                 return  # of a page that was left: no fragment turns a page, and what its controls say is for nobody
-            _follow(self.__dict__.setdefault("browser", Browser()), client_state, self.page_script_hash)
+            if _follow(self.__dict__.setdefault("browser", Browser()), client_state, self.page_script_hash):
+                told = ForwardMsg()
+                told.page_info_changed.query_string = client_state.query_string
+                enqueue(self, told)
         request(self, client_state)
 
     @wraps(enqueue)
@@ -49,17 +52,19 @@ class Browser:
     link: str = ""
 
 
-def _follow(browser: Browser, said: ClientState, shown: str) -> None:
+def _follow(browser: Browser, said: ClientState, shown: str) -> bool:
     """Corrects the address in a message of a browser that has not heard yet where its link has led. `shown` is the
-    page that runs, or has run last."""
+    page that runs, or has run last. Tells whether the message is such a link, to that page."""
     here = said.page_script_hash == shown and not said.is_history_navigation
     by_link = not said.widget_states.widgets and not said.fragment_id
-    if here and by_link and said.query_string != browser.query:
+    linked = here and by_link and said.query_string != browser.query
+    if linked:
         browser.before.add(browser.query)
         browser.link = said.query_string
     elif here and said.query_string in browser.before:
         said.query_string = browser.link
-        return
+        return False
     else:
         browser.before.clear()
     browser.query = said.query_string
+    return linked

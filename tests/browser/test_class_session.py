@@ -66,6 +66,7 @@ def test_a_class_is_led_guesses_and_hears_what_is_right(browser: "Browser", serv
     expect(learner.locator(BANNER)).to_contain_text("How sure?")
     teacher.get_by_role("button", name="Unlock").click()
     expect(field).to_have_value("One day")
+    learner.wait_for_url("**text=One+day*")  # a reload shows it too
     settle(learner)
     field.fill("A dog sat")
     field.press("Tab")

@@ -184,14 +184,14 @@ def test_each_goes_at_their_own_pace_for_points_and_everybodys_page_is_seen_at_a
     choice = Step("walkthrough", QUERY, "choice", "Which?", options=("keys", "values"), right=1)
     code, secret = classes.start("somebody", [choice, Step("attention", QUERY, "words", "What is seen?"), choice])
     teacher, ada = opened("teach", room=code, secret=secret), learner(code, "Ada")
-    assert not [one for one in ada.button if one.key == "class turn 1"]  # the class goes on together
+    assert not [one for one in ada.button if one.key == "class forward"]  # the class goes on together
     teacher.button(key="class free").click().run()
     teacher.toggle(key="class points").set_value(True).run()
     ada.run()
     assert "step 1 of 3 · 0 points" in texts(ada)
     for _ in range(2):
-        ada.button(key="class turn 1").click().run()
-    assert "step 3 of 3" in texts(ada) and ada.button(key="class turn 1").disabled and classes.find(code).at == 0
+        ada.button(key="class forward").click().run()
+    assert "step 3 of 3" in texts(ada) and ada.button(key="class forward").disabled and classes.find(code).at == 0
     (known,) = classes.learners(code)
     right = {"said": "values", "truth": "values", "right": True, "score": None, "number": None, "true": None,
              "page": "walkthrough", "link": QUERY}  # fmt: skip
@@ -219,7 +219,7 @@ def test_each_goes_at_their_own_pace_for_points_and_everybodys_page_is_seen_at_a
     assert not teacher.get("image") and "**Ada**" in texts(teacher)
     classes.change(code, free=False)
     ada.run()
-    assert "step 3 of 3" in texts(ada) and not [one for one in ada.button if one.key == "class turn 1"]
+    assert "step 3 of 3" in texts(ada) and not [one for one in ada.button if one.key == "class forward"]
 
 
 def test_a_learner_who_leaves_takes_their_answers_along(classes: Classes) -> None:

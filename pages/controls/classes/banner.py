@@ -120,9 +120,9 @@ def own_step(room: Room) -> int:
 
 def draw_turns(room: Room) -> None:
     """Leads who goes at their own pace to the step before and the next one."""
-    for by, icon, said in ((-1, "arrow_back", _("The step before")), (1, "arrow_forward", _("The next step"))):
+    for by, way, said in ((-1, "back", _("The step before")), (1, "forward", _("The next step"))):
         st.button(
-            "", key=f"class turn {by}", type="tertiary", icon=f":material/{icon}:", help=said, on_click=OWN.set,
+            "", key=f"class {way}", type="tertiary", icon=f":material/arrow_{way}:", help=said, on_click=OWN.set,
             args=(room.at + by,), disabled=not 0 <= room.at + by < len(room.steps),
         )  # fmt: skip
 

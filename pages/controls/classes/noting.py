@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 
 from engine.classes.grading import Grade
@@ -10,13 +9,13 @@ from engine.classes.store import Learner, Room, Unreachable
 from engine.plurals import count_words
 from pages.controls.classes.answering import link_to_page
 from pages.controls.classes.banner import own_step
-from pages.controls.classes.who import classes, joined, whose
+from pages.controls.classes.who import classes, joined
 from pages.controls.learn.predict import QUESTIONS
 from pages.controls.share.links import address_now
 from pages.controls.state.session import Remembered, widget_value
 from views.core.component import PAGE
 
-TOLD = Remembered("page that the class knows", dict[str, str])
+TOLD = Remembered[tuple[str, str, dict[str, str]] | None]("page that the class knows", lambda: None)
 
 
 def note_visit() -> None:
@@ -25,18 +24,17 @@ def note_visit() -> None:
         found = joined()
         if found is None:
             return
-        note_page(*found)
+        note_page(found[1])
         note_lesson(*found)
     except Unreachable:
         return  # it is said in the class's place; the next drawing notes it
 
 
-def note_page(room: Room, learner: Learner) -> None:
-    shown = {"page": widget_value(PAGE, ""), "link": json.dumps(link_to_page())}
-    shown["looked"] = classes().look_of(room.code, whose())
-    if TOLD.get() != {**shown, "learner": learner.id}:
-        classes().note_page(learner, shown)
-        TOLD.set({**shown, "learner": learner.id})
+def note_page(learner: Learner) -> None:
+    page, link = widget_value(PAGE, ""), link_to_page()
+    if TOLD.get() != (learner.id, page, link):
+        classes().note_page(learner, page, link)
+        TOLD.set((learner.id, page, link))
 
 
 def note_lesson(room: Room, learner: Learner) -> None:

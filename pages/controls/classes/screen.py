@@ -6,7 +6,7 @@ from collections import Counter
 
 import streamlit as st
 
-from engine.classes.steps import SCORED
+from engine.classes.steps import ABOUT_A_RUN, SCORED
 from engine.classes.store import Answer, Learner, Room
 from pages.controls.classes.banner import GUESSES, asked_of
 from pages.controls.classes.tallies import draw_chart, page_address, show_page
@@ -20,8 +20,9 @@ PROJECTOR = "projector"
 QR_WIDTH, BEST = 150, 3  # CSS pixels, and answers that are shown of those that are scored
 MOST_POINTS = 5  # learners who are named with their points
 LARGE = """<style>
-[data-testid=stMain] .st-key-class-screen { font-size: 1.4rem }
-.st-key-class-screen h1 { font-size: 3rem } .st-key-class-screen h2 { font-size: 2.2rem }
+.st-key-class-screen :is(p, li) { font-size: clamp(1.2rem, 1.8vw, 3rem) }
+.st-key-class-screen h1 { font-size: clamp(3rem, 5vw, 8rem) }
+.st-key-class-screen h2 { font-size: clamp(2rem, 3vw, 5rem) }
 </style>"""
 
 
@@ -44,6 +45,10 @@ def follow_screen(code: str) -> None:
                 with st.container(width=QR_WIDTH):
                     draw_svg(invitation.code, "the address of the class as a QR code", QR_WIDTH)
         st.markdown(f"## {escape_markdown(room.step.sentence or asked_of(room.step))}")
+        if room.step.kind in ABOUT_A_RUN and room.step.sentence:
+            st.markdown(escape_markdown(asked_of(room.step)))
+        if room.step.kind in GUESSES and (text := room.step.query.get("text")):
+            st.markdown(escape_markdown(f"“{text}”"))
         draw_step(room, [one.content for one in mine if not one.content.get("elsewhere")])
         if room.points and room.revealed:
             draw_points(room, learners, answers)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from functools import partial
 
 import pandas as pd
@@ -27,6 +26,7 @@ from pages.controls.classes.who import (
     tell_news,
     whose,
 )
+from pages.controls.menu import Entry
 from pages.controls.share.class_link import class_link
 from pages.controls.share.panel import draw_svg, file_stem, show_link, table_bytes
 from pages.controls.state.page_state import Here
@@ -146,24 +146,21 @@ def draw_everybody(code: str) -> None:
     """What each page shows as a small picture, the likeliest next token beside it; each with the way there."""
     named = st.toggle("names", key=NAMES)
     try:
-        shown = [one for one in classes().pages(code) if one[0].is_here and one[1]]
+        shown = [one for one in classes().pages(code) if one[0].is_here]
     except Unreachable as error:
         return draw_unreachable(error)
     if not shown:
         st.caption("Nobody’s page is known yet.")
     st.html(PIXELS)
     with st.container(horizontal=True, gap="small", key="class-everybody"):
-        for learner, told in shown:
-            draw_page(learner.name if named else "", told)
+        for learner, page, link, look in shown:
+            if entry := entry_of(page):
+                draw_page(learner.name if named else "", entry, link, look)
 
 
-def draw_page(name: str, told: Mapping[str, str]) -> None:
-    entry = entry_of(told["page"])
-    if entry is None:
-        return
-    link: dict[str, str] = json.loads(told["link"])
+def draw_page(name: str, entry: Entry, link: dict[str, str], look: str) -> None:
     with st.container(border=True, width=CARD, gap="small"):
-        said, picture = glance(entry, link, told["looked"])
+        said, picture = glance(entry, link, look)
         if picture:
             st.image(paint_pattern(picture, current_shade()), width=CARD - 40, output_format="PNG")
         if name:
