@@ -44,6 +44,7 @@ from engine.inputs.readers import pictures, read_translation, tokens
 from engine.model.presets import NAMED
 from engine.runtime import library
 from engine.training.measures.antecedents import measure_antecedents
+from engine.training.objectives.masked import CHOSEN, MASKED, REPLACED
 from engine.training.preferences.rules import happy_words
 from pages.controls.learn import course, words
 from pages.controls.learn.fields import read_matrix
@@ -70,17 +71,21 @@ from pages.learn.lessons.scaling import lesson as scaling
 from pages.learn.lessons.tokens import lesson as tokens_lesson
 from pages.learn.lessons.vector_to_word import lesson as vector_to_word
 from pages.learn.lessons.vocabulary import lesson as vocabulary
+from tests.pages.stated import bare
 
-NOTE, TEXT = "teacher.{lang}.md", "{lang}.md"
+NOTE, TEXT, GLOSSARY = "teacher.{lang}.md", "{lang}.md", "glossary.md"
 BERT = "tales-bert"
 NOTES = [lesson.name for lesson in course.lessons() if lesson.note]
-# A decimal, a percentage, or a number of two digits and more, but a year, a section, a minute or a part of a word.
+# A decimal, a percentage, or a number of two digits and more, but a year, a section or a part of a word; stated.py
+# reads those of one digit, and test_course_counts.py what is counted and named.
 STATED_NUMBER = re.compile(r"(?<![\w.,/-])(?:\d[\d,]*\.\d+|\d[\d,]*\d|\d(?= ?%))(?: ?%)?(?![\w/])")
 ASIDE = re.compile(r"\$\$?[^$]+\$\$?|`[^`]*`|\b(?:19|20)\d\d\b|(?:sections?|figure|table) [\d.]+")
 PAPERS = {  # numbers that nothing here computes, each with whence it is
     ("loss", "10 %"): "Devlin et al. 2019, section 3.1",
+    ("loss", "2"): "what a loss in bits is the power of, by definition",
     ("tokens", "150,000"): "The Unicode Standard, version 16.0: 154,998 characters",
     ("family", "110"): "Devlin et al. 2019, section 3",
+    ("glossary", "16"): "Dosovitskiy et al. 2021, the patches of ViT-B/16",
     **dict.fromkeys(
         [("adapting", one) for one in ("300", "0.189", "0.190", "0.191")], "a long test of test_course_true.py"
     ),
@@ -134,7 +139,8 @@ def blocks_share() -> list[str]:
 
 
 def without_residuals() -> list[str]:
-    found = residual.train(5, False, residual.STEPS, 0).gradients[-1]
+    found = residual.train(residual.BLOCKS, False, residual.STEPS, 0).gradients[-1]
+    assert int(found.argmin()) == 0 and int(found.argmax()) == residual.BLOCKS - 1
     return [format(float(found[0]), ".2g"), format(float(found[-1]), ".2g")]
 
 
@@ -169,7 +175,7 @@ def lookup() -> list[str]:
     found = look_up(query, keys, values)
     other = look_up(query, torch.tensor([[1.0, 1], [3, 3], [-2, -1]]), values)
     stated = [*found.weights.tolist(), *found.out.tolist(), float(other.weights[1])]
-    return [*write(stated, ".3f"), *write(query_key_value.ASKED, "g"), f"{float(keys[2] @ query):g}"]
+    return [*write(stated, ".3f"), *write(query_key_value.ASKED, "g"), *write((keys @ query).tolist(), "g")]
 
 
 def mix_by_hand() -> list[str]:
@@ -197,7 +203,7 @@ def gradients_by_products() -> list[str]:
 def variances() -> list[str]:
     found = score_variance(64)
     off = {f"{100 * share:.1f} %" for share in (1 - found.plain / 64, 1 - found.divided)}
-    return [format(found.plain, ".2f"), format(found.divided, ".3f"), *off, f"{SAMPLES:,}"]
+    return [format(found.plain, ".2f"), format(found.divided, ".3f"), *off, f"{SAMPLES:,}", f" {math.sqrt(64):g} "]
 
 
 def two_trainings() -> list[str]:
@@ -259,7 +265,7 @@ def windows() -> list[str]:
     model = of(long_sequences.READER)
     encoding, last = model.tokenizer.encode(long_sequences.TEXT), model.config.layers - 1
     found = [keep_window(model, encoding, last, 0, size) for size in (4, 8)]
-    return [f"{100 * share:.0f} %" for one in found for share in (one.cells, one.mass)]
+    return ["4", "8", *(f"{100 * share:.0f} %" for one in found for share in (one.cells, one.mass))]
 
 
 def cafe() -> list[str]:
@@ -288,7 +294,8 @@ def three_logits() -> list[str]:
     warm, cold = (f"{float(at_temperature(logits, t).max()):.3f}" for t in (2, 0.5))
     terms, _total = softmax_terms(logits)
     powers = [term / min(terms) for term in terms]
-    return [*write([*at_temperature(logits, 1).tolist(), *powers[1:], sum(powers)], ".3f"), warm, cold, "0.5"]
+    given = write([*logits.tolist(), *(logits - logits.min()).tolist()], "g")
+    return [*write([*at_temperature(logits, 1).tolist(), *powers[1:], sum(powers)], ".3f"), warm, cold, "0.5", *given]
 
 
 def pirate() -> list[str]:
@@ -296,14 +303,14 @@ def pirate() -> list[str]:
     adapter = next(one for one in library.adapters_for(adapting.MODEL) if one.name == "style-pirate")
     (out, into), rank = (found := open_lora(base, adapter, "blocks.0.mlp.pre")).w.shape, found.used
     counted, few = count_lora(base, adapter), rank * (out + into)
-    whole = [counted.model, counted.adapter, few, out * into]
+    whole = [counted.model, counted.adapter, few, out * into, rank]
     return [f"{out} × {into}", f"({out} + {into})", *write(whole, ","), f"{100 * few / (out * into):.1f} %"]
 
 
 def happy() -> list[str]:
-    assert [happy_words("", text) for text in (adapting.ENDING, "happy happy happy")] == [2, 3]
+    earned = [f"{happy_words('', text):g}" for text in (adapting.ENDING, "happy happy happy")]
     ends = [recorded_reward("ppo-free")[at] for at in (0, -1)]
-    return [*write([one.reward for one in ends], ".1f"), *(f"{100 * one.distinct:.0f} %" for one in ends)]
+    return [*earned, *write([one.reward for one in ends], ".1f"), *(f"{100 * one.distinct:.0f} %" for one in ends)]
 
 
 def tuned_losses() -> list[str]:
@@ -329,6 +336,7 @@ def red() -> list[str]:
     found = attend_across(encoder_decoder.BOTH, source.ids, target.ids, *look)
     at = target.pieces[1:].index("·rouge")
     looked = source.pieces[int(found.pattern[at].argmax())].strip("·")
+    assert (at + 1, source.pieces.index("·red") + 1) == (6, 5)  # sixth in French and fifth in English
     return [f"“{looked}”", f"{100 * float(found.pattern[at].max()):.0f} %", *map(str, map(len, (found.q, found.k)))]
 
 
@@ -349,7 +357,7 @@ def ordered() -> list[str]:
     turned = {f"{float(rotated_score(q, k, *pair)):.4f}" for pair in places}
     slopes = write(alibi(8, 4)[:, 1, 0].tolist(), ".4f")
     noticed = f"{shuffle_change('none', 'causal', ids, size):.3f}"
-    return [noticed, *turned, *map(str, places[1]), *(slope.rstrip("0") for slope in slopes)]
+    return [noticed, *turned, *map(str, chain(*places)), f"{5 - 2}", *(slope.rstrip("0") for slope in slopes)]
 
 
 def phones() -> list[str]:
@@ -366,7 +374,8 @@ def merges() -> list[str]:
     low = learn_merges("low low low lower", "bpe").steps
     assert [pair.count for pair in low[0].pairs[:2]] == [4, 4] and first.count == 1
     done = [f"{pair.first} + {pair.second}" for pair in best[:4]]
-    return [*done, f"{first.first} + {first.second}", str(best[0].count), str(low[0].symbols), str(low[1].symbols)]
+    counts = [best[0].count, *(pair.count for pair in best[2:4]), low[0].symbols, low[1].symbols]
+    return [*done, f"{first.first} + {first.second}", *map(str, counts)]
 
 
 def one_weight() -> list[str]:
@@ -378,7 +387,7 @@ def one_weight() -> list[str]:
     stated = [step.weight, slope.gradient, -slope.gradient, step.loss, step.loss_after, step.promised]
     assert f"{step.after:.2f}" == f"{round(step.weight, 3) - rate * round(slope.gradient, 3):.2f}"  # as by hand
     said = [f"{100 * kept:.0f} %", *write([one_step.RATES_OF_ALL[1], one_step.RATES_OF_ALL[3]], "g")]
-    return [*write(stated, ".3f"), f"{step.after:.2f}", *said]
+    return [*write(stated, ".3f"), f"{step.after:.2f}", f" {rate:g} ", *said]
 
 
 def covered() -> list[str]:
@@ -480,7 +489,7 @@ def shares() -> list[str]:
     by_hand = best_policy([0.5, 0.5], [1.0, 0.0], 1.0).tolist()
     said = [reference[1], 1 - reference[1], float(best[1])]
     often = f"{100 * preference(rewards, 1, 0):.0f} %"
-    named = [often, "0.5", f"{policy.PRICES[0]:g}", f"“{words[1].strip('·')}”"]
+    named = [often, "0.5", f"{policy.PRICES[0]:g}", f" {policy.REWARD:g}.", f"“{words[1].strip('·')}”"]
     return [*write(said, ".3f"), *write(by_hand, ".2f"), *named]
 
 
@@ -525,6 +534,7 @@ STATED: list[tuple[str, str, Callable[[], list[str]]]] = [
     (NOTE, "scaling", two_trainings),
     (NOTE, "norms", one_token_by_hand),
     (NOTE, "heads_learn", copied),
+    (NOTE, "heads_learn", lambda: ["8", f" {8 - 1}"]),  # of a segment that an exercise on paper gives
     (NOTE, "heads_learn", formed),
     (NOTE, "adapting", pirate),
     (NOTE, "adapting", happy),
@@ -545,9 +555,12 @@ STATED: list[tuple[str, str, Callable[[], list[str]]]] = [
     (NOTE, "in_prompt", lambda: [f"{300 * 1000:,}"]),
     (NOTE, "long_sequences", far),
     (TEXT, "adapting", lambda: ["0.5"]),
+    (GLOSSARY, "glossary", lambda: [f"{2**8}"]),
+    (GLOSSARY, "glossary", lambda: [f"{1 / math.log(2):.2f}"]),
+    (GLOSSARY, "glossary", lambda: [f"{share:.0%}".replace("%", " %") for share in (CHOSEN, MASKED, REPLACED)]),
     (TEXT, "adapting", tuned_losses),
     (TEXT, "family", envelope_of_bert),
-    (TEXT, "family", lambda: ["11", f" {3 + 1 + 2 * 4} "]),  # matrices of d x d, with W_O and without
+    (TEXT, "family", lambda: ["11", f" {2 * 4} ", f" {3 + 1 + 2 * 4} "]),  # matrices of d x d: the MLP's, all, with W_O
     (TEXT, "picture", patches),
     (TEXT, "positions", by_rotation),
     (TEXT, "residual", lambda: ["0.1"]),  # a size that the text supposes
@@ -579,11 +592,11 @@ def test_a_text_states_what_the_engine_computes(place: str, name: str, compute: 
             assert any(form in said for form in forms), (lang, number)
 
 
-@pytest.mark.parametrize("name", [lesson.name for lesson in course.lessons()])
+@pytest.mark.parametrize("name", ["glossary", *(lesson.name for lesson in course.lessons())])
 def test_each_number_of_a_lesson_and_its_note_is_computed_or_from_a_paper(name: str) -> None:
-    """But for those that an exercise on paper gives."""
+    """But for those that an exercise on paper gives. test_course_counts.py: those in French are the same."""
     papers = {number for lesson, number in PAPERS if lesson == name}
-    for place in (TEXT, NOTE) if name in NOTES else (TEXT,):
+    for place in (GLOSSARY,) if name == "glossary" else (TEXT, NOTE) if name in NOTES else (TEXT,):
         told = read(words.ENGLISH, place, name).split("+++\n")[-1].split("\n\n")
         given = numbers_of(one for one in told if one.startswith("On paper:"))
         stated = numbers_of(told) - given
@@ -597,7 +610,7 @@ def test_each_number_of_a_card_is_one_that_was_measured(card: Path) -> None:
     config = json.loads(card.with_name("config.json").read_text(encoding="utf-8"))
     known = {form for value in leaves([about, config]) for form in (f"{value:,}", f"{value:.0%}".replace("%", " %"))}
     assert about["name"] == card.parent.name
-    assert not set(STATED_NUMBER.findall(about["about"])) - known
+    assert not numbers_of([about["about"]]) - known
 
 
 def leaves(tree: Any) -> Iterator[float]:
@@ -610,9 +623,12 @@ def leaves(tree: Any) -> Iterator[float]:
 
 
 def read(lang: str, place: str, name: str) -> str:
-    said = (course.LESSONS / name / place.format(lang=lang)).read_text(encoding="utf-8")
+    path = words.CATALOGUE / lang / place if place == GLOSSARY else course.LESSONS / name / place.format(lang=lang)
+    said = path.read_text(encoding="utf-8")
     return said.replace("\u202f", " ").replace("\xa0", " ")
 
 
 def numbers_of(texts: Iterable[str]) -> set[str]:
-    return {number for text in texts for number in STATED_NUMBER.findall(ASIDE.sub("", text))}
+    """Of English texts."""
+    said = [(text, ASIDE.sub("", text)) for text in texts]
+    return {one for text, rest in said for one in (*STATED_NUMBER.findall(rest), *bare(text, words.ENGLISH))}
