@@ -6,10 +6,13 @@ import re
 from collections.abc import Mapping
 
 from starlette.datastructures import MutableHeaders
+from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from engine.runtime.limits import FRAME_ANCESTORS
 
+FRAMES = "loupe_frames"  # cookie of the sites in whose frame a learner opened Loupe, as serving/lti.py writes it
+SITES = re.compile(r"https?://[\w.:-]+(\|https?://[\w.:-]+)?", re.ASCII)
 SOURCE = re.compile(r"[^\s;,]+")
 # Streamlit's own page has scripts within it, its parts write styles, and charts are compiled as they are drawn.
 POLICY = {
@@ -41,6 +44,10 @@ def write_policy(ancestors: str, directives: Mapping[str, str] = POLICY) -> str:
     return "; ".join(f"{name} {sources}" for name, sources in directives.items())
 
 
+def allow(sites: str) -> str:
+    return write_policy(f"{FRAME_ANCESTORS} {sites.replace('|', ' ')}")
+
+
 class SecurityHeaders:
     """Says with every HTML answer what a page may do, unless it does so itself."""
 
@@ -57,7 +64,9 @@ class SecurityHeaders:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
                 if headers.get("content-type", "").startswith("text/html"):
-                    for name, value in self.headers.items():
+                    said = HTTPConnection(scope).cookies.get(FRAMES, "")
+                    own = {"content-security-policy": allow(said)} if SITES.fullmatch(said) else {}
+                    for name, value in (self.headers | own).items():
                         headers.setdefault(name, value)
             await send(message)
 

@@ -1,8 +1,10 @@
 """How a platform such as Moodle or Canvas opens Loupe (LTI 1.3): its browser comes to /lti/login, goes to the platform
 and comes back to /lti/launch with a signed token, and from there by /lti/open to a page.
 
-The step in between is there for the visitor's cookie, which a browser does not send with what another site posts. Where
-the platform asks to choose, /lti/choose waits in its frame for what a teacher chooses at /teach, and then posts it.
+The step in between is there for the visitor's cookie, which a browser does not send with what another site posts. In a
+frame of the platform /lti/login first looks, by /lti/kept, whether the browser keeps cookies there; where it does not,
+the launch begins anew in a window. Where the platform asks to choose, /lti/choose waits in its frame for what a teacher
+chooses at /teach, and then posts it.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, RedirectResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from engine.classes.launches import find_launch, keep_launch, open_launch
@@ -40,8 +42,8 @@ from engine.classes.store import open_classes
 from engine.runtime.limits import CLASSES_PLACE, FRAME_ANCESTORS, LTI_FILE
 from engine.runtime.openings import name_person
 from pages.controls.menu import entries
-from serving.headers import write_policy
-from serving.visitor_cookie import cookie_of
+from serving.headers import FRAMES, write_policy
+from serving.visitor_cookie import FOREIGN, cookie_of
 from serving.workers import COOKIE, here
 
 STATE = "loupe_lti_"  # the cookie of one launch, by its state
@@ -50,6 +52,12 @@ MOST = 2**16  # bytes of what is posted
 LASTS = 600  # seconds from login to launch
 # Where the page is still the same, its focus stays.
 LOOK_AGAIN = "setInterval(async () => { if ((await fetch(location.href)).status !== 202) location.reload(); }, 2000)"
+# Goes on to the platform where the cookie is kept, and else shows the link that opens a window.
+GO_ON = """const [on, anew] = document.links
+fetch(anew.dataset.kept).then(({ ok }) => ok ? location.replace(on.href) : (anew.closest("p").hidden = false))"""
+STYLE = """:root { color-scheme: light dark; font: 1rem/1.5 system-ui, sans-serif }
+body { margin: 1.5rem auto; max-width: 40rem; padding: 0 1rem }
+button { font: inherit; padding: 0.4rem 1rem }"""
 CLOSE = '(window.opener || window.parent).postMessage({ subject: "org.imsglobal.lti.close" }, "*")'
 Fields = Mapping[str, str]
 Handler = Callable[[Settings, Request, Fields], Response]
@@ -68,6 +76,7 @@ def lti_routes() -> list[Route]:
     return [
         Route("/lti/login", answering(settings, login), methods=["GET", "POST"]),
         Route("/lti/launch", answering(settings, launch), methods=["POST"]),
+        Route("/lti/kept", answering(settings, keeps_state)),
         Route("/lti/open", answering(settings, open_page)),
         Route("/lti/choose", answering(settings, choose)),
         Route("/lti/register", answering(settings, register_platform)),
@@ -81,16 +90,20 @@ def answering(settings: Settings, handle: Handler) -> Callable[[Request], Any]:
         async for chunk in request.stream():
             body += chunk
             if len(body) > MOST:
-                return PlainTextResponse(f"Loupe expected at most {MOST:,} bytes, got more; open it anew.", 400)
+                return refuse(f"expected at most {MOST:,} bytes, got more; open it anew.", 400)
         try:
             fields |= dict(parse_qsl(body.decode(), max_num_fields=100))
             return await run_in_threadpool(lambda: handle(with_registered(settings), request, fields))
         except ForeignState as error:
-            return PlainTextResponse(f"Loupe {error}", 401)
+            return refuse(error, 401)
         except ValueError as error:
-            return PlainTextResponse(f"Loupe {error}", 401 if handle is launch else 400)
+            return refuse(error, 401 if handle is launch else 400)
 
     return answer
+
+
+def refuse(error: ValueError | str, status: int) -> Response:
+    return small_page(f"<p>Loupe {escape(str(error), quote=False)}</p>", status=status)
 
 
 def with_registered(settings: Settings) -> Settings:
@@ -108,15 +121,37 @@ def login(settings: Settings, request: Request, fields: Fields) -> Response:
         "client_id": platform.client_id, "redirect_uri": f"{settings.address}/lti/launch",
         "state": state, "nonce": nonce_of(state),
     }  # fmt: skip
-    joint = "&" if urlsplit(platform.auth_url).query else "?"
-    answer = RedirectResponse(f"{platform.auth_url}{joint}{urlencode(query)}", 303)
+    place = f"{platform.auth_url}{'&' if urlsplit(platform.auth_url).query else '?'}{urlencode(query)}"
+    anew = f"{settings.address}/lti/login?{urlencode(fields)}"
+    answer: Response = RedirectResponse(place, 303)
+    if is_framed(request):
+        answer = small_page(
+            f'<a href="{escape(place)}" hidden></a><p hidden>This browser keeps no cookie of Loupe in a frame of '
+            f'another site: <a href="{escape(anew)}" data-kept="kept?state={state}" target="_blank" rel="noopener">'
+            'open it in a window of its own</a>.</p>',
+            GO_ON,
+        )  # fmt: skip
     answer.headers.append("set-cookie", state_cookie(settings, state, LASTS))
     return answer
 
 
+def is_framed(request: Request) -> bool:
+    return request.headers.get("sec-fetch-dest") in ("iframe", "frame")
+
+
+def is_foreign(request: Request) -> bool:
+    """Whether a browser sends from there only cookies that say so; they would stand beside the others elsewhere."""
+    return is_framed(request) and request.headers.get("sec-fetch-site") == "cross-site"
+
+
+def keeps_state(settings: Settings, request: Request, fields: Fields) -> Response:
+    check_state(request, fields)
+    return Response(status_code=204)
+
+
 def state_cookie(settings: Settings, state: str, seconds: int) -> str:
-    """Partitioned: a platform that asks to choose does so in a frame, where some browsers keep no other cookie."""
-    sent = "Secure; SameSite=None; Partitioned" if settings.address.startswith("https:") else "SameSite=Lax"
+    """Of a launch that another site posts; plain http has such cookies only where browsers trust the address."""
+    sent = FOREIGN if origin_of(settings.address) else "SameSite=Lax"
     return f"{STATE}{state}=1; Path=/lti; Max-Age={seconds}; HttpOnly; {sent}"
 
 
@@ -146,15 +181,20 @@ def launch(settings: Settings, request: Request, fields: Fields) -> Response:
         answer = RedirectResponse(f"{settings.address}/lti/choose?state={state}", 303)
         answer.headers.append("set-cookie", state_cookie(settings, state, 0))
         return answer
-    if request.headers.get("sec-fetch-dest") in ("iframe", "frame"):
-        raise ValueError("expected a window of its own, got a frame; let the platform open it in a new window.")
     name = content.get("name") if settings.names else None
     keep_launch(
         classes, state, str(content["nonce"]), until,
         issuer=platform.issuer, client=platform.client_id, user=str(content.get("sub") or ""),
         lineitem=grade_address(content), page=find_page(settings, content), name=str(name or "")[:80],
     )  # fmt: skip
-    return RedirectResponse(f"{settings.address}/lti/open?state={state}", 303)
+    answer = RedirectResponse(f"{settings.address}/lti/open?state={state}", 303)
+    if is_framed(request):
+        shown = content.get(f"{CLAIM}launch_presentation")
+        back = str(shown.get("return_url") or "") if isinstance(shown, dict) else ""
+        # Canvas in a cloud has one issuer for many sites.
+        sites = {site for said in (platform.issuer, back) if (site := origin_of(said))}
+        answer.headers.append("set-cookie", cookie_of("|".join(sorted(sites)), is_foreign(request), FRAMES))
+    return answer
 
 
 def find_page(settings: Settings, content: Mapping[str, Any]) -> str:
@@ -180,14 +220,14 @@ def choose(settings: Settings, request: Request, fields: Fields) -> Response:
         query = urlencode({"linking": state} | ({"lang": linking.language} if linking.language else {}))
         return small_page(
             f'<p><a href="{escape(settings.address)}/teach?{escape(query)}" target="_blank" rel="noopener">Choose in '
-            "Loupe</a>, in a window of its own, what opens in your course. This page goes on by itself.",
-            linking.origin, LOOK_AGAIN, 202,
+            "Loupe</a>, in a window of its own, what opens in your course. This page goes on by itself.</p>",
+            LOOK_AGAIN, linking.origin, 202,
         )  # fmt: skip
     token = write_answer(settings, linking, title, page)
     return small_page(
         f'<form method="post" action="{escape(linking.address)}"><input type="hidden" name="JWT" value="{token}">'
         f"<button>Place “{escape(title)}”</button></form>",
-        linking.origin, "document.forms[0].submit()",
+        "document.forms[0].submit()", linking.origin,
     )  # fmt: skip
 
 
@@ -195,24 +235,26 @@ def register_platform(settings: Settings, request: Request, fields: Fields) -> R
     """Registers Loupe at the platform from which an administrator opens this address."""
     configuration, token = fields.get("openid_configuration", ""), fields.get("registration_token", "")
     platform = register(settings, open_classes(CLASSES_PLACE), configuration, token)
-    return small_page(f"<p>Loupe is registered at {escape(platform.issuer)}; this window can be closed.",
-                      origin_of(platform.issuer), CLOSE)  # fmt: skip
+    return small_page(f"<p>Loupe is registered at {escape(platform.issuer)}; this window can be closed.</p>", CLOSE)
 
 
-def small_page(body: str, origin: str, script: str, status: int = 200) -> Response:
-    """A page of a few words in a frame of the platform at `origin`, to which alone its form goes; `script` is all that
-    runs."""
+def small_page(body: str, script: str = "", origin: str = "", status: int = 200) -> Response:
+    """A page of a few words, of which `script` is all that runs. It may stand in frames of the platform at `origin`, to
+    which alone its form goes; without one, where there is nothing to press that a link would not do, in all."""
     nonce = secrets.token_urlsafe(16)
     may = {
-        "default-src": "'none'", "script-src": f"'nonce-{nonce}'", "connect-src": "'self'", "form-action": origin,
-        "base-uri": "'none'",
+        "default-src": "'none'", "script-src": f"'nonce-{nonce}'", "style-src": f"'nonce-{nonce}'",
+        "connect-src": "'self'", "form-action": origin or "'none'", "base-uri": "'none'",
     }  # fmt: skip
     return HTMLResponse(
-        f'<!doctype html><html lang="en"><meta charset="utf-8"><title>Loupe</title>{body}'
-        f'<script nonce="{nonce}">{script}</script></html>',
+        '<!doctype html><html lang="en"><meta charset="utf-8"><title>Loupe</title>'
+        '<meta name="viewport" content="width=device-width">'
+        f'<style nonce="{nonce}">{STYLE}</style>{body}'
+        + (f'<script nonce="{nonce}">{script}</script>' if script else ""),
         status,
         headers={
-            "content-security-policy": write_policy(f"{FRAME_ANCESTORS} {origin}", may), "cache-control": "no-store",
+            "content-security-policy": write_policy(f"{FRAME_ANCESTORS} {origin or '*'}", may),
+            "cache-control": "no-store",
             "referrer-policy": "origin",  # else the platform would not be told who posts
         },
     )  # fmt: skip
@@ -230,5 +272,5 @@ def open_page(settings: Settings, request: Request, fields: Fields) -> Response:
     answer = RedirectResponse(settings.address + page, 303, {"connection": "close"})
     answer.headers.append("set-cookie", state_cookie(settings, state, 0))
     if not known:
-        answer.headers.append("set-cookie", cookie_of(token))
+        answer.headers.append("set-cookie", cookie_of(token, is_foreign(request)))
     return answer

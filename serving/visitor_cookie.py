@@ -8,9 +8,11 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from serving.workers import COOKIE, here
 
+FOREIGN = "Secure; SameSite=None; Partitioned"  # how a browser keeps a cookie in a frame of another site
 
-def cookie_of(name: str) -> str:
-    return f"{COOKIE}={name}; Path=/; Max-Age=31536000; HttpOnly; SameSite=Lax"
+
+def cookie_of(value: str, foreign: bool = False, name: str = COOKIE) -> str:
+    return f"{name}={value}; Path=/; Max-Age=31536000; HttpOnly; {FOREIGN if foreign else 'SameSite=Lax'}"
 
 
 class VisitorCookie:
