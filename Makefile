@@ -1,4 +1,4 @@
-PORT ?= 8501
+PORT ?=
 HOST = 127.0.0.1
 PYTHON ?= python3
 JOBS ?= 2
@@ -17,8 +17,7 @@ REPORT =
 .PHONY: run test test-long wheel durations browsers lock audit bench load lint format checkpoints adapters recordings texts screenshot
 
 run: .venv/installed
-	@echo "Loupe: http://127.0.0.1:$(PORT)"
-	@exec $(BIN)/python asgi.py --host $(HOST) --port $(PORT) --workers $(WORKERS)
+	@exec $(BIN)/python asgi.py --host $(HOST) $(if $(PORT),--port $(PORT)) --workers $(WORKERS)
 
 test: .venv/installed-dev node_modules/installed
 	$(BIN)/node --test "tests/js/*.test.js"

@@ -22,10 +22,11 @@ from serving.headers import SecurityHeaders
 from serving.logs import write_json, writes_json
 from serving.metrics import METRICS, CountSessions, tell_metrics
 from serving.readiness import ALIVE, READY, Gate, tell_alive, tell_ready
+from serving.starting import choose_port, greet, tell_trainings
 from serving.streamlit_patches import patch_streamlit
 from serving.visitor_cookie import VisitorCookie
 from serving.warming import warm
-from serving.workers import SHARED, Front, serve_as_worker
+from serving.workers import SHARED, CannotServe, Front, serve_as_worker
 
 patch_streamlit()
 if writes_json():
@@ -64,14 +65,16 @@ app = st.App(
 def serve() -> None:
     parser = argparse.ArgumentParser(description="Serve Loupe.")
     parser.add_argument("--host", default="127.0.0.1")
-    parser.add_argument("--port", type=int, default=8501)
+    parser.add_argument("--port", type=int, help="(default: 8501, or the next that is free)")
+    parser.add_argument("--no-open", action="store_true", help="open no browser")
     parser.add_argument("--workers", type=int, default=1, help="processes that share the visitors")
     parser.add_argument("--worker", help=argparse.SUPPRESS)  # one of those processes, as they are started
     given = parser.parse_args()
+    port = 0 if given.worker else choose_port(given.host, given.port)
     config = uvicorn.Config(
         app,
         host=given.host,
-        port=given.port,
+        port=port,
         ws_per_message_deflate=False,
         # A browser that draws a long text on a busy machine answers no ping before it has read what came first; a
         # connection that is closed meanwhile loses what was typed.
@@ -84,8 +87,9 @@ def serve() -> None:
         log_config=None if writes_json() else LOGGING_CONFIG,
     )
     if given.worker:
-        serve_as_worker(config, given.worker, DrainingWorker)
-    elif given.workers > 1:
+        return serve_as_worker(config, given.worker, DrainingWorker)
+    greet(given.host, port, not given.no_open)
+    if given.workers > 1:
         front = Front([sys.executable, str(SERVER)], given.workers)
         try:
             with (
@@ -93,14 +97,18 @@ def serve() -> None:
                 TemporaryDirectory(prefix="loupe-metrics-", ignore_cleanup_errors=True) as numbers,
             ):
                 os.environ |= {"LOUPE_UPLOADS": uploads, SHARED: numbers}
-                asyncio.run(front.serve(given.host, given.port))
+                asyncio.run(front.serve(given.host, port))
         except asyncio.CancelledError:
-            pass  # told to end
-        except RuntimeError as error:
-            sys.exit(str(error))
+            raise KeyboardInterrupt from None
     else:
         DrainingServer(config).run()
 
 
 if __name__ == "__main__":
-    serve()
+    try:
+        serve()
+    except CannotServe as error:
+        sys.exit(str(error))
+    except KeyboardInterrupt:
+        if "--worker" not in sys.argv:
+            tell_trainings()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import logging
 import signal
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
@@ -22,6 +23,7 @@ from serving.readiness import readiness
 from serving.streamlit_patches.observed_runs import runs
 from serving.workers import here
 
+NO_SCRIPT = "streamlit.runtime.scriptrunner_utils.script_run_context"  # the logger that warns of one
 FIRST_RUN_LIMIT = 120.0  # seconds
 SERVED_FIRST = 10.0  # seconds from the start, in which a first visitor has the processor alone
 PAGES = ("attention", "generate", "compare", "architecture")  # whose first run imports and opens what they share
@@ -76,6 +78,7 @@ async def warm_up() -> None:
     """Import what is slow, run the script once, and take all of it out of the garbage collector's sight."""
     import torch
 
+    logging.getLogger(NO_SCRIPT).setLevel(logging.ERROR)  # what is imported and computed here is of no script's run
     keep_freed_memory()
     torch.set_num_threads(1)  # many small forward passes side by side; a training is a process of its own
     await run_script_once(get_instance())

@@ -37,6 +37,10 @@ SHARED = "PROMETHEUS_MULTIPROC_DIR"  # where the workers put their numbers; prom
 log = logging.getLogger("loupe")
 
 
+class CannotServe(RuntimeError):
+    """A port that is taken, or a worker that does not start."""
+
+
 @dataclass
 class Worker:
     """A process, and the socket by which it is handed connections. It ends where the other end is closed."""
@@ -54,9 +58,9 @@ class Worker:
         return cls(process, ours)
 
     async def ready(self) -> None:
-        """Raises RuntimeError where it ended before it was."""
+        """Raises CannotServe where it ended before it was."""
         if not await asyncio.get_running_loop().sock_recv(self.link, 1):
-            raise RuntimeError("A process of Loupe ended as it started; what it said stands above.")
+            raise CannotServe("A process of Loupe ended as it started; what it said stands above.")
 
     def end(self) -> None:
         self.link.close()
@@ -96,7 +100,7 @@ class Front:
 
     async def serve(self, host: str, port: int) -> None:
         """Until the process is told to end: SIGTERM lets its workers drain, a second one or Ctrl+C cancels this. A
-        worker begins where the one before is ready, since they measure. Raises RuntimeError, with a sentence, for a
+        worker begins where the one before is ready, since they measure. Raises CannotServe, with a sentence, for a
         port that is taken or a worker that does not start."""
         loop, task = asyncio.get_running_loop(), asyncio.current_task()
         assert task is not None
@@ -192,12 +196,13 @@ def serve_as_worker(config: uvicorn.Config, said: str, server: type[HandedServer
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Raises RuntimeError, with a sentence, as for a port that is taken."""
+    """Raises CannotServe, with a sentence, as for a port that is taken."""
     try:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         listening = socket.create_server(address[:2], family=family, backlog=BACKLOG)
     except OSError as error:
-        raise RuntimeError(f"Loupe cannot listen at {host}:{port}: {error}; choose another HOST or PORT.") from None
+        why = error.strerror or error
+        raise CannotServe(f"Loupe cannot listen at {host}:{port}: {why}; choose another host or port.") from None
     listening.setblocking(False)
     return listening
 

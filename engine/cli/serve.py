@@ -19,7 +19,8 @@ def add_to(commands: Any) -> None:
     opening.add_argument("folder", type=Path, help="of a checkpoint, or of a training run")
     for parser in (serving, opening):
         parser.add_argument("--host", default="127.0.0.1", help="(default: 127.0.0.1, this machine alone)")
-        parser.add_argument("--port", type=int, default=8501, help="(default: 8501)")
+        parser.add_argument("--port", type=int, help="(default: 8501, or the next that is free)")
+        parser.add_argument("--no-open", action="store_true", help="open no browser")
         parser.add_argument("--workers", type=int, default=1, help="processes that share the visitors (default: 1)")
     serving.set_defaults(run=serve)
     opening.set_defaults(run=open_folder)
@@ -29,8 +30,9 @@ def serve(options: argparse.Namespace) -> int:
     """This process becomes the server; it does not return. Raises ValueError where the app's packages are not there."""
     if find_spec("streamlit") is None:
         raise ValueError(f"the app must have its packages, and streamlit is not installed; run {install('app')}.")
-    told = [f"--{name}={getattr(options, name)}" for name in ("host", "port", "workers")]
-    print(f"Loupe: http://{options.host}:{options.port}", flush=True)
+    told = [f"--host={options.host}", f"--workers={options.workers}"]
+    told += [] if options.port is None else [f"--port={options.port}"]
+    told += ["--no-open"] if options.no_open else []
     os.execv(sys.executable, [sys.executable, str(SERVER), *told])
 
 

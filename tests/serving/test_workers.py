@@ -7,11 +7,14 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from http.client import HTTPConnection
+from pathlib import Path
 from time import monotonic, sleep
 
 import pytest
 
-from serving.workers import COOKIE, Place, worker_of
+from engine.training.status import Status, write_status
+from serving import starting
+from serving.workers import COOKIE, CannotServe, Place, worker_of
 from tests.browser.harness import ROOT, free_port
 
 WORKERS = 2
@@ -126,3 +129,27 @@ def test_told_to_end_it_waits_for_its_processes_and_starts_none(front: tuple[sub
     process.terminate()
     assert process.wait(20) == 0
     assert not any(is_alive(one) for one in workers)
+
+
+def test_who_starts_a_server_is_told_where_it_is_and_what_trains_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(CannotServe, match=f"127.0.0.1:{port}: .*; choose another"):
+            starting.choose_port("127.0.0.1", port)
+        monkeypatch.setattr(starting, "PORT", port)
+        found = starting.choose_port("127.0.0.1", None)
+        assert port < found < port + starting.TRIES and f"Port {port} is taken" in capsys.readouterr().out
+        assert not starting.is_ready("127.0.0.1", found)
+    opened, ready = list[str](), iter([False, True])
+    monkeypatch.setattr(starting, "is_ready", lambda host, port: next(ready))
+    monkeypatch.setattr(starting.webbrowser, "open", opened.append)
+    starting.open_when_ready("127.0.0.1", found, "http://127.0.0.1")
+    starting.greet("0.0.0.0", found, opens=True)  # whose output is no terminal
+    assert opened == ["http://127.0.0.1"] and f"Loupe: http://127.0.0.1:{found}" in capsys.readouterr().out
+    for name, state in (("one", "running"), ("two", "finished"), ("three", "paused")):
+        (tmp_path / name).mkdir()
+        write_status(tmp_path / name / "status.json", Status(state=state))
+    starting.tell_trainings(tmp_path)
+    assert "going on: one, three." in capsys.readouterr().out

@@ -15,13 +15,12 @@ export function mount(root, data) {
 
   const begin = () => {
     link.href = data.address;
-    const extended = /** @type {any} */ (window.screen).isExtended;
-    if (!data.begun || !extended || sessionStorage.getItem(WINDOW) === data.address) return;
+    if (!data.begun || !hasSecond() || sessionStorage.getItem(WINDOW) === data.address) return;
     sessionStorage.setItem(WINDOW, data.address); // once
     open(data.address);
   };
   link.addEventListener("click", (event) => {
-    if (!(/** @type {any} */ (window.screen).isExtended)) return;
+    if (!hasSecond()) return;
     event.preventDefault();
     open(data.address);
   });
@@ -35,6 +34,12 @@ export function mount(root, data) {
       link.remove();
     },
   };
+}
+
+/** False too in a browser that cannot know. */
+function hasSecond() {
+  const { isExtended } = /** @type {any} */ (window.screen);
+  return Boolean(isExtended);
 }
 
 /**
