@@ -32,6 +32,7 @@ LAYERS = [
     ("serving/headers.py", ["engine.runtime"]),
     ("serving/backup.py", ["engine.runtime", "engine.training.queue"]),
     ("serving/draining.py", ["serving", "engine.runtime"]),
+    ("serving/starting.py", ["serving", "engine.runtime", "engine.training"]),
     ("serving/page_names.py", ["pages.controls.menu"]),
     ("serving/lti.py", ["serving", "pages.controls.menu", "engine.classes", "engine.runtime"]),
     ("serving/", ["serving", "pages.controls.state.history"]),
