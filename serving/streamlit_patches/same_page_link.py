@@ -45,9 +45,9 @@ def apply() -> None:
 @dataclass
 class Browser:
     """The query that a browser was last told, or has last said, that its address has; and those that it had until it
-    followed a link, to `link`, as long as it has said no other since."""
+    followed a link, to `link`, as long as it has said no other since. None: it has just come, by an address."""
 
-    query: str = ""
+    query: str | None = None
     before: set[str] = field(default_factory=set)
     link: str = ""
 
@@ -57,8 +57,8 @@ def _follow(browser: Browser, said: ClientState, shown: str) -> bool:
     page that runs, or has run last. Tells whether the message is such a link, to that page."""
     here = said.page_script_hash == shown and not said.is_history_navigation
     by_link = not said.widget_states.widgets and not said.fragment_id
-    linked = here and by_link and said.query_string != browser.query
-    if linked:
+    linked = here and by_link and browser.query not in (None, said.query_string)
+    if linked and browser.query is not None:
         browser.before.add(browser.query)
         browser.link = said.query_string
     elif here and said.query_string in browser.before:

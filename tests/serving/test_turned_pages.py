@@ -37,7 +37,7 @@ class Session:
     _scriptrunner = None
 
     def __init__(self) -> None:
-        self.taken = list[ClientState]()
+        self.taken, self.addresses = list[ClientState](), list[str]()
         self.told("lesson=a&done=")
 
     def told(self, query: str) -> None:
@@ -59,7 +59,8 @@ class Session:
 @pytest.fixture
 def session(monkeypatch: pytest.MonkeyPatch) -> Session:
     monkeypatch.setattr(AppSession, "request_rerun", lambda self, state: self.taken.append(state))
-    monkeypatch.setattr(AppSession, "_enqueue_forward_msg", lambda self, message: None)
+    told = "_enqueue_forward_msg"
+    monkeypatch.setattr(AppSession, told, lambda self, sent: self.addresses.append(sent.page_info_changed.query_string))
     same_page_link.apply()
     return Session()
 
@@ -76,6 +77,17 @@ def test_what_is_said_before_a_browser_has_heard_where_its_link_led_is_about_tha
     session.told("lesson=c&done=a")
     assert session.hears("lesson=c&done=a") == "lesson=c&done=a"  # it has heard
     assert session.hears(before) == before
+
+
+def test_a_link_to_the_page_that_is_shown_stands_in_the_address_and_what_a_browser_came_with_is_none(
+    session: Session,
+) -> None:
+    del session.browser  # as it is before anything was said
+    session.addresses.clear()
+    for query, control in (("lesson=a", False), ("lesson=a", True), ("lesson=b", False), ("lesson=b", True)):
+        session.hears(query, control=control)
+    session.hears("lesson=c", control=False, page_script_hash="y")
+    assert session.addresses == ["lesson=b"]
 
 
 def test_a_way_back_and_another_page_are_no_message_that_came_late(session: Session) -> None:
