@@ -360,7 +360,7 @@ def experiment() -> bool:
 def test_a_lesson_is_whole_with_two_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, asked: dict[str, Asked]
 ) -> None:
-    """As the README says; of a lesson in one language alone the others read that."""
+    """As CONTRIBUTING.md says; of a lesson in one language alone the others read that."""
     folder = tmp_path / "pages" / "learn" / "lessons" / "bare"
     folder.mkdir(parents=True)
     (folder / "lesson.py").write_text(BARE, encoding="utf-8")

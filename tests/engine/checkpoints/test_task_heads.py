@@ -411,8 +411,8 @@ def test_a_count_of_labels_that_the_weights_lack_is_one_sentence(tmp_path: Path)
         load(tmp_path, config={"id2label": {}})
 
 
-def test_the_heads_that_the_readme_names_are_those_that_open() -> None:
-    readme = Path("README.md").read_text(encoding="utf-8").partition("the heads that transformers calls ")[2]
-    named = set(re.findall(r"`(\w+)`", readme.partition(";")[0]))
+def test_the_heads_that_the_docs_name_are_those_that_open() -> None:
+    page = Path("docs/checkpoints.md").read_text(encoding="utf-8").partition("the heads that transformers calls ")[2]
+    named = set(re.findall(r"`(\w+)`", page.partition(";")[0]))
     architectures = [family.architecture or "" for families in FAMILIES.values() for family in families]
     assert named == {name.partition("For")[2] for name in architectures if "For" in name}
