@@ -14,7 +14,7 @@ PYTEST := env -u PYTHONDONTWRITEBYTECODE OMP_NUM_THREADS=1 $(BIN)/python -m pyte
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 REPORT =
 
-.PHONY: run test test-long wheel durations browsers lock audit bench load lint format checkpoints adapters recordings texts screenshot
+.PHONY: run test test-long wheel durations browsers lock audit bench load lint docs format checkpoints adapters recordings texts screenshot
 
 run: .venv/installed
 	@exec $(BIN)/python asgi.py --host $(HOST) $(if $(PORT),--port $(PORT)) --workers $(WORKERS)
@@ -47,6 +47,10 @@ lint: .venv/installed-dev node_modules/installed
 	$(BIN)/node $(NODE)/eslint $(SCRIPTS)
 	$(BIN)/node $(NODE)/tsc
 	$(BIN)/node $(NODE)/prettier --log-level warn --check $(FORMATTED)
+
+# The site of README, CONTRIBUTING.md and docs/, in site/. A link or an anchor that leads nowhere ends it, as does a page outside its menu.
+docs: .venv/installed-dev
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 format: .venv/installed-dev node_modules/installed
 	$(BIN)/node $(NODE)/prettier --log-level warn --write $(FORMATTED)

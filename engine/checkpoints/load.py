@@ -67,8 +67,8 @@ def load(
     a note in the report says so, and what a forward pass is expected to take.
     `config` are keys of config.json that count before those of the file. Where there is no such file it is inferred
     from the weights, and `report.assumed` says what was. `rename` maps names of the file's tensors to those of a
-    family, for a file of a layout of its own: {"layer{}.norm.*": "transformer.h.{}.ln_1.*"}; commas split a tensor into
-    equal parts along its first axis, {"qkv": "q, k, v"}, or stack several, {"q, k, v": "qkv"}.
+    family, for a file of a layout of its own: `{"layer{}.norm.*": "transformer.h.{}.ln_1.*"}`; commas split a tensor
+    into equal parts along its first axis, `{"qkv": "q, k, v"}`, or stack several, `{"q, k, v": "qkv"}`.
 
     A folder with an adapter of PEFT's opens as what its owner made: the base that it names (or that `config` gives as
     "base_model_name_or_path") with the adapter in its weights, and in `adapters`. The edit
