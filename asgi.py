@@ -47,6 +47,15 @@ def platform_routes() -> list[Route]:
     return lti_routes()
 
 
+def program_routes() -> list[Route]:
+    """Routes that programs ask, of a server that is started with them."""
+    if "--api" not in sys.argv[1:]:
+        return []
+    from serving.api.routes import api_routes, choose_token
+
+    return api_routes(choose_token())
+
+
 app = st.App(
     SCRIPT,
     lifespan=warm,
@@ -57,17 +66,19 @@ app = st.App(
         Route(METRICS, tell_metrics),
         Route(ROUTE, tell_news),
         *platform_routes(),
+        *program_routes(),
     ],
     middleware=[Middleware(each) for each in (Gate, CountSessions, SecurityHeaders, VisitorCookie, FirstLoad)],
 )
 
 
 def serve() -> None:
-    parser = argparse.ArgumentParser(description="Serve Loupe.")
+    parser = argparse.ArgumentParser(description="Serve Loupe.", allow_abbrev=False)
     parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument("--port", type=int, help="(default: 8501, or the next that is free)")
     parser.add_argument("--no-open", action="store_true", help="open no browser")
     parser.add_argument("--workers", type=int, default=1, help="processes that share the visitors")
+    parser.add_argument("--api", action="store_true", help="answer programs too, who send a token (docs/api.md)")
     parser.add_argument("--worker", help=argparse.SUPPRESS)  # one of those processes, as they are started
     given = parser.parse_args()
     port = 0 if given.worker else choose_port(given.host, given.port)
@@ -90,7 +101,7 @@ def serve() -> None:
         return serve_as_worker(config, given.worker, DrainingWorker)
     greet(given.host, port, not given.no_open)
     if given.workers > 1:
-        front = Front([sys.executable, str(SERVER)], given.workers)
+        front = Front([sys.executable, str(SERVER), *(["--api"] if given.api else [])], given.workers)
         try:
             with (
                 TemporaryDirectory(prefix="loupe-uploads-", ignore_cleanup_errors=True) as uploads,

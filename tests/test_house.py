@@ -35,6 +35,7 @@ LAYERS = [
     ("serving/starting.py", ["serving", "engine.runtime", "engine.training"]),
     ("serving/page_names.py", ["pages.controls.menu"]),
     ("serving/lti.py", ["serving", "pages.controls.menu", "engine.classes", "engine.runtime"]),
+    ("serving/api/", ["serving", "pages.controls", "engine"]),
     ("serving/", ["serving", "pages.controls.state.history"]),
     ("pages/", ["pages.controls", "views", "engine"]),
     ("views/core/", ["views.core", "engine"]),

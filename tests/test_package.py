@@ -81,8 +81,8 @@ def test_open_serves_a_folder_first_and_says_what_is_no_model(
     (mine / "latest").mkdir(parents=True)
     (mine / "latest" / shipped.WEIGHTS).symlink_to(SHIPPED / "induction" / shipped.WEIGHTS)
     with pytest.raises(Became):
-        main(["open", str(mine), "--port", "1"])
-    assert told[1:] == [str(SERVER), "--host=127.0.0.1", "--workers=1", "--port=1"]
+        main(["open", str(mine), "--port", "1", "--api"])
+    assert told[1:] == [str(SERVER), "--host=127.0.0.1", "--workers=1", "--port=1", "--api"]
     assert (os.environ["LOUPE_MODELS"], os.environ["LOUPE_MODEL"]) == (str(mine), "latest")
     capsys.readouterr()
     refused = {tmp_path: "a checkpoint folder must hold", SHIPPED / "induction": "give it another name"}

@@ -22,6 +22,7 @@ def add_to(commands: Any) -> None:
         parser.add_argument("--port", type=int, help="(default: 8501, or the next that is free)")
         parser.add_argument("--no-open", action="store_true", help="open no browser")
         parser.add_argument("--workers", type=int, default=1, help="processes that share the visitors (default: 1)")
+        parser.add_argument("--api", action="store_true", help="answer programs too, who send a token (docs/api.md)")
     serving.set_defaults(run=serve)
     opening.set_defaults(run=open_folder)
 
@@ -32,7 +33,7 @@ def serve(options: argparse.Namespace) -> int:
         raise ValueError(f"the app must have its packages, and streamlit is not installed; run {install('app')}.")
     told = [f"--host={options.host}", f"--workers={options.workers}"]
     told += [] if options.port is None else [f"--port={options.port}"]
-    told += ["--no-open"] if options.no_open else []
+    told += [f"--{name}" for name in ("no-open", "api") if vars(options)[name.replace("-", "_")]]
     os.execv(sys.executable, [sys.executable, str(SERVER), *told])
 
 

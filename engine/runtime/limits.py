@@ -154,6 +154,8 @@ DATA_DISK = _mib("data_disk_mib", 4096, "of all of them")
 # Of the server.
 ADDRESS = _text("address", "", "by which others reach this server, such as a proxy's: `https://loupe.school.example/lab`")
 METRICS_TOKEN = _text("metrics_token", "", "that who asks for `/metrics` from elsewhere sends")
+API_TOKEN = _text("api_token", "", "that programs send to a server with `--api` ([api.md](api.md)); else made")
+API_REPLY = _mib("api_reply_mib", 64, "of one trace that a program asks for")
 LOG = _text("log", "", "`json` for one line of JSON an event on standard error")
 FRAME_ANCESTORS = _text("frame_ancestors", "", "addresses of sites that may show Loupe in a frame, with spaces between")
 TEACHERS = _text("teachers", "", "addresses, or `@` and a domain, of who may start class sessions")
