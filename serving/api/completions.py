@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -174,34 +174,43 @@ def text_of_prompt(checkpoint: Checkpoint, asked: Any, ids: tuple[int, ...]) -> 
     return asked if isinstance(asked, str) else text_of_ids(checkpoint, ids)
 
 
-def reply(writing: Writing, base: str) -> dict[str, Any]:
-    """The whole answer. Raises Refused for what the engine does not do."""
-    choices, count, behind = [], 0, 1 if writing.asked.get("echo") else 0
+def write_all(writing: Writing) -> Iterator[tuple[int, Part]]:
+    """Parts of each text, with its number. Raises Refused for what the engine does not do."""
     for index in range(writing.asked["n"]):
-        parts = list(writing.write_choice(index))
-        scores = [one for part in parts for one in part.scores]
-        choices.append(Part("".join(part.text for part in parts), scores, parts[-1].finish))
-        count += parts[-1].tokens
-        if index == 0:
-            more = writing.tell_more(base, "".join(part.text for part in parts[behind:]))
+        for part in writing.write_choice(index):
+            yield index, part
+
+
+def reply(writing: Writing, parts: Sequence[tuple[int, Part]], base: str) -> dict[str, Any]:
+    """The whole answer, once all of `write_all` is there."""
+    choices = [join([part for at, part in parts if at == index]) for index in range(writing.asked["n"])]
     told = [writing.tell_choice(index, choice) for index, choice in enumerate(choices)]
-    return {**writing.head(), "choices": told, "usage": writing.tell_usage(count), **more}
+    first = [part for index, part in parts if index == 0]
+    usage = writing.tell_usage(sum(choice.tokens for choice in choices))
+    more = writing.tell_more(base, join(first[1:] if writing.asked.get("echo") else first).text)
+    return {**writing.head(), "choices": told, "usage": usage, **more}
+
+
+def join(parts: Sequence[Part]) -> Part:
+    scores = [one for part in parts for one in part.scores]
+    return Part("".join(part.text for part in parts), scores, parts[-1].finish, parts[-1].tokens)
 
 
 def stream(writing: Writing, base: str) -> Iterator[dict[str, Any]]:
-    """The same in chunks. Raises Refused as `reply`, before the first one where it can be known."""
-    asked, head, count, written = writing.asked, writing.head(streamed=True), 0, ""
-    for index in range(asked["n"]):
-        for number, part in enumerate(writing.write_choice(index)):
-            if index == 0 and (number or not asked.get("echo")):
-                written += part.text
-            choice = writing.tell_choice(index, part, streamed=True)
-            if writing.chat and not number:
-                choice["delta"]["role"] = "assistant"
-            last = part.finish is not None
-            count += part.tokens if last else 0
-            yield {**head, "choices": [choice], **(writing.tell_more(base, written) if last else {})}
-    if asked["stream_options"].get("include_usage"):
+    """The same in chunks. Raises Refused as `write_all`, before the first one where it can be known."""
+    head, count, written, before = writing.head(streamed=True), 0, list[Part](), -1
+    for index, part in write_all(writing):
+        written += [part] if index == 0 else []
+        choice = writing.tell_choice(index, part, streamed=True)
+        if writing.chat and index != before:
+            choice["delta"]["role"] = "assistant"
+        chunk = {**head, "choices": [choice]}
+        if part.finish is not None:
+            count += part.tokens
+            chunk |= writing.tell_more(base, join(written[1:] if writing.asked.get("echo") else written).text)
+        yield chunk
+        before = index
+    if writing.asked["stream_options"].get("include_usage"):
         yield {**head, "choices": [], "usage": writing.tell_usage(count)}
 
 

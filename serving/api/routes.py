@@ -116,10 +116,21 @@ class Api:
         if not asked["stream"]:
             async with self.turns.enter():
                 writing = await self.turns.take(completions.prepare, asked, chat)
-                return JSONResponse(await self.turns.take(completions.reply, writing, address(request)))
+                written = await self.gather(request, completions.write_all(writing))
+                told = await run_in_threadpool(completions.reply, writing, written, address(request))
+                return JSONResponse(told)
         chunks = self.stream(asked, chat, address(request))
         first = await anext(chunks)  # what is refused is answered as such
         return StreamingResponse(tell(first, chunks), 200, {"cache-control": "no-store"}, "text/event-stream")
+
+    async def gather(self, request: Request, parts: Iterator[T]) -> list[T]:
+        """All of them, while somebody waits for them; each takes a turn of its own."""
+        found = list[T]()
+        while (part := await self.turns.take(next, parts, None)) is not None:
+            if await request.is_disconnected():
+                raise Refused("the connection was closed before the answer was there.")
+            found.append(part)
+        return found
 
     async def stream(self, asked: dict[str, Any], chat: bool, place: str) -> AsyncIterator[dict[str, Any]]:
         async with self.turns.enter():

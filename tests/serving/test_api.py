@@ -1,6 +1,7 @@
 """What programs ask: OpenAI's client reads it, its numbers are the engine's, and what is too much is refused first."""
 
 import json
+import os
 import socket
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,14 +17,20 @@ import uvicorn
 from safetensors import safe_open
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
+from starlette.types import Message
 
+import asgi
 from engine import SilenceHeads, generate, run
 from engine.checkpoints import Checkpoint
+from engine.generation.generate import Step
 from engine.runtime import library
+from pages.controls.what_if.experiment import Tried
 from pages.controls.what_if.experiment_link import from_link
-from serving.api import chat, routes, trace
+from serving.api import chat, completions, routes, trace
 from serving.api.models import list_names, open_named
 from serving.api.routes import api_routes, write_description
+from tests.coroutines import finish
+from tests.pages.mounted import at_page, record
 
 TOKEN, PROMPT = "secret", "Max gave the red ball to"
 SENT = {"authorization": f"Bearer {TOKEN}"}
@@ -63,6 +70,12 @@ def refused(client: TestClient, path: str, body: dict[str, Any], status: int = 4
     message: str = error["message"]
     assert message.endswith(".") and len(message) < 20_000
     return message
+
+
+def loupe(answer: Any) -> dict[str, Any]:
+    """What an answer to OpenAI's client says besides."""
+    found: dict[str, Any] = answer.model_extra["loupe"]
+    return found
 
 
 def opened(link: str) -> dict[str, str]:
@@ -158,6 +171,10 @@ def test_a_trace_is_what_the_engine_records(program: TestClient, stories: Checkp
     assert answer.headers["x-loupe-link"] == about["link"] and about["link"] in answer.headers["link"]
     assert (link["model"], link["text"]) == ("stories", PROMPT)
     assert from_link(link["edits"])[0].edits == (edit,)
+    app = at_page("pages/explore/walkthrough.py", **link).run()
+    assert not app.exception and not any("link" in one.value for one in app.info)
+    assert (app.session_state["model"], app.session_state["text"]) == ("stories", PROMPT)
+    assert record(app, Tried).made.edits == (edit,)
     again = program.post("/api/trace", json={"model": "stories", "ids": list(read.ids), "keep": ["logits"]})
     assert opened(again.headers["x-loupe-link"])["text"] == PROMPT
     assert torch.equal(safetensors.torch.load(again.content)["logits"], run(stories.model, read, "logits")["logits"])
@@ -191,7 +208,7 @@ def test_openai_s_client_gets_what_the_engine_writes(client: openai.OpenAI, stor
     choice = answer.choices[0]
     assert choice.text == steps[-1].text and choice.finish_reason == "length"
     assert answer.usage is not None and answer.usage.completion_tokens == 12
-    assert opened(answer.model_extra["loupe"]["link"])["text"] == steps[-1].text  # type: ignore[index]
+    assert opened(loupe(answer)["link"])["text"] == steps[-1].text
     told = choice.logprobs
     assert told is not None and told.token_logprobs and told.top_logprobs and told.text_offset and told.tokens
     begun = len(told.tokens) - 12
@@ -222,8 +239,8 @@ def test_a_stream_is_the_same_text_in_parts(client: openai.OpenAI, stories: Chec
     parts = [[each.text for chunk in chunks for each in chunk.choices if each.index == index] for index in (0, 1)]
     assert ["".join(part) for part in parts] == [choice.text for choice in whole.choices]
     assert len(parts[0]) > 10 and chunks[-1].usage == whole.usage
-    told = [chunk.model_extra["loupe"] for chunk in chunks if chunk.model_extra]
-    assert told[-1] == whole.model_extra["loupe"]  # type: ignore[index]
+    told = [loupe(chunk) for chunk in chunks if chunk.model_extra]
+    assert told == [loupe(whole)] * 2
     stop = whole.choices[0].text[5:9]
     kept = whole.choices[0].text.split(stop)[0]
     cut = list(client.completions.create(**{**ask, "n": 1}, stream=True, stop=stop, logprobs=0))
@@ -277,6 +294,45 @@ def test_too_many_at_once_are_told_to_come_again(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(routes, "MOST_WAITING", -routes.AT_ONCE)
     with TestClient(Starlette(routes=api_routes(TOKEN)), headers=SENT) as client:
         refused(client, "/v1/completions", {"model": "stories", "prompt": "a"}, 429)
+
+
+def test_a_text_that_nobody_waits_for_is_not_written(stories: Checkpoint, monkeypatch: pytest.MonkeyPatch) -> None:
+    written, sent = list[int](), list[Message]()
+
+    def count(*given: Any, **options: Any) -> Iterator[Step]:
+        for step in generate(*given, **options):
+            written.append(step.id)
+            yield step
+
+    monkeypatch.setattr(completions, "generate", count)
+    body = json.dumps({"model": "stories", "prompt": PROMPT, "max_tokens": 50}).encode()
+    whole: list[Message] = [{"type": "http.request", "body": body, "more_body": False}, {"type": "http.disconnect"}]
+    came = iter(whole)
+
+    async def receive() -> Message:
+        return next(came)
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    scope = {"type": "http", "method": "POST", "path": "/v1/completions", "query_string": b"", "scheme": "http"}
+    headers = [(b"authorization", SENT["authorization"].encode()), (b"host", b"here")]
+    finish(Starlette(routes=api_routes(TOKEN))({**scope, "headers": headers}, receive, send))
+    assert sent[0]["status"] == 400 and len(written) < 10
+
+
+def test_a_server_has_it_where_it_is_asked_for(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv(routes.TOKEN, "")
+    monkeypatch.setattr("sys.argv", ["asgi.py", "--port", "1"])
+    assert asgi.program_routes() == [] and not capsys.readouterr().out
+    monkeypatch.setattr("sys.argv", ["asgi.py", "--api"])
+    assert {route.path for route in asgi.program_routes()} == {route.path for route in api_routes(TOKEN)}
+    made = os.environ[routes.TOKEN]
+    assert len(made) >= 32 and capsys.readouterr().out == f"The API asks for the token {made}\n"
+    monkeypatch.setattr(routes, "API_TOKEN", "of the settings")
+    assert routes.choose_token() == "of the settings" and not capsys.readouterr().out
 
 
 def test_the_description_says_what_is_checked(program: TestClient) -> None:
