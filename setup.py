@@ -13,7 +13,7 @@ from setuptools.command.build_py import build_py
 ROOT = Path(__file__).resolve().parent
 FOLDERS = ("engine", "views", "pages", "serving", "corpora", "assets", ".streamlit")
 FILES = ("app.py", "asgi.py", "LICENSE")
-LEFT_OUT = ("__pycache__", "*.pyc", "readme")  # the last is the picture of README.md
+LEFT_OUT = ("__pycache__", "*.pyc", "readme")  # the last are the pictures of README.md
 
 
 class OneFolder(build_py):

@@ -9,6 +9,7 @@ import yaml
 ROOT = Path(__file__).resolve().parents[1]
 TOP = {"index.md", "contributing.md", "changelog.md"}  # pages that scripts/site_pages.py adds
 MOST_LINES = 120
+FILM, STILLS = 2_000_000, 600_000  # bytes at most, of the one and of all others together: they travel with every clone
 
 
 def pages(nav: object) -> Iterator[str]:
@@ -26,6 +27,8 @@ def test_readme_is_one_page_and_has_its_pictures() -> None:
     assert len(readme.splitlines()) <= MOST_LINES
     names = re.findall(r"!\[[^]]*\]\(([^)]+)\)", readme)
     assert {ROOT / name for name in names} == set((ROOT / "assets" / "readme").iterdir())
+    film, *stills = ((ROOT / name).stat().st_size for name in names)
+    assert film <= FILM and sum(stills) <= STILLS
 
 
 def test_the_menu_of_the_site_has_every_page() -> None:
