@@ -7,8 +7,8 @@ OUT ?= assets/checkpoints
 WORKERS = 1
 BIN := .venv/bin
 NODE := node_modules/.bin
-SCRIPTS := assets/views tests/js tests/browser/stage.js eslint.config.js
-FORMATTED := "assets/views/**/*.js" "tests/js/*.js" tests/browser/stage.js eslint.config.js
+SCRIPTS := assets/views assets/notebook tests/js tests/browser/stage.js eslint.config.js
+FORMATTED := "assets/views/**/*.js" assets/notebook/widget.js "tests/js/*.js" tests/browser/stage.js eslint.config.js
 # Each worker and each process that a test starts would compile the same modules again, where an environment keeps none.
 PYTEST := env -u PYTHONDONTWRITEBYTECODE OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses $(JOBS) --dist loadfile --no-loadscope-reorder
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check

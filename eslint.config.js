@@ -15,9 +15,9 @@ export default [
       "object-shorthand": "error",
     },
   },
-  { ...compat.configs["flat/recommended"], files: ["assets/views/**/*.js"] }, // package.json says for which browsers
+  { ...compat.configs["flat/recommended"], files: ["assets/views/**/*.js", "assets/notebook/*.js"] }, // package.json says for which browsers
   {
-    files: ["assets/views/**/*.js"],
+    files: ["assets/views/**/*.js", "assets/notebook/*.js"],
     ignores: ["assets/views/core/place.js", "assets/views/share/vector_*.js"], // the latter draws what is measured
     rules: {
       "no-restricted-properties": [

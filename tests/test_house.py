@@ -678,6 +678,7 @@ def check_requirements(listed: Set[str], imported: Set[str]) -> Iterator[str]:
 
 
 OPTIONAL = {"ray": "requirements-ray.txt", "botocore": "requirements-store.txt"}  # only who asks for it has it
+OPTIONAL |= dict.fromkeys(("anywidget", "traitlets"), "requirements-dev.txt")  # the extra "notebook"
 
 
 def test_requirements_are_what_is_imported() -> None:

@@ -10,8 +10,9 @@ from __future__ import annotations
 import html
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import partial
-from typing import Any
+from functools import cached_property, partial
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 import pandas as pd
@@ -38,6 +39,9 @@ from views.logit_lens.questions import tabulate_lens
 from views.why.charts import draw_parts, draw_split
 from views.why.questions import tabulate_parts, tabulate_split
 
+if TYPE_CHECKING:
+    from views.notebook_widget import Widget
+
 HEIGHT = 640  # CSS pixels of a frame
 ROOM = 1_000_000  # bytes of the answers to what is asked by clicks
 Result = Attribution | ScoreSplit | Lens
@@ -53,6 +57,22 @@ class Shown:
     """A picture as the text of an HTML file that works alone, to write to a file too."""
 
     html: str = field(repr=False)
+
+    @cached_property
+    def widget(self) -> Widget:
+        """The picture as a widget of anywidget, whose `look` can be set. Raises ModuleNotFoundError without that."""
+        from views.notebook_widget import Widget
+
+        return Widget(html=self.html, height=HEIGHT)
+
+    @property
+    def look(self) -> dict[str, Any]:
+        """What is looked at in the cell now, as the address of a page names it, counted from 0: layer, head, query.
+        Raises ModuleNotFoundError without anywidget."""
+        return dict(self.widget.look)
+
+    def _repr_mimebundle_(self, **asked: Any) -> Any:
+        return self.widget._repr_mimebundle_(**asked) if find_spec("anywidget") else {}
 
     def _repr_html_(self) -> str:
         style = f"width: 100%; height: {HEIGHT}px; border: 0; resize: vertical"

@@ -25,6 +25,7 @@ EXTRAS = {
     "app": ("the pages", ("streamlit", "uvicorn", "babel")),
     "class": ("class sessions and LTI", ("sqlalchemy", "jwt", "cryptography")),
     "cluster": ("trainings on a cluster, runs in a store, several servers", ("ray", "s3fs", "psycopg")),
+    "notebook": ("pictures in notebooks that say what is clicked", ("anywidget",)),
     "compare": ("comparison with transformers and PEFT", ("transformers", "peft")),
     "sign-in": ("sign-in by a provider of identities", ("authlib",)),
 }

@@ -11,12 +11,13 @@ from urllib.parse import quote
 import numpy as np
 import pytest
 
-from engine import load
+from engine import load, run
 from engine.analysis.weights import neighbours
 from engine.attention_variants import shared
 from engine.attention_variants.measure import Setup
-from tests.browser.harness import expect
+from tests.browser.harness import ROOT, expect
 from tests.browser.test_take import SVG, saved
+from views.notebook import show
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -196,3 +197,34 @@ def test_an_address_that_is_too_long_to_be_read_says_so(open_page: Callable[[str
     said = page.locator(".loupe-lost")
     expect(said).to_contain_text("at most 524,288 are read, so all that stood there")
     page.wait_for_function("!new URL(location).searchParams.has('edits')")
+
+
+CELL = """html => {
+  const [kept, heard] = [{ html, height: 640, look: {} }, {}];
+  window.model = {
+    get: (name) => kept[name], set: (name, value) => (kept[name] = value),
+    save_changes: () => (window.told = kept.look),
+    on: (name, callback) => (heard[name] = callback), off: (name) => delete heard[name],
+    say: (look) => { kept.look = look; heard["change:look"](); },
+  };
+  window.end = render({ model, el: document.body });
+}"""
+
+
+def test_a_picture_in_a_notebook_says_what_is_clicked_and_looks_where_it_is_told(server: str, page: "Page") -> None:
+    checkpoint = load("stories")
+    shown = show(checkpoint, run(checkpoint.model, checkpoint.tokenizer.encode("The cat sat").ids), layer=1, head=2)
+    page.goto(f"{server}/health")  # a frame has the address of the page around it
+    page.set_content("<!doctype html>")
+    module = (ROOT / "assets" / "notebook" / "widget.js").read_text()
+    page.add_script_tag(content=f"{module.replace('export default { render };', '')}; window.render = render;")
+    page.evaluate(CELL, shown.html)
+    frame = page.frame_locator("iframe")
+    frame.locator(".attention[data-ready]").wait_for()
+    assert page.evaluate("[window.told.layer, window.told.head]") == [1, 2]
+    frame.get_by_role("button").filter(has_text="›").first.click()
+    page.wait_for_function("window.told.layer === 2")
+    page.evaluate("model.say({ layer: 3, head: 0 })")
+    frame.get_by_text("block 4 of 4").wait_for()
+    frame.get_by_text("head 1 of 4").wait_for()
+    page.evaluate("end()")

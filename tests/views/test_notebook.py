@@ -93,6 +93,18 @@ def test_results_show_themselves_once_registered(made: tuple[Checkpoint, Trace])
         show(other, trace)
 
 
+def test_a_cell_is_a_widget_whose_look_comes_back(
+    made: tuple[Checkpoint, Trace], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown = show(*made, layer=1, head=2)
+    assert "application/vnd.jupyter.widget-view+json" in shown._repr_mimebundle_()[0]
+    assert shown.widget is shown.widget and shown.widget.html == shown.html and shown.look == {}
+    shown.widget.look = {"layer": 3, "head": 0}
+    assert shown.look == {"layer": 3, "head": 0}
+    monkeypatch.setattr("views.notebook.find_spec", lambda name: None)
+    assert show(*made)._repr_mimebundle_() == {}  # and the HTML is shown
+
+
 @pytest.mark.parametrize("name", ["digits-vit", "translate-en-fr", "tales-bert"])
 def test_every_kind_of_model_is_shown_from_its_run_alone(name: str) -> None:
     checkpoint = load(name)

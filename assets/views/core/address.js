@@ -258,6 +258,17 @@ function subject(query) {
   return JSON.stringify(named.sort());
 }
 
+/** In a notebook what is looked at is told to the cell, which may ask to look elsewhere (assets/notebook/widget.js). */
+function speakWithCell() {
+  observers.add(() => parent.postMessage({ loupe: { ...looked(), ...state } }, "*"));
+  addEventListener("message", ({ data, source }) => {
+    if (source !== parent || !data?.loupe) return;
+    state = { ...state, ...data.loupe };
+    for (const callback of [...followers, ...observers]) callback(read());
+  });
+}
+
+if (framed) speakWithCell();
 oneEntryPerStep();
 shorten();
 put();
