@@ -43,15 +43,6 @@ class Alignment:
     def second(self) -> tuple[tuple[int, ...], ...]:
         return tuple(group.second for group in self.groups)
 
-    @property
-    def unmatched_positions(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """The positions of each text that have no partner in the other."""
-        first, second = ({i for group in side for i in group} for side in (self.first, self.second))
-        return (
-            tuple(i for i in range(self.lengths[0]) if i not in first),
-            tuple(i for i in range(self.lengths[1]) if i not in second),
-        )
-
 
 def by_pieces(first: Sequence[str], second: Sequence[str]) -> Alignment:
     """Two texts in the tokens of one tokenizer, by a longest common subsequence (Wagner & Fischer 1974).

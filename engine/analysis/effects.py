@@ -34,14 +34,6 @@ class Candidate:
     p_before: float
     p_after: float
 
-    @property
-    def dlogit(self) -> float:
-        return 0.0 if self.logit_after == self.logit_before else self.logit_after - self.logit_before
-
-    @property
-    def dp(self) -> float:
-        return self.p_after - self.p_before
-
 
 @dataclass(frozen=True)
 class Shift:

@@ -84,11 +84,6 @@ def past_of(cross: Tensor) -> Tensor:
     return 1 - 0.5 * cross.sum(-1, keepdim=True)
 
 
-def layer_means(trace: Trace, side: str = "", crosses: bool = False) -> list[Tensor]:
-    """The mean of the heads of each layer, pos key."""
-    return averaged_layers(trace, side, crosses, 0, None, None)
-
-
 def mixed_layers(
     trace: Trace, side: str, crosses: bool, start: int, end: int | None, heads: Heads | None
 ) -> list[Tensor]:

@@ -37,7 +37,7 @@ from engine.edits import keep_adapter
 from engine.edits.adapters import digest_of
 from engine.model.config import HeadKind, ModelConfig
 from engine.model.from_dict import build
-from engine.model.layers.lora import Adapter, check_fits, list_linears, merge, unmerge
+from engine.model.layers.lora import Adapter, check_fits, list_linears, merge
 from engine.model.layers.module import Linear
 from engine.model.transformer import Transformer
 from engine.places import ROOT
@@ -629,7 +629,7 @@ def export_adapters(checkpoint: Checkpoint, folder: Path) -> Path:
 
 def split_adapters(checkpoint: Checkpoint) -> Checkpoint:
     """The checkpoint without what its adapters added to its weights, to the rounding of these."""
-    model = unmerge(checkpoint.model, dict.fromkeys(checkpoint.adapters, 1.0))
+    model = merge(checkpoint.model, dict.fromkeys(checkpoint.adapters, -1.0))
     model.merged = frozenset()
     return replace(checkpoint, model=model, adapters=())
 

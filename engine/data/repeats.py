@@ -6,8 +6,6 @@ example to example, so that looking back by a fixed number of positions does not
 must be learned.
 """
 
-from collections.abc import Iterator
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -42,13 +40,3 @@ def batch(
     positions = np.arange(context)
     ids = np.take_along_axis(segments, positions % lengths, axis=1)
     return ids, positions >= lengths
-
-
-def repeated_segments(
-    seed: int, vocab: int, min_length: int, max_length: int, context: int
-) -> Iterator[tuple[Ids, Predictable]]:
-    """Examples without end, each (ids, predictable) of length `context`; the same ones for the same seed."""
-    rng = np.random.default_rng(seed)
-    while True:
-        ids, predictable = batch(rng, 1, context, vocab, min_length, max_length)
-        yield ids[0], predictable[0]

@@ -347,10 +347,3 @@ NAMED: dict[str, Named] = {
     "imagegpt-m": imagegpt(1024, 36, 8),
     "imagegpt-l": imagegpt(1536, 48, 16),
 }
-
-
-def find_preset(name: str) -> Named:
-    """Raises ValueError for a name that is not in the table."""
-    if name not in NAMED:
-        raise ValueError(f"there is no configuration called {name!r}; those known are {', '.join(NAMED)}.")
-    return NAMED[name]

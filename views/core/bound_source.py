@@ -11,7 +11,6 @@ from types import ModuleType
 from typing import Any
 
 CONSTANTS = (int, float, bool, str, bytes, type(None))
-BUILTINS = set(dir(__builtins__) if isinstance(__builtins__, ModuleType) else __builtins__)
 RESULT = "values"
 
 Imports = dict[str, set[str]]  # names by module

@@ -266,12 +266,6 @@ class Registry:
         """Declares what changes something: never stale, never remembered, nothing to download."""
         return self.question(name, command=True, **options)
 
-    def include(self, other: Registry) -> None:
-        """Adds the questions of another registry about the same kind of context."""
-        if both := self.questions.keys() & other.questions.keys():
-            raise ValueError(f"expected one question named {sorted(both)[0]!r}, got two; rename one")
-        self.declared += other.declared
-
 
 class Page:
     """The answers of one page: every registry with the context that its questions are about.
@@ -369,12 +363,6 @@ def check(annotation: Any, value: Any, name: str, context: Context, query: Query
     elif isinstance(annotation, type) and type(value) is annotation:
         return value
     raise ValueError(f"{name} must be {type_words(annotation)}, got {shorten(value)}.")
-
-
-def check_axes(context: Context, query: Query, names: Iterable[str]) -> None:
-    """Raises ValueError unless a query has a place on each of these axes; `first` and `last` are layers."""
-    for name in (*names, *(["focus"] if "focus" in query else [])):
-        on_axis("layer" if name in ("first", "last") else name, query.get(name), name, context, query)
 
 
 def on_axis(axis: str, value: Any, name: str, context: Context, query: Query) -> Any:

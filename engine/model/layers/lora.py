@@ -1,6 +1,6 @@
 """Low-rank adapters (Hu et al. 2022, "LoRA", section 4.1): W x + scale B A x, of which only A and B are learned.
 
-A model never holds one. `use_adapters` lets a forward pass see them, as an edit does for a run (`ApplyAdapter`), and
+A model never holds one. `AdaptedRun` lets a forward pass see them, as an edit does for a run (`ApplyAdapter`), and
 `merge` makes another model of them.
 """
 
@@ -10,8 +10,7 @@ import copy
 import hashlib
 import math
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from functools import cached_property
@@ -21,7 +20,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import linear
 
-from engine.model.hooks import HookPoint, active, fold_layers
+from engine.model.hooks import HookPoint, fold_layers
 from engine.model.layers.dropout import dropout
 from engine.model.layers.module import Linear
 
@@ -216,7 +215,10 @@ def new_adapter(
 
 
 class AdaptedRun:
-    """The active run of a forward pass with adapters alone: it records nothing."""
+    """The active run of a forward pass with adapters alone, each with its strength: it records nothing.
+
+    What they add is summed. Gradients reach matrices that are parameters. A compiled model does not see them.
+    """
 
     changes = True
 
@@ -239,19 +241,6 @@ class AdaptedRun:
         return out
 
 
-@contextmanager
-def use_adapters(model: nn.Module, adapters: Mapping[Adapter, float]) -> Iterator[None]:
-    """Forward passes in this context see the adapters, each with its strength; what they add is summed.
-
-    Gradients reach matrices that are parameters. A compiled model does not see them. Raises ValueError for an adapter
-    that is not of this model.
-    """
-    for adapter in adapters:
-        check_fits(adapter, model)
-    with active(AdaptedRun(adapters, next(model.parameters()).device)):
-        yield
-
-
 @torch.no_grad()
 def merge(model: Model, adapters: Mapping[Adapter, float]) -> Model:
     """A model whose weights hold the adapters, W + strength scale B A; all other tensors are the model's own.
@@ -267,8 +256,3 @@ def merge(model: Model, adapters: Mapping[Adapter, float]) -> Model:
             changed = (weight + strength * part.delta).to(weight.dtype)
             linears[name].weight = nn.Parameter(changed, requires_grad=weight.requires_grad)
     return merged
-
-
-def unmerge(model: Model, adapters: Mapping[Adapter, float]) -> Model:
-    """The model that `merge` made this one of, to the rounding of its weights."""
-    return merge(model, {adapter: -strength for adapter, strength in adapters.items()})

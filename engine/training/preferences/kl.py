@@ -1,7 +1,7 @@
 """Log-probabilities of tokens, and how far a policy has moved from its reference.
 
-Schulman 2020, "Approximating KL divergence", has the estimators k1, k2 and k3 of KL(policy || reference) from a token
-that the policy drew: k1 is unbiased and noisy, k2 has less variance and a bias, k3 is unbiased and never negative.
+Schulman 2020, "Approximating KL divergence", has the estimators k1 and k3 of KL(policy || reference) from a token
+that the policy drew: k1 is unbiased and noisy, k3 is unbiased and never negative.
 """
 
 from __future__ import annotations
@@ -71,10 +71,6 @@ def map_rows(function: Callable[..., Tensor], *tensors: Tensor) -> Tensor:
 
 def k1(policy: Tensor, reference: Tensor) -> Tensor:
     return policy - reference
-
-
-def k2(policy: Tensor, reference: Tensor) -> Tensor:
-    return (policy - reference) ** 2 / 2
 
 
 def k3(policy: Tensor, reference: Tensor) -> Tensor:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from engine.checkpoints import Checkpoint
 from engine.tokenizers.continuation import read_continuation
-from engine.training.preferences.pairs import Pair
 from engine.training.preferences.rollouts import draw_answers, read_drawn
-from engine.training.preferences.rules import Rule, rank_by_rule
 
 
 def sample_answers(
@@ -30,11 +28,3 @@ def sample_answers(
     kept = [tuple(id for id in ids if id not in ends) for ids in drawn]
     texts = [read_drawn(tokenizer, *each)[1] for each in zip(twice, kept, strict=True)]
     return list(zip(texts[0::2], texts[1::2], strict=True))
-
-
-def rank_answers(prompts: Sequence[str], answers: Sequence[tuple[str, str]], rule: Rule) -> Iterator[Pair]:
-    """The pairs of which the rule prefers one, without those of which one is empty."""
-    for prompt, (first, second) in zip(prompts, answers, strict=True):
-        ranked = rank_by_rule(rule, first, second, prompt)
-        if ranked is not None and all(map(str.strip, ranked)):
-            yield Pair(prompt, *ranked)

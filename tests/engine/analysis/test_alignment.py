@@ -21,13 +21,12 @@ def test_a_word_that_was_exchanged_stands_in_for_the_other_and_the_rest_is_the_s
     found = by_pieces(first, second)
     assert [(group.first, group.second) for group in found.groups] == [((i,), (i,)) for i in range(7)]
     assert [group.same for group in found.groups] == [False, True, True, True, True, False, True]
-    assert found.unmatched_positions == ((), ())
 
 
 def test_a_word_that_was_put_in_has_no_partner() -> None:
     found = by_pieces("the dog sat".split(), "the very old dog sat".split())
     assert found.first == ((0,), (1,), (2,)) and found.second == ((0,), (3,), (4,))
-    assert found.unmatched_positions == ((), (1, 2)) and found.lengths == (3, 5)
+    assert found.lengths == (3, 5)
 
 
 @given(letters, letters)
@@ -65,13 +64,11 @@ def split(text: str, *ends: int) -> Encoding:
 def test_tokens_of_two_tokenizers_meet_where_they_hold_the_same_characters() -> None:
     found = by_characters(split("playing ball", 4, 7, 8), split("playing ball", 7, 9))
     assert [(g.first, g.second, g.same) for g in found.groups] == [((0, 1), (0,), True), ((3,), (1, 2), True)]
-    assert found.unmatched_positions == ((2,), ())  # the blank
 
 
 def test_of_two_texts_in_two_tokenizers_only_the_same_words_meet() -> None:
     found = by_characters(split("a red ball", 1, 5), split("a big ball", 2, 3, 6))
     assert [(g.first, g.second, g.same) for g in found.groups] == [((0,), (0,), True), ((2,), (3,), True)]
-    assert found.unmatched_positions == ((1,), (1, 2))
 
 
 @pytest.mark.parametrize("text", ["Max gave the red ball to Anna.", "Is it ünlikely? “No”, said 東京."])

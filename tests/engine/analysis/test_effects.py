@@ -30,9 +30,7 @@ def test_a_shift_is_that_of_the_two_distributions() -> None:
     assert found.total_variation == pytest.approx((p - q).abs().sum().item() / 2, rel=1e-9)
     for one in found.candidates:
         assert (one.p_before, one.p_after) == (pytest.approx(p[one.id].item()), pytest.approx(q[one.id].item()))
-        assert one.dp == pytest.approx((q - p)[one.id].item())
         assert one.logit_before == before[one.id].item() and one.logit_after == after[one.id].item()
-        assert one.dlogit == pytest.approx((after - before)[one.id].item(), abs=1e-6)
 
 
 @pytest.mark.parametrize("order", ["change", "before", "after", "either"])
@@ -48,7 +46,6 @@ def test_two_equal_distributions_differ_by_nothing_whatever_is_impossible_in_the
     logits = torch.tensor([1.0, -INFINITY, 3.0])
     found = shift(logits, logits)
     assert (found.kl, found.total_variation) == (0, 0)
-    assert [one.dlogit for one in found.candidates] == [0, 0, 0]
     assert not any(math.isnan(one.p_after) for one in found.candidates)
 
 
@@ -57,7 +54,6 @@ def test_what_is_no_longer_possible_is_infinitely_far() -> None:
     found = shift(before, after)
     assert found.kl == INFINITY
     assert found.total_variation == pytest.approx(0.5)
-    assert {one.id: one.dlogit for one in found.candidates} == {0: 0, 1: -INFINITY, 2: INFINITY}
     assert shift(torch.tensor([0.0, -INFINITY]), torch.tensor([0.0, 0.0])).kl == pytest.approx(math.log(2))
 
 

@@ -24,10 +24,10 @@ from engine.checkpoints.adapters import BASE, SILENT, AdapterConfig, name_base, 
 from engine.checkpoints.hub import choose_files
 from engine.checkpoints.save import export_checkpoint
 from engine.edits import ApplyAdapter
-from engine.model.layers.lora import Adapter, list_linears, merge, use_adapters
+from engine.model.layers.lora import Adapter, list_linears, merge
 from engine.runtime import library
 from tests.engine.checkpoints.against import IDS, TARGET, shaken
-from tests.engine.model.layers.test_lora import random_adapter
+from tests.engine.model.layers.test_lora import adapted, random_adapter
 
 ENDS = {"vocab_size": 40, "pad_token_id": None, "bos_token_id": None, "eos_token_id": None}
 GPT2 = ENDS | {"n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": 32}
@@ -176,7 +176,7 @@ def test_the_gradients_of_a_and_b_are_pefts(name: str, tmp_path: Path) -> None:
     checkpoint, adapter, model = both(name, tmp_path)
     learned = adapter.trainable()
     options = {"target": TARGET} if checkpoint.config.encoder is not None else {}
-    with torch.enable_grad(), use_adapters(checkpoint.model, {learned: 1.0}):
+    with torch.enable_grad(), adapted({learned: 1.0}):
         model.requires_grad_(True)
         logits_of(model).logsumexp(-1).mean().backward()
         checkpoint.model(IDS, **options).logsumexp(-1).mean().backward()
@@ -516,5 +516,5 @@ def test_a_model_in_bfloat16_adds_what_peft_adds(tmp_path: Path) -> None:
             module.base_layer.bfloat16()
     linear, layer = list_linears(half.model)["blocks.0.mlp.out"], model.get_submodule(DOWN)
     x = torch.randn(2, 5, linear.in_features).bfloat16()
-    with use_adapters(half.model, {adapter: 1.0}):
+    with adapted({adapter: 1.0}):
         assert torch.equal(linear(x), layer(x))

@@ -6,7 +6,7 @@ import pytest
 import torch
 import transformers as hf
 
-from engine.model.presets import NAMED, blueprint, find_preset
+from engine.model.presets import NAMED, blueprint
 from engine.model.transformer import Transformer
 
 Build = Callable[[], torch.nn.Module]
@@ -189,8 +189,3 @@ def test_a_blueprint_takes_no_memory() -> None:
 def test_every_name_says_where_it_is_from() -> None:
     for name, one in NAMED.items():
         assert str(one.year) in one.source or "released" in one.source or name.startswith("llama"), name
-
-
-def test_an_unknown_name_is_one_sentence() -> None:
-    with pytest.raises(ValueError, match="no configuration called 'bert-huge'; those known are bert-base"):
-        find_preset("bert-huge")

@@ -1,6 +1,8 @@
 """Low-rank adapters as a mechanism: drawn, used, merged, refused; never on the model that threads share."""
 
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from threading import Barrier
 
@@ -9,7 +11,8 @@ import torch
 from torch import Tensor
 
 from engine.model.config import Encoder, ModelConfig
-from engine.model.layers.lora import Adapter, find_targets, list_linears, merge, new_adapter, unmerge, use_adapters
+from engine.model.hooks import active
+from engine.model.layers.lora import AdaptedRun, Adapter, find_targets, list_linears, merge, new_adapter
 from engine.model.transformer import Transformer
 from tests.engine import tiny
 
@@ -30,6 +33,11 @@ def random_adapter(model: Transformer, *targets: str, seed: int = 0, rank: int =
     return replace(made, matrices=matrices)
 
 
+def adapted(adapters: Mapping[Adapter, float]) -> AbstractContextManager[None]:
+    """Forward passes in this context see the adapters, each with its strength."""
+    return active(AdaptedRun(adapters, torch.device("cpu")))
+
+
 def by_hand(model: Transformer, adapter: Adapter, strength: float = 1.0) -> Tensor:
     """Logits of a model whose weights are W + strength alpha / rank B A, written without the engine's help."""
     state = {name: tensor.clone() for name, tensor in model.state_dict().items()}
@@ -44,14 +52,14 @@ def by_hand(model: Transformer, adapter: Adapter, strength: float = 1.0) -> Tens
 def test_an_adapter_adds_scale_b_a_and_merging_does_the_same(kind: str) -> None:
     model = tiny.model(CONFIGS[kind])
     adapter, plain = random_adapter(model), model(IDS)
-    with use_adapters(model, {adapter: 0.7}):
+    with adapted({adapter: 0.7}):
         used = model(IDS)
     assert not torch.allclose(used, plain, atol=1e-2)
     torch.testing.assert_close(used, by_hand(model, adapter, 0.7), atol=1e-5, rtol=1e-5)
     merged = merge(model, {adapter: 0.7})
     torch.testing.assert_close(merged(IDS), used, atol=1e-5, rtol=1e-5)
     torch.testing.assert_close(model(IDS), plain, atol=0, rtol=0)
-    back = unmerge(merged, {adapter: 0.7})
+    back = merge(merged, {adapter: -0.7})
     for name, tensor in model.state_dict().items():
         torch.testing.assert_close(back.state_dict()[name], tensor, atol=1e-6, rtol=0)
         untouched = name.removesuffix(".weight") not in adapter.matrices
@@ -72,7 +80,7 @@ def test_a_new_adapter_is_drawn_as_peft_draws_and_changes_nothing() -> None:
     assert 0.9 * 20**-0.5 < a.abs().max() <= 20**-0.5
     assert (adapter.rank, adapter.scale_of("blocks.1.attn.q")) == (4, 4.0)
     assert replace(adapter, rank_stabilised=True).scale_of("blocks.1.attn.q") == 8.0
-    with use_adapters(model, {adapter: 1.0}):
+    with adapted({adapter: 1.0}):
         torch.testing.assert_close(model(IDS), model(IDS), atol=0, rtol=0)
 
 
@@ -91,10 +99,8 @@ def test_what_does_not_fit_is_refused_with_what_would() -> None:
         new_adapter(model, ["mlp.pre"], rank=17)
     with pytest.raises(ValueError, match=r"maps 24 numbers to 24 at blocks.0.attn.q, and the model maps 16 to 16"):
         merge(model, {new_adapter(wide, ["attn.q"]): 1.0})
-    with pytest.raises(ValueError, match=r"acts on 'blocks.0.mlp.up', and this model has blocks"), use_adapters(
-        model, {new_adapter(tiny.model(CONFIGS["grouped, gated"]), ["mlp.up"]): 1.0}
-    ):
-        pass
+    with pytest.raises(ValueError, match=r"acts on 'blocks.0.mlp.up', and this model has blocks"):
+        merge(model, {new_adapter(tiny.model(CONFIGS["grouped, gated"]), ["mlp.up"]): 1.0})
     with pytest.raises(ValueError, match="rank x in and out x rank, got 3 x 16 and 16 x 2"):
         Adapter("x", {"blocks.0.attn.q": (torch.ones(3, 16), torch.ones(16, 2))}, 1.0)
 
@@ -106,7 +112,7 @@ def test_a_shared_matrix_is_one_parameter_and_dropout_is_of_training_alone() -> 
     matrices = {name: (shared, b) for name, (_, b) in adapter.matrices.items()}
     learned = replace(adapter, matrices=matrices).trainable()
     assert len(learned.tensors) == 1 + len(matrices)
-    with use_adapters(model, {learned: 1.0}):
+    with adapted({learned: 1.0}):
         one, other = model(IDS), model(IDS)
         assert not torch.allclose(one, other)
         one.logsumexp(-1).sum().backward()
@@ -124,7 +130,7 @@ def test_threads_that_share_a_model_do_not_see_each_others_adapters() -> None:
     def work(adapter: Adapter | None, logits: Tensor) -> None:
         for _ in range(30):
             together.wait()
-            with use_adapters(model, {} if adapter is None else {adapter: 1.0}):
+            with adapted({} if adapter is None else {adapter: 1.0}):
                 torch.testing.assert_close(model(IDS), logits, atol=1e-5, rtol=1e-5)
 
     with ThreadPoolExecutor(3) as pool:
@@ -135,5 +141,5 @@ def test_threads_that_share_a_model_do_not_see_each_others_adapters() -> None:
 def test_the_compiler_does_not_see_it() -> None:
     model = tiny.model()
     compiled, plain = torch.compile(model, fullgraph=True, backend="eager"), model(IDS)
-    with use_adapters(model, {random_adapter(model): 1.0}):
+    with adapted({random_adapter(model): 1.0}):
         torch.testing.assert_close(compiled(IDS), plain, atol=1e-5, rtol=0)

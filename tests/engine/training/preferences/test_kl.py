@@ -66,7 +66,7 @@ def test_equal_logits_have_a_kl_of_exactly_0(dtype: torch.dtype) -> None:
     logits = POLICY.to(dtype)
     log_probs = kl.log_probs_of(logits, IDS)
     assert not kl.kl_of(logits, logits.clone()).any()
-    assert not any(estimate(log_probs, log_probs.clone()).any() for estimate in (kl.k1, kl.k2, kl.k3))
+    assert not any(estimate(log_probs, log_probs.clone()).any() for estimate in (kl.k1, kl.k3))
 
 
 def expectation(estimate, policy: torch.Tensor, reference: torch.Tensor) -> torch.Tensor:
@@ -75,20 +75,17 @@ def expectation(estimate, policy: torch.Tensor, reference: torch.Tensor) -> torc
     return (log_p.exp() * estimate(log_p, log_q)).sum(-1)
 
 
-def test_k1_and_k3_are_unbiased_and_k2_is_not() -> None:
+def test_k1_and_k3_are_unbiased() -> None:
     exact = kl.kl_of(POLICY, REFERENCE)
     for estimate in (kl.k1, kl.k3):
         torch.testing.assert_close(expectation(estimate, POLICY, REFERENCE), exact, atol=1e-12, rtol=0)
-    assert ((expectation(kl.k2, POLICY, REFERENCE) / exact - 1).abs() > 0.1).all()
-    near = POLICY + REFERENCE / 1000
-    torch.testing.assert_close(expectation(kl.k2, POLICY, near), kl.kl_of(POLICY, near), atol=0, rtol=0.01)
 
 
 @given(st.floats(-20, 0), st.floats(-20, 0))
 @settings(deadline=None)
-def test_k2_and_k3_are_never_negative_and_k3_is_trls(policy: float, reference: float) -> None:
+def test_k3_is_never_negative_and_that_of_trl(policy: float, reference: float) -> None:
     p, q = torch.tensor([policy, reference], dtype=torch.float64)
-    assert kl.k2(p, q) >= 0 and kl.k3(p, q) >= 0
+    assert kl.k3(p, q) >= 0
     torch.testing.assert_close(kl.k3(p, q), torch.exp(q - p) - (q - p) - 1, atol=1e-12, rtol=1e-12)
 
 
