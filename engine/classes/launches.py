@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from threading import Thread
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -12,10 +12,10 @@ from urllib.parse import parse_qs, urlsplit
 from sqlalchemy import ColumnElement, Insert, Row, insert, select, tuple_, update
 from sqlalchemy.exc import IntegrityError
 
+from engine.classes.steps import Step
 from engine.classes.store import DAYS, GRADES, LAUNCHES, LEARNERS, LINE, NONCES, Classes, open_classes
 from engine.runtime.limits import CLASSES_PLACE, LTI_FILE
 
-GRADED = "next", "share", "loss", "head"  # steps of which an answer is right or wrong
 APART = 1000  # milliseconds between two scores of a line: Moodle compares whole seconds
 TURN = 60.0  # seconds after which a process that sends is taken for one that ended
 
@@ -147,7 +147,7 @@ def try_sending(grade: Row[Any]) -> bool:
     return True
 
 
-def score_in_room(code: str, visitor: str) -> float | None:
+def score_in_room(code: str, visitor: str, is_graded: Callable[[Step], bool]) -> float | None:
     """Share of a room's graded steps that somebody has right, as far as they may know it; None without an answer."""
     classes = open_classes(CLASSES_PLACE)
     try:
@@ -155,18 +155,16 @@ def score_in_room(code: str, visitor: str) -> float | None:
         room, _learners, answers = classes.find_all(code)
     except ValueError:
         return None
-    graded = [number for number, step in enumerate(room.steps) if step.kind in GRADED]
-    shown: Mapping[int, bool] = {
-        number: room.closed or room.revealed or number != room.at or room.steps[number].at_once for number in graded
-    }
+    graded = [number for number, step in enumerate(room.steps) if is_graded(step)]
+    shown = {number: room.is_known(number) or not room.free and number != room.at for number in graded}
     mine = [one for one in answers if learner and one.learner == learner.id and shown.get(one.step)]
     return sum(one.content.get("right") is True for one in mine) / len(graded) if mine else None
 
 
-def report_room(code: str) -> list[Thread]:
+def report_room(code: str, is_graded: Callable[[Step], bool]) -> list[Thread]:
     """Tells the scores of all who are in a room."""
     with open_classes(CLASSES_PLACE).engine.connect() as connection:
         visitors = connection.execute(select(LEARNERS.c.visitor).where(LEARNERS.c.room == code)).scalars().all()
-    scores = {visitor: score_in_room(code, visitor) for visitor in visitors}
+    scores = {visitor: score_in_room(code, visitor, is_graded) for visitor in visitors}
     told = [report_score(visitor, f"class {code}", score) for visitor, score in scores.items() if score is not None]
     return [sending for sending in told if sending]

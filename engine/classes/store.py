@@ -186,12 +186,13 @@ class Room:
         steps = (*self.steps[:number], step, *self.steps[number + 1 :])
         return replace(self, at=number, revealed=number in self.shown, steps=steps)
 
+    def is_known(self, number: int) -> bool:
+        """True if who answered a step may know what is right. One may have been added after the room was read."""
+        return number < len(self.steps) and (self.closed or number in self.shown or self.steps[number].at_once)
+
     def counts(self, answer: Answer) -> bool:
         """True for a right answer to a step of which everybody may know what is right."""
-        step = answer.step
-        if step >= len(self.steps):
-            return False  # it was added after the room was read
-        return bool(answer.content.get("right")) and (self.closed or step in self.shown or self.steps[step].at_once)
+        return bool(answer.content.get("right")) and self.is_known(answer.step)
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,7 @@ from engine.classes.steps import Step
 from engine.classes.store import Classes, open_classes
 from engine.runtime.openings import name_person
 from pages.controls.classes import grades, linking, who
+from pages.controls.classes.kind import is_graded
 from pages.controls.classes.linking import FIELD
 from serving import lti
 from tests.serving.lti_platform import ASKED, KEYS, LOUPE, PAGE, Platform, served_platform
@@ -422,14 +423,15 @@ def test_a_session_is_graded_as_far_as_it_is_shown(
     code, _secret = classes.start("teacher", [Step("walkthrough", kind="next"), Step("attention", kind="share")])
     visitor = follow(browser, launch(browser, platform, custom={"page": f"join?code={code}"}))[1]
     ada = classes.join(code, "Ada", visitor)
-    assert launches.score_in_room(code, visitor) is None and launches.score_in_room("ZZZZZ", visitor) is None
+    assert launches.score_in_room(code, visitor, is_graded) is None
+    assert launches.score_in_room("ZZZZZ", visitor, is_graded) is None
     classes.hand_in(ada, 0, {"right": True})
-    assert launches.score_in_room(code, visitor) is None  # the grade would give the answer away
+    assert launches.score_in_room(code, visitor, is_graded) is None  # the grade would give the answer away
     classes.go_to(code, 1)
-    assert launches.score_in_room(code, visitor) == 0.5
+    assert launches.score_in_room(code, visitor, is_graded) == 0.5
     classes.hand_in(ada, 1, {"right": True})
     classes.change(code, closed=True)
-    for sending in report_room(code):
+    for sending in report_room(code, is_graded):
         sending.join()
     assert [body["scoreGiven"] for _url, _bearer, body in platform.heard] == [1.0]
 

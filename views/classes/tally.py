@@ -15,13 +15,13 @@ import numpy as np
 import pandas as pd
 from PIL import ImageColor
 
-from engine.classes.steps import SCALE
 from engine.classes.store import Answer, Learner, Room
 from views.charts.template import AltairChart, colors
 from views.core.table_files import Table
 from views.core.theme import Shade, ramp
 
 BINS = 20
+SCALE = range(1, 6)
 WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
 MOST_WORDS, SMALLEST, LARGEST = 60, 14, 52  # of a cloud; CSS pixels of a word of one learner, and of the commonest
 CLOUD, LETTER = 640, 0.62  # its CSS pixels, and the width of a letter as a share of its size

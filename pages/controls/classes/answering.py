@@ -9,14 +9,14 @@ from urllib.parse import parse_qsl
 
 from engine.checkpoints import Checkpoint
 from engine.checkpoints.locate import current_name
-from engine.classes.grading import Given, Grade, grade, grade_alone, grade_page, options, why_unsuited
-from engine.classes.steps import ABOUT_A_RUN, Kind, Step
+from engine.classes.grading import Given, Grade, grade_page
+from engine.classes.steps import Step
 from engine.edits import AttentionTemperature, Edit
 from engine.edits.experiment import Experiment
 from engine.runtime import library
 from engine.runtime.limits import FIRST_MODEL
 from engine.tokenizers.encoding import Encoding
-from engine.training.runs import runs
+from pages.controls.classes.kind import StepKind, grade, kind_of
 from pages.controls.menu import Entry
 from pages.controls.model_input.model_input import (
     EMPTY,
@@ -32,7 +32,6 @@ from pages.controls.share.links import address_now
 from pages.controls.state.history import is_drawn
 from pages.controls.state.page_state import STATES
 from pages.controls.state.session import widget_value
-from pages.controls.train.parameters import TRAIN
 from pages.controls.what_if.experiment import current
 from pages.controls.what_if.experiment_link import from_link
 from views.core.component import PAGE
@@ -79,37 +78,41 @@ def shown(name: str, said: Callable[[str], Any], temperature: float, made: Exper
     return Shown(name, checkpoint, read, (*tempered, *made.edits))
 
 
-def given_now(kind: Kind) -> Given | None:
+def given_now(kind: StepKind) -> Given | None:
     """What the page shows, for a question about a run. Raises ValueError, with a sentence, where it shows none."""
-    if kind not in ABOUT_A_RUN and not (kind == "hand in" and widget_value(PAGE) in WITH_A_RUN):
+    if not kind.about_run and not (kind.about_page and widget_value(PAGE) in WITH_A_RUN):
         return None
-    if why := why_unsuited(kind, library.checkpoint(looked_at()[0])):
+    if why := kind.unsuited(library.checkpoint(looked_at()[0])):
         raise ValueError(why)
     return shown_now().given
 
 
 def differs(step: Step) -> str:
     """Says in English what the page shows that is not the step's own; "" where an answer counts."""
-    if step.kind not in ABOUT_A_RUN:
+    kind = kind_of(step)
+    if not kind.about_run:
         return ""
     now, asked = shown_now(), shown_by(step)
     if now.model != asked.model:
         return "another model"
     if [one.to_dict() for one in now.edits] != [one.to_dict() for one in asked.edits]:
         return "other edits"
-    return "" if step.free_text or now.read.ids == asked.read.ids else "another text"
+    own = step.own_text or kind.free_text
+    return "" if own or now.read.ids == asked.read.ids else "another text"
+
+
+def grade_sample(step: Step) -> Grade:
+    """The grade of some answer to a step on its own page. Raises ValueError, with a sentence, for what nobody could
+    answer there."""
+    kind = kind_of(step)
+    given = shown_by(step).given if kind.about_run else None
+    return grade(step, given, kind.sample(step, given))
 
 
 def truth_of(step: Step) -> str:
     """What is right of a step on its own page; "" where nothing is, or it cannot be computed."""
-    if step.kind == "choice":
-        return step.options[step.right] if step.right >= 0 else ""
-    if step.kind not in ABOUT_A_RUN or step.kind == "say":
-        return ""
     try:
-        given = shown_by(step).given
-        anything = next(iter(options(step, given)), 0.0)
-        return grade(step, given, anything).truth
+        return grade_sample(step).truth if kind_of(step).is_graded(step) else ""
     except (ValueError, OSError):
         return ""
 
@@ -125,16 +128,10 @@ def answer_now(step: Step, said: Any, looked: str) -> Mapping[str, Any]:
 
 
 def grade_now(step: Step, said: Any, looked: Mapping[str, str]) -> Grade:
-    if step.kind == "run":
-        return grade_run()
-    if step.kind not in ("say", "hand in") and (said is None or not str(said).strip()):
+    kind = kind_of(step)
+    if kind.draw is not None and (said is None or not str(said).strip()):
         raise ValueError("Nothing is answered yet; answer first.")
-    given = given_now(step.kind)
-    if given is None:
-        return Grade("what stands on the page") if said is None else grade_alone(step, said)
-    if step.kind == "hand in":
-        return grade_looked(given, looked)
-    found = grade(step, given, said)
+    found = grade(step, given_now(kind), looked if kind.about_page else said)
     if elsewhere := differs(step):
         return replace(found, right=None, score=None, elsewhere=elsewhere)
     return found
@@ -146,27 +143,10 @@ def glance(entry: Entry, link: Mapping[str, str], looked: str) -> tuple[str, Seq
     if not entry.opens:
         return link.get("lesson", ""), []
     try:
-        found = grade_looked(shown_by(Step(entry.address, link)).given, dict(parse_qsl(looked.removeprefix("#"))))
+        found = grade_page(shown_by(Step(entry.address, link)).given, dict(parse_qsl(looked.removeprefix("#"))))
     except (ValueError, OSError) as error:
         return str(error), []
     return found.said, found.picture
-
-
-def grade_looked(given: Given, looked: Mapping[str, str]) -> Grade:
-    return grade_page(given, *(read_index(looked.get(name, "")) for name in ("layer", "head")))
-
-
-def read_index(said: str) -> int | None:
-    return int(said) if said.isascii() and said.isdigit() and len(said) < 4 else None
-
-
-def grade_run() -> Grade:
-    """The run that the page Train shows, and its held-out loss."""
-    name = TRAIN.now("run")
-    loss = next((one.held_out_loss for one in runs() if one.name == name), None)
-    if loss is None:
-        raise ValueError("no run is shown; open one on the page Train, once it has a held-out loss.")
-    return Grade(name, f"held-out loss {loss:.3f}", score=-loss)
 
 
 def link_to_page() -> dict[str, str]:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, LiteralString
+from typing import LiteralString
 
 import streamlit as st
 
-from engine.classes.grading import Given, option_name, options
-from engine.classes.steps import ESTIMATES, SCALE, Kind, Pattern, Step
+from engine.classes.steps import Step
 from engine.classes.store import Answer, Learner, Room, Unreachable
 from pages.controls.classes.answering import answer_now, differs, given_now, truth_of
+from pages.controls.classes.kind import FIELD, kind_of
 from pages.controls.classes.who import (
     JOINED,
     OVER,
@@ -28,14 +28,12 @@ from pages.controls.state.session import Remembered, widget_value
 from views.core.component import PAGE
 from views.core.markdown import escape_markdown
 
-FIELD = "class answer"
 REFUSED = Remembered("class answer refused", str)
 OWN = Remembered[int | None]("step at which a learner is by themselves", lambda: None)
 # Pictures and charts of a page, which show what is to be guessed.
 PICTURES = ".st-key-walkthrough, .st-key-attention, .st-key-generate-view, .st-key-compare, .st-key-what-if-effects"
 COVERED = f":is({PICTURES}) [data-testid^=stBidiComponent], [data-testid=stVegaLiteChart] {{ filter: blur(14px); "
 COVERED += "pointer-events: none }"
-GUESSES: tuple[Kind, ...] = ("next", "share", "loss")
 FREED = "[data-testid=stMain] * { pointer-events: none } .st-key-class-step * { pointer-events: auto }"
 
 
@@ -105,7 +103,7 @@ def follow_class() -> None:
         )  # fmt: skip
     for asked in (one for one in mine if one.consent == "asked"):
         ask_consent(room, asked)
-    covered = guessing and step.kind in GUESSES and widget_value(PAGE) == step.page
+    covered = guessing and kind_of(step).covers and widget_value(PAGE) == step.page
     css = (FREED if room.locked else "") + (COVERED if covered else "")
     st.html(f"<style>.st-key-class-way {{ display: none }} {css}</style>")
 
@@ -131,28 +129,31 @@ def draw_answer(room: Room, learner: Learner, mine: list[Answer]) -> bool:
     """The field of the answer; what was handed in, and once it may be seen, what is right. Tells whether that is still
     to be guessed."""
     step = room.step
-    again = step.kind in ("say", "hand in", "run", "words")
+    kind = kind_of(step)
     if mine:
         tell_answer(step, mine[0], room.revealed)
     elif room.revealed and (truth := truth_of(step)):
         st.markdown(f":blue-badge[{_('right: {truth}').format(truth=escape_markdown(truth))}]", width="content")
     seen = room.revealed or step.at_once and bool(mine)
-    if room.revealed and not step.at_once or mine and not again:
+    if room.revealed and not step.at_once or mine and not kind.again:
         return not seen
     label: LiteralString = _("Again") if mine else _("Answer")
     panel = st.popover(label, key=f"class open {room.at}", on_change="rerun", type="primary")
     if not panel.open:
         return not seen
     with panel:
-        st.markdown(f"**{escape_markdown(asked_of(step))}**")
+        st.markdown(f"**{escape_markdown(kind.asks(step))}**")
         try:
-            given = given_now(step.kind)
-            draw_field(step, given)
+            given = given_now(kind)
+            if kind.draw is None:
+                st.caption(_("What stands on the page now is handed in. You may do it again."))
+            else:
+                kind.draw(step, given)
             warn_elsewhere(step)
         except ValueError as error:
             st.warning(escape_markdown(error))
             return not seen
-        st.button(_("Hand in"), key="class hand in", type="primary", on_click=hand_in, args=(room, learner, again))
+        st.button(_("Hand in"), key="class hand in", type="primary", on_click=hand_in, args=(room, learner))
         if REFUSED.get():
             st.warning(escape_markdown(REFUSED.get()))
             REFUSED.set("")
@@ -175,53 +176,12 @@ def warn_elsewhere(step: Step) -> None:
             st.page_link(entry.path, label=_("to the step"), icon=icon, query_params=dict(step.query))
 
 
-def asked_of(step: Step) -> str:
-    """What is asked of a learner, in the language of the lessons."""
-    patterns: dict[Pattern, str] = {
-        "previous": _("the token just before"), "first": _("the first token"),
-        "induction": _("the token behind an earlier one like it"), "duplicate": _("an earlier token like it"),
-    }  # fmt: skip
-    asks: dict[Kind, str] = {
-        "next": _("Which token comes next?"), "share": _("How likely is the likeliest next token? (0 to 1)"),
-        "loss": _("What is the loss of this text? (nats a token)"),
-        "head": _("Which head looks most at {pattern}?").format(pattern=patterns[step.pattern]),
-        "say": _("Write a text in the page’s field that makes “{word}” likely.").format(word=step.wanted),
-        "hand in": _("Change what you want on this page, and hand it in."),
-        "run": _("Train a model, and hand in the run."),
-    }  # fmt: skip
-    return asks.get(step.kind, _("Your answer"))
-
-
-def draw_field(step: Step, given: Given | None) -> None:
-    if step.kind == "words":
-        st.text_area("answer", key=FIELD, max_chars=1_000, label_visibility="collapsed")
-    elif step.kind == "choice":
-        named = dict(enumerate(map(escape_markdown, step.options)))
-        st.radio("choose", list(named), None, key=FIELD, format_func=named.__getitem__, label_visibility="collapsed")
-    elif step.kind == "scale":
-        low, high = step.options or ("", "")
-        st.segmented_control("choose", SCALE, key=FIELD, label_visibility="collapsed")
-        if step.options:
-            st.caption(escape_markdown(f"{SCALE[0]}: {low} · {SCALE[-1]}: {high}"))
-    elif step.kind in ESTIMATES:
-        st.number_input("number", 0.0, 1.0 if step.kind == "share" else 100.0, None, key=FIELD, step=0.01)
-    elif given is not None and (offered := options(step, given)):
-        def name(option: Any) -> str:
-            return escape_markdown(option_name(step, given, option))
-
-        if step.kind == "next":
-            st.radio("choose", offered, None, key=FIELD, format_func=name)
-        else:
-            st.selectbox("choose", offered, None, key=FIELD, format_func=name)
-    else:
-        st.caption(_("What stands on the page now is handed in. You may do it again."))
-
-
-def hand_in(room: Room, learner: Learner, again: bool) -> None:
+def hand_in(room: Room, learner: Learner) -> None:
     """Keeps the answer that the field and the page hold."""
     look = classes().look_of(room.code, whose())
     try:
-        classes().hand_in(learner, room.at, answer_now(room.step, widget_value(FIELD), look), again)
+        answer = answer_now(room.step, widget_value(FIELD), look)
+        classes().hand_in(learner, room.at, answer, kind_of(room.step).again)
     except ValueError as error:
         REFUSED.set(str(error)[:1].upper() + str(error)[1:])
 

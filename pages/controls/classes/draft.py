@@ -7,17 +7,16 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
-from typing import cast
 
 import streamlit as st
 
 from engine.checkpoints import shipped_names
-from engine.classes.grading import grade, options
-from engine.classes.steps import ABOUT_A_RUN, LONGEST, PATTERNS, WANTED, Kind, Pattern, Step, from_json
+from engine.classes.steps import LONGEST, Step, from_json
 from engine.classes.store import DAYS
 from engine.plurals import count_words
 from engine.runtime.limits import FIRST_MODEL
-from pages.controls.classes.answering import shown_by
+from pages.controls.classes.answering import grade_sample
+from pages.controls.classes.kind import check_step, kind_of, kinds
 from pages.controls.classes.parameters import TEACH
 from pages.controls.classes.who import classes, entry_of, guard, whose
 from pages.controls.learn.course import names, read_lesson
@@ -28,12 +27,6 @@ from pages.controls.state.page_state import Here
 from pages.controls.state.session import Remembered, set_widget, widget_value
 from views.core.markdown import escape_markdown
 
-KINDS: dict[Kind, str] = {
-    "look": "look at this", "words": "answer in words", "choice": "choose one of …", "scale": "rate from 1 to 5",
-    "next": "guess the next token",
-    "share": "estimate how likely it is", "loss": "estimate the loss of the text", "head": "find a head",
-    "say": "make the model say …", "hand in": "change something and hand it in", "run": "train, and hand in the run",
-}  # fmt: skip
 DRAFT = Remembered("steps of a class to be", list[Step])
 SAID = Remembered("why a step was refused", str)
 VISITED = Remembered("class session was visited", bool)
@@ -59,7 +52,7 @@ def read_steps(here: Here) -> list[Step]:
         here.assign(name, "")
         try:
             content = json.loads(said)
-            found += [from_json(one) for one in (content if isinstance(content, list) else [content])]
+            found += [check_step(from_json(one)) for one in (content if isinstance(content, list) else [content])]
         except (ValueError, RecursionError) as error:
             st.warning(escape_markdown(f"A step of this link could not be read: {error}"))
     return found
@@ -114,9 +107,9 @@ def start() -> None:
 
 def step_name(step: Step) -> str:
     entry = entry_of(step.page)
-    asked = {"head": f": {PATTERNS[step.pattern]}", "say": f" “{step.wanted}”"}.get(step.kind, "")
+    kind = kind_of(step)
     said = f" · {step.sentence}" if step.sentence else ""
-    return f"{entry.title if entry else step.page}: {KINDS[step.kind].rstrip(' …')}{asked}{said}"
+    return f"{entry.title if entry else step.page}: {kind.title.rstrip(' …')}{kind.detail(step)}{said}"
 
 
 def step_details(step: Step) -> str:
@@ -186,9 +179,10 @@ def keep_step(step: Step) -> None:
 def step_form(add: Callable[[Step], None]) -> None:
     """Fields of one step; `add` is called with it."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        kind = st.selectbox("ask", list(KINDS), key="class kind", width=240, format_func=KINDS.__getitem__)
-        pages = ["train"] if kind == "run" else [one.address for one in entries() if one.opens]
-        pages += [] if kind in ABOUT_A_RUN or kind == "run" else ["course", "train"]
+        titles = {name: one.title for name, one in kinds().items()}
+        kind = kinds()[st.selectbox("ask", list(titles), key="class kind", width=240, format_func=titles.__getitem__)]
+        pages = [] if kind.only else [one.address for one in entries() if one.opens]
+        pages += [] if kind.about_run else kind.pages
         page = st.selectbox("on the page", pages, key="class page", width=180, format_func=page_title)
         if page == "course":
             st.selectbox("lesson", names(), key="class lesson", format_func=lesson_title, width=320)
@@ -197,41 +191,20 @@ def step_form(add: Callable[[Step], None]) -> None:
             st.text_input("text", key="class text", placeholder="the model’s example")
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.text_input("what you say to the class", key="class sentence", max_chars=LONGEST)
-        if kind == "say":
-            st.text_input("word", key="class wanted", max_chars=WANTED, width=160)
-        if kind == "head":
-            st.selectbox("looks at", list(PATTERNS), key="class pattern", width=280, format_func=PATTERNS.__getitem__)
         st.selectbox("time", list(TIMES), key="class seconds", width=110, format_func=TIMES.__getitem__)
-    if kind in ("choice", "scale"):
-        draw_options(kind)
+    kind.draw_parts()
     with st.container(horizontal=True, vertical_alignment="center"):
         if widget_value("class seconds", 0):
             st.toggle("no answers after that time", key="class closes")
-        if kind in ABOUT_A_RUN and kind != "say":
+        if kind.about_run and not kind.free_text:
             st.toggle("a text of their own counts", key="class own text")
-        if kind not in ("look", "scale", "hand in", "run"):
+        if kind.at_once:
             st.toggle("answer shown at once", key="class at once")
         label = "Add the step" if EDITED.get() is None else "Keep the step"
         st.button(label, key="class add", type="secondary", on_click=add_step, args=(add,))
     if SAID.get():
         st.warning(escape_markdown(SAID.get()))
         SAID.set("")
-
-
-def draw_options(kind: Kind) -> None:
-    with st.container(horizontal=True, vertical_alignment="top"):
-        if kind == "scale":
-            st.text_area("names of its two ends, a line each (may be empty)", key="class options", height=80)
-            return
-        st.text_area("options, a line each", key="class options", height=140)
-        listed = options_said()
-        named = dict(enumerate(["none of them", *listed]))
-        st.selectbox("the right one", list(named), key="class right", format_func=named.__getitem__, width=280)
-
-
-def options_said() -> tuple[str, ...]:
-    lines = (line.strip() for line in str(widget_value("class options", "")).splitlines())
-    return tuple(line for line in lines if line)
 
 
 def lesson_title(name: str) -> str:
@@ -243,22 +216,19 @@ def page_title(address: str) -> str:
 
 
 def add_step(add: Callable[[Step], None]) -> None:
-    kind, page = cast(Kind, widget_value("class kind")), str(widget_value("class page"))
+    kind, page = kinds()[str(widget_value("class kind"))], str(widget_value("class page"))
     model, text = str(widget_value("class model", FIRST_MODEL)), str(widget_value("class text", "")).strip()
     query = {"model": model, **({"text": text} if text else {})}
     if page in ("course", "train"):
         query = {"lesson": str(widget_value("class lesson"))} if page == "course" else {}
-    choice = kind == "choice"
     try:
         step = Step(
-            page, query, kind, str(widget_value("class sentence", "")).strip(),
-            str(widget_value("class wanted", "")).strip(), cast(Pattern, widget_value("class pattern", "previous")),
-            bool(widget_value("class at once", False)), int(widget_value("class seconds", 0)),
+            page, query, kind.name, str(widget_value("class sentence", "")).strip(),
+            at_once=bool(widget_value("class at once", False)), seconds=int(widget_value("class seconds", 0)),
             closes=bool(widget_value("class closes", False)), own_text=bool(widget_value("class own text", False)),
-            options=options_said() if kind in ("choice", "scale") else (),
-            right=int(widget_value("class right", 0)) - 1 if choice else -1,
+            **kind.read_parts(),
         )  # fmt: skip
-        check_askable(step)
+        check_askable(check_step(step))
         add(step)
     except (ValueError, OSError) as error:
         SAID.set(str(error)[:1].upper() + str(error)[1:])
@@ -266,10 +236,8 @@ def add_step(add: Callable[[Step], None]) -> None:
 
 def check_askable(step: Step) -> None:
     """Raises ValueError, with a sentence, for what nobody could answer on the page of a step."""
-    if step.kind not in ABOUT_A_RUN:
+    if not kind_of(step).about_run:
         return
     if step.page in ("course", "train"):
         raise ValueError("this question is about a page that runs a model; choose one, such as Walkthrough.")
-    given = shown_by(step).given
-    anything = next(iter(options(step, given)), 0.0)
-    grade(step, given, anything)
+    grade_sample(step)

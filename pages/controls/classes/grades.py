@@ -7,6 +7,7 @@ from engine.classes.launches import launches_of, report_room, report_score, repo
 from engine.classes.names import LONGEST_NAME
 from engine.classes.store import Damaged, keeps_classes
 from engine.runtime.limits import CLASSES_PLACE, LTI_FILE
+from pages.controls.classes.kind import is_graded
 from pages.controls.classes.who import classes, guard, whose
 from pages.controls.learn.course import SCORES
 from pages.controls.state.session import Remembered
@@ -31,7 +32,7 @@ def report_grades() -> None:
     """Reports what changed since the last run of a page."""
     for target in TARGETS.get():
         kind, _space, name = target.partition(" ")
-        score = SCORES.get().get(name) if kind == "lesson" else score_in_room(name, whose())
+        score = SCORES.get().get(name) if kind == "lesson" else score_in_room(name, whose(), is_graded)
         if score is not None and score != REPORTED.get().get(target):
             REPORTED.get()[target] = score
             report_score(whose(), target, score, best=kind == "lesson")
@@ -49,4 +50,4 @@ def close_room(code: str) -> None:
     """Ends a session; what its learners have right is known now."""
     classes().change(code, closed=True)
     if LTI_FILE:
-        report_room(code)
+        report_room(code, is_graded)

@@ -6,9 +6,8 @@ from collections import Counter
 
 import streamlit as st
 
-from engine.classes.steps import ABOUT_A_RUN, SCORED
 from engine.classes.store import Answer, Learner, Room
-from pages.controls.classes.banner import GUESSES, asked_of
+from pages.controls.classes.kind import kind_of
 from pages.controls.classes.tallies import draw_chart, page_address, show_page
 from pages.controls.classes.who import follow, tell_news
 from pages.controls.share.class_link import class_link
@@ -44,10 +43,11 @@ def follow_screen(code: str) -> None:
             if invitation.code:
                 with st.container(width=QR_WIDTH):
                     draw_svg(invitation.code, "the address of the class as a QR code", QR_WIDTH)
-        st.markdown(f"## {escape_markdown(room.step.sentence or asked_of(room.step))}")
-        if room.step.kind in ABOUT_A_RUN and room.step.sentence:
-            st.markdown(escape_markdown(asked_of(room.step)))
-        if room.step.kind in GUESSES and (text := room.step.query.get("text")):
+        kind = kind_of(room.step)
+        st.markdown(f"## {escape_markdown(room.step.sentence or kind.asks(room.step))}")
+        if kind.about_run and room.step.sentence:
+            st.markdown(escape_markdown(kind.asks(room.step)))
+        if kind.covers and (text := room.step.query.get("text")):
             st.markdown(escape_markdown(f"“{text}”"))
         draw_step(room, [one.content for one in mine if not one.content.get("elsewhere")])
         if room.points and room.revealed:
@@ -64,15 +64,14 @@ def draw_points(room: Room, learners: list[Learner], answers: list[Answer]) -> N
 
 def draw_step(room: Room, found: list[Content]) -> None:
     """The tally, and the page of the step where that does not show what is still to be guessed."""
-    step = room.step
-    hides = not room.revealed and (step.kind in (*GUESSES, "head") or step.right >= 0)
-    if step.asks and step.kind != "hand in":
-        if not hides:
+    step, kind = room.step, kind_of(room.step)
+    if step.asks and not kind.about_page:
+        if room.revealed or not kind.is_graded(step):
             draw_chart(room, found)
         if room.revealed and any(one["right"] is not None for one in found):
             st.markdown(f"**{sum(bool(one['right']) for one in found)} of {len(found)}** right")
-        if step.kind in SCORED:
+        if kind.scored:
             for one in sorted(found, key=lambda one: -(one["score"] or 0.0))[:BEST]:
                 st.markdown(escape_markdown(f"{one['said']} · {one['truth']}"))
-    if room.revealed or step.kind not in GUESSES:
+    if room.revealed or not kind.covers:
         show_page(step)

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 
 import pandas as pd
 import streamlit as st
 
-from engine.classes.steps import ESTIMATES, Kind, Step
+from engine.classes.steps import Step
 from engine.classes.store import Room, check_look
+from pages.controls.classes.kind import kind_of
 from pages.controls.classes.who import entry_of
 from pages.controls.share.panel import link_address
 from views.charts.show import show_altair
-from views.charts.template import AltairChart
-from views.classes.tally import Content, draw_choices, draw_estimates, draw_scale, draw_words, list_questions
-from views.core.theme import Shade
+from views.classes.tally import Content, list_questions
 
 FRAME = 720  # CSS pixels of a page
 
@@ -36,14 +35,9 @@ def show_page(step: Step) -> None:
 
 def draw_chart(room: Room, found: Sequence[Content]) -> None:
     """The tally of a step as a picture, where its kind has one."""
-    kind = room.step.kind
-    graded = room.revealed and any(one["right"] is not None for one in found)
-    charts: dict[Kind, Callable[[Shade], AltairChart]] = {
-        **dict.fromkeys(("next", "head", "choice"), partial(draw_choices, found, graded)),
-        **dict.fromkeys(ESTIMATES, partial(draw_estimates, found, room.revealed)),
-        "scale": partial(draw_scale, found), "words": partial(draw_words, found),
-    }  # fmt: skip
-    if kind in charts and found:
-        show_altair(charts[kind], key="class tally")
+    chart = kind_of(room.step).chart
+    if chart is not None and found:
+        graded = room.revealed and any(one["right"] is not None for one in found)
+        show_altair(partial(chart, found, graded), key="class tally")
     if rows := list_questions(found):
         st.dataframe(pd.DataFrame(rows), hide_index=True)

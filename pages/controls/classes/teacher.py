@@ -8,12 +8,13 @@ from functools import partial
 import pandas as pd
 import streamlit as st
 
-from engine.classes.steps import SCORED, Step, to_json
+from engine.classes.steps import Step, to_json
 from engine.classes.store import Answer, Learner, Room, Unreachable, check_look
 from engine.plurals import count_words
 from pages.controls.classes.answering import glance
 from pages.controls.classes.draft import BEGUN, SECRET, read_steps, step_form, step_name
 from pages.controls.classes.grades import close_room
+from pages.controls.classes.kind import kind_of
 from pages.controls.classes.parameters import TEACH
 from pages.controls.classes.tallies import draw_chart, page_address, show_page
 from pages.controls.classes.who import (
@@ -204,9 +205,9 @@ def draw_tally(room: Room, learners: list[Learner], mine: list[Answer]) -> None:
 def draw_answers(room: Room, learners: list[Learner], mine: list[Answer], named: bool) -> None:
     """A line for each answer, the best first; of what was handed in a link, and the way to show it to everybody."""
     people = {one.id: one for one in learners}
-    scored = room.step.kind in SCORED or any(one.content["score"] is not None for one in mine)
+    scored = kind_of(room.step).scored or any(one.content["score"] is not None for one in mine)
     order = sorted(mine, key=lambda one: -(one.content["score"] or 0.0)) if scored else list(reversed(mine))
-    shown = room.revealed or room.step.at_once or room.step.kind in SCORED
+    shown = room.revealed or room.step.at_once or kind_of(room.step).scored
     st.html(PIXELS)
     with st.container(horizontal=any(one.content.get("picture") for one in mine), gap="small", key="class-answers"):
         for answer in order[:SHOWN]:

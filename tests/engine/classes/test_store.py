@@ -1,6 +1,5 @@
 """Rooms, learners and answers as they are kept: over processes, kills, names that are taken, and whoever pushes in."""
 
-import json
 import signal
 import sqlite3
 import subprocess
@@ -19,7 +18,7 @@ from sqlalchemy import Connection, event
 
 from engine import pulse
 from engine.classes import store
-from engine.classes.steps import KINDS, Step, from_json, to_json
+from engine.classes.steps import Step
 from engine.classes.store import Classes, Damaged, Learner, Unreachable
 from tests.postgres_server import LACKS, Postgres, postgres
 
@@ -262,31 +261,6 @@ def test_a_class_of_many_hands_in_and_is_taught_at_once(classes: Classes, place:
 def test_an_address_of_no_such_database_is_refused_in_a_sentence(place: str) -> None:
     with pytest.raises(Unreachable, match="expected LOUPE_DATABASE to be postgresql.*; correct it"):
         Classes(place)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_step_is_read_as_it_was_written(kind: str) -> None:
-    named = {"options": ("few", "many")} if kind in ("choice", "scale") else {}
-    step = Step(
-        "walkthrough", {"text": "A dog"}, kind, "Look.", "hat", at_once=True, seconds=60, closes=True,  # type: ignore[arg-type]
-        own_text=True, looked="#head=1", right=1 if kind == "choice" else -1, **named,
-    )  # fmt: skip
-    assert from_json(json.loads(json.dumps(to_json(step)))) == step
-
-
-@pytest.mark.parametrize(
-    "said",
-    [
-        [], {}, {"page": 3}, {"page": "x", "kind": "nonsense"}, {"page": "x", "query": {"a": 1}}, {"page": "x" * 50},
-        {"page": "x", "seconds": True}, {"page": "x", "kind": "say"}, {"page": "x", "more": ""},
-        {"page": "x", "sentence": "y" * 501}, {"page": "x", "seconds": -1}, {"page": "x", "pattern": "entropy"},
-        {"page": "x", "kind": "choice", "options": ["a"]}, {"page": "x", "kind": "scale", "options": ["a"]},
-        {"page": "x", "kind": "choice", "options": ["a", "b"], "right": 2}, {"page": "x", "options": [1]},
-    ],
-)  # fmt: skip
-def test_what_is_no_step_is_refused_in_a_sentence(said: object) -> None:
-    with pytest.raises(ValueError, match="step|kind|pattern|sentence|page|option|scale"):
-        from_json(said)
 
 
 def test_a_class_has_steps_and_is_not_without_end(classes: Classes, monkeypatch: pytest.MonkeyPatch) -> None:

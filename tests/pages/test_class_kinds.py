@@ -1,14 +1,22 @@
-"""Right answers against an independent reading of the same run."""
+"""The kinds of steps of a class: what each needs, and right answers against an independent reading of the same run."""
+
+import ast
+import json
+from pathlib import Path
 
 import pytest
 import torch
 
 from engine import run
-from engine.classes.grading import PICTURE, Given, grade, grade_page, options, why_unsuited
-from engine.classes.steps import Step
+from engine.classes.grading import PICTURE, Given, grade_page, next_tokens
+from engine.classes.steps import Step, from_json, to_json
+from engine.collect import collect
 from engine.edits import AttentionTemperature
 from engine.inputs.readers import tokens
+from engine.places import ROOT
 from engine.runtime import library
+from pages.controls.classes.kind import StepKind, check_step, grade, kinds
+from pages.controls.classes.kinds.head import heads
 
 TEXT = "The cat sat by the door, and the cat"
 
@@ -25,7 +33,7 @@ def test_the_next_token_and_its_share_are_those_of_the_run_that_is_shown(edited:
     seen = given(edited=edited)
     p = seen.trace["logits"][0, -1].double().softmax(-1)
     step = Step("walkthrough", kind="next")
-    offered = options(step, seen)
+    offered = next_tokens(seen)[1]
     assert sorted(offered) == sorted(p.topk(4).indices.tolist())
     assert [grade(step, seen, id).right for id in offered] == [id == int(p.argmax()) for id in offered]
     found = grade(Step("walkthrough", kind="share"), seen, float(p.max()) + 0.04)
@@ -49,7 +57,7 @@ def test_the_head_that_looks_most_at_the_token_before_is_found_in_the_patterns()
     step = Step("attention", kind="head", pattern="previous")
     measured = {
         (layer, head): float(seen.trace[f"blocks.{layer}.attn.pattern"][0, head].diagonal(-1).mean())
-        for layer, head in options(step, seen)
+        for layer, head in heads(seen)
     }
     best = max(measured, key=measured.__getitem__)
     assert grade(step, seen, best).right and f"block {best[0] + 1}" in grade(step, seen, best).truth
@@ -67,15 +75,16 @@ def test_a_page_is_handed_in_as_its_text_its_next_token_and_the_head_it_looks_at
     seen = given(edited=True)
     p = seen.trace["logits"][0, -1].softmax(-1)
     pattern = seen.trace["blocks.1.attn.pattern"][0, 2]
-    found = grade_page(seen, 1, 2)
+    found = grade_page(seen, {"layer": "1", "head": "2"})
     assert found.said.startswith(f"{TEXT} → ") and found.said.endswith(f" {float(p.max()):.0%}")
     assert found.picture == (pattern * 255).round().int().tolist()
     mean = seen.trace[f"blocks.{seen.checkpoint.config.layers - 1}.attn.pattern"][0].mean(0)
-    assert grade_page(seen, None, None).picture == (mean * 255).round().int().tolist()
-    assert grade_page(seen, 99, 99).picture == grade_page(seen, None, None).picture  # a link may say anything
-    long = grade_page(given(" ".join([TEXT] * 5)), 0, 0).picture
+    assert grade_page(seen, {}).picture == (mean * 255).round().int().tolist()
+    anything = {"layer": "99", "head": "99"}  # as a link may say
+    assert grade_page(seen, anything).picture == grade_page(seen, {}).picture
+    long = grade_page(given(" ".join([TEXT] * 5)), {"layer": "0", "head": "0"}).picture
     assert len(long) == len(long[0]) == PICTURE and max(map(max, long)) == 255
-    assert grade_page(given("My cat sleeps.", "translate-en-fr"), 0, 0).picture
+    assert grade_page(given("My cat sleeps.", "translate-en-fr"), {}).picture
 
 
 def test_a_text_scores_what_it_makes_of_the_word_however_that_is_cut() -> None:
@@ -105,4 +114,50 @@ def test_a_text_scores_what_it_makes_of_the_word_however_that_is_cut() -> None:
     ],
 )  # fmt: skip
 def test_a_model_is_asked_what_it_can_answer(kind: str, model: str, suits: bool) -> None:
-    assert (why_unsuited(kind, library.checkpoint(model)) == "") is suits  # type: ignore[arg-type]
+    assert (kinds()[kind].unsuited(library.checkpoint(model)) == "") is suits
+
+
+@pytest.mark.parametrize("kind", kinds())
+def test_a_step_is_read_as_it_was_written(kind: str) -> None:
+    named = {"options": ("few", "many")} if kind in ("choice", "scale") else {}
+    step = Step(
+        "walkthrough", {"text": "A dog"}, kind, "Look.", "hat", at_once=True, seconds=60, closes=True,
+        own_text=True, looked="#head=1", right=1 if kind == "choice" else -1, **named,
+    )  # fmt: skip
+    assert from_json(json.loads(json.dumps(to_json(step)))) == step == check_step(step)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        [], {}, {"page": 3}, {"page": "x", "kind": "nonsense"}, {"page": "x", "query": {"a": 1}}, {"page": "x" * 50},
+        {"page": "x", "seconds": True}, {"page": "x", "kind": "say"}, {"page": "x", "more": ""},
+        {"page": "x", "sentence": "y" * 501}, {"page": "x", "seconds": -1}, {"page": "x", "pattern": "entropy"},
+        {"page": "x", "kind": "choice", "options": ["a"]}, {"page": "x", "kind": "scale", "options": ["a"]},
+        {"page": "x", "kind": "choice", "options": ["a", "b"], "right": 2}, {"page": "x", "options": [1]},
+    ],
+)  # fmt: skip
+def test_what_is_no_step_is_refused_in_a_sentence(said: object) -> None:
+    with pytest.raises(ValueError, match="step|kind|pattern|sentence|page|option|scale"):
+        check_step(from_json(said))
+
+
+def test_a_kind_is_known_in_its_own_file_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the rooms of a class no other file names one, but for "look", which is what a step is that asks nothing."""
+    names = kinds().keys() - {"look"}
+    files = [path for room in ("pages/controls", "engine", "views") for path in (ROOT / room / "classes").glob("*.py")]
+    known = [
+        f"{path.name}:{node.lineno}"
+        for path in files
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Compare | ast.match_case | ast.Dict)
+        for part in ast.walk(node)
+        if isinstance(part, ast.Constant) and part.value in names
+    ]
+    assert not known
+    (tmp_path / "halves").mkdir()
+    (tmp_path / "halves" / "__init__.py").touch()
+    (tmp_path / "halves" / "one.py").write_text("KIND = 'no kind'")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(TypeError, match="halves.one to be a StepKind"):
+        collect("halves", "KIND", StepKind)

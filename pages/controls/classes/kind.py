@@ -1,0 +1,131 @@
+"""What a kind of step is: how it is made, asked, answered, graded and counted. Each is a file of kinds/."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from engine.checkpoints import Checkpoint
+from engine.classes.grading import Given, Grade
+from engine.classes.steps import Step
+from engine.collect import collect
+from views.charts.template import AltairChart
+from views.classes.tally import Content
+from views.core.theme import Shade
+
+FIELD = "class answer"  # the key of the field of an answer
+Chart = Callable[[Sequence[Content], bool, Shade], AltairChart]  # of answers, and whether what is right is shown
+
+
+def suits(checkpoint: Checkpoint) -> str:
+    """For a kind that can be asked about every model."""
+    return ""
+
+
+def accept(step: Step) -> None:
+    """For a kind that every step of it is one of."""
+
+
+def draw_nothing() -> None:
+    """For a kind that needs no more than every step."""
+
+
+def no_parts() -> Mapping[str, Any]:
+    """For a kind that needs no more than every step."""
+    return {}
+
+
+@dataclass(frozen=True, kw_only=True)
+class StepKind:
+    """`name` stands in links and in what is kept, `title` in the menu, at its `place`. What is asked of a learner is
+    said by `asks`, in their language, and of a teacher's list by `detail`.
+
+    `draw` draws the field of an answer; of a kind without one, what stands on the page is the answer. `grade` raises
+    ValueError, with a sentence, for what is no answer, and is given the run of the learner's page where the kind is
+    `about_run`, whose model `unsuited` may refuse in a sentence. `sample` is some answer, right or wrong: `grade` of it
+    says what is right where an answer `is_graded`. `chart` is the tally as a picture.
+
+    `draw_parts` draws what else the form of a step has, `read_parts` are those fields of the Step; `check` raises
+    ValueError, with a sentence, for a step that lacks some. A step is asked on pages that run a model, and of a kind
+    that is not `about_run` on `pages` too, or, with `only`, on those alone. With `about_page` the answer is what the
+    page looks at, and its run where it has one.
+
+    An answer may be given `again`; of what is `scored` none is right, and some do better; `free_text` is the learner's
+    own; what the page `covers` until then gives the answer away; `at_once` can be said of a step whose answer can be
+    shown to who gave theirs.
+    """
+
+    name: str
+    place: int
+    title: str
+    asks: Callable[[Step], str]
+    draw: Callable[[Step, Given | None], None] | None
+    grade: Callable[[Step, Given | None, Any], Grade] | None
+    sample: Callable[[Step, Given | None], Any]
+    is_graded: Callable[[Step], bool]
+    chart: Chart | None
+    again: bool
+    about_run: bool
+    scored: bool = False
+    covers: bool = False
+    free_text: bool = False
+    at_once: bool = True
+    pages: tuple[str, ...] = ("course", "train")
+    only: bool = False
+    about_page: bool = False
+    unsuited: Callable[[Checkpoint], str] = suits
+    check: Callable[[Step], None] = accept
+    draw_parts: Callable[[], None] = draw_nothing
+    read_parts: Callable[[], Mapping[str, Any]] = no_parts
+    detail: Callable[[Step], str] = lambda step: ""
+
+
+def kinds() -> dict[str, StepKind]:
+    """All kinds by name, in the order of the menu."""
+    if not FOUND:
+        FOUND.update({one.name: one for one in collect("pages.controls.classes.kinds", "KIND", StepKind)})
+    return FOUND
+
+
+FOUND: dict[str, StepKind] = {}
+
+
+def kind_of(step: Step) -> StepKind:
+    """Raises ValueError, with a sentence, for a kind that there is not."""
+    if step.kind not in kinds():
+        raise ValueError(f"expected a kind of step, one of {', '.join(kinds())}, got {step.kind[:20]!r}.")
+    return kinds()[step.kind]
+
+
+def check_step(step: Step) -> Step:
+    """Raises ValueError, with a sentence, for a step of no kind, or one that lacks a part."""
+    kind_of(step).check(step)
+    return step
+
+
+def no_answer(step: Step, given: Given | None) -> None:
+    """The `sample` of a kind that nothing has to be said for."""
+
+
+def never(step: Step) -> bool:
+    return False
+
+
+def always(step: Step) -> bool:
+    return True
+
+
+def is_graded(step: Step) -> bool:
+    """True if an answer to a step is right or wrong."""
+    return step.kind in kinds() and kinds()[step.kind].is_graded(step)
+
+
+def grade(step: Step, given: Given | None, said: Any) -> Grade:
+    """Raises ValueError, with a sentence, where the model cannot be asked so, or the answer is none."""
+    kind = kind_of(step)
+    if kind.grade is None:
+        raise ValueError("this step asks nothing.")
+    if given is not None and (why := kind.unsuited(given.checkpoint)):
+        raise ValueError(why)
+    return kind.grade(step, given, said)

@@ -1,0 +1,77 @@
+"""Asks for the head that looks most so."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import streamlit as st
+
+from engine.analysis.heads import head_scores
+from engine.checkpoints import Checkpoint
+from engine.classes.grading import Given, Grade, small_pattern
+from engine.classes.steps import PATTERNS, Pattern, Step
+from pages.controls.classes.kind import FIELD, StepKind, always
+from pages.controls.learn.words import translate as _
+from pages.controls.state.session import widget_value
+from views.classes.tally import draw_choices
+
+PATTERN = "class pattern"
+
+
+def heads(given: Given) -> list[tuple[int, int]]:
+    config = given.checkpoint.model.config
+    return [(layer, head) for layer in range(config.layers) for head in range(config.attention.heads)]
+
+
+def head_name(place: tuple[int, int]) -> str:
+    return f"block {place[0] + 1}, head {place[1] + 1}"
+
+
+def why_unsuited(checkpoint: Checkpoint) -> str:
+    config = checkpoint.model.config
+    if config.encoder or config.attention.heads * config.layers < 2:
+        return "this question is about a model of one stack with several heads; choose one, such as everyday."
+    return ""
+
+
+def asks(step: Step) -> str:
+    patterns: dict[Pattern, str] = {
+        "previous": _("the token just before"), "first": _("the first token"),
+        "induction": _("the token behind an earlier one like it"), "duplicate": _("an earlier token like it"),
+    }  # fmt: skip
+    return _("Which head looks most at {pattern}?").format(pattern=patterns[step.pattern])
+
+
+def draw(step: Step, given: Given | None) -> None:
+    assert given is not None
+    st.selectbox("choose", heads(given), None, key=FIELD, format_func=head_name)
+
+
+def grade(step: Step, given: Given | None, said: Any) -> Grade:
+    assert given is not None
+    found = getattr(head_scores(given.trace), step.pattern).float()
+    if bool(found.isnan().all()):
+        raise ValueError("in this text no head can look so; write a longer one, or one in which a word comes twice.")
+    best = found.nan_to_num(-1).argmax()
+    layer, head = divmod(int(best), found.shape[1])
+    place: tuple[int, int] = tuple(said)
+    if place not in heads(given):
+        raise ValueError("choose a block and a head of this model.")
+    truth = f"{head_name((layer, head))} ({float(found[layer, head]):.0%})"
+    score, picture = max(float(found[place]), 0.0), small_pattern(given.trace, *place)
+    return Grade(head_name(place), truth, bool(found[place] == found[layer, head]), score, picture=picture)
+
+
+def draw_parts() -> None:
+    st.selectbox("looks at", list(PATTERNS), key=PATTERN, width=280, format_func=PATTERNS.__getitem__)
+
+
+def read_parts() -> Mapping[str, Any]:
+    return {"pattern": widget_value(PATTERN, "previous")}
+
+
+KIND = StepKind(
+    name="head", place=7, title="find a head", asks=asks, draw=draw, grade=grade, sample=lambda step, given: (0, 0),
+    is_graded=always, chart=draw_choices, again=False, about_run=True, unsuited=why_unsuited,
+    draw_parts=draw_parts, read_parts=read_parts,
+    detail=lambda step: f": {PATTERNS[step.pattern]}",
+)  # fmt: skip

@@ -1,0 +1,34 @@
+"""Asks for the next token, out of the likeliest ones."""
+
+from typing import Any
+
+import streamlit as st
+
+from engine.classes.grading import Given, Grade, name, next_tokens, why_not_writing
+from engine.classes.steps import Step
+from pages.controls.classes.kind import FIELD, StepKind, always
+from pages.controls.learn.words import translate as _
+from views.classes.tally import draw_choices
+from views.core.markdown import escape_markdown
+
+
+def draw(step: Step, given: Given | None) -> None:
+    assert given is not None
+    named = {id: escape_markdown(name(given, id)) for id in next_tokens(given)[1]}
+    st.radio("choose", list(named), None, key=FIELD, format_func=named.__getitem__)
+
+
+def grade(step: Step, given: Given | None, said: Any) -> Grade:
+    assert given is not None
+    p, offered = next_tokens(given)
+    best = int(p.argmax())
+    if said not in offered:
+        raise ValueError("choose one of the tokens that are offered.")
+    return Grade(name(given, said), f"“{name(given, best)}” ({float(p[best]):.0%})", said == best)
+
+
+KIND = StepKind(
+    name="next", place=4, title="guess the next token", asks=lambda step: _("Which token comes next?"), draw=draw,
+    grade=grade, sample=lambda step, given: next_tokens(given)[1][0] if given else None, is_graded=always,
+    chart=draw_choices, again=False, about_run=True, covers=True, unsuited=why_not_writing,
+)  # fmt: skip
