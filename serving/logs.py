@@ -20,6 +20,11 @@ from engine.runtime.limits import LOG
 from serving.page_names import name_page
 from serving.streamlit_patches.observed_runs import runs
 
+READ = {
+    "streamlit.logger:get_logger": "83412d57059aa9ca",
+    "streamlit.logger:setup_formatter": "af158d92e97bd6f0",
+    "streamlit.logger:update_formatter": "872afe9852a8203f",
+}
 OWN = "loupe"
 SPEAK = (OWN, "uvicorn", "uvicorn.error")  # whose words are constants of a program; what they insert is left out
 EXTRA = ("page", "seconds", "code")

@@ -23,6 +23,12 @@ from serving.readiness import readiness
 from serving.streamlit_patches.observed_runs import runs
 from serving.workers import here
 
+READ = {
+    "runtime:Runtime.close_session": "4fa3d5b29f207246",
+    "runtime:Runtime.connect_session": "0bb7c2ffd4acc585",
+    "runtime:Runtime.handle_backmsg": "656e76e7b6029145",
+    "scriptrunner_utils.script_run_context:get_script_run_ctx": "dccbffa7ec2c9687",
+}
 NO_SCRIPT = "streamlit.runtime.scriptrunner_utils.script_run_context"  # the logger that warns of one
 FIRST_RUN_LIMIT = 120.0  # seconds
 SERVED_FIRST = 10.0  # seconds from the start, in which a first visitor has the processor alone

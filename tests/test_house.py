@@ -193,6 +193,25 @@ def check_streamlit(path: str, tree: ast.Module) -> Iterator[str]:
         yield f"{path} imports streamlit, which only {SHOWS_STREAMLIT} may"
 
 
+DOCUMENTED = ("streamlit.components", "streamlit.delta_generator")
+
+
+def check_private_parts(path: str, tree: ast.Module) -> Iterator[str]:
+    """What counts on parts of Streamlit that it does not document has their hashes, for test_streamlit_patches.py."""
+    if not path.startswith(RUNS):
+        return
+    used = {name for name in imports(path, tree) if within(name, "streamlit") and name != "streamlit"}
+    used = {name for name in used if not any(within(name, one) for one in DOCUMENTED)}
+    for node in nodes(tree):
+        if isinstance(node, ast.Constant) and str(node.value).startswith("streamlit.runtime"):
+            used.add(str(node.value))  # a logger's
+        if isinstance(node, ast.Attribute) and re.match(r"(st|streamlit)\.(.*\.)?(_(?!_)|runtime\b)", dotted(node)):
+            used.add(dotted(node))
+    tables = (node.value for node in tree.body if isinstance(node, ast.Assign) and dotted(node.targets[0]) == "READ")
+    if used and not any(isinstance(table, ast.Dict) and table.keys for table in tables):
+        yield f"{path} uses {sorted(used)}: name in READ what it counts on there, with the hashes"
+
+
 def check_rows(path: str, tree: ast.Module) -> Iterator[str]:
     """A chart that is as high as its rows and axes are reckoned to be squeezes the rows where labels are long."""
     for node in ast.walk(tree) if path.startswith("views/") else ():
@@ -348,7 +367,7 @@ MASK = "engine/model/layers/mask.py"
 SHARE = "pages/controls/share"
 TREE_RULES = [
     check_layers, check_engine, check_rooms, check_streamlit, check_pickle, check_broad_except, check_run_names,
-    check_page_state, check_places, check_session, check_rows,
+    check_page_state, check_places, check_session, check_rows, check_private_parts,
 ]  # fmt: skip
 
 
@@ -411,6 +430,9 @@ def test_python_keeps_the_rule(rule) -> None:
         (check_places, "engine/x.py", "X = folder.parents[2]", "X = folder.parent"),
         (check_places, "pages/x.py", "X = ROOT / 'assets/texts'", "X = ASSETS / 'texts'"),
         (check_rows, "views/x.py", "alt.Chart(t, height=ROW * 3 + 9)", "alt.Chart(t, height=alt.Step(ROW))"),
+        (check_private_parts, "pages/x.py", "st.session_state._state", "READ = {'a:b': 'c'}\nst.session_state._state"),
+        (check_private_parts, "serving/x.py", "import streamlit.logger\nREAD = {}", "import streamlit as st"),
+        (check_private_parts, "views/x.py", "getLogger('streamlit.runtime.x')", "from streamlit.components import v1"),
         (check_session, "pages/x.py", "st.session_state['said'] = x", "SAID.set(x)"),
         (check_session, "pages/controls/state/session.py", "SAID.set(x)", "st.session_state['said'] = x"),
         (check_run_names, "engine/x.py", "name.removeprefix(library.RUN)", "name.startswith(library.RUN)"),

@@ -14,6 +14,12 @@ from engine.model.line import PACE
 from engine.plurals import count_words
 from views.core.markdown import escape_markdown
 
+READ = {
+    "caching.cached_message_replay:CachedMessageReplayContext.calling_cached_function": "81beea3b2a9bc8e1",
+    "caching.cached_message_replay:CachedMessageReplayContext.save_element_message": "e0cb4443e99a9def",
+    "scriptrunner_utils.script_run_context:get_script_run_ctx": "dccbffa7ec2c9687",
+}
+
 
 def notify(sentence: str, before: Any = st, seconds: int = 4) -> Any:
     """Shows a sentence for some seconds, in the place of the one `before`; returns what shows it.

@@ -37,6 +37,7 @@ RECORDED = (
     fields.choose_view,
 )  # fmt: skip
 ONE_AT_A_TIME = Lock()
+READ = {"scriptrunner_utils.script_run_context:get_script_run_ctx": "dccbffa7ec2c9687"}
 
 # A lesson that is recorded draws into no session, of which Streamlit would warn at every element.
 logging.getLogger("streamlit.runtime.scriptrunner_utils.script_run_context").addFilter(lambda _record: not ASIDE.get())

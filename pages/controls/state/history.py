@@ -16,6 +16,18 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from engine.checkpoints.locate import current_name
 from views.core.component import TURNED
 
+READ = {  # as serving/streamlit_patches/ does
+    "scriptrunner_utils.script_run_context:ScriptRunContext.reset": "e08734cb66ff1e5a",
+    "scriptrunner_utils.script_run_context:get_script_run_ctx": "dccbffa7ec2c9687",
+    "state.query_params:QueryParams.bind_widget": "9ac13068d6e71707",
+    "state.query_params:QueryParams.get_binding_for_param": "6fab01ef9ef617c2",
+    "state.query_params:QueryParams.remove_param": "6ee6d9896bc35754",
+    "state.query_params:QueryParams.set_corrected_value": "0d62d6952fbc2d67",
+    "state.query_params:QueryParams.set_initial_query_params_from_current": "3f26f61efd785047",
+    "state.safe_session_state:SafeSessionState.query_params": "3eea22642794d702",
+    "state.session_state:SessionState.get_widget_id_from_key": "94a25d6f9a2e88e5",
+    "state.session_state:SessionState.set_widgets_from_proto": "dc9968cd12a41271",
+}
 ENTRY = "loupe_entry"  # attribute of the context of a run, and entry of the session
 READABLE = 2**19  # characters of a query; Streamlit reads nothing of a longer one
 NAMES_A_MODEL = (
