@@ -26,6 +26,7 @@ from engine.model.transformer import Transformer, initialise
 from engine.runtime import limits
 from engine.runtime.limits import RUNS_FOLDER
 from engine.training.atomic import read_json, write_json
+from engine.training.limit_checks import check_recipe
 from engine.training.machine import Abilities, plan
 from engine.training.optimiser import build_adamw, is_muon_matrix
 from engine.training.pace import measured_paces
@@ -78,7 +79,10 @@ class Speed:
 
 
 def estimate(recipe: Recipe, folder: Path | str = RUNS_FOLDER) -> Estimate:
-    """Every row is taken to have batch.context tokens, on both sides where there are two stacks."""
+    """Every row is taken to have batch.context tokens, on both sides where there are two stacks.
+
+    Raises ValueError, before anything is counted, for a training that is larger than is allowed here."""
+    check_recipe(recipe)
     config = as_far_as_known(recipe)
     named = list_parameters(config)
     count = sum(p.numel() for p in named.values())

@@ -13,10 +13,11 @@ import pytest
 import torch
 from streamlit.testing.v1 import AppTest
 
+from engine.model.config import ModelConfig
 from engine.model.transformer import Transformer, initialise
 from engine.runtime import limits
 from engine.scoring.score import score
-from engine.training import Recipe, RunFolder, sources
+from engine.training import Recipe, RunFolder, estimate, limit_checks, sources
 from engine.training.link import pack_recipe
 from engine.training.names import check_name
 from engine.training.recipe_file import as_toml, parse_recipe, write_recipe
@@ -236,6 +237,18 @@ def test_a_link_says_nothing_but_text() -> None:
     evil = replace(presets()["copy"].recipe, about="![x](https://a.example/x.png) <b>bold</b> :red[x]")
     shown = next(one.value for one in page(task="copy", recipe=pack_recipe(evil)).caption if "x.png" in one.value)
     assert "](" not in shown and "<b>" not in shown and ":red[" not in shown
+
+
+def test_a_link_to_more_than_any_machine_holds_is_refused_before_it_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(config: ModelConfig) -> None:
+        raise AssertionError(f"{config.layers} layers are made")
+
+    begun = presets()["copy"].recipe
+    model = replace(begun.model, layers=10**6)
+    for module in (estimate, limit_checks):
+        monkeypatch.setattr(module, "list_parameters", refuse)
+    app = page(task="copy", recipe=pack_recipe(replace(begun, model=model)))
+    assert "model.layers must be at most" in told(app) and plan(app)["problem"]
 
 
 def test_the_text_is_the_recipe_and_can_be_written() -> None:
