@@ -33,34 +33,16 @@ class Best:
 
 
 @torch.no_grad()
-def ov(
-    model: Transformer,
-    layer: int,
-    head: int,
-    sources: Ids,
-    outputs: Ids | None = None,
-    side: str = "",
-    crosses: bool = False,
-) -> Tensor:
-    """Computes what attending to each of `sources` adds to the logits of `outputs` (None: all), source output.
+def top_outputs(
+    model: Transformer, layer: int, head: int, sources: Ids, k: int = 10, side: str = "", crosses: bool = False
+) -> Best:
+    """The `k` tokens whose logits rise most where each of `sources` is attended to; the whole table is never held.
 
     Left out are the biases of v and out (added wherever the head looks) and the logits' own, a soft cap, and of the
     norms behind the head (its own, where norms stand around, and the last) the division by their scale, which depends
     on the whole stream: values compare with one another and are no differences of logits. Raises ValueError for a model
-    without such a circuit (see `lacks`), ids outside the vocabulary, and a table of more than 2^24 cells.
+    without such a circuit (see `lacks`), and ids outside the vocabulary.
     """
-    written = writes(model, layer, head, sources, side, crosses)
-    count = model.config.outputs
-    ids = torch.arange(count, device=model.device) if outputs is None else check_ids(outputs, count, model.device)
-    affordable(len(written), len(ids))
-    return unembed(model, written, ids)
-
-
-@torch.no_grad()
-def top_outputs(
-    model: Transformer, layer: int, head: int, sources: Ids, k: int = 10, side: str = "", crosses: bool = False
-) -> Best:
-    """The `k` tokens that `ov` raises most for each of `sources`; the whole table is never held."""
     written = writes(model, layer, head, sources, side, crosses)
     return best(written, model.config.outputs, k, lambda part, ids: unembed(model, part, ids))
 
@@ -78,27 +60,14 @@ def qk(
     """q k^T / sqrt(d_head) between tokens, query key (`keys` None: all), as at the same position.
 
     With biases and norms of q and k. A rotation is that between a position and itself, which is none; biases that
-    positions add to scores, and a soft cap, are left out. Raises ValueError as `ov` does.
+    positions add to scores, and a soft cap, are left out. Raises ValueError as `top_outputs` does, and for a table of
+    more than 2^24 cells.
     """
     q = query_or_key_vectors(model, layer, head, queries, side, crosses, query=True)
     ids = range(model.config.vocab_size) if keys is None else keys
     affordable(len(q), len(ids))
     scale = attention_of(model, layer, side, crosses).scale
     return q @ query_or_key_vectors(model, layer, head, ids, side, crosses, query=False).mT * scale
-
-
-@torch.no_grad()
-def top_keys(
-    model: Transformer, layer: int, head: int, queries: Ids, k: int = 10, side: str = "", crosses: bool = False
-) -> Best:
-    """The `k` tokens that each of `queries` scores highest by `qk`; the whole table is never held."""
-    q = query_or_key_vectors(model, layer, head, queries, side, crosses, query=True)
-    scale = attention_of(model, layer, side, crosses).scale
-
-    def scores(part: Tensor, ids: Tensor) -> Tensor:
-        return part @ query_or_key_vectors(model, layer, head, ids, side, crosses, query=False).mT * scale
-
-    return best(q, model.config.vocab_size, k, scores)
 
 
 def writes(model: Transformer, layer: int, head: int, sources: Ids, side: str, crosses: bool) -> Tensor:

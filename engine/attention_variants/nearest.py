@@ -8,7 +8,7 @@ so that the query, folded through the head's own W_K, searches the raw states h,
 keys would be one for every head of every layer.
 
 The last term is a constant of the query: it moves all of its scores alike, changes neither their order nor their
-softmax, and is left out. It would have to be added back (`constant`) where the softmax holds an entry that has not
+softmax, and is left out. It would have to be added back where the softmax holds an entry that has not
 got it, such as a learned sink, or where something that is not linear stands before it, such as soft-capping. A
 rotation of queries and keys by their positions (RoPE) cannot be folded: it stands between W_Q and W_K and differs
 from key to key.
@@ -51,11 +51,6 @@ class Nearest:
 def fold(q: Tensor, w_k: Tensor) -> Tensor:
     """q W_K^T: head pos d_head, head d_head d_model -> head pos d_model."""
     return q @ w_k
-
-
-def constant(q: Tensor, b_k: Tensor) -> Tensor:
-    """q . b_K: what folding leaves out of every score of a query. head pos, from b_K head d_head."""
-    return (q @ b_k[..., None]).squeeze(-1)
 
 
 def exact(queries: Tensor, states: Tensor, k: int, visible: Tensor | None = None) -> Found:

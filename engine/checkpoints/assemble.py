@@ -160,11 +160,6 @@ def names_in_file(family: Family, rows: Sequence[Row], tied: bool, shapes: Shape
     return names
 
 
-def sources(family: Family, model: Transformer) -> set[str]:
-    """The family's names of a model's tensors."""
-    return source_names(family.bind(model.state_dict()))
-
-
 def source_names(rows: Iterable[Row]) -> set[str]:
     return {name for row in rows for name in row.source}
 

@@ -31,7 +31,8 @@ def hash_of(place: str) -> str:
 def tables() -> dict[str, dict[str, str]]:
     """READ of each file that has one. `check_private_parts` in tests/test_house.py says which must."""
     found = {}
-    for path in (path for place in RUNS for path in ROOT.glob(f"{place}**/*.py" if place.endswith("/") else place)):
+    files = {path for place in RUNS for path in ROOT.glob(f"{place}**/*.py" if place.endswith("/") else place)}
+    for path in sorted(files):
         text = path.read_text(encoding="utf-8")
         for node in ast.parse(text).body if "\nREAD = {" in text else ():
             if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "READ":

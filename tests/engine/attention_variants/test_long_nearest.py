@@ -9,7 +9,7 @@ from engine.attention_variants import nearest
 from engine.attention_variants.heads import Heads
 from engine.attention_variants.material import encode_in_chunks
 from engine.attention_variants.measure import PeakBytes
-from engine.attention_variants.nearest import attend_cost, constant, exact, exact_cost, fold, nearest_attention
+from engine.attention_variants.nearest import attend_cost, exact, exact_cost, fold, nearest_attention
 from engine.model.layers.softmax import softmax
 
 HEADS, D_HEAD, D_MODEL = 3, 8, 24
@@ -23,6 +23,11 @@ def heads() -> Heads:
     weights = [drawn(HEADS, D_HEAD, D_MODEL, seed=seed) for seed in (1, 2, 3)]
     biases = [10 * drawn(HEADS, D_HEAD, seed=seed) for seed in (4, 5, 6)]  # large: what they must not change shows
     return Heads(*(tensor for pair in zip(weights, biases, strict=True) for tensor in pair))
+
+
+def constant(q: Tensor, b_k: Tensor) -> Tensor:
+    """q . b_K: what folding leaves out of every score of a query, head pos 1."""
+    return q @ b_k[..., None]
 
 
 def dense(x: Tensor, states: Tensor, k: int, visible: Tensor | None = None) -> tuple[Tensor, Tensor]:
@@ -69,14 +74,14 @@ def test_tiles_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_one_index_of_raw_states_answers_every_head() -> None:
     x, states, h = drawn(6, D_MODEL), drawn(30, D_MODEL, seed=2), heads()
     q = h.queries(x)
-    folded = fold(q, h.w_k) @ states.T + constant(q, h.b_k)[..., None]
+    folded = fold(q, h.w_k) @ states.T + constant(q, h.b_k)
     torch.testing.assert_close(folded, q @ h.keys(states).mT, atol=1e-3, rtol=1e-5)
 
 
 def test_the_key_bias_moves_scores_but_neither_their_order_nor_the_softmax() -> None:
     x, states, h = drawn(6, D_MODEL), drawn(30, D_MODEL, seed=2), heads()
     q = h.queries(x)
-    scores, shift = fold(q, h.w_k) @ states.T, constant(q, h.b_k)[..., None]
+    scores, shift = fold(q, h.w_k) @ states.T, constant(q, h.b_k)
     assert shift.abs().min() > 0.1
     assert torch.equal((scores + shift).argsort(-1), scores.argsort(-1))
     torch.testing.assert_close((scores + shift).softmax(-1), scores.softmax(-1), atol=1e-4, rtol=1e-3)
