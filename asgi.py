@@ -99,7 +99,8 @@ def serve() -> None:
     )
     if given.worker:
         return serve_as_worker(config, given.worker, DrainingWorker)
-    greet(given.host, port, not given.no_open)
+    if not writes_json():  # whose lines a program reads
+        greet(given.host, port, not given.no_open)
     if given.workers > 1:
         front = Front([sys.executable, str(SERVER), *(["--api"] if given.api else [])], given.workers)
         try:

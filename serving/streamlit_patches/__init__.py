@@ -25,6 +25,7 @@ from serving.streamlit_patches import (
     first_message,
     fragment_states,
     history_navigation,
+    no_outward_request,
     observed_runs,
     same_page_link,
     state_lookup,
@@ -34,7 +35,7 @@ from serving.streamlit_patches import (
 
 PATCHES = (
     first_message, concurrent_change, same_page_link, finished_runs, history_navigation, turned_page, fragment_states,
-    whole_callbacks, state_lookup, observed_runs,
+    whole_callbacks, state_lookup, observed_runs, no_outward_request,
 )  # fmt: skip
 _applied = list[str]()
 

@@ -6,6 +6,8 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+import requests
+from streamlit.web.server.server_util import is_url_from_allowed_origins
 
 from serving import streamlit_patches
 from serving.streamlit_patches import PATCHES
@@ -52,3 +54,13 @@ def test_every_patch_is_applied_and_listed() -> None:
     assert {patch.__name__.rpartition(".")[2] for patch in PATCHES} == names
     listed = (folder.parents[1] / "docs" / "streamlit.md").read_text(encoding="utf-8")
     assert not {name for name in names if f"`{name}.py`" not in listed}
+
+
+def test_a_foreign_origin_is_refused_and_no_other_host_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    def ask(*given: object, **named: object) -> None:
+        raise AssertionError(f"{given} is asked")
+
+    monkeypatch.setattr(requests, "get", ask)
+    streamlit_patches.patch_streamlit()
+    assert not is_url_from_allowed_origins("https://elsewhere.example")
+    assert is_url_from_allowed_origins("http://localhost:8501")
