@@ -1,6 +1,7 @@
 """What a wheel holds, and that it works from an empty folder."""
 
 import hashlib
+import json
 import os
 import re
 import subprocess
@@ -102,7 +103,9 @@ def test_the_command_measures_a_text_and_finds_what_is_amiss(
     assert main(["analyse", "induction", "abcabc", "--of", "layers"]) == 0
     assert len(capsys.readouterr().out.splitlines()) == 1 + (config.layers + 1) * 6
     assert main(["analyse", "digits-vit", "7"]) == 1 and "reads pictures" in capsys.readouterr().err
-    assert main(["doctor"]) == 0 and "!" not in capsys.readouterr().out
+    assert main(["doctor"]) == 0 and "!" not in (told := capsys.readouterr().out)
+    oldest = json.loads((ROOT / "package.json").read_text(encoding="utf-8"))["browserslist"]
+    assert all(one.split()[-1] in told for one in oldest)
     (tmp_path / "file").touch()
     monkeypatch.setattr("engine.runtime.limits.RUNS_FOLDER", str(tmp_path / "file" / "runs"))
     assert main(["doctor"]) == 1 and "set LOUPE_RUNS" in capsys.readouterr().out

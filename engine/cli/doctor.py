@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import platform
+import webbrowser
 from collections.abc import Iterator
 from importlib.metadata import version
 from importlib.util import find_spec
@@ -20,6 +21,7 @@ from engine.runtime.device import list_cards
 from engine.training.machine import Abilities
 
 GIB = 2**30
+OLDEST = "Chrome and Edge 111, Firefox 121, Safari 16.4"  # as package.json tells the linter
 # What each extra of pyproject.toml is for, and modules that it brings.
 EXTRAS = {
     "app": ("the pages", ("streamlit", "uvicorn", "babel")),
@@ -46,7 +48,7 @@ def add_to(commands: Any) -> None:
 
 def tell(options: argparse.Namespace) -> int:
     """Returns 1 where something is amiss."""
-    found = [*look_at_machine(), *look_at_extras(), *look_at_places()]
+    found = [*look_at_machine(), *look_at_browser(), *look_at_extras(), *look_at_places()]
     for one in found:
         print(f"{one.name:<12} {one.told}".rstrip() + (f"\n{'':<12} ! {one.amiss}" if one.amiss else ""))
     return int(any(one.amiss for one in found))
@@ -64,6 +66,15 @@ def look_at_machine() -> Iterator[Finding]:
     yield Finding("cores", str(able.cores))
     if hasattr(os, "sysconf") and "SC_PHYS_PAGES" in os.sysconf_names:
         yield Finding("memory", f"{os.sysconf('SC_PHYS_PAGES') * os.sysconf('SC_PAGE_SIZE') / GIB:.1f} GiB")
+
+
+def look_at_browser() -> Iterator[Finding]:
+    """The one that this person's system opens, where it says; which of them draw does not depend on the machine."""
+    try:
+        name = getattr(webbrowser.get(), "name", "") or "the system's own"
+    except webbrowser.Error:
+        name = "none to be opened from here"
+    yield Finding("browser", f"{name}  (these draw, or newer ones: {OLDEST})")
 
 
 def look_at_extras() -> Iterator[Finding]:
