@@ -12,7 +12,7 @@ from threading import Thread
 from time import sleep
 
 from engine.runtime.limits import RUNS_FOLDER
-from engine.training.folder import RunFolder
+from engine.training.folder import RunFolder, list_runs
 from engine.training.status import ACTIVE, read_status
 from serving.readiness import READY
 from serving.workers import CannotServe, listen
@@ -74,7 +74,7 @@ def is_ready(host: str, port: int) -> bool:
 
 def tell_trainings(folder: str | Path = RUNS_FOLDER) -> None:
     """Says which trainings go on without the server."""
-    found = [one.parent.name for one in sorted(Path(folder).glob("*/status.json")) if is_active(one.parent)]
+    found = [one.name for one in list_runs(folder) if is_active(one)]
     if found:
         print(f"Still training, and going on: {', '.join(found)}. The page Train has them when Loupe is started again.")
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 
+from engine.analysis.heads import head_scores
 from engine.analysis.tiles import thumbnails
 from engine.checkpoints import Checkpoint
+from engine.classes.steps import Pattern
 from engine.runtime.run import run
 from engine.runtime.trace import Trace
 from engine.tokenizers.encoding import Encoding
@@ -61,6 +64,41 @@ def next_tokens(given: Given) -> tuple[torch.Tensor, list[int]]:
 def name(given: Given, id: int) -> str:
     assert given.checkpoint.tokenizer is not None
     return given.checkpoint.tokenizer.piece(id)
+
+
+@torch.no_grad()
+def grade_next(given: Given, said: Any) -> Grade:
+    """Grades the id of a token. Raises ValueError for one that is not offered."""
+    p, offered = next_tokens(given)
+    best = int(p.argmax())
+    if said not in offered:
+        raise ValueError("choose one of the tokens that are offered.")
+    return Grade(name(given, said), f"“{name(given, best)}” ({float(p[best]):.0%})", said == best)
+
+
+def heads(given: Given) -> list[tuple[int, int]]:
+    """Layer and head of each of a model of one stack."""
+    config = given.checkpoint.model.config
+    return [(layer, head) for layer in range(config.layers) for head in range(config.attention.heads)]
+
+
+def head_name(place: tuple[int, int]) -> str:
+    return f"block {place[0] + 1}, head {place[1] + 1}"
+
+
+@torch.no_grad()
+def grade_head(given: Given, pattern: Pattern, said: tuple[int, int]) -> Grade:
+    """Grades the layer and head that are said to look most so. Raises ValueError, with a sentence, where none can."""
+    found = getattr(head_scores(given.trace), pattern).float()
+    if bool(found.isnan().all()):
+        raise ValueError("in this text no head can look so; write a longer one, or one in which a word comes twice.")
+    best = found.nan_to_num(-1).argmax()
+    layer, head = divmod(int(best), found.shape[1])
+    if said not in heads(given):
+        raise ValueError("choose a block and a head of this model.")
+    truth = f"{head_name((layer, head))} ({float(found[layer, head]):.0%})"
+    score, picture = max(float(found[said]), 0.0), small_pattern(given.trace, *said)
+    return Grade(head_name(said), truth, bool(found[said] == found[layer, head]), score, picture=picture)
 
 
 def estimate(said: float, true: float, tolerance: float, shown: str, truth: str) -> Grade:

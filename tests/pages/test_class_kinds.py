@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from engine import run
-from engine.classes.grading import PICTURE, Given, grade_page, next_tokens
+from engine.classes.grading import PICTURE, Given, grade_page, heads, next_tokens
 from engine.classes.steps import Step, from_json, to_json
 from engine.collect import collect
 from engine.edits import AttentionTemperature
@@ -16,7 +16,6 @@ from engine.inputs.readers import tokens
 from engine.places import ROOT
 from engine.runtime import library
 from pages.controls.classes.kind import StepKind, check_step, grade, kinds
-from pages.controls.classes.kinds.head import heads
 
 TEXT = "The cat sat by the door, and the cat"
 

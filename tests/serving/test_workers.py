@@ -150,6 +150,7 @@ def test_who_starts_a_server_is_told_where_it_is_and_what_trains_on(
     assert opened == ["http://127.0.0.1"] and f"Loupe: http://127.0.0.1:{found}" in capsys.readouterr().out
     for name, state in (("one", "running"), ("two", "finished"), ("three", "paused")):
         (tmp_path / name).mkdir()
+        (tmp_path / name / "recipe.toml").touch()
         write_status(tmp_path / name / "status.json", Status(state=state))
     starting.tell_trainings(tmp_path)
     assert "going on: one, three." in capsys.readouterr().out

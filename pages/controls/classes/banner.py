@@ -109,7 +109,7 @@ def follow_class() -> None:
 
 
 def own_step(room: Room) -> int:
-    """The number of the step that this learner is at."""
+    """The number of the step that this learner is at. Once the class goes together it is forgotten where they were."""
     own = OWN.get()
     if not room.free:
         OWN.set(None)

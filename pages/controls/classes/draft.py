@@ -71,8 +71,8 @@ def draw_draft(here: Here) -> None:
     with st.container(border=True, key="class form"):
         step_form(keep_step)
     st.caption(
-        f"Kept on this server: names, answers and links to what was handed in, for {DAYS} days or until you delete "
-        "them. Nothing leaves it."
+        f"Kept on this server: names, answers, and links to what was handed in and to the page that each has open, for "
+        f"{DAYS} days or until you delete them. Nothing leaves it."
     )
     may_start = may_start_class()
     if not may_start:

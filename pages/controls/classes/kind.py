@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import streamlit as st
+
 from engine.checkpoints import Checkpoint
 from engine.classes.grading import Given, Grade
 from engine.classes.steps import Step
@@ -102,6 +104,15 @@ def check_step(step: Step) -> Step:
     """Raises ValueError, with a sentence, for a step of no kind, or one that lacks a part."""
     kind_of(step).check(step)
     return step
+
+
+def number_field(most: float) -> Callable[[Step, Given | None], None]:
+    """A field of a number from 0 on, for `draw`."""
+
+    def draw(step: Step, given: Given | None) -> None:
+        st.number_input("number", 0.0, most, None, key=FIELD, step=0.01)
+
+    return draw
 
 
 def no_answer(step: Step, given: Given | None) -> None:

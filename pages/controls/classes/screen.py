@@ -52,6 +52,8 @@ def follow_screen(code: str) -> None:
         draw_step(room, [one.content for one in mine if not one.content.get("elsewhere")])
         if room.points and room.revealed:
             draw_points(room, learners, answers)
+        if room.revealed or not kind.covers:
+            show_page(room.step)
 
 
 def draw_points(room: Room, learners: list[Learner], answers: list[Answer]) -> None:
@@ -63,7 +65,7 @@ def draw_points(room: Room, learners: list[Learner], answers: list[Answer]) -> N
 
 
 def draw_step(room: Room, found: list[Content]) -> None:
-    """The tally, and the page of the step where that does not show what is still to be guessed."""
+    """The tally, where it does not give away what is still to be answered."""
     step, kind = room.step, kind_of(room.step)
     if step.asks and not kind.about_page:
         if room.revealed or not kind.is_graded(step):
@@ -73,5 +75,3 @@ def draw_step(room: Room, found: list[Content]) -> None:
         if kind.scored:
             for one in sorted(found, key=lambda one: -(one["score"] or 0.0))[:BEST]:
                 st.markdown(escape_markdown(f"{one['said']} · {one['truth']}"))
-    if room.revealed or not kind.covers:
-        show_page(step)

@@ -5,9 +5,8 @@ from typing import Any
 
 import streamlit as st
 
-from engine.analysis.heads import head_scores
 from engine.checkpoints import Checkpoint
-from engine.classes.grading import Given, Grade, small_pattern
+from engine.classes.grading import Given, Grade, grade_head, head_name, heads
 from engine.classes.steps import PATTERNS, Pattern, Step
 from pages.controls.classes.kind import FIELD, StepKind, always
 from pages.controls.learn.words import translate as _
@@ -15,15 +14,6 @@ from pages.controls.state.session import widget_value
 from views.classes.tally import draw_choices
 
 PATTERN = "class pattern"
-
-
-def heads(given: Given) -> list[tuple[int, int]]:
-    config = given.checkpoint.model.config
-    return [(layer, head) for layer in range(config.layers) for head in range(config.attention.heads)]
-
-
-def head_name(place: tuple[int, int]) -> str:
-    return f"block {place[0] + 1}, head {place[1] + 1}"
 
 
 def why_unsuited(checkpoint: Checkpoint) -> str:
@@ -48,17 +38,7 @@ def draw(step: Step, given: Given | None) -> None:
 
 def grade(step: Step, given: Given | None, said: Any) -> Grade:
     assert given is not None
-    found = getattr(head_scores(given.trace), step.pattern).float()
-    if bool(found.isnan().all()):
-        raise ValueError("in this text no head can look so; write a longer one, or one in which a word comes twice.")
-    best = found.nan_to_num(-1).argmax()
-    layer, head = divmod(int(best), found.shape[1])
-    place: tuple[int, int] = tuple(said)
-    if place not in heads(given):
-        raise ValueError("choose a block and a head of this model.")
-    truth = f"{head_name((layer, head))} ({float(found[layer, head]):.0%})"
-    score, picture = max(float(found[place]), 0.0), small_pattern(given.trace, *place)
-    return Grade(head_name(place), truth, bool(found[place] == found[layer, head]), score, picture=picture)
+    return grade_head(given, step.pattern, tuple(said))
 
 
 def draw_parts() -> None:

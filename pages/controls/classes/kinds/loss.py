@@ -2,20 +2,14 @@
 
 from typing import Any
 
-import streamlit as st
-
 from engine.analysis.surprise import surprise
 from engine.classes.grading import Given, Grade, estimate, why_not_writing
 from engine.classes.steps import Step
-from pages.controls.classes.kind import FIELD, StepKind, always
+from pages.controls.classes.kind import StepKind, always, number_field
 from pages.controls.learn.words import translate as _
 from views.classes.tally import draw_estimates
 
 TOLERANCE = 0.25  # nats a token
-
-
-def draw(step: Step, given: Given | None) -> None:
-    st.number_input("number", 0.0, 100.0, None, key=FIELD, step=0.01)
 
 
 def grade(step: Step, given: Given | None, said: Any) -> Grade:
@@ -26,7 +20,7 @@ def grade(step: Step, given: Given | None, said: Any) -> Grade:
 
 KIND = StepKind(
     name="loss", place=6, title="estimate the loss of the text",
-    asks=lambda step: _("What is the loss of this text? (nats a token)"), draw=draw, grade=grade,
+    asks=lambda step: _("What is the loss of this text? (nats a token)"), draw=number_field(100.0), grade=grade,
     sample=lambda step, given: 0.0, is_graded=always, chart=draw_estimates, again=False, about_run=True, covers=True,
     unsuited=why_not_writing,
 )  # fmt: skip

@@ -4,7 +4,7 @@ from typing import Any
 
 import streamlit as st
 
-from engine.classes.grading import Given, Grade, name, next_tokens, why_not_writing
+from engine.classes.grading import Given, Grade, grade_next, name, next_tokens, why_not_writing
 from engine.classes.steps import Step
 from pages.controls.classes.kind import FIELD, StepKind, always
 from pages.controls.learn.words import translate as _
@@ -20,11 +20,7 @@ def draw(step: Step, given: Given | None) -> None:
 
 def grade(step: Step, given: Given | None, said: Any) -> Grade:
     assert given is not None
-    p, offered = next_tokens(given)
-    best = int(p.argmax())
-    if said not in offered:
-        raise ValueError("choose one of the tokens that are offered.")
-    return Grade(name(given, said), f"“{name(given, best)}” ({float(p[best]):.0%})", said == best)
+    return grade_next(given, said)
 
 
 KIND = StepKind(

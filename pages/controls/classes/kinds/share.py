@@ -2,19 +2,13 @@
 
 from typing import Any
 
-import streamlit as st
-
 from engine.classes.grading import Given, Grade, estimate, next_tokens, why_not_writing
 from engine.classes.steps import Step
-from pages.controls.classes.kind import FIELD, StepKind, always
+from pages.controls.classes.kind import StepKind, always, number_field
 from pages.controls.learn.words import translate as _
 from views.classes.tally import draw_estimates
 
 TOLERANCE = 0.05  # of 1
-
-
-def draw(step: Step, given: Given | None) -> None:
-    st.number_input("number", 0.0, 1.0, None, key=FIELD, step=0.01)
 
 
 def grade(step: Step, given: Given | None, said: Any) -> Grade:
@@ -27,7 +21,7 @@ def grade(step: Step, given: Given | None, said: Any) -> Grade:
 
 KIND = StepKind(
     name="share", place=5, title="estimate how likely it is",
-    asks=lambda step: _("How likely is the likeliest next token? (0 to 1)"), draw=draw, grade=grade,
+    asks=lambda step: _("How likely is the likeliest next token? (0 to 1)"), draw=number_field(1.0), grade=grade,
     sample=lambda step, given: 0.0, is_graded=always, chart=draw_estimates, again=False, about_run=True, covers=True,
     unsuited=why_not_writing,
 )  # fmt: skip
