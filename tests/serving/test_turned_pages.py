@@ -8,7 +8,7 @@ from streamlit.proto.ClientState_pb2 import ClientState
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.runtime.app_session import AppSession
 from streamlit.runtime.scriptrunner import RerunData
-from streamlit.runtime.scriptrunner_utils.script_requests import ScriptRequests
+from streamlit.runtime.scriptrunner_utils.script_requests import ScriptRequests, ScriptRequestType
 
 from serving.streamlit_patches import same_page_link, turned_page
 
@@ -34,7 +34,7 @@ class Session:
     """What of a session takes messages in, after a first run of the page."""
 
     page_script_hash = "x"
-    _scriptrunner = None
+    _scriptrunner: Any = None
 
     def __init__(self) -> None:
         self.taken, self.addresses = list[ClientState](), list[str]()
@@ -43,6 +43,16 @@ class Session:
     def told(self, query: str) -> None:
         message = ForwardMsg()
         message.page_info_changed.query_string = query
+        session: Any = self
+        AppSession._enqueue_forward_msg(session, message)
+
+    def runs(self, page: str, waits: bool = False) -> None:
+        """Tells the browser that a page runs, while another message `waits` or none."""
+        self.page_script_hash = page
+        state = ScriptRequestType.RERUN if waits else ScriptRequestType.CONTINUE
+        self._scriptrunner = SimpleNamespace(_requests=SimpleNamespace(_state=state))
+        message = ForwardMsg()
+        message.new_session.page_script_hash = page
         session: Any = self
         AppSession._enqueue_forward_msg(session, message)
 
@@ -109,3 +119,27 @@ def test_a_message_of_a_part_of_the_page_before_turns_no_page_back(session: Sess
     assert len(session.taken) == taken
     session.hears("text=new", page_script_hash="y", fragment_id="controls")
     assert len(session.taken) == taken + 1
+
+
+def test_nothing_that_a_page_says_after_the_way_back_was_asked_for_stands_in_its_way(session: Session) -> None:
+    """Before the page that it leads to runs, and so while the session still counts the one before as shown."""
+    session.hears("k=8", control=False, page_script_hash="y", is_history_navigation=True)
+    taken = len(session.taken)
+    session.hears("k=8", fragment_id="courier")
+    assert len(session.taken) == taken
+    assert session.hears("text=old") == "k=8"
+    assert session.taken[-1].page_script_hash == "y"
+    session.runs("x", waits=True)  # asked for before
+    session.hears("", fragment_id="courier")
+    assert len(session.taken) == taken + 1
+    session.runs("y")
+    session.hears("k=8", page_script_hash="y", fragment_id="courier")
+    assert len(session.taken) == taken + 2
+    session.hears("", control=False)  # a link to the page that was left
+    session.runs("x")
+    session.hears("", fragment_id="courier")
+    assert session.taken[-1].page_script_hash == "x"
+    session.hears("", control=False, page_script_hash="no page")
+    session.runs("x")  # in its place
+    session.hears("", fragment_id="courier")
+    assert session.taken[-1].page_script_hash == "x"
