@@ -74,6 +74,7 @@ def test_a_curve_goes_to_the_step_that_is_pressed_and_follows_a_drag(visit: Visi
     visit.open("/train")
     visit.until("all('.curves-plot')[0]?._fullLayout !== undefined")
     visit.until("all('.lab[data-ready]').length", 1)
+    visit.until("all('.lab')[0].loupe.data.plan.seconds > 0")  # the last that comes by itself after a first start
     step = "all('.lab')[0].loupe.shown"
     for wanted, parts in ((500, [(0.5, 0.3)]), (250, [(0.5, 0.3), (0.25, 0.3)])):
         visit.drag(".curves-plot .nsewdrag", parts)
