@@ -43,7 +43,7 @@ wheel: $(BIN)/python
 
 lint: .venv/installed-dev node_modules/installed
 	$(BIN)/ruff check .
-	$(BIN)/mypy engine views pages serving bench loupe app.py asgi.py
+	$(BIN)/mypy engine views pages server bench loupe app.py asgi.py
 	$(BIN)/node $(NODE)/eslint $(SCRIPTS)
 	$(BIN)/node $(NODE)/tsc
 	$(BIN)/node $(NODE)/prettier --log-level warn --check $(FORMATTED)

@@ -5,7 +5,6 @@ from typing import Literal
 import streamlit as st
 
 from engine.checkpoints.shipped import NoWeights
-from engine.classes.store import Unreachable
 from engine.model.line import line
 from engine.places import ASSETS
 from engine.runtime.device import tell
@@ -21,7 +20,8 @@ from pages.controls.notice import greet, notify
 from pages.controls.share.links import remember_hidden
 from pages.controls.sign_in import draw_signed_in, require_sign_in
 from pages.controls.state.history import keep_entry, use_present_names
-from serving.streamlit_patches import patch_streamlit
+from server.classes.store import Unreachable
+from server.http.streamlit_patches import patch_streamlit
 from views.core.component import begin, view
 from views.core.markdown import escape_markdown
 from views.core.turns import turns

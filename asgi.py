@@ -15,18 +15,18 @@ from starlette.routing import Route
 from uvicorn.config import LOGGING_CONFIG
 
 from engine.places import SCRIPT, SERVER
-from serving.class_news import ROUTE, tell_news
-from serving.draining import CLOSES, DrainingServer, DrainingWorker
-from serving.first_load import FirstLoad
-from serving.headers import SecurityHeaders
-from serving.logs import write_json, writes_json
-from serving.metrics import METRICS, CountSessions, tell_metrics
-from serving.readiness import ALIVE, READY, Gate, tell_alive, tell_ready
-from serving.starting import choose_port, greet, tell_trainings
-from serving.streamlit_patches import patch_streamlit
-from serving.visitor_cookie import VisitorCookie
-from serving.warming import warm
-from serving.workers import SHARED, CannotServe, Front, serve_as_worker
+from server.http.class_news import ROUTE, tell_news
+from server.http.draining import CLOSES, DrainingServer, DrainingWorker
+from server.http.first_load import FirstLoad
+from server.http.headers import SecurityHeaders
+from server.http.logs import write_json, writes_json
+from server.http.metrics import METRICS, CountSessions, tell_metrics
+from server.http.readiness import ALIVE, READY, Gate, tell_alive, tell_ready
+from server.http.starting import choose_port, greet, tell_trainings
+from server.http.streamlit_patches import patch_streamlit
+from server.http.visitor_cookie import VisitorCookie
+from server.http.warming import warm
+from server.http.workers import SHARED, CannotServe, Front, serve_as_worker
 
 patch_streamlit()
 if writes_json():
@@ -42,7 +42,7 @@ def platform_routes() -> list[Route]:
     """Routes of LTI platforms, of a server that has any."""
     if not os.environ.get("LOUPE_LTI"):
         return []
-    from serving.lti import lti_routes
+    from server.http.lti import lti_routes
 
     return lti_routes()
 
@@ -51,7 +51,7 @@ def program_routes() -> list[Route]:
     """Routes that programs ask, of a server that is started with them."""
     if "--api" not in sys.argv[1:]:
         return []
-    from serving.api.routes import api_routes, choose_token
+    from server.http.api.routes import api_routes, choose_token
 
     return api_routes(choose_token())
 

@@ -11,7 +11,7 @@ from setuptools import setup
 from setuptools.command.build_py import build_py
 
 ROOT = Path(__file__).resolve().parent
-FOLDERS = ("engine", "views", "pages", "serving", "corpora", "assets", ".streamlit")
+FOLDERS = ("engine", "views", "pages", "server", "corpora", "assets", ".streamlit")
 FILES = ("app.py", "asgi.py", "LICENSE")
 LEFT_OUT = ("__pycache__", "*.pyc", "readme")  # the last are the pictures of README.md
 

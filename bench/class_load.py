@@ -42,11 +42,11 @@ from bench.load import (
     summary,
 )
 from engine.analysis.surprise import surprise
-from engine.classes.steps import Step
-from engine.classes.store import Classes
 from engine.inputs.readers import tokens
 from engine.runtime import library
-from engine.runtime.openings import name_person
+from server.classes.steps import Step
+from server.classes.store import Classes
+from server.library.visitors import name_person
 from tests.browser.harness import ROOT, UVICORN, free_port, wait_until_healthy
 
 LEARNERS, STEPS, PACE = 30, 6, 10.0  # seconds between two steps

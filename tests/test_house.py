@@ -22,24 +22,30 @@ ROOT = Path(__file__).resolve().parent.parent
 
 # Who may import whom: the first prefix that matches a file names what it may import of this repository.
 LAYERS = [
-    ("app.py", ["serving.streamlit_patches", "pages", "views", "engine"]),
-    ("asgi.py", ["serving", "engine.places"]),
-    ("serving/warming.py", ["serving", "engine.attention_variants", "engine.runtime", "engine.training"]),
-    ("serving/first_load.py", ["serving", "pages.controls.menu", "views.core"]),
-    ("serving/class_news.py", ["serving", "engine.classes", "engine.runtime"]),
-    ("serving/metrics.py", ["serving", "engine.runtime", "engine.model.line", "engine.training.queue"]),
-    ("serving/logs.py", ["serving", "engine.runtime"]),
-    ("serving/headers.py", ["engine.runtime"]),
-    ("serving/backup.py", ["engine.runtime", "engine.training.queue"]),
-    ("serving/draining.py", ["serving", "engine.runtime"]),
-    ("serving/starting.py", ["serving", "engine.runtime", "engine.training"]),
-    ("serving/page_names.py", ["pages.controls.menu"]),
-    ("serving/lti.py", ["serving", "pages.controls.menu", "engine.classes", "engine.runtime"]),
-    ("serving/api/", ["serving", "pages.controls", "engine"]),
-    ("serving/", ["serving", "pages.controls.state.history"]),
-    ("pages/", ["pages.controls", "views", "engine"]),
+    ("app.py", ["server.http.streamlit_patches", "server.classes", "pages", "views", "engine"]),
+    ("asgi.py", ["server.http", "engine.places"]),
+    # The server's rooms below the pages,
+    ("server/library/", ["server.library", "engine.runtime"]),
+    ("server/classes/", ["server.classes", "engine"]),
+    ("server/lti/", ["server.lti", "server.classes", "engine.runtime"]),
+    ("server/backup.py", ["engine.runtime", "engine.training.queue"]),
+    # and what is above them.
+    ("server/http/warming.py", ["server.http", "engine.attention_variants", "engine.runtime", "engine.training"]),
+    ("server/http/first_load.py", ["server.http", "pages.controls.menu", "views.core"]),
+    ("server/http/class_news.py", ["server.http", "server.classes", "server.library", "engine.runtime"]),
+    ("server/http/metrics.py", ["server.http", "engine.runtime", "engine.model.line", "engine.training.queue"]),
+    ("server/http/logs.py", ["server.http", "engine.runtime"]),
+    ("server/http/headers.py", ["engine.runtime"]),
+    ("server/http/draining.py", ["server.http", "engine.runtime"]),
+    ("server/http/starting.py", ["server.http", "engine.runtime", "engine.training"]),
+    ("server/http/page_names.py", ["pages.controls.menu"]),
+    ("server/http/lti.py", ["server", "pages.controls.menu", "engine.runtime"]),
+    ("server/http/api/", ["server.http", "pages.controls", "engine"]),
+    ("server/http/", ["server.http", "pages.controls.state.history"]),
+    ("pages/", ["pages.controls", "views", "server.library", "server.classes", "server.lti", "engine"]),
     ("views/core/", ["views.core", "engine"]),
     ("views/charts/", ["views.charts", "views.core", "engine"]),
+    ("views/classes/", ["views", "server.classes", "engine"]),
     ("views/", ["views", "engine"]),
     ("engine/model/hooks.py", []),
     ("engine/model/from_dict.py", []),
@@ -48,7 +54,8 @@ LAYERS = [
     ("engine/tokenizers/", ["engine.tokenizers", "engine.plurals"]),
     ("engine/", ["engine"]),
     ("loupe/", ["engine", "views.notebook"]),
-    ("bench/", ["bench", "engine", "views", "serving.workers", "tests.browser.harness"]),
+    ("bench/load.py", ["server.http.workers", "tests.browser.harness"]),
+    ("bench/", ["bench", "engine", "views", "server.classes", "server.library", "tests.browser.harness"]),
 ]
 # Rooms of the engine from below to above, and before their own room the files that stand lower than it. Each imports
 # from its own row and those before it; the longest name that fits a module is its place. engine/__init__.py
@@ -70,7 +77,7 @@ ENGINE = [
     ["engine.generation"],
     ["engine.inputs"],
     ["engine.analysis", "engine.attention_variants"],
-    ["engine.course", "engine.classes"],
+    ["engine.course"],
     ["engine.training"],
     ["engine.cli"],
 ]
@@ -96,9 +103,9 @@ CLIMBS = {
     ("engine/training/warm_trainer.py", "engine.cli.main"): "the waiting process becomes the command that it is told",
     ("engine/training/launch/ray_driver.py", "engine.cli.main"): "a process of Ray becomes the command that it is told",
 }
-OWN = ("app", "asgi", "serving", "pages", "views", "engine", "bench", "tests")
+OWN = ("app", "asgi", "server", "pages", "views", "engine", "bench", "tests")
 SHOWS_STREAMLIT = (
-    "app.py", "asgi.py", "serving/", "pages/", "views/core/component.py", "views/charts/show.py", "bench/load.py"
+    "app.py", "asgi.py", "server/http/", "pages/", "views/core/component.py", "views/charts/show.py", "bench/load.py"
 )  # fmt: skip
 SECRET_PLACES = re.compile(r"/work\b|/home/\w|/Users/\w|/\.library\b|\.\./shared")
 # Namespaces are names, not places that anything is fetched from.
@@ -125,7 +132,7 @@ def name_of(path: Path) -> str:
 @cache
 def sources(*suffixes: str) -> list[Path]:
     """Everything a person wrote here, tests aside."""
-    folders = ("serving", "pages", "views", "engine", "loupe", "assets", "corpora", "bench", "scripts")
+    folders = ("server", "pages", "views", "engine", "loupe", "assets", "corpora", "bench", "scripts")
     found = [path for folder in folders for path in (ROOT / folder).rglob("*") if path.suffix in suffixes]
     return sorted(found + [path for path in ROOT.iterdir() if path.suffix in suffixes])
 
@@ -246,7 +253,7 @@ def check_broad_except(path: str, tree: ast.Module) -> Iterator[str]:
                 yield f"{path}:{node.lineno} swallows everything: name what is expected, or raise it again"
 
 
-RUNS = ("engine/", "views/", "pages/", "serving/", "app.py", "asgi.py")  # what `make run` needs
+RUNS = ("engine/", "views/", "pages/", "server/", "app.py", "asgi.py")  # what `make run` needs
 KEPT_PLACES = {"assets", "corpora", "models", "pages", "runs"}
 
 
@@ -315,7 +322,7 @@ def check_session(path: str, tree: ast.Module) -> Iterator[str]:
 # Servers, senders and work that are slow on purpose, and kills at times that are drawn.
 SLOW = {
     "tests/browser/apps/turning/app.py", "tests/browser/apps/plumbing/app.py", "tests/engine/training/test_live.py",
-    "tests/engine/training/test_kills.py", "tests/serving/test_workers.py", "tests/views/test_generate_beam.py",
+    "tests/engine/training/test_kills.py", "tests/server/http/test_workers.py", "tests/views/test_generate_beam.py",
     "tests/views/test_generate_surprise.py",
 }  # fmt: skip
 
@@ -401,6 +408,8 @@ def test_python_keeps_the_rule(rule) -> None:
         (check_layers, "views/core/x.py", "import views.compare", "import views.core.lanes"),
         (check_layers, "views/bars.py", "import pages.explore", "from engine.runtime.trace import Trace"),
         (check_layers, "pages/explore/x.py", "import app", "import views.core.theme"),
+        (check_layers, "pages/explore/x.py", "import server.http.logs", "import server.classes.steps"),
+        (check_layers, "server/classes/x.py", "import pages.controls.menu", "import engine.analysis.heads"),
         (check_layers, MASK, "from ..transformer import x", "from ..hooks import x"),
         (check_layers, MASK, "from .. import stack", "from . import block"),
         (check_layers, "engine/x.py", "def f():\n    import views", "def f():\n    import torch"),
@@ -431,7 +440,7 @@ def test_python_keeps_the_rule(rule) -> None:
         (check_places, "pages/x.py", "X = ROOT / 'assets/texts'", "X = ASSETS / 'texts'"),
         (check_rows, "views/x.py", "alt.Chart(t, height=ROW * 3 + 9)", "alt.Chart(t, height=alt.Step(ROW))"),
         (check_private_parts, "pages/x.py", "st.session_state._state", "READ = {'a:b': 'c'}\nst.session_state._state"),
-        (check_private_parts, "serving/x.py", "import streamlit.logger\nREAD = {}", "import streamlit as st"),
+        (check_private_parts, "server/http/x.py", "import streamlit.logger\nREAD = {}", "import streamlit as st"),
         (check_private_parts, "views/x.py", "getLogger('streamlit.runtime.x')", "from streamlit.components import v1"),
         (check_session, "pages/x.py", "st.session_state['said'] = x", "SAID.set(x)"),
         (check_session, "pages/controls/state/session.py", "SAID.set(x)", "st.session_state['said'] = x"),
@@ -587,7 +596,7 @@ def test_a_rule_about_text_can_fail(rule, bad: str, good: str) -> None:
     assert not list(rule("x", good))
 
 
-HOUSE = ("engine", "loupe", "views", "serving", "pages", "assets", "corpora", "bench", "scripts", "tests", "docs")
+HOUSE = ("engine", "loupe", "views", "server", "pages", "assets", "corpora", "bench", "scripts", "tests", "docs")
 PATH = re.compile(r"(?<![\w/.<>*:-])[\w.<>*-]+(?:/[\w.<>*-]+)*")
 OURS = re.compile(r".*[\w>*]\.(py|js|css|md|toml)")  # files of other endings are mostly written by a run
 FOREIGN = {
@@ -787,7 +796,7 @@ def folders(*roots: str) -> list[Path]:
 
 
 def test_every_folder_says_what_lives_there() -> None:
-    rooms = [one for one in folders("engine", "views", "pages/controls") if one.name != "__pycache__"]
+    rooms = [one for one in folders("engine", "server", "views", "pages/controls") if one.name != "__pycache__"]
     texts = {one: read(one / "__init__.py") for one in rooms}
     silent = [one for one, text in texts.items() if not ast.get_docstring(ast.parse(text))]
     listed = read(ROOT / "assets" / "views" / "README.md")

@@ -1,10 +1,11 @@
-"""What people opened, in a file beside the training runs: a link to a path, and the list of what one person opened,
-hold over a restart of the server."""
+"""What was opened, in a file beside the training runs: a link to a path holds over a restart of the server.
+
+The same file has what each visitor opened, as server/library/visitors.py reads and writes it.
+"""
 
 from __future__ import annotations
 
 import fcntl
-import hashlib
 import json
 import os
 from pathlib import Path
@@ -13,48 +14,32 @@ from typing import Any, Literal
 
 FILE = ".opened.json"
 MOST = 100  # paths, and people; the oldest go
-RECENT = 12  # models of one person
 Part = Literal["paths", "people"]
 _lock = Lock()
 
 
-def name_person(token: str) -> str:
-    """Name of whoever has a cookie, which does not give the cookie away."""
-    return hashlib.sha256(token.encode()).hexdigest()[:32]
-
-
 def keep_path(folder: str | Path, name: str, given: dict[str, Any]) -> None:
     """Keeps with which arguments the path `source` was opened by that name."""
-    _put(folder, "paths", name, given)
+    put(folder, "paths", name, given)
 
 
 def find_path(folder: str | Path, name: str) -> dict[str, Any] | None:
     """Finds the arguments, whether their path is still there or not; None where nothing was opened by that name."""
-    found = _read(folder, "paths").get(name)
+    found = read(folder, "paths").get(name)
     return found if isinstance(found, dict) and isinstance(found.get("source"), str) else None
 
 
 def find_name(folder: str | Path, given: dict[str, Any]) -> str | None:
     """Finds the name by which the same was opened before."""
-    return next((name for name, found in _read(folder, "paths").items() if found == given), None)
+    return next((name for name, found in read(folder, "paths").items() if found == given), None)
 
 
-def visit(folder: str | Path, visitor: str, name: str) -> None:
-    """Puts a model first in the list of what that person opened."""
-    _put(folder, "people", visitor, [name, *(one for one in recent(folder, visitor) if one != name)][:RECENT])
-
-
-def recent(folder: str | Path, visitor: str) -> list[str]:
-    """Lists the models that a person opened, the last one first."""
-    found = _read(folder, "people").get(visitor)
-    return [str(name) for name in found] if isinstance(found, list) else []
-
-
-def _put(folder: str | Path, part: Part, key: str, value: object) -> None:
+def put(folder: str | Path, part: Part, key: str, value: object) -> None:
+    """Keeps it as the last one of its part, of which the oldest go."""
     Path(folder).mkdir(parents=True, exist_ok=True)
     with _lock, (Path(folder) / f"{FILE}.lock").open("w") as held:
         fcntl.flock(held, fcntl.LOCK_EX)  # the server may be several processes
-        content = {each: _read(folder, each) for each in ("paths", "people")}
+        content = {each: read(folder, each) for each in ("paths", "people")}
         if content[part].get(key) == value:
             return
         content[part].pop(key, None)
@@ -64,7 +49,7 @@ def _put(folder: str | Path, part: Part, key: str, value: object) -> None:
         partial.replace(Path(folder) / FILE)
 
 
-def _read(folder: str | Path, part: Part) -> dict[str, Any]:
+def read(folder: str | Path, part: Part) -> dict[str, Any]:
     """Reads a part of the file; one that is missing or damaged holds nothing."""
     try:
         found = json.loads((Path(folder) / FILE).read_text(encoding="utf-8"))[part]

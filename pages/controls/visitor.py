@@ -7,8 +7,9 @@ from ipaddress import ip_address
 
 import streamlit as st
 
-from engine.runtime import library, openings
+from engine.runtime import library
 from pages.controls.state.session import Remembered
+from server.library import visitors
 
 COOKIE = "loupe_visitor"
 TOKEN = re.compile(r"[0-9a-f]{32}")
@@ -33,7 +34,7 @@ def visitor_name() -> str:
     token = st.context.cookies.get(COOKIE)
     if not isinstance(token, str) or not TOKEN.fullmatch(token):
         return ""
-    return openings.name_person(token)
+    return visitors.name_person(token)
 
 
 def owner_name() -> str:
@@ -47,7 +48,7 @@ def recent() -> list[str]:
 
 
 def opened_before() -> list[str]:
-    found = openings.recent(library.RUNS_FOLDER, whose) if (whose := owner_name()) else []
+    found = visitors.recent(library.RUNS_FOLDER, whose) if (whose := owner_name()) else []
     return [name for name in found if library.knows(name)]
 
 
@@ -57,7 +58,7 @@ def remember(name: str) -> None:
         return
     OPENED.set([name, *(one for one in recent() if one != name)])
     if whose := owner_name():
-        openings.visit(library.RUNS_FOLDER, whose, name)
+        visitors.visit(library.RUNS_FOLDER, whose, name)
 
 
 OPENED = Remembered("opened", opened_before)

@@ -29,7 +29,7 @@ from streamlit.testing.v1 import AppTest, app_test, local_script_runner
 from streamlit.testing.v1.local_script_runner import LocalScriptRunner
 
 from pages.controls.menu import entries
-from serving.streamlit_patches import patch_streamlit
+from server.http.streamlit_patches import patch_streamlit
 from tests.browser.harness import ROOT, same_program
 from views.core import component
 from views.core.theme import streamlit_theme, tokens

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.browser.harness import PATIENCE, UVICORN, choose, comes_to, expect, free_port, served
-from tests.serving.lti_platform import Platform, served_platform
+from tests.server.http.lti_platform import Platform, served_platform
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, FrameLocator, Page, Route

@@ -17,8 +17,8 @@ from jsonschema import Draft201909Validator
 
 from bench.load import Action, session
 from engine.runtime.limits import settings
-from serving.readiness import ALIVE, READY
-from serving.workers import COOKIE
+from server.http.readiness import ALIVE, READY
+from server.http.workers import COOKIE
 from tests.browser.harness import ROOT, free_port, wait_until_healthy
 from tests.coroutines import finish
 from tests.test_house import LAYERS

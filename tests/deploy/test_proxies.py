@@ -28,11 +28,11 @@ from websockets.typing import Subprotocol
 
 from bench import load
 from bench.load import ANSWER, HAND_IN, OPEN, Action, session
-from engine.classes.steps import Step
-from engine.classes.store import Classes
-from engine.runtime.openings import name_person
-from serving.class_news import ROUTE
-from serving.workers import COOKIE
+from server.classes.steps import Step
+from server.classes.store import Classes
+from server.http.class_news import ROUTE
+from server.http.workers import COOKIE
+from server.library.visitors import name_person
 from tests.browser.harness import ROOT, UVICORN, free_port, served
 from tests.coroutines import finish
 from tests.postgres_server import LACKS, postgres

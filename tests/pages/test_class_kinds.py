@@ -8,14 +8,14 @@ import pytest
 import torch
 
 from engine import run
-from engine.classes.grading import PICTURE, Given, grade_page, heads, next_tokens
-from engine.classes.steps import Step, from_json, to_json
 from engine.collect import collect
 from engine.edits import AttentionTemperature
 from engine.inputs.readers import tokens
 from engine.places import ROOT
 from engine.runtime import library
 from pages.controls.classes.kind import StepKind, check_step, grade, kinds
+from server.classes.grading import PICTURE, Given, grade_page, heads, next_tokens
+from server.classes.steps import Step, from_json, to_json
 
 TEXT = "The cat sat by the door, and the cat"
 

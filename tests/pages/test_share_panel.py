@@ -10,10 +10,10 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from engine.classes.steps import from_json
 from pages.controls.checkpoint.parameters import CHECKPOINT
 from pages.controls.share.links import READABLE
 from pages.controls.share.panel import data_file, file_stem, link_address
+from server.classes.steps import from_json
 from views.core.matrix_files import Matrix
 from views.core.table_files import Table
 

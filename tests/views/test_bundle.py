@@ -9,7 +9,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from pages.controls.menu import entries
-from serving.first_load import COMMON, PARTS, STATIC, FirstLoad, chunks
+from server.http.first_load import COMMON, PARTS, STATIC, FirstLoad, chunks
 from tests.browser.harness import ROOT
 from views.core import component
 from views.core.bundle import SCRIPT, bundle, wrap

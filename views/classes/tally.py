@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 from PIL import ImageColor
 
-from engine.classes.store import Answer, Learner, Room
+from server.classes.store import Answer, Learner, Room
 from views.charts.template import AltairChart, colors
 from views.core.table_files import Table
 from views.core.theme import Shade, ramp

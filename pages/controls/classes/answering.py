@@ -9,8 +9,6 @@ from urllib.parse import parse_qsl
 
 from engine.checkpoints import Checkpoint
 from engine.checkpoints.locate import current_name
-from engine.classes.grading import Given, Grade, grade_page
-from engine.classes.steps import Step
 from engine.edits import AttentionTemperature, Edit
 from engine.edits.experiment import Experiment
 from engine.runtime import library
@@ -34,6 +32,8 @@ from pages.controls.state.page_state import STATES
 from pages.controls.state.session import widget_value
 from pages.controls.what_if.experiment import current
 from pages.controls.what_if.experiment_link import from_link
+from server.classes.grading import Given, Grade, grade_page
+from server.classes.steps import Step
 from views.core.component import PAGE
 
 WITH_A_RUN = "walkthrough", "attention"  # whose run can be handed in

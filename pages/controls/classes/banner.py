@@ -6,8 +6,6 @@ from typing import LiteralString
 
 import streamlit as st
 
-from engine.classes.steps import Step
-from engine.classes.store import Answer, Learner, Room, Unreachable
 from pages.controls.classes.answering import answer_now, differs, given_now, truth_of
 from pages.controls.classes.kind import FIELD, kind_of
 from pages.controls.classes.who import (
@@ -25,6 +23,8 @@ from pages.controls.classes.who import (
 from pages.controls.learn.words import translate as _
 from pages.controls.learn.words import translate_count as _n
 from pages.controls.state.session import Remembered, widget_value
+from server.classes.steps import Step
+from server.classes.store import Answer, Learner, Room, Unreachable
 from views.core.component import PAGE
 from views.core.markdown import escape_markdown
 

@@ -11,8 +11,6 @@ from functools import partial
 import streamlit as st
 
 from engine.checkpoints import shipped_names
-from engine.classes.steps import LONGEST, Step, from_json
-from engine.classes.store import DAYS
 from engine.plurals import count_words
 from engine.runtime.limits import FIRST_MODEL
 from pages.controls.classes.answering import grade_sample
@@ -25,6 +23,8 @@ from pages.controls.sign_in import may_start_class
 from pages.controls.state.history import entry_address, is_turned
 from pages.controls.state.page_state import Here
 from pages.controls.state.session import Remembered, set_widget, widget_value
+from server.classes.steps import LONGEST, Step, from_json
+from server.classes.store import DAYS
 from views.core.markdown import escape_markdown
 
 DRAFT = Remembered("steps of a class to be", list[Step])

@@ -9,9 +9,9 @@ from typing import Any
 import streamlit as st
 
 from engine.checkpoints import Checkpoint
-from engine.classes.grading import Given, Grade
-from engine.classes.steps import Step
 from engine.collect import collect
+from server.classes.grading import Given, Grade
+from server.classes.steps import Step
 from views.charts.template import AltairChart
 from views.classes.tally import Content
 from views.core.theme import Shade

@@ -6,21 +6,21 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
-from engine.classes.linking import choose_link, find_linking
-from engine.classes.store import Unreachable, keeps_classes
 from engine.runtime.limits import CLASSES_PLACE
 from pages.controls.classes.who import classes, guard, whose
 from pages.controls.learn.course import lessons
 from pages.controls.learn.words import kept_entries
 from pages.controls.state.page_state import Here
 from pages.controls.state.session import widget_value
+from server.classes.store import Unreachable, keeps_classes
+from server.lti.linking import choose_link, find_linking
 from views.core.markdown import escape_markdown
 
 FIELD = "class linking"
 
 
 def draw_linking(here: Here) -> None:
-    """Draws it for a teacher who came from there to choose; serving/lti.py takes the answer back."""
+    """Draws it for a teacher who came from there to choose; server/http/lti.py takes the answer back."""
     state = here["linking"]
     if not state or not keeps_classes(CLASSES_PLACE):
         return

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import asdict
 
-from engine.classes.grading import Grade
-from engine.classes.store import Learner, Room, Unreachable
 from engine.plurals import count_words
 from pages.controls.classes.answering import link_to_page
 from pages.controls.classes.banner import own_step
@@ -13,6 +11,8 @@ from pages.controls.classes.who import classes, joined
 from pages.controls.learn.predict import QUESTIONS
 from pages.controls.share.links import address_now
 from pages.controls.state.session import Remembered, widget_value
+from server.classes.grading import Grade
+from server.classes.store import Learner, Room, Unreachable
 from views.core.component import PAGE
 
 TOLD = Remembered[tuple[str, str, dict[str, str]] | None]("page that the class knows", lambda: None)

@@ -8,11 +8,11 @@ from functools import partial
 import pandas as pd
 import streamlit as st
 
-from engine.classes.steps import Step
-from engine.classes.store import Room, check_look
 from pages.controls.classes.kind import kind_of
 from pages.controls.classes.who import entry_of
 from pages.controls.share.panel import link_address
+from server.classes.steps import Step
+from server.classes.store import Room, check_look
 from views.charts.show import show_altair
 from views.classes.tally import Content, list_questions
 

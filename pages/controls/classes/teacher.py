@@ -8,8 +8,6 @@ from functools import partial
 import pandas as pd
 import streamlit as st
 
-from engine.classes.steps import Step, to_json
-from engine.classes.store import Answer, Learner, Room, Unreachable, check_look
 from engine.plurals import count_words
 from pages.controls.classes.answering import glance
 from pages.controls.classes.draft import BEGUN, SECRET, read_steps, step_form, step_name
@@ -32,6 +30,8 @@ from pages.controls.share.class_link import class_link
 from pages.controls.share.panel import draw_svg, file_stem, show_link, table_bytes
 from pages.controls.state.page_state import Here
 from pages.controls.state.session import widget_value
+from server.classes.steps import Step, to_json
+from server.classes.store import Answer, Learner, Room, Unreachable, check_look
 from views.charts.show import current_shade
 from views.classes.tally import (
     compare_rooms,

@@ -9,11 +9,11 @@ from typing import ParamSpec
 
 import streamlit as st
 
-from engine.classes.store import Answer, Classes, Damaged, Learner, Room, Unreachable, keeps_classes, open_classes
 from engine.runtime.limits import CLASSES_PLACE
 from pages.controls.menu import Entry, entries
 from pages.controls.state.session import Remembered
 from pages.controls.visitor import visitor_name
+from server.classes.store import Answer, Classes, Damaged, Learner, Room, Unreachable, keeps_classes, open_classes
 from views.core.component import view
 from views.core.markdown import escape_markdown
 
@@ -23,7 +23,7 @@ ALONE = Remembered("visitor without a cookie", lambda: secrets.token_hex(16))
 news = view("classes/news", events=("news",))  # tells when something changed in a room
 
 
-# The version of a room, as serving/class_news.py tells it, while its database does not answer.
+# The version of a room, as server/http/class_news.py tells it, while its database does not answer.
 UNREACHABLE = "unreachable"
 TROUBLE = Remembered("change of a class that was not kept", str)
 

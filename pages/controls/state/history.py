@@ -16,7 +16,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from engine.checkpoints.locate import current_name
 from views.core.component import TURNED
 
-READ = {  # as serving/streamlit_patches/ does
+READ = {  # as server/http/streamlit_patches/ does
     "scriptrunner_utils.script_run_context:ScriptRunContext.reset": "e08734cb66ff1e5a",
     "scriptrunner_utils.script_run_context:get_script_run_ctx": "dccbffa7ec2c9687",
     "state.query_params:QueryParams.bind_widget": "9ac13068d6e71707",

@@ -5,12 +5,12 @@ from typing import Any
 
 import streamlit as st
 
-from engine.classes.grading import Given, Grade
-from engine.classes.steps import Step
 from pages.controls.classes.kind import FIELD, StepKind
 from pages.controls.classes.options_field import OPTIONS, options_said
 from pages.controls.learn.words import translate as _
 from pages.controls.state.session import widget_value
+from server.classes.grading import Given, Grade
+from server.classes.steps import Step
 from views.classes.tally import draw_choices
 from views.core.markdown import escape_markdown
 

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from engine.classes.grading import Given, Grade, grade_page
-from engine.classes.steps import Step
 from pages.controls.classes.kind import StepKind, never, no_answer
 from pages.controls.learn.words import translate as _
+from server.classes.grading import Given, Grade, grade_page
+from server.classes.steps import Step
 
 
 def grade(step: Step, given: Given | None, said: Any) -> Grade:

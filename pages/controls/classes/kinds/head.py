@@ -6,11 +6,11 @@ from typing import Any
 import streamlit as st
 
 from engine.checkpoints import Checkpoint
-from engine.classes.grading import Given, Grade, grade_head, head_name, heads
-from engine.classes.steps import PATTERNS, Pattern, Step
 from pages.controls.classes.kind import FIELD, StepKind, always
 from pages.controls.learn.words import translate as _
 from pages.controls.state.session import widget_value
+from server.classes.grading import Given, Grade, grade_head, head_name, heads
+from server.classes.steps import PATTERNS, Pattern, Step
 from views.classes.tally import draw_choices
 
 PATTERN = "class pattern"

@@ -3,10 +3,10 @@
 from typing import Any
 
 from engine.analysis.surprise import surprise
-from engine.classes.grading import Given, Grade, estimate, why_not_writing
-from engine.classes.steps import Step
 from pages.controls.classes.kind import StepKind, always, number_field
 from pages.controls.learn.words import translate as _
+from server.classes.grading import Given, Grade, estimate, why_not_writing
+from server.classes.steps import Step
 from views.classes.tally import draw_estimates
 
 TOLERANCE = 0.25  # nats a token

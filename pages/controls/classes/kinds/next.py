@@ -4,10 +4,10 @@ from typing import Any
 
 import streamlit as st
 
-from engine.classes.grading import Given, Grade, grade_next, name, next_tokens, why_not_writing
-from engine.classes.steps import Step
 from pages.controls.classes.kind import FIELD, StepKind, always
 from pages.controls.learn.words import translate as _
+from server.classes.grading import Given, Grade, grade_next, name, next_tokens, why_not_writing
+from server.classes.steps import Step
 from views.classes.tally import draw_choices
 from views.core.markdown import escape_markdown
 

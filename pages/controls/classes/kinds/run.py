@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from engine.classes.grading import Given, Grade
-from engine.classes.steps import Step
 from engine.training.runs import runs
 from pages.controls.classes.kind import StepKind, never, no_answer
 from pages.controls.learn.words import translate as _
 from pages.controls.train.parameters import TRAIN
+from server.classes.grading import Given, Grade
+from server.classes.steps import Step
 
 
 def grade(step: Step, given: Given | None, said: Any) -> Grade:

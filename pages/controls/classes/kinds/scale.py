@@ -5,11 +5,11 @@ from typing import Any
 
 import streamlit as st
 
-from engine.classes.grading import Given, Grade
-from engine.classes.steps import Step
 from pages.controls.classes.kind import FIELD, StepKind, never
 from pages.controls.classes.options_field import OPTIONS, options_said
 from pages.controls.learn.words import translate as _
+from server.classes.grading import Given, Grade
+from server.classes.steps import Step
 from views.classes.tally import SCALE, draw_scale
 from views.core.markdown import escape_markdown
 

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from engine.classes.grading import Given, Grade, estimate, next_tokens, why_not_writing
-from engine.classes.steps import Step
 from pages.controls.classes.kind import StepKind, always, number_field
 from pages.controls.learn.words import translate as _
+from server.classes.grading import Given, Grade, estimate, next_tokens, why_not_writing
+from server.classes.steps import Step
 from views.classes.tally import draw_estimates
 
 TOLERANCE = 0.05  # of 1

@@ -2,10 +2,10 @@
 
 import streamlit as st
 
-from engine.classes.grading import Given, Grade
-from engine.classes.steps import Step
 from pages.controls.classes.kind import FIELD, StepKind, never, no_answer
 from pages.controls.learn.words import translate as _
+from server.classes.grading import Given, Grade
+from server.classes.steps import Step
 from views.classes.tally import draw_words
 
 

@@ -1,0 +1,1 @@
+"""Who opened which model, over a restart of the server."""
