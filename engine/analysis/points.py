@@ -48,7 +48,6 @@ def head_points(
     side: str = "",
     crosses: bool = False,
     how: How = "pca",
-    seed: int = 0,
 ) -> HeadPoints:
     """Projects, for the first text, the vectors whose products are the scores, so behind a norm or a rotation where
     there is one.
@@ -68,7 +67,7 @@ def head_points(
     keys = k[: length(trace, "encoder" if crosses else side, 0), head * k.shape[1] // q.shape[1]]
     both = joint(queries, keys)
     rows = torch.cat([both.queries, both.keys])
-    made = projection(rows, how, len(rows), seed)
+    made = projection(rows, how, len(rows))
     points = made.points.split([len(queries), len(keys)])
     return HeadPoints(points[0], points[1], made.explained, both, (q_read, k_read))
 

@@ -1,4 +1,4 @@
-"""Handwritten digits: 1,797 pictures of 8 by 8 pixels in 17 levels of grey, which scikit-learn carries with it.
+"""Handwritten digits: 1,797 pictures of 8 by 8 pixels in 17 levels of grey.
 
 They are the test part of Alpaydin and Kaynak's Optical Recognition of Handwritten Digits (UCI, 1998): each pixel
 counts the inked ones in a block of 4 by 4, from 0 (paper) to 16 (ink).
@@ -9,12 +9,12 @@ from __future__ import annotations
 import gzip
 from dataclasses import dataclass
 from hashlib import blake2b
-from importlib.util import find_spec
-from pathlib import Path
 
 import torch
 from torch import Tensor
 from torch.nn.functional import affine_grid, grid_sample, max_pool2d
+
+from engine.places import ASSETS
 
 SIDE = 8
 LEVELS = 17
@@ -49,14 +49,9 @@ def split(seed: int) -> Digits:
 
 
 def drawings() -> tuple[Tensor, Tensor]:
-    """All of them, image height width, and the digits they show. Their file is read where it lies: importing
-    scikit-learn takes a second or two, and somebody waits for the first step of a training meanwhile."""
-    found = find_spec("sklearn")
-    if found is None or found.submodule_search_locations is None:
-        raise ValueError("the digits come with scikit-learn, which is not installed; pip install scikit-learn.")
-    file = Path(found.submodule_search_locations[0], "datasets", "data", "digits.csv.gz")
-    with gzip.open(file, "rt", encoding="ascii") as lines:
-        rows = torch.tensor([[int(float(entry)) for entry in line.split(",")] for line in lines])
+    """All of them, image height width, and the digits they show."""
+    with gzip.open(ASSETS / "digits" / "digits.csv.gz", "rt", encoding="ascii") as lines:
+        rows = torch.tensor([[int(entry) for entry in line.split(",")] for line in lines])
     return rows[:, :-1].reshape(-1, SIDE, SIDE).to(torch.uint8), rows[:, -1]
 
 

@@ -8,7 +8,6 @@ import re
 import shlex
 from dataclasses import replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from engine.checkpoints import load
@@ -16,6 +15,7 @@ from engine.checkpoints.run_steps import latest_step, name_step, weights
 from engine.checkpoints.save import export_checkpoint
 from engine.places import SAID
 from engine.runtime.limits import RUNS_FOLDER
+from engine.training import event_file
 from engine.training.folder import RunFolder
 from engine.training.names import existing_run
 from engine.training.origin import read_origin
@@ -69,19 +69,15 @@ def tensorboard(name: str, folder: Path | str = RUNS_FOLDER) -> tuple[str, bytes
 
     Held-out numbers are beside those of training: "loss/training", "loss/held_out".
     """
-    from tensorboardX import SummaryWriter  # with protobuf, which is slow to import
-
     run = RunFolder(existing_run(name, Path(folder)))
     began = read_origin(run).created
-    with TemporaryDirectory(prefix="loupe-") as made:
-        with SummaryWriter(made) as writer:
-            for line in run.read_metrics():
-                for key, value in flat(line).items():
-                    if key != "step" and isinstance(value, int | float):
-                        writer.add_scalar(tag(key), value, line["step"], walltime=began + line["seconds"])
-            writer.add_text("recipe", "```toml\n" + run.recipe.read_text(encoding="utf-8") + "```", 0, walltime=began)
-        (file,) = Path(made).iterdir()
-        return file.name, file.read_bytes()
+    recipe = "```toml\n" + run.recipe.read_text(encoding="utf-8") + "```"
+    events = [event_file.begin(), event_file.text("recipe/text_summary", recipe, 0, began)]
+    for line in run.read_metrics():
+        for key, value in flat(line).items():
+            if key != "step" and isinstance(value, int | float):
+                events.append(event_file.scalar(tag(key), value, line["step"], began + line["seconds"]))
+    return f"events.out.tfevents.{int(began)}.{run.path.name}", b"".join(events)
 
 
 def tag(key: str) -> str:

@@ -10,6 +10,7 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from engine.analysis.weights.spectrum import ROWS, gram
+from engine.analysis.weights.tsne import embed
 
 How = Literal["pca", "tsne"]
 FIRST = 50  # components that t-SNE reads (van der Maaten & Hinton 2008, section 4.2: 30)
@@ -38,12 +39,12 @@ class Neighbours:
     similarity: Tensor
 
 
-def projection(table: Tensor, how: How = "pca", most: int = 2000, seed: int = 0, axes: int = 2) -> Projection:
+def projection(table: Tensor, how: How = "pca", most: int = 2000, axes: int = 2) -> Projection:
     """`table` is n d_model. PCA: all rows, on the `axes` directions in which they vary most.
 
-    t-SNE (van der Maaten & Hinton 2008; scikit-learn's, Barnes-Hut) reads at most `most` rows, evenly spread over the
-    ids from the first on, by their 50 leading principal components and starts from the first `axes`. Each direction
-    of a PCA points where its largest entry is positive.
+    t-SNE (van der Maaten & Hinton 2008) reads at most `most` rows, evenly spread over the ids from the first on, by
+    their 50 leading principal components and starts from the first `axes`. Each direction of a PCA points where its
+    largest entry is positive.
 
     Raises ValueError for a table of one row, and fewer than 4 for t-SNE.
     """
@@ -54,7 +55,9 @@ def projection(table: Tensor, how: How = "pca", most: int = 2000, seed: int = 0,
         found, shares = components(table, axes)
         return Projection(found.float(), torch.arange(rows), tuple(shares.tolist()))
     ids = torch.arange(min(rows, most)) * rows // min(rows, most)
-    return Projection(tsne(table[ids], seed, axes), ids, None)
+    read = components(table[ids], FIRST)[0]
+    start = read[:, :axes] / (float(read[:, 0].std(correction=0)) or 1.0) * 1e-4
+    return Projection(embed(read, start, min(NEIGHBOURS, (len(ids) - 1) / 3)), ids, None)
 
 
 def components(table: Tensor, most: int) -> tuple[Tensor, Tensor]:
@@ -98,16 +101,6 @@ def lead(table: Tensor, mean: Tensor, most: int) -> tuple[Tensor, Tensor, Tensor
     squares = sum(part.double().square().sum() for part in rows.split(ROWS))
     found = torch.from_numpy(variance).flip(0).clamp(min=0), torch.from_numpy(directions).flip(1)
     return *found, torch.as_tensor(squares) / len(rows)
-
-
-def tsne(rows: Tensor, seed: int, axes: int) -> Tensor:
-    from sklearn.manifold import TSNE  # slow to import
-
-    read = components(rows, FIRST)[0].numpy()
-    start = read[:, :axes] / (read[:, 0].std() or 1.0) * 1e-4
-    perplexity = min(NEIGHBOURS, (len(rows) - 1) / 3)
-    made = TSNE(axes, perplexity=perplexity, init=start, random_state=seed, n_jobs=1).fit_transform(read)
-    return torch.from_numpy(made).float()
 
 
 def neighbours(table: Tensor, id: int, k: int = 10) -> Neighbours:

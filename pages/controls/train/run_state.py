@@ -13,6 +13,7 @@ import torch
 
 from engine.checkpoints import load
 from engine.checkpoints.run_steps import weights
+from engine.data.digits import split
 from engine.tokenizers import Tokenizer
 from engine.training import Recipe, control
 from engine.training.folder import RunFolder
@@ -146,8 +147,6 @@ def count_pictures(recipe: Recipe) -> int:
 
 @lru_cache(maxsize=4)
 def held_out_pictures(seed: int) -> int:
-    from engine.data.digits import split  # scikit-learn is slow to import
-
     return len(split(seed).test_labels)
 
 

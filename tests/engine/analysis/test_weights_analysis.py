@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
 from engine import load
-from engine.analysis.weights import by_head, circuit, histogram, matrices, neighbours, projection, spectrum
+from engine.analysis.weights import by_head, circuit, histogram, matrices, neighbours, projection, spectrum, tsne
 from engine.model.config import MLP, Attention, Embedding, Encoder, ModelConfig, Norm, OutputHead, Patches
 from engine.runtime.run import run
 from tests.engine import tiny
@@ -316,6 +316,28 @@ def test_tsne_reads_evenly_spread_rows_keeps_groups_together_and_repeats_itself(
     apart = torch.cdist(found.points, found.points)
     apart.fill_diagonal_(float("inf"))
     assert torch.equal(groups[apart.argmin(1)], groups)
+
+
+def test_tsne_descends_as_far_as_scikit_learns_along_the_gradient() -> None:
+    from sklearn.manifold import TSNE
+
+    rows = (torch.eye(3, 8)[torch.arange(90) % 3] * 20 + tiny.normal(90, 8)).double()
+    alike, start = tsne.affinities(rows, 20.0), rows[:, :3] * 1e-4
+
+    def divergence(points: torch.Tensor) -> torch.Tensor:
+        close = 1 / (1 + (points[:, None] - points).square().sum(-1))
+        shares = close / (close.sum() - len(points))
+        return (alike * (alike + torch.eye(len(alike))).log()).sum() - (alike * shares.log()).sum()
+
+    theirs = TSNE(2, perplexity=20.0, init=start[:, :2].numpy(), method="exact")
+    points = torch.from_numpy(theirs.fit_transform(rows.numpy()))
+    assert float(divergence(points)) == pytest.approx(theirs.kl_divergence_, rel=1e-4)
+    for axes in (2, 3):
+        assert float(divergence(tsne.embed(rows, start[:, :axes], 20.0).double())) < 1.15 * theirs.kl_divergence_
+    points = tiny.normal(90, 3).double().requires_grad_()
+    divergence(points).backward()
+    slope = tsne.gradient(alike.float(), points.detach().float())
+    torch.testing.assert_close(slope.double(), points.grad, atol=1e-6, rtol=1e-4)
 
 
 def test_neighbours_have_the_largest_cosine() -> None:

@@ -101,19 +101,26 @@ def records(data: bytes) -> Iterator[bytes]:
 
 
 def test_the_curves_are_events_that_tensorboard_reads(run: RunFolder) -> None:
+    from tensorboardX import summary
     from tensorboardX.proto.event_pb2 import Event
 
+    run.log(run.read_metrics()[-1] | {"step": 13, "loss": 1e39})
     name, data = tensorboard("my run", run.path.parent)
     assert name.startswith("events.out.tfevents.")
     found: dict[str, dict[int, float]] = {}
-    for record in records(data):
-        event = Event.FromString(record)
+    version, recipe, *events = (Event.FromString(record) for record in records(data))
+    assert version.file_version == "brain.Event:2"
+    (value,) = recipe.summary.value
+    assert value == summary.text("recipe", f"```toml\n{run.recipe.read_text()}```").value[0]
+    for event in events:
+        assert event.wall_time >= recipe.wall_time > 1e9
         for value in event.summary.value:
             if value.HasField("simple_value"):
                 found.setdefault(value.tag, {})[event.step] = value.simple_value
     tags = {"loss/training": "loss", "loss/held_out": "held_out_loss", "training/lr": "lr", "training/tokens": "tokens"}
     for tag, key in tags.items():
         wanted = {line["step"]: line[key] for line in run.read_metrics() if line[key] is not None}
+        wanted |= {13: math.inf} if key == "loss" else {}
         assert found[tag].keys() == wanted.keys()
         assert all(math.isclose(found[tag][step], value, rel_tol=1e-6) for step, value in wanted.items())
 
