@@ -62,8 +62,8 @@ LAYERS = [
 # and __main__.py have none: they import everything, and nothing here imports them.
 ENGINE = [
     [
-        "engine.characters", "engine.places", "engine.plurals", "engine.pulse", "engine.runtime.limits",
-        "engine.runtime.lru_cache", "engine.runtime.memory",
+        "engine.characters", "engine.collect", "engine.places", "engine.plurals", "engine.pulse",
+        "engine.runtime.limits", "engine.runtime.lru_cache", "engine.runtime.memory",
     ],
     ["engine.model"],
     ["engine.tokenizers"],

@@ -27,6 +27,7 @@ from engine.model.transformer import Transformer, draw_weights
 from engine.runtime import library
 from engine.tokenizers import END, Tokenizer
 from engine.training.atomic import read_json, write_json
+from engine.training.objectives import find_objective
 
 if TYPE_CHECKING:
     from engine.training.recipe import Recipe
@@ -36,12 +37,6 @@ ROLES = {
     "[PAD]": ("pad_id",), "<pad>": ("pad_id",), "[CLS]": ("cls_id",), "[SEP]": ("sep_id",), "[MASK]": ("mask_id",),
     END: ("end_id",), "</s>": ("end_id", "sep_id"), "<sep>": ("sep_id", "end_id"),
 }  # fmt: skip
-NEEDED = {
-    "masked": ("[CLS]", "[SEP]", "[MASK]"),
-    "completion": (END,),
-    "sequence_to_sequence": ("</s>",),
-    "infill": ("[gMASK]", "[sop]", "[eop]"),
-}
 PARTS_OF_HEAD = ("head.", "pooler.", "next_sentence.", "language.")
 
 
@@ -127,8 +122,9 @@ def check_tokenizer(recipe: Recipe) -> None:
         return
     opened, tokenizer = open_base(recipe.base)
     tokenizer, rows = require_tokenizer(recipe.base, tokenizer), opened.config.vocab_size
-    wanted = [*NEEDED.get(recipe.objective.kind, ()), *recipe.data.tokenizer.special_tokens]
-    if recipe.objective.kind == "completion" and (separator := getattr(recipe.data.table, "separator", "<sep>")):
+    objective = find_objective(recipe.objective.kind)
+    wanted = [*objective.marks, *recipe.data.tokenizer.special_tokens]
+    if objective.joins and (separator := getattr(recipe.data.table, "separator", "<sep>")):
         wanted.append(separator)
     ids = {one: mark_id(tokenizer, one) for one in wanted}
     missing = [one for one, id in ids.items() if id is None or id >= rows]  # or it has no embedding

@@ -16,8 +16,7 @@ from engine.data.published import PREFIX, describe
 from engine.training.data_recipe import Data
 from engine.training.folder import RunFolder
 from engine.training.link import FILES
-from engine.training.measures import MEASURES
-from engine.training.objectives import OBJECTIVES
+from engine.training.objectives import find_objective
 from engine.training.trainer import Trainer
 
 PERPLEXED = "nats a token"  # the unit of a loss of which the exponential is the perplexity
@@ -29,22 +28,21 @@ def card(trainer: Trainer, run: RunFolder) -> dict[str, Any]:
     training, and also on held-out data.
     """
     recipe, made = trainer.recipe, trainer.progress
-    kind, held_out = recipe.objective.kind, trainer.measure()
+    objective, held_out = find_objective(recipe.objective.kind), trainer.measure()
     del held_out["targets"]
     last: dict[str, Any] = next((line for line in reversed(run.read_metrics()) if line["loss"] is not None), {})
     training = {"loss": last.get("loss"), "accuracy": last.get("accuracy"), **last.get("also", {})}
     scores = {name: {"training": training.get(name), "held_out": value} for name, value in held_out.items()}
-    unit = OBJECTIVES[kind].unit
-    if unit == PERPLEXED:
+    if objective.unit == PERPLEXED:
         scores["perplexity"] = {
             part: None if loss is None else math.exp(loss) for part, loss in scores["loss"].items()
         }
     with trainer.evaluation_mode():
-        measured, sample = MEASURES[kind].measure(trainer), MEASURES[kind].sample(trainer)
+        measured, sample = objective.measure(trainer), objective.sample(trainer)
     return {
         "name": run.path.name,
         "about": recipe.about,
-        "objective": kind,
+        "objective": objective.name,
         "data": describe_data(recipe.data),
         **({"corpora": corpora} if (corpora := describe_corpora(recipe.data)) else {}),
         "parameters": sum(p.numel() for p in trainer.result.parameters()),
@@ -52,7 +50,7 @@ def card(trainer: Trainer, run: RunFolder) -> dict[str, Any]:
         **({"base": describe_base(recipe.base)} if recipe.base else {}),
         "tokens": made.tokens,
         **scores,
-        "loss": {**scores["loss"], "unit": unit},
+        "loss": {**scores["loss"], "unit": objective.unit},
         "measured": measured,
         "seconds": round(made.seconds, 1),
         "device": device_name(trainer.device),

@@ -26,8 +26,8 @@ from engine.tokenizers.fast import add_bert_template, remove_template
 from engine.training.atomic import replace_atomically
 from engine.training.base import tokenizer_of
 from engine.training.data_recipe import Data, TokenizerRecipe
+from engine.training.examples.padding import Rows, gather_rows
 from engine.training.folder import RunFolder
-from engine.training.objectives.padding import Rows, gather_rows
 
 TELL_UNKNOWN = 0.01  # share of tokens
 LOOKED_AT, SOME_UNKNOWN, NAMED_UNKNOWN = 100_000, 1_000, 8  # letters of a text, unknown ones of all, and those named

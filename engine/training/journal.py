@@ -183,7 +183,7 @@ class Journal:
             also=scores | {f"held_out_{name}": value for name, value in held_out.items()},
         )
         self.run.log(asdict(step))
-        if samples := trainer.learner.samples():
+        if samples := trainer.learner.samples(step.step):
             self.run.log_samples(step.step, samples)
         self.patience.see(step.step, step.held_out_loss)
         return step

@@ -31,7 +31,7 @@ class Progress:
     """`seconds` were spent on updates, over all starts of the run; `scaler` is float16's loss scale and its age.
 
     `fresh`: the optimiser begins here with no memory, since the run was forked from weights alone. `threads`: with how
-    many it was computed; 0 where that is not known. `beta`: what a preference objective has adapted that to.
+    many it was computed; 0 where that is not known. `learner`: numbers that the objective has adapted.
     """
 
     step: int = 0
@@ -41,7 +41,7 @@ class Progress:
     scaler: dict[str, Any] = field(default_factory=dict)
     fresh: bool = False
     threads: int = 0
-    beta: float | None = None
+    learner: dict[str, float] = field(default_factory=dict)
 
 
 def optimiser_file(folder: Path, step: int) -> Path:
@@ -70,7 +70,10 @@ def read_progress(folder: Path) -> Progress | None:
         metadata = opened.metadata() or {}
     if PROGRESS not in metadata:
         raise ValueError(f"{file} must be written by a training run, and says nothing of one; move it away.")
-    return Progress(**json.loads(metadata[PROGRESS]))
+    said = json.loads(metadata[PROGRESS])
+    if (beta := said.pop("beta", None)) is not None:  # as it was kept before other numbers were
+        said["learner"] = {"beta": beta}
+    return Progress(**said)
 
 
 def fill_weights(model: Transformer, file: Path, hold: Hold, strict: bool = True) -> None:

@@ -2,16 +2,40 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 
+from engine.model.transformer import Transformer
 from engine.scoring.examples import Counts, Examples
-from engine.scoring.score import score, shares_of
+from engine.scoring.score import Outputs, score, shares_of
 
 if TYPE_CHECKING:
-    from engine.training.trainer import Trainer
+    from engine.training.recipe import Recipe
+    from engine.training.sources.source import Source
+
+
+@dataclass(frozen=True)
+class Learning:
+    """What a learner computes with. `forward` is the pass of an update, compiled where that pays, and `eager` the same
+    uncompiled; in both an adapter acts where there is one, as it does within `adapted()`. `precision()` is the context
+    of a pass. The model as it is called by itself is the base where `holds_base`. `state` is what a learner of this run
+    has returned before."""
+
+    recipe: Recipe
+    source: Source
+    model: Transformer
+    device: torch.device
+    forward: Callable[..., Outputs]
+    eager: Callable[..., Outputs]
+    precision: Callable[[], AbstractContextManager[object]]
+    adapted: Callable[[], AbstractContextManager[object]]
+    holds_base: bool = False
+    state: Mapping[str, float] = field(default_factory=dict)
 
 
 class Learner:
@@ -20,10 +44,12 @@ class Learner:
 
     turns = 1
 
-    def __init__(self, trainer: Trainer) -> None:
-        self.trainer, self.recipe = trainer, trainer.recipe
+    def __init__(self, learning: Learning) -> None:
+        self.learning, self.recipe = learning, learning.recipe
+        self.state = dict(learning.state)
         self.weight = self.usual_weight
         self.notes: list[str] = []
+        self.drawn: dict[int, list[Examples]] = {}
 
     @property
     def usual_weight(self) -> float:
@@ -31,34 +57,49 @@ class Learner:
         return self.recipe.objective.language_weight
 
     def batch(self, step: int) -> Examples:
-        return self.trainer.source.batch(step)
+        return self.learning.source.batch(step)
 
     def score(self, part: Examples, whole: Counts) -> dict[str, Tensor]:
         """Scalars by name, "loss" first, of the part of a batch; those of all parts add up to those of the `whole`."""
-        outputs, smoothing = self.trainer.compilation.forward(**part.inputs), self.recipe.objective.smoothing
+        outputs, smoothing = self.learning.forward(**part.inputs), self.recipe.objective.smoothing
         return score(outputs, part, shares_of(part.counts, whole), smoothing, self.weight)
 
     def evaluate(self, part: Examples, whole: Counts) -> dict[str, Tensor]:
         """The same of what is held out: of the model as it is, with no labels smoothed."""
-        outputs = self.trainer.compilation.eager(**part.inputs)
+        outputs = self.learning.eager(**part.inputs)
         return score(outputs, part, shares_of(part.counts, whole), language_weight=self.weight)
 
     def held_out(self, batches: int) -> list[Examples]:
-        return self.trainer.held_out(batches)
+        """Drawn once, since they are always the same."""
+        if batches not in self.drawn:
+            self.drawn = {batches: list(self.learning.source.held_out(batches))}
+        return self.drawn[batches]
 
     @torch.no_grad()
-    def measure(self, batches: int) -> dict[str, float]:
+    def measure(self, batches: int, step: int) -> dict[str, float]:
         """The scores on what is held out, each a mean over all "targets" of `batches`, and their number."""
         held_out = self.held_out(batches)
         whole = sum((examples.counts for examples in held_out), Counts(0))
         totals: dict[str, Tensor] = {}
         for examples in held_out:
-            with self.trainer.plan.context():
-                scores = self.evaluate(examples.to(self.trainer.device), whole)
+            with self.learning.precision():
+                scores = self.evaluate(examples.to(self.learning.device), whole)
             for name, value in scores.items():
                 totals[name] = totals.get(name, torch.zeros((), dtype=torch.float64)) + value.cpu()
         return {name: float(value) for name, value in totals.items()} | {"targets": float(whole.first)}
 
-    def samples(self) -> list[dict[str, Any]]:
-        """Answers of the current model to the same few prompts, with their scores; none for most objectives."""
+    def samples(self, step: int) -> list[dict[str, Any]]:
+        """Answers of the model after `step` updates to the same few prompts, with their scores; none for most
+        objectives."""
         return []
+
+
+@contextmanager
+def evaluation(model: Transformer) -> Iterator[None]:
+    """Without dropout."""
+    before = model.training
+    model.eval()
+    try:
+        yield
+    finally:
+        model.train(before)

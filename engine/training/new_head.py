@@ -6,13 +6,9 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from engine.checkpoints.heads import CLASSES, with_head
-from engine.model.config import HeadKind, ModelConfig
+from engine.model.config import ModelConfig
 from engine.training.base import open_base, pad_id_of
-
-HEADS: dict[str, HeadKind] = {
-    "classification": "sequence", "token_classification": "token", "span": "span", "masked": "masked",
-    "reward": "sequence",
-}  # fmt: skip
+from engine.training.objectives import find_objective
 
 
 def model_of_base(name: str, objective: str, data: str = "", language: bool = False) -> ModelConfig:
@@ -24,11 +20,12 @@ def model_of_base(name: str, objective: str, data: str = "", language: bool = Fa
     With `language` the base's language head is kept beside that of classes.
     """
     opened, _ = open_base(name)
-    config = with_head(opened.config, HEADS.get(objective, "language"), opened.family.name)
+    asked = find_objective(objective)
+    config = with_head(opened.config, asked.head, opened.family.name)
     if config.head.read == "last" and config.head.kind == "sequence" and config.head.mark is None:
         config = replace(config, head=replace(config.head, padding=pad_id_of(name)))  # as the checkpoint will say
-    if objective == "reward":
-        return replace(config, head=replace(config.head, classes=1))
+    if classes := asked.needs.get("head.classes"):
+        return replace(config, head=replace(config.head, classes=classes))
     theirs = opened.config.head
     if language and theirs.kind == "language":
         kept = replace(config.head, language=True, scale=theirs.scale, softcap=theirs.softcap, outputs=theirs.outputs)

@@ -15,8 +15,8 @@ from engine.model.from_dict import build
 from engine.scoring.examples import UNASKED, Examples
 from engine.tokenizers import Tokenizer
 from engine.training.atomic import explain_closed_folder, read_json, write_json
+from engine.training.examples.infill import MASK
 from engine.training.folder import RunFolder
-from engine.training.objectives.infill import MASK
 from engine.training.recipe import Recipe
 from engine.training.sources import Source
 from engine.training.sources.label_texts import LabelledTexts

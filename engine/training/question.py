@@ -15,7 +15,7 @@ from engine.model.config import ModelConfig
 from engine.plurals import count_words
 from engine.scoring.examples import UNASKED
 from engine.tokenizers import Encoding, Tokenizer
-from engine.training.objectives.token_classification import answers
+from engine.training.examples.token_classification import answers
 from engine.training.probe import Probe, separator_of, unknown_ids
 from engine.training.recipe import Recipe
 

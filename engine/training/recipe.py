@@ -12,7 +12,7 @@ from engine.data.bounds import at_least
 from engine.data.own import LEARNS, Columns
 from engine.model.config import ModelConfig
 from engine.training.data_recipe import Data, Gaps
-from engine.training.objectives import OBJECTIVES, check_model
+from engine.training.objectives import find_objective, objectives
 
 DeviceName = Literal["auto", "cpu", "cuda"]
 Precision = Literal["auto", "float32", "bfloat16", "float16"]
@@ -36,10 +36,7 @@ class Objective:
     A "completion" is asked for the second text of a pair alone; with `prompts` its loss is that of the first one too.
     """
 
-    kind: Literal[
-        "next", "repeated", "completion", "sequence_to_sequence", "masked", "infill", "classification",
-        "token_classification", "span", "next_pixel", "reward", "dpo", "ppo", "grpo",
-    ] = "next"  # fmt: skip
+    kind: str = "next"
     smoothing: float = 0.0
     long_gaps: float = Gaps.long
     hidden: float = Gaps.hidden
@@ -212,16 +209,17 @@ class Lora:
 
 @dataclass(frozen=True)
 class Preference:
-    """How an objective of `engine.training.preferences` learns.
+    """How an objective of `engine.training.preferences` learns: each has some of these, its `settings`.
 
-    `beta` is the price of leaving the reference, a number that `control.set_weight` changes while a training runs. For
-    "ppo" and "grpo" `reward` is a rule of `preferences.rules` or a reward model, and `watch` another one, which is only
-    looked at. `answers` are drawn to each prompt, of at most `answer_tokens`, and learned from `updates` times; a ratio
-    counts within `clip` of 1. Beyond `most_kl` nats from the reference a training stops.
+    `beta` is the price of leaving the reference, a number that `control.set_weight` changes while a training runs. Of
+    those that draw answers `reward` is a rule of `preferences.rules` or a reward model, and `watch` another one, which
+    is only looked at. `answers` are drawn to each prompt, of at most `answer_tokens`, and learned from `updates` times;
+    a ratio counts within `clip` of 1. Beyond `most_kl` nats from the reference a training stops.
 
-    "ppo": `gamma` and `lam` are those of generalised advantage estimation, `value_weight` and `value_clip` the value
+    PPO: `gamma` and `lam` are those of generalised advantage estimation, `value_weight` and `value_clip` the value
     head's; with `target_kl` above 0 beta goes after it, over `horizon` answers (Ziegler et al. 2019, section 2.2).
-    "grpo": `by_deviation` divides by the deviation of a group's rewards, `weighted_kl` is of `score_grpo`.
+    GRPO: `by_deviation` divides by the deviation of a group's rewards, `weighted_kl` is of `score_grpo`. KTO: good and
+    bad answers count `desirable_weight` and `undesirable_weight` times.
     """
 
     beta: float = 0.1
@@ -241,9 +239,11 @@ class Preference:
     horizon: int = 10_000
     by_deviation: bool = True
     weighted_kl: bool = True
+    desirable_weight: float = 1.0
+    undesirable_weight: float = 1.0
 
     def __post_init__(self) -> None:
-        for name in ("beta", "value_weight", "value_clip", "target_kl"):
+        for name in ("beta", "value_weight", "value_clip", "target_kl", "desirable_weight", "undesirable_weight"):
             at_least(f"preference.{name}", getattr(self, name), 0)
         for name in ("answers", "answer_tokens", "updates", "horizon"):
             at_least(f"preference.{name}", getattr(self, name), 1)
@@ -293,9 +293,9 @@ class Recipe:
                 f"model.context must be batch.context ({self.batch.context}) where positions are learned, got "
                 f"{self.model.context}: the positions after it would never be trained."
             )
-        kind = self.objective.kind
-        if self.data.kind not in OBJECTIVES[kind].data:
-            fitting = " or ".join(f'"{name}"' for name, one in OBJECTIVES.items() if self.data.kind in one.data)
+        kind, objective = self.objective.kind, find_objective(self.objective.kind)
+        if self.data.kind not in objective.sources:
+            fitting = " or ".join(f'"{name}"' for name, one in objectives().items() if self.data.kind in one.sources)
             raise ValueError(f'objective.kind must be {fitting} for [data.{self.data.kind}], got "{kind}".')
         if self.data.infill is not None and self.objective.cuts != Objective().cuts:
             raise ValueError(
@@ -306,23 +306,22 @@ class Recipe:
         if isinstance(own, Columns) and kind not in LEARNS[own.form]:
             fitting = " or ".join(f'"{name}"' for name in LEARNS[own.form])
             raise ValueError(f'objective.kind must be {fitting} for {" and ".join(own.names)}, got "{kind}".')
-        check_model(kind, self.model, self.data.kind)
+        objective.check_model(self.model, self.data.kind)
         if self.machine.shard:
             check_sharding(self)
-        if self.objective.prompts and kind != "completion":
-            raise ValueError(f'objective.prompts is for objective.kind "completion", got "{kind}"; leave it out.')
+        if self.objective.prompts and not objective.joins:
+            fitting = " or ".join(f'"{name}"' for name, one in objectives().items() if one.joins)
+            raise ValueError(f'objective.prompts is for objective.kind {fitting}, got "{kind}"; leave it out.')
         if self.objective.language_weight and not self.model.head.language:
             raise ValueError(
                 "model.head.language must be true for objective.language_weight, got false; keep the language head, or "
                 "leave out the weight."
             )
-        if kind in ("ppo", "grpo") and (self.batch.size % self.preference.answers or self.batch.accumulate > 1):
-            raise ValueError(
-                f"batch.size must be a multiple of preference.answers ({self.preference.answers}) and batch.accumulate "
-                f"1, got {self.batch.size} and {self.batch.accumulate}."
-            )
-        if kind == "grpo" and self.preference.answers < 2:
-            raise ValueError(f"preference.answers must be at least 2 to compare, got {self.preference.answers}.")
+        if objective.check is not None:
+            objective.check(self)
+        if self.preference.answers < objective.least_answers:
+            least, got = objective.least_answers, self.preference.answers
+            raise ValueError(f"preference.answers must be at least {least} to compare, got {got}.")
         if self.data.repeats is not None and self.batch.context - 1 < self.data.repeats.longest:
             raise ValueError(
                 f"data.repeats.longest must be below batch.context ({self.batch.context}) for anything to repeat, "
@@ -338,7 +337,7 @@ def check_sharding(recipe: Recipe) -> None:
     """Raises ValueError for a recipe whose weights cannot be held in parts."""
     kind = recipe.objective.kind
     reasons = {
-        f'objective.kind "{kind}", which asks a whole model': kind in ("reward", "dpo", "ppo", "grpo"),
+        f'objective.kind "{kind}", which asks a whole model': find_objective(kind).whole,
         'optimiser.kind "muon", which multiplies whole matrices': recipe.optimiser.kind == "muon",
         'train.parts "lora", which adds to whole matrices': recipe.train.parts == "lora",
         "model.distinct, by which layers have the same tensors": recipe.model.distinct is not None,

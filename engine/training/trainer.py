@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -28,7 +28,6 @@ from engine.scoring.score import Outputs
 from engine.training import latest
 from engine.training.adapter import (
     attach_adapter,
-    attach_value,
     frozen_checksum,
     held_beside,
     held_weights,
@@ -41,13 +40,14 @@ from engine.training.base import begin_with, read_transfer, write_transfer
 from engine.training.compilation import Compilation
 from engine.training.failures import not_a_number
 from engine.training.folder import RunFolder
-from engine.training.learner import Learner
+from engine.training.learner import Learning, evaluation
 from engine.training.machine import Plan
 from engine.training.mend import mend
+from engine.training.objectives import find_objective
 from engine.training.optimiser import build_optimisers, hold_whole, optimiser_state
+from engine.training.origin import read_origin
 from engine.training.parallel import Peers
 from engine.training.parts import choose_parts, gradient_part
-from engine.training.preferences.learners import LEARNERS
 from engine.training.recipe import Recipe
 from engine.training.schedule import learning_rate
 from engine.training.sources import open_source
@@ -119,7 +119,6 @@ class Trainer:
         kept = read_transfer(run.path) if recipe.base else None
         self.family = "" if kept is None else kept.family
         self.model = self._place(model).train()
-        self.drawn: dict[int, list[Examples]] = {}
         self.adapter: Adapter | None = None
         if recipe.train.parts == "lora":
             found = read_transfer(run.path)
@@ -127,17 +126,19 @@ class Trainer:
             if begun is not None and peers.leads:
                 write_transfer(run.path, replace(begun, checksum=frozen_checksum(self.model, begun.taken)))
         self.acting = None if self.adapter is None else AdaptedRun({self.adapter: 1.0}, self.device)
-        changed = self.adapter is not None or recipe.objective.kind in LEARNERS
+        objective = find_objective(recipe.objective.kind)
+        changed = self.adapter is not None or objective.whole
         forward, at_once = self._forward(), recipe.machine.compile == "on"
         self.compilation = Compilation(forward, self.device, peers, plan.compile and not changed, at_once)
         choose_parts(self.model, recipe.train.parts)
-        self.value = attach_value(self.model) if recipe.objective.kind == "ppo" else None
+        if objective.attach is not None:
+            objective.attach(self.model)
         self.parameters = dict(self.model.named_parameters())  # listed once: to walk a model takes a millisecond
         self.optimiser = build_optimisers(self.model, recipe.optimiser, recipe.train.decay)
         self.scaler = torch.amp.GradScaler(plan.device, enabled=plan.scaled)
         self.progress = latest.Progress(seed=recipe.seed, threads=plan.threads)
         self._continue()
-        self.learner = LEARNERS.get(recipe.objective.kind, Learner)(self)
+        self.learner = objective.learner(self._learning())
 
     def _place(self, model: Transformer) -> Transformer:
         return model.to(self.device)
@@ -147,6 +148,20 @@ class Trainer:
         if progress is not None:
             self.progress = replace(progress, threads=self.plan.threads)
             self.scaler.load_state_dict(progress.scaler)
+
+    def _learning(self) -> Learning:
+        return Learning(
+            recipe=self.recipe,
+            source=self.source,
+            model=self.model,
+            device=self.device,
+            forward=lambda **inputs: self.compilation.forward(**inputs),
+            eager=self.compilation.eager,
+            precision=self.plan.context,
+            adapted=self.adapted,
+            holds_base=self.adapter is not None and not read_origin(self.run).run,  # a fork's may hold an adapter
+            state=self.progress.learner,
+        )
 
     def _forward(self) -> Callable[..., Outputs]:
         """The forward pass, in which the adapter acts where there is one. Compiled, no model would see it."""
@@ -198,7 +213,8 @@ class Trainer:
         lr = learning_rate(step, self.recipe.schedule, self.recipe.optimiser.lr) if lr is None else lr
         whole = self.learner.batch(step)
         turns = [self._learn(whole, step, lr, closely) for _ in range(self.learner.turns)]
-        self.progress = replace(self.progress, step=step, tokens=self.progress.tokens + whole.tokens)
+        tokens = self.progress.tokens + whole.tokens
+        self.progress = replace(self.progress, step=step, tokens=tokens, learner=dict(self.learner.state))
         return turns[0] if len(turns) == 1 else replace(turns[-1], scores=mean_scores([turn.scores for turn in turns]))
 
     def _learn(self, whole: Examples, step: int, lr: float, closely: bool) -> Update:
@@ -266,23 +282,10 @@ class Trainer:
     def measure(self, batches: int | None = None) -> dict[str, float]:
         """The scores on what is held out, each a mean over all targets of `batches` (None: as the recipe says)."""
         with self.evaluation_mode():
-            return self.learner.measure(batches or self.recipe.log.held_out_batches)
+            return self.learner.measure(batches or self.recipe.log.held_out_batches, self.step)
 
-    def held_out(self, batches: int) -> list[Examples]:
-        """Drawn once, since they are always the same."""
-        if batches not in self.drawn:
-            self.drawn = {batches: list(self.source.held_out(batches))}
-        return self.drawn[batches]
-
-    @contextmanager
-    def evaluation_mode(self) -> Iterator[None]:
-        """Without dropout."""
-        before = self.model.training
-        self.model.eval()
-        try:
-            yield
-        finally:
-            self.model.train(before)
+    def evaluation_mode(self) -> AbstractContextManager[None]:
+        return evaluation(self.model)
 
     def spend(self, seconds: float) -> None:
         """Count time towards the updates made so far."""

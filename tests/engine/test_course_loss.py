@@ -9,7 +9,7 @@ from engine.analysis.surprise import surprise
 from engine.course.loss import count_hidden, follows, gradients, gradients_at, masked_loss, most_moved
 from engine.runtime import library
 from engine.scoring.examples import UNASKED
-from engine.training.objectives.masked import ANOTHER, CHOSEN, FOLLOWS, marks_of, masked_windows
+from engine.training.examples.masked import ANOTHER, CHOSEN, FOLLOWS, marks_of, masked_windows
 
 TEXT = "Once upon a time, there was a girl named Anna."
 FIRST = "Max lost his red kite. He was sad."

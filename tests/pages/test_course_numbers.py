@@ -43,8 +43,8 @@ from engine.data.digits import LEVELS
 from engine.inputs.readers import pictures, read_translation, tokens
 from engine.model.presets import NAMED
 from engine.runtime import library
+from engine.training.examples.masked import CHOSEN, MASKED, REPLACED
 from engine.training.measures.antecedents import measure_antecedents
-from engine.training.objectives.masked import CHOSEN, MASKED, REPLACED
 from engine.training.preferences.rules import happy_words
 from pages.controls.learn import course, words
 from pages.controls.learn.fields import read_matrix

@@ -18,6 +18,7 @@ CURVES = {  # by its name in the metrics
     "reward": "reward", "kl": "KL, nats an answer", "entropy": "entropy, nats a token",
     "clip_fraction": "share of clipped tokens", "length": "tokens of an answer", "margin": "margin",
     "chosen_reward": "implicit reward of chosen", "rejected_reward": "implicit reward of rejected", "beta": "β",
+    "reference_point": "reference point, nats an answer", "chosen_loss": "loss of chosen, nats a token",
     "held_out_loss": "held-out loss", "held_out_accuracy": "held-out accuracy", "held_out_margin": "held-out margin",
     "held_out_reward": "held-out reward", "held_out_kl": "held-out KL, nats an answer",
     "held_out_length": "tokens of a held-out answer", "held_out_watched": "watched, on held-out prompts",

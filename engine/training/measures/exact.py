@@ -10,9 +10,9 @@ from engine.data.own_tasks import OwnPairs
 from engine.data.task import Pair
 from engine.data.translation.task import Translation
 from engine.scoring.overlap import bleu, chrf
+from engine.training.examples.completion import prompt
+from engine.training.examples.padding import pad_rows, real
 from engine.training.measures.decoding import decode_continuations, decode_translations
-from engine.training.objectives.completion import prompt
-from engine.training.objectives.padding import pad_rows, real
 from engine.training.sources.completion import Completion
 from engine.training.sources.pairs import Ids, TaughtPairs
 from engine.training.sources.sequence_to_sequence import SequenceToSequence

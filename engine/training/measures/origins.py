@@ -12,8 +12,8 @@ from torch import Tensor
 
 from engine.data.task import Pair
 from engine.runtime.run import run
+from engine.training.examples.completion import prompt
 from engine.training.measures.exact import asked_of, taught
-from engine.training.objectives.completion import prompt
 from engine.training.sources.completion import Completion
 from engine.training.sources.pairs import Ids
 from engine.training.trainer import Trainer

@@ -7,19 +7,19 @@ from typing import Any
 import torch
 
 from engine.training.preferences.judge import rewards_of
-from engine.training.preferences.learners import PreferenceLearner
+from engine.training.preferences.learner import PreferenceLearner
 from engine.training.trainer import Trainer
 
 
 def measure_preferences(trainer: Trainer) -> dict[str, Any]:
     """The prompts that were answered; their scores stand among the held-out ones."""
-    return {"answers": len(learner_of(trainer).samples())}
+    return {"answers": len(learner_of(trainer).samples(trainer.step))}
 
 
 def sample_answer(trainer: Trainer) -> str:
     """The first prompt that is shown, with its answer; of a reward model a held-out pair with what it is worth."""
     learner = learner_of(trainer)
-    if samples := learner.samples():
+    if samples := learner.samples(trainer.step):
         return f"{samples[0]['prompt']}{samples[0]['answer']}"
     pairs = learner.source.answered("held_out", learner.source.shelves["held_out"].fit[:1].tolist())
     ids, real = pairs.ids[0].to(trainer.device), pairs.real[0].to(trainer.device)

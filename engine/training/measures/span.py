@@ -11,8 +11,8 @@ import torch
 from engine.analysis.answers import best_answer, where_answers_stand, words
 from engine.data.task import Answered
 from engine.model.transformer import Transformer
+from engine.training.examples.classification import pair_inputs
 from engine.training.measures.tagging import f1
-from engine.training.objectives.classification import pair_inputs
 from engine.training.sources.answers import Answers
 from engine.training.trainer import Trainer
 

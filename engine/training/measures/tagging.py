@@ -10,8 +10,8 @@ import torch
 
 from engine.data.task import Tagged
 from engine.model.transformer import Transformer
-from engine.training.objectives.padding import pad_rows, real
-from engine.training.objectives.token_classification import first_tokens
+from engine.training.examples.padding import pad_rows, real
+from engine.training.examples.token_classification import first_tokens
 from engine.training.sources.tag_texts import TaggedTexts
 from engine.training.trainer import Trainer
 

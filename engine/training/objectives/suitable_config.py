@@ -7,14 +7,15 @@ from copy import deepcopy
 from functools import reduce
 from typing import Any
 
-from engine.training.objectives import OBJECTIVES, PRESENT
+from engine.training.objectives import find_objective
+from engine.training.objectives.kind import PRESENT
 
 
 def suit_model(kind: str, data: str, model: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
     """`model` as plain data, for the objective `kind` on the table `data`; and what of it is another now, each as
     "attention.mask is full". An encoder that is missing is as deep and wide as the decoder."""
     found, told = deepcopy(dict(model)), []
-    objective = OBJECTIVES[kind]
+    objective = find_objective(kind)
     for key, wanted in {**objective.needs, **objective.of_data.get(data, {})}.items():
         table, last = find_table(found, key)
         if table[last] == wanted or (wanted is PRESENT and (table[last] is not None or last != "encoder")):

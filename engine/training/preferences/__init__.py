@@ -1,6 +1,6 @@
 """Learning from preferences, as pure functions of tensors and texts.
 
-A person, or one of the rules of `rules`, prefers one answer of a `pairs.Pair`. A reward model learns a number from that
-(`reward`), which `ppo` or `grpo` maximise at a price for leaving the reference (`kl`); `dpo` learns from the pairs
-themselves. Functions named `score_...` return scalars by name, of which "loss" is minimised.
+A person, or one of the rules of `rules`, prefers one answer of a `pairs.Pair`. A reward model learns a number from
+that, which policies maximise at a price for leaving the reference (`kl`); others learn from the pairs themselves. Each
+is a file of `engine.training.objectives.kinds`; `learner` is what they have in common in a training.
 """

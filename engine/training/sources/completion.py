@@ -11,8 +11,8 @@ from engine.tokenizers import Tokenizer
 from engine.tokenizers.continuation import read_continuation, without_last_marks
 from engine.training.base import mark_id
 from engine.training.corpus import Document, Tokens
-from engine.training.objectives.completion import Marks, completion_examples
-from engine.training.objectives.padding import Rows
+from engine.training.examples.completion import Marks, completion_examples
+from engine.training.examples.padding import Rows
 from engine.training.recipe import Recipe
 from engine.training.sources.pairs import TaughtPairs
 from engine.training.sources.shelved_texts import END

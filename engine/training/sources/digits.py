@@ -15,8 +15,8 @@ from engine.data.digits import CLASSES, LEVELS, SIDE, augment, invert, split, va
 from engine.inputs.processors import ImageProcessor, PalettePixels
 from engine.model.config import ModelConfig
 from engine.scoring.examples import Examples
-from engine.training.objectives.classification import classification_examples
-from engine.training.objectives.next_pixel import next_pixels
+from engine.training.examples.classification import classification_examples
+from engine.training.examples.next_pixel import next_pixels
 from engine.training.recipe import Recipe
 from engine.training.sources.source import Part, Source, chance
 

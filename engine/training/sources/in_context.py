@@ -10,7 +10,7 @@ from engine.data.in_context import BETWEEN, line, rows, signs
 from engine.data.seeds import seed_for
 from engine.scoring.examples import Examples
 from engine.tokenizers import train
-from engine.training.objectives.next_token import next_tokens
+from engine.training.examples.next_token import next_tokens
 from engine.training.recipe import Recipe
 from engine.training.sources.source import Part, Source
 

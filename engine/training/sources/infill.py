@@ -21,7 +21,7 @@ from engine.tokenizers import Tokenizer
 from engine.training.atomic import write_json
 from engine.training.corpus import Document, Documents, open_corpus, read_parts
 from engine.training.data_recipe import Gaps
-from engine.training.objectives.infill import END, MASK, START, infill_examples, marks_of
+from engine.training.examples.infill import END, MASK, START, infill_examples, marks_of
 from engine.training.recipe import Recipe
 from engine.training.sources.shelf import shelf
 from engine.training.sources.source import Part, Source, chance

@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 from engine.scoring.examples import Examples
 from engine.tokenizers import END, Tokenizer
 from engine.training.corpus import Document
-from engine.training.objectives.masked import marks_of, masked_windows
+from engine.training.examples.masked import marks_of, masked_windows
 from engine.training.recipe import Recipe
 from engine.training.sources.source import Part, chance, count_rows
 from engine.training.sources.windows import Windows

@@ -18,10 +18,11 @@ from engine.scoring.examples import Examples
 from engine.tokenizers import Tokenizer
 from engine.tokenizers.continuation import read_continuation
 from engine.training.corpus import Document, Documents, Tokens
+from engine.training.examples.classification import classification_examples
+from engine.training.examples.completion import Marks, completion_examples
+from engine.training.examples.padding import pad_rows, real
 from engine.training.folder import RunFolder
-from engine.training.objectives.classification import classification_examples
-from engine.training.objectives.completion import Marks, completion_examples
-from engine.training.objectives.padding import pad_rows, real
+from engine.training.objectives import find_objective
 from engine.training.preferences.pairs import Pair, read_pairs
 from engine.training.recipe import Recipe
 from engine.training.sources.shelved_texts import ShelvedTexts
@@ -86,7 +87,7 @@ class PreferredAnswers(ShelvedTexts[Pair]):
 
     def examples(self, part: Part, indexes: Sequence[int]) -> Examples:
         tokens = self.shelves[part].tokens
-        if self.recipe.objective.kind == "reward":
+        if not find_objective(self.recipe.objective.kind).moves_policy:
             pairs = self.answered(part, indexes)
             chosen = torch.zeros(len(indexes), dtype=torch.long)
             return classification_examples(pairs.ids[:, 0], chosen, pairs.real[:, 0])

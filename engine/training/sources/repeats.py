@@ -10,13 +10,15 @@ import torch
 from engine.data import repeats
 from engine.scoring.examples import Examples
 from engine.tokenizers import train
-from engine.training.objectives.next_token import next_tokens
+from engine.training.examples.next_token import next_tokens
 from engine.training.recipe import Recipe
 from engine.training.sources.source import Part, Source
 
 
 class RepeatedSequences(Source):
     """The induction task of `engine.data.repeats`, on symbols that can be typed."""
+
+    asks_all = True  # or only what has stood there before
 
     def __init__(self, recipe: Recipe, folder: Path) -> None:
         super().__init__(recipe)
@@ -32,5 +34,5 @@ class RepeatedSequences(Source):
         shortest, longest = self.repeats.shortest, self.repeats.longest
         generator = numpy.random.default_rng(seed)
         drawn, predictable = repeats.batch(generator, size, length, len(self.symbols), shortest, longest)
-        asked = torch.from_numpy(predictable[:, :-1]) if self.recipe.objective.kind == "repeated" else None
+        asked = None if self.asks_all else torch.from_numpy(predictable[:, :-1])
         return next_tokens(self.symbols[torch.from_numpy(drawn)], asked)

@@ -14,7 +14,7 @@ from engine.data.sentences import following, pair, sentences
 from engine.scoring.examples import UNASKED, Examples
 from engine.training.corpus import Document, Documents, open_corpus, read_parts
 from engine.training.data_recipe import SentencePairs
-from engine.training.objectives.masked import marks_of, masked_pairs
+from engine.training.examples.masked import marks_of, masked_pairs
 from engine.training.recipe import Recipe
 from engine.training.sources.shelf import shelf
 from engine.training.sources.source import Part, Source, chance

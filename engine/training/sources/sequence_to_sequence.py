@@ -13,8 +13,8 @@ from engine.tokenizers import Tokenizer
 from engine.tokenizers.continuation import read_target
 from engine.training.base import mark_id
 from engine.training.corpus import Document, Tokens
-from engine.training.objectives.padding import Rows
-from engine.training.objectives.sequence_to_sequence import Marks, teacher_forced
+from engine.training.examples.padding import Rows
+from engine.training.examples.sequence_to_sequence import Marks, teacher_forced
 from engine.training.recipe import Recipe
 from engine.training.sources.pairs import TaughtPairs
 from engine.training.sources.shelved_texts import END, PAD

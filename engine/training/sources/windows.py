@@ -24,7 +24,7 @@ from engine.scoring.examples import Examples
 from engine.tokenizers import END, Tokenizer
 from engine.training.corpus import Document, Documents, open_corpus
 from engine.training.data_recipe import Data, Everyday, Stories, Text
-from engine.training.objectives.next_token import next_tokens
+from engine.training.examples.next_token import next_tokens
 from engine.training.recipe import Recipe
 from engine.training.sources.source import Part, Source, chance
 

@@ -15,7 +15,7 @@ from engine.runtime import library, limits, openings
 from engine.training import Recipe, model_of_base
 from engine.training.control import read_order, set_weight
 from engine.training.folder import RunFolder
-from engine.training.preferences.learners import LEARNERS
+from engine.training.objectives import find_objective
 from engine.training.recipe import Lora, Train
 from engine.training.recipe_file import as_toml, parse_recipe, read_recipe
 from engine.training.status import ACTIVE, read_status
@@ -123,7 +123,9 @@ def choose_way(here: Here) -> str:
         here.restart("run")
     named = presets(FOLDER).get(here.read_said("adapt").get("adapt", FIRST_TO_ADAPT))
     usual = WAYS[named is not None and named.recipe.train.parts == "lora"]
-    here.set_usual(way=WAYS[2] if kind_of_run(here.begin("run")) in LEARNERS else usual)
+    recipe = recipe_of_run(here.begin("run"))
+    preferred = recipe is not None and find_objective(recipe.objective.kind).from_preferences
+    here.set_usual(way=WAYS[2] if preferred else usual)
     return str(here.segments("way", label_visibility="collapsed"))
 
 
@@ -223,7 +225,7 @@ def steer_weight(session: Session, name: str) -> None:
     except (ValueError, OSError):
         return  # the view says why there is no such run, or whose it is
     sign, usual, most = "λ", recipe.objective.language_weight, 5.0
-    if recipe.objective.kind in LEARNERS and recipe.objective.kind != "reward":
+    if find_objective(recipe.objective.kind).moves_policy:
         sign, usual, most = "β", recipe.preference.beta, 1.0
     elif not usual:
         return

@@ -15,42 +15,29 @@ from engine.data.table import Table
 from engine.model.config import ModelConfig
 from engine.training import Recipe
 from engine.training.data_recipe import Data, Text, TokenizerRecipe
-from engine.training.new_head import HEADS
-from engine.training.objectives import OBJECTIVES
+from engine.training.objectives import find_objective
 from pages.controls.train.presets import presets
 
-LIKE = {"next": "python-reference", "completion": "repeat", "sequence_to_sequence": "english-french"}
-LIKE |= {"classification": "sentiment", "token_classification": "names", "masked": "masked-stories", "infill": "infill"}
-KIN = {"span": "token_classification"}  # of an objective that no task here has, the one that its recipe is like
-LIKE |= {objective: LIKE[kin] for objective, kin in KIN.items()}
 SHARE = 0.1  # that is held out
 MARKS = 3  # tokens beside those of a row's texts, at most
 LONGEST = 256  # tokens of a row
 WORDS = 4_096  # of a vocabulary of words, at most
 PIECE = re.compile(r"\w+|\S|\s")
-ABOUT = {
-    "next": "Learns to write like {}.", "masked": "Learns to guess hidden words of {}.",
-    "infill": "Learns to fill gaps in {} from the text on both sides.",
-    "classification": "Learns to tell the labels of {} apart.",
-    "token_classification": "Learns to tag the words of {}.",
-    "span": "Learns to find the answers to questions in {}.",
-    "sequence_to_sequence": "Learns to turn sources into targets ({}).",
-    "completion": "Learns to complete prompts ({}).",
-}  # fmt: skip
 
 
 def objectives(data: Text | Columns) -> list[str]:
     """Objectives that can be learned from the data and have a task here that they are like."""
     kind, learns = ("text", LEARNS["text"]) if isinstance(data, Text) else (data.kind, LEARNS[data.form])
-    return [one for one in learns if kind in OBJECTIVES[one].data and like(one) is not None]
+    return [one for one in learns if kind in find_objective(one).sources and like(one) is not None]
 
 
 def like(objective: str) -> Recipe | None:
-    """Recipe of a task here that is learned by this objective, or by its kin where there is none."""
-    found, kind = presets(), KIN.get(objective, objective)
-    named = [found[LIKE[objective]]] if LIKE.get(objective) in found else list(found.values())
-    suited = (one.recipe for one in named if one.recipe.objective.kind == kind and one.recipe.data.digits is None)
-    return next((one for one in suited if one.data.sentence_pairs is None), None)
+    """Recipe of the task here that the objective names, or else of one that is learned by it."""
+    found = presets()
+    if (named := find_objective(objective).like) in found:
+        return found[named].recipe
+    suited = (one.recipe for one in found.values() if one.recipe.objective.kind == objective)
+    return next((one for one in suited if one.data.digits is None and one.data.sentence_pairs is None), None)
 
 
 def of_text(data: Text, objective: str, name: str, text: str) -> Recipe:
@@ -101,12 +88,12 @@ def recipe_like(data: Data, objective: str, name: str, context: int, classes: in
     model: ModelConfig = replace(base.model, context=context)
     if classes:
         model = replace(model, head=replace(model.head, classes=classes))
-    if objective in KIN:
-        model = replace(model, head=plain_head(HEADS[objective], causal=False))
+    if (head := find_objective(objective).head) != model.head.kind:
+        model = replace(model, head=plain_head(head, causal=False))
     if isinstance(data.table, Columns) and data.table.two_texts and objective not in OF_TEXT:
         model = replace(model, embedding=replace(model.embedding, segments=2))
     return replace(
         base, data=replace(data, tokenizer=tokenizer), model=model, batch=replace(base.batch, context=context),
-        objective=replace(base.objective, kind=objective),  # type: ignore[arg-type]
-        about=ABOUT[objective].format(name),
+        objective=replace(base.objective, kind=objective),
+        about=find_objective(objective).about.format(name),
     )  # fmt: skip

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from engine.runtime import library
 from engine.training.link import LONGEST, unpack_recipe
+from engine.training.objectives import find_objective
 from engine.training.runs import runs
 from engine.training.search import list_searches
 from pages.controls.state.history import READABLE
@@ -11,14 +12,22 @@ from pages.controls.state.page_state import PageState
 from pages.controls.state.parameter import Choice, Hideable, Text, choice
 from pages.controls.train.presets import OWN, presets
 from pages.controls.train.run_table import ORDERS
-from pages.controls.train.session import ADAPTED
+from pages.controls.train.session import ADAPTED, PREFERRED
 from pages.controls.train.user_data import find_file
 
 FIRST, FIRST_TO_ADAPT = "reverse", "sentiment"  # tasks that a visitor meets: what the recorded runs have learned
 WAYS = ("Fine-tune", "LoRA", "Preferences")
 STAGES = ("Rank", "Reward", "Policy")
-POLICIES = {"dpo": "DPO", "ppo": "PPO", "ppo-free": "PPO, no penalty", "grpo": "GRPO"}  # recipes, with titles
 SHIPPED, MINE = "shipped", "mine"
+
+
+def title_policies() -> dict[str, str]:
+    """The recipes by which a policy learns from preferences, with titles, in the order of their objectives."""
+    made = presets(PREFERRED.parent).values()
+    kinds = {one.name: find_objective(one.recipe.objective.kind) for one in made}
+    order = sorted(kinds, key=lambda name: (kinds[name].place, name))
+    titles = {name: name.upper().replace("-FREE", ", no penalty") for name in order}
+    return {name: title for name, title in titles.items() if kinds[name].moves_policy}
 
 
 def recipe_rule(text: str) -> str:
@@ -42,6 +51,7 @@ def search_rule(text: str) -> str:
     return "" if not text or text in list_searches(runs()) else "a search whose runs are here"
 
 
+POLICIES = title_policies()
 SHARED = (
     Text("run", "", READABLE),
     Text("recipe", "", LONGEST, rule=recipe_rule, carried=True),
@@ -59,6 +69,7 @@ ADAPT = PageState(
     choice("adapt", FIRST_TO_ADAPT, [*presets(ADAPTED.parent), OWN], label="learn from"),
     Text("base", "", READABLE, rule=base_rule, older=("start",), label="base",
          help="Models that are here. Others are opened on the page Open a model."),
-    Choice("learner", "dpo", POLICIES, label="objective"), choice("pairs", SHIPPED, (SHIPPED, MINE), label="pairs"),
+    Choice("learner", next(iter(POLICIES)), POLICIES, label="objective"),
+    choice("pairs", SHIPPED, (SHIPPED, MINE), label="pairs"),
     choice("judge", "", (), label="reward", help="A rule, or a reward model of the step Reward."), *SHARED,
 )  # fmt: skip

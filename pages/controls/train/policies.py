@@ -13,6 +13,7 @@ from engine.checkpoints import Checkpoint
 from engine.runtime import library
 from engine.tokenizers import Encoding
 from engine.training import Recipe
+from engine.training.objectives import find_objective
 from engine.training.preferences.kl import kl_of
 from engine.training.recipe_file import read_recipe
 from engine.training.status import ACTIVE, read_status
@@ -26,7 +27,6 @@ from views.core.markdown import escape_markdown
 SHOWN = 10  # next tokens
 LONGEST = 256  # tokens of a text
 TEXT = "One day, Tom lost his red ball. He was sad. Then"
-KINDS = ("dpo", "ppo", "grpo")
 
 
 def draw_policy(session: Session, name: str) -> None:
@@ -36,7 +36,7 @@ def draw_policy(session: Session, name: str) -> None:
         recipe, status = read_recipe(run.recipe), read_status(run.status)
     except (ValueError, OSError):
         return  # the view says why there is no such run
-    if recipe.objective.kind not in KINDS:
+    if not find_objective(recipe.objective.kind).moves_policy:
         return
 
     @st.fragment(run_every=PACE if status is not None and status.state in ACTIVE else None)
@@ -77,7 +77,7 @@ def sample_table(samples: list[dict[str, object]]) -> pd.DataFrame:
 
 def draw_shift(recipe: Recipe, weights: Path) -> None:
     """Draws what the base and the result predict after each token of a text, where the run trains a policy."""
-    if recipe.objective.kind not in KINDS:
+    if not find_objective(recipe.objective.kind).moves_policy:
         return
     st.markdown("**How far the next token moved**, after each token of a text")
     text = st.text_input("text", TEXT, key="shifted text")

@@ -15,6 +15,7 @@ from engine.runtime import library
 from engine.training import Recipe
 from engine.training.base import tokenizer_of
 from engine.training.folder import RunFolder
+from engine.training.objectives import find_objective, objectives
 from engine.training.preferences.judge import open_reward_model
 from engine.training.preferences.pairs import format_jsonl
 from engine.training.preferences.rules import RULES
@@ -33,7 +34,7 @@ from pages.controls.train.adapt_plan import (
 )
 from pages.controls.train.before_after import before_after
 from pages.controls.train.laboratory import draw_laboratory
-from pages.controls.train.parameters import MINE, POLICIES, SHIPPED
+from pages.controls.train.parameters import MINE, SHIPPED
 from pages.controls.train.policies import draw_policy
 from pages.controls.train.presets import presets
 from pages.controls.train.rank import FEWEST, draw_rank, name_of_rule, read_ranking
@@ -51,14 +52,15 @@ RECORDED_REWARD = "recorded reward model"
 def draw_preferences(here: Here, session: Session) -> None:
     """Draws the step that is chosen, with the laboratory and what came of the run that is shown."""
     run = here["run"]
-    kind = kind_of_run(run)
+    shown = objectives().get(kind_of_run(run))
+    stages = {"Policy": shown is not None and shown.moves_policy, "Reward": shown is not None and shown.makes_judge}
     here.set_usual(
-        stage="Reward" if kind == "reward" else "Policy" if kind in POLICIES else "Rank",
+        stage=next((name for name, fits in stages.items() if fits), "Rank"),
         pairs=MINE if len(read_ranking().all_pairs) >= FEWEST else SHIPPED,  # who has made some learns from them
     )
     stage = here.segments("stage", on_change=here.state.choose, args=("run", ""), label_visibility="collapsed")
     if stage == "Rank":
-        published = presets(FOLDER)["dpo"].recipe
+        published = presets(FOLDER)[here["learner"]].recipe
         base = choose_base(here, published)
         bar(base)
         draw_rank(base, Path(published.data.table.path))
@@ -111,12 +113,11 @@ def finish(
 ) -> Plan:
     """The plan for these pairs and that base, once `choose` has drawn what else is to be chosen; what is wrong with
     them is said on the page."""
-    kind = published.objective.kind
     name, about = f"{name_of(base)} {called}", st.container(key="about the task")
     try:
         with row:
             recipe = on_base(choose(with_pairs(here, published)), base)
-        if kind in ("ppo", "grpo"):
+        if find_objective(published.objective.kind).least_answers:
             check_judges(recipe)
     except (ValueError, OSError) as error:
         problem = str(error).removeprefix("recipe: ")
@@ -140,15 +141,15 @@ def with_pairs(here: Here, recipe: Recipe) -> Recipe:
 
 def choose_preference(here: Here, recipe: Recipe) -> Preference:
     """Draws the controls of [preference] that the objective has, and returns their values."""
-    kind, usual = recipe.objective.kind, recipe.preference
+    objective, kind, usual = find_objective(recipe.objective.kind), recipe.objective.kind, recipe.preference
     beta = st.number_input("β", 0.0, 1.0, usual.beta, 0.01, format="%g", key=f"beta {kind} {usual.beta}", width=110,
-        help="The price of leaving the base: the larger, the closer the policy stays.",
+        help=escape_markdown(objective.beta),
     )  # fmt: skip
     chosen, answers = usual.reward, usual.answers
-    if kind != "dpo":
+    if objective.least_answers:
         here.set_defaults(judge=usual.reward)
         chosen = here.menu("judge", width=210)
-        fitting = [n for n in (1, 2, 4, 8, 16) if recipe.batch.size % n == 0 and (n > 1 or kind == "ppo")]
+        fitting = [n for n in (1, 2, 4, 8, 16) if recipe.batch.size % n == 0 and n >= objective.least_answers]
         answers = st.selectbox("answers to a prompt", fitting, fitting.index(usual.answers), key=f"answers {kind}",
             width=130,
         )  # fmt: skip
@@ -169,7 +170,8 @@ def list_judges(session: Session) -> Mapping[str, str]:
         found[library.offer(library.Opening(recorded, title=RECORDED_REWARD))] = RECORDED_REWARD
     for run in runs():
         name = name_step(run.name)
-        if kind_of_run(run.name) == "reward" and library.knows(name) and not session.locked(run.path):
+        kind = objectives().get(kind_of_run(run.name))
+        if kind is not None and kind.makes_judge and library.knows(name) and not session.locked(run.path):
             found[name] = name
     return found
 

@@ -13,7 +13,7 @@ from engine.data.own import LEARNS, Columns
 from engine.model.config import MLP, Attention, Encoder, RotaryScaling
 from engine.training import Recipe
 from engine.training.data_recipe import TokenizerRecipe
-from engine.training.objectives import OBJECTIVES
+from engine.training.objectives import objectives
 from pages.controls.train.recipe_options import HELP, format_value, is_offered, title, value_at
 from views.core.markdown import Markdown, escape_markdown
 
@@ -99,8 +99,9 @@ class Form:
         optional, kind = len(kinds) < len(options(hint)), kinds[0]
         key, name = f"{self.turn}.{path}", title(path.rpartition(".")[2])
         told = escape_markdown(value_at(path, HELP) or "") or None
-        if get_origin(kind) is Literal or kind is bool:
-            all_of = (True, False) if kind is bool else self.choices(path, get_args(kind), value)
+        named = tuple(objectives()) if path == "objective.kind" else get_args(kind)
+        if get_origin(kind) is Literal or kind is bool or path == "objective.kind":
+            all_of = (True, False) if kind is bool else self.choices(path, named, value)
             choices = [*([None] if optional else []), *all_of]
             wide = WIDE if max(len(format_option(each)) for each in choices) <= SHORT else round(1.4 * WIDE)
             return st.selectbox(name, choices, choices.index(value), format_option, key=key, help=told, width=wide)
@@ -121,7 +122,7 @@ class Form:
         data = self.recipe.data
         if path == "objective.kind":
             learns = LEARNS[data.table.form] if isinstance(data.table, Columns) else all_of
-            fit = (one for one in all_of if one in learns and data.kind in OBJECTIVES[one].data)
+            fit = (one for one in all_of if one in learns and data.kind in objectives()[one].sources)
             return tuple(dict.fromkeys([value, *fit]))
         if path == "data.tokenizer.kind":
             return tuple(one for one in all_of if one == value or suits(self.recipe, replace(data.tokenizer, kind=one)))

@@ -9,6 +9,7 @@ from engine.runtime.limits import MAX_TRAININGS, RAY_ADDRESS
 from engine.training import Recipe
 from engine.training.data_recipe import OWN, PAIRS
 from engine.training.machine import Abilities, plan
+from engine.training.objectives import find_objective
 from engine.training.recipe import Machine
 from views.core.markdown import Markdown, escape_markdown
 
@@ -96,6 +97,20 @@ HELP = {
     "objective.prompts": "The loss is that of the prompt’s tokens too, not of the answer’s alone.",
     "objective.long_gaps": "The share of windows with one gap of half the words or more (GLM, section 2.1.1).",
     "objective.hidden": "The share of the words that the short gaps of the other windows hold, about.",
+    "preference.temperature": "Of the answers that the policy draws.",
+    "preference.updates": "How many times the answers of a step are learned from.",
+    "preference.clip": "How far the probability of a token may move within a step and still count.",
+    "preference.most_kl": "Nats from the base beyond which a training stops.",
+    "preference.gamma": "What a reward counts one token earlier.",
+    "preference.lam": "Advantages by the values alone (0) to the rewards alone (1).",
+    "preference.value_weight": "What the loss of the values counts.",
+    "preference.value_clip": "How far a value may move within a step and still count.",
+    "preference.target_kl": "The KL that β goes after; 0 leaves β as it is.",
+    "preference.horizon": "Answers over which β goes after its target.",
+    "preference.by_deviation": "The rewards of a group are divided by their deviation.",
+    "preference.weighted_kl": "The gradient of the KL is that of KL(policy || base).",
+    "preference.desirable_weight": "What a good answer counts.",
+    "preference.undesirable_weight": "What a bad answer counts.",
     "optimiser.kind": "AdamW adapts each weight’s step, SGD does not; Muon makes matrices’ updates orthogonal.",
     "optimiser.lr": "The highest learning rate, reached at the end of the warm-up. It can be changed while training.",
     "optimiser.betas": "How slowly AdamW forgets gradients, and their squares.",
@@ -124,10 +139,6 @@ def cuts_gaps(said: Said, recipe: Recipe) -> bool:
     """Tells whether gaps are cut into a running text; passages that come with gaps have the shares of theirs in the
     data."""
     return said["kind"] == "infill" and recipe.data.infill is None
-
-
-def of(*kinds: str) -> Callable[[Said, Recipe], bool]:
-    return lambda _, recipe: recipe.objective.kind in kinds
 
 
 WHEN: dict[str, Callable[[Said, Recipe], bool]] = {  # by the end of the dotted key: what has no meaning is not offered
@@ -165,12 +176,7 @@ WHEN: dict[str, Callable[[Said, Recipe], bool]] = {  # by the end of the dotted 
     "objective.long_gaps": cuts_gaps,
     "objective.hidden": cuts_gaps,
     "objective.language_weight": lambda _, recipe: recipe.model.head.language,
-    "objective.prompts": lambda _, recipe: recipe.objective.kind == "completion",
-    **{f"preference.{name}": of("dpo", "ppo", "grpo") for name in ("temperature", "most_kl")},
-    **{f"preference.{name}": of("ppo", "grpo") for name in ("updates", "clip")},
-    **{f"preference.{name}": of("ppo") for name in ("gamma", "lam", "target_kl", "horizon")},
-    **{f"preference.value_{name}": of("ppo") for name in ("weight", "clip")},
-    **{f"preference.{name}": of("grpo") for name in ("by_deviation", "weighted_kl")},
+    "objective.prompts": lambda _, recipe: find_objective(recipe.objective.kind).joins,
     "optimiser.betas": lambda said, _: said["kind"] != "sgd",
     "optimiser.eps": lambda said, _: said["kind"] != "sgd",
     "optimiser.momentum": lambda said, _: said["kind"] != "adamw",
@@ -203,5 +209,7 @@ def is_offered(path: str, said: Said, recipe: Recipe) -> bool:
     brought = section == "data" and name in BROUGHT and path.rpartition(".")[2] not in BUT
     if path in DECIDED or brought:
         return False
+    if section == "preference":
+        return name in find_objective(recipe.objective.kind).settings
     when = value_at(path, WHEN)
     return when is None or bool(when(said, recipe))

@@ -10,8 +10,9 @@ import streamlit as st
 import torch
 
 from engine.training.comparison import open_held_out
+from engine.training.objectives import find_objective
+from engine.training.objectives.kinds.reward import score_rewards
 from engine.training.preferences.judge import rewards_of, running_rewards
-from engine.training.preferences.reward import score_rewards
 from engine.training.recipe_file import read_recipe
 from engine.training.sources.preferences import PreferredAnswers
 from pages.controls.train.held_out_rows import open_result
@@ -32,7 +33,7 @@ def draw_reward(session: Session, name: str) -> None:
         run = session.reader(name).live.run
         recipe = read_recipe(run.recipe)
         weights = newest_weights(run)
-        if recipe.objective.kind != "reward" or weights is None:
+        if not find_objective(recipe.objective.kind).makes_judge or weights is None:
             return
         stamp = weights.stat().st_mtime_ns
         table, scores = judge_held_out(run.recipe, weights, stamp)

@@ -18,12 +18,12 @@ from engine.generation.prompt import begin
 from engine.runtime.library import checkpoint
 from engine.scoring.examples import UNASKED
 from engine.scoring.score import score
-from engine.training.objectives.infill import infill_examples
-from engine.training.objectives.infill import marks_of as gap_marks
-from engine.training.objectives.next_pixel import next_pixels
-from engine.training.objectives.next_token import next_tokens
-from engine.training.objectives.padding import rows_of
-from engine.training.objectives.sequence_to_sequence import Marks, teacher_forced
+from engine.training.examples.infill import infill_examples
+from engine.training.examples.infill import marks_of as gap_marks
+from engine.training.examples.next_pixel import next_pixels
+from engine.training.examples.next_token import next_tokens
+from engine.training.examples.padding import rows_of
+from engine.training.examples.sequence_to_sequence import Marks, teacher_forced
 
 GAP = "Once upon a time, there was a boy named[gMASK]. Tom loved to paint."
 

@@ -16,13 +16,13 @@ from engine.model.config import MLP, Attention, Encoder, Infill, ModelConfig, No
 from engine.model.transformer import Transformer, initialise
 from engine.runtime.run import run
 from engine.tokenizers import train
+from engine.training.examples.padding import pad_rows, real
 from engine.training.measures.decoding import decode_continuations, decode_translations, until
 from engine.training.measures.digits import draw_levels
 from engine.training.measures.everyday import LONGEST, beginning
 from engine.training.measures.infill import compare_with_decoder
 from engine.training.measures.next_pixel import drawn_after
 from engine.training.measures.sequence_to_sequence import Link, alignment, best, links, tokens_of_words
-from engine.training.objectives.padding import pad_rows, real
 
 WORDS = ["The red cars sleep", "Les voitures rouges dorment"]
 TOKENIZER = train("word", WORDS, special_tokens=("<pad>", "<s>", "</s>"))

@@ -1,5 +1,7 @@
 """What is read and what is asked, token by token, and what the scores are, from their definitions."""
 
+import ast
+
 import pytest
 import torch
 from torch import Tensor
@@ -7,17 +9,18 @@ from torch.nn.functional import cross_entropy
 
 from engine.model.config import MLP, Attention, Encoder, Infill, ModelConfig, Norm, Positions
 from engine.model.transformer import Transformer, initialise
+from engine.places import ROOT
 from engine.scoring.examples import UNASKED, Examples
 from engine.scoring.score import score, shares_of
 from engine.tokenizers import train
-from engine.training.objectives import check_model
-from engine.training.objectives import completion as completing
-from engine.training.objectives import infill as filling
-from engine.training.objectives import masked as masking
-from engine.training.objectives import sequence_to_sequence as translating
-from engine.training.objectives.classification import classification_examples
-from engine.training.objectives.next_pixel import next_pixels
-from engine.training.objectives.padding import gather_rows, rows_of
+from engine.training.examples import completion as completing
+from engine.training.examples import infill as filling
+from engine.training.examples import masked as masking
+from engine.training.examples import sequence_to_sequence as translating
+from engine.training.examples.classification import classification_examples
+from engine.training.examples.next_pixel import next_pixels
+from engine.training.examples.padding import gather_rows, rows_of
+from engine.training.objectives import find_objective, objectives
 
 CLS, SEP, MASK, PAD = 2, 3, 4, 0
 MARKS = masking.Marks(CLS, SEP, MASK, PAD, torch.arange(5, 105))
@@ -182,13 +185,13 @@ def test_pictures_of_patches_count_as_one_each() -> None:
 
 def test_a_model_that_cannot_learn_by_an_objective_is_refused() -> None:
     with pytest.raises(ValueError, match='model.head.kind must be .masked. for objective.kind "masked"'):
-        check_model("masked", TWO_STACKS)
+        find_objective("masked").check_model(TWO_STACKS)
     with pytest.raises(ValueError, match='model.encoder must be given for objective.kind "sequence_to_sequence"'):
-        check_model("sequence_to_sequence", PREFIX)
+        find_objective("sequence_to_sequence").check_model(PREFIX)
     with pytest.raises(ValueError, match='model.encoder must be left out for objective.kind "next"'):
-        check_model("next", TWO_STACKS)
-    check_model("sequence_to_sequence", TWO_STACKS)
-    check_model("infill", PREFIX)
+        find_objective("next").check_model(TWO_STACKS)
+    find_objective("sequence_to_sequence").check_model(TWO_STACKS)
+    find_objective("infill").check_model(PREFIX)
 
 
 def test_where_each_source_ends_with_its_own_separator_what_follows_that_is_asked() -> None:
@@ -205,3 +208,13 @@ def test_where_each_source_ends_with_its_own_separator_what_follows_that_is_aske
     ]
     assert torch.equal(examples.inputs["padding"], shared.inputs["padding"])
     assert completing.prompt(ids(9, 4), completing.Marks(None, 1)).tolist() == [9, 4]
+
+
+def test_who_adds_an_objective_adds_one_file() -> None:
+    """Nothing but its own file knows one that learns from preferences by its name; lessons name recorded runs."""
+    kinds = {name for name, kind in objectives().items() if kind.moves_policy}
+    assert len(kinds) > 4
+    for path in sorted(path for room in ("engine", "pages", "views") for path in (ROOT / room).rglob("*.py")):
+        if path.parent.name != "kinds" and "lessons" not in path.parts:
+            said = {node.value for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Constant)}
+            assert not kinds & said, path

@@ -20,8 +20,8 @@ from engine.data.own_tasks import OwnLabels, OwnPairs, OwnTags, held_out, task_o
 from engine.data.task import EVERY
 from engine.scoring.examples import UNASKED
 from engine.training import Recipe, RunFolder, read_recipe, train
+from engine.training.examples.token_classification import first_tokens
 from engine.training.link import pack_recipe
-from engine.training.objectives.token_classification import first_tokens
 from engine.training.probe import Probe, default_probe
 from engine.training.question import question
 from engine.training.sources import open_source

@@ -17,12 +17,12 @@ from engine.runtime.run import run
 from engine.scoring.examples import UNASKED, Examples
 from engine.scoring.score import score, shares_of
 from engine.training import Recipe, RunFolder, parse_recipe, train
+from engine.training.examples.completion import Marks, completion_examples, prompt
+from engine.training.examples.padding import rows_of
 from engine.training.machine import Abilities, plan
-from engine.training.measures import MEASURES
 from engine.training.measures.exact import asked_of, by_group, write_targets
 from engine.training.measures.origins import one_a_symbol, weights
-from engine.training.objectives.completion import Marks, completion_examples, prompt
-from engine.training.objectives.padding import rows_of
+from engine.training.objectives import find_objective
 from engine.training.parallel import Peers
 from engine.training.sources import Source, open_source
 from engine.training.sources.completion import Completion
@@ -227,7 +227,7 @@ def test_what_is_written_greedily_is_right_as_often_as_teacher_forcing_says(
         made.advance()
     made.model.eval()
     kind = made.recipe.objective.kind
-    measured = MEASURES[kind].measure(made)
+    measured = find_objective(kind).measure(made)
     assert measured["exact_match"] == pytest.approx(made.measure(1000)["exact"])
     assert 0 < measured["exact_match"] < 1
     assert sum(measured.get("by_length", {"": measured["exact_match"]}).values()) > 0

@@ -22,11 +22,11 @@ from engine.generation.generate import generate
 from engine.inputs.processors import ImageProcessor, PalettePixels
 from engine.inputs.readers import tokens
 from engine.runtime.run import run
+from engine.training.examples.padding import pad_rows, real
 from engine.training.measures import everyday
 from engine.training.measures.decoding import decode_continuations, decode_translations
 from engine.training.measures.distance import STRETCH, end_losses, losses
 from engine.training.measures.infill import compare_with_decoder
-from engine.training.objectives.padding import pad_rows, real
 from pages.controls.compare.defaults import OTHER
 
 UNSEEN = 987_654  # a seed that no recipe uses

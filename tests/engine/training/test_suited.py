@@ -8,7 +8,7 @@ import pytest
 from engine.model.config import ModelConfig
 from engine.model.from_dict import build
 from engine.training import parse_recipe, read_recipe
-from engine.training.objectives import OBJECTIVES, check_model
+from engine.training.objectives import find_objective, objectives
 from engine.training.objectives.suitable_config import suit_model
 from engine.training.recipe_file import as_toml
 
@@ -47,7 +47,8 @@ def test_a_model_is_changed_where_the_objective_leaves_no_choice_and_nowhere_els
 def test_a_model_that_filled_gaps_reads_the_whole_text_to_classify_it(kind: str) -> None:
     said = asdict(read_recipe(LAB / "infill.toml"))["model"] | {"infill": None}
     with pytest.raises(ValueError, match="model.attention.mask must not be 'prefix' .* it stands for 'full' there"):
-        check_model(kind, build(ModelConfig, said | {"head": {"kind": HEADS[kind], "classes": 2}, **ONE_AXIS}))
+        head = {"kind": HEADS[kind], "classes": 2}
+        find_objective(kind).check_model(build(ModelConfig, said | {"head": head, **ONE_AXIS}))
     model, told = suit_model(kind, "rows", said)
     assert "attention.mask is full" in told and model["attention"]["mask"] == "full"
     causal, told = suit_model(kind, "rows", said | {"attention": said["attention"] | {"mask": "causal"}})
@@ -64,6 +65,6 @@ def test_a_decoder_behind_an_encoder_never_reads_what_it_is_to_write(task: str) 
 def test_what_cannot_be_made_to_fit_is_left_for_a_person() -> None:
     recipe = read_recipe(LAB / "digits-vit.toml")
     model, _ = suit_model("next_pixel", "digits", asdict(recipe)["model"])
-    assert model["embedding"]["patches"] is not None and "next_pixel" in OBJECTIVES
+    assert model["embedding"]["patches"] is not None and "next_pixel" in objectives()
     with pytest.raises(ValueError, match="a model that reads patches has no tokens to predict"):
         parse_recipe(as_toml(asdict(recipe) | {"model": model, "objective": {"kind": "next_pixel"}}))

@@ -14,7 +14,7 @@ from engine.inputs.readers import tokens
 from engine.runtime import library
 from engine.scoring.examples import UNASKED, Examples
 from engine.tokenizers.encoding import Encoding
-from engine.training.objectives.masked import (
+from engine.training.examples.masked import (
     ANOTHER,
     CHOSEN,
     FOLLOWS,

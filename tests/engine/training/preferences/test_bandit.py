@@ -8,10 +8,10 @@ from itertools import permutations
 import torch
 from torch import Tensor
 
-from engine.training.preferences.dpo import score_dpo
-from engine.training.preferences.grpo import group_advantages, score_grpo
+from engine.training.objectives.kinds.dpo import score_dpo
+from engine.training.objectives.kinds.grpo import group_advantages, score_grpo
+from engine.training.objectives.kinds.ppo import evaluate_rollout, score_ppo
 from engine.training.preferences.kl import log_probs_of
-from engine.training.preferences.ppo import evaluate_rollout, score_ppo
 
 BETA, DRAWS = 0.5, 3000
 REWARDS = torch.tensor([1.0, 0.0, -0.5])

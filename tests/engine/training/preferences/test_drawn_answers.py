@@ -16,7 +16,8 @@ from engine import load
 from engine.tokenizers import read_tokenizer
 from engine.training import read_recipe
 from engine.training.corpus import Document
-from engine.training.preferences.learners import PolicyLearner
+from engine.training.objectives import objectives
+from engine.training.preferences.learner import PolicyLearner
 from engine.training.preferences.rollouts import read_drawn
 from engine.training.preferences.sample import sample_answers
 from engine.training.sources.preferences import read_answers
@@ -89,7 +90,7 @@ def scores_of(learning: Trainer, examples: Any, parts: int) -> dict[str, float]:
 
 
 @pytest.mark.parametrize("parts", ["all", "lora"])
-@pytest.mark.parametrize("kind", ["reward", "dpo", "ppo", "grpo"])
+@pytest.mark.parametrize("kind", [name for name, kind in objectives().items() if kind.from_preferences])
 def test_scores_of_the_parts_of_a_batch_add_up_to_those_of_the_whole(kind: str, parts: str, base: Path) -> None:
     """However the rows are shared among processes and parts: so each token weighs the same, and each answer."""
     learning = begin(base, kind, parts, temperature=0.8)
@@ -100,7 +101,7 @@ def test_scores_of_the_parts_of_a_batch_add_up_to_those_of_the_whole(kind: str, 
             noise = torch.randn(examples.inputs[name].shape, generator=torch.Generator().manual_seed(1))
             examples.inputs[name].add_(0.4 * noise)  # type: ignore[union-attr]
     whole = scores_of(learning, examples, 1)
-    assert {"reward": "margin", "dpo": "margin"}.get(kind, "clip_fraction") in whole
+    assert ("clip_fraction" if objectives()[kind].least_answers else "margin") in whole
     for count in (2, 3, 8):
         assert scores_of(learning, examples, count) == pytest.approx(whole, rel=1e-4, abs=1e-6)
 

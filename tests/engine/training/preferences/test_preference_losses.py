@@ -13,10 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from engine.training.preferences.dpo import score_dpo
-from engine.training.preferences.grpo import group_advantages, score_grpo
-from engine.training.preferences.kl import entropy_of, log_probs_of, masked_sum
-from engine.training.preferences.ppo import (
+from engine.training.objectives.kinds.dpo import score_dpo
+from engine.training.objectives.kinds.grpo import group_advantages, score_grpo
+from engine.training.objectives.kinds.kto import mismatch, score_kto
+from engine.training.objectives.kinds.orpo import log1mexp, score_orpo
+from engine.training.objectives.kinds.ppo import (
     Rollout,
     adapt_beta,
     estimate_advantages,
@@ -25,7 +26,8 @@ from engine.training.preferences.ppo import (
     token_rewards,
     whiten,
 )
-from engine.training.preferences.reward import score_rewards
+from engine.training.objectives.kinds.reward import score_rewards
+from engine.training.preferences.kl import entropy_of, log_probs_of, masked_mean, masked_sum
 
 BATCH, POS, VOCAB = 6, 5, 9
 LENGTHS = [5, 3, 1, 4, 2, 5]
@@ -110,6 +112,63 @@ def test_the_loss_of_dpo_is_trls(beta: float) -> None:
     names = {"accuracies": "accuracy", "margins": "margin", "chosen": "chosen_reward", "rejected": "rejected_reward"}
     for theirs_name, name in names.items():
         assert float(found[name]) == pytest.approx(trainer._metrics["eval"][f"rewards/{theirs_name}"][0], abs=1e-7)
+
+
+@pytest.mark.parametrize("moved", [4.0, -4.0])  # from the reference point, which is 0 for the second
+def test_the_loss_of_kto_is_trls(moved: float) -> None:
+    from trl import KTOTrainer
+    from trl.trainer.utils import selective_log_softmax
+
+    ours, theirs = twice(random(BATCH, POS, VOCAB))
+    ids, beta, weights = random(BATCH, POS, seed=1).argsort(1), 0.4, (1.3, 0.7)
+    reference, mixed = random(BATCH, seed=2) - 6, random(BATCH, seed=3) - 6
+    chosen, rejected = (masked_sum(log_probs_of(ours, ids), MASK, 1) - reference).chunk(2)
+    point = torch.tensor(moved, dtype=torch.float64).clamp(min=0)
+    found = score_kto(chosen, rejected, point, beta, *weights)
+    trainer = pretend_trainer(
+        beta=beta, calculate_KL=True, loss_type="kto", precompute_ref_logps=True, desirable_weight=weights[0],
+        undesirable_weight=weights[1], _compute_kl_logps=lambda *_: mixed + moved, _tp_size=1,
+    )  # fmt: skip
+    outputs = SimpleNamespace(
+        log_probs=selective_log_softmax(theirs, ids, row_mask=MASK), entropy=MASK.double(), mean_logits=MASK.double(),
+    )  # fmt: skip
+    whole = torch.cat([torch.ones(BATCH, 1, dtype=torch.int64), MASK.long()], 1)
+    inputs = {
+        "label": torch.arange(BATCH) < BATCH // 2,
+        "input_ids": torch.cat([ids[:, :1], ids], 1), "completion_mask": whole * (torch.arange(POS + 1) > 0),
+        "attention_mask": whole, "ref_logps": reference, "ref_KL_logps": mixed,
+    }  # fmt: skip
+    expected = KTOTrainer._compute_loss(trainer, lambda **_: outputs, inputs, False)
+    check(ours, theirs, found["loss"], expected)
+    for theirs_name, name in {"chosen": "chosen_reward", "rejected": "rejected_reward"}.items():
+        assert float(found[name]) == pytest.approx(trainer._metrics["eval"][f"rewards/{theirs_name}"][0], abs=1e-7)
+
+
+def test_an_answer_of_the_reference_point_is_the_prompts_of_another_pair() -> None:
+    rows = torch.arange(24).view(4, 6)
+    lengths, prompts = torch.tensor([6, 5, 4, 6]), torch.tensor([2, 2, 3, 3])
+    at = torch.arange(6)
+    stands, answer = at < lengths[:, None], (at < lengths[:, None]) & (at >= prompts[:, None])
+    ids, there, theirs = mismatch(rows, stands, answer, 99, 5)
+    assert ids[there].tolist() == [0, 1, 15, 6, 7, 21, 22, 23, 12, 13, 14, 2, 3, 18, 19, 20, 8, 9]
+    assert ids[theirs].tolist() == [15, 21, 22, 23, 2, 3, 8, 9]
+
+
+def test_the_loss_of_orpo_is_the_chosen_answers_own_and_trls_odds_ratio() -> None:
+    from trl.experimental.orpo import ORPOTrainer, orpo_trainer
+
+    ours, theirs = twice(random(BATCH, POS, VOCAB) * 3)
+    ids = random(BATCH, POS, seed=1).argsort(1)
+    means, other = (masked_mean(log_probs_of(one, ids), MASK, 1) for one in (ours, theirs))
+    found = score_orpo(*means.chunk(2), 0.3)
+    trainer = pretend_trainer(beta=0.3)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Tensor, "float", Tensor.double)  # which it rounds to
+        losses, _, _, _, log_odds = ORPOTrainer.odds_ratio_loss(trainer, *other.chunk(2))
+    check(ours, theirs, found["loss"], -other.chunk(2)[0].mean() - losses.mean())
+    assert float(found["margin"]) == pytest.approx(float(log_odds), abs=1e-12)
+    near = torch.tensor([-1e-12, -0.5, -40.0], dtype=torch.float64)
+    torch.testing.assert_close(log1mexp(near), orpo_trainer.log1mexp(near), **EXACT)
 
 
 def test_the_first_loss_of_dpo_is_ln_2() -> None:

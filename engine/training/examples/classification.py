@@ -9,7 +9,7 @@ from torch import Tensor
 
 from engine.scoring.examples import Examples
 from engine.tokenizers import Encoding
-from engine.training.objectives.padding import pad_rows, real
+from engine.training.examples.padding import pad_rows, real
 
 
 def classification_examples(read: Tensor, classes: Tensor, padding: Tensor | None = None) -> Examples:

@@ -12,7 +12,15 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from engine.training.preferences.kl import k1, k3, masked_mean
+from engine.checkpoints.adapter_snapshot import VALUE
+from engine.scoring.examples import Counts, Examples
+from engine.training.adapter import attach_value
+from engine.training.measures.preferences import measure_preferences, sample_answer
+from engine.training.objectives.kind import CAUSAL, ObjectiveKind
+from engine.training.preferences.kl import entropy_of, k1, k3, log_probs_of, masked_mean
+from engine.training.preferences.learner import DRAWN, OF_POLICY, PolicyLearner, check_answers, next_of
+from engine.training.preferences.rollouts import Answers
+from engine.training.sources.preferences import PreferredAnswers
 
 # --- Answers that were drawn ---
 
@@ -138,3 +146,60 @@ def adapt_beta(beta: float, kl: float, target: float, steps: int, horizon: int) 
     """
     error = min(max(kl / target - 1, -0.2), 0.2)
     return beta * (1 + error * steps / horizon)
+
+
+# --- In a training ---
+
+
+ROLLOUT = ("log_probs", "values", "advantages", "returns", "mask")
+
+
+class PpoLearner(PolicyLearner):
+    """Proximal policy optimisation, with values from a head of its own on the policy's body."""
+
+    @property
+    def usual_weight(self) -> float:
+        """Beta of the last step where it adapts, else that of the recipe."""
+        return self.state.get("beta", super().usual_weight)
+
+    def read(self, ids: Tensor, real: Tensor) -> tuple[Tensor, Tensor]:
+        """The policy's logits, and a value for each position (row pos)."""
+        model = self.learning.model
+        value = model.get_submodule(VALUE)
+        with self.learning.adapted():
+            last = model.forward_resid(ids, padding=real)
+            return model.heads(last, real)[0], value(last.float())[..., 0]
+
+    def prepare(self, answers: Answers, rewards: Tensor, reference: Tensor, step: int) -> Examples:
+        logits, values = self.read(answers.ids, answers.real)
+        mask, settings = next_of(answers.answer), self.settings
+        log_probs = log_probs_of(logits[:, :-1], next_of(answers.ids), settings.temperature)
+        self.see(answers, rewards, log_probs, reference, step)
+        if settings.target_kl:
+            kl = float(self.seen["kl"])
+            self.weight = adapt_beta(self.weight, kl, settings.target_kl, len(answers.ids), settings.horizon)
+            self.state["beta"] = self.weight
+            self.seen["beta"] = torch.tensor(self.weight, device=mask.device)
+        self.seen["entropy"] = masked_mean(entropy_of(logits[:, :-1], settings.temperature), mask)
+        rollout = evaluate_rollout(
+            log_probs, reference, values[:, :-1], rewards, mask, self.weight, settings.gamma, settings.lam
+        )
+        return self.examples(answers, **{name: getattr(rollout, name) for name in ROLLOUT})
+
+    def score(self, part: Examples, whole: Counts) -> dict[str, Tensor]:
+        logits, values = self.read(part.ids, part.inputs["padding"])
+        rollout = Rollout(**{name: part.inputs[name] for name in ROLLOUT})
+        settings = self.settings
+        log_probs = log_probs_of(logits[:, :-1], next_of(part.ids), settings.temperature)
+        scores = score_ppo(
+            rollout, log_probs, values[:, :-1], settings.clip, settings.value_clip, settings.value_weight
+        )
+        return self.shared(scores, part.counts, whole)
+
+
+OBJECTIVE = ObjectiveKind(
+    "ppo", 13, {"preferences": PreferredAnswers},
+    measure=measure_preferences, sample=sample_answer, unit="the clipped objective, of which less is better",
+    learner=PpoLearner, needs=CAUSAL, whole=True, attach=attach_value, least_answers=1, check=check_answers,
+    settings=(*OF_POLICY, *DRAWN, "gamma", "lam", "value_weight", "value_clip", "target_kl", "horizon"),
+)  # fmt: skip

@@ -9,7 +9,7 @@ import torch
 from engine.data.task import Answered
 from engine.scoring.examples import Examples
 from engine.tokenizers import Encoding
-from engine.training.objectives.classification import pair_inputs
+from engine.training.examples.classification import pair_inputs
 
 
 def span_examples(rows: Sequence[Encoding], answered: Sequence[Answered], pad: int, segments: bool) -> Examples:

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from engine.scoring.examples import UNASKED, Examples
 from engine.tokenizers import Tokenizer
-from engine.training.objectives.padding import pad_rows, real
+from engine.training.examples.padding import pad_rows, real
 
 MASK, START, END = "[gMASK]", "[sop]", "[eop]"  # as GLM's vocabulary calls them
 

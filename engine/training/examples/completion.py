@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from engine.scoring.examples import UNASKED, Examples
-from engine.training.objectives.padding import Rows
+from engine.training.examples.padding import Rows
 
 
 @dataclass(frozen=True)

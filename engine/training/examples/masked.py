@@ -11,7 +11,7 @@ from torch import Tensor
 from engine.scoring.examples import UNASKED, Examples
 from engine.tokenizers import Tokenizer
 from engine.training.base import mark_id
-from engine.training.objectives.padding import pad_rows, real
+from engine.training.examples.padding import pad_rows, real
 
 CHOSEN = 0.15  # of the tokens of a text, to be guessed
 MASKED, REPLACED = 0.8, 0.1  # of those, shown as the mask and as a random token; the rest is shown as it is

@@ -6,8 +6,14 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from engine.training.preferences.kl import k3, masked_mean
-from engine.training.preferences.ppo import clip_surrogate
+from engine.scoring.examples import Counts, Examples
+from engine.training.measures.preferences import measure_preferences, sample_answer
+from engine.training.objectives.kind import CAUSAL, ObjectiveKind
+from engine.training.objectives.kinds.ppo import clip_surrogate
+from engine.training.preferences.kl import entropy_of, k3, log_probs_of, masked_mean
+from engine.training.preferences.learner import DRAWN, OF_POLICY, PolicyLearner, check_answers, next_of
+from engine.training.preferences.rollouts import Answers
+from engine.training.sources.preferences import PreferredAnswers
 
 
 def group_advantages(rewards: Tensor, scale: bool = True) -> Tensor:
@@ -53,3 +59,34 @@ def score_grpo(
         "kl": masked_mean(kl.detach(), mask),
         "clip_fraction": masked_mean(clipped.to(losses.dtype), mask),
     }
+
+
+class GrpoLearner(PolicyLearner):
+    """Group relative policy optimisation: each answer beside the others to its prompt."""
+
+    def prepare(self, answers: Answers, rewards: Tensor, reference: Tensor, step: int) -> Examples:
+        logits = self.policy(answers.ids, padding=answers.real)
+        temperature = self.settings.temperature
+        log_probs = log_probs_of(logits[:, :-1], next_of(answers.ids), temperature)
+        self.see(answers, rewards, log_probs, reference, step)
+        self.seen["entropy"] = masked_mean(entropy_of(logits[:, :-1], temperature), next_of(answers.answer))
+        advantages = group_advantages(rewards.view(-1, self.settings.answers), self.settings.by_deviation).flatten()
+        return self.examples(answers, log_probs=log_probs, reference=reference, advantages=advantages)
+
+    def score(self, part: Examples, whole: Counts) -> dict[str, Tensor]:
+        given, settings = part.inputs, self.settings
+        log_probs = self.log_probs(self.policy, part.ids, given["padding"], drawn=True)
+        scores = score_grpo(
+            log_probs, given["log_probs"], given["reference"], given["advantages"], next_of(given["answer"]),
+            self.weight, settings.clip, settings.weighted_kl,
+        )  # fmt: skip
+        scores["k3"] = scores.pop("kl")  # "kl" is that of whole answers
+        return self.shared(scores, part.counts, whole, by_answer=("loss",))
+
+
+OBJECTIVE = ObjectiveKind(
+    "grpo", 14, {"preferences": PreferredAnswers},
+    measure=measure_preferences, sample=sample_answer, unit="the clipped objective, of which less is better",
+    learner=GrpoLearner, needs=CAUSAL, whole=True, least_answers=2, check=check_answers,
+    settings=(*OF_POLICY, *DRAWN, "by_deviation", "weighted_kl"),
+)  # fmt: skip

@@ -1,7 +1,7 @@
-"""Learning from preferences as parts of a training: which answers an update learns from, and their scores.
+"""What objectives that learn from preferences have in common: which answers an update learns from.
 
-    reward, dpo:  pairs of the source ──▶ policy and reference ──▶ score_rewards, score_dpo
-    ppo, grpo:    prompts ──▶ answers drawn by the policy ──▶ rewards ──▶ score_ppo, score_grpo, `updates` times
+    PairLearner:    pairs of the source ──▶ policy and reference ──▶ scores
+    PolicyLearner:  prompts ──▶ answers drawn by the policy ──▶ rewards ──▶ scores, `updates` times
 
 The reference is the base: with an adapter the model without it, else, and in a fork, a copy that does not learn. No
 dropout acts on either. `weight` of such a learner is beta.
@@ -11,11 +11,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise
 from statistics import fmean
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -23,23 +22,20 @@ from torch import Tensor
 from engine.data.seeds import seed_for
 from engine.scoring.examples import UNASKED, Counts, Examples
 from engine.training.base import begin_with
+from engine.training.examples.padding import pad_rows, real
 from engine.training.failures import Diverged
-from engine.training.learner import Learner
-from engine.training.objectives.padding import pad_rows, real
-from engine.training.origin import read_origin
-from engine.training.preferences.dpo import score_dpo
-from engine.training.preferences.grpo import group_advantages, score_grpo
+from engine.training.learner import Learner, Learning, evaluation
 from engine.training.preferences.judge import Judge, open_judge
-from engine.training.preferences.kl import entropy_of, k1, log_probs_of, masked_mean, masked_sum
-from engine.training.preferences.ppo import Rollout, adapt_beta, evaluate_rollout, score_ppo
-from engine.training.preferences.reward import score_rewards
+from engine.training.preferences.kl import k1, log_probs_of, masked_sum
 from engine.training.preferences.rollouts import Answers, Prompt, draw_answers, read_drawn
+from engine.training.recipe import Recipe
 from engine.training.sources.preferences import AnsweredPairs, PreferredAnswers
 
-if TYPE_CHECKING:
-    from engine.training.trainer import Trainer
-
 KEPT = ("ids", "padding", "answer")  # of the inputs of a batch
+SILENT = 3  # steps
+# Options of [preference]: of every policy, and of those that learn from answers of their own.
+OF_POLICY = ("beta", "watch", "answer_tokens", "temperature")
+DRAWN = ("reward", "answers", "updates", "clip", "most_kl")
 
 
 def next_of(values: Tensor) -> Tensor:
@@ -48,17 +44,18 @@ def next_of(values: Tensor) -> Tensor:
 
 
 class PreferenceLearner(Learner):
-    def __init__(self, trainer: Trainer) -> None:
-        super().__init__(trainer)
-        assert isinstance(trainer.source, PreferredAnswers)
-        self.source, self.settings = trainer.source, trainer.recipe.preference
+    refers = True  # to the base, which the policy is compared with
+
+    def __init__(self, learning: Learning) -> None:
+        super().__init__(learning)
+        assert isinstance(learning.source, PreferredAnswers)
+        self.source, self.settings = learning.source, learning.recipe.preference
         self.sampled: tuple[int, list[dict[str, Any]]] | None = None  # at which step, and what
-        trainer.model.eval()  # no dropout, in training either
+        learning.model.eval()  # no dropout, in training either
         self.frozen = None
-        moved = trainer.adapter is None or read_origin(trainer.run).run  # a fork's own weights may hold an adapter
-        if moved and trainer.recipe.objective.kind != "reward":
-            model, _ = begin_with(trainer.model.config, trainer.recipe.base, 0)
-            self.frozen = model.to(trainer.device).eval().requires_grad_(False)
+        if self.refers and not learning.holds_base:
+            model, _ = begin_with(learning.model.config, learning.recipe.base, 0)
+            self.frozen = model.to(learning.device).eval().requires_grad_(False)
 
     @property
     def usual_weight(self) -> float:
@@ -66,12 +63,12 @@ class PreferenceLearner(Learner):
 
     def policy(self, ids: Tensor, **inputs: Any) -> Tensor:
         """The logits of the model that learns."""
-        return self.trainer.compilation.eager(ids=ids, **inputs)[0]
+        return self.learning.eager(ids=ids, **inputs)[0]
 
     @torch.no_grad()
     def reference(self, ids: Tensor, **inputs: Any) -> Tensor:
         """Logits of the base."""
-        logits: Tensor = (self.frozen or self.trainer.model)(ids, **inputs)
+        logits: Tensor = (self.frozen or self.learning.model)(ids, **inputs)
         return logits
 
     def log_probs(self, logits_of: Callable[..., Tensor], ids: Tensor, real: Tensor, drawn: bool = False) -> Tensor:
@@ -83,12 +80,12 @@ class PreferenceLearner(Learner):
     def draw(self, prompts: list[Prompt], seed: int) -> Answers:
         tokenizer = self.source.corpus.tokenizer
         most, ends = self.settings.answer_tokens, self.source.end_ids
-        drawn = draw_answers(self.trainer.model, prompts, most, seed, self.settings.temperature, ends, self.policy)
+        drawn = draw_answers(self.learning.model, prompts, most, seed, self.settings.temperature, ends, self.policy)
         rows = [torch.tensor((*prompt, *answer)) for prompt, answer in zip(prompts, drawn, strict=True)]
         ids, stands = pad_rows(rows, self.source.fill), real(rows)
         answer = stands & (torch.arange(ids.shape[1]) >= torch.tensor([len(prompt) for prompt in prompts])[:, None])
         texts = [read_drawn(tokenizer, *each) for each in zip(prompts, drawn, strict=True)]
-        where = self.trainer.device
+        where = self.learning.device
         return Answers(ids.to(where), stands.to(where), answer.to(where), texts)
 
     def examine(self, answers: Answers) -> dict[str, Tensor]:
@@ -108,13 +105,12 @@ class PreferenceLearner(Learner):
     def watched(self) -> Judge | None:
         """An independent measure, which nothing learns from."""
         name, tokenizer = self.settings.watch, self.source.corpus.tokenizer
-        return open_judge(name, tokenizer, self.trainer.device) if name else None
+        return open_judge(name, tokenizer, self.learning.device) if name else None
 
     @torch.no_grad()
-    def samples(self) -> list[dict[str, Any]]:
-        step = self.trainer.step
+    def samples(self, step: int) -> list[dict[str, Any]]:
         if self.sampled is None or self.sampled[0] != step:
-            with self.trainer.evaluation_mode(), self.trainer.plan.context():
+            with evaluation(self.learning.model), self.learning.precision():
                 self.sampled = step, self.answer_shown()
         return self.sampled[1]
 
@@ -131,11 +127,11 @@ class PreferenceLearner(Learner):
             for row, (prompt, text) in texts
         ]
 
-    def measure(self, batches: int) -> dict[str, float]:
+    def measure(self, batches: int, step: int) -> dict[str, float]:
         """The scores on what is held out, by policies how well preferred answers are foretold, and the means of what is
         seen of the answers to the prompts that are shown; "distinct" is the share of different ones among their pairs
         of words (Li et al. 2016, section 3.1)."""
-        return super().measure(batches) | means_of(self.samples())
+        return super().measure(batches, step) | means_of(self.samples(step))
 
 
 def means_of(samples: list[dict[str, Any]]) -> dict[str, float]:
@@ -157,7 +153,7 @@ def as_examples(pairs: AnsweredPairs) -> Examples:
     return Examples(inputs, torch.zeros(len(pairs.ids), dtype=torch.long))
 
 
-class PairLearner(PreferenceLearner, ABC):
+class PairLearner(PreferenceLearner):
     def batch(self, step: int) -> Examples:
         return as_examples(self.source.draw_pairs(step))
 
@@ -166,9 +162,14 @@ class PairLearner(PreferenceLearner, ABC):
         ids, real, answer = (part.inputs[name].flatten(0, 1) for name in KEPT)
         return {name: value * share for name, value in self.compare(ids, real, answer).items()}
 
-    @abstractmethod
     def compare(self, ids: Tensor, real: Tensor, answer: Tensor) -> dict[str, Tensor]:
         """The scores of texts (row pos), chosen and rejected ones in turn."""
+        raise NotImplementedError
+
+    def ratios(self, ids: Tensor, real: Tensor, answer: Tensor) -> Tensor:
+        """row: log(policy / reference) in nats of each answer."""
+        policy, reference = (self.log_probs(logits_of, ids, real) for logits_of in (self.policy, self.reference))
+        return masked_sum(policy - reference, next_of(answer), 1)
 
     def held_out(self, batches: int) -> list[Examples]:
         fit, size = self.source.shelves["held_out"].fit.tolist(), self.recipe.batch.size
@@ -179,48 +180,26 @@ class PairLearner(PreferenceLearner, ABC):
         return self.score(part, whole)
 
 
-class RewardLearner(PairLearner):
-    """A body with one number at the last real token (Ouyang et al. 2022, section 3.5)."""
-
-    def answer_shown(self) -> list[dict[str, Any]]:
-        return []  # it writes nothing
-
-    def compare(self, ids: Tensor, real: Tensor, answer: Tensor) -> dict[str, Tensor]:
-        rewards = self.policy(ids, padding=real)[:, 0]
-        return score_rewards(rewards[0::2], rewards[1::2])
-
-
-class DpoLearner(PairLearner):
-    """Direct preference optimisation (Rafailov et al. 2023)."""
-
-    def compare(self, ids: Tensor, real: Tensor, answer: Tensor) -> dict[str, Tensor]:
-        policy, reference = (
-            masked_sum(self.log_probs(logits_of, ids, real), next_of(answer), 1)
-            for logits_of in (self.policy, self.reference)
-        )
-        return score_dpo(policy[0::2], policy[1::2], reference[0::2], reference[1::2], self.weight)
-
-
 # --- From answers of its own ---
 
 
 class PolicyLearner(PreferenceLearner, ABC):
     """Answers that the policy draws at each step, and what they are worth."""
 
-    def __init__(self, trainer: Trainer) -> None:
-        super().__init__(trainer)
+    def __init__(self, learning: Learning) -> None:
+        super().__init__(learning)
         self.turns = self.settings.updates
         self.seen: dict[str, Tensor] = {}  # of the answers of this step
         self.silent = 0  # steps in a row whose answers were all worth the same
 
     @cached_property
     def judge(self) -> Judge | None:
-        return open_judge(self.settings.reward, self.source.corpus.tokenizer, self.trainer.device)
+        return open_judge(self.settings.reward, self.source.corpus.tokenizer, self.learning.device)
 
     def batch(self, step: int) -> Examples:
         prompts = self.source.draw_prompts(self.recipe.batch.size // self.settings.answers, step)
         prompts = [prompt for prompt in prompts for _ in range(self.settings.answers)]
-        with torch.no_grad(), self.trainer.evaluation_mode():
+        with torch.no_grad(), evaluation(self.learning.model):
             seed = seed_for(self.recipe.seed, "rollout", step)
             answers = self.draw(prompts, seed)
             assert self.judge is not None
@@ -265,79 +244,11 @@ class PolicyLearner(PreferenceLearner, ABC):
         return shares | {name: value * answers for name, value in self.seen.items()}
 
 
-SILENT = 3  # steps
-
-
-class PpoLearner(PolicyLearner):
-    """Proximal policy optimisation, with values from a head of its own on the policy's body."""
-
-    @property
-    def usual_weight(self) -> float:
-        """Beta of the last step where it adapts, else that of the recipe."""
-        kept = self.trainer.progress.beta
-        return super().usual_weight if kept is None else kept
-
-    def read(self, ids: Tensor, real: Tensor) -> tuple[Tensor, Tensor]:
-        """The policy's logits, and a value for each position (row pos)."""
-        model, value = self.trainer.model, self.trainer.value
-        assert value is not None
-        with self.trainer.adapted():
-            last = model.forward_resid(ids, padding=real)
-            return model.heads(last, real)[0], value(last.float())[..., 0]
-
-    def prepare(self, answers: Answers, rewards: Tensor, reference: Tensor, step: int) -> Examples:
-        logits, values = self.read(answers.ids, answers.real)
-        mask, settings = next_of(answers.answer), self.settings
-        log_probs = log_probs_of(logits[:, :-1], next_of(answers.ids), settings.temperature)
-        self.see(answers, rewards, log_probs, reference, step)
-        if settings.target_kl:
-            kl = float(self.seen["kl"])
-            self.weight = adapt_beta(self.weight, kl, settings.target_kl, len(answers.ids), settings.horizon)
-            self.trainer.progress = replace(self.trainer.progress, beta=self.weight)
-            self.seen["beta"] = torch.tensor(self.weight, device=mask.device)
-        self.seen["entropy"] = masked_mean(entropy_of(logits[:, :-1], settings.temperature), mask)
-        rollout = evaluate_rollout(
-            log_probs, reference, values[:, :-1], rewards, mask, self.weight, settings.gamma, settings.lam
+def check_answers(recipe: Recipe) -> None:
+    """Raises ValueError for a recipe whose batch is no whole number of prompts, or is read in parts."""
+    answers, batch = recipe.preference.answers, recipe.batch
+    if batch.size % answers or batch.accumulate > 1:
+        raise ValueError(
+            f"batch.size must be a multiple of preference.answers ({answers}) and batch.accumulate 1, got {batch.size} "
+            f"and {batch.accumulate}."
         )
-        return self.examples(answers, **{name: getattr(rollout, name) for name in ROLLOUT})
-
-    def score(self, part: Examples, whole: Counts) -> dict[str, Tensor]:
-        logits, values = self.read(part.ids, part.inputs["padding"])
-        rollout = Rollout(**{name: part.inputs[name] for name in ROLLOUT})
-        settings = self.settings
-        log_probs = log_probs_of(logits[:, :-1], next_of(part.ids), settings.temperature)
-        scores = score_ppo(
-            rollout, log_probs, values[:, :-1], settings.clip, settings.value_clip, settings.value_weight
-        )
-        return self.shared(scores, part.counts, whole)
-
-
-ROLLOUT = ("log_probs", "values", "advantages", "returns", "mask")
-
-
-class GrpoLearner(PolicyLearner):
-    """Group relative policy optimisation: each answer beside the others to its prompt."""
-
-    def prepare(self, answers: Answers, rewards: Tensor, reference: Tensor, step: int) -> Examples:
-        logits = self.policy(answers.ids, padding=answers.real)
-        temperature = self.settings.temperature
-        log_probs = log_probs_of(logits[:, :-1], next_of(answers.ids), temperature)
-        self.see(answers, rewards, log_probs, reference, step)
-        self.seen["entropy"] = masked_mean(entropy_of(logits[:, :-1], temperature), next_of(answers.answer))
-        advantages = group_advantages(rewards.view(-1, self.settings.answers), self.settings.by_deviation).flatten()
-        return self.examples(answers, log_probs=log_probs, reference=reference, advantages=advantages)
-
-    def score(self, part: Examples, whole: Counts) -> dict[str, Tensor]:
-        given, settings = part.inputs, self.settings
-        log_probs = self.log_probs(self.policy, part.ids, given["padding"], drawn=True)
-        scores = score_grpo(
-            log_probs, given["log_probs"], given["reference"], given["advantages"], next_of(given["answer"]),
-            self.weight, settings.clip, settings.weighted_kl,
-        )  # fmt: skip
-        scores["k3"] = scores.pop("kl")  # "kl" is that of whole answers
-        return self.shared(scores, part.counts, whole, by_answer=("loss",))
-
-
-LEARNERS: dict[str, Callable[[Trainer], Learner]] = {
-    "reward": RewardLearner, "dpo": DpoLearner, "ppo": PpoLearner, "grpo": GrpoLearner,
-}  # fmt: skip

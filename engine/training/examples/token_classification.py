@@ -10,8 +10,8 @@ from torch import Tensor
 from engine.scoring.examples import UNASKED, Examples
 from engine.tokenizers import Encoding
 from engine.tokenizers.pieces import SPACE
-from engine.training.objectives.classification import classification_examples
-from engine.training.objectives.padding import pad_rows, real
+from engine.training.examples.classification import classification_examples
+from engine.training.examples.padding import pad_rows, real
 
 
 def tagging_examples(rows: Sequence[Encoding], classes: Sequence[Sequence[int]], pad: int) -> Examples:

@@ -1,0 +1,16 @@
+"""The second text of a pair behind the first one, which one stack reads."""
+
+from __future__ import annotations
+
+from engine.tokenizers import END
+from engine.training.data_recipe import OWN, PAIRS
+from engine.training.measures.exact import sample_target
+from engine.training.measures.sequence_to_sequence import measure_completion
+from engine.training.objectives.kind import CAUSAL, ObjectiveKind
+from engine.training.sources.completion import Completion
+
+OBJECTIVE = ObjectiveKind(
+    "completion", 3, dict.fromkeys((*PAIRS, *OWN), Completion),
+    measure=measure_completion, sample=sample_target, unit="nats a token of the target", needs=CAUSAL, marks=(END,),
+    joins=True, like="repeat", about="Learns to complete prompts ({}).",
+)  # fmt: skip

@@ -1,0 +1,16 @@
+"""The token after each one that has stood in the text before."""
+
+from __future__ import annotations
+
+from engine.training.measures.text import measure_text, sample_text
+from engine.training.objectives.kind import CAUSAL, ObjectiveKind
+from engine.training.sources.repeats import RepeatedSequences
+
+
+class Repetitions(RepeatedSequences):
+    asks_all = False
+
+
+OBJECTIVE = ObjectiveKind(
+    "repeated", 2, {"repeats": Repetitions}, measure=measure_text, sample=sample_text, needs=CAUSAL
+)
