@@ -6,6 +6,7 @@ loupe.show                               a run in the cell of a notebook, as `vi
 
 import sys
 from importlib import import_module
+from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,11 +16,13 @@ if TYPE_CHECKING:
     from views.notebook import show
 
 __all__ = ["generate", "load", "run", "show"]
-__version__ = "0.1.0"
+__version__ = "0.1.0"  # where no tag of git says another (setup.py)
 
 HERE = Path(__file__).resolve().parent
 HOME = HERE if (HERE / "engine").is_dir() else HERE.parent  # a wheel puts all of it in here, a checkout has it beside
 PLACES = {"load": "engine", "run": "engine", "generate": "engine", "show": "views.notebook"}
+if HOME == HERE:
+    __version__ = version("loupe-engine")
 
 if str(HOME) not in sys.path:
     sys.path.append(str(HOME))

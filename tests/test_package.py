@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 import re
+import runpy
 import subprocess
 import sys
 import tomllib
@@ -12,12 +13,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from shutil import copy2
 from threading import Thread
 from urllib.error import URLError
 from urllib.request import urlopen
 
 import pytest
 
+import loupe
 from engine.checkpoints import load, shipped
 from engine.checkpoints.locate import SHIPPED, shipped_names
 from engine.cli.doctor import EXTRAS
@@ -168,12 +171,49 @@ def test_weights_are_fetched_once_go_on_where_they_broke_off_and_are_checked(
     assert shipped.fetch("small", "") == folder  # without anybody who sends
 
 
+def commit(folder: Path, tag: str = "") -> None:
+    """In a git repository, made where there is none."""
+    person = ["-c", "user.name=a", "-c", "user.email=a@localhost", "-c", "commit.gpgsign=false"]
+    for words in (["init"], [*person, "commit", "--allow-empty", "-m", "x"], *([["tag", tag]] if tag else [])):
+        subprocess.run(["git", "-C", str(folder), *words], check=True, capture_output=True)
+
+
+def test_a_tag_of_git_is_the_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    told = list[str]()
+    monkeypatch.setattr("setuptools.setup", lambda **given: told.append(given["version"]))
+    (tmp_path / "loupe").mkdir()
+    for file in ("setup.py", "loupe/__init__.py"):
+        copy2(ROOT / file, tmp_path / file)
+
+    def version() -> str:
+        runpy.run_path(str(tmp_path / "setup.py"))
+        return told[-1]
+
+    assert version() == loupe.__version__
+    commit(tmp_path)
+    assert version() == loupe.__version__
+    commit(tmp_path, "v1.2")
+    assert version() == "1.2"
+    commit(tmp_path)
+    commit(tmp_path, "vendored")
+    assert re.fullmatch(r"1\.2\.post2\+g[0-9a-f]{7,}", version())
+    commit(tmp_path, "v2.0rc1")
+    assert version() == "2.0rc1"
+    commit(tmp_path, "v3-broken")
+    assert version() == loupe.__version__
+    monkeypatch.setenv("PATH", "")
+    assert version() == loupe.__version__
+    (tmp_path / "PKG-INFO").write_text("Metadata-Version: 2.4\nName: loupe-engine\nVersion: 1.2.post2+gabc\n")
+    assert version() == "1.2.post2+gabc"
+
+
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Folder with what a wheel installs. It is built from links, so that nothing is written into Loupe's folder."""
     pytest.importorskip("setuptools")
     place = tmp_path_factory.mktemp("wheel")
     (place / "source").mkdir()
+    commit(place / "source", "v9.8")
     for path in ROOT.iterdir():
         if path.name not in (".git", "build", "runs", "models") and path.suffix != ".egg-info":
             (place / "source" / path.name).symlink_to(path)
@@ -207,6 +247,7 @@ def told(installed: Path, tmp_path: Path) -> Callable[..., subprocess.Popen[str]
 LINES = """
 import sys
 import loupe
+assert loupe.__version__ == "9.8"
 checkpoint = loupe.load("stories")
 trace = loupe.run(checkpoint.model, checkpoint.tokenizer.encode("Max gave the ball to"))
 *_, last = loupe.generate(checkpoint, "Max", max_tokens=3)
