@@ -11,17 +11,17 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path, PurePosixPath
+from urllib.parse import quote
 
 import httpx2
-from huggingface_hub import HfApi, ModelInfo, constants
+from huggingface_hub import ModelInfo, constants
 from huggingface_hub.errors import HfHubHTTPError, HFValidationError
 from huggingface_hub.hf_api import RepoSibling
-from huggingface_hub.utils import validate_repo_id
+from huggingface_hub.utils import get_session, hf_raise_for_status, validate_repo_id
 
 from engine.checkpoints.hub_transfer import (
     BRANCH,
     COMMIT,
-    HEADERS,
     PREFIX,
     File,
     HubName,
@@ -29,10 +29,10 @@ from engine.checkpoints.hub_transfer import (
     cache_folder,
     endpoint,
     fetch_file,
+    headers,
     host,
     is_offline,
     repo_cache,
-    token,
     translate_error,
 )
 from engine.checkpoints.locate import BESIDE, WEIGHTS
@@ -169,10 +169,12 @@ def cached_folder(name: HubName) -> Path | None:
 
 def fetch_listing(name: HubName) -> ModelInfo:
     """Ask the hub about a repository, with its files' sizes and digests. Raises as `plan` does."""
-    api = HfApi(endpoint=endpoint(), token=token() or False, headers=HEADERS)
+    asked = f"{endpoint()}/api/models/{name.repo}/revision/{quote(name.revision, safe='')}"
     timeout = constants.HF_HUB_DOWNLOAD_TIMEOUT
     try:
-        return api.model_info(name.repo, revision=name.revision, files_metadata=True, timeout=timeout)
+        response = get_session().get(asked, headers=headers(), timeout=timeout, params={"blobs": True})
+        hf_raise_for_status(response)
+        return ModelInfo(**response.json())
     except (HfHubHTTPError, httpx2.HTTPError, httpx2.InvalidURL) as error:
         raise translate_error(error, name) from None
     except NOT_A_HUB as error:

@@ -2,8 +2,9 @@
 
 Requests, retries and ranges are huggingface_hub's, with the proxies and certificates that it knows. Files lie in the
 cache that it shares with other programs: `blobs/<digest>`, a link to each in `snapshots/<commit>/`, the commit of a
-branch or tag in `refs/<revision>`. Its `hf_hub_download` deletes what has come when a transfer ends early (2.4.0), so
-files are received by the function that it calls, `http_get`, which continues from a number of bytes.
+branch or tag in `refs/<revision>`. Its `hf_hub_download` deletes what has come when a transfer ends early (2.4.0), and
+its `http_get` reports every 10 MiB, so files are received here. The headers are made here too: its own say what is
+installed, for which it asks its default host, whatever HF_ENDPOINT says.
 
 HF_ENDPOINT, HF_TOKEN, HF_HUB_OFFLINE, HF_HOME and HF_HUB_CACHE are read at every call; huggingface_hub reads them once.
 """
@@ -31,23 +32,18 @@ from huggingface_hub.errors import (
     RepositoryNotFoundError,
     RevisionNotFoundError,
 )
-from huggingface_hub.file_download import http_get, repo_folder_name
-from huggingface_hub.utils import build_hf_headers
-from tqdm import tqdm
+from huggingface_hub.file_download import repo_folder_name
+from huggingface_hub.utils import hf_raise_for_status, http_stream_backoff
 
 if TYPE_CHECKING:
     from hashlib import _Hash
 
-constants.HF_HUB_DISABLE_TELEMETRY = True  # else a first request goes to its default host, whatever HF_ENDPOINT says
-constants.DOWNLOAD_CHUNK_SIZE = 2**16  # bytes between two reports; of 10 MiB, a slow line makes ten seconds
-
-HEADERS = {"user-agent": "loupe"}  # instead of one that says what is installed here
+BLOCK = 2**16  # bytes between two reports; of 10 MiB, a slow line makes ten seconds
 PREFIX = "hub:"
 BRANCH = "main"
 COMMIT = re.compile(r"[0-9a-f]{40}")
 TRUE = {"1", "ON", "YES", "TRUE"}
 TRIES = 5  # answers in a row that bring nothing
-RETRIED = (httpx2.ConnectError, httpx2.TimeoutException, httpx2.RemoteProtocolError)  # by http_get itself, as often
 PAUSE = 1.0  # seconds before the next try, and between two looks at another session's download
 
 
@@ -195,24 +191,18 @@ def fetch_file(
 def receive(name: HubName, commit: str, file: File, out: BinaryIO, report: Callable[[int], object]) -> None:
     """Append the missing bytes of a file to `out`, until there are `file.size` or the server has no more."""
     url = hf_hub_url(name.repo, file.name, revision=commit, endpoint=endpoint())
-    sent = build_hf_headers(token=token() or False, headers=HEADERS | {"accept-encoding": "identity"})
-    counter = counter_class(report, file.size)
     idle = 0
     while (start := out.tell()) < file.size:
         try:
-            http_get(url, out, resume_size=start, headers=sent, displayed_filename=file.name, tqdm_class=counter)
-            return
-        except TooManyBytes:
-            return
+            return receive_rest(url, file.size, out, report)
         except (HfHubHTTPError, httpx2.HTTPError) as error:
             if isinstance(error, HfHubHTTPError) and error.response.status_code == 416:
                 return  # the file ends before `start`
             problem = translate_error(error, name)
-            final = isinstance(error, RETRIED)
         if not isinstance(problem, ConnectionError):
             raise problem
         idle = idle + 1 if out.tell() <= start else 0
-        if final or idle == TRIES:
+        if idle == TRIES:
             raise ConnectionError(
                 f"The connection to {host()} broke off at {out.tell()} of {file.size} bytes of {file.name} "
                 f"({str(problem).removesuffix('.')}); ask again, and it continues from there."
@@ -220,27 +210,21 @@ def receive(name: HubName, commit: str, file: File, out: BinaryIO, report: Calla
         time.sleep(PAUSE)
 
 
-class TooManyBytes(Exception):
-    """Raised through http_get to end a transfer that exceeds the announced size."""
-
-
-def counter_class(report: Callable[[int], object], size: int) -> type[tqdm]:
-    """Progress bar for http_get that draws nothing: it reports the bytes written, at most `size` of them."""
-
-    class Counter(tqdm):
-        monitor_interval = 0  # no thread that redraws
-
-        def __init__(self, *args: Any, **options: Any) -> None:
-            super().__init__(*args, **options | {"disable": True})
-
-        def update(self, n: float | None = 1) -> None:
-            """Report what is in the file; the `n` bytes of this call are written after it."""
-            report(min(int(self.n), size))
-            if self.n > size:
-                raise TooManyBytes
-            self.n += n
-
-    return Counter
+def receive_rest(url: str, size: int, out: BinaryIO, report: Callable[[int], object]) -> None:
+    """Append what the server has of a file from the end of `out` on; what exceeds `size` bytes ends the transfer."""
+    start = out.tell()
+    sent = headers() | {"accept-encoding": "identity"} | ({"range": f"bytes={start}-"} if start else {})
+    given: Any = {"headers": sent, "timeout": constants.HF_HUB_DOWNLOAD_TIMEOUT}
+    with http_stream_backoff("GET", url, retry_on_exceptions=(), retry_on_status_codes=(408, 429), **given) as response:
+        hf_raise_for_status(response)
+        if start and response.status_code == 200:  # it sends all of it
+            out.truncate(0)
+            out.seek(0)
+        for chunk in response.iter_bytes(BLOCK):
+            report(min(out.tell(), size))
+            if out.tell() > size:
+                return
+            out.write(chunk)
 
 
 def check_contents(name: HubName, file: File, path: Path) -> None:
@@ -286,6 +270,10 @@ def token() -> str:
     if not (text.isascii() and text.isprintable()):
         raise PermissionError("HF_TOKEN must be a token of the hub, and holds characters that none has; set it again.")
     return text
+
+
+def headers() -> dict[str, str]:
+    return {"user-agent": "loupe"} | ({"authorization": f"Bearer {token()}"} if token() else {})
 
 
 def translate_error(error: Exception, name: HubName) -> Exception:
