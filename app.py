@@ -4,11 +4,11 @@ from typing import Literal
 
 import streamlit as st
 
+from engine.budget import budget
 from engine.checkpoints.shipped import NoWeights
 from engine.model.line import line
 from engine.places import ASSETS
 from engine.runtime.device import tell
-from engine.runtime.limits import HEAVY, MAX_FORWARDS
 from pages.controls.classes.banner import draw_step
 from pages.controls.classes.grades import report_grades
 from pages.controls.classes.noting import note_visit
@@ -22,6 +22,7 @@ from pages.controls.sign_in import draw_signed_in, require_sign_in
 from pages.controls.state.history import keep_entry, use_present_names
 from server.classes.store import Unreachable
 from server.http.streamlit_patches import patch_streamlit
+from server.settings import MAX_FORWARDS, fill_budget
 from views.core.component import begin, view
 from views.core.markdown import escape_markdown
 from views.core.turns import turns
@@ -29,9 +30,10 @@ from views.core.turns import turns
 THEME = ASSETS / "theme"
 ABOUT = "**Loupe**, a laboratory for looking inside transformers. What is drawn is what a tensor holds."
 
+fill_budget()  # under `streamlit run app.py` too, as what follows
+patch_streamlit()
 tell.listener = notify
-line.most, line.heavy, line.greet = MAX_FORWARDS, HEAVY * 10**6, greet
-patch_streamlit()  # under `streamlit run app.py` too
+line.most, line.heavy, line.greet = MAX_FORWARDS, budget.heavy * 10**6, greet
 
 # Streamlit opens its default page at "/" only. The first page shall open at its own name too, as every other
 # page does: so it stands here twice, and the menu shows the one that the address asks for.

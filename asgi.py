@@ -27,7 +27,9 @@ from server.http.streamlit_patches import patch_streamlit
 from server.http.visitor_cookie import VisitorCookie
 from server.http.warming import warm
 from server.http.workers import SHARED, CannotServe, Front, serve_as_worker
+from server.settings import fill_budget
 
+fill_budget()
 patch_streamlit()
 if writes_json():
     write_json()

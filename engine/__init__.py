@@ -6,8 +6,9 @@ import sys
 
 # A training shares its cores with the app. OpenMP's threads otherwise spin while they wait for each other, and a core
 # that another process holds then costs a whole time slice at every barrier: measured 2,000 tokens/s instead of 8,200.
-# The variable is read when PyTorch is loaded, so it has to be set before; Python says "-m" here for `python -m engine`.
-if sys.argv[:1] == ["-m"]:
+# The variable is read when PyTorch is loaded, so it has to be set before; Python says "-m" here for `python -m engine`,
+# and for a program that begins with "-m" and imports the engine.
+if sys.argv[:1] == ["-m"] and sys.orig_argv[-len(sys.argv)] == "engine":
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
     gc.disable()  # looking for garbage while modules are imported, all of which stay, is a sixth of that time
 

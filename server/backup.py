@@ -19,16 +19,9 @@ from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 from typing import IO
 
-from engine.runtime.limits import (
-    CLASSES_FILE,
-    LTI_FILE,
-    MODELS_FOLDER,
-    RUNS_FOLDER,
-    SETTINGS_FILE,
-    UPLOADS_FOLDER,
-    USUAL_FILE,
-)
+from engine.budget import budget
 from engine.training.queue import Queue
+from server.settings import CLASSES_FILE, LTI_FILE, SETTINGS_FILE, USUAL_FILE, fill_budget
 
 SETTINGS, CLASSES = "loupe.toml", "classes.sqlite"
 LOCKS = ".queue"  # of trainings that live
@@ -42,7 +35,7 @@ def places() -> dict[str, Path]:
     files = {SETTINGS: SETTINGS_FILE or USUAL_FILE, CLASSES: CLASSES_FILE}
     if LTI_FILE:
         files |= {"lti.toml": LTI_FILE, "lti.pem": Path(LTI_FILE).with_suffix(".pem")}
-    folders = {"runs": RUNS_FOLDER, "models": MODELS_FOLDER, "uploads": UPLOADS_FOLDER}
+    folders = {"runs": budget.runs_folder, "models": budget.models_folder, "uploads": budget.uploads_folder}
     return {name: Path(place).absolute() for name, place in (files | folders).items() if place}
 
 
@@ -214,6 +207,7 @@ def main() -> None:
     parser.add_argument("--restore", action="store_true", help="put what the file has where the settings say")
     parser.add_argument("--replace", action="store_true", help="also in place of what is there")
     given = parser.parse_args()
+    fill_budget()
     try:
         if given.restore and adopt_settings(given.file):  # they say where all else goes
             os.execv(sys.executable, [sys.executable, "-m", "server.backup", *sys.argv[1:]])

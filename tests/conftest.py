@@ -62,11 +62,20 @@ INSTALL = "apt install chromium-headless-shell (Debian) or brew install --cask g
 DURATIONS = ROOT / "tests" / "durations.json"  # seconds of each file; test_house.py says how many there may be
 
 
+def read_settings() -> None:
+    """As a program of Loupe does, where the engine is imported; what imports none, such as test_house.py, is quick."""
+    if "engine" in sys.modules:
+        from server.settings import fill_budget
+
+        fill_budget()
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--record-durations", action="store_true", help=f"write the seconds of each file to {DURATIONS}")
 
 
 def pytest_collection_finish() -> None:
+    read_settings()
     gc.freeze()  # what is imported stays: no collection goes through it again
 
 
@@ -92,6 +101,11 @@ def one_thread() -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_fixture_setup() -> None:
     sys.modules["__main__"] = PROGRAM
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup() -> None:
+    read_settings()
 
 
 @pytest.hookimpl(tryfirst=True)

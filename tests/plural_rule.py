@@ -1,7 +1,8 @@
 """The rule that a number and its noun agree: an interpolation that is 1 at times is not followed by a plural.
 
 `count_words` (engine/plurals.py), `counted` (assets/views/core/format.js) and the course's `_n` write the
-noun in the number it asks for. A constant of the source, named in capitals, is not 1.
+noun in the number it asks for. A constant of the source, named in capitals, is not 1,
+nor is a number of the budget.
 """
 
 from __future__ import annotations
@@ -162,7 +163,7 @@ def find_python(tree: ast.Module) -> Iterator[tuple[int, str, str]]:
 def is_constant(node: ast.expr) -> bool:
     """Whether a value is a constant, or reckoned of one."""
     names = [one.id if isinstance(one, ast.Name) else getattr(one, "attr", "") for one in ast.walk(node)]
-    return any(name.lstrip("_").isupper() for name in names)
+    return any(name.lstrip("_").isupper() or name == "budget" for name in names)
 
 
 def find_script(text: str) -> Iterator[tuple[int, str, str]]:

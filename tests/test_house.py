@@ -21,32 +21,32 @@ from tests.sources import forget, nodes, parse
 ROOT = Path(__file__).resolve().parent.parent
 
 # Who may import whom: the first prefix that matches a file names what it may import of this repository.
+BELOW = [f"server.{room}" for room in ("settings", "library", "classes", "lti")]  # the server's floor below the pages
 LAYERS = [
-    ("app.py", ["server.http.streamlit_patches", "server.classes", "pages", "views", "engine"]),
-    ("asgi.py", ["server.http", "engine.places"]),
+    ("app.py", ["server.http.streamlit_patches", "server.classes", "server.settings", "pages", "views", "engine"]),
+    ("asgi.py", ["server.http", "server.settings", "engine.places"]),
     # The server's rooms below the pages,
+    ("server/settings.py", ["engine.budget"]),
     ("server/library/", ["server.library", "engine.runtime"]),
     ("server/classes/", ["server.classes", "engine"]),
-    ("server/lti/", ["server.lti", "server.classes", "engine.runtime"]),
-    ("server/backup.py", ["engine.runtime", "engine.training.queue"]),
+    ("server/lti/", ["server.lti", "server.classes", "server.settings"]),
+    ("server/backup.py", ["server.settings", "engine.budget", "engine.training.queue"]),
     # and what is above them.
-    ("server/http/warming.py", ["server.http", "engine.attention_variants", "engine.runtime", "engine.training"]),
+    ("server/http/warming.py", ["server", "engine.attention_variants", "engine.runtime", "engine.training"]),
     ("server/http/first_load.py", ["server.http", "pages.controls.menu", "views.core"]),
-    ("server/http/class_news.py", ["server.http", "server.classes", "server.library", "engine.runtime"]),
-    ("server/http/metrics.py", ["server.http", "engine.runtime", "engine.model.line", "engine.training.queue"]),
-    ("server/http/logs.py", ["server.http", "engine.runtime"]),
-    ("server/http/headers.py", ["engine.runtime"]),
-    ("server/http/draining.py", ["server.http", "engine.runtime"]),
-    ("server/http/starting.py", ["server.http", "engine.runtime", "engine.training"]),
+    ("server/http/metrics.py", ["server", "engine.budget", "engine.runtime", "engine.model.line", "engine.training"]),
+    ("server/http/logs.py", ["server", "engine.runtime"]),
+    ("server/http/starting.py", ["server", "engine.training"]),
     ("server/http/page_names.py", ["pages.controls.menu"]),
-    ("server/http/lti.py", ["server", "pages.controls.menu", "engine.runtime"]),
-    ("server/http/api/", ["server.http", "pages.controls", "engine"]),
-    ("server/http/", ["server.http", "pages.controls.state.history"]),
-    ("pages/", ["pages.controls", "views", "server.library", "server.classes", "server.lti", "engine"]),
+    ("server/http/lti.py", ["server", "pages.controls.menu"]),
+    ("server/http/api/", ["server", "pages.controls", "engine"]),
+    ("server/http/", ["server", "pages.controls.state.history"]),
+    ("pages/", [*BELOW, "pages.controls", "views", "engine"]),
     ("views/core/", ["views.core", "engine"]),
     ("views/charts/", ["views.charts", "views.core", "engine"]),
     ("views/classes/", ["views", "server.classes", "engine"]),
     ("views/", ["views", "engine"]),
+    ("engine/budget.py", ["engine.places", "server.settings.fill_budget"]),  # which its programs alone ask for
     ("engine/model/hooks.py", []),
     ("engine/model/from_dict.py", []),
     ("engine/model/layers/", ["engine.model.layers", "engine.model.hooks", "engine.model.config"]),
@@ -62,8 +62,8 @@ LAYERS = [
 # and __main__.py have none: they import everything, and nothing here imports them.
 ENGINE = [
     [
-        "engine.characters", "engine.collect", "engine.places", "engine.plurals", "engine.pulse",
-        "engine.runtime.limits", "engine.runtime.lru_cache", "engine.runtime.memory",
+        "engine.budget", "engine.characters", "engine.collect", "engine.places", "engine.plurals", "engine.pulse",
+        "engine.runtime.lru_cache", "engine.runtime.memory",
     ],
     ["engine.model"],
     ["engine.tokenizers"],
@@ -402,7 +402,7 @@ def test_python_keeps_the_rule(rule) -> None:
             "def f():\n    from engine.training import x",
             "from engine.checkpoints import load",
         ),
-        (check_engine, "engine/edits/edit.py", "from engine.runtime import run", "from engine.runtime import limits"),
+        (check_engine, "engine/edits/edit.py", "from engine.runtime import run", "from engine.budget import budget"),
         (check_engine, "engine/analysis/x.py", "from engine import run", "from engine.runtime.run import run"),
         (check_layers, "engine/runtime/run.py", "from views import theme", "from engine.model.stack import Stack"),
         (check_layers, "views/core/x.py", "import views.compare", "import views.core.lanes"),

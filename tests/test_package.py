@@ -21,12 +21,13 @@ from urllib.request import urlopen
 import pytest
 
 import loupe
+from engine.budget import budget
 from engine.checkpoints import load, shipped
 from engine.checkpoints.locate import SHIPPED, shipped_names
 from engine.cli.doctor import EXTRAS
 from engine.cli.main import main
 from engine.places import ASSETS, ROOT, SERVER
-from engine.runtime.limits import FIRST_MODEL
+from server.settings import FIRST_MODEL
 from tests.browser.harness import free_port
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -110,7 +111,7 @@ def test_the_command_measures_a_text_and_finds_what_is_amiss(
     oldest = json.loads((ROOT / "package.json").read_text(encoding="utf-8"))["browserslist"]
     assert all(one.split()[-1] in told for one in oldest)
     (tmp_path / "file").touch()
-    monkeypatch.setattr("engine.runtime.limits.RUNS_FOLDER", str(tmp_path / "file" / "runs"))
+    monkeypatch.setattr(budget, "runs_folder", str(tmp_path / "file" / "runs"))
     assert main(["doctor"]) == 1 and "set LOUPE_RUNS" in capsys.readouterr().out
 
 

@@ -21,9 +21,9 @@ from engine.analysis.attribution import Attribution
 from engine.analysis.heads import most_telling_head
 from engine.analysis.logit_lens import Lens
 from engine.analysis.score_split import ScoreSplit
+from engine.budget import budget
 from engine.checkpoints import Checkpoint
 from engine.inputs.readers import Reading
-from engine.runtime.limits import MAX_TOKENS
 from engine.runtime.trace import Trace
 from engine.tokenizers.encoding import Encoding
 from views.attention.attention import TABLE, attention
@@ -100,7 +100,9 @@ def show(checkpoint: Checkpoint, trace: Trace, result: Result | None = None, **p
 
 def show_heads(run: RunContext, caption: Sequence[str], place: dict[str, int]) -> Shown:
     if is_long(run.lanes):
-        raise ValueError(f"expected at most {MAX_TOKENS} tokens, of which every weight is drawn; run a shorter text.")
+        raise ValueError(
+            f"expected at most {budget.max_tokens} tokens, of which every weight is drawn; run a shorter text."
+        )
     source, own = run.lanes[0], run.lanes[-1]
     layer, head = most_telling_head(run.trace, source.special, own.side, source is not own)
     look = {"layer": layer, "head": head, **place}

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from engine.analysis.rollout import Heads, add_residual, averaged_layers, mixed_layers, past_of
-from engine.runtime.limits import FLOW_WORK
+from engine.budget import budget
 from engine.runtime.trace import Trace
 
 SCALE = 2**30  # a capacity of 1; what leaves a position sums to 1, so no flow leaves the range of an int32
@@ -101,7 +101,7 @@ def flow(pipes: Network, pos: int) -> Tensor:
 
     Each input is a problem of its own (Dinic's algorithm, scipy's), so that they add up to no total. Capacities are
     whole 2^-30ths: a flow is exact to 2^-31 for each edge of its narrowest cut. Raises ValueError for a position
-    outside the text, and for more than FLOW_WORK weights times keys.
+    outside the text, and for more than budget.flow_work weights times keys.
     """
     if not 0 <= pos < len(pipes.tops):
         raise ValueError(f"a position must be in 0..{len(pipes.tops) - 1}, got {pos}.")
@@ -114,7 +114,7 @@ def flows(pipes: Network, seconds: float) -> Tensor | None:
     """`flow` of every position, pos key; None where that would take longer than `seconds` of a core, as one of them
     tells."""
     rows, keys = len(pipes.tops), len(pipes.inputs)
-    if len(pipes.edges[0]) * keys > FLOW_WORK:
+    if len(pipes.edges[0]) * keys > budget.flow_work:
         return None
     most = solver(pipes)
     tries = []
@@ -131,7 +131,7 @@ def flow_from(averages: Sequence[Tensor], pos: int) -> Tensor:
     """`flow` of one position, of the means of each layer's heads (pos key, the first layer first).
 
     What the position cannot reach takes no part, so that an early one of a causal model is cheap in a long text. Raises
-    ValueError for more than FLOW_WORK weights times keys, before it takes memory for them.
+    ValueError for more than budget.flow_work weights times keys, before it takes memory for them.
     """
     reached = torch.zeros(len(averages[0]), dtype=torch.bool)
     reached[pos] = True
@@ -160,13 +160,13 @@ def weights_of(averages: Sequence[Tensor]) -> int:
 
 
 def afford(weights: int, keys: int) -> None:
-    if (work := weights * keys) > FLOW_WORK:
+    if (work := weights * keys) > budget.flow_work:
         took = work / RATE
         time = f"{took:.0f} seconds" if took < 100 else f"{took / 60:,.0f} minutes"
         raise ValueError(
             f"the attention flow of this token reads {weights:,} weights for each of {keys:,} keys, {work:,} in all: "
-            f"some {time}. LOUPE_FLOW_WORK allows {FLOW_WORK:,}; choose an earlier token of a decoder, a shorter text "
-            "or the rollout, or start Loupe with a higher LOUPE_FLOW_WORK."
+            f"some {time}. LOUPE_FLOW_WORK allows {budget.flow_work:,}; choose an earlier token of a decoder, a "
+            "shorter text or the rollout, or start Loupe with a higher LOUPE_FLOW_WORK."
         )
 
 

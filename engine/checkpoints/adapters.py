@@ -21,6 +21,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from engine.budget import budget
 from engine.checkpoints.assemble import build_without_memory, check_finite, check_kind
 from engine.checkpoints.checkpoint import Checkpoint
 from engine.checkpoints.families import NATIVE
@@ -41,7 +42,6 @@ from engine.model.layers.lora import Adapter, check_fits, list_linears, merge
 from engine.model.layers.module import Linear
 from engine.model.transformer import Transformer
 from engine.places import ROOT
-from engine.runtime.limits import RUNS_FOLDER
 
 README = "README.md"
 CONFIG, WEIGHTS = "adapter_config.json", ("adapter_model.safetensors", "adapter_model.bin")
@@ -590,9 +590,10 @@ def name_base(name: str) -> str | None:
     if name.startswith("hub:"):
         return name.removeprefix("hub:")
     path = shipped_folder(name) or current_path(Path(name))
-    if name.startswith(RUN) and (found := find_run_weights(name, RUNS_FOLDER)) is not None:
-        run = Path(RUNS_FOLDER) / split_name(name)[0]
-        last = found in (find_run_weights(name_step(run.name, step), RUNS_FOLDER) for step in kept_steps(run)[-1:])
+    if name.startswith(RUN) and (found := find_run_weights(name, budget.runs_folder)) is not None:
+        run = Path(budget.runs_folder) / split_name(name)[0]
+        newest = (name_step(run.name, step) for step in kept_steps(run)[-1:])
+        last = found in (find_run_weights(one, budget.runs_folder) for one in newest)
         whole = (last or split_name(name)[1] is None) and (run / "checkpoint").is_dir()
         path = (run / "checkpoint" if whole else found).resolve()
     inside = path.is_absolute() and path.is_relative_to(ROOT)
@@ -608,7 +609,7 @@ def public_base(name: str) -> str:
         return Path(told).name if Path(told).is_absolute() else told
     if path.parent == SHIPPED:
         return path.name
-    runs = Path(RUNS_FOLDER).resolve()
+    runs = Path(budget.runs_folder).resolve()
     if path.is_relative_to(runs) and path != runs:
         run, *inside = path.relative_to(runs).parts
         step = re.search(r"\d+", inside[-1]) if inside[:1] == ["snapshots"] else None

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from engine.budget import budget
 from engine.checkpoints import adapter_snapshot, nanogpt, run_steps
 from engine.checkpoints.adapters import BASE, find_adapter_weights, is_adapter, open_adapter, public_base
 from engine.checkpoints.adapters import CONFIG as ADAPTER_CONFIG
@@ -34,7 +35,6 @@ from engine.inputs.processors import ImageProcessor, describe_unread_keys, read_
 from engine.model.config import ModelConfig, check_config
 from engine.model.transformer import Transformer
 from engine.places import ROOT
-from engine.runtime.limits import MAX_DOWNLOAD, RUNS_FOLDER
 from engine.tokenizers import FastTokenizer, Tokenizer, read_tokenizer
 
 PADDING = 128  # rows: a table is padded to a multiple of so many at most
@@ -185,17 +185,17 @@ def cached_base(named: str) -> Path | None:
 def find_place(name_or_path: str | Path) -> Place:
     """Locate a checkpoint, which is downloaded first where a hub's is named."""
     if isinstance(name_or_path, str) and name_or_path.startswith(run_steps.RUN):
-        folders = (RUNS_FOLDER, ROOT / RUNS_FOLDER)  # as `locate` looks for a path
+        folders = (budget.runs_folder, ROOT / budget.runs_folder)  # as `locate` looks for a path
         file = next(filter(None, (run_steps.weights(name_or_path, folder) for folder in folders)), None)
         if file is None:
-            here = next((folder for folder in folders if os.path.isdir(folder)), RUNS_FOLDER)
+            here = next((folder for folder in folders if os.path.isdir(folder)), budget.runs_folder)
             raise FileNotFoundError(f"{run_steps.absent(name_or_path, here)}.")
         return replace(locate(file), name=name_or_path)
     if not (isinstance(name_or_path, str) and name_or_path.startswith("hub:")):
         return locate(name_or_path)
     from engine.checkpoints.hub import download_folder  # what speaks to a network is slow to import
 
-    return replace(locate(download_folder(name_or_path, MAX_DOWNLOAD)), name=name_or_path)
+    return replace(locate(download_folder(name_or_path, budget.max_download)), name=name_or_path)
 
 
 def open_model(place: Place, corrections: Mapping[str, Any], rename: Mapping[str, str]) -> OpenedModel:

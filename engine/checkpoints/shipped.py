@@ -18,8 +18,8 @@ from typing import BinaryIO
 
 from filelock import FileLock
 
+from engine.budget import budget
 from engine.places import CHECKPOINTS, USER
-from engine.runtime.limits import WEIGHTS_ADDRESS
 
 WEIGHTS = "model.safetensors"
 TABLE = CHECKPOINTS / "fetched.toml"
@@ -55,7 +55,7 @@ def fetched() -> dict[str, Fetched]:
     return {name: Fetched(name, **said) for name, said in table.items() if not (CHECKPOINTS / name / WEIGHTS).is_file()}
 
 
-def fetch(name: str, address: str = WEIGHTS_ADDRESS) -> Path:
+def fetch(name: str, address: str = "") -> Path:
     """Folder of a whole checkpoint, whose weights are fetched unless they are here; what came before is gone on with.
 
     Raises NoWeights where no address is set, it does not answer, or gives nothing or something else.
@@ -66,6 +66,7 @@ def fetch(name: str, address: str = WEIGHTS_ADDRESS) -> Path:
         copytree(CHECKPOINTS / name, wanted.folder, dirs_exist_ok=True)
     if wanted.is_here:
         return wanted.folder
+    address = address or budget.weights_address or os.environ.get("LOUPE_WEIGHTS", "")  # a notebook has no settings
     if not address:
         raise NoWeights(
             f"The weights of {name} ({size}) are not in this package; set LOUPE_WEIGHTS to the address that has them, "

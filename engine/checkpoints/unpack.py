@@ -18,8 +18,8 @@ from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import IO, BinaryIO
 
+from engine.budget import budget
 from engine.checkpoints.locate import is_part
-from engine.runtime.limits import MAX_UPLOAD
 
 CHUNK = 2**20  # bytes read at once
 LARGEST_DIRECTORY = 2**22  # bytes of a zip's list of files; about 50,000 of them
@@ -64,12 +64,14 @@ class Part:
         return f"{self.name!r:.120} in {self.origin}" if self.origin else f"{self.name!r:.120}"
 
 
-def unpack(files: Iterable[tuple[str, BinaryIO]], folder: Path, most: int = MAX_UPLOAD) -> UnpackedFolder:
+def unpack(files: Iterable[tuple[str, BinaryIO]], folder: Path, most: int | None = None) -> UnpackedFolder:
     """`files` are names and what was sent under them; `folder` is made, or empty.
 
     What is no part of a checkpoint is left out and noted. Raises ValueError, and leaves the folder empty, for names
-    that could lead elsewhere, a zip that is damaged, encrypted or a bomb, and more than `most` bytes.
+    that could lead elsewhere, a zip that is damaged, encrypted or a bomb, and more than `most` bytes, where
+    None means the budget's.
     """
+    most = budget.max_upload if most is None else most
     folder.mkdir(parents=True, exist_ok=True)
     if any(folder.iterdir()):
         raise ValueError(f"{folder} must be empty before a checkpoint is unpacked into it.")

@@ -9,9 +9,9 @@ from typing import Any
 
 from engine.analysis.heads import SCORES, HeadScores, head_scores
 from engine.analysis.logit_lens import logit_lens
+from engine.budget import budget
 from engine.checkpoints import Checkpoint, load
 from engine.inputs.readers import Reading, kind, read_text, read_translation
-from engine.runtime.limits import LONG_TOKENS
 from engine.runtime.run import run
 from engine.runtime.trace import Trace
 
@@ -34,9 +34,9 @@ def analyse(options: argparse.Namespace) -> int:
     if kind(checkpoint) in ("picture", "pixels"):
         raise ValueError("analyse must be given a model that reads text, got one that reads pictures; open the app.")
     reading = (
-        read_translation(checkpoint, options.text, options.target, LONG_TOKENS)
+        read_translation(checkpoint, options.text, options.target, budget.long_tokens)
         if kind(checkpoint) == "translation"
-        else read_text(checkpoint, options.text, LONG_TOKENS)
+        else read_text(checkpoint, options.text, budget.long_tokens)
     )
     if len(reading.read) == 0:
         raise ValueError("the text must have a token at least, got none; write something.")

@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 
 import torch
 
+from engine.budget import budget
 from engine.checkpoints.locate import present_names, shipped_names
 from engine.places import ASSETS, DISTRIBUTION, INSTALLED, ROOT, USER, install
-from engine.runtime import limits
 from engine.runtime.device import list_cards
 from engine.training.machine import Abilities
 
@@ -60,8 +60,8 @@ def look_at_machine() -> Iterator[Finding]:
     able, cards = Abilities.of_this_machine(), list_cards()
     yield Finding("PyTorch", torch.__version__)
     names = [f"{torch.cuda.get_device_name(card.device)}, {card.free / GIB:.1f} GiB free" for card in cards]
-    wants = limits.DEVICE.startswith("cuda") and not cards
-    remedy = f"the setting device is {limits.DEVICE}, and PyTorch sees none such; set LOUPE_DEVICE=cpu"
+    wants = budget.device.startswith("cuda") and not cards
+    remedy = f"the setting device is {budget.device}, and PyTorch sees none such; set LOUPE_DEVICE=cpu"
     yield Finding("device", "; ".join(names) or "CPU", f"{remedy}, or install a PyTorch for it." if wants else "")
     yield Finding("cores", str(able.cores))
     if hasattr(os, "sysconf") and "SC_PHYS_PAGES" in os.sysconf_names:
@@ -96,9 +96,9 @@ def look_at_places() -> Iterator[Finding]:
     yield Finding("models", f"{len(here)} of {len(all_names)} shipped are here{told}", amiss)
     if INSTALLED:
         yield Finding("kept in", str(USER))
-    for name, place in {"runs": limits.RUNS_FOLDER, "own models": limits.MODELS_FOLDER}.items():
+    for name, place in {"runs": budget.runs_folder, "own models": budget.models_folder}.items():
         yield Finding(name, str(Path(place).absolute()), check_writable(Path(place), name))
-    yield Finding("settings", str(limits.SETTINGS_FILE or "no file"))
+    yield Finding("settings", os.environ.get("LOUPE_SETTINGS", "no file"))
 
 
 def check_writable(folder: Path, name: str) -> str:

@@ -21,6 +21,7 @@ from typing import Any
 from tqdm import tqdm
 
 from engine.analysis.sizes.report import report
+from engine.budget import read_settings
 from engine.checkpoints import load
 from engine.checkpoints.assemble import FLOATS
 from engine.cli import analyse, doctor, serve
@@ -29,10 +30,10 @@ from engine.data import digits
 from engine.model.presets import NAMED
 from engine.places import COMMAND, RECIPES, ROOT, SAID
 from engine.plurals import count_words
-from engine.runtime.limits import RUNS_FOLDER
 from engine.training import Recipe, RunFolder, Step, TrainingFailed, read_recipe, read_status, stop, train
 from engine.training.atomic import read_json, write_json
 from engine.training.base import read_transfer
+from engine.training.folder import runs_folder
 from engine.training.fork import fork
 from engine.training.latest import Progress, read_progress
 from engine.training.launch.choice import choose_launcher
@@ -43,13 +44,13 @@ from engine.training.search import format_search, read_axis, read_search, start_
 from engine.training.status import ACTIVE, write_status
 from engine.training.store import kept_alike
 
-RUNS = Path(RUNS_FOLDER)
 RECIPE = "a file, such as assets/recipes/stories.toml, or the name of a shipped one, such as stories or reverse"
 PACE = 1.0  # seconds between two looks at the runs of a search
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Returns the exit status: 0 done, 1 something was wrong with what was asked, 130 stopped before the end."""
+    read_settings()
     options = parser().parse_args(arguments)
     try:
         return int(options.run(options))
@@ -84,7 +85,8 @@ def parser() -> argparse.ArgumentParser:
     searching.add_argument("--table", action="store_true", help="only say how its runs are doing")
     searching.set_defaults(run=run_search)
     listing = commands.add_parser("runs", help="the trainings on this machine, and how each is doing")
-    listing.add_argument("folder", type=Path, nargs="?", default=RUNS, help=f"of run directories (default: {RUNS})")
+    place = runs_folder(None)
+    listing.add_argument("folder", type=Path, nargs="?", default=place, help=f"of run directories (default: {place})")
     listing.set_defaults(run=lambda options: print("\n".join(format_table(runs(options.folder)))) or 0)
     forking = commands.add_parser("fork", help="a new run that goes on from a step of another; `train` continues it")
     forking.add_argument("name", help="the run")
@@ -125,20 +127,20 @@ def run_search(options: argparse.Namespace) -> int:
     if not options.table:
         axes = [read_axis(text) for text in options.axes]
         recipe, beside = read_recipe(options.recipe), options.recipe.parent.resolve()
-        started = start_search(choose_launcher(), recipe, axes, name, RUNS, beside)
+        started = start_search(choose_launcher(), recipe, axes, name, runs_folder(None), beside)
         again = f"{SAID} {shlex.join(['search', str(options.recipe), '--name', name, '--table'])}"
         print(f"{count_words(len(started), 'run')} at work; Ctrl-C leaves them so, and {again} tells of them.")
         with tqdm(total=len(started), unit="run", dynamic_ncols=True) as bar:
-            while (ended := sum(run.state not in ACTIVE for run in read_search(name, RUNS))) < len(started):
+            while (ended := sum(run.state not in ACTIVE for run in read_search(name))) < len(started):
                 bar.update(ended - bar.n)
                 time.sleep(PACE)
             bar.update(ended - bar.n)
-    print("\n".join(format_search(read_search(name, RUNS))))
+    print("\n".join(format_search(read_search(name))))
     return 0
 
 
 def run_fork(options: argparse.Namespace) -> int:
-    made = fork(options.name, options.step, options.new, dict(map(change, options.changes)), RUNS)
+    made = fork(options.name, options.step, options.new, dict(map(change, options.changes)))
     print(f"Made {made}. Train it: {SAID} train {shlex.quote(str(made / 'recipe.toml'))}", file=sys.stderr)
     return 0
 
@@ -233,7 +235,7 @@ def override_recipe(recipe: Recipe, options: argparse.Namespace) -> Recipe:
 
 def default_folder(recipe: Path) -> Path:
     """A recipe that lies in a run directory is that run's."""
-    return recipe.parent if (recipe.parent / "status.json").exists() else RUNS / recipe.stem
+    return recipe.parent if (recipe.parent / "status.json").exists() else runs_folder(None) / recipe.stem
 
 
 def stop_on_interrupt(run: RunFolder) -> None:

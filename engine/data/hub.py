@@ -10,10 +10,10 @@ from importlib.util import find_spec
 from itertools import islice
 from typing import Any, ClassVar
 
+from engine.budget import budget
 from engine.data.bounds import at_least
 from engine.data.own import Columns
 from engine.data.table import MAX_ROWS, Cell, Table, check_columns, split_lists, to_cell
-from engine.runtime import limits
 
 NAME = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?", re.ASCII)
 INSTALL = "install it with: pip install datasets"
@@ -81,9 +81,9 @@ def collect_rows(rows: Any) -> list[dict[str, Any]]:
     for row in rows:
         found.append(split_lists(row))
         taken += sum(len(str(value)) for value in row.values())
-        if taken > limits.MAX_DATA:
+        if taken > budget.max_data:
             raise ValueError(
-                f"its first {len(found):,} rows have more than {limits.MAX_DATA / 2**20:,.0f} MiB; ask for fewer rows"
+                f"its first {len(found):,} rows have more than {budget.max_data / 2**20:,.0f} MiB; ask for fewer rows"
             )
     return found
 

@@ -11,7 +11,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from engine.runtime import limits
+from engine.budget import budget
 
 PREFIX, PACKED = "corpora:", ".xz"
 
@@ -51,7 +51,7 @@ def locate(path: str) -> Path:
     LOUPE_CORPORA that is not there."""
     if not path.startswith(PREFIX):
         return Path(path)
-    name, folder = path.removeprefix(PREFIX), limits.CORPORA_FOLDER
+    name, folder = path.removeprefix(PREFIX), budget.corpora_folder
     if Path(name).name != name:
         raise ValueError(f"{PREFIX} must be followed by the name of a file without folders, got {name[:80]!r}.")
     found = [Path(folder) / one for one in (name, name.removesuffix(PACKED)) if folder]
@@ -72,12 +72,12 @@ def unpack(raw: bytes, name: str) -> bytes:
         return raw
     opened = lzma.LZMADecompressor(memlimit=2**28)
     try:
-        text = opened.decompress(raw, limits.MAX_DATA + 1)
+        text = opened.decompress(raw, budget.max_data + 1)
     except lzma.LZMAError as error:
         raise ValueError(f"{name} must be a file packed by xz, got {error}; fetch it again.") from None
-    if len(text) > limits.MAX_DATA:
+    if len(text) > budget.max_data:
         raise ValueError(
-            f"{name} may have {limits.MAX_DATA / 2**20:,.0f} MiB when it is unpacked, and has more; take a part of it, "
+            f"{name} may have {budget.max_data / 2**20:,.0f} MiB when it is unpacked, and has more; take a part of it, "
             "or raise LOUPE_MAX_DATA_MIB where Loupe is started."
         )
     if not opened.eof:

@@ -20,10 +20,10 @@ from io import BytesIO, StringIO
 from pathlib import Path
 from typing import Any, Literal
 
+from engine.budget import budget
 from engine.data.encodings import decode
 from engine.data.published import PACKED, unpack
 from engine.plurals import count_words
-from engine.runtime import limits
 
 Cell = str | tuple[str, ...] | None
 KINDS = (".txt", ".csv", ".tsv", ".jsonl", ".parquet")
@@ -102,7 +102,7 @@ def read_table(path: Path | str, header: bool = True) -> Table:
     path = Path(path)
     try:
         size = path.stat().st_size
-        raw = path.read_bytes() if size <= limits.MAX_DATA and path.is_file() else b""
+        raw = path.read_bytes() if size <= budget.max_data and path.is_file() else b""
     except OSError as error:
         raise ValueError(
             f"{path.name} must be a file that can be read, got {error.strerror}; bring it back, or correct the path."
@@ -370,9 +370,9 @@ def is_readable(kind: Any) -> bool:
 
 
 def check_size(size: int, name: str) -> None:
-    if size > limits.MAX_DATA:
+    if size > budget.max_data:
         raise ValueError(
-            f"a file of data may have {limits.MAX_DATA / MIB:,.0f} MiB, and {name} has {size / MIB:,.1f}; take a part "
+            f"a file of data may have {budget.max_data / MIB:,.0f} MiB, and {name} has {size / MIB:,.1f}; take a part "
             "of it, or raise LOUPE_MAX_DATA_MIB where Loupe is started."
         )
 
@@ -391,9 +391,9 @@ def check_cells(cells: int) -> None:
 
 
 def check_unpacked(size: int) -> None:
-    if size > limits.MAX_DATA:
+    if size > budget.max_data:
         raise ValueError(
-            f"a file of data may have {limits.MAX_DATA / MIB:,.0f} MiB, and this one unpacks to more; take a "
+            f"a file of data may have {budget.max_data / MIB:,.0f} MiB, and this one unpacks to more; take a "
             "part of it, or raise LOUPE_MAX_DATA_MIB where Loupe is started."
         )
 

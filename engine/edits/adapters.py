@@ -9,15 +9,15 @@ from typing import Any
 
 from torch import Tensor
 
+from engine.budget import budget
 from engine.edits.edit import ALL_REAL, Edit, Reach, Real
 from engine.edits.sources import Fetching, Runs
 from engine.model.hooks import HookPoint
 from engine.model.layers.lora import Adapter, LowRank, check_fits
-from engine.runtime.limits import ADAPTERS_MEMORY
 from engine.runtime.lru_cache import Shelf
 
 STRONGEST = 2.0
-_adapters: Shelf[Adapter] = Shelf(ADAPTERS_MEMORY)
+_adapters: Shelf[Adapter] = Shelf(lambda: budget.adapters_memory)
 
 
 def keep_adapter(adapter: Adapter) -> str:

@@ -7,8 +7,8 @@ from typing import Any
 
 import torch
 
+from engine.budget import budget
 from engine.edits.edit import Edit, edit_from_dict
-from engine.runtime.limits import LONG_TOKENS
 
 DEEPEST = 8  # lists and tables in each other; an edit of a run with edits of its own needs 5
 LONGEST_NAME = 200  # characters of a hook, or of a key
@@ -34,9 +34,9 @@ def bound(data: Any) -> None:
             check_text("a field", next((key for key in value if len(str(key)) > LONGEST_NAME), ""))
             waiting += [(str(key), part, depth + 1) for key, part in value.items()]
         elif isinstance(value, list):
-            if name in ("ids", "target") and len(value) > LONG_TOKENS:
+            if name in ("ids", "target") and len(value) > budget.long_tokens:
                 raise ValueError(
-                    f"expected a run of at most {LONG_TOKENS} tokens to take values from, got {len(value):,}; "
+                    f"expected a run of at most {budget.long_tokens} tokens to take values from, got {len(value):,}; "
                     "shorten its text."
                 )
             waiting += [(name, part, depth + 1) for part in value]

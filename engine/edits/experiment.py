@@ -10,8 +10,8 @@ from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
 from reprlib import repr as shortened
 from typing import Any
 
+from engine.budget import budget
 from engine.edits import Edit, validate_edit
-from engine.runtime.limits import MAX_EDITS
 
 REMEMBERED = 200  # states to go back to
 
@@ -42,9 +42,11 @@ class Experiment:
         return tuple(entry.edit for entry in self.entries if entry.on)
 
     def add(self, edit: Edit) -> Experiment:
-        """Raises ValueError for more than `MAX_EDITS`, as a link could not bring them back."""
-        if len(self.entries) >= MAX_EDITS:
-            raise ValueError(f"Expected at most {MAX_EDITS} edits, and there are as many; remove one, or change it.")
+        """Raises ValueError for more than `budget.max_edits`, as a link could not bring them back."""
+        if len(self.entries) >= budget.max_edits:
+            raise ValueError(
+                f"Expected at most {budget.max_edits} edits, and there are as many; remove one, or change it."
+            )
         return self._with((*self.entries, Entry(edit)))
 
     def change(self, number: int, edit: Edit) -> Experiment:
@@ -98,8 +100,10 @@ class Experiment:
         """The inverse of `to_value`. Raises ValueError for what is no list of edits."""
         if not isinstance(value, list):
             raise ValueError(f"an experiment must be a list of edits, got {shortened(value)}.")
-        if len(value) > MAX_EDITS:
-            raise ValueError(f"an experiment must have at most {MAX_EDITS} edits, got {len(value):,}; leave some out.")
+        if len(value) > budget.max_edits:
+            raise ValueError(
+                f"an experiment must have at most {budget.max_edits} edits, got {len(value):,}; leave some out."
+            )
         return cls(tuple(entry(number, data) for number, data in enumerate(value)))
 
     def _entry(self, number: int) -> Entry:

@@ -10,13 +10,13 @@ from typing import Literal
 import torch
 from torch import Tensor
 
+from engine.budget import budget
 from engine.checkpoints import Checkpoint
 from engine.data import digits
 from engine.generation.generate import generate
 from engine.inputs.pictures import Picture
 from engine.inputs.processors import Floats, ImageProcessor, PalettePixels
 from engine.model.config import ModelConfig
-from engine.runtime.limits import MAX_TOKENS
 from engine.tokenizers.encoding import Encoding
 
 Kind = Literal["text", "pair", "question", "translation", "infill", "picture", "pixels"]
@@ -194,7 +194,7 @@ def pictures() -> tuple[Tensor, Tensor]:
     return held_out.test_images / (digits.LEVELS - 1), held_out.test_labels
 
 
-def read_picture(checkpoint: Checkpoint, image: Picture, limit: int = MAX_TOKENS) -> Reading:
+def read_picture(checkpoint: Checkpoint, image: Picture, limit: int | None = None) -> Reading:
     """Reads it whole.
 
     Where each pixel is a token they are all read, without the start token, as transformers gives them to ImageGPT's
@@ -203,7 +203,8 @@ def read_picture(checkpoint: Checkpoint, image: Picture, limit: int = MAX_TOKENS
     """
     processor = checkpoint.processor
     if isinstance(processor, PalettePixels):
-        return read_whole(checkpoint, processor.ids(image).flatten(), processor, limit)
+        most = budget.max_tokens if limit is None else limit
+        return read_whole(checkpoint, processor.ids(image).flatten(), processor, most)
     if not isinstance(processor, ImageProcessor):
         raise ValueError("This checkpoint reads pictures and says nothing of how; add its preprocessor_config.json.")
     pixels = processor.pixels(image)

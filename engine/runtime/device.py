@@ -11,12 +11,12 @@ from typing import Any
 
 import torch
 
+from engine.budget import budget
 from engine.checkpoints import Checkpoint
 from engine.checkpoints.assemble import FLOATS
 from engine.checkpoints.memory import gigabytes
 from engine.model.config import ModelConfig, kv_heads
 from engine.model.twin import CPU, HALF, Twin, twins
-from engine.runtime.limits import DEVICE, LONG_TOKENS
 
 WORKSPACE = 512 * 2**20  # bytes that CUDA's libraries take beside tensors
 log = logging.getLogger(__name__)
@@ -103,7 +103,7 @@ def run_bytes(config: ModelConfig, itemsize: int) -> int:
     What a run records goes to host memory layer by layer.
     """
     stacks = [config] if config.encoder is None else [config, config.encoder_stack]
-    tokens = min(config.context, LONG_TOKENS)
+    tokens = min(config.context, budget.long_tokens)
     largest = 0
     for stack in stacks:
         mlp = stack.mlp.d_mlp if stack.mlp is not None else 0
@@ -123,7 +123,7 @@ def list_places(checkpoint: Checkpoint) -> dict[str, str]:
     dtype = stored_dtype(checkpoint)
     need = f"{gigabytes(reckon(checkpoint, dtype))} in {str(dtype).removeprefix('torch.')}"
     told = {str(card.device): f"{card.device}: takes {need}, {gigabytes(card.free)} free" for card in cards}
-    return {"": f"as the setting says ({DEVICE})", "cpu": "the CPU, in float32", **told}
+    return {"": f"as the setting says ({budget.device})", "cpu": "the CPU, in float32", **told}
 
 
 def place(checkpoint: Checkpoint, asked: str) -> Checkpoint:

@@ -21,6 +21,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from engine.budget import budget
 from engine.characters import cut_characters, keep_words
 from engine.checkpoints import Checkpoint, load, run_steps, shipped_names
 from engine.checkpoints.adapters import BASE, find_adapter_weights, is_adapter, name_base, read_adapter, read_config
@@ -41,16 +42,6 @@ from engine.model.transformer import Transformer
 from engine.places import ADAPTERS
 from engine.runtime import openings
 from engine.runtime.device import place
-from engine.runtime.limits import (
-    ADAPTERS_MEMORY,
-    DEVICE,
-    MODELS_FOLDER,
-    MODELS_MEMORY,
-    RUNS_FOLDER,
-    TRACE_MEMORY,
-    UPLOADS_DISK,
-    UPLOADS_FOLDER,
-)
 from engine.runtime.lru_cache import Shelf
 from engine.runtime.run import run
 from engine.runtime.trace import Trace
@@ -106,7 +97,7 @@ class Opening:
 
 def names(*more: str) -> list[str]:
     """The shipped checkpoints, the folders a person put into the models folder, then those of `more` that are known."""
-    folder = Path(MODELS_FOLDER)
+    folder = Path(budget.models_folder)
     own = sorted(p.name for p in folder.iterdir() if _holds_a_model(p)) if folder.is_dir() else []
     public = [*shipped_names(), *(name for name in own if shipped_folder(name) is None)]
     others = dict.fromkeys(map(current_name, more))
@@ -129,7 +120,7 @@ def parse_name(name: str) -> Opening:
     if name in shipped_names():
         return Opening(name, title=name)
     if name in names():
-        return Opening(Path(MODELS_FOLDER) / name, title=name)
+        return Opening(Path(budget.models_folder) / name, title=name)
     if (folder := hub_folder(name)) is not None:
         return Opening(folder, title=name)
     if (file := run_weights(name)) is not None:
@@ -150,16 +141,16 @@ def offer(given: Opening) -> str:
     known = _names.get(given.key)
     if known is not None and _offers.find(known) is not None:
         return known
-    passing = given.uploaded or Path(given.source).is_relative_to(RUNS_FOLDER)  # steps of a run have names
+    passing = given.uploaded or Path(given.source).is_relative_to(budget.runs_folder)  # steps of a run have names
     record = None if passing else given.record
     title = cut_characters(keep_words(given.title, ".-", "-").strip("-."), LONGEST) or "model"
-    name = (record and openings.find_name(RUNS_FOLDER, record)) or f"{title}~{secrets.token_hex(5)}"
+    name = (record and openings.find_name(budget.runs_folder, record)) or f"{title}~{secrets.token_hex(5)}"
     _offers.keep(name, given, _disk(given.folder))
     _names[given.key] = name
     if record:
-        openings.keep_path(RUNS_FOLDER, name, record)
-    if given.uploaded and UPLOADS_FOLDER:
-        openings.keep_path(UPLOADS_FOLDER, name, given.record)
+        openings.keep_path(budget.runs_folder, name, record)
+    if given.uploaded and budget.uploads_folder:
+        openings.keep_path(budget.uploads_folder, name, given.record)
     return name
 
 
@@ -192,19 +183,19 @@ def run_weights(name: str) -> Path | None:
     """The file of a training run's step, or of its newest, which while it trains is another one from time to time."""
     if not name.startswith(RUN):
         return None
-    return run_steps.weights(name, RUNS_FOLDER)
+    return run_steps.weights(name, budget.runs_folder)
 
 
 def kept_runs() -> dict[str, list[int]]:
     """Steps whose weights the training runs kept, by the run's name; a run without any is left out."""
-    found = {run.name: run_steps.kept_steps(run) for run in run_steps.run_folders(RUNS_FOLDER)}
+    found = {run.name: run_steps.kept_steps(run) for run in run_steps.run_folders(budget.runs_folder)}
     return {name: steps for name, steps in found.items() if steps}
 
 
 def kept_steps(run: str) -> list[int]:
     """Steps whose weights the run of this name kept, in order."""
-    known = run in {one.name for one in run_steps.run_folders(RUNS_FOLDER)}
-    return run_steps.kept_steps(Path(RUNS_FOLDER) / run) if known else []
+    known = run in {one.name for one in run_steps.run_folders(budget.runs_folder)}
+    return run_steps.kept_steps(Path(budget.runs_folder) / run) if known else []
 
 
 def is_path(name: str) -> bool:
@@ -218,13 +209,13 @@ def absent(name: str) -> str:
             f"links and menus open no paths, and {name[:80]!r} is one: type it on the page Open a model, into the "
             "field for another one"
         )
-    if "~" in name and openings.find_path(RUNS_FOLDER, name):
+    if "~" in name and openings.find_path(budget.runs_folder, name):
         return f"the files that {name[:80]!r} was opened from are not there any more: put them back, or open others"
     if "~" in name:
         return f"the model {name[:80]!r} is not here any more: upload its files again, or open their path"
     if not name.startswith(RUN):
         return f"the model {name[:80]!r} is not here"
-    return run_steps.absent(name, RUNS_FOLDER)
+    return run_steps.absent(name, budget.runs_folder)
 
 
 def version(name: str) -> tuple[object, ...]:
@@ -269,7 +260,7 @@ def adapters_for(name: str) -> list[Adapter]:
     base; those that do not read are left out."""
     found = []
     shipped = sorted(ADAPTERS.glob(f"*/{ADAPTER_CONFIG}"))
-    for config in (*shipped, *sorted(Path(RUNS_FOLDER).glob(f"*/adapter/*/{ADAPTER_CONFIG}"))):
+    for config in (*shipped, *sorted(Path(budget.runs_folder).glob(f"*/adapter/*/{ADAPTER_CONFIG}"))):
         with suppress(ValueError, OSError):
             if name_base(_read_base(config, config.stat().st_mtime_ns)) != name_base(name):
                 continue
@@ -291,7 +282,7 @@ def _read_base(config: Path, changed: int) -> str:
 class Checkpoints:
     """Checkpoints by name, opened once and shared, within a budget of bytes of weights."""
 
-    def __init__(self, budget: int) -> None:
+    def __init__(self, budget: int | Callable[[], int]) -> None:
         self._shelf: Shelf[Checkpoint] = Shelf(budget)
         self._opening: dict[str, Lock] = {}
 
@@ -308,7 +299,7 @@ class Checkpoints:
             if found is None:
                 how = with_known_base(how)
                 opened = load(how.source, dtype=how.dtype, config=how.config, rename=how.rename)
-                opened = place(name_adapters(opened, how), how.device or DEVICE)
+                opened = place(name_adapters(opened, how), how.device or budget.device)
                 folder = locate(how.source).weights.parent
                 keys = [keep_adapter(adapter) for adapter in opened.adapters]
                 if not how.uploaded and find_adapter_weights(folder) is not None:
@@ -361,7 +352,7 @@ class Answers:
 class Traces:
     """Full traces by what they were made from; once they hold more than `budget` bytes, those not used longest go."""
 
-    def __init__(self, budget: int) -> None:
+    def __init__(self, budget: int | Callable[[], int]) -> None:
         self.shelf: Shelf[Any] = Shelf(budget)
 
     def trace(
@@ -401,7 +392,7 @@ def _find_offer(name: str) -> Opening | None:
     found = _offers.find(name)
     if found is not None and (found.folder or not found.uploaded or Path(found.source).exists()):
         return found
-    for folder in (RUNS_FOLDER, UPLOADS_FOLDER):
+    for folder in (budget.runs_folder, budget.uploads_folder):
         kept = openings.find_path(folder, name) if folder and "~" in name else None
         if kept and (source := current_path(Path(kept["source"]))).exists():
             again = Opening.from_record({**kept, "source": source})
@@ -427,10 +418,10 @@ def _disk(folder: TemporaryDirectory[str] | None) -> int:
     return 0 if folder is None else sum(p.stat().st_size for p in Path(folder.name).rglob("*") if p.is_file())
 
 
-_offers: Shelf[Opening] = Shelf(UPLOADS_DISK)
+_offers: Shelf[Opening] = Shelf(lambda: budget.uploads_disk)
 _names: dict[tuple[object, ...], str] = {}
 _adapter_folders: dict[str, Path] = {}
-_trained_adapters: Shelf[Adapter] = Shelf(ADAPTERS_MEMORY)
-checkpoint = Checkpoints(MODELS_MEMORY)
-traces = Traces(TRACE_MEMORY)
+_trained_adapters: Shelf[Adapter] = Shelf(lambda: budget.adapters_memory)
+checkpoint = Checkpoints(lambda: budget.models_memory)
+traces = Traces(lambda: budget.trace_memory)
 answers = Answers(ANSWERS_MEMORY)

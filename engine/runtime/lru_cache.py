@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from threading import Lock
 from typing import Generic, TypeVar
 
@@ -11,10 +11,13 @@ Value = TypeVar("Value")
 
 
 class Shelf(Generic[Value]):
-    """Values by key; once they have more than `budget` bytes, those not used longest go, but never the newest."""
+    """Values by key; once they have more than `budget` bytes, those not used longest go, but never the newest.
 
-    def __init__(self, budget: int) -> None:
-        self.budget = budget
+    `budget` may be a function that says it anew each time.
+    """
+
+    def __init__(self, budget: int | Callable[[], int]) -> None:
+        self._budget = budget
         self._kept: OrderedDict[Hashable, tuple[Value, int]] = OrderedDict()
         self._bytes = 0
         self._lock = Lock()
@@ -23,6 +26,10 @@ class Shelf(Generic[Value]):
     def bytes(self) -> int:
         """Bytes of all values that are kept."""
         return self._bytes
+
+    @property
+    def budget(self) -> int:
+        return self._budget if isinstance(self._budget, int) else self._budget()
 
     def find(self, key: Hashable) -> Value | None:
         with self._lock:

@@ -10,11 +10,11 @@ from typing import Any
 
 import torch
 
+from engine.budget import budget
 from engine.checkpoints.locate import SHIPPED, current_name
 from engine.checkpoints.run_steps import split_name
 from engine.model.transformer import Transformer
 from engine.runtime.library import RUN
-from engine.runtime.limits import RUNS_FOLDER
 from engine.scoring.examples import Counts, Examples
 from engine.scoring.score import score, shares_of
 from engine.training.base import PARTS_OF_HEAD
@@ -71,7 +71,7 @@ def held_out_loss(model: Transformer, examples: list[Examples]) -> float:
 
 def recipe_of_base(name: str) -> Recipe | None:
     """The recipe that made a base, whose tokenizer cuts the texts again; None where nobody knows it."""
-    folder = RunFolder(Path(RUNS_FOLDER) / split_name(name)[0]) if name.startswith(RUN) else None
+    folder = RunFolder(Path(budget.runs_folder) / split_name(name)[0]) if name.startswith(RUN) else None
     file = folder.recipe if folder else SHIPPED / current_name(name) / "recipe.toml"
     return replace(read_recipe(file), base=name) if file.is_file() else None
 

@@ -20,12 +20,12 @@ from torch.nn.functional import cross_entropy
 from engine.analysis.sizes.memory import activations
 from engine.analysis.sizes.shape import stacks
 from engine.analysis.sizes.work import forward
+from engine.budget import budget
 from engine.checkpoints.assemble import list_parameters
 from engine.model.config import MLP, Attention, ModelConfig
 from engine.model.transformer import Transformer, initialise
-from engine.runtime import limits
-from engine.runtime.limits import RUNS_FOLDER
 from engine.training.atomic import read_json, write_json
+from engine.training.folder import runs_folder
 from engine.training.limit_checks import check_recipe
 from engine.training.machine import Abilities, plan
 from engine.training.optimiser import build_adamw, is_muon_matrix
@@ -78,7 +78,7 @@ class Speed:
         return math.exp((1 - there) * math.log(self.narrow) + there * math.log(self.wide))
 
 
-def estimate(recipe: Recipe, folder: Path | str = RUNS_FOLDER) -> Estimate:
+def estimate(recipe: Recipe, folder: Path | str | None = None) -> Estimate:
     """Every row is taken to have batch.context tokens, on both sides where there are two stacks.
 
     Raises ValueError, before anything is counted, for a training that is larger than is allowed here."""
@@ -93,7 +93,7 @@ def estimate(recipe: Recipe, folder: Path | str = RUNS_FOLDER) -> Estimate:
         "muon": 2 * count - matrices,
     }
     memory = FLOAT32 * (2 * count + remembered[recipe.optimiser.kind]) + of_activations(config, recipe)
-    step = seconds_per_step(recipe, Path(folder))
+    step = seconds_per_step(recipe, runs_folder(folder))
     return Estimate(count, memory, None if step is None else recipe.schedule.steps * step)
 
 
@@ -101,7 +101,7 @@ def seconds_per_step(recipe: Recipe, folder: Path) -> float | None:
     """Seconds per step, as measured in the newest run of the same steps with as many threads; else computed, and scaled
     by the ratio of measured to computed seconds of a run on the same data. None where the speed of the machine is
     unknown."""
-    chosen = plan(recipe.machine, Abilities.of_this_machine(), limits.MAX_TRAININGS)
+    chosen = plan(recipe.machine, Abilities.of_this_machine(), budget.max_trainings)
     paces = [pace for pace in measured_paces(folder) if pace.plan == chosen]
     same = next((pace for pace in paces if pace.is_of(recipe)), None)
     if same is not None:
@@ -165,7 +165,7 @@ def key(threads: int) -> str:
 
 def known_speed(recipe: Recipe, folder: Path) -> Speed | None:
     """None before `calibrate`, and for CUDA."""
-    chosen = plan(recipe.machine, Abilities.of_this_machine(), limits.MAX_TRAININGS)
+    chosen = plan(recipe.machine, Abilities.of_this_machine(), budget.max_trainings)
     try:
         found = (read_json(folder / FILE) or {}).get(key(chosen.threads))
         return None if found is None or chosen.device != "cpu" else Speed(**found)
@@ -173,12 +173,12 @@ def known_speed(recipe: Recipe, folder: Path) -> Speed | None:
         return None
 
 
-def calibrate(recipe: Recipe, folder: Path | str = RUNS_FOLDER) -> Speed:
+def calibrate(recipe: Recipe, folder: Path | str | None = None) -> Speed:
     """Measure this machine, in less than a second, with as many threads as `recipe` takes, and note it in `folder`.
 
     For a process of its own: it sets the number of threads, and gives it back.
     """
-    threads = plan(recipe.machine, Abilities.of_this_machine(), limits.MAX_TRAININGS).threads
+    threads = plan(recipe.machine, Abilities.of_this_machine(), budget.max_trainings).threads
     before = torch.get_num_threads()
     torch.set_num_threads(threads)
     try:
@@ -187,9 +187,10 @@ def calibrate(recipe: Recipe, folder: Path | str = RUNS_FOLDER) -> Speed:
         torch.set_num_threads(before)
     slow, fast = (seconds_per_operation(*size, little) for size in ((NARROW, narrow), (WIDE, wide)))
     speed = Speed(little / LITTLE.layers, slow, fast)
-    Path(folder).mkdir(parents=True, exist_ok=True)
-    known = read_json(Path(folder) / FILE)
-    write_json(Path(folder) / FILE, (known if isinstance(known, dict) else {}) | {key(threads): asdict(speed)})
+    place = runs_folder(folder)
+    place.mkdir(parents=True, exist_ok=True)
+    known = read_json(place / FILE)
+    write_json(place / FILE, (known if isinstance(known, dict) else {}) | {key(threads): asdict(speed)})
     return speed
 
 

@@ -14,9 +14,8 @@ from engine.checkpoints import load
 from engine.checkpoints.run_steps import latest_step, name_step, weights
 from engine.checkpoints.save import export_checkpoint
 from engine.places import SAID
-from engine.runtime.limits import RUNS_FOLDER
 from engine.training import event_file
-from engine.training.folder import RunFolder
+from engine.training.folder import RunFolder, runs_folder
 from engine.training.names import existing_run
 from engine.training.origin import read_origin
 from engine.training.recipe_file import read_recipe
@@ -26,13 +25,13 @@ ALSO = "also"  # the column of metrics that holds more of them
 SPREAD = ("tokens", "seconds", "tokens_per_second")
 
 
-def checkpoint(name: str, step: int | None, to: Path, folder: Path | str = RUNS_FOLDER) -> Path:
+def checkpoint(name: str, step: int | None, to: Path, folder: Path | str | None = None) -> Path:
     """A zip, in `to`, of a folder that transformers reads wherever it has such a model; `step` None is the newest.
 
     The card of a step that is not the finished model says which step it is and what was measured there.
     """
-    run = RunFolder(existing_run(name, Path(folder)))
-    file = weights(name_step(run.path.name, step), folder)
+    run = RunFolder(existing_run(name, runs_folder(folder)))
+    file = weights(name_step(run.path.name, step), runs_folder(folder))
     if file is None:
         raise ValueError(f"{name} has kept no weights of {'any step' if step is None else f'step {step:,}'} yet.")
     found = load(file)
@@ -48,9 +47,9 @@ def checkpoint(name: str, step: int | None, to: Path, folder: Path | str = RUNS_
     return export_checkpoint(replace(found, name=f"{run.path.name}-step-{reached}", card=card), "folder", to)
 
 
-def metrics_csv(name: str, folder: Path | str = RUNS_FOLDER) -> str:
+def metrics_csv(name: str, folder: Path | str | None = None) -> str:
     """metrics.jsonl as CSV: a row a logged step, a column a number, empty where it was not measured."""
-    lines = [flat(line) for line in RunFolder(existing_run(name, Path(folder))).read_metrics()]
+    lines = [flat(line) for line in RunFolder(existing_run(name, runs_folder(folder))).read_metrics()]
     columns = list(dict.fromkeys(column for line in lines for column in line))
     text = io.StringIO(newline="")
     writer = csv.DictWriter(text, columns)
@@ -64,12 +63,12 @@ def flat(line: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in line.items() if key != ALSO} | line.get(ALSO, {})
 
 
-def tensorboard(name: str, folder: Path | str = RUNS_FOLDER) -> tuple[str, bytes]:
+def tensorboard(name: str, folder: Path | str | None = None) -> tuple[str, bytes]:
     """The curves as a file of events, with the name that TensorBoard looks for: put it into a folder of its own.
 
     Held-out numbers are beside those of training: "loss/training", "loss/held_out".
     """
-    run = RunFolder(existing_run(name, Path(folder)))
+    run = RunFolder(existing_run(name, runs_folder(folder)))
     began = read_origin(run).created
     recipe = "```toml\n" + run.recipe.read_text(encoding="utf-8") + "```"
     events = [event_file.begin(), event_file.text("recipe/text_summary", recipe, 0, began)]
@@ -87,13 +86,13 @@ def tag(key: str) -> str:
     return f"{plain}/{'training' if plain == key else 'held_out'}"
 
 
-def command(name: str, folder: Path | str = RUNS_FOLDER) -> str:
+def command(name: str, folder: Path | str | None = None) -> str:
     """The command line, from Loupe's folder, that makes this run again beside itself, with as many threads, so that
     sums are rounded alike; of a fork it is two lines."""
-    run = RunFolder(existing_run(name, Path(folder)))
+    run = RunFolder(existing_run(name, runs_folder(folder)))
     origin = read_origin(run)
     again = f"{run.path.name} again"
-    place = Path(folder) / again
+    place = runs_folder(folder) / again
     train, made = f"{SAID} train", progress(run)
     alike = f" --threads {made.threads}" if made is not None and made.threads else ""
     if not origin.run:

@@ -9,6 +9,7 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
+from engine.budget import budget
 from engine.checkpoints import run_steps
 from engine.checkpoints.folder_settings import LABELS, FolderSettings
 from engine.checkpoints.generation_config import NAME as GENERATION
@@ -22,6 +23,11 @@ OWN = ({"recipe.toml"}, {"status.json", "metrics.jsonl"})  # files of a run alon
 def is_run(names: Collection[str]) -> bool:
     """Tells whether a folder in which these names stand is a run's, be it a damaged one."""
     return any(own <= set(names) for own in OWN)
+
+
+def runs_folder(folder: Path | str | None) -> Path:
+    """The folder that is given, or that of the budget."""
+    return Path(budget.runs_folder if folder is None else folder)
 
 
 def list_runs(folder: Path | str) -> list[Path]:

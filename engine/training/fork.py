@@ -19,9 +19,8 @@ from engine.checkpoints.run_steps import PROGRESS, kept_steps, latest_step
 from engine.checkpoints.save import CONFIG
 from engine.checkpoints.weights import open_weights
 from engine.model.from_dict import build
-from engine.runtime.limits import RUNS_FOLDER
 from engine.training.atomic import explain_closed_folder
-from engine.training.folder import RunFolder
+from engine.training.folder import RunFolder, runs_folder
 from engine.training.latest import Progress, optimiser_file, read_progress
 from engine.training.names import existing_run
 from engine.training.origin import Origin, make, read_origin
@@ -39,7 +38,7 @@ TRIES = 3
 
 @explain_closed_folder()
 def fork(
-    name: str, step: int, new: str, changes: Mapping[str, Any] | None = None, folder: Path | str = RUNS_FOLDER
+    name: str, step: int, new: str, changes: Mapping[str, Any] | None = None, folder: Path | str | None = None
 ) -> Path:
     """A new run that goes on from `step` of another, whose past it keeps; it is at rest, and a launcher resumes it.
 
@@ -49,7 +48,7 @@ def fork(
 
     Raises ValueError for a step that is not kept, and for changes that the weights or the data do not allow.
     """
-    place = Path(folder)
+    place = runs_folder(folder)
     parent = RunFolder(existing_run(name, place))
     whole = step > 0 and step == latest_step(parent.path)
     if not whole and step not in parent.snapshot_steps():
@@ -83,10 +82,10 @@ def describe_origin(origin: Origin) -> str:
 
 
 @explain_closed_folder()
-def reset(name: str, folder: Path | str = RUNS_FOLDER) -> str:
+def reset(name: str, folder: Path | str | None = None) -> str:
     """The run of this recipe and seed, at step 0 again and at rest. What it was can be had back: returns the token
     for `undo_delete`. Raises ValueError while it trains."""
-    place = Path(folder)
+    place = runs_folder(folder)
     old = RunFolder(existing_run(name, place))
     at_rest(old.path)
     recipe = read_recipe(old.recipe)

@@ -1,4 +1,4 @@
-"""Checks that a training can start: within the limits of engine.runtime.limits, on this machine, from its base, and
+"""Checks that a training can start: within the limits of engine.budget, on this machine, from its base, and
 with room on the disk."""
 
 from __future__ import annotations
@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from engine.budget import budget
 from engine.checkpoints.assemble import build_without_memory, list_parameters
 from engine.model.layers.lora import new_adapter
-from engine.runtime import limits
 from engine.training.base import OF_DATA, check_base, check_tokenizer
 from engine.training.folder import size
 from engine.training.machine import Abilities, plan
@@ -27,9 +27,9 @@ def check_start(recipe: Recipe, able: Abilities | None = None) -> None:
     """Raises ValueError where a training cannot start, as far as that is known without its data; on a computer that is
     `able`, which is this one where nothing is given."""
     check_recipe(recipe)
-    if (need := disk_need(recipe)) > limits.RUNS_DISK:
+    if (need := disk_need(recipe)) > budget.runs_disk:
         raise ValueError(
-            f"a run may take {limits.RUNS_DISK // MIB:,} MiB, and this one's snapshots need {need / MIB:,.1f}; keep "
+            f"a run may take {budget.runs_disk // MIB:,} MiB, and this one's snapshots need {need / MIB:,.1f}; keep "
             "fewer by log.snapshots, or raise LOUPE_RUNS_DISK_MIB where Loupe is started."
         )
     plan(recipe.machine, able or Abilities.of_this_machine())
@@ -47,11 +47,11 @@ def check_recipe(recipe: Recipe) -> None:
     model = recipe.model
     deepest = max(model.layers, model.encoder.layers if model.encoder is not None else 0)
     wanted = [
-        ("schedule.steps", recipe.schedule.steps, "STEPS", limits.MAX_STEPS),
-        ("model.layers", deepest, "LAYERS", limits.MAX_LAYERS),
+        ("schedule.steps", recipe.schedule.steps, "STEPS", budget.max_steps),
+        ("model.layers", deepest, "LAYERS", budget.max_layers),
     ]
-    if deepest <= limits.MAX_LAYERS:  # more of them would take long to count
-        wanted.append(("the model's parameters", recipe_parameters(recipe), "PARAMETERS", limits.MAX_PARAMETERS))
+    if deepest <= budget.max_layers:  # more of them would take long to count
+        wanted.append(("the model's parameters", recipe_parameters(recipe), "PARAMETERS", budget.max_parameters))
     for what, value, name, most in wanted:
         if value > most:
             raise ValueError(
@@ -64,11 +64,11 @@ def check_room(recipes: Sequence[Recipe], runs: Path) -> None:
     """Makes room where deleted runs take it. Raises ValueError where what these runs will keep does not fit."""
     need = sum(map(disk_need, recipes))
     taken = size(runs)
-    if taken + need > limits.RUNS_DISK:
-        taken = size(runs) - empty(runs, most=max(0, taken + need - limits.RUNS_DISK))
-    if taken + need > limits.RUNS_DISK:
+    if taken + need > budget.runs_disk:
+        taken = size(runs) - empty(runs, most=max(0, taken + need - budget.runs_disk))
+    if taken + need > budget.runs_disk:
         raise ValueError(
-            f"all runs together may take {limits.RUNS_DISK // MIB:,} MiB, and take {taken / MIB:,.0f} where "
+            f"all runs together may take {budget.runs_disk // MIB:,} MiB, and take {taken / MIB:,.0f} where "
             f"{'this one needs' if len(recipes) == 1 else 'these need'} {need / MIB:,.1f} more; "
             "delete runs, keep fewer snapshots, or raise LOUPE_RUNS_DISK_MIB."
         )

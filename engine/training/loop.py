@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from engine.runtime import limits
+from engine.budget import budget
 from engine.training.control import Order
 from engine.training.folder import RunFolder
 from engine.training.journal import Journal, Step
@@ -34,7 +34,7 @@ def train(recipe: Recipe, folder: Path | str, background: bool = False) -> Itera
     is at, Diverged where the loss is no number any more.
     """
     run = RunFolder(folder)
-    chosen = plan_run(recipe, run, limits.MAX_TRAININGS if background else 1)
+    chosen = plan_run(recipe, run, budget.max_trainings if background else 1)
     with peers(chosen.device) as others:
         if not others.leads:
             follow(open_trainer(recipe, run, chosen, others))

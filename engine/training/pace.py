@@ -10,7 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from engine.runtime import limits
+from engine.budget import budget
 from engine.training.folder import RunFolder, list_runs
 from engine.training.machine import Abilities, Plan, plan
 from engine.training.recipe import Recipe
@@ -58,7 +58,7 @@ def measured_paces(folder: Path) -> Iterator[Pace]:
     stamps = {path: modified(RunFolder(path).metrics) for path in list_runs(folder)}
     for path in sorted(filter(stamps.__getitem__, stamps), key=stamps.__getitem__, reverse=True):
         try:
-            pace = read_pace(path, stamps[path], limits.MAX_TRAININGS)
+            pace = read_pace(path, stamps[path], budget.max_trainings)
         except UNREADABLE:
             continue
         if pace is not None:

@@ -8,8 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from engine.runtime.limits import RUNS_FOLDER
-from engine.training.folder import RunFolder, list_runs, size
+from engine.training.folder import RunFolder, list_runs, runs_folder, size
 from engine.training.origin import read_origin
 from engine.training.queue import Queue
 from engine.training.recipe import Recipe
@@ -61,9 +60,9 @@ class Run:
     fault: str = ""
 
 
-def runs(folder: Path | str = RUNS_FOLDER) -> list[Run]:
+def runs(folder: Path | str | None = None) -> list[Run]:
     """The newest first. A run whose files have not changed since it was asked for last is not read again."""
-    place = Path(folder)
+    place = runs_folder(folder)
     waiting = {name: index for index, name in enumerate(Queue(place).names(), 1)}
     rows = [row(path) for path in list_runs(place)]
     placed = (replace(one, position=waiting.get(one.name)) if one.state == "queued" else one for one in rows)

@@ -18,7 +18,6 @@ from typing import Any
 from engine.characters import keep_words
 from engine.data.own import Columns
 from engine.plurals import count_words
-from engine.runtime.limits import RUNS_FOLDER
 from engine.training.data_recipe import Preferences, Text
 from engine.training.launch.launcher import Launcher
 from engine.training.names import LONGEST, check_name, cut_name
@@ -274,7 +273,7 @@ def format_search(rows: Sequence[Run]) -> list[str]:
     return align_cells(cells, range(len(keys) + 1, len(titles)))
 
 
-def read_search(name: str, folder: Path | str = RUNS_FOLDER) -> list[Run]:
+def read_search(name: str, folder: Path | str | None = None) -> list[Run]:
     """Ranked runs of a search. Raises ValueError where there is none of that name."""
     found = runs(folder)
     if rows := rank_runs(found, name):

@@ -17,11 +17,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from engine.budget import read_settings
 from engine.places import ROOT
-from engine.runtime import limits
 from engine.training.atomic import read_json, write_json
 from engine.training.base import check_base
 from engine.training.estimate import calibrate, known_speed
+from engine.training.folder import runs_folder
 from engine.training.recipe import Recipe
 from engine.training.recipe_file import parse_recipe, write_recipe
 from engine.training.sources import open_source
@@ -116,12 +117,9 @@ class Sizing:
         return True
 
 
-def runs_folder(folder: Path | str | None) -> Path:
-    return Path(limits.RUNS_FOLDER if folder is None else folder)
-
-
 def main(folder: str) -> None:
     resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
+    read_settings()
     recipe = parse_recipe(sys.stdin.read())
     if known_speed(recipe, Path(folder)) is None and recipe.machine.device != "cuda":
         calibrate(recipe, folder)

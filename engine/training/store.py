@@ -22,7 +22,7 @@ from typing import Any
 
 from fsspec.core import url_to_fs
 
-from engine.runtime import limits
+from engine.budget import budget
 from engine.training import trash
 from engine.training.atomic import read_json, write_json
 from engine.training.folder import is_run, list_runs
@@ -268,12 +268,12 @@ def failures_of(url: str) -> tuple[type[Exception], ...]:
 
 def open_store() -> Store | None:
     """The store of the setting `runs`; None where that is a folder. Raises as `Store`."""
-    return Store(limits.RUNS_STORE, limits.RUNS_FOLDER) if limits.RUNS_STORE else None
+    return Store(budget.runs_store, budget.runs_folder) if budget.runs_store else None
 
 
 def store_of(run: Path) -> Store | None:
     """The store that has a run; None for a run elsewhere than among those of the setting."""
-    return open_store() if run.resolve().parent == Path(limits.RUNS_FOLDER).resolve() else None
+    return open_store() if run.resolve().parent == Path(budget.runs_folder).resolve() else None
 
 
 def sync_copy(run: Path) -> None:

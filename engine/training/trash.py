@@ -8,10 +8,9 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from shutil import rmtree
 
-from engine.runtime import limits
-from engine.runtime.limits import RUNS_FOLDER
+from engine.budget import budget
 from engine.training.atomic import explain_closed_folder
-from engine.training.folder import RunFolder, size
+from engine.training.folder import RunFolder, runs_folder, size
 from engine.training.names import check_name, existing_run, unused_name
 from engine.training.status import ACTIVE, watch_status
 
@@ -29,9 +28,9 @@ class Deleted:
 
 
 @explain_closed_folder()
-def delete(name: str, folder: Path | str = RUNS_FOLDER) -> str:
+def delete(name: str, folder: Path | str | None = None) -> str:
     """Away, but not gone: `undo_delete` takes the token that is returned. Raises ValueError while it trains."""
-    place = Path(folder)
+    place = runs_folder(folder)
     path = existing_run(name, place)
     at_rest(path)
     empty(place)
@@ -41,9 +40,9 @@ def delete(name: str, folder: Path | str = RUNS_FOLDER) -> str:
     return token
 
 
-def list_deleted(folder: Path | str = RUNS_FOLDER) -> list[Deleted]:
+def list_deleted(folder: Path | str | None = None) -> list[Deleted]:
     """Lists the runs that can still be had back, the last deleted first."""
-    place, found = Path(folder) / DELETED, []
+    place, found = runs_folder(folder) / DELETED, []
     for path in place.iterdir() if place.is_dir() else ():
         name, _, when = path.name.rpartition("~")
         try:
@@ -53,41 +52,41 @@ def list_deleted(folder: Path | str = RUNS_FOLDER) -> list[Deleted]:
     return sorted(found, key=lambda one: one.when, reverse=True)
 
 
-def deleted_folder(token: str, folder: Path | str = RUNS_FOLDER) -> Path:
+def deleted_folder(token: str, folder: Path | str | None = None) -> Path:
     """Folder of a deleted run. Raises ValueError for one that is not kept any more."""
     if not any(one.token == token for one in list_deleted(folder)):
         raise ValueError(
-            f"this run cannot be had back: it was deleted more than {limits.DELETED_DAYS} days ago, or its room was "
+            f"this run cannot be had back: it was deleted more than {budget.deleted_days} days ago, or its room was "
             "needed."
         )
-    return Path(folder) / DELETED / token
+    return runs_folder(folder) / DELETED / token
 
 
 @explain_closed_folder()
-def undo_delete(token: str, folder: Path | str = RUNS_FOLDER) -> str:
+def undo_delete(token: str, folder: Path | str | None = None) -> str:
     """Returns the name that the run has again, with a number behind it where another has taken that meanwhile."""
-    place = Path(folder)
+    place = runs_folder(folder)
     kept = deleted_folder(token, place)
     name = unused_name(token.rpartition("~")[0], place)
     os.rename(kept, place / name)
     return name
 
 
-def empty(folder: Path | str = RUNS_FOLDER, most: int = 0) -> int:
+def empty(folder: Path | str | None = None, most: int = 0) -> int:
     """Deletes for good what was deleted long ago, then the oldest until `most` bytes are free. Returns the bytes."""
-    old, freed = datetime.now(UTC) - timedelta(days=limits.DELETED_DAYS), 0
+    old, freed = datetime.now(UTC) - timedelta(days=budget.deleted_days), 0
     for one in reversed(list_deleted(folder)):
         if one.when < old or freed < most:
-            path = Path(folder) / DELETED / one.token
+            path = runs_folder(folder) / DELETED / one.token
             freed += size(path)
             rmtree(path, ignore_errors=True)
     return freed
 
 
 @explain_closed_folder()
-def rename(name: str, new: str, folder: Path | str = RUNS_FOLDER) -> Path:
+def rename(name: str, new: str, folder: Path | str | None = None) -> Path:
     """Raises ValueError for what is no name or another's, and while it trains: its process knows it by this name."""
-    place = Path(folder)
+    place = runs_folder(folder)
     path, name = existing_run(name, place), check_name(new)
     at_rest(path)
     others = {run.name.casefold() for run in place.iterdir() if run != path}

@@ -11,9 +11,9 @@ import streamlit as st
 from engine.analysis.attribution import silencer
 from engine.analysis.logit_lens import check_lens
 from engine.analysis.writers import Kind, Writer
+from engine.budget import budget
 from engine.edits.experiment import Entry, Experiment
 from engine.plurals import count_words
-from engine.runtime.limits import MAX_EDITS
 from pages.controls.compare.defaults import link_edits
 from pages.controls.model_input.model_input import looked_at
 from pages.controls.run_page import run_page, state_of
@@ -124,7 +124,7 @@ def without_head(run: RunContext, head: Writer) -> dict[str, str]:
     """Address of a comparison of the run, A, with the same without a head, B; empty where no address holds it."""
     edits = tuple(Entry(edit) for edit in run.trace.edits)
     both = Experiment(edits), Experiment((*edits, Entry(silencer(run.model, head))))
-    if len(edits) >= MAX_EDITS or not linkable(both[1]) or widget_value("upload"):
+    if len(edits) >= budget.max_edits or not linkable(both[1]) or widget_value("upload"):
         return {}
     seed = {name: text for name, text in address_now().items() if name == "seed"}
     return link_edits(run.model_name, looked_at()[1], both) | seed

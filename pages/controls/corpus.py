@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import streamlit as st
 
+from engine.budget import budget
 from engine.data.table import KINDS, read_table
 from engine.inputs.corpus import Corpus, read_corpus
-from engine.runtime import limits
 from pages.controls.state.history import READABLE
 from pages.controls.state.page_state import Here
 from pages.controls.state.parameter import Text
@@ -38,8 +38,8 @@ def choose_corpus(here: Here) -> tuple[Corpus | None, str]:
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="own corpus"):
         with st.popover("Other texts" if file else "Texts of your own", key="bring corpus"):
             st.file_uploader(
-                f"a file of texts: {', '.join(KINDS)}, up to {limits.MAX_DATA // MIB:,} MiB", [k[1:] for k in KINDS],
-                key=key, on_change=keep, max_upload_size=max(1, limits.MAX_DATA // MIB),
+                f"a file of texts: {', '.join(KINDS)}, up to {budget.max_data // MIB:,} MiB", [k[1:] for k in KINDS],
+                key=key, on_change=keep, max_upload_size=max(1, budget.max_data // MIB),
                 help="A .txt file is read by its paragraphs, or by its lines where no empty line parts it.",
             )  # fmt: skip
         if upload.problem:

@@ -11,9 +11,9 @@ from typing import Any, Literal, get_args, get_origin
 
 import streamlit as st
 
+from engine.budget import budget
 from engine.edits import AttentionTemperature, Edit
 from engine.plurals import count_words
-from engine.runtime.limits import LONG_TOKENS, MAX_TOKENS
 from pages.controls.model_input.model_input import Subject, look, subject, subject_alone
 from pages.controls.model_input.notice import cut_notice
 from pages.controls.model_input.parameters import ATTENTION, INPUT
@@ -105,7 +105,7 @@ def run_page(
         looked_at = subject_alone(here)
         drawn = run_subject(looked_at, ())
     else:
-        looked_at = subject(here, controls, LONG_TOKENS if long else MAX_TOKENS)
+        looked_at = subject(here, controls, budget.long_tokens if long else budget.max_tokens)
         whole = not long or not is_long(lanes(looked_at.checkpoint, looked_at.reading))
         drawn, edits = what_if(looked_at, temperature_edits(here), whole)
         unsaved = [(WHAT_IF, edits)]

@@ -9,7 +9,7 @@ from functools import cache
 
 import streamlit as st
 
-from engine.runtime.limits import TEACHERS
+from server.settings import TEACHERS
 from views.core.markdown import escape_markdown
 
 

@@ -7,6 +7,7 @@ from ipaddress import ip_address
 
 import streamlit as st
 
+from engine.budget import budget
 from engine.runtime import library
 from pages.controls.state.session import Remembered
 from server.library import visitors
@@ -48,7 +49,7 @@ def recent() -> list[str]:
 
 
 def opened_before() -> list[str]:
-    found = visitors.recent(library.RUNS_FOLDER, whose) if (whose := owner_name()) else []
+    found = visitors.recent(budget.runs_folder, whose) if (whose := owner_name()) else []
     return [name for name in found if library.knows(name)]
 
 
@@ -58,7 +59,7 @@ def remember(name: str) -> None:
         return
     OPENED.set([name, *(one for one in recent() if one != name)])
     if whose := owner_name():
-        visitors.visit(library.RUNS_FOLDER, whose, name)
+        visitors.visit(budget.runs_folder, whose, name)
 
 
 OPENED = Remembered("opened", opened_before)

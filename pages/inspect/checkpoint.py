@@ -11,7 +11,6 @@ from engine.checkpoints.adapters import export_adapters
 from engine.checkpoints.report import UnknownNames
 from engine.checkpoints.save import Form, export_checkpoint
 from engine.runtime import library
-from engine.runtime.limits import FIRST_MODEL
 from pages.controls.bar import bar
 from pages.controls.checkpoint.assumed_config import correct
 from pages.controls.checkpoint.card import card_section
@@ -30,6 +29,7 @@ from pages.controls.share.fragment import adopt_fragment
 from pages.controls.share.links import honour_link
 from pages.controls.visitor import recent, remember
 from pages.controls.what_if.adapters import without_adapters
+from server.settings import FIRST_MODEL
 from views.charts.show import charts_wait
 from views.checkpoint import checkpoint as drawn
 from views.checkpoint.weights import matrix_rows

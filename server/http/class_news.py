@@ -9,10 +9,10 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from engine.runtime.limits import CLASSES_PLACE
 from server.classes.store import HERE, Unreachable, open_classes
 from server.http.workers import COOKIE
 from server.library.visitors import name_person
+from server.settings import CLASSES_PLACE
 
 FRESH = 0.1  # seconds for which what was read is told to all who ask
 PAUSE = 1.0  # seconds until a database that did not answer is asked again

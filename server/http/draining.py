@@ -12,11 +12,11 @@ from types import FrameType
 
 import uvicorn
 
-from engine.runtime.limits import DRAIN_SECONDS
 from server.http.logs import log
 from server.http.readiness import readiness
 from server.http.streamlit_patches.observed_runs import runs
 from server.http.workers import HandedServer
+from server.settings import DRAIN_SECONDS
 
 PAUSE = 0.05  # seconds until it looks again whether a script runs
 CLOSES = 5  # seconds for connections to close, once no script runs

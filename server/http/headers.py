@@ -9,7 +9,7 @@ from starlette.datastructures import MutableHeaders
 from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from engine.runtime.limits import FRAME_ANCESTORS
+from server.settings import FRAME_ANCESTORS
 
 FRAMES = "loupe_frames"  # cookie of the sites in whose frame a learner opened Loupe, as server/http/lti.py writes it
 SITES = re.compile(r"https?://[\w.:-]+(\|https?://[\w.:-]+)?", re.ASCII)

@@ -16,9 +16,9 @@ from types import TracebackType
 
 import streamlit.logger
 
-from engine.runtime.limits import LOG
 from server.http.page_names import name_page
 from server.http.streamlit_patches.observed_runs import runs
+from server.settings import LOG
 
 READ = {
     "streamlit.logger:get_logger": "83412d57059aa9ca",

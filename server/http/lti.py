@@ -23,7 +23,6 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from engine.runtime.limits import CLASSES_PLACE, FRAME_ANCESTORS, LTI_FILE
 from pages.controls.menu import entries
 from server.classes.store import open_classes
 from server.http.headers import FRAMES, write_policy
@@ -45,6 +44,7 @@ from server.lti.platforms import (
     write_answer,
 )
 from server.lti.registration import add_registered, register
+from server.settings import CLASSES_PLACE, FRAME_ANCESTORS, LTI_FILE
 
 STATE = "loupe_lti_"  # the cookie of one launch, by its state
 SECRET = re.compile(r"[0-9a-f]{32}")

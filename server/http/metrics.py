@@ -19,12 +19,13 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from engine.budget import budget
 from engine.model.line import line
-from engine.runtime.limits import METRICS_TOKEN, RUNS_FOLDER
 from engine.training.queue import Queue
 from server.http.page_names import name_page
 from server.http.streamlit_patches.observed_runs import runs
 from server.http.workers import SHARED
+from server.settings import METRICS_TOKEN
 
 METRICS = "/metrics"
 BUCKETS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)  # seconds
@@ -46,7 +47,7 @@ class Trainings(Collector):
     """Trainings of this machine, whichever process has started them."""
 
     def collect(self) -> Iterator[Metric]:
-        queue = Queue(RUNS_FOLDER)
+        queue = Queue(budget.runs_folder)
         yield GaugeMetricFamily("loupe_runs_queued", "Trainings that wait for their turn", len(queue.names()))
         yield GaugeMetricFamily("loupe_runs_training", "Trainings that go on", queue.training())
 

@@ -11,11 +11,11 @@ from pathlib import Path
 from threading import Thread
 from time import sleep
 
-from engine.runtime.limits import RUNS_FOLDER
 from engine.training.folder import RunFolder, list_runs
 from engine.training.status import ACTIVE, read_status
 from server.http.readiness import READY
 from server.http.workers import CannotServe, listen
+from server.settings import GIVEN
 
 PORT, TRIES = 8501, 50  # the first port, and how many are tried where nobody asked for one
 PAUSE = 0.2  # seconds between two questions whether the server is ready
@@ -72,7 +72,7 @@ def is_ready(host: str, port: int) -> bool:
         connection.close()
 
 
-def tell_trainings(folder: str | Path = RUNS_FOLDER) -> None:
+def tell_trainings(folder: str | Path = GIVEN.runs_folder) -> None:
     """Says which trainings go on without the server."""
     found = [one.name for one in list_runs(folder) if is_active(one)]
     if found:

@@ -14,7 +14,6 @@ from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.runtime import Runtime, SessionClient, get_instance
 
-from engine.runtime.limits import FIRST_MODEL
 from engine.runtime.memory import keep_freed_memory
 from engine.training.store import follow_store
 from engine.training.warm_trainer import shared as warm_trainer
@@ -22,6 +21,7 @@ from server.http.logs import log
 from server.http.readiness import readiness
 from server.http.streamlit_patches.observed_runs import runs
 from server.http.workers import here
+from server.settings import FIRST_MODEL
 
 READ = {
     "runtime:Runtime.close_session": "4fa3d5b29f207246",

@@ -12,9 +12,9 @@ from urllib.parse import parse_qs, urlsplit
 from sqlalchemy import ColumnElement, Insert, Row, insert, select, tuple_, update
 from sqlalchemy.exc import IntegrityError
 
-from engine.runtime.limits import CLASSES_PLACE, LTI_FILE
 from server.classes.steps import Step
 from server.classes.store import DAYS, GRADES, LAUNCHES, LEARNERS, LINE, NONCES, Classes, open_classes
+from server.settings import CLASSES_PLACE, LTI_FILE
 
 APART = 1000  # milliseconds between two scores of a line: Moodle compares whole seconds
 TURN = 60.0  # seconds after which a process that sends is taken for one that ended

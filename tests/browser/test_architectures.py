@@ -13,8 +13,8 @@ from urllib.parse import quote
 import numpy as np
 import pytest
 
+from engine.budget import budget
 from engine.inputs.readers import pictures
-from engine.runtime import library
 from engine.runtime.trace import Trace
 from tests.browser import zoo
 from tests.browser.harness import BYTES, floats
@@ -84,7 +84,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def zoo_stage(models: Path, stage: str) -> Iterator[str]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(library, "MODELS_FOLDER", str(models))
+        patch.setattr(budget, "models_folder", str(models))
         yield stage
 
 

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from engine import load, run
+from engine.budget import budget
 from engine.checkpoints import Checkpoint
 from engine.data.stories import story
 from engine.model.config import MLP, Attention, ModelConfig, Norm, Positions
@@ -226,7 +227,7 @@ def variants(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def offered(variants: Path) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(library, "MODELS_FOLDER", str(variants))
+        patch.setattr(budget, "models_folder", str(variants))
         yield
 
 

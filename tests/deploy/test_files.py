@@ -16,9 +16,9 @@ import yaml
 from jsonschema import Draft201909Validator
 
 from bench.load import Action, session
-from engine.runtime.limits import settings
 from server.http.readiness import ALIVE, READY
 from server.http.workers import COOKIE
+from server.settings import settings
 from tests.browser.harness import ROOT, free_port, wait_until_healthy
 from tests.coroutines import finish
 from tests.test_house import LAYERS

@@ -16,6 +16,7 @@ from streamlit.testing.v1 import AppTest
 from engine import load, run
 from engine.analysis.adaptation import caught, change_of, matrix_changes, pattern_changes, singular_values
 from engine.analysis.answers import best_answer, where_answers_stand, words
+from engine.budget import budget
 from engine.model.transformer import Transformer
 from engine.runtime import library, openings
 from engine.training import Recipe, read_recipe, train, write_recipe
@@ -171,7 +172,7 @@ def test_an_upload_stays_where_a_training_finds_it(tmp_path: Path) -> None:
     name = library.offer(library.Opening(Path(folder.name), title="mine", folder=folder))
     recipe = on_base(presets(FOLDER)["supervised"].recipe, name)
     assert recipe.base == name and recipe.model.head.language
-    kept = library.Opening.from_record(openings.find_path(library.RUNS_FOLDER, name) or {})
+    kept = library.Opening.from_record(openings.find_path(budget.runs_folder, name) or {})
     assert Path(kept.source).is_dir() and not Path(kept.source).is_relative_to(tmp_path)
 
 
@@ -221,7 +222,7 @@ def test_of_published_texts_nothing_is_cut_again() -> None:
 
 def test_lambda_of_a_running_training_is_a_slider_that_it_follows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(laboratory, "on_this_machine", lambda: True)
-    run = RunFolder(Path(library.RUNS_FOLDER) / "weighed")
+    run = RunFolder(Path(budget.runs_folder) / "weighed")
     run.path.mkdir(parents=True)
     run.recipe.write_text(write_recipe(presets(FOLDER)["supervised"].recipe), encoding="utf-8")
     write_status(run.status, Status("paused", 3, 200))
@@ -314,7 +315,7 @@ def test_own_rows_are_learned_and_the_wrong_ones_lead_to_walkthrough(
     assert any(one.value.replace("\\", "").startswith(said) for one in app.caption) and context < 128
 
     name = f"own {form}"
-    folder = RunFolder(Path(library.RUNS_FOLDER) / name)
+    folder = RunFolder(Path(budget.runs_folder) / name)
     slow = replace(recipe.optimiser, lr=1e-6)  # two steps teach it all otherwise
     quick = replace(recipe, schedule=replace(recipe.schedule, steps=2, warmup=1), optimiser=slow)
     list(train(quick, folder.path))

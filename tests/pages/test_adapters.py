@@ -15,6 +15,7 @@ from streamlit.testing.v1 import AppTest
 from torch import Tensor
 
 from engine import load, run
+from engine.budget import budget
 from engine.checkpoints import write_adapter
 from engine.checkpoints.adapters import export_adapters
 from engine.checkpoints.save import export_checkpoint
@@ -154,7 +155,7 @@ def test_the_form_offers_what_fits_and_its_strength_can_be_set(tmp_path: Path) -
 
 
 def test_what_runs_trained_for_a_model_is_offered_for_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(library, "RUNS_FOLDER", str(tmp_path))
+    monkeypatch.setattr(budget, "runs_folder", str(tmp_path))
     keep(tmp_path / "sailor" / "adapter" / "sailor", seed=11)
     (tmp_path / "broken" / "adapter" / "broken").mkdir(parents=True)
     (tmp_path / "broken" / "adapter" / "broken" / "adapter_config.json").write_text("{")

@@ -7,13 +7,13 @@ import torch
 from streamlit.testing.v1 import AppTest
 
 from engine.analysis.entropy import attention_entropy
+from engine.budget import budget
 from engine.checkpoints import Checkpoint
 from engine.edits import ApplyAdapter, Scale, SilenceHeads
 from engine.edits.experiment import Experiment
 from engine.model.config import MLP, Attention, ModelConfig, Positions
 from engine.model.transformer import Transformer, initialise
 from engine.runtime import library
-from engine.runtime.limits import LONG_TOKENS, MAX_TOKENS
 from engine.runtime.run import run
 from pages.controls.share.measure import Measurement
 from pages.controls.what_if.edit_panel import Panels
@@ -25,14 +25,14 @@ from tests.pages.test_generate import charts
 
 pytestmark = pytest.mark.long
 
-CONFIG = ModelConfig(11, 2 * LONG_TOKENS, 16, 2, Attention(2), MLP(24), Positions("rotary"))
+CONFIG = ModelConfig(11, 2 * budget.long_tokens, 16, 2, Attention(2), MLP(24), Positions("rotary"))
 
 
 @pytest.fixture(autouse=True)
 def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A model in the models folder that reads more than a page draws whole."""
     Checkpoint(initialise(Transformer(CONFIG), 0)).save(tmp_path / "mine")
-    monkeypatch.setattr(library, "MODELS_FOLDER", str(tmp_path))
+    monkeypatch.setattr(budget, "models_folder", str(tmp_path))
     library.checkpoint.cache_clear()
 
 
@@ -45,16 +45,16 @@ def long_page(count: int, **address: str) -> AppTest:
 
 
 def test_up_to_a_limit_a_text_is_drawn_whole_and_beyond_it_in_tiles() -> None:
-    assert "blocks.0.attn.pattern" in view(long_page(MAX_TOKENS))[1]
-    header, arrays = view(long_page(MAX_TOKENS + 1), "attention")
-    assert len(header["lanes"][""]["pieces"]) == MAX_TOKENS + 1
+    assert "blocks.0.attn.pattern" in view(long_page(budget.max_tokens))[1]
+    header, arrays = view(long_page(budget.max_tokens + 1), "attention")
+    assert len(header["lanes"][""]["pieces"]) == budget.max_tokens + 1
     assert max(array.data.size for array in arrays.values()) <= 4 * 64 * 64 * CONFIG.layers
     assert header["notice"] == ""
 
 
 def test_a_text_beyond_what_the_page_reads_is_cut_and_that_is_said() -> None:
-    header, _ = view(long_page(LONG_TOKENS + 6), "attention")
-    assert len(header["lanes"][""]["pieces"]) == LONG_TOKENS
+    header, _ = view(long_page(budget.long_tokens + 6), "attention")
+    assert len(header["lanes"][""]["pieces"]) == budget.long_tokens
     assert "the last 6 are cut" in header["notice"]
 
 

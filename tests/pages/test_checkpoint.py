@@ -19,6 +19,7 @@ from streamlit.runtime.context import ContextProxy
 from streamlit.testing.v1 import AppTest
 
 from engine import Checkpoint, load
+from engine.budget import budget
 from engine.checkpoints import assemble, trial
 from engine.checkpoints.locate import SHIPPED
 from engine.model.config import MLP, Attention, ModelConfig
@@ -58,7 +59,7 @@ def folder(tmp_path: Path) -> Path:
 def models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """An empty models folder."""
     (tmp_path / "models").mkdir()
-    monkeypatch.setattr(library, "MODELS_FOLDER", str(tmp_path / "models"))
+    monkeypatch.setattr(budget, "models_folder", str(tmp_path / "models"))
     library.checkpoint.cache_clear()
     yield tmp_path / "models"
     library.checkpoint.cache_clear()
@@ -333,7 +334,7 @@ def zipped(folder: Path, top: str = "") -> bytes:
 
 
 def test_a_server_that_cannot_take_an_upload_says_so(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(open_form, "UPLOADS_FOLDER", str(folder / "config.json"))  # a file is no folder
+    monkeypatch.setattr(budget, "uploads_folder", str(folder / "config.json"))  # a file is no folder
     app = page().run()
     app.file_uploader[0].set_value(("mine.zip", zipped(folder), "application/zip")).run()
     assert not app.exception and "cannot (not a directory)" in told(app) and str(folder) not in told(app)

@@ -13,7 +13,6 @@ import pytest
 from starlette.requests import Request
 from streamlit.testing.v1 import AppTest
 
-from engine.runtime.limits import CLASSES_PLACE
 from pages.controls.classes import grades, who
 from server.classes import store
 from server.classes.steps import Step, to_json
@@ -21,6 +20,7 @@ from server.classes.store import Classes, open_classes
 from server.http import class_news
 from server.http.class_news import tell_news
 from server.lti import launches
+from server.settings import CLASSES_PLACE
 from tests.coroutines import finish
 from tests.views.test_markdown import PAYLOADS
 from views.classes.tally import compare_rooms, list_answers, list_questions, tabulate

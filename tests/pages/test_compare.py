@@ -14,6 +14,7 @@ from streamlit.proto.WidgetStates_pb2 import WidgetStates
 from streamlit.runtime.scriptrunner import RerunData
 from streamlit.testing.v1 import AppTest, local_script_runner
 
+from engine.budget import budget
 from engine.checkpoints import load
 from engine.edits import SilenceHeads
 from engine.edits.experiment import Experiment
@@ -264,7 +265,7 @@ def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     checkpoint.save(tmp_path / "other")
     (tmp_path / "other" / "model.safetensors").rename(folder / "snapshots" / "step-0000300.safetensors")
     (tmp_path / "runs" / "empty").mkdir()
-    monkeypatch.setattr(library, "RUNS_FOLDER", str(tmp_path / "runs"))
+    monkeypatch.setattr(budget, "runs_folder", str(tmp_path / "runs"))
     library.checkpoint.cache_clear()
     return tmp_path / "runs"
 

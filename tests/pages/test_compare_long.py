@@ -13,11 +13,11 @@ import pytest
 import torch
 from streamlit.testing.v1 import AppTest
 
+from engine.budget import budget
 from engine.edits import SilenceHeads
 from engine.edits.experiment import Experiment
 from engine.inputs.readers import read_text
 from engine.runtime import library
-from engine.runtime.limits import LONG_TOKENS, MAX_TOKENS
 from engine.runtime.run import run
 from pages.controls.compare.run import Said
 from pages.controls.compare.run import run as run_sides
@@ -30,7 +30,7 @@ from views.core.payload import unpack
 
 pytestmark = pytest.mark.long
 
-COUNT = MAX_TOKENS + 40
+COUNT = budget.max_tokens + 40
 MIDDLE = 100  # where the second text has another token
 WHO = (("A", "first", "mine"), ("B", "second", "mine"))
 SILENT = json.dumps([{"edit": "SilenceHeads", "layer": 0, "heads": [1]}])
@@ -53,10 +53,10 @@ def ids(app: AppTest, number: int) -> list[int]:
 
 
 def test_up_to_a_limit_texts_are_compared_whole_and_beyond_it_in_tiles() -> None:
-    assert "A/blocks.0.attn.pattern" in view(long_pair(MAX_TOKENS), "compare")[1]
-    app = long_pair(MAX_TOKENS + 1)
+    assert "A/blocks.0.attn.pattern" in view(long_pair(budget.max_tokens), "compare")[1]
+    app = long_pair(budget.max_tokens + 1)
     header, arrays = view(app, "compare")
-    assert [len(ids(app, i)) for i in (0, 1)] == [MAX_TOKENS + 1] * 2 and not arrays
+    assert [len(ids(app, i)) for i in (0, 1)] == [budget.max_tokens + 1] * 2 and not arrays
     assert [side["notice"] for side in header["sides"]] == ["", ""]
 
 
@@ -81,8 +81,8 @@ def test_a_short_text_beside_a_long_one_is_looked_at_in_the_same_way() -> None:
 
 
 def test_a_text_beyond_what_the_page_reads_is_cut_and_that_is_said_with_the_limit() -> None:
-    app = long_pair(LONG_TOKENS + 6)
-    assert len(ids(app, 0)) == LONG_TOKENS
+    app = long_pair(budget.long_tokens + 6)
+    assert len(ids(app, 0)) == budget.long_tokens
     for side in view(app, "compare")[0]["sides"]:
         assert "the last 6 are cut" in side["notice"] and "LOUPE_LONG_TOKENS" in side["notice"]
 
@@ -132,7 +132,7 @@ def looked(view: str = "map") -> dict[str, Any]:
 def test_lines_and_data_of_long_texts_are_both_whole_patterns_and_their_difference(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("views.core.codegen.MODELS_FOLDER", str(tmp_path))
+    monkeypatch.setattr(budget, "models_folder", str(tmp_path))
     app = long_pair()
     found = ran(asked(app, "compare", take="python", **looked())[0]["lines"])
     assert list(found["a"]) == ["blocks.1.attn.pattern"]
@@ -152,7 +152,7 @@ def test_lines_and_data_of_long_texts_are_both_whole_patterns_and_their_differen
 def test_the_lines_of_every_tab_of_a_long_text_run(
     tab: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("views.core.codegen.MODELS_FOLDER", str(tmp_path))
+    monkeypatch.setattr(budget, "models_folder", str(tmp_path))
     found = ran(asked(long_pair(), "compare", take="python", **looked(tab))[0]["lines"])
     lines = found["printed"].splitlines()
     assert len(lines) == {"text": 1, "lines": 1, "product": 3, "points": 3, "circuits": 5, "steps": 7}[tab]

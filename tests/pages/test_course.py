@@ -18,7 +18,6 @@ from streamlit.testing.v1 import AppTest
 from engine.course.heads import fit_difference
 from engine.inputs.readers import tokens
 from engine.runtime import library
-from engine.runtime.limits import FIRST_MODEL
 from pages.controls.figures import PICKED
 from pages.controls.learn import course, predict, words
 from pages.controls.learn.chapter_pictures import PICTURES, curve
@@ -32,6 +31,7 @@ from pages.learn.lessons.in_prompt import lesson as in_prompt
 from pages.learn.lessons.masks_and_heads import lesson as masks_and_heads
 from pages.learn.lessons.one_step import lesson as one_step
 from pages.learn.lessons.residual import lesson as residual
+from server.settings import FIRST_MODEL
 from tests.pages.pseudo import LEFT, RIGHT, english_of, sentences, write_texts
 
 APP = str(Path(__file__).parents[2] / "app.py")

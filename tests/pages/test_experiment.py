@@ -8,6 +8,7 @@ import pytest
 import torch
 from streamlit.testing.v1 import AppTest
 
+from engine.budget import budget
 from engine.edits import (
     AttentionTemperature,
     Edit,
@@ -22,7 +23,6 @@ from engine.edits import (
 from engine.edits.experiment import Experiment
 from engine.inputs.readers import read_text, read_translation
 from engine.runtime import library
-from engine.runtime.limits import MAX_EDITS
 from engine.runtime.run import run
 from pages.controls.model_input.model_input import Subject
 from pages.controls.what_if import experiment as what_if
@@ -170,9 +170,9 @@ def test_links_are_short_survive_and_are_never_opened_without_end() -> None:
 
 
 def test_a_link_brings_only_so_many_edits_and_says_how_many_it_had() -> None:
-    many = [{"edit": "AttentionTemperature", "value": 1 + number} for number in range(MAX_EDITS + 7)]
+    many = [{"edit": "AttentionTemperature", "value": 1 + number} for number in range(budget.max_edits + 7)]
     found, sentences = from_link(json.dumps(many))
-    assert len(found.entries) == MAX_EDITS and f"has {MAX_EDITS + 7} edits" in "".join(sentences)
+    assert len(found.entries) == budget.max_edits and f"has {budget.max_edits + 7} edits" in "".join(sentences)
     found, sentences = from_link(json.dumps([{"edit": "X"}] * 20))
     assert found == Experiment() and len(sentences) == 4 and sentences[-1].startswith("17 more")
     assert from_link(json.dumps([{"edit": "Scale", "hook": "x" * 300_000, "factor": 1}])) == (Experiment(), [BROKEN])

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from engine.budget import budget
 from engine.checkpoints import load, write_adapter
 from engine.checkpoints.adapters import BASE, CONFIG, name_base
 from engine.checkpoints.locate import RENAMED, SHIPPED, shipped_names
@@ -96,7 +97,7 @@ def test_an_adapter_finds_its_base(named: str, tmp_path: Path, monkeypatch: pyte
     config.write_text(json.dumps(said | {BASE: named}))
     (opened,) = load(config.parent).adapters
     assert isinstance(opened, Adapter) and opened.base == f"assets/checkpoints/{PRESENT}"
-    monkeypatch.setattr(library, "RUNS_FOLDER", str(tmp_path))
+    monkeypatch.setattr(budget, "runs_folder", str(tmp_path))
     assert "mine" in [one.name for one in library.adapters_for(PRESENT)]
     upload = tmp_path / "upload"
     shutil.copytree(config.parent, upload)

@@ -19,6 +19,7 @@ from streamlit.testing.v1 import AppTest
 
 from engine.analysis.caching import multiply_adds_again
 from engine.analysis.surprise import surprise
+from engine.budget import budget
 from engine.checkpoints import load
 from engine.generation import few_shot
 from engine.generation.generate import generate
@@ -56,7 +57,7 @@ def test_beyond_the_trained_length_the_page_says_which_logits_are_whose(
     model = Transformer(replace(found.config, positions=scaled))
     model.load_state_dict(found.model.state_dict())
     replace(found, model=model.requires_grad_(False).eval()).save(tmp_path / "scaled")
-    monkeypatch.setattr(library, "MODELS_FOLDER", str(tmp_path))
+    monkeypatch.setattr(budget, "models_folder", str(tmp_path))
     steps = list(generate(library.checkpoint("scaled"), [5, 9, 7, 9, 5, 8], 14, greedy=True, stop_at_end=False))
     same = [torch.allclose(run(model, step.before)["logits"][0, -1], step.logits, atol=1e-4) for step in steps]
     assert all(same[:7]) and not any(same[7:])  # of 12 tokens and fewer, and of more
@@ -418,7 +419,7 @@ def asking(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable
         load("stories").save(tmp_path / name)
         (tmp_path / name / "generation_config.json").write_text(json.dumps(asked))
 
-    monkeypatch.setattr(library, "MODELS_FOLDER", str(tmp_path))
+    monkeypatch.setattr(budget, "models_folder", str(tmp_path))
     library.checkpoint.cache_clear()
     yield make
     library.checkpoint.cache_clear()

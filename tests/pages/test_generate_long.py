@@ -10,11 +10,11 @@ import torch
 
 from engine import run
 from engine.analysis.surprise import surprise
+from engine.budget import budget
 from engine.generation.prompt import begin
 from engine.runtime import library
 from tests.pages.test_generate import asked, charts, exported, opened, streamed, view
 from tests.pages.test_take import ran
-from views.generate import availability as generate_missing
 from views.generate.codegen import temperature_lines
 from views.generate.session import Call, Writing
 
@@ -129,7 +129,7 @@ def test_what_a_model_needs_whole_is_not_read_in_windows_and_the_page_stays(addr
 
 
 def test_a_text_longer_than_surprise_is_measured_of_is_refused_with_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(generate_missing, "SURPRISE_TOKENS", 300)
+    monkeypatch.setattr(budget, "surprise_tokens", 300)
     app = opened(text=LONG)
     header, _ = view(app)
     assert list(header["missing"]) == [*WRITING, "surprise"]

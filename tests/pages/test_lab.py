@@ -13,9 +13,9 @@ import pytest
 import torch
 from streamlit.testing.v1 import AppTest
 
+from engine.budget import budget
 from engine.model.config import ModelConfig
 from engine.model.transformer import Transformer, initialise
-from engine.runtime import limits
 from engine.scoring.score import score
 from engine.training import Recipe, RunFolder, estimate, limit_checks, sources
 from engine.training.link import pack_recipe
@@ -34,7 +34,7 @@ NAMES = sorted(file.stem for file in FOLDER.glob("*.toml"))
 @pytest.fixture(autouse=True)
 def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """No run is there, and none is tried out in the background."""
-    monkeypatch.setattr(limits, "RUNS_FOLDER", str(tmp_path / "runs"))
+    monkeypatch.setattr(budget, "runs_folder", str(tmp_path / "runs"))
     monkeypatch.setattr(Sizing, "begin", lambda self, recipe: False)
     sizing_cache.clear()
     yield tmp_path / "runs"
@@ -352,7 +352,7 @@ def test_the_recorded_run_is_shown_of_the_task_that_it_learned_alone() -> None:
 
 
 def test_a_link_to_a_run_opens_on_its_task_unless_it_names_another(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pages.controls.train.session.RUNS_FOLDER", str(runs))
+    monkeypatch.setattr(budget, "runs_folder", str(runs))
     RunFolder(runs / "mine").adopt(presets()["sort"].recipe)
     assert page(run="mine").selectbox(key="task").value == "sort"
     assert page(run="mine", task="copy").selectbox(key="task").value == "copy"
@@ -361,7 +361,7 @@ def test_a_link_to_a_run_opens_on_its_task_unless_it_names_another(runs: Path, m
 
 
 def test_a_link_to_a_task_is_none_to_the_run_that_was_left(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pages.controls.train.session.RUNS_FOLDER", str(runs))
+    monkeypatch.setattr(budget, "runs_folder", str(runs))
     RunFolder(runs / "mine").adopt(presets()["sort"].recipe)
     app = page(run="mine")
     for query, run in (({}, "mine"), ({"task": "copy"}, "")):

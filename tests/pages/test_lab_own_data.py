@@ -13,9 +13,9 @@ import pandas
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from engine.budget import budget
 from engine.data import hub
 from engine.data.own_tasks import held_out
-from engine.runtime import limits
 from engine.training import sources
 from engine.training.card import describe_data
 from engine.training.recipe_file import write_recipe
@@ -23,6 +23,7 @@ from engine.training.sizing import Sizing, find_size, known_size
 from pages.controls.train import user_data as own_data
 from pages.controls.train import user_data as own_files
 from pages.controls.train.recipe_plan import sizing_cache
+from server import settings
 from tests.pages.test_lab import address, page, plan, recipe_of, told
 
 HAMLET = "To be, or not to be, that is the question:\nWhether 'tis nobler in the mind to suffer\n" * 20
@@ -31,7 +32,7 @@ REVIEWS = [(f"a {'good' if i % 2 else 'bad'} film, number {i}", "yes" if i % 2 e
 
 @pytest.fixture(autouse=True)
 def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    monkeypatch.setattr(limits, "RUNS_FOLDER", str(tmp_path / "runs"))
+    monkeypatch.setattr(budget, "runs_folder", str(tmp_path / "runs"))
     monkeypatch.setattr(Sizing, "begin", lambda self, recipe: False)
     sizing_cache.clear()
     yield tmp_path / "runs"
@@ -85,7 +86,7 @@ def test_the_text_of_the_recipe_does_not_tell_where_the_file_lies(tmp_path: Path
 
 
 def test_above_a_run_stands_what_it_learned_also_after_a_reload(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pages.controls.train.session.RUNS_FOLDER", str(runs))
+    monkeypatch.setattr(budget, "runs_folder", str(runs))
     app = brought("reviews.csv", csv([(says, label) for label, says in REVIEWS], "a", "b"))
     usual = recipe_of(app)
     next(one for one in app.selectbox if one.label == "learn from").select(("text", "label")).run()
@@ -247,8 +248,8 @@ def test_names_of_files_are_only_names(runs: Path) -> None:
 
 
 def test_what_no_run_learns_from_goes_where_room_is_needed(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "MAX_DATA", 100)
-    monkeypatch.setattr(limits, "DATA_DISK", 250)
+    monkeypatch.setattr(budget, "max_data", 100)
+    monkeypatch.setattr(settings, "DATA_DISK", 250)
     with pytest.raises(ValueError, match="LOUPE_MAX_DATA_MIB"):
         own_files.store_file("large.txt", b"x" * 101)
     used, unused = own_files.store_file("a.txt", b"a" * 100), own_files.store_file("b.txt", b"b" * 100)

@@ -11,7 +11,8 @@ import pytest
 import torch
 from streamlit.testing.v1 import AppTest
 
-from engine.runtime import library, limits
+from engine.budget import budget
+from engine.runtime import library
 from engine.training import Recipe, read_recipe, train
 from engine.training.control import read_order
 from engine.training.folder import RunFolder
@@ -58,8 +59,8 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
             recipe, data=data, schedule=Schedule(2), log=Log(1, 1, 99, 2, 1), batch=replace(recipe.batch, size=4),
             machine=Machine("cpu", threads=1), preference=replace(recipe.preference, answer_tokens=4),
         )  # fmt: skip
-        list(train(short, Path(limits.RUNS_FOLDER) / f"short {kind}"))
-    yield Path(limits.RUNS_FOLDER)
+        list(train(short, Path(budget.runs_folder) / f"short {kind}"))
+    yield Path(budget.runs_folder)
 
 
 def page(stage: str, **query: str) -> AppTest:
@@ -150,7 +151,7 @@ def test_pairs_of_ones_own_are_what_is_learned_from_and_four_are_needed() -> Non
     assert read_pairs(recipe.data.table.path) == read_ranking().all_pairs
     app.session_state["recipe open"] = True
     app.run()
-    assert str(limits.RUNS_FOLDER) not in " ".join(str(one.value) for one in [*app.text_area, *app.text_input])
+    assert str(budget.runs_folder) not in " ".join(str(one.value) for one in [*app.text_area, *app.text_input])
     assert not any("runs" in value for values in app.query_params.values() for value in values)
 
 

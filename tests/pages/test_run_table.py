@@ -14,7 +14,7 @@ import pytest
 from streamlit.runtime.context import ContextProxy
 from streamlit.testing.v1 import AppTest
 
-from engine.runtime import limits
+from engine.budget import budget
 from engine.training import Recipe, train, trash
 from engine.training.folder import RunFolder
 from engine.training.recipe_file import read_recipe
@@ -53,8 +53,8 @@ def place(learnt: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iter
     monkeypatch.setattr(ContextProxy, "ip_address", property(lambda self: None))  # at the server's own machine
     for function in (runs, trash.delete, trash.list_deleted, trash.undo_delete, trash.rename):
         monkeypatch.setattr(function, "__defaults__", (str(tmp_path), *(function.__defaults__ or ())[1:]))
-    monkeypatch.setattr("pages.controls.train.session.RUNS_FOLDER", str(tmp_path))
-    monkeypatch.setattr(limits, "RUNS_FOLDER", str(tmp_path))
+    monkeypatch.setattr(budget, "runs_folder", str(tmp_path))
+    monkeypatch.setattr(budget, "runs_folder", str(tmp_path))
     sizing_cache.clear()
     yield tmp_path
 

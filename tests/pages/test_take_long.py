@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from engine.analysis.averages import by_norm
-from engine.runtime.limits import MAX_TOKENS
+from engine.budget import budget
 from engine.runtime.run import run
 from tests.pages.test_attention_long import long_page, mine  # noqa: F401
 from tests.pages.test_take import asked, ran, view
@@ -26,14 +26,14 @@ HOOK = "blocks.1.attn.pattern"
 def test_the_lines_and_the_data_of_a_long_text_are_the_whole_pattern_of_the_shown_head(
     tmp_path: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("views.core.codegen.MODELS_FOLDER", str(tmp_path))
-    app = long_page(MAX_TOKENS + 40).slider(key="attention").set_value(0.5).run()
+    monkeypatch.setattr(budget, "models_folder", str(tmp_path))
+    app = long_page(budget.max_tokens + 40).slider(key="attention").set_value(0.5).run()
     header = view(app, "attention")[0]
     script = asked(app, "attention", take="python", hook=HOOK, head=1, row=290, col=7)[0]["lines"]
     found = ran(script)
     assert list(found["trace"]) == [HOOK] and "AttentionTemperature(value=0.5)" in script
     values = found["values"]
-    assert values.shape == (MAX_TOKENS + 40,) * 2 and float(found["printed"]) == values[290, 7].item()
+    assert values.shape == (budget.max_tokens + 40,) * 2 and float(found["printed"]) == values[290, 7].item()
     torch.testing.assert_close(values.sum(-1), torch.ones(len(values)))
     _, answer = asked(app, "attention", take="data", hook=HOOK, head=1, format="npz")
     with np.load(io.BytesIO(answer["file"].data.tobytes())) as file:
@@ -46,8 +46,8 @@ def test_the_lines_and_the_data_of_a_long_text_are_the_whole_pattern_of_the_show
 def test_the_lines_and_the_data_of_a_value_weighted_map_are_what_the_weights_move(
     tmp_path: Any, monkeypatch: pytest.MonkeyPatch, kind: str, share: bool
 ) -> None:
-    monkeypatch.setattr("views.core.codegen.MODELS_FOLDER", str(tmp_path))
-    app = long_page(MAX_TOKENS + 40)
+    monkeypatch.setattr(budget, "models_folder", str(tmp_path))
+    app = long_page(budget.max_tokens + 40)
     of = {"hook": HOOK, "head": 1, "moved": kind}
     found = ran(asked(app, "attention", take="python", row=290, col=7, **of)[0]["lines"])
     assert len(found["trace"]) == 2 and float(found["printed"]) == found["values"][290, 7].item()
@@ -72,11 +72,11 @@ def test_the_lines_and_the_data_of_a_value_weighted_map_are_what_the_weights_mov
 )
 def test_what_a_long_text_does_not_give_is_a_sentence(query: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=r"[.;]"):
-        asked(long_page(MAX_TOKENS + 1), "attention", **query)
+        asked(long_page(budget.max_tokens + 1), "attention", **query)
 
 
 def test_the_file_of_a_long_text_has_every_tile_of_the_shown_head_and_the_others_at_rest() -> None:
-    app = long_page(MAX_TOKENS + 40)
+    app = long_page(budget.max_tokens + 40)
     header = view(app, "attention")[0]
     of = {"hook": HOOK, "head": 1, "row": 290, "col": 7}
     _, answer = asked(app, "attention", take="html", state="#layer=1&head=1&query=290", asked=[], **of)
@@ -85,7 +85,7 @@ def test_the_file_of_a_long_text_has_every_tile_of_the_shown_head_and_the_others
     (given,) = re.findall(rb'id="given">(.*?)</script>', page, re.DOTALL)
     said = json.loads(given)
     assert said["view"] == "attention/attention"
-    whole = np.full((MAX_TOKENS + 40,) * 2, np.nan, np.float32)
+    whole = np.full((budget.max_tokens + 40,) * 2, np.nan, np.float32)
     heads = set()
     (moved,) = [one["query"] for one in said["answers"] if one["query"]["ask"] == "moved"]
     assert (moved["layer"], moved["head"]) == (1, 1)

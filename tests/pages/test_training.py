@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from engine.budget import budget
 from engine.checkpoints.run_steps import absent
 from engine.data.digits import split
 from engine.training import Recipe, RunFolder, train
@@ -17,7 +18,6 @@ from engine.training.launch.processes import Processes
 from engine.training.names import LONGEST
 from engine.training.origin import Origin, make
 from engine.training.recipe_file import read_recipe
-from pages.controls.train import session as training_session
 from pages.controls.train.questions import answer, extend_name
 from pages.controls.train.run_state import count_pictures
 from pages.controls.train.session import Session
@@ -51,7 +51,7 @@ def recipe() -> Recipe:
 
 @pytest.fixture
 def session(recipe: Recipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Session]:
-    monkeypatch.setattr(training_session, "RUNS_FOLDER", str(tmp_path))
+    monkeypatch.setattr(budget, "runs_folder", str(tmp_path))
     yield Session(launcher=Shelf(tmp_path), plan=recipe, name="tried", contrasts={"one head": recipe})
 
 

@@ -11,6 +11,7 @@ from streamlit.testing.v1 import AppTest
 
 from engine import Checkpoint, load
 from engine.analysis.surprise import surprise
+from engine.budget import budget
 from engine.data.digits import split
 from engine.inputs.familiarity import MARGIN, MEASURED, distances
 from engine.inputs.readers import read_picture
@@ -149,7 +150,7 @@ def test_a_run_that_does_not_know_the_words_of_another_page_opens_on_what_it_lea
     (tmp_path / "own" / "snapshots").mkdir()
     (tmp_path / "own" / "model.safetensors").rename(tmp_path / "own" / "snapshots" / "step-0000010.safetensors")
     watch(tmp_path / "own", Probe("b7K b7K"))
-    monkeypatch.setattr(library, "RUNS_FOLDER", str(tmp_path))
+    monkeypatch.setattr(budget, "runs_folder", str(tmp_path))
     app = opened(text="Жили-были")
     app.query_params.clear()
     app.query_params["model"] = "run:own"
@@ -179,7 +180,7 @@ def test_a_model_with_words_of_its_own_opens_on_some_of_them(tmp_path: Path, mon
     Checkpoint(initialise(Transformer(config), 0)).save(folder)
     words = {"token2id": {word: i for i, word in enumerate("mill turn drill grind saw weld bend cut".split())}}
     (folder / "token_mappings.json").write_text(json.dumps(words))
-    monkeypatch.setattr(library, "MODELS_FOLDER", str(tmp_path))
+    monkeypatch.setattr(budget, "models_folder", str(tmp_path))
     app = AppTest.from_file(APP, default_timeout=60).switch_page("pages/explore/walkthrough.py")
     app.query_params["model"] = "planner"
     header, _ = picture(app.run())

@@ -11,13 +11,13 @@ import torch
 from streamlit.testing.v1 import AppTest
 
 from engine import Checkpoint, load, run
+from engine.budget import budget
 from engine.checkpoints import shipped_names
 from engine.inputs.processors import PalettePixels
 from engine.inputs.readers import pictures
 from engine.model.config import MLP, Attention, ModelConfig, OutputHead
 from engine.model.transformer import Transformer, initialise
 from engine.runtime import library
-from engine.runtime.limits import MAX_TOKENS
 from tests.browser import zoo
 from views.core.markdown import escape_markdown
 from views.core.payload import Named, unpack
@@ -30,7 +30,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     folder = tmp_path_factory.mktemp("kinds")
     zoo.fill(folder)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(library, "MODELS_FOLDER", str(folder))
+        patch.setattr(budget, "models_folder", str(folder))
         library.checkpoint.cache_clear()
         yield folder
     library.checkpoint.cache_clear()
@@ -218,9 +218,9 @@ def test_a_picture_larger_than_the_page_draws_is_read_as_far_as_that(models: Pat
     library.checkpoint.cache_clear()
     app = opened("large", given=100)
     header, arrays = picture(app)
-    assert len(header["lanes"][""]["pieces"]) == MAX_TOKENS
-    assert (arrays["picture"].data.reshape(-1) < 0).sum() == 400 - MAX_TOKENS
-    assert app.slider(key="given").max == MAX_TOKENS - 1
+    assert len(header["lanes"][""]["pieces"]) == budget.max_tokens
+    assert (arrays["picture"].data.reshape(-1) < 0).sum() == 400 - budget.max_tokens
+    assert app.slider(key="given").max == budget.max_tokens - 1
 
 
 def test_a_picture_is_judged_whole_or_not_at_all(models: Path) -> None:
@@ -231,7 +231,7 @@ def test_a_picture_is_judged_whole_or_not_at_all(models: Path) -> None:
     processor = PalettePixels.grey((20, 20), 5)
     Checkpoint(initialise(Transformer(config), 0), processor=processor).save(models / "large-class")
     library.checkpoint.cache_clear()
-    assert f"all 400 pixels, and at most {MAX_TOKENS} are drawn here" in told(opened("large-class"))
+    assert f"all 400 pixels, and at most {budget.max_tokens} are drawn here" in told(opened("large-class"))
 
 
 def test_a_picture_number_that_is_not_there_opens_the_page_all_the_same() -> None:

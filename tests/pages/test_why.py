@@ -10,8 +10,9 @@ from engine import run
 from engine.analysis.attribution import ablate, attribute, silencer, split_sources
 from engine.analysis.score_split import split_score
 from engine.analysis.strongest import find_strongest
+from engine.budget import budget
 from engine.inputs.corpus import read_corpus
-from engine.runtime import library, limits
+from engine.runtime import library
 from engine.training.launch.ray_survey import RaySurvey
 from pages.controls.train.user_data import store_file
 from pages.controls.what_if.experiment_link import from_link
@@ -116,8 +117,8 @@ def test_a_file_of_texts_is_surveyed_by_the_chosen_measure() -> None:
 def test_a_survey_waits_for_its_cluster_and_is_computed_here_where_that_gives_up(
     monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(limits, "RAY_ADDRESS", "http://head")
-    monkeypatch.setattr(limits, "HEAVY", 0)
+    monkeypatch.setattr(budget, "ray_address", "http://head")
+    monkeypatch.setattr(budget, "heavy", 0)
     monkeypatch.setattr(RaySurvey, "_ask", lambda work: "waits for a node with 1 CPU")
     texts = "\n".join(f"One day, Lily saw {number} big dogs and a cat." for number in range(16))
     address = {"corpus": store_file("dogs.txt", texts.encode()).parent.name, "model": "everyday"}

@@ -5,11 +5,11 @@ import torch
 from torch import Tensor
 
 from engine import load
-from engine.analysis import flow as flow_module
 from engine.analysis.averages import over_heads, over_texts
 from engine.analysis.flow import crossed_network, flow, network
 from engine.analysis.overview_cache import LongRun
 from engine.analysis.rollout import rollout, rollout_across
+from engine.budget import budget
 from engine.edits import AttentionTemperature
 from engine.inputs.readers import Reading
 from engine.inputs.samples import samples
@@ -121,7 +121,7 @@ def test_a_flow_that_would_take_minutes_is_refused_with_its_limit_and_an_early_t
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     long, expected = looked_at(MODEL, READ), flow(network(run(MODEL, READ)), 8)
-    monkeypatch.setattr(flow_module, "FLOW_WORK", 100_000)
+    monkeypatch.setattr(budget, "flow_work", 100_000)
     with pytest.raises(ValueError, match=r"LOUPE_FLOW_WORK allows 100,000; .* a higher LOUPE_FLOW_WORK\.$"):
         asked(long, ask="flow", pos=LENGTH - 1)
     _, arrays = asked(long, ask="flow", pos=8)

@@ -13,6 +13,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from engine import load
+from engine.budget import budget
 from engine.checkpoints import shipped_names, write_adapter
 from engine.edits import ApplyAdapter, AttentionTemperature, Edit, Patch, PresetMask, SilenceHeads, Source
 from engine.inputs.readers import (
@@ -203,7 +204,7 @@ def test_the_lines_of_an_upload_run_once_its_path_is_filled_in(tmp_path: Path) -
 
 
 def test_the_lines_of_a_run_open_the_weights_of_its_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(library, "RUNS_FOLDER", str(tmp_path))
+    monkeypatch.setattr(budget, "runs_folder", str(tmp_path))
     folder = tmp_path / "tried"
     library.checkpoint("induction").save(folder)
     file = folder / "snapshots" / "step-0000020.safetensors"

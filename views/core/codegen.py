@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from typing import Any
 
+from engine.budget import budget
 from engine.checkpoints import Checkpoint, shipped_names
 from engine.edits import ApplyAdapter, Edit
 from engine.inputs.readers import Kind
 from engine.runtime import library
-from engine.runtime.limits import MODELS_FOLDER
 from engine.runtime.trace import Trace
 
 OWN_PICTURE = "path/to/your/picture.png"
@@ -108,7 +108,7 @@ def source_of(name: str) -> tuple[str, str]:
     if name in shipped_names() or name.startswith(library.HUB):
         return quote(name), ""
     if not library.knows(name):
-        return (quote(OWN_MODEL), OWN_PATH) if "~" in name else (quote(f"{MODELS_FOLDER}/{name}"), "")
+        return (quote(OWN_MODEL), OWN_PATH) if "~" in name else (quote(f"{budget.models_folder}/{name}"), "")
     opening = library.parse_name(name)
     source = opening.source if isinstance(opening.source, str) else opening.source.as_posix()
     given = {"config": dict(opening.config), "rename": dict(opening.rename)}

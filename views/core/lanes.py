@@ -12,13 +12,13 @@ import torch
 from torch import Tensor
 
 from engine.analysis.heads import CrossScores, HeadScores, cross_scores, head_scores
+from engine.budget import budget
 from engine.checkpoints import Checkpoint
 from engine.inputs.processors import PalettePixels
 from engine.inputs.readers import Reading, row_and_column
 from engine.model.config import ModelConfig
 from engine.model.hooks import Axes
 from engine.model.layers.position import infill_positions
-from engine.runtime.limits import MAX_TOKENS
 from engine.runtime.trace import Trace
 from engine.tokenizers.encoding import Encoding
 
@@ -75,7 +75,7 @@ def lanes(checkpoint: Checkpoint, reading: Reading) -> list[Lane]:
 
 def is_long(lanes: Sequence[Lane]) -> bool:
     """Tells whether a page cannot draw every weight."""
-    return max(len(lane.pieces) for lane in lanes) > MAX_TOKENS
+    return max(len(lane.pieces) for lane in lanes) > budget.max_tokens
 
 
 def pixel_grid(processor: PalettePixels, reading: Reading) -> Mapping[str, Any]:

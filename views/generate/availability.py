@@ -4,9 +4,9 @@ reads nothing can be written, nor by a model that fills in what is masked; some 
 from __future__ import annotations
 
 from engine.analysis.surprise import slides
+from engine.budget import budget
 from engine.generation.prompt import Prompt
 from engine.model.layers.rotary import depends_on_length
-from engine.runtime.limits import SURPRISE_TOKENS
 
 WRITING = ("write", "beam", "cache")
 WINDOWS = "The tab Surprise reads it whole, in windows that overlap."
@@ -76,9 +76,9 @@ def why_no_surprise(prompt: Prompt) -> str:
         return ""
     if not slides(prompt.checkpoint):
         return beyond(prompt)
-    if len(prompt.ids) <= SURPRISE_TOKENS:
+    if len(prompt.ids) <= budget.surprise_tokens:
         return ""
     return (
-        f"Surprise is measured of at most {SURPRISE_TOKENS:,} tokens, and the text has {len(prompt.ids):,}; shorten it "
-        "or raise LOUPE_SURPRISE_TOKENS."
+        f"Surprise is measured of at most {budget.surprise_tokens:,} tokens, and the text has {len(prompt.ids):,}; "
+        "shorten it or raise LOUPE_SURPRISE_TOKENS."
     )

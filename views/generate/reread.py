@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from engine.budget import budget
 from engine.checkpoints import Checkpoint
 from engine.inputs.readers import SPAN, given_target, kind, tokens
-from engine.runtime.limits import MAX_TOKENS
 from views.generate.session import Writing
 
 
@@ -12,7 +12,7 @@ def fields_after(writing: Writing, begun: tuple[int, ...]) -> dict[str, str] | N
     """Fields of the prompt with what was `begun` after it; None where such a page reads other tokens: no text stands
     for these, or they are too many."""
     checkpoint, fields, ids = writing.checkpoint, dict(writing.fields), (*writing.prompt.ids, *begun)
-    if not fields or max(len(ids), len(writing.prompt.source)) > MAX_TOKENS:
+    if not fields or max(len(ids), len(writing.prompt.source)) > budget.max_tokens:
         return None
     if kind(checkpoint) == "pixels" or not begun:
         return None if begun else fields

@@ -15,7 +15,7 @@ from engine.analysis.composition_in_run import compose_in_run, mean_of, shares_a
 from engine.analysis.score_split import ScoreSplit, split_score
 from engine.analysis.weights.composition import Composition, compose
 from engine.analysis.writers import Kind, Writer
-from engine.runtime.limits import MAX_TOKENS
+from engine.budget import budget
 from engine.runtime.run import run as run_model
 from views.attention.long import LongContext
 from views.core.questions import Focus, Head, Key, Layer, Pos, Registry, Row, Side, Vocab
@@ -51,7 +51,7 @@ class LongTokenContext(RunContext):
     """A run on a long text, whose trace holds what attribution reads; patterns are those of `made`."""
 
     made: LongContext
-    no_script = f"Lines of Python are for texts of at most {MAX_TOKENS} tokens; shorten the text."
+    no_script = f"Lines of Python are for texts of at most {budget.max_tokens} tokens; shorten the text."
 
     def pattern(self, head: HeadOfRun) -> Tensor:
         return self.made.pattern(head)

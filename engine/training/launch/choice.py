@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine.runtime import limits
+from engine.budget import budget
 from engine.training import warm_trainer
 from engine.training.launch.launcher import Launcher
 from engine.training.launch.processes import Processes
@@ -11,4 +11,4 @@ from engine.training.launch.ray_jobs import RayJobs
 
 def choose_launcher() -> Launcher:
     """Returns the cluster of `LOUPE_RAY_ADDRESS`, or this machine where none is set."""
-    return RayJobs() if limits.RAY_ADDRESS else Processes(warm=warm_trainer.shared)
+    return RayJobs() if budget.ray_address else Processes(warm=warm_trainer.shared)

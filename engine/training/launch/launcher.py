@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
-from engine.runtime import limits
+from engine.budget import budget
 from engine.training import control, limit_checks
 from engine.training.atomic import explain_closed_folder
-from engine.training.folder import RunFolder
+from engine.training.folder import RunFolder, runs_folder
 from engine.training.machine import Abilities
 from engine.training.names import existing_run
 from engine.training.origin import Origin, make
@@ -40,8 +40,8 @@ class Launcher(Protocol):
 class FolderLauncher(ABC):
     """A `Launcher` of the run directories in `runs`; where their processes are, its heirs say."""
 
-    def __init__(self, runs: Path | str = limits.RUNS_FOLDER) -> None:
-        self.runs = Path(runs).resolve()
+    def __init__(self, runs: Path | str | None = None) -> None:
+        self.runs = runs_folder(runs).resolve()
         self.queue = Queue(self.runs)
 
     @explain_closed_folder()
@@ -87,7 +87,7 @@ class FolderLauncher(ABC):
         """Raises ValueError where too many wait already. Within the queue's lock."""
         if self.free_places() < 1:
             raise ValueError(
-                f"at most {limits.MAX_QUEUED} trainings may wait for their turn, and as many do; cancel one, wait, or "
+                f"at most {budget.max_queued} trainings may wait for their turn, and as many do; cancel one, wait, or "
                 "raise LOUPE_MAX_QUEUED where Loupe is started."
             )
 

@@ -11,8 +11,8 @@ from dataclasses import replace
 from pathlib import Path
 from threading import Thread
 
+from engine.budget import budget
 from engine.places import COMMAND, ROOT
-from engine.runtime import limits
 from engine.training import control
 from engine.training import turn as turn_script
 from engine.training.folder import RunFolder
@@ -31,7 +31,7 @@ class Processes(FolderLauncher):
     A run that need not wait for its turn is handed to the process of `warm`, where there is one.
     """
 
-    def __init__(self, runs: Path | str = limits.RUNS_FOLDER, warm: WarmTrainer | None = None) -> None:
+    def __init__(self, runs: Path | str | None = None, warm: WarmTrainer | None = None) -> None:
         super().__init__(runs)
         self.warm = warm or WarmTrainer()
         self._watched: dict[Path, Thread] = {}
@@ -40,8 +40,8 @@ class Processes(FolderLauncher):
         return Abilities.of_this_machine()
 
     def free_places(self) -> int:
-        free = max(0, limits.MAX_TRAININGS - self.queue.training())
-        return max(0, limits.MAX_QUEUED + free - len(self.queue.names()))
+        free = max(0, budget.max_trainings - self.queue.training())
+        return max(0, budget.max_queued + free - len(self.queue.names()))
 
     def _settle(self, run: RunFolder) -> None:
         if (watched := self._watched.get(run.path)) is not None:
@@ -51,8 +51,8 @@ class Processes(FolderLauncher):
         """Within the queue's lock. The process waits until its status is written, so that none is ever lost."""
         before, steps = as_written(run.status), read_recipe(run.recipe).schedule.steps
         environment = {"OMP_WAIT_POLICY": "passive", control.SEEN: str(control.begin_anew(run.path))}
-        free = not self.queue.names() and self.queue.training() < limits.MAX_TRAININGS
-        ticket = self.queue.take_ticket(run.path.name, limits.MAX_TRAININGS)
+        free = not self.queue.names() and self.queue.training() < budget.max_trainings
+        ticket = self.queue.take_ticket(run.path.name, budget.max_trainings)
         waits, ready = os.pipe()
         try:
             with run.said.open("a", encoding="utf-8") as said:
@@ -82,7 +82,7 @@ def training(folder: Path) -> list[str]:
 
 def arguments(folder: Path) -> list[str]:
     """Arguments of the engine's command line that train what is in `folder`."""
-    options = ["--out", str(folder), "--quiet", "--background", "--seconds", str(limits.MAX_RUN_SECONDS)]
+    options = ["--out", str(folder), "--quiet", "--background", "--seconds", str(budget.max_run_seconds)]
     return ["train", str(folder / "recipe.toml"), *options]
 
 
@@ -114,11 +114,11 @@ def wait_in_line(run: RunFolder, recipe: Recipe, command: Iterable[str]) -> None
     if there is not None and there.state in ACTIVE:
         raise ValueError(f"{run.path} must be free, got a run that process {there.pid} has; stop that one first.")
     run.adopt(recipe)
-    runs = Path(limits.RUNS_FOLDER).resolve()
+    runs = Path(budget.runs_folder).resolve()
     queue = Queue(runs)
     stamp = control.begin_anew(run.path)
     with queue.lock():
-        ticket = queue.take_ticket(run.path.name, limits.MAX_TRAININGS)
+        ticket = queue.take_ticket(run.path.name, budget.max_trainings)
     write_status(run.status, Status("queued", there.step if there is not None else 0, recipe.schedule.steps))
     os.set_inheritable(ticket.descriptor, True)
     arguments = waiting_command(runs, run.path.resolve(), ticket, command)

@@ -15,6 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from engine.budget import read_settings
 from engine.plurals import count_words
 from engine.pulse import listen
 from engine.training.control import read_order
@@ -89,6 +90,7 @@ def train_here(folder: str, arguments: tuple[str, ...]) -> int:
     """Trains on the node, in this process, so that it ends with it."""
     from engine.cli.main import main as run_command
 
+    read_settings()
     run = RunFolder(folder)
     sync_copy(run.path)
     await_end(run)
@@ -111,5 +113,6 @@ def await_end(run: RunFolder) -> None:
 
 
 if __name__ == "__main__":
+    read_settings()
     with kept_alike(Path(sys.argv[1])):
         main(*sys.argv[1:])

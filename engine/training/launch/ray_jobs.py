@@ -16,9 +16,9 @@ from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING
 
+from engine.budget import budget
 from engine.places import ROOT
 from engine.plurals import count_words
-from engine.runtime import limits
 from engine.training import control
 from engine.training.folder import RunFolder, list_runs
 from engine.training.job import JOB, Job, read_job, write_job
@@ -43,9 +43,9 @@ class RayJobs(FolderLauncher):
     """A `Launcher` on the cluster whose job API is at `address`, such as http://127.0.0.1:8265; "auto" is one of which
     this machine is a node. `runs` lies where every node finds it under the same path."""
 
-    def __init__(self, runs: Path | str = limits.RUNS_FOLDER, address: str = limits.RAY_ADDRESS) -> None:
+    def __init__(self, runs: Path | str | None = None, address: str = "") -> None:
         super().__init__(runs)
-        self.address = address
+        self.address = address or budget.ray_address
 
     def _abilities(self, recipe: Recipe) -> Abilities:
         cuda = recipe.machine.device == "cuda"  # that a node has it is Ray's to know
@@ -53,7 +53,7 @@ class RayJobs(FolderLauncher):
 
     def free_places(self) -> int:
         states = [status.state for path in list_runs(self.runs) if (status := read_status(RunFolder(path).status))]
-        return max(0, limits.MAX_QUEUED - states.count("queued"))
+        return max(0, budget.max_queued - states.count("queued"))
 
     def _settle(self, run: RunFolder) -> None:
         """A job that was silent may still be there."""
@@ -168,8 +168,8 @@ def driver_arguments(run: RunFolder, recipe: Recipe) -> list[str]:
 
 def environment(runs: Path) -> dict[str, str]:
     """Variables for every node. Only places: what else is set here may be a secret, and Ray shows a job's variables."""
-    places = {"RUNS_COPY" if limits.RUNS_STORE else "RUNS": str(runs)}
-    places |= {"MODELS": limits.MODELS_FOLDER, "CORPORA": limits.CORPORA_FOLDER}
+    places = {"RUNS_COPY" if budget.runs_store else "RUNS": str(runs)}
+    places |= {"MODELS": budget.models_folder, "CORPORA": budget.corpora_folder}
     found = {f"LOUPE_{name}": os.path.abspath(place) for name, place in places.items() if place}
-    found |= {"LOUPE_RUNS": limits.RUNS_STORE} if limits.RUNS_STORE else {}
+    found |= {"LOUPE_RUNS": budget.runs_store} if budget.runs_store else {}
     return found | {"PYTHONPATH": str(ROOT), "OMP_WAIT_POLICY": "passive"}

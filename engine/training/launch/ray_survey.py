@@ -31,10 +31,11 @@ from engine.analysis.strongest import (
     survey,
 )
 from engine.analysis.survey_file import fit, read_survey
+from engine.budget import budget, read_settings
 from engine.checkpoints import Checkpoint
 from engine.inputs.corpus import Corpus
 from engine.inputs.readers import Reading
-from engine.runtime import library, limits
+from engine.runtime import library
 from engine.runtime.shared_work import PARTS, SharedWork
 from engine.training.atomic import explain_closed_folder, read_json, replace_atomically, write_json
 from engine.training.job import FILE, JOB, Job, read_job, write_job
@@ -139,12 +140,12 @@ class RaySurvey(SharedWork[Survey]):
 def on_cluster(model: str, checkpoint: Checkpoint, corpus: Corpus | None, count: int) -> RaySurvey | None:
     """The survey of a model of the library on the cluster of `LOUPE_RAY_ADDRESS`; None where none is set, where it is
     so light that a job takes longer, and where no node would find the model or the folder of runs."""
-    if not limits.RAY_ADDRESS or limits.RUNS_STORE or library.parse_name(model).uploaded:
+    if not budget.ray_address or budget.runs_store or library.parse_name(model).uploaded:
         return None
     tokens = count * (LENGTH if corpus is None else CORPUS_LENGTH)
-    if tokens * sum(weight.numel() for weight in checkpoint.model.parameters()) < limits.HEAVY * 10**6:
+    if tokens * sum(weight.numel() for weight in checkpoint.model.parameters()) < budget.heavy * 10**6:
         return None
-    return RaySurvey(model, checkpoint, corpus, limits.RUNS_FOLDER, limits.RAY_ADDRESS)
+    return RaySurvey(model, checkpoint, corpus, budget.runs_folder, budget.ray_address)
 
 
 def part_file(folder: Path, part: int) -> Path:
@@ -164,6 +165,7 @@ def find_part(checkpoint: Checkpoint, readings: Sequence[Reading], numbers: rang
 
 def compute_part(folder: Path, part: int) -> None:
     """Computes a part on a node, and keeps it in the folder. Raises ValueError where the model there is another one."""
+    read_settings()
     task = read_json(folder / TASK)
     checkpoint = library.checkpoint(task["model"])
     if fit(checkpoint, task["fits"]["of"], SAMPLED) != task["fits"]:

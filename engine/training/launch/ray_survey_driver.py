@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
+from engine.budget import read_settings
 from engine.pulse import listen
 from engine.runtime.shared_work import PARTS
 from engine.training.atomic import read_json
@@ -77,4 +78,5 @@ def say(folder: Path, state: Any, says: str) -> None:
 
 
 if __name__ == "__main__":
+    read_settings()
     main(Path(sys.argv[1]))

@@ -10,6 +10,7 @@ import streamlit as st
 
 from engine.analysis.parity import Parity, available, parity
 from engine.analysis.switches import sizes
+from engine.budget import budget
 from engine.checkpoints import Checkpoint
 from engine.checkpoints.facts import read_facts
 from engine.inputs.readers import (
@@ -27,7 +28,6 @@ from engine.inputs.readers import (
 )
 from engine.places import ASSETS
 from engine.runtime import library
-from engine.runtime.limits import MAX_TOKENS
 from pages.controls.checkpoint.load_errors import warn
 from pages.controls.checkpoint.open_form import choose_device
 from pages.controls.checkpoint.tensors import tensor_table
@@ -132,7 +132,7 @@ def compare(name: str, checkpoint: Checkpoint) -> tuple[Parity, str]:
 def sample(name: str, checkpoint: Checkpoint) -> tuple[Reading, str]:
     """Returns what both models are given to read, and its name."""
     config = checkpoint.config
-    limit = min(MAX_TOKENS, config.context)
+    limit = min(budget.max_tokens, config.context)
     text = TEXTS.get(name, TEXTS["everyday"]).get("text", "")
     if not readable(checkpoint, text):
         text = own_words(checkpoint)

@@ -4,7 +4,7 @@ import time
 
 import streamlit as st
 
-from engine.runtime.limits import MAX_DOWNLOAD
+from engine.budget import budget
 from pages.controls.checkpoint.load_errors import warn
 from pages.controls.state.session import Remembered
 from views.checkpoint import checkpoint as drawn
@@ -58,7 +58,7 @@ def download(name: str) -> bool:
             progress.progress(step.done_bytes / max(1, step.total_bytes), of)
 
     try:
-        fetch(found, MAX_DOWNLOAD, show)
+        fetch(found, budget.max_download, show)
     except (ValueError, OSError) as error:
         right.warning(escape_markdown(str(error)))
         return False

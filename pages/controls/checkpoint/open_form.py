@@ -6,6 +6,7 @@ from tempfile import TemporaryDirectory
 import streamlit as st
 import torch
 
+from engine.budget import budget
 from engine.checkpoints import Checkpoint, IncompleteWeights
 from engine.checkpoints.locate import current_name
 from engine.checkpoints.report import UnknownNames
@@ -13,7 +14,6 @@ from engine.checkpoints.trial import check_upload
 from engine.checkpoints.unpack import unpack
 from engine.runtime import library
 from engine.runtime.device import list_places
-from engine.runtime.limits import MAX_UPLOAD, UPLOADS_FOLDER
 from pages.controls.checkpoint.load_errors import SAID, load_sentence, sentence
 from pages.controls.checkpoint.parameters import CHECKPOINT
 from pages.controls.state.session import Remembered, set_widget, widget_value
@@ -41,7 +41,7 @@ def open_row() -> None:
         )  # fmt: skip
         with st.popover("Your files", key="own files"):
             st.file_uploader(
-                f"Weights, config and tokenizer, or a zip of them; up to {drawn.size(MAX_UPLOAD)}", FILES,
+                f"Weights, config and tokenizer, or a zip of them; up to {drawn.size(budget.max_upload)}", FILES,
                 accept_multiple_files=True, key=key, on_change=take_upload, args=(key,),
             )  # fmt: skip
 
@@ -124,7 +124,7 @@ def take_upload(key: str) -> None:
     if not files:
         return
     try:
-        folder = TemporaryDirectory(prefix="loupe-upload-", dir=UPLOADS_FOLDER or None)
+        folder = TemporaryDirectory(prefix="loupe-upload-", dir=budget.uploads_folder or None)
     except OSError as error:  # nothing of where that is
         told = str(error.strerror).lower()
         return SAID.set(f"The server must make a folder for an upload, and cannot ({told}); tell whoever runs Loupe.")

@@ -12,7 +12,6 @@ from engine.checkpoints.locate import current_name
 from engine.edits import AttentionTemperature, Edit
 from engine.edits.experiment import Experiment
 from engine.runtime import library
-from engine.runtime.limits import FIRST_MODEL
 from engine.tokenizers.encoding import Encoding
 from pages.controls.classes.kind import StepKind, grade, kind_of
 from pages.controls.menu import Entry
@@ -34,6 +33,7 @@ from pages.controls.what_if.experiment import current
 from pages.controls.what_if.experiment_link import from_link
 from server.classes.grading import Given, Grade, grade_page
 from server.classes.steps import Step
+from server.settings import FIRST_MODEL
 from views.core.component import PAGE
 
 WITH_A_RUN = "walkthrough", "attention"  # whose run can be handed in

@@ -12,7 +12,6 @@ import streamlit as st
 
 from engine.checkpoints import shipped_names
 from engine.plurals import count_words
-from engine.runtime.limits import FIRST_MODEL
 from pages.controls.classes.answering import grade_sample
 from pages.controls.classes.kind import check_step, kind_of, kinds
 from pages.controls.classes.parameters import TEACH
@@ -25,6 +24,7 @@ from pages.controls.state.page_state import Here
 from pages.controls.state.session import Remembered, set_widget, widget_value
 from server.classes.steps import LONGEST, Step, from_json
 from server.classes.store import DAYS
+from server.settings import FIRST_MODEL
 from views.core.markdown import escape_markdown
 
 DRAFT = Remembered("steps of a class to be", list[Step])

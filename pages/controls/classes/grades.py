@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from engine.characters import cut_characters
-from engine.runtime.limits import CLASSES_PLACE, LTI_FILE
 from pages.controls.classes.kind import is_graded
 from pages.controls.classes.who import classes, guard, whose
 from pages.controls.learn.course import SCORES
@@ -11,6 +10,7 @@ from pages.controls.state.session import Remembered
 from server.classes.names import LONGEST_NAME
 from server.classes.store import Damaged, keeps_classes
 from server.lti.launches import launches_of, report_room, report_score, report_unsent, score_in_room
+from server.settings import CLASSES_PLACE, LTI_FILE
 
 
 def find_targets() -> set[str]:

@@ -6,7 +6,6 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
-from engine.runtime.limits import CLASSES_PLACE
 from pages.controls.classes.who import classes, guard, whose
 from pages.controls.learn.course import lessons
 from pages.controls.learn.words import kept_entries
@@ -14,6 +13,7 @@ from pages.controls.state.page_state import Here
 from pages.controls.state.session import widget_value
 from server.classes.store import Unreachable, keeps_classes
 from server.lti.linking import choose_link, find_linking
+from server.settings import CLASSES_PLACE
 from views.core.markdown import escape_markdown
 
 FIELD = "class linking"

@@ -9,11 +9,11 @@ from typing import ParamSpec
 
 import streamlit as st
 
-from engine.runtime.limits import CLASSES_PLACE
 from pages.controls.menu import Entry, entries
 from pages.controls.state.session import Remembered
 from pages.controls.visitor import visitor_name
 from server.classes.store import Answer, Classes, Damaged, Learner, Room, Unreachable, keeps_classes, open_classes
+from server.settings import CLASSES_PLACE
 from views.core.component import view
 from views.core.markdown import escape_markdown
 

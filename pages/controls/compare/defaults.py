@@ -11,13 +11,13 @@ from engine.checkpoints.run_steps import name_step, split_name
 from engine.edits.experiment import Experiment
 from engine.inputs.readers import kind
 from engine.runtime import library
-from engine.runtime.limits import FIRST_MODEL
 from pages.controls.compare.parameters import LAST, LETTERS, OWN, key, value
 from pages.controls.model_input.model_input import EMPTY, EVERY_FIELD, EXAMPLES, TYPED, Read, example, find_carried
 from pages.controls.state.history import is_drawn, went_back
 from pages.controls.state.page_state import Here
 from pages.controls.state.session import find_record
 from pages.controls.what_if.experiment import Tried
+from server.settings import FIRST_MODEL
 
 RUN = "run: "  # before the name of a training run, among the models; its steps stand beside them
 # What B reads where A reads the example of its model.

@@ -16,7 +16,6 @@ from engine.edits.experiment import Experiment
 from engine.inputs.readers import Reading
 from engine.plurals import count_words
 from engine.runtime import library
-from engine.runtime.limits import LONG_TOKENS, MAX_TOKENS
 from pages.controls.compare.defaults import RUN, Sides, format_edits, library_name
 from pages.controls.compare.parameters import value
 from pages.controls.compare.picture import picture_value
@@ -24,12 +23,13 @@ from pages.controls.model_input.model_input import EVERY_FIELD, reading
 from pages.controls.state.session import find_record
 from pages.controls.what_if.edit_panel import MISFITS, sentence
 from pages.controls.what_if.experiment_link import from_link
+from server.settings import GIVEN
 from views.attention.long import long_context
 from views.core.lanes import Lane, is_long, lanes
 from views.core.markdown import escape_markdown
 from views.core.run_context import Run, RunContext
 
-LIMIT = max(LONG_TOKENS, MAX_TOKENS)  # tokens of a text
+LIMIT = max(GIVEN.long_tokens, GIVEN.max_tokens)  # tokens of a text
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,6 @@ from engine.edits.experiment import Experiment
 from engine.inputs.readers import Kind, kind
 from engine.plurals import count_words
 from engine.runtime import library
-from engine.runtime.limits import FIRST_MODEL
 from pages.controls.compare.defaults import (
     RUN,
     Sides,
@@ -49,6 +48,7 @@ from pages.controls.visitor import recent
 from pages.controls.what_if.adapters import known_adapters
 from pages.controls.what_if.edit_panel import EditPanel
 from pages.controls.what_if.experiment import Tried, run_beginning, shown_picture, write_on
+from server.settings import FIRST_MODEL
 from views.core.markdown import escape_markdown
 from views.what_if.experiment import editable
 from views.what_if.questions import EditsContext

@@ -10,13 +10,13 @@ import torch
 
 from engine.analysis.pseudo import scores
 from engine.analysis.surprise import slides
+from engine.budget import budget
 from engine.checkpoints import Checkpoint
 from engine.checkpoints.locate import present_names
 from engine.generation.prompt import Prompt, begin, check_generates
 from engine.inputs.processors import PalettePixels
 from engine.inputs.readers import GAP, SPAN, given_target, kind, require_known_ids, tokens
 from engine.runtime import library
-from engine.runtime.limits import MAX_TOKENS
 from pages.controls.model_input.model_input import (
     FIELDS,
     NO_TEXT,
@@ -108,9 +108,9 @@ def prompt_of(checkpoint: Checkpoint, said: Callable[[str], Any] = field_value) 
 
 
 def prompt_notice(writing: Writing) -> str:
-    """Sentence about a prompt whose first MAX_TOKENS the model foresees worse than by guessing, else empty."""
+    """Sentence about a prompt whose first budget.max_tokens the model foresees worse than by guessing, else empty."""
     checkpoint = writing.checkpoint
-    ids = writing.prompt.ids[: min(MAX_TOKENS, checkpoint.config.context)]
+    ids = writing.prompt.ids[: min(budget.max_tokens, checkpoint.config.context)]
 
     def measure() -> bytes:
         with torch.no_grad():

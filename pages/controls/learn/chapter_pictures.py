@@ -14,13 +14,13 @@ import torch
 from engine.course.block import four_lines
 from engine.inputs.readers import tokens
 from engine.runtime import library
-from engine.runtime.limits import FIRST_MODEL
 from engine.runtime.trace import Trace
 from engine.tokenizers.encoding import Encoding
 from pages.controls import figures
 from pages.controls.learn.words import CATALOGUE
 from pages.controls.learn.words import translate as _
 from pages.controls.model_input.model_input import EXAMPLES
+from server.settings import FIRST_MODEL
 from views.charts.show import show_altair
 from views.charts.template import colors
 from views.core.theme import Shade

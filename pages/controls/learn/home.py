@@ -10,13 +10,13 @@ import streamlit as st
 from engine.generation.sampling import Sampling
 from engine.inputs.readers import Reading, read_text
 from engine.runtime import library
-from engine.runtime.limits import FIRST_MODEL
 from engine.tokenizers.encoding import Encoding
 from pages.controls.learn.course import COURSE, address, done, lessons, use_keys
 from pages.controls.learn.fields import read_field, read_words
 from pages.controls.learn.words import language
 from pages.controls.learn.words import translate as _
 from pages.controls.model_input.model_input import EXAMPLES
+from server.settings import FIRST_MODEL
 from views.core.component import courier, view
 from views.core.lanes import lanes, measure_heads
 from views.core.questions import Page

@@ -13,6 +13,7 @@ from typing import Any
 
 import streamlit as st
 
+from engine.budget import budget
 from engine.checkpoints import Checkpoint, shipped_names
 from engine.checkpoints.locate import SHIPPED
 from engine.checkpoints.run_steps import RUN, split_name
@@ -36,7 +37,6 @@ from engine.inputs.readers import (
 from engine.places import ASSETS
 from engine.plurals import count_words
 from engine.runtime import library
-from engine.runtime.limits import FIRST_MODEL, MAX_TOKENS
 from engine.training.probe import read_probe
 from pages.controls.bar import bar
 from pages.controls.model_input.parameters import FIELDS as PARAMETERS
@@ -47,6 +47,7 @@ from pages.controls.state.history import is_drawn, went_back, write
 from pages.controls.state.page_state import Here, Left, Visits
 from pages.controls.state.session import find_record
 from pages.controls.visitor import recent
+from server.settings import FIRST_MODEL, GIVEN
 from views.core.codegen import Fields
 from views.core.markdown import Markdown, escape_markdown
 
@@ -99,7 +100,7 @@ def nothing_more(here: Here) -> None:
     pass
 
 
-def subject(here: Here, more: Callable[[Here], None] = nothing_more, limit: int = MAX_TOKENS) -> Subject:
+def subject(here: Here, more: Callable[[Here], None] = nothing_more, limit: int = GIVEN.max_tokens) -> Subject:
     """Draws the controls in one row, `more` behind them; ends the page with a sentence where nothing can be read."""
     wanted = controls(here, more)
     name: str = here["model"]
@@ -129,12 +130,12 @@ def subject_alone(here: Here) -> Subject:
     try:
         checkpoint = library.checkpoint(name)
         said = {field: EMPTY.get(field, "") for field in EVERY_FIELD} | example(name)
-        shown = reading(checkpoint, MAX_TOKENS, said.get)
+        shown = reading(checkpoint, budget.max_tokens, said.get)
     except (ValueError, OSError) as error:
         st.warning(escape_markdown(error))
         st.stop()
     headline(here, checkpoint, ())
-    return Subject(name, checkpoint, shown, min(MAX_TOKENS, checkpoint.model.config.context), said.get)
+    return Subject(name, checkpoint, shown, min(budget.max_tokens, checkpoint.model.config.context), said.get)
 
 
 def known_models(here: Here) -> list[str]:
@@ -239,7 +240,7 @@ def pixels(checkpoint: Checkpoint) -> int:
     """Number of pixels that a model which draws pictures reads, as far as this page goes."""
     processor = checkpoint.processor
     size = processor.image.size if isinstance(processor, PalettePixels) else (1, 1)
-    return min(size[0] * size[1], MAX_TOKENS - 1)
+    return min(size[0] * size[1], budget.max_tokens - 1)
 
 
 def headline(here: Here, checkpoint: Checkpoint, fields: Sequence[str], heads: bool = True) -> None:
@@ -279,7 +280,7 @@ def field_value(field: str) -> Any:
     return st.session_state.get(field, EMPTY.get(field, ""))
 
 
-def reading(checkpoint: Checkpoint, limit: int = MAX_TOKENS, said: Callable[[str], Any] = field_value) -> Reading:
+def reading(checkpoint: Checkpoint, limit: int = GIVEN.max_tokens, said: Callable[[str], Any] = field_value) -> Reading:
     """Reads the fields above the picture for the model. Raises ValueError, with a sentence, for what it cannot read."""
     limit = min(limit, checkpoint.model.config.context)
     match kind(checkpoint):
@@ -343,7 +344,7 @@ def probe_of_run(name: str) -> dict[str, Any]:
     if not name.startswith(RUN):
         return {}
     try:
-        probe = read_probe(Path(library.RUNS_FOLDER) / split_name(name)[0])
+        probe = read_probe(Path(budget.runs_folder) / split_name(name)[0])
     except (ValueError, OSError):
         return {}  # damaged
     return {} if probe is None or probe.text is None else {"text": probe.text}

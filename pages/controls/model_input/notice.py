@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from torch import Tensor
 
 from engine.analysis.surprise import compare_with_guessing
+from engine.budget import budget
 from engine.checkpoints import Checkpoint
 from engine.inputs.familiarity import distance_to_training
 from engine.inputs.readers import Reading
 from engine.plurals import count_words
-from engine.runtime.limits import LONG_TOKENS
 from engine.tokenizers.encoding import Encoding
 from engine.tokenizers.pieces import SHOWN_BYTES
 from pages.controls.model_input.model_input import EXAMPLES, Subject
@@ -94,7 +94,7 @@ def cut_notice(shown: Subject) -> str:
     start = next(whole.spans[at][0] for at in range(len(whole)) if at not in kept)
     lost = whole.text[start : whole.second if start < (whole.second or 0) else None].strip()
     reads = limit == shown.checkpoint.model.config.context
-    raised = "LOUPE_LONG_TOKENS" if limit == LONG_TOKENS else "LOUPE_MAX_TOKENS"
+    raised = "LOUPE_LONG_TOKENS" if limit == budget.long_tokens else "LOUPE_MAX_TOKENS"
     whose = "this model reads" if reads else f"this page draws (raise it with {raised})"
     return (
         f"The text has {count_words(len(whole), 'token')} and {whose} {limit}; "

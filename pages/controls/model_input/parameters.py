@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from engine.runtime.limits import FIRST_MODEL
 from pages.controls.state.history import READABLE
 from pages.controls.state.parameter import Number, Text
+from server.settings import FIRST_MODEL
 
 MOST_PICTURES = 9_999
 

@@ -9,8 +9,8 @@ from urllib.parse import SplitResult, urlsplit
 
 import segno
 
-from engine.runtime.limits import ADDRESS as OUTSIDE
 from pages.controls.learn.words import translate as _
+from server.settings import ADDRESS as OUTSIDE
 
 ELSEWHERE = ("192.0.2.1", 9)  # an address of no machine (RFC 5737), towards which nothing is sent
 PATIENCE = 0.5  # seconds until a port of this machine answers

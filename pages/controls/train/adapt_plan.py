@@ -9,9 +9,10 @@ from typing import Any
 
 import streamlit as st
 
+from engine.budget import budget
 from engine.model.config import ModelConfig
 from engine.model.layers.lora import list_linears
-from engine.runtime import library, limits, openings
+from engine.runtime import library, openings
 from engine.training import Recipe, model_of_base
 from engine.training.control import read_order, set_weight
 from engine.training.folder import RunFolder
@@ -209,10 +210,10 @@ def keep_base(name: str) -> str:
     how = library.parse_name(name)
     if not how.uploaded:
         return name
-    place = Path(limits.RUNS_FOLDER).resolve() / KEPT / name
+    place = Path(budget.runs_folder).resolve() / KEPT / name
     if not place.is_dir():
         shutil.copytree(how.source, place)
-    openings.keep_path(library.RUNS_FOLDER, name, replace(how, source=place, folder=None, uploaded=False).record)
+    openings.keep_path(budget.runs_folder, name, replace(how, source=place, folder=None, uploaded=False).record)
     return name
 
 

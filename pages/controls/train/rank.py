@@ -14,8 +14,9 @@ from typing import LiteralString
 
 import streamlit as st
 
+from engine.budget import budget
 from engine.plurals import count_words
-from engine.runtime import library, limits
+from engine.runtime import library
 from engine.training.atomic import read_json, write_json
 from engine.training.preferences.pairs import Pair, format_csv, format_jsonl, parse_pairs, read_pairs
 from engine.training.preferences.rules import RULES, rank_by_rule
@@ -95,7 +96,7 @@ def prefer(rule: str, question: Question) -> int | None:
 def ranking_file() -> Path:
     """Path of the visitor's ranking; without a cookie it lasts as long as the session."""
     whose = owner_name() or find_record(Ranked).nobody
-    return Path(limits.RUNS_FOLDER) / FOLDER / f"{whose.replace(' ', '-')}.json"
+    return Path(budget.runs_folder) / FOLDER / f"{whose.replace(' ', '-')}.json"
 
 
 def read_ranking() -> Ranking:
@@ -115,9 +116,9 @@ def read_ranking() -> Ranking:
 def keep_ranking(ranking: Ranking) -> None:
     """Raises ValueError where it is larger than a person's data may be."""
     said = asdict(ranking) | {"pairs": [astuple(pair) for pair in ranking.pairs]}
-    if (size := len(json.dumps(said))) > limits.MAX_DATA:
+    if (size := len(json.dumps(said))) > budget.max_data:
         raise ValueError(
-            f"pairs may take {limits.MAX_DATA // MIB:,} MiB, got {size / MIB:,.1f}; download and clear these first."
+            f"pairs may take {budget.max_data // MIB:,} MiB, got {size / MIB:,.1f}; download and clear these first."
         )
     file = ranking_file()
     file.parent.mkdir(parents=True, exist_ok=True)
@@ -278,7 +279,7 @@ def draw_pairs(ranking: Ranking) -> None:
         with st.popover("Upload"):
             key = f"pairs file {find_record(Ranked).turn}"
             st.file_uploader("pairs: columns prompt, chosen, rejected", ["csv", "jsonl"], key=key,
-                on_change=read_uploaded, args=(key,), max_upload_size=max(1, limits.MAX_DATA // MIB),
+                on_change=read_uploaded, args=(key,), max_upload_size=max(1, budget.max_data // MIB),
             )  # fmt: skip
 
 

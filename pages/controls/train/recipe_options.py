@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from engine.runtime.limits import MAX_TRAININGS, RAY_ADDRESS
 from engine.training import Recipe
 from engine.training.data_recipe import OWN, PAIRS
 from engine.training.machine import Abilities, plan
 from engine.training.objectives import find_objective
 from engine.training.recipe import Machine
+from server.settings import GIVEN
 from views.core.markdown import Markdown, escape_markdown
 
 MIXED = (  # tables of data that files of published texts may be mixed with, which a recipe's file names
@@ -23,7 +23,7 @@ DECIDED = {  # by the data and the task, or said elsewhere on the page
     "preference.watch", "preference.answers", "preference.answer_tokens",
     *(f"data.{name}.{option}" for name in MIXED for option in ("tales", "sentences", "times")),
     "machine.shard",  # the page starts one process
-    *(() if RAY_ADDRESS else ("machine.share",)),
+    *(() if GIVEN.ray_address else ("machine.share",)),
 }  # fmt: skip
 BROUGHT = ("text", "rows", "hub", "preferences")  # tables of data of which the page asks in its own way,
 BUT = ("held_out", "ended")  # but for these
@@ -46,7 +46,7 @@ THREADS = (
     "On a CPU. 0 gives each of the {most} trainings that may run at a time as many, whether or not others run: "
     "{share} on this machine. More can serve a wide model with a long context, slow down a little one, and make the "
     "pages wait. Weights are the same bit for bit with the same number only."
-).format(most=MAX_TRAININGS, share=plan(Machine("cpu"), Abilities.of_this_machine(), MAX_TRAININGS).threads)
+).format(most=GIVEN.max_trainings, share=plan(Machine("cpu"), Abilities.of_this_machine(), GIVEN.max_trainings).threads)
 
 HELP = {
     "data.documents": "Examples to learn from, drawn from the seed.",

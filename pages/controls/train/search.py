@@ -11,8 +11,8 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
+from engine.budget import budget
 from engine.plurals import count_words
-from engine.runtime import limits
 from engine.training import Recipe
 from engine.training.link import FILES
 from engine.training.runs import Run, runs
@@ -82,8 +82,8 @@ def draw_form(here: Here, session: Session, plan: Plan, recipe: Recipe) -> None:
         if st.button(f"Train {count_words(count, 'run')}", key="search start", disabled=not axes):
             start_grid(here, session, recipe, axes, name)
         at_once = "as many at a time as the cluster has room for"
-        if not limits.RAY_ADDRESS:
-            at_once = f"at most {limits.MAX_TRAININGS} at a time"
+        if not budget.ray_address:
+            at_once = f"at most {budget.max_trainings} at a time"
         alone = "" if plan.seconds is None else f"; the recipe alone takes about {format_time(plan.seconds)}"
         st.caption(escape_markdown(f"Each combination is a run of its own, {at_once}{alone}."))
 

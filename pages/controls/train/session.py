@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar
 
+from engine.budget import budget
 from engine.checkpoints.checkpoint import Checkpoint
 from engine.places import ASSETS
-from engine.runtime.limits import RUNS_FOLDER
 from engine.training import Recipe
 from engine.training.folder import RunFolder
 from engine.training.frames import Frame
@@ -118,7 +118,7 @@ def may_read(session: Session, run: str, recipe: Recipe) -> bool:
 
 
 def runs_place() -> Path:
-    return Path(RUNS_FOLDER)
+    return Path(budget.runs_folder)
 
 
 def folder_of(run: str) -> Path:

@@ -14,6 +14,7 @@ from typing import Any
 import pandas
 import streamlit as st
 
+from engine.budget import budget
 from engine.characters import cut_characters, keep_words
 from engine.data.hub import INSTALL, Hub, has_datasets, read_hub
 from engine.data.own import Rows
@@ -21,7 +22,6 @@ from engine.data.stories import story
 from engine.data.table import KINDS, Table, join_held_out, read_table
 from engine.data.text import read_text
 from engine.plurals import count_words
-from engine.runtime import limits
 from engine.training import Recipe
 from engine.training.atomic import replace_atomically
 from engine.training.data_recipe import Text
@@ -31,6 +31,7 @@ from pages.controls.state.session import find_record, set_widget, widget_value
 from pages.controls.train.data_recipe import SHARE, objectives, of_table, of_text
 from pages.controls.train.recipe_options import format_value
 from pages.controls.train.run_state import recipe_of_run
+from server import settings
 from views.core.markdown import escape_markdown
 
 # --- Files in the folder of the runs ---
@@ -44,9 +45,9 @@ MIB = 2**20
 
 def store_file(name: str, data: bytes) -> Path:
     """The file, under a name that nothing can be made of but a name. Raises ValueError where it is too large."""
-    if len(data) > limits.MAX_DATA:
+    if len(data) > budget.max_data:
         raise ValueError(
-            f"{file_name(name)} must have at most {limits.MAX_DATA // MIB:,} MiB, got {len(data) / MIB:,.1f}; take a "
+            f"{file_name(name)} must have at most {budget.max_data // MIB:,} MiB, got {len(data) / MIB:,.1f}; take a "
             "part of it, or raise LOUPE_MAX_DATA_MIB where Loupe is started."
         )
     file = folder() / blake2b(name.encode() + b"\0" + data, digest_size=16).hexdigest() / file_name(name)
@@ -68,21 +69,21 @@ def find_file(digest: str) -> Path | None:
 def make_room(need: int) -> None:
     """Deletes what no run learns from, the oldest first. Raises ValueError where that is not enough."""
     taken = size(folder()) if folder().is_dir() else 0
-    if taken + need > limits.DATA_DISK:
+    if taken + need > settings.DATA_DISK:
         recipes = [path.read_text(errors="replace") for path in folder().parent.glob("*/recipe.toml")]
         for old in sorted(folder().iterdir(), key=lambda path: path.stat().st_mtime):
-            if taken + need > limits.DATA_DISK and not any(old.name in recipe for recipe in recipes):
+            if taken + need > settings.DATA_DISK and not any(old.name in recipe for recipe in recipes):
                 taken -= size(old)
                 rmtree(old, ignore_errors=True)
-    if taken + need > limits.DATA_DISK:
+    if taken + need > settings.DATA_DISK:
         raise ValueError(
-            f"all data that was brought here may take {limits.DATA_DISK // MIB:,} MiB, which the runs' own data fills; "
-            "delete runs, or raise LOUPE_DATA_DISK_MIB where Loupe is started."
+            f"all data that was brought here may take {settings.DATA_DISK // MIB:,} MiB, which the runs' own data "
+            "fills; delete runs, or raise LOUPE_DATA_DISK_MIB where Loupe is started."
         )
 
 
 def folder() -> Path:
-    return Path(limits.RUNS_FOLDER).resolve() / FOLDER
+    return Path(budget.runs_folder).resolve() / FOLDER
 
 
 def file_name(name: str) -> str:
@@ -281,8 +282,8 @@ def bring(state: PageState, brought: Brought, first: bool) -> None:
                 st.button("Example", on_click=paste_example, key="example of pasted", type="tertiary", help=about)
         with right:
             st.file_uploader(
-                f"or upload a file: {', '.join(KINDS)}, up to {limits.MAX_DATA // MIB:,} MiB", [k[1:] for k in KINDS],
-                key=uploaded, on_change=read_uploaded, max_upload_size=max(1, limits.MAX_DATA // MIB),
+                f"or upload a file: {', '.join(KINDS)}, up to {budget.max_data // MIB:,} MiB", [k[1:] for k in KINDS],
+                key=uploaded, on_change=read_uploaded, max_upload_size=max(1, budget.max_data // MIB),
             )  # fmt: skip
             from_a_hub(state, brought)
 
@@ -361,7 +362,7 @@ def held_out_file(here: Here, turn: str) -> Path | None:
     with st.popover("Held-out file", type="tertiary", help=f"Without one, {SHARE:.0%} of the rows are held out."):
         st.file_uploader(
             "a file with the same columns, to measure on", [kind[1:] for kind in KINDS if kind != ".txt"], key=key,
-            on_change=read_held_out, max_upload_size=max(1, limits.MAX_DATA // MIB),
+            on_change=read_held_out, max_upload_size=max(1, budget.max_data // MIB),
         )  # fmt: skip
     return None
 

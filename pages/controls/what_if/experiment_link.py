@@ -8,9 +8,9 @@ import zlib
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from typing import Any
 
+from engine.budget import budget
 from engine.edits.experiment import Experiment, entry
 from engine.plurals import count_words
-from engine.runtime.limits import MAX_EDITS
 
 LONGEST = 200_000  # characters of JSON in a link
 SAID = 3  # sentences about single edits, and the number of the others
@@ -59,7 +59,7 @@ def from_link(link: str) -> tuple[Experiment, list[str]]:
     if not isinstance(value, list):
         return Experiment(), [BROKEN]
     found, wrong = [], []
-    for number, data in enumerate(value[:MAX_EDITS]):
+    for number, data in enumerate(value[:budget.max_edits]):
         try:
             found.append(entry(number + 1, data))
         except ValueError as error:
@@ -67,8 +67,9 @@ def from_link(link: str) -> tuple[Experiment, list[str]]:
     sentences = wrong[:SAID]
     if len(wrong) > SAID:
         sentences.append(f"{count_words(len(wrong) - SAID, 'more edit')} in it could not be read either.")
-    if len(value) > MAX_EDITS:
-        sentences.append(f"This address has {len(value):,} edits; those after the first {MAX_EDITS} are left out.")
+    if len(value) > budget.max_edits:
+        most = budget.max_edits
+        sentences.append(f"This address has {len(value):,} edits; those after the first {most} are left out.")
     return Experiment(tuple(found)), sentences
 
 

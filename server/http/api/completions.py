@@ -8,17 +8,18 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from engine.budget import budget
 from engine.checkpoints import Checkpoint
 from engine.edits.experiment import Experiment
 from engine.generation.generate import generate
 from engine.generation.prompt import begin
 from engine.inputs.readers import kind
-from engine.runtime.limits import LONG_TOKENS
 from server.http.api.chat import render_chat
 from server.http.api.fields import Field, Refused
 from server.http.api.models import WRITTEN, engine_refuses, open_named, read_edits, text_of_ids, write_link
 from server.http.api.trace import EDITS, MODEL, MOST_CHARACTERS, check_size
 from server.http.api.writing import Part, Score, repeat, write
+from server.settings import GIVEN
 
 TOP = 20  # of the most probable tokens
 ONE_SAYING = "it is taken at this value alone"
@@ -54,7 +55,7 @@ COMPLETION = {
         "a text to go on with, or its token ids; one a request", ("string", "integers"), required=True, least=1,
         most=MOST_CHARACTERS,
     ),
-    "max_tokens": Field("tokens to write", ("integer",), 16, most=LONG_TOKENS),
+    "max_tokens": Field("tokens to write", ("integer",), 16, most=GIVEN.long_tokens),
     "logprobs": Field("log-probabilities of so many tokens at each place", ("integer",), most=TOP),
     "echo": Field("let the prompt stand before the text", ("boolean",), False),
     "best_of": only(1, "integer"),
@@ -63,8 +64,8 @@ COMPLETION = {
 CHAT = {
     "model": MODEL,
     "messages": Field("turns, each a table of role and content", ("objects",), required=True, least=1, most=256),
-    "max_tokens": Field("as max_completion_tokens", ("integer",), most=LONG_TOKENS),
-    "max_completion_tokens": Field("tokens to write; 50 where nobody says", ("integer",), most=LONG_TOKENS),
+    "max_tokens": Field("as max_completion_tokens", ("integer",), most=GIVEN.long_tokens),
+    "max_completion_tokens": Field("tokens to write; 50 where nobody says", ("integer",), most=GIVEN.long_tokens),
     "logprobs": Field("log-probabilities of what is written", ("boolean",), False),
     "top_logprobs": Field("of so many tokens at each place; with logprobs", ("integer",), most=TOP),
     **COMMON,
@@ -144,7 +145,7 @@ def prepare(asked: dict[str, Any], chat: bool) -> Writing:
             given = checkpoint.tokenizer.encode(given, special=not chat).ids  # a template has the marks in it
         elif isinstance(given, str):
             raise Refused("this model has no tokenizer; give its prompt as token ids.", field=field)
-        prompt, limit = tuple(given), min(LONG_TOKENS, checkpoint.config.context)
+        prompt, limit = tuple(given), min(budget.long_tokens, checkpoint.config.context)
         if not 0 < len(prompt) <= limit:
             raise Refused(f"the prompt must be 1 to {limit:,} tokens, got {len(prompt):,}; give another.", field=field)
         begin(checkpoint, prompt)

@@ -15,13 +15,13 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from engine.runtime.limits import ADDRESS, API_TOKEN
 from server.http.api import completions
 from server.http.api.fields import Fields, Refused, read_request, write_schema
 from server.http.api.models import describe, list_names
 from server.http.api.trace import FIELDS as TRACE
 from server.http.api.trace import trace
 from server.http.first_load import base
+from server.settings import ADDRESS, API_TOKEN
 
 TOKEN = "LOUPE_API_TOKEN"  # by which a process tells those that it starts
 MOST_BODY = 2**20  # bytes of a request

@@ -9,23 +9,24 @@ from typing import Any
 from safetensors.torch import save
 
 from engine import run
+from engine.budget import MIB, budget
 from engine.checkpoints import Checkpoint
 from engine.inputs.readers import Reading, given_target, kind, require_known_ids, tokens
 from engine.model.transformer import Transformer
-from engine.runtime.limits import API_REPLY, MAX_EDITS, MAX_TOKENS, MIB
 from engine.runtime.recording import kept_names
 from engine.tokenizers.encoding import Encoding
 from pages.controls.model_input.model_input import EVERY_FIELD, reading
 from server.http.api.fields import Field, Refused
 from server.http.api.models import WRITTEN, engine_refuses, open_named, read_edits, text_of_ids, write_link
+from server.settings import API_REPLY, GIVEN
 
 MOST_CHARACTERS = 100_000  # of a text
 MODEL = Field("a name that GET /v1/models lists", ("string",), required=True, most=200)
-EDITS = Field("changes as `to_dict` of an edit gives them, each a table", ("objects",), [], most=MAX_EDITS)
+EDITS = Field("changes as `to_dict` of an edit gives them, each a table", ("objects",), [], most=GIVEN.max_edits)
 FIELDS = {
     "model": MODEL,
     "text": Field("what the model reads; give text or ids", ("string",), most=MOST_CHARACTERS),
-    "ids": Field("its tokens instead; give text or ids", ("integers",), least=1, most=MAX_TOKENS),
+    "ids": Field("its tokens instead; give text or ids", ("integers",), least=1, most=GIVEN.max_tokens),
     "target": Field(
         "what the decoder of an encoder-decoder reads, or fills a gap; the model writes it where it is left out",
         ("string",), "", most=MOST_CHARACTERS,
@@ -76,7 +77,7 @@ def read_input(checkpoint: Checkpoint, asked: dict[str, Any]) -> Reading:
         raise Refused("the request must have either text or ids, got both or neither; give one.", field="text")
     if target and reads not in WRITTEN:
         raise Refused("target is for an encoder-decoder or a gap, and this model has neither; leave it out.")
-    limit = min(MAX_TOKENS, checkpoint.config.context)
+    limit = min(budget.max_tokens, checkpoint.config.context)
     with engine_refuses("text" if ids is None else "ids"):
         if ids is not None:
             if reads not in ("text", "pair") or checkpoint.config.rereads:
@@ -92,7 +93,7 @@ def read_input(checkpoint: Checkpoint, asked: dict[str, Any]) -> Reading:
             raise Refused(f"the input must be 1 to {limit:,} tokens, got {count:,}; give another.", field="text")
         if ids is None:
             said = dict.fromkeys(EVERY_FIELD, "") | {"text": text, WRITTEN.get(reads, "target"): target}
-            read = reading(checkpoint, MAX_TOKENS, said.get)
+            read = reading(checkpoint, budget.max_tokens, said.get)
     return read
 
 

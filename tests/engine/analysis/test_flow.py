@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 import torch
 
-from engine.analysis import flow as module
 from engine.analysis.flow import crossed_flow_from, crossed_network, flow, flow_from, flows, network
 from engine.analysis.rollout import rollout_across
+from engine.budget import budget
 from engine.model.config import Encoder
 from engine.model.layers.mask import Causal, Drawn
 from engine.runtime.run import run
@@ -128,7 +128,7 @@ def test_flow_is_refused_where_it_would_take_long(monkeypatch: pytest.MonkeyPatc
     assert flows(network(TRACE), 0.0) is None
     edges = 3 * COUNT * (COUNT + 1) // 2
     allowed = edges * COUNT - 1
-    monkeypatch.setattr(module, "FLOW_WORK", allowed)
+    monkeypatch.setattr(budget, "flow_work", allowed)
     with pytest.raises(ValueError, match=rf"{edges} weights .* {COUNT} keys.* LOUPE_FLOW_WORK allows {allowed}"):
         flow(network(TRACE), 0)
     assert flows(network(TRACE), 60) is None
@@ -146,7 +146,7 @@ def test_the_flow_of_one_position_is_its_row(attention: str) -> None:
 
 def test_an_early_position_is_not_refused_for_the_text_behind_it(monkeypatch: pytest.MonkeyPatch) -> None:
     averages = [TRACE[f"blocks.{layer}.attn.pattern"][0].mean(0) for layer in range(3)]
-    monkeypatch.setattr(module, "FLOW_WORK", 300)
+    monkeypatch.setattr(budget, "flow_work", 300)
     assert np.allclose(flow_from(averages, 2)[3:], 0) and float(flow_from(averages, 2)[:3].min()) > 0
     with pytest.raises(ValueError, match="LOUPE_FLOW_WORK"):
         flow_from(averages, 7)

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from engine.budget import budget
 from engine.data import mixture
 from engine.data.own import Rows
 from engine.data.own_tasks import OwnPairs, task_of
 from engine.data.published import describe, locate, unpack
 from engine.data.text import read_text
-from engine.runtime import limits
 from engine.training.card import describe_corpora
 from engine.training.data_recipe import Data, Everyday
 from engine.training.sources.windows import documents
@@ -25,7 +25,7 @@ PAIRS = "".join(f'Sentence {n} is "new".\tPhrase {n}, {way}.\n' for n in range(1
 def corpora(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "tales.txt.xz").write_bytes(lzma.compress(TALES.encode()))
     (tmp_path / "eng-fra.tsv").write_text(PAIRS, encoding="utf-8")
-    monkeypatch.setattr(limits, "CORPORA_FOLDER", str(tmp_path))
+    monkeypatch.setattr(budget, "corpora_folder", str(tmp_path))
     mixture.tales.cache_clear()
     mixture.pairs.cache_clear()
     return tmp_path
@@ -41,7 +41,7 @@ def test_where_one_lacks_a_sentence_says_where_it_can_be_had(corpora: Path, monk
     (corpora / "eng-fra.tsv").unlink()
     with pytest.raises(ValueError, match=r"eng-fra\.tsv\.xz .*Tatoeba.*manythings\.org/anki, CC BY 2\.0 FR.*CORPORA="):
         Rows(path="corpora:eng-fra.tsv.xz", header=False, source="column 1", target="column 2").table()
-    monkeypatch.setattr(limits, "CORPORA_FOLDER", "")
+    monkeypatch.setattr(budget, "corpora_folder", "")
     with pytest.raises(ValueError, match=r"tales\.txt\.xz .*gutenberg\.org.*and no folder is named"):
         mixture.tales("corpora:tales.txt.xz")
 
@@ -58,7 +58,7 @@ def test_a_damaged_cut_or_too_large_file_is_refused(monkeypatch: pytest.MonkeyPa
     for raw, told in ((b"no such file", "packed by xz"), (packed[:-40], "only its beginning")):
         with pytest.raises(ValueError, match=told):
             unpack(raw, "a.txt.xz")
-    monkeypatch.setattr(limits, "MAX_DATA", 1_000)
+    monkeypatch.setattr(budget, "max_data", 1_000)
     with pytest.raises(ValueError, match="unpacked"):
         unpack(packed, "a.txt.xz")
 

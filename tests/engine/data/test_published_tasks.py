@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from engine.budget import budget
 from engine.data import mixture
 from engine.data.corpora import read_corpus
 from engine.data.drawing import Part
@@ -15,7 +16,6 @@ from engine.data.instructions import AskedPair, Bilingual, Instructions, draw_me
 from engine.data.sentences import WORD, following, gapped
 from engine.data.spans import LONGEST_GAP, Spans
 from engine.data.text_to_text import TRANSLATE, TextToText
-from engine.runtime import limits
 from engine.scoring.examples import UNASKED
 from engine.tokenizers import train
 from engine.training import read_recipe
@@ -37,7 +37,7 @@ def corpora(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "tales.txt.xz").write_bytes(lzma.compress("\n\n".join("\n".join(book) for book in BOOKS).encode()))
     lines = [f"{english}\t{french}" for english, every in SENTENCES.items() for french in every]
     (tmp_path / "eng-fra.tsv").write_text("\n".join(lines), encoding="utf-8")
-    monkeypatch.setattr(limits, "CORPORA_FOLDER", str(tmp_path))
+    monkeypatch.setattr(budget, "corpora_folder", str(tmp_path))
     mixture.tales.cache_clear()
     mixture.pairs.cache_clear()
 

@@ -21,9 +21,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyarrow import parquet as arrow_parquet
 
+from engine.budget import budget
 from engine.data import table
 from engine.data.table import KINDS, Table, parse_table, read_table
-from engine.runtime import limits
 
 CELLS = st.text(st.characters(exclude_categories=["C"], exclude_characters="\u2028\u2029"), min_size=1, max_size=12)
 
@@ -351,7 +351,7 @@ def test_a_column_is_chosen_and_a_bad_row_is_named_by_its_number() -> None:
 def test_a_file_that_is_too_large_or_unpacks_to_too_much_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(limits, "MAX_DATA", 2**16)
+    monkeypatch.setattr(budget, "max_data", 2**16)
     (tmp_path / "large.txt").write_bytes(b"x" * (2**16 + 1))
     with pytest.raises(ValueError, match="a file of data may have 0 MiB, and large.txt has 0.1"):
         read_table(tmp_path / "large.txt")

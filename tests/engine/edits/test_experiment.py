@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from engine.budget import budget
 from engine.edits import AttentionTemperature, DrawMask, Patch, Scale, SilenceHeads, Source, Steer
 from engine.edits.experiment import REMEMBERED, Entry, Experiment
-from engine.runtime.limits import LONG_TOKENS, MAX_EDITS
 from tests.engine.edits.test_edits import EDITS
 
 QUIET, HOT, HALF = SilenceHeads(1, [0]), AttentionTemperature(2.0), Scale("logits", 0.5)
@@ -88,11 +88,11 @@ def test_only_so_many_states_are_remembered() -> None:
 
 
 def test_an_experiment_has_no_more_edits_than_a_link_may_hold() -> None:
-    full = made(*[SilenceHeads(0, [0])] * MAX_EDITS)
+    full = made(*[SilenceHeads(0, [0])] * budget.max_edits)
     assert Experiment.from_value(full.to_value()) == full
-    with pytest.raises(ValueError, match=f"at most {MAX_EDITS} edits"):
+    with pytest.raises(ValueError, match=f"at most {budget.max_edits} edits"):
         full.add(QUIET)
-    with pytest.raises(ValueError, match=f"at most {MAX_EDITS} edits, got {MAX_EDITS + 1}"):
+    with pytest.raises(ValueError, match=f"at most {budget.max_edits} edits, got {budget.max_edits + 1}"):
         Experiment.from_value([*full.to_value(), QUIET.to_dict()])
 
 
@@ -106,7 +106,7 @@ def test_an_experiment_has_no_more_edits_than_a_link_may_hold() -> None:
         (QUIET.to_dict() | {"heads": [10**30]}, "heads must be a number from"),
         (Scale("q" * 201, 1.0).to_dict(), "hook must be at most 200 characters long, got 201"),
         ({"edit": "Replace", "hook": "logits", "value": [[[[[[[[[0]]]]]]]]]}, "at most 8 lists in each other"),
-        ({"edit": "Patch", "hook": "z", "source": {"ids": [1] * (LONG_TOKENS + 1)}}, "a run of at most"),
+        ({"edit": "Patch", "hook": "z", "source": {"ids": [1] * (budget.long_tokens + 1)}}, "a run of at most"),
         ({"edit": "Scale", "hook": "z", "factor": 1, "at": {"p" * 999: 0}}, "a field must be at most 200"),
     ],
 )

@@ -12,6 +12,7 @@ import torch
 
 from engine import Checkpoint
 from engine.analysis.overview_cache import Glances, LongRun
+from engine.budget import budget
 from engine.edits import AttentionTemperature
 from engine.model.config import MLP, Attention, ModelConfig
 from engine.model.transformer import Transformer, initialise
@@ -25,7 +26,7 @@ CONFIG = ModelConfig(vocab_size=9, context=16, d_model=8, layers=1, attention=At
 def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """A model in the models folder, called "mine"."""
     Checkpoint(model=initialise(Transformer(CONFIG), 0)).save(tmp_path / "mine")
-    monkeypatch.setattr(library, "MODELS_FOLDER", str(tmp_path))
+    monkeypatch.setattr(budget, "models_folder", str(tmp_path))
     library.checkpoint.cache_clear()
     return "mine"
 
@@ -158,7 +159,7 @@ def test_uploads_are_deleted_when_others_need_the_room(tmp_path: Path, monkeypat
 def test_an_upload_to_one_process_of_a_server_opens_in_the_others_while_it_is_held(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(library, "UPLOADS_FOLDER", str(tmp_path / "told"))
+    monkeypatch.setattr(budget, "uploads_folder", str(tmp_path / "told"))
     held = TemporaryDirectory(dir=tmp_path)
     name = library.offer(library.Opening(stored(Path(held.name)), title="mine", folder=held))
     first = library.checkpoint(name).model.state_dict()

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from engine.budget import budget
 from engine.cli.main import change, main
 from engine.training import Recipe, RunFolder, read_recipe, read_status, train
 from engine.training.queue import Queue
@@ -27,7 +28,7 @@ def test_the_table_of_runs_is_printed(recipe: Recipe, tmp_path: Path, capsys: py
 def test_a_fork_is_made_and_told_how_to_train(
     recipe: Recipe, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("engine.cli.main.RUNS", tmp_path / "runs")
+    monkeypatch.setattr(budget, "runs_folder", tmp_path / "runs")
     for step in train(recipe, tmp_path / "runs" / "mine"):
         if step.step == 6:
             break

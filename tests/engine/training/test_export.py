@@ -14,6 +14,7 @@ import pytest
 import torch
 import transformers
 
+from engine.budget import budget
 from engine.checkpoints import load
 from engine.cli.main import main
 from engine.training import Recipe, RunFolder, read_recipe, train
@@ -144,7 +145,7 @@ def test_the_command_of_a_fork_makes_the_same_fork_again(run: RunFolder, monkeyp
     made = fork("my run", step, "child", {"optimiser.lr": 0.5, "optimiser.betas": [0.5, 0.75]}, place)
     for _ in train(read_recipe(made / "recipe.toml"), made):
         pass
-    monkeypatch.setattr("engine.cli.main.RUNS", place)
+    monkeypatch.setattr(budget, "runs_folder", place)
     for line in command("child", place).splitlines():
         obey(line)
     ours, theirs = load(made).model.state_dict(), load(place / "child again").model.state_dict()

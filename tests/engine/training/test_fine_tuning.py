@@ -14,9 +14,9 @@ import torch
 import transformers
 from safetensors.torch import load_file
 
+from engine.budget import budget
 from engine.checkpoints import load
 from engine.data.own_tasks import held_out
-from engine.runtime import library
 from engine.training import (
     RecipeError,
     parse_recipe,
@@ -164,7 +164,7 @@ def test_a_base_that_is_gone_or_cannot_do_it_is_one_sentence(tmp_path: Path) -> 
 
 
 def test_a_run_is_a_base_and_a_head_that_fits_is_taken_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(library, "RUNS_FOLDER", str(tmp_path / "runs"))
+    monkeypatch.setattr(budget, "runs_folder", str(tmp_path / "runs"))
     save_base(tmp_path / "bert", "bert")
     list(train(read_recipe(write_recipe_file(tmp_path, "bert", "token_classification")), tmp_path / "runs" / "one"))
     for base in ("run:one", "run:one@4"):

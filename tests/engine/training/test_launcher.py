@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 import torch
 
+from engine.budget import budget
 from engine.checkpoints import load
-from engine.runtime import limits
 from engine.training import Recipe, RunFolder, read_recipe, read_status, stop, train
 from engine.training.control import n_steps, read_order
 from engine.training.launch import processes
@@ -110,7 +110,7 @@ def test_killed_while_it_trains_it_says_so_and_resumes_to_the_same_weights(
 def test_two_paused_trainings_keep_nobody_waiting_and_go_on_in_turn(
     begun: Processes, recipe: Recipe, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(limits, "MAX_TRAININGS", 2)
+    monkeypatch.setattr(budget, "max_trainings", 2)
     endless = replace(recipe, schedule=replace(recipe.schedule, steps=100_000))
     paused = [begun.start(endless, name) for name in ("one", "two")]
     for folder in paused:
@@ -127,7 +127,7 @@ def test_two_paused_trainings_keep_nobody_waiting_and_go_on_in_turn(
 def test_the_folder_is_whole_and_says_queued_before_start_returns(
     begun: Processes, recipe: Recipe, asleep: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(limits, "MAX_TRAININGS", 1)
+    monkeypatch.setattr(budget, "max_trainings", 1)
     one, two, three = (begun.start(recipe, name) for name in ("a run", "a run", "A Run"))
     assert [folder.name for folder in (one, two, three)] == ["a run", "a run 2", "A Run 3"]
     assert read_recipe(two / "recipe.toml") == recipe
@@ -154,7 +154,7 @@ def test_trainings_outlive_the_server_and_its_queue_goes_on(recipe: Recipe, tmp_
             "import os, signal, sys",
             "from engine.training.launch import processes",
             f"processes.training = lambda folder: {SLEEP!r}",
-            "processes.limits.MAX_TRAININGS = 1",
+            "budget.max_trainings = 1",
             f"begun = processes.Processes({str(tmp_path)!r})",
             "text = sys.stdin.read()",
             "for _ in range(3): begun.start(text, 'run')",
@@ -181,7 +181,7 @@ def test_trainings_outlive_the_server_and_its_queue_goes_on(recipe: Recipe, tmp_
 def test_cancelled_while_queued_it_stops_and_can_be_started_again(
     begun: Processes, recipe: Recipe, asleep: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(limits, "MAX_TRAININGS", 1)
+    monkeypatch.setattr(budget, "max_trainings", 1)
     begun.start(recipe, "first")
     second = begun.start(recipe, "second")
     stop(second)
@@ -247,7 +247,7 @@ def test_a_text_that_is_no_recipe_starts_nothing(begun: Processes) -> None:
 def test_a_limit_is_said_with_its_value_and_how_to_raise_it(
     begun: Processes, recipe: Recipe, monkeypatch: pytest.MonkeyPatch, limit: str, value: int, told: str
 ) -> None:
-    monkeypatch.setattr(limits, limit, value)
+    monkeypatch.setattr(budget, limit.lower(), value)
     with pytest.raises(ValueError, match=told):
         begun.start(recipe, "too much")
     assert not (begun.runs / "too much").exists()
@@ -256,8 +256,8 @@ def test_a_limit_is_said_with_its_value_and_how_to_raise_it(
 def test_more_than_may_wait_are_refused(
     begun: Processes, recipe: Recipe, asleep: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(limits, "MAX_TRAININGS", 1)
-    monkeypatch.setattr(limits, "MAX_QUEUED", 1)
+    monkeypatch.setattr(budget, "max_trainings", 1)
+    monkeypatch.setattr(budget, "max_queued", 1)
     first = begun.start(recipe, "one")
     reaches(first, "preparing")
     begun.start(recipe, "two")
@@ -288,7 +288,7 @@ def test_a_training_that_fails_says_why_and_its_process_does_not_linger(begun: P
 def test_a_run_stops_after_the_seconds_it_may_take_and_says_so(
     begun: Processes, recipe: Recipe, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(limits, "MAX_RUN_SECONDS", 1)
+    monkeypatch.setattr(budget, "max_run_seconds", 1)
     endless = replace(recipe, schedule=replace(recipe.schedule, steps=900_000))
     folder = begun.start(endless, "endless")
     reaches(folder, "stopped")

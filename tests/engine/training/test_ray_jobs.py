@@ -13,10 +13,11 @@ import pytest
 import torch
 
 from engine.analysis.strongest import readings_of, survey
+from engine.budget import budget
 from engine.checkpoints import load
 from engine.data.stories import story
 from engine.inputs.corpus import Corpus
-from engine.runtime import library, limits
+from engine.runtime import library
 from engine.training import Recipe, RunFolder, read_recipe, read_status, train
 from engine.training.control import stop
 from engine.training.job import SILENT, Job, read_job, write_job
@@ -134,7 +135,7 @@ def test_a_run_outlives_its_node_and_the_head_of_the_cluster(
     nodes: Nodes, recipe: Recipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("engine.training.job.SILENT", 8.0)
-    monkeypatch.setattr(limits, "MAX_QUEUED", 2)
+    monkeypatch.setattr(budget, "max_queued", 2)
     longer = replace(recipe, schedule=replace(recipe.schedule, steps=4000), log=replace(recipe.log, held_out_every=500))
     launcher = RayJobs(tmp_path / "runs", nodes.address)
     folder, run = (made := launcher.start(longer, "first")), RunFolder(made)

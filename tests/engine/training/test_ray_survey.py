@@ -9,8 +9,9 @@ import torch
 
 from engine.analysis import strongest
 from engine.analysis.strongest import Survey, readings_of, survey
+from engine.budget import budget
 from engine.inputs.corpus import Corpus
-from engine.runtime import library, limits
+from engine.runtime import library
 from engine.training.atomic import write_json
 from engine.training.job import JOB, Job, read_job, write_job
 from engine.training.launch import ray_survey, ray_survey_driver
@@ -116,7 +117,7 @@ def test_only_what_takes_longer_than_a_job_goes_to_the_cluster(monkeypatch: pyte
         return on_cluster(model, library.checkpoint(model), None, count) is not None
 
     assert not taken("everyday", 10_000)
-    monkeypatch.setattr(limits, "RAY_ADDRESS", "http://head")
+    monkeypatch.setattr(budget, "ray_address", "http://head")
     assert taken("everyday", 200) and not taken("everyday", strongest.TEXTS) and not taken("induction", 200)
-    monkeypatch.setattr(limits, "RUNS_STORE", "s3://bucket/runs")
+    monkeypatch.setattr(budget, "runs_store", "s3://bucket/runs")
     assert not taken("everyday", 200)

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from engine.budget import budget
 from engine.checkpoints import load
 from engine.checkpoints.run_steps import name_step, split_name, weights
 from engine.cli.main import main
@@ -18,7 +19,7 @@ from engine.training import Recipe, RunFolder, train
 @pytest.fixture
 def run(recipe: Recipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunFolder:
     """Left after step 7, in the folder of runs."""
-    monkeypatch.setattr(library, "RUNS_FOLDER", str(tmp_path / "runs"))
+    monkeypatch.setattr(budget, "runs_folder", str(tmp_path / "runs"))
     library.checkpoint.cache_clear()
     for step in train(recipe, tmp_path / "runs" / "my run"):
         if step.step == 7:
@@ -55,11 +56,12 @@ def test_a_runs_name_is_split_alike_wherever_it_stands(named: str, parts: tuple[
 def test_the_engine_and_the_command_line_read_a_runs_name_as_the_pages_do(
     run: RunFolder, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(sys.modules[load.__module__], "RUNS_FOLDER", run.path.parent.name)
+    known = {name: library.checkpoint(name) for name in ("run:my run", "run:my run@7", "run:my run@0")}
+    monkeypatch.setattr(budget, "runs_folder", run.path.parent.name)
     monkeypatch.setattr(sys.modules[load.__module__], "ROOT", run.path.parents[1])  # where a path is looked for too
-    for name in ("run:my run", "run:my run@7", "run:my run@0"):
+    for name, checkpoint in known.items():
         opened = load(name).model.embed.tokens.weight
-        assert torch.equal(opened, library.checkpoint(name).model.embed.tokens.weight)
+        assert torch.equal(opened, checkpoint.model.embed.tokens.weight)
     assert main(["generate", "run:my run", "the", "--max-tokens", "1", "--greedy"]) == 0 and capsys.readouterr().out
     with pytest.raises(FileNotFoundError, match="there is no run called 'none'; those here are my run."):
         load("run:none")

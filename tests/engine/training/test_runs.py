@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.runtime import limits
+from engine.budget import budget
 from engine.training import Recipe, RunFolder, read_recipe, train, trash
 from engine.training import runs as table_of_runs
 from engine.training.folder import size
@@ -198,7 +198,7 @@ def aged(place: Path, token: str, days: float) -> str:
 
 def test_what_was_deleted_long_ago_goes_for_good_with_the_next(place: Path, trained: Path) -> None:
     shutil.copytree(trained, place / "x")
-    aged(place, delete("mine", place), limits.DELETED_DAYS + 1)
+    aged(place, delete("mine", place), budget.deleted_days + 1)
     token = delete("x", place)
     assert [one.token for one in list_deleted(place)] == [token]
 
@@ -217,7 +217,7 @@ def test_a_full_disk_of_deleted_runs_does_not_hold_up_a_new_one(
     from engine.training.limit_checks import check_room
 
     delete("mine", place)
-    monkeypatch.setattr(limits, "RUNS_DISK", size(place) + 1)
+    monkeypatch.setattr(budget, "runs_disk", size(place) + 1)
     check_room([recipe], place)
     assert list_deleted(place) == []
 
@@ -227,7 +227,7 @@ def test_a_run_that_fits_alone_and_not_beside_the_others_is_refused(
 ) -> None:
     from engine.training.limit_checks import check_room, check_start, disk_need
 
-    monkeypatch.setattr(limits, "RUNS_DISK", disk_need(recipe))
+    monkeypatch.setattr(budget, "runs_disk", disk_need(recipe))
     check_start(recipe)
     snapshots = replace(recipe, log=replace(recipe.log, snapshots=20))
     whole, adapter = (disk_need(replace(snapshots, train=Train(parts))) for parts in ("all", "lora"))

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from engine.budget import budget
 from engine.cli import main as cli
-from engine.runtime import limits
 from engine.training import Recipe, RunFolder, read_recipe, train
 from engine.training.fork import reset
 from engine.training.names import cut_name, unused_name
@@ -140,9 +140,8 @@ def test_the_command_line_trains_a_search_and_tells_of_it(
     recipe_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     place = tmp_path / "runs"
-    monkeypatch.setattr(cli, "RUNS", place)
     monkeypatch.setattr(cli, "choose_launcher", lambda: AtOnce(place))
-    monkeypatch.setattr(limits, "RUNS_FOLDER", str(place))
+    monkeypatch.setattr(budget, "runs_folder", str(place))
     assert cli.main(["search", str(recipe_path), "model.layers=1,2"]) == 0
     table = capsys.readouterr().out.splitlines()
     assert "2 runs at work" in table[0] and table[1].split()[0] == "model.layers"

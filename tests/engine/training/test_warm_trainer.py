@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 import torch
 
+from engine.budget import budget
 from engine.checkpoints import load
-from engine.runtime import limits
 from engine.training import Recipe, RunFolder, read_status, stop, train
 from engine.training.launch.processes import Processes
 from engine.training.process import exists
@@ -107,7 +107,7 @@ def test_one_that_does_not_answer_is_ended(
 def test_a_run_that_has_to_wait_for_its_turn_waits_in_a_light_process(
     warm: WarmTrainer, recipe: Recipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(limits, "MAX_TRAININGS", 1)
+    monkeypatch.setattr(budget, "max_trainings", 1)
     endless = replace(recipe, schedule=replace(recipe.schedule, steps=900_000))
     warm.keep()
     ready = pid_of(warm)

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from engine.runtime.limits import Settings, read_settings_file, settings
+from server.settings import Settings, read_settings_file, settings
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_a_file_sets_and_the_environment_counts_more(tmp_path: Path) -> None:
@@ -21,7 +21,7 @@ def test_a_file_sets_and_the_environment_counts_more(tmp_path: Path) -> None:
     assert read_settings_file({}, tmp_path / "empty") == (None, {})
     (tmp_path / "other.toml").write_text("trace_memory_mib = 2\n")
     _, values = read_settings_file({"LOUPE_SETTINGS": "other.toml"}, tmp_path)
-    assert Settings(values, {}).read_mib("trace_memory_mib", 1, "") == 2 * 2**20
+    assert Settings(values, {}).read_mib("trace_memory_mib", 2**20, "") == 2 * 2**20
 
 
 @pytest.mark.parametrize("value", ["64", 6.5, True, -1, [64], {"most": 64}])
