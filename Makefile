@@ -14,7 +14,7 @@ PYTEST := env -u PYTHONDONTWRITEBYTECODE OMP_NUM_THREADS=1 $(BIN)/python -m pyte
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 REPORT =
 
-.PHONY: run test test-long wheel durations browsers lock audit bench load lint docs format checkpoints adapters recordings texts screenshot
+.PHONY: run test test-long wheel durations browsers notebooks lock audit bench load lint docs format checkpoints adapters recordings texts screenshot
 
 run: .venv/installed
 	@exec $(BIN)/python asgi.py --host $(HOST) $(if $(PORT),--port $(PORT)) --workers $(WORKERS)
@@ -34,6 +34,15 @@ durations: .venv/installed-dev
 browsers: .venv/installed-dev
 	$(PIP) -r requirements-browsers.txt
 	LOUPE_BROWSERS=all LOUPE_REQUIRE_BROWSER=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests/browsers
+
+# In JupyterLab and marimo, in an environment that has what .venv has, and them.
+notebooks: .venv/installed-dev
+	$(BIN)/python -m venv .venv-notebooks
+	site='import sysconfig; print(sysconfig.get_path("purelib"))'; \
+		$(BIN)/python -c "$$site" > "$$(.venv-notebooks/bin/python -c "$$site")/loupe.pth"
+	.venv-notebooks/bin/python -m pip install --quiet --disable-pip-version-check -r requirements-notebooks.txt
+	JUPYTER_PATH="$(CURDIR)/.venv/share/jupyter" LOUPE_REQUIRE_BROWSER=1 OMP_NUM_THREADS=1 \
+		.venv-notebooks/bin/python -m pytest tests/browser/test_notebooks.py
 
 # What a package index or a release gets, in dist/.
 wheel: $(BIN)/python
