@@ -4,6 +4,9 @@ the text that judges read."""
 from __future__ import annotations
 
 import json
+import re
+from contextlib import redirect_stdout
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +16,12 @@ from tokenizers import Tokenizer, models, pre_tokenizers, processors, trainers
 from transformers import GenerationConfig, GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
 
 from engine import load
+from engine.places import ROOT
 from engine.tokenizers import read_tokenizer
 from engine.training import read_recipe
 from engine.training.corpus import Document
 from engine.training.objectives import objectives
+from engine.training.preferences.kl import masked_sum
 from engine.training.preferences.learner import PolicyLearner
 from engine.training.preferences.rollouts import read_drawn
 from engine.training.preferences.sample import sample_answers
@@ -168,3 +173,17 @@ def test_prompt_and_answer_are_read_as_one_text(marks: str, tmp_path: Path) -> N
             ids = [*prompt, *answer]
             assert 2 not in ids and answer
             assert ids == [id for id in tokenizer.ids(texts[0] + text) if id != 2]
+
+
+def test_the_rollout_that_the_documentation_shows_makes_better_answers_likelier() -> None:
+    written = (ROOT / "docs" / "training.md").read_text(encoding="utf-8")
+    (block,) = [one for one in re.findall(r"```python\n(.*?)```", written, re.DOTALL) if "score_grpo" in one]
+    assert len(block.splitlines()) <= 60
+    said, made = StringIO(), dict[str, Any]()
+    with redirect_stdout(said):
+        exec(compile(block, "docs/training.md", "exec"), made)
+    lines = said.getvalue().splitlines()
+    assert len(lines) == 3 and ", 0.000 nats from the base" in lines[0]
+    with torch.no_grad():
+        moved = masked_sum(made["log_probs"](made["policy"].model) - made["old"], made["mask"], 1)
+    assert float(moved @ made["advantages"]) > 0
