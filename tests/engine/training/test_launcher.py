@@ -154,7 +154,7 @@ def test_trainings_outlive_the_server_and_its_queue_goes_on(recipe: Recipe, tmp_
             "import os, signal, sys",
             "from engine.training.launch import processes",
             f"processes.training = lambda folder: {SLEEP!r}",
-            "budget.max_trainings = 1",
+            "processes.budget.max_trainings = 1",
             f"begun = processes.Processes({str(tmp_path)!r})",
             "text = sys.stdin.read()",
             "for _ in range(3): begun.start(text, 'run')",
