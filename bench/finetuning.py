@@ -21,10 +21,11 @@ from bench.paired import Row, paired
 from bench.training import opened
 from engine.checkpoints import Checkpoint, load
 from engine.model.transformer import Transformer, initialise
-from engine.training.base import open_base
-from engine.training.data_recipe import Data, Stories
-from engine.training.recipe import Batch, Lora, Machine, Recipe, Schedule, Train
-from engine.training.sources import Source, open_source
+from engine.training.base.base import open_base
+from engine.training.recipe.data_recipe import Data, Stories
+from engine.training.recipe.recipe import Batch, Lora, Machine, Recipe, Schedule, Train
+from engine.training.sources import open_source
+from engine.training.sources.source import Source
 
 BATCH = Batch(size=2, context=64)
 SMALL = replace(LITTLE, name="4 x 4 x 128", config=replace(LITTLE.config, vocab_size=1024))

@@ -28,9 +28,9 @@ from engine.generation.generate import generate
 from engine.model.transformer import Transformer, initialise
 from engine.model.twin import Twin, twins
 from engine.runtime.run import run
-from engine.training.base import open_base
-from engine.training.data_recipe import Data, Stories
-from engine.training.recipe import Batch, Machine, Recipe, Schedule
+from engine.training.base.base import open_base
+from engine.training.recipe.data_recipe import Data, Stories
+from engine.training.recipe.recipe import Batch, Machine, Recipe, Schedule
 
 LEAST = 3  # repetitions, however slow
 LOOKED_AT = 256  # tokens of a text that a page shows, at most

@@ -15,10 +15,10 @@ from unittest.mock import patch
 from urllib.parse import quote
 
 from bench.browser import CLOCK, TEXTS, changed, texts
-from engine.training import control
 from engine.training.launch.processes import Processes
-from engine.training.recipe_file import read_recipe
-from engine.training.status import read_status
+from engine.training.recipe.recipe_file import read_recipe
+from engine.training.run import control
+from engine.training.run.status import read_status
 from tests.browser.harness import FLAGS, ROOT, UVICORN, browser_path, served, settle
 
 if TYPE_CHECKING:

@@ -15,10 +15,10 @@ from bench.finetuning import SMALL, take_step, write_base
 from bench.paired import Row, paired
 from bench.training import opened
 from engine.data.stories import story
-from engine.training.base import open_base
-from engine.training.data_recipe import Data, Preferences
-from engine.training.preferences.pairs import Pair, format_jsonl
-from engine.training.recipe import Batch, Machine, Objective, Preference, Recipe, Schedule
+from engine.training.base.base import open_base
+from engine.training.policy.pairs import Pair, format_jsonl
+from engine.training.recipe.data_recipe import Data, Preferences
+from engine.training.recipe.recipe import Batch, Machine, Objective, Preference, Recipe, Schedule
 from engine.training.sources.preferences import PreferredAnswers
 
 SIZE, PAIRS, BETA, RATE = 8, 64, 0.1, 1e-4

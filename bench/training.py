@@ -16,13 +16,13 @@ from transformers import GPT2Config, GPT2LMHeadModel
 from bench.models import LITTLE
 from bench.paired import Row, paired
 from engine.model.config import Activation
-from engine.training.data_recipe import Data, Stories, TokenizerRecipe
-from engine.training.folder import RunFolder
-from engine.training.journal import Step
+from engine.training.cluster.parallel import Peers
+from engine.training.launch.machine import Abilities, plan
 from engine.training.loop import train
-from engine.training.machine import Abilities, plan
-from engine.training.parallel import Peers
-from engine.training.recipe import Batch, Log, Machine, Recipe, Schedule
+from engine.training.recipe.data_recipe import Data, Stories, TokenizerRecipe
+from engine.training.recipe.recipe import Batch, Log, Machine, Recipe, Schedule
+from engine.training.run.folder import RunFolder
+from engine.training.run.journal import Step
 from engine.training.trainer import Trainer
 
 BATCH = Batch(size=32, context=128)

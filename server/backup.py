@@ -20,7 +20,7 @@ from tempfile import TemporaryDirectory
 from typing import IO
 
 from engine.budget import budget
-from engine.training.queue import Queue
+from engine.training.launch.queue import Queue
 from server.settings import CLASSES_FILE, LTI_FILE, SETTINGS_FILE, USUAL_FILE, fill_budget
 
 SETTINGS, CLASSES = "loupe.toml", "classes.sqlite"

@@ -70,8 +70,8 @@ ALLOWED = {
         engine/model/config_check.py: config.vocab_size tokens
         engine/tokenizers/fast.py: len(ids) words
         engine/tokenizers/files.py: len(ids) lines
-        engine/training/preferences/rollouts.py: model.config.context tokens
-        engine/training/recipe.py: self.model.context tokens
+        engine/training/policy/rollouts.py: model.config.context tokens
+        engine/training/recipe/recipe.py: self.model.context tokens
         pages/controls/learn/cross_nearest.py: context tokens
         pages/learn/lessons/encoder_decoder/lesson.py: count tokens
         pages/learn/lessons/loss/lesson.py: count words

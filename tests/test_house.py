@@ -30,7 +30,7 @@ LAYERS = [
     ("server/library/", ["server.library", "engine.runtime"]),
     ("server/classes/", ["server.classes", "engine"]),
     ("server/lti/", ["server.lti", "server.classes", "server.settings"]),
-    ("server/backup.py", ["server.settings", "engine.budget", "engine.training.queue"]),
+    ("server/backup.py", ["server.settings", "engine.budget", "engine.training.launch.queue"]),
     # and what is above them.
     ("server/http/warming.py", ["server", "engine.attention_variants", "engine.runtime", "engine.training"]),
     ("server/http/first_load.py", ["server.http", "pages.controls.menu", "views.core"]),
@@ -100,8 +100,8 @@ ROOMS = [
 ]
 CLIMBS = {
     ("engine/edits/sources.py", "engine.runtime.trace.Trace"): "a type alone: a run hands its traces down to its edits",
-    ("engine/training/warm_trainer.py", "engine.cli.main"): "the waiting process becomes the command that it is told",
-    ("engine/training/launch/ray_driver.py", "engine.cli.main"): "a process of Ray becomes the command that it is told",
+    ("engine/training/launch/warm_trainer.py", "engine.cli.main"): "the waiting process becomes the command it is told",
+    ("engine/training/cluster/ray_driver.py", "engine.cli.main"): "a process of Ray becomes the command it is told",
 }
 OWN = ("app", "asgi", "server", "pages", "views", "engine", "bench", "tests")
 SHOWS_STREAMLIT = (

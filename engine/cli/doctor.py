@@ -18,7 +18,7 @@ from engine.budget import budget
 from engine.checkpoints.locate import present_names, shipped_names
 from engine.places import ASSETS, DISTRIBUTION, INSTALLED, ROOT, USER, install
 from engine.runtime.device import list_cards
-from engine.training.machine import Abilities
+from engine.training.launch.machine import Abilities
 
 GIB = 2**30
 OLDEST = "Chrome and Edge 111, Firefox 121, Safari 16.4"  # as package.json tells the linter

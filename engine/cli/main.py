@@ -31,18 +31,18 @@ from engine.model.presets import NAMED
 from engine.places import COMMAND, RECIPES, ROOT, SAID
 from engine.plurals import count_words
 from engine.training import Recipe, RunFolder, Step, TrainingFailed, read_recipe, read_status, stop, train
-from engine.training.atomic import read_json, write_json
-from engine.training.base import read_transfer
-from engine.training.folder import runs_folder
-from engine.training.fork import fork
-from engine.training.latest import Progress, read_progress
+from engine.training.base.base import read_transfer
+from engine.training.cluster.parallel import leads
+from engine.training.cluster.store import kept_alike
 from engine.training.launch.choice import choose_launcher
 from engine.training.launch.processes import wait_in_line
-from engine.training.parallel import leads
-from engine.training.runs import format_table, runs
-from engine.training.search import format_search, read_axis, read_search, start_search
-from engine.training.status import ACTIVE, write_status
-from engine.training.store import kept_alike
+from engine.training.launch.search import format_search, read_axis, read_search, start_search
+from engine.training.run.atomic import read_json, write_json
+from engine.training.run.folder import runs_folder
+from engine.training.run.fork import fork
+from engine.training.run.latest import Progress, read_progress
+from engine.training.run.runs import format_table, runs
+from engine.training.run.status import ACTIVE, write_status
 
 RECIPE = "a file, such as assets/recipes/stories.toml, or the name of a shipped one, such as stories or reverse"
 PACE = 1.0  # seconds between two looks at the runs of a search

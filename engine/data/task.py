@@ -1,6 +1,7 @@
 """What a task on sequences is: the options that a recipe's table [data.<name>] has, and the examples they stand for.
 
-A new task is one file with a frozen dataclass of one of these kinds, and its row in `engine.training.data_recipe.Data`.
+A new task is one file with a frozen dataclass of one of these kinds, and its row in `Data` of
+`engine.training.recipe.data_recipe`.
 """
 
 from __future__ import annotations

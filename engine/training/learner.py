@@ -15,7 +15,7 @@ from engine.scoring.examples import Counts, Examples
 from engine.scoring.score import Outputs, score, shares_of
 
 if TYPE_CHECKING:
-    from engine.training.recipe import Recipe
+    from engine.training.recipe.recipe import Recipe
     from engine.training.sources.source import Source
 
 

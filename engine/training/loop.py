@@ -11,14 +11,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from engine.budget import budget
-from engine.training.control import Order
-from engine.training.folder import RunFolder
-from engine.training.journal import Journal, Step
-from engine.training.machine import Abilities, Plan, plan
-from engine.training.parallel import Call, Peers, peers
-from engine.training.process import lower_priority
-from engine.training.recipe import Recipe
-from engine.training.snapshots import progress
+from engine.training.cluster.parallel import Call, Peers, peers
+from engine.training.launch.machine import Abilities, Plan, plan
+from engine.training.launch.process import lower_priority
+from engine.training.recipe.recipe import Recipe
+from engine.training.run.control import Order
+from engine.training.run.folder import RunFolder
+from engine.training.run.journal import Journal, Step
+from engine.training.run.snapshots import progress
 from engine.training.trainer import Trainer
 
 LOW = ("Priority low: what is used by a person has the cores first.",)
@@ -54,7 +54,7 @@ def plan_run(recipe: Recipe, run: RunFolder, beside: int) -> Plan:
 def open_trainer(recipe: Recipe, run: RunFolder, chosen: Plan, others: Peers) -> Trainer:
     if not recipe.machine.shard or others.count == 1:
         return Trainer(recipe, run, chosen, others)
-    from engine.training.sharded import ShardedTrainer  # half a second of imports, which few trainings need
+    from engine.training.cluster.sharded import ShardedTrainer  # half a second of imports, which few trainings need
 
     return ShardedTrainer(recipe, run, chosen, others)
 

@@ -25,8 +25,7 @@ from engine.plurals import count_words
 from engine.runtime.memory import keep_freed_memory
 from engine.scoring.examples import Examples
 from engine.scoring.score import Outputs
-from engine.training import latest
-from engine.training.adapter import (
+from engine.training.base.adapter import (
     attach_adapter,
     frozen_checksum,
     held_beside,
@@ -36,20 +35,21 @@ from engine.training.adapter import (
     save_beside,
     save_learned,
 )
-from engine.training.base import begin_with, read_transfer, write_transfer
-from engine.training.compilation import Compilation
-from engine.training.failures import not_a_number
-from engine.training.folder import RunFolder
+from engine.training.base.base import begin_with, read_transfer, write_transfer
+from engine.training.cluster.compilation import Compilation
+from engine.training.cluster.parallel import Peers
+from engine.training.launch.machine import Plan
 from engine.training.learner import Learning, evaluation
-from engine.training.machine import Plan
-from engine.training.mend import mend
 from engine.training.objectives import find_objective
-from engine.training.optimiser import build_optimisers, hold_whole, optimiser_state
-from engine.training.origin import read_origin
-from engine.training.parallel import Peers
-from engine.training.parts import choose_parts, gradient_part
-from engine.training.recipe import Recipe
-from engine.training.schedule import learning_rate
+from engine.training.recipe.optimiser import build_optimisers, hold_whole, optimiser_state
+from engine.training.recipe.parts import choose_parts, gradient_part
+from engine.training.recipe.recipe import Recipe
+from engine.training.recipe.schedule import learning_rate
+from engine.training.run import latest
+from engine.training.run.failures import not_a_number
+from engine.training.run.folder import RunFolder
+from engine.training.run.mend import mend
+from engine.training.run.origin import read_origin
 from engine.training.sources import open_source
 
 

@@ -21,7 +21,7 @@ from engine.analysis.strongest import (
     surveying_of,
 )
 from engine.plurals import count_words
-from engine.training.launch.ray_survey import RaySurvey, on_cluster
+from engine.training.cluster.ray_survey import RaySurvey, on_cluster
 from pages.controls.corpus import PARAMETERS, choose_corpus
 from pages.controls.model_input.model_input import Subject
 from pages.controls.run_page import measure_steps, run_page, state_of

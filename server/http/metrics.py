@@ -21,7 +21,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from engine.budget import budget
 from engine.model.line import line
-from engine.training.queue import Queue
+from engine.training.launch.queue import Queue
 from server.http.page_names import name_page
 from server.http.streamlit_patches.observed_runs import runs
 from server.http.workers import SHARED

@@ -11,8 +11,8 @@ from pathlib import Path
 from threading import Thread
 from time import sleep
 
-from engine.training.folder import RunFolder, list_runs
-from engine.training.status import ACTIVE, read_status
+from engine.training.run.folder import RunFolder, list_runs
+from engine.training.run.status import ACTIVE, read_status
 from server.http.readiness import READY
 from server.http.workers import CannotServe, listen
 from server.settings import GIVEN

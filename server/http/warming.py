@@ -15,8 +15,8 @@ from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.runtime import Runtime, SessionClient, get_instance
 
 from engine.runtime.memory import keep_freed_memory
-from engine.training.store import follow_store
-from engine.training.warm_trainer import shared as warm_trainer
+from engine.training.cluster.store import follow_store
+from engine.training.launch.warm_trainer import shared as warm_trainer
 from server.http.logs import log
 from server.http.readiness import readiness
 from server.http.streamlit_patches.observed_runs import runs

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from engine.training.frames import read_frames
+from engine.training.probe.frames import read_frames
 from tests.browser.harness import UVICORN, answered, choose, comes_to, expect, served, settle, train_shortly
 from tests.browser.test_take import SVG, saved
 

@@ -20,10 +20,10 @@ from engine.data.digits import split
 from engine.generation.generate import generate
 from engine.inputs.processors import ImageProcessor
 from engine.runtime.run import run
-from engine.training.folder import RunFolder
-from engine.training.frames import Frame, read_frames
-from engine.training.probe import read_probe
-from engine.training.probe_frame import LISTED
+from engine.training.probe.frames import Frame, read_frames
+from engine.training.probe.probe import read_probe
+from engine.training.probe.probe_frame import LISTED
+from engine.training.run.folder import RunFolder
 from tests.browser.harness import ROOT, UVICORN, answered, comes_to, served, settle
 
 if TYPE_CHECKING:

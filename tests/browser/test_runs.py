@@ -13,8 +13,8 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from engine.training.export import metrics_csv
-from engine.training.folder import RunFolder
+from engine.training.run.export import metrics_csv
+from engine.training.run.folder import RunFolder
 from tests.browser.harness import UVICORN, answered, comes_to, expect, served, train_shortly
 
 if TYPE_CHECKING:

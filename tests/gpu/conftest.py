@@ -14,7 +14,7 @@ from engine.model.layers.cache import KVCache
 from engine.model.transformer import Transformer
 from engine.model.twin import Twin, twins
 from engine.training import Recipe
-from engine.training.machine import Plan
+from engine.training.launch.machine import Plan
 from engine.training.trainer import Trainer
 from tests.engine.training.conftest import recipe, recipe_path
 from tests.engine.training.test_trainer import trainer

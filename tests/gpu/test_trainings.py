@@ -12,10 +12,10 @@ import torch
 
 from engine.checkpoints import load
 from engine.training import Recipe, RunFolder, read_status, train
-from engine.training.machine import Abilities, plan
-from engine.training.preferences import learners
-from engine.training.recipe import Lora, Machine, Train
-from tests.engine.training.preferences.test_learning import recipe as of_preferences
+from engine.training.launch.machine import Abilities, plan
+from engine.training.policy import learner as learners
+from engine.training.recipe.recipe import Lora, Machine, Train
+from tests.engine.training.policy.test_learning import recipe as of_preferences
 from tests.engine.training.starting import together
 from tests.engine.training.test_trainer import trainer
 from tests.gpu.conftest import Card

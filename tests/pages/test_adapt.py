@@ -20,8 +20,9 @@ from engine.budget import budget
 from engine.model.transformer import Transformer
 from engine.runtime import library, openings
 from engine.training import Recipe, read_recipe, train, write_recipe
-from engine.training.base import read_transfer
-from engine.training.comparison import (
+from engine.training.base.base import read_transfer
+from engine.training.launch.sizing import Sizing, find_size
+from engine.training.run.comparison import (
     held_out_examples,
     held_out_loss,
     old_model,
@@ -29,10 +30,9 @@ from engine.training.comparison import (
     texts_of,
     without_published,
 )
-from engine.training.control import read_order
-from engine.training.folder import RunFolder
-from engine.training.sizing import Sizing, find_size
-from engine.training.status import Status, write_status
+from engine.training.run.control import read_order
+from engine.training.run.folder import RunFolder
+from engine.training.run.status import Status, write_status
 from pages.controls.train import before_after, laboratory
 from pages.controls.train.adapt_plan import FOLDER, describe_model, on_base
 from pages.controls.train.held_out_rows import told_apart, walkthrough_link

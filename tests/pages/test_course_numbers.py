@@ -45,7 +45,7 @@ from engine.model.presets import NAMED
 from engine.runtime import library
 from engine.training.examples.masked import CHOSEN, MASKED, REPLACED
 from engine.training.measures.antecedents import measure_antecedents
-from engine.training.preferences.rules import happy_words
+from engine.training.policy.rules import happy_words
 from pages.controls.learn import course, words
 from pages.controls.learn.fields import read_matrix
 from pages.learn.lessons.adapting import lesson as adapting

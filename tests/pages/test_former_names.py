@@ -16,9 +16,9 @@ from engine.checkpoints.locate import RENAMED, SHIPPED, shipped_names
 from engine.model.layers.lora import Adapter
 from engine.places import ROOT
 from engine.runtime import library
-from engine.training.base import open_base
-from engine.training.comparison import recipe_of_base
-from engine.training.recipe_file import parse_recipe
+from engine.training.base.base import open_base
+from engine.training.recipe.recipe_file import parse_recipe
+from engine.training.run.comparison import recipe_of_base
 from tests.engine.model.layers.test_lora import random_adapter
 
 FORMER, PRESENT = next(iter(RENAMED.items()))

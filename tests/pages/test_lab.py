@@ -17,11 +17,13 @@ from engine.budget import budget
 from engine.model.config import ModelConfig
 from engine.model.transformer import Transformer, initialise
 from engine.scoring.score import score
-from engine.training import Recipe, RunFolder, estimate, limit_checks, sources
-from engine.training.link import pack_recipe
-from engine.training.names import check_name
-from engine.training.recipe_file import as_toml, parse_recipe, write_recipe
-from engine.training.sizing import Sizing
+from engine.training import Recipe, RunFolder, sources
+from engine.training.launch import estimate
+from engine.training.launch.sizing import Sizing
+from engine.training.recipe import limit_checks
+from engine.training.recipe.link import pack_recipe
+from engine.training.recipe.recipe_file import as_toml, parse_recipe, write_recipe
+from engine.training.run.names import check_name
 from pages.controls.train.presets import FOLDER, presets
 from pages.controls.train.recipe_plan import contrasts, sizing_cache
 from pages.controls.train.session import Session

@@ -17,9 +17,9 @@ from engine.budget import budget
 from engine.data import hub
 from engine.data.own_tasks import held_out
 from engine.training import sources
-from engine.training.card import describe_data
-from engine.training.recipe_file import write_recipe
-from engine.training.sizing import Sizing, find_size, known_size
+from engine.training.launch.sizing import Sizing, find_size, known_size
+from engine.training.recipe.recipe_file import write_recipe
+from engine.training.run.card import describe_data
 from pages.controls.train import user_data as own_data
 from pages.controls.train import user_data as own_files
 from pages.controls.train.recipe_plan import sizing_cache

@@ -14,14 +14,14 @@ from streamlit.testing.v1 import AppTest
 from engine.budget import budget
 from engine.runtime import library
 from engine.training import Recipe, read_recipe, train
-from engine.training.control import read_order
-from engine.training.folder import RunFolder
-from engine.training.preferences.judge import rewards_of, running_rewards
-from engine.training.preferences.pairs import Pair, read_pairs
-from engine.training.preferences.rules import happy_words
-from engine.training.recipe import Log, Machine, Schedule
-from engine.training.sizing import Sizing
-from engine.training.status import Status, write_status
+from engine.training.launch.sizing import Sizing
+from engine.training.policy.judge import rewards_of, running_rewards
+from engine.training.policy.pairs import Pair, read_pairs
+from engine.training.policy.rules import happy_words
+from engine.training.recipe.recipe import Log, Machine, Schedule
+from engine.training.run.control import read_order
+from engine.training.run.folder import RunFolder
+from engine.training.run.status import Status, write_status
 from pages.controls.train import laboratory, rank
 from pages.controls.train.preferences import FOLDER
 from pages.controls.train.rank import Ranking, keep_ranking, read_ranking

@@ -15,12 +15,13 @@ from streamlit.runtime.context import ContextProxy
 from streamlit.testing.v1 import AppTest
 
 from engine.budget import budget
-from engine.training import Recipe, train, trash
-from engine.training.folder import RunFolder
-from engine.training.recipe_file import read_recipe
-from engine.training.runs import Run, runs
-from engine.training.search import Axis, read_search, start_search
-from engine.training.sizing import Sizing
+from engine.training import Recipe, train
+from engine.training.launch.search import Axis, read_search, start_search
+from engine.training.launch.sizing import Sizing
+from engine.training.recipe.recipe_file import read_recipe
+from engine.training.run import trash
+from engine.training.run.folder import RunFolder
+from engine.training.run.runs import Run, runs
 from pages.controls.train import search
 from pages.controls.train.recipe_plan import sizing_cache
 from pages.controls.train.run_table import COLUMNS, ORDERS, as_frame, matches, sort_runs

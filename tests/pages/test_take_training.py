@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine.training.frames import Frame, read_frames
-from engine.training.probe import read_probe
-from engine.training.snapshot_frames import frame_files
+from engine.training.probe.frames import Frame, read_frames
+from engine.training.probe.probe import read_probe
+from engine.training.probe.snapshot_frames import frame_files
 from pages.controls.train import export as training_whole
 from pages.controls.train.export import OF_A_STEP, pack_recording, training_export
 from pages.controls.train.questions import answer as answer_question

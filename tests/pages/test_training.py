@@ -15,9 +15,9 @@ from engine.checkpoints.run_steps import absent
 from engine.data.digits import split
 from engine.training import Recipe, RunFolder, train
 from engine.training.launch.processes import Processes
-from engine.training.names import LONGEST
-from engine.training.origin import Origin, make
-from engine.training.recipe_file import read_recipe
+from engine.training.recipe.recipe_file import read_recipe
+from engine.training.run.names import LONGEST
+from engine.training.run.origin import Origin, make
 from pages.controls.train.questions import answer, extend_name
 from pages.controls.train.run_state import count_pictures
 from pages.controls.train.session import Session

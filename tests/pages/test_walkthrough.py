@@ -18,7 +18,7 @@ from engine.inputs.readers import read_picture
 from engine.model.config import Attention, ModelConfig
 from engine.model.transformer import Transformer, initialise
 from engine.runtime import library
-from engine.training.probe import Probe, watch
+from engine.training.probe.probe import Probe, watch
 from pages.controls.model_input.model_input import Subject
 from pages.controls.model_input.notice import strange_picture_notice
 from views.core.payload import Named, unpack

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from engine.training.probe import Probe
+from engine.training.probe.probe import Probe
 from views.core.codegen import quote
 
 
@@ -40,11 +40,11 @@ def by_weights(place: str, probe: Probe, step: int) -> list[str]:
     parts += [] if probe.picture is None else [f"picture={probe.picture}"]
     return [
         "from engine import load",
-        "from engine.training.folder import RunFolder",
-        "from engine.training.probe_frame import record_frame",
-        "from engine.training.probe import Probe",
-        "from engine.training.question import question",
-        "from engine.training.recipe_file import read_recipe",
+        "from engine.training.run.folder import RunFolder",
+        "from engine.training.probe.probe_frame import record_frame",
+        "from engine.training.probe.probe import Probe",
+        "from engine.training.probe.question import question",
+        "from engine.training.recipe.recipe_file import read_recipe",
         "",
         f"run = RunFolder({place})",
         f"checkpoint = load(run.snapshot({step}))",
@@ -57,7 +57,7 @@ def by_frames(place: str, step: int, files: Sequence[Path]) -> list[str]:
     return [
         "from pathlib import Path",
         "",
-        "from engine.training.frames import read_frames",
+        "from engine.training.probe.frames import read_frames",
         "",
         f"# of step {step} the run kept what was seen of the example, but no weights",
         f"run = Path({place})",

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from engine.analysis.heads import CROSS_SCORES, SCORES
-from engine.training.frames import Frame
-from engine.training.marks import Mark
-from engine.training.news import Line
-from engine.training.watch import Histogram, WatchLine
+from engine.training.probe.frames import Frame
+from engine.training.probe.watch import Histogram, WatchLine
+from engine.training.run.marks import Mark
+from engine.training.run.news import Line
 from views.core.matrix_files import Matrix
 from views.core.table_files import Table
 from views.train.train import metric_columns

@@ -11,10 +11,10 @@ from torch import Tensor
 
 from engine.model.config import ModelConfig
 from engine.tokenizers import Tokenizer
-from engine.training.frames import Frame
-from engine.training.live import Update
-from engine.training.news import Line
-from engine.training.watch import WatchLine, line
+from engine.training.probe.frames import Frame
+from engine.training.probe.watch import WatchLine, line
+from engine.training.run.live import Update
+from engine.training.run.news import Line
 from views.core.payload import Numbers, pack
 
 COUNTED = ("step",)  # columns of whole numbers

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from engine.scoring.examples import UNASKED, Examples
 from engine.tokenizers import Tokenizer
-from engine.training.base import mark_id
+from engine.training.base.base import mark_id
 from engine.training.examples.padding import pad_rows, real
 
 CHOSEN = 0.15  # of the tokens of a text, to be guessed

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from engine.budget import budget
-from engine.training import warm_trainer
+from engine.training.cluster.ray_jobs import RayJobs
+from engine.training.launch import warm_trainer
 from engine.training.launch.launcher import Launcher
 from engine.training.launch.processes import Processes
-from engine.training.launch.ray_jobs import RayJobs
 
 
 def choose_launcher() -> Launcher:

@@ -8,16 +8,17 @@ from pathlib import Path
 from typing import Protocol
 
 from engine.budget import budget
-from engine.training import control, limit_checks
-from engine.training.atomic import explain_closed_folder
-from engine.training.folder import RunFolder, runs_folder
-from engine.training.machine import Abilities
-from engine.training.names import existing_run
-from engine.training.origin import Origin, make
-from engine.training.queue import Queue
-from engine.training.recipe import Recipe
-from engine.training.recipe_file import parse_recipe, read_recipe
-from engine.training.status import ACTIVE, read_status, watch_status
+from engine.training.launch.machine import Abilities
+from engine.training.launch.queue import Queue
+from engine.training.recipe import limit_checks
+from engine.training.recipe.recipe import Recipe
+from engine.training.recipe.recipe_file import parse_recipe, read_recipe
+from engine.training.run import control
+from engine.training.run.atomic import explain_closed_folder
+from engine.training.run.folder import RunFolder, runs_folder
+from engine.training.run.names import existing_run
+from engine.training.run.origin import Origin, make
+from engine.training.run.status import ACTIVE, read_status, watch_status
 
 
 class Launcher(Protocol):

@@ -13,16 +13,16 @@ from threading import Thread
 
 from engine.budget import budget
 from engine.places import COMMAND, ROOT
-from engine.training import control
-from engine.training import turn as turn_script
-from engine.training.folder import RunFolder
+from engine.training.launch import turn as turn_script
 from engine.training.launch.launcher import FolderLauncher
-from engine.training.machine import Abilities
-from engine.training.queue import Queue, Ticket
-from engine.training.recipe import Recipe
-from engine.training.recipe_file import read_recipe
-from engine.training.status import ACTIVE, BEGINS, Status, as_written, died, watch_status, write_status
-from engine.training.warm_trainer import WarmTrainer
+from engine.training.launch.machine import Abilities
+from engine.training.launch.queue import Queue, Ticket
+from engine.training.launch.warm_trainer import WarmTrainer
+from engine.training.recipe.recipe import Recipe
+from engine.training.recipe.recipe_file import read_recipe
+from engine.training.run import control
+from engine.training.run.folder import RunFolder
+from engine.training.run.status import ACTIVE, BEGINS, Status, as_written, died, watch_status, write_status
 
 
 class Processes(FolderLauncher):

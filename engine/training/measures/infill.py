@@ -20,10 +20,10 @@ from engine.data.sentences import Infill, gapped
 from engine.model.transformer import Transformer
 from engine.scoring.examples import UNASKED
 from engine.tokenizers import END
-from engine.training.data_recipe import Gaps
 from engine.training.examples.infill import MASK, START, prompt
 from engine.training.examples.padding import pad_rows, real
 from engine.training.measures.decoding import decode_continuations
+from engine.training.recipe.data_recipe import Gaps
 from engine.training.sources.gapped_windows import GappedWindows
 from engine.training.sources.infill import GappedPassages
 from engine.training.trainer import Trainer

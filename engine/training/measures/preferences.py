@@ -6,8 +6,8 @@ from typing import Any
 
 import torch
 
-from engine.training.preferences.judge import rewards_of
-from engine.training.preferences.learner import PreferenceLearner
+from engine.training.policy.judge import rewards_of
+from engine.training.policy.learner import PreferenceLearner
 from engine.training.trainer import Trainer
 
 

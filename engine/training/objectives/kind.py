@@ -13,7 +13,7 @@ from engine.model.transformer import Transformer
 from engine.training.learner import Learner, Learning
 
 if TYPE_CHECKING:
-    from engine.training.recipe import Recipe
+    from engine.training.recipe.recipe import Recipe
     from engine.training.sources.source import Source
     from engine.training.trainer import Trainer
 

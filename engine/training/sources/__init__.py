@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from engine.training.base import check_tokenizer, settings_of
-from engine.training.data_files import check_unchanged
-from engine.training.folder import RunFolder
+from engine.training.base.base import check_tokenizer, settings_of
 from engine.training.objectives import find_objective
-from engine.training.recipe import Recipe
+from engine.training.recipe.recipe import Recipe
+from engine.training.run.folder import RunFolder
+from engine.training.sources.data_files import check_unchanged
 from engine.training.sources.source import Source
 
 

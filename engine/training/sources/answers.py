@@ -10,9 +10,9 @@ from engine.data.own_tasks import task_of
 from engine.data.task import Answered, AnswerTask
 from engine.scoring.examples import Examples
 from engine.tokenizers import Encoding
-from engine.training.corpus import Document, Documents
 from engine.training.examples.span import span_examples
-from engine.training.recipe import Recipe
+from engine.training.recipe.recipe import Recipe
+from engine.training.sources.corpus import Document, Documents
 from engine.training.sources.shelved_texts import ShelvedTexts, marks
 
 

@@ -9,11 +9,11 @@ from torch import Tensor
 from engine.scoring.examples import Examples
 from engine.tokenizers import Tokenizer
 from engine.tokenizers.continuation import read_continuation, without_last_marks
-from engine.training.base import mark_id
-from engine.training.corpus import Document, Tokens
+from engine.training.base.base import mark_id
 from engine.training.examples.completion import Marks, completion_examples
 from engine.training.examples.padding import Rows
-from engine.training.recipe import Recipe
+from engine.training.recipe.recipe import Recipe
+from engine.training.sources.corpus import Document, Tokens
 from engine.training.sources.pairs import TaughtPairs
 from engine.training.sources.shelved_texts import END
 

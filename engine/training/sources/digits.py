@@ -17,7 +17,7 @@ from engine.model.config import ModelConfig
 from engine.scoring.examples import Examples
 from engine.training.examples.classification import classification_examples
 from engine.training.examples.next_pixel import next_pixels
-from engine.training.recipe import Recipe
+from engine.training.recipe.recipe import Recipe
 from engine.training.sources.source import Part, Source, chance
 
 

@@ -15,9 +15,9 @@ from engine.data.seeds import seed_for
 from engine.model.config import Infill, ModelConfig
 from engine.scoring.examples import Examples
 from engine.tokenizers import END as END_OF_TEXT
-from engine.training.atomic import write_json
 from engine.training.examples.infill import END, MASK, START, infill_examples, marks_of
-from engine.training.recipe import Recipe
+from engine.training.recipe.recipe import Recipe
+from engine.training.run.atomic import write_json
 from engine.training.sources.infill import ADDED, MOST, edges_at, with_gaps, with_long_gap, word_beginnings
 from engine.training.sources.source import chance
 from engine.training.sources.windows import Windows

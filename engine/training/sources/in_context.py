@@ -11,7 +11,7 @@ from engine.data.seeds import seed_for
 from engine.scoring.examples import Examples
 from engine.tokenizers import train
 from engine.training.examples.next_token import next_tokens
-from engine.training.recipe import Recipe
+from engine.training.recipe.recipe import Recipe
 from engine.training.sources.source import Part, Source
 
 

@@ -18,11 +18,11 @@ from engine.data.sentences import gapped, span
 from engine.model.config import Infill, ModelConfig
 from engine.scoring.examples import Examples
 from engine.tokenizers import Tokenizer
-from engine.training.atomic import write_json
-from engine.training.corpus import Document, Documents, open_corpus, read_parts
-from engine.training.data_recipe import Gaps
 from engine.training.examples.infill import END, MASK, START, infill_examples, marks_of
-from engine.training.recipe import Recipe
+from engine.training.recipe.data_recipe import Gaps
+from engine.training.recipe.recipe import Recipe
+from engine.training.run.atomic import write_json
+from engine.training.sources.corpus import Document, Documents, open_corpus, read_parts
 from engine.training.sources.shelf import shelf
 from engine.training.sources.source import Part, Source, chance
 

@@ -13,11 +13,11 @@ from engine.data.own_tasks import task_of
 from engine.data.task import Labelled, LabelTask
 from engine.model.config import ModelConfig
 from engine.scoring.examples import UNASKED, Examples
-from engine.training.corpus import Document, Documents
 from engine.training.examples.classification import classification_examples, pair_inputs
 from engine.training.examples.padding import pad_rows, real
-from engine.training.folder import RunFolder
-from engine.training.recipe import Recipe
+from engine.training.recipe.recipe import Recipe
+from engine.training.run.folder import RunFolder
+from engine.training.sources.corpus import Document, Documents
 from engine.training.sources.shelved_texts import ShelvedTexts, marks, with_classes
 
 

@@ -7,9 +7,9 @@ from typing import ClassVar, Literal
 
 from engine.scoring.examples import Examples
 from engine.tokenizers import END, Tokenizer
-from engine.training.corpus import Document
 from engine.training.examples.masked import marks_of, masked_windows
-from engine.training.recipe import Recipe
+from engine.training.recipe.recipe import Recipe
+from engine.training.sources.corpus import Document
 from engine.training.sources.source import Part, chance, count_rows
 from engine.training.sources.windows import Windows
 

@@ -17,14 +17,14 @@ from engine.data.seeds import seed_for
 from engine.scoring.examples import Examples
 from engine.tokenizers import Tokenizer
 from engine.tokenizers.continuation import read_continuation
-from engine.training.corpus import Document, Documents, Tokens
 from engine.training.examples.classification import classification_examples
 from engine.training.examples.completion import Marks, completion_examples
 from engine.training.examples.padding import pad_rows, real
-from engine.training.folder import RunFolder
 from engine.training.objectives import find_objective
-from engine.training.preferences.pairs import Pair, read_pairs
-from engine.training.recipe import Recipe
+from engine.training.policy.pairs import Pair, read_pairs
+from engine.training.recipe.recipe import Recipe
+from engine.training.run.folder import RunFolder
+from engine.training.sources.corpus import Document, Documents, Tokens
 from engine.training.sources.shelved_texts import ShelvedTexts
 from engine.training.sources.source import chance, count_rows
 

@@ -12,10 +12,10 @@ from engine.data.drawing import number
 from engine.data.seeds import seed_for
 from engine.data.sentences import following, pair, sentences
 from engine.scoring.examples import UNASKED, Examples
-from engine.training.corpus import Document, Documents, open_corpus, read_parts
-from engine.training.data_recipe import SentencePairs
 from engine.training.examples.masked import marks_of, masked_pairs
-from engine.training.recipe import Recipe
+from engine.training.recipe.data_recipe import SentencePairs
+from engine.training.recipe.recipe import Recipe
+from engine.training.sources.corpus import Document, Documents, open_corpus, read_parts
 from engine.training.sources.shelf import shelf
 from engine.training.sources.source import Part, Source, chance
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from engine.training.corpus import Tokens
+from engine.training.sources.corpus import Tokens
 
 POOL = 8  # batches drawn together, to be sorted by length
 

@@ -14,8 +14,8 @@ from engine.data.seeds import seed_for
 from engine.model.config import ModelConfig
 from engine.scoring.examples import Examples
 from engine.tokenizers import Tokenizer
-from engine.training.corpus import Corpus
-from engine.training.recipe import Recipe
+from engine.training.recipe.recipe import Recipe
+from engine.training.sources.corpus import Corpus
 
 
 class Source(ABC):

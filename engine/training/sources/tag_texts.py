@@ -10,10 +10,10 @@ from engine.data.own_tasks import task_of
 from engine.data.task import Tagged, TagTask
 from engine.model.config import ModelConfig
 from engine.scoring.examples import Examples
-from engine.training.corpus import Document, Documents
 from engine.training.examples.token_classification import tagging_examples
-from engine.training.folder import RunFolder
-from engine.training.recipe import Recipe
+from engine.training.recipe.recipe import Recipe
+from engine.training.run.folder import RunFolder
+from engine.training.sources.corpus import Document, Documents
 from engine.training.sources.shelved_texts import ShelvedTexts, marks, with_classes
 
 

@@ -22,10 +22,10 @@ from engine.data.stories import story
 from engine.data.text import python_reference, read_encoded, split
 from engine.scoring.examples import Examples
 from engine.tokenizers import END, Tokenizer
-from engine.training.corpus import Document, Documents, open_corpus
-from engine.training.data_recipe import Data, Everyday, Stories, Text
 from engine.training.examples.next_token import next_tokens
-from engine.training.recipe import Recipe
+from engine.training.recipe.data_recipe import Data, Everyday, Stories, Text
+from engine.training.recipe.recipe import Recipe
+from engine.training.sources.corpus import Document, Documents, open_corpus
 from engine.training.sources.source import Part, Source, chance
 
 

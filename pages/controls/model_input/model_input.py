@@ -37,7 +37,7 @@ from engine.inputs.readers import (
 from engine.places import ASSETS
 from engine.plurals import count_words
 from engine.runtime import library
-from engine.training.probe import read_probe
+from engine.training.probe.probe import read_probe
 from pages.controls.bar import bar
 from pages.controls.model_input.parameters import FIELDS as PARAMETERS
 from pages.controls.model_input.picture import chosen_picture, show_ink

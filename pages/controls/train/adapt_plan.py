@@ -14,12 +14,12 @@ from engine.model.config import ModelConfig
 from engine.model.layers.lora import list_linears
 from engine.runtime import library, openings
 from engine.training import Recipe, model_of_base
-from engine.training.control import read_order, set_weight
-from engine.training.folder import RunFolder
 from engine.training.objectives import find_objective
-from engine.training.recipe import Lora, Train
-from engine.training.recipe_file import as_toml, parse_recipe, read_recipe
-from engine.training.status import ACTIVE, read_status
+from engine.training.recipe.recipe import Lora, Train
+from engine.training.recipe.recipe_file import as_toml, parse_recipe, read_recipe
+from engine.training.run.control import read_order, set_weight
+from engine.training.run.folder import RunFolder
+from engine.training.run.status import ACTIVE, read_status
 from pages.controls.model_input.model_input import looked_at
 from pages.controls.state.history import is_drawn
 from pages.controls.state.page_state import Here

@@ -21,8 +21,10 @@ from engine.checkpoints.run_steps import name_step
 from engine.runtime import library
 from engine.scoring.examples import Examples
 from engine.training import Recipe
-from engine.training.base import read_transfer
-from engine.training.comparison import (
+from engine.training.base.base import read_transfer
+from engine.training.recipe.parts import count_learning
+from engine.training.recipe.recipe_file import read_recipe
+from engine.training.run.comparison import (
     held_out_examples,
     held_out_loss,
     old_model,
@@ -30,11 +32,9 @@ from engine.training.comparison import (
     texts_of,
     without_published,
 )
-from engine.training.folder import RunFolder
-from engine.training.parts import count_learning
-from engine.training.recipe_file import read_recipe
-from engine.training.runs import runs
-from engine.training.status import read_status
+from engine.training.run.folder import RunFolder
+from engine.training.run.runs import runs
+from engine.training.run.status import read_status
 from pages.controls.compare.defaults import link_sides
 from pages.controls.train.held_out_rows import draw_held_out, open_result
 from pages.controls.train.policies import draw_shift

@@ -14,8 +14,8 @@ from engine.data.own_tasks import OwnAnswers, OwnLabels, OwnTags, task_of
 from engine.data.table import Table
 from engine.model.config import ModelConfig
 from engine.training import Recipe
-from engine.training.data_recipe import Data, Text, TokenizerRecipe
 from engine.training.objectives import find_objective
+from engine.training.recipe.data_recipe import Data, Text, TokenizerRecipe
 from pages.controls.train.presets import presets
 
 SHARE = 0.1  # that is held out

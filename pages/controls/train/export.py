@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 from engine.places import ROOT
-from engine.training.folder import RunFolder
-from engine.training.frames import Frame
-from engine.training.live import Update
-from engine.training.news import Cursor, News, news
-from engine.training.snapshot_frames import frame_files
-from engine.training.watch import WatchLine
+from engine.training.probe.frames import Frame
+from engine.training.probe.snapshot_frames import frame_files
+from engine.training.probe.watch import WatchLine
+from engine.training.run.folder import RunFolder
+from engine.training.run.live import Update
+from engine.training.run.news import Cursor, News, news
 from pages.controls.share.export import Export
 from pages.controls.train.questions import QUESTIONS
 from pages.controls.train.run_state import catch_up, describe_run, look_at, probe_of, tokenizer_of

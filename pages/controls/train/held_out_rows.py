@@ -16,11 +16,11 @@ from engine.checkpoints.run_steps import name_step
 from engine.inputs.readers import kind
 from engine.plurals import count_words
 from engine.training import Recipe
-from engine.training.comparison import open_held_out
 from engine.training.measures.classification import classify, macro_f1
 from engine.training.measures.span import is_exact, predict_answer, score_answers
 from engine.training.measures.tagging import predict_tags, score_tags
-from engine.training.recipe_file import read_recipe
+from engine.training.recipe.recipe_file import read_recipe
+from engine.training.run.comparison import open_held_out
 from engine.training.sources.answers import Answers
 from engine.training.sources.label_texts import LabelledTexts
 from engine.training.sources.tag_texts import TaggedTexts

@@ -8,7 +8,7 @@ from pathlib import Path
 import streamlit as st
 
 from engine.places import ASSETS
-from engine.training import warm_trainer
+from engine.training.launch import warm_trainer
 from pages.controls.bar import bar
 from pages.controls.model_input.model_input import looked_at
 from pages.controls.share.links import address_now

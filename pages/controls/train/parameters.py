@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from engine.runtime import library
-from engine.training.link import LONGEST, unpack_recipe
+from engine.training.launch.search import list_searches
 from engine.training.objectives import find_objective
-from engine.training.runs import runs
-from engine.training.search import list_searches
+from engine.training.recipe.link import LONGEST, unpack_recipe
+from engine.training.run.runs import runs
 from pages.controls.state.history import READABLE
 from pages.controls.state.page_state import PageState
 from pages.controls.state.parameter import Choice, Hideable, Text, choice

@@ -14,9 +14,9 @@ from engine.runtime import library
 from engine.tokenizers import Encoding
 from engine.training import Recipe
 from engine.training.objectives import find_objective
-from engine.training.preferences.kl import kl_of
-from engine.training.recipe_file import read_recipe
-from engine.training.status import ACTIVE, read_status
+from engine.training.policy.kl import kl_of
+from engine.training.recipe.recipe_file import read_recipe
+from engine.training.run.status import ACTIVE, read_status
 from pages.controls.train.held_out_rows import open_result
 from pages.controls.train.run_table import PACE
 from pages.controls.train.session import Session, may_read

@@ -13,14 +13,14 @@ from engine.checkpoints.run_steps import name_step
 from engine.plurals import count_words
 from engine.runtime import library
 from engine.training import Recipe
-from engine.training.base import tokenizer_of
-from engine.training.folder import RunFolder
+from engine.training.base.base import tokenizer_of
 from engine.training.objectives import find_objective, objectives
-from engine.training.preferences.judge import open_reward_model
-from engine.training.preferences.pairs import format_jsonl
-from engine.training.preferences.rules import RULES
-from engine.training.recipe import Preference
-from engine.training.runs import runs
+from engine.training.policy.judge import open_reward_model
+from engine.training.policy.pairs import format_jsonl
+from engine.training.policy.rules import RULES
+from engine.training.recipe.recipe import Preference
+from engine.training.run.folder import RunFolder
+from engine.training.run.runs import runs
 from pages.controls.bar import bar
 from pages.controls.state.page_state import Here
 from pages.controls.train.adapt_plan import (

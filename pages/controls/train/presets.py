@@ -12,8 +12,8 @@ import streamlit as st
 
 from engine.places import ASSETS
 from engine.training import Recipe
-from engine.training.estimate import estimate
-from engine.training.recipe_file import read_recipe
+from engine.training.launch.estimate import estimate
+from engine.training.recipe.recipe_file import read_recipe
 from pages.controls.state.session import set_widget
 from views.core.markdown import escape_markdown
 

@@ -9,13 +9,13 @@ import time
 from pathlib import Path
 from typing import Any, Literal
 
-from engine.training import control, trash
-from engine.training.folder import RunFolder
-from engine.training.fork import fork, reset
-from engine.training.names import LONGEST
-from engine.training.probe import Probe, watch
-from engine.training.snapshot_frames import frames_of_snapshots
-from engine.training.status import ACTIVE, read_status
+from engine.training.probe.probe import Probe, watch
+from engine.training.probe.snapshot_frames import frames_of_snapshots
+from engine.training.run import control, trash
+from engine.training.run.folder import RunFolder
+from engine.training.run.fork import fork, reset
+from engine.training.run.names import LONGEST
+from engine.training.run.status import ACTIVE, read_status
 from pages.controls.train.run_state import catch_up, describe_run, look_at, probe_of, tokenizer_of
 from pages.controls.train.session import Session, own_run, runs_place
 from views.core.questions import Answer, Page, Query, Registry

@@ -17,10 +17,10 @@ import streamlit as st
 from engine.budget import budget
 from engine.plurals import count_words
 from engine.runtime import library
-from engine.training.atomic import read_json, write_json
-from engine.training.preferences.pairs import Pair, format_csv, format_jsonl, parse_pairs, read_pairs
-from engine.training.preferences.rules import RULES, rank_by_rule
-from engine.training.preferences.sample import sample_answers
+from engine.training.policy.pairs import Pair, format_csv, format_jsonl, parse_pairs, read_pairs
+from engine.training.policy.rules import RULES, rank_by_rule
+from engine.training.policy.sample import sample_answers
+from engine.training.run.atomic import read_json, write_json
 from pages.controls.state.session import find_record, widget_value
 from pages.controls.visitor import owner_name
 from views.core.markdown import Markdown, escape_markdown

@@ -12,8 +12,8 @@ import streamlit as st
 from engine.data.own import LEARNS, Columns
 from engine.model.config import MLP, Attention, Encoder, RotaryScaling
 from engine.training import Recipe
-from engine.training.data_recipe import TokenizerRecipe
 from engine.training.objectives import objectives
+from engine.training.recipe.data_recipe import TokenizerRecipe
 from pages.controls.train.recipe_options import HELP, format_value, is_offered, title, value_at
 from views.core.markdown import Markdown, escape_markdown
 

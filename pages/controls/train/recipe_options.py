@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from engine.training import Recipe
-from engine.training.data_recipe import OWN, PAIRS
-from engine.training.machine import Abilities, plan
+from engine.training.launch.machine import Abilities, plan
 from engine.training.objectives import find_objective
-from engine.training.recipe import Machine
+from engine.training.recipe.data_recipe import OWN, PAIRS
+from engine.training.recipe.recipe import Machine
 from server.settings import GIVEN
 from views.core.markdown import Markdown, escape_markdown
 

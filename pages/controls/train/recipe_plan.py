@@ -18,13 +18,14 @@ from streamlit.delta_generator import DeltaGenerator
 from engine.data.own import Columns
 from engine.model.config import ModelConfig, PositionKind
 from engine.plurals import count_words
-from engine.training import Recipe, limit_checks
-from engine.training.estimate import estimate
-from engine.training.link import FILES, pack_recipe, unpack_recipe
-from engine.training.names import check_name
+from engine.training import Recipe
+from engine.training.launch.estimate import estimate
+from engine.training.launch.sizing import Sizing, known_size
 from engine.training.objectives.suitable_config import suit_model
-from engine.training.recipe_file import as_toml, parse_recipe, write_recipe
-from engine.training.sizing import Sizing, known_size
+from engine.training.recipe import limit_checks
+from engine.training.recipe.link import FILES, pack_recipe, unpack_recipe
+from engine.training.recipe.recipe_file import as_toml, parse_recipe, write_recipe
+from engine.training.run.names import check_name
 from pages.controls.state.history import is_drawn
 from pages.controls.state.page_state import Here
 from pages.controls.state.session import find_record, set_widget, widget_value

@@ -9,11 +9,11 @@ import pandas as pd
 import streamlit as st
 import torch
 
-from engine.training.comparison import open_held_out
 from engine.training.objectives import find_objective
 from engine.training.objectives.kinds.reward import score_rewards
-from engine.training.preferences.judge import rewards_of, running_rewards
-from engine.training.recipe_file import read_recipe
+from engine.training.policy.judge import rewards_of, running_rewards
+from engine.training.recipe.recipe_file import read_recipe
+from engine.training.run.comparison import open_held_out
 from engine.training.sources.preferences import PreferredAnswers
 from pages.controls.train.held_out_rows import open_result
 from pages.controls.train.policies import draw_texts, encode

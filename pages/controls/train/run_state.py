@@ -15,15 +15,16 @@ from engine.checkpoints import load
 from engine.checkpoints.run_steps import weights
 from engine.data.digits import split
 from engine.tokenizers import Tokenizer
-from engine.training import Recipe, control
-from engine.training.folder import RunFolder
-from engine.training.live import Update
-from engine.training.probe import Probe, read_probe
-from engine.training.question import question
-from engine.training.queue import Queue
-from engine.training.recipe_file import read_recipe, write_recipe
-from engine.training.runs import task
-from engine.training.snapshot_frames import frames_of_snapshots
+from engine.training import Recipe
+from engine.training.launch.queue import Queue
+from engine.training.probe.probe import Probe, read_probe
+from engine.training.probe.question import question
+from engine.training.probe.snapshot_frames import frames_of_snapshots
+from engine.training.recipe.recipe_file import read_recipe, write_recipe
+from engine.training.run import control
+from engine.training.run.folder import RunFolder
+from engine.training.run.live import Update
+from engine.training.run.runs import task
 from pages.controls.train.session import ProbeReading, Reader, folder_of, is_recorded
 from views.train.train import list_attentions
 

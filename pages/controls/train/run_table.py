@@ -14,12 +14,12 @@ import pandas as pd
 import streamlit as st
 
 from engine.checkpoints.run_steps import kept_steps, name_step
-from engine.training import export, trash
-from engine.training.folder import RunFolder
-from engine.training.link import pack_recipe
-from engine.training.recipe_file import read_recipe
-from engine.training.runs import Run, runs
-from engine.training.status import ACTIVE
+from engine.training.recipe.link import pack_recipe
+from engine.training.recipe.recipe_file import read_recipe
+from engine.training.run import export, trash
+from engine.training.run.folder import RunFolder
+from engine.training.run.runs import Run, runs
+from engine.training.run.status import ACTIVE
 from pages.controls.menu import entries
 from pages.controls.state.page_state import Here
 from pages.controls.state.session import set_widget, widget_value

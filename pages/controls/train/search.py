@@ -14,9 +14,7 @@ import streamlit as st
 from engine.budget import budget
 from engine.plurals import count_words
 from engine.training import Recipe
-from engine.training.link import FILES
-from engine.training.runs import Run, runs
-from engine.training.search import (
+from engine.training.launch.search import (
     SEED,
     Axis,
     describe_value,
@@ -27,7 +25,9 @@ from engine.training.search import (
     read_axis,
     start_search,
 )
-from engine.training.status import ACTIVE
+from engine.training.recipe.link import FILES
+from engine.training.run.runs import Run, runs
+from engine.training.run.status import ACTIVE
 from pages.controls.state.history import is_fragment
 from pages.controls.state.page_state import Here
 from pages.controls.state.session import widget_value

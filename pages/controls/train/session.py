@@ -13,15 +13,15 @@ from engine.budget import budget
 from engine.checkpoints.checkpoint import Checkpoint
 from engine.places import ASSETS
 from engine.training import Recipe
-from engine.training.folder import RunFolder
-from engine.training.frames import Frame
 from engine.training.launch.choice import choose_launcher
 from engine.training.launch.launcher import Launcher
-from engine.training.live import Live
-from engine.training.names import existing_run
-from engine.training.news import Cursor
-from engine.training.probe import Probe
-from engine.training.question import Question
+from engine.training.probe.frames import Frame
+from engine.training.probe.probe import Probe
+from engine.training.probe.question import Question
+from engine.training.run.folder import RunFolder
+from engine.training.run.live import Live
+from engine.training.run.names import existing_run
+from engine.training.run.news import Cursor
 from views.core.questions import BareContext
 
 OTHERS = "Only the owner of this run can change it; fork it to continue from one of its steps."

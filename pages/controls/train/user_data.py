@@ -23,9 +23,9 @@ from engine.data.table import KINDS, Table, join_held_out, read_table
 from engine.data.text import read_text
 from engine.plurals import count_words
 from engine.training import Recipe
-from engine.training.atomic import replace_atomically
-from engine.training.data_recipe import Text
-from engine.training.folder import size
+from engine.training.recipe.data_recipe import Text
+from engine.training.run.atomic import replace_atomically
+from engine.training.run.folder import size
 from pages.controls.state.page_state import Here, PageState
 from pages.controls.state.session import find_record, set_widget, widget_value
 from pages.controls.train.data_recipe import SHARE, objectives, of_table, of_text

@@ -12,8 +12,8 @@ from engine.data.own import Rows
 from engine.data.own_tasks import OwnPairs, task_of
 from engine.data.published import describe, locate, unpack
 from engine.data.text import read_text
-from engine.training.card import describe_corpora
-from engine.training.data_recipe import Data, Everyday
+from engine.training.recipe.data_recipe import Data, Everyday
+from engine.training.run.card import describe_corpora
 from engine.training.sources.windows import documents
 
 PARAGRAPHS = [[f"Book {book}, paragraph {n}: {'a word ' * (20 + n)}end." for n in range(30)] for book in range(3)]

@@ -19,8 +19,8 @@ from engine.data.text_to_text import TRANSLATE, TextToText
 from engine.scoring.examples import UNASKED
 from engine.tokenizers import train
 from engine.training import read_recipe
-from engine.training.data_recipe import Gaps, SentencePairs
 from engine.training.measures.infill import unread_texts
+from engine.training.recipe.data_recipe import Gaps, SentencePairs
 from engine.training.sources import infill, open_source, sentence_pairs
 
 TALES, PAIRS = "corpora:tales.txt.xz", "corpora:eng-fra.tsv.xz"

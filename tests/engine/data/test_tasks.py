@@ -24,7 +24,7 @@ from engine.data.spans import Spans
 from engine.data.task import LabelTask, PairTask, TagTask
 from engine.data.text_to_text import TextToText
 from engine.data.translation.task import Translation
-from engine.training.data_recipe import LABELLED, PAIRS, TAGGED
+from engine.training.recipe.data_recipe import LABELLED, PAIRS, TAGGED
 
 SMALL: dict[str, PairTask | LabelTask | TagTask] = {
     "rewriting": Rewriting(symbols="abc", shortest=1, longest=5, documents=2_000, held_out=300),

@@ -2,8 +2,8 @@
 
 from engine.training import Recipe, RunFolder, read_recipe, train
 from engine.training.launch.launcher import FolderLauncher
-from engine.training.machine import Abilities
-from engine.training.status import Status, write_status
+from engine.training.launch.machine import Abilities
+from engine.training.run.status import Status, write_status
 
 
 class AtOnce(FolderLauncher):

@@ -12,10 +12,10 @@ from engine.edits.adapters import ApplyAdapter
 from engine.model.layers.lora import merge
 from engine.runtime import library
 from engine.training import parse_recipe, read_recipe, train
-from engine.training.base import read_transfer
-from engine.training.comparison import held_out_examples, held_out_loss
-from engine.training.folder import RunFolder
-from engine.training.limit_checks import check_start
+from engine.training.base.base import read_transfer
+from engine.training.recipe.limit_checks import check_start
+from engine.training.run.comparison import held_out_examples, held_out_loss
+from engine.training.run.folder import RunFolder
 from tests.engine.training.test_fine_tuning import save_base, write_recipe_file
 
 LORA = """

@@ -7,18 +7,18 @@ from shutil import copy2, rmtree
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
+from tests.engine.training.policy.test_learning import recipe as preference_recipe
 
 from engine import load
 from engine.checkpoints import save_weights
 from engine.checkpoints.adapter_snapshot import read_matrices
 from engine.model.transformer import Transformer
 from engine.training import read_recipe, train
-from engine.training.base import read_transfer
-from engine.training.folder import RunFolder
-from engine.training.fork import fork
-from engine.training.snapshot_frames import load_weights
-from engine.training.snapshots import count_parameters
-from tests.engine.training.preferences.test_learning import recipe as preference_recipe
+from engine.training.base.base import read_transfer
+from engine.training.probe.snapshot_frames import load_weights
+from engine.training.run.folder import RunFolder
+from engine.training.run.fork import fork
+from engine.training.run.snapshots import count_parameters
 from tests.engine.training.test_adapter import LORA
 from tests.engine.training.test_fine_tuning import save_base, write_recipe_file
 from tests.engine.training.test_trainer import trainer

@@ -1,7 +1,7 @@
 from pathlib import Path
 
-from engine.training.append_log import Place, read_appended, whole_lines
-from engine.training.atomic import replace_atomically
+from engine.training.run.append_log import Place, read_appended, whole_lines
+from engine.training.run.atomic import replace_atomically
 
 
 def test_only_whole_lines_behind_the_place_are_read(tmp_path: Path) -> None:

@@ -17,11 +17,11 @@ from engine.checkpoints import load, locate
 from engine.data.instructions import Bilingual, Instructions
 from engine.data.rewriting import Rewriting
 from engine.training import Recipe, RunFolder, read_recipe, train
-from engine.training.data_recipe import Data, TokenizerRecipe
-from engine.training.fork import apply_changes
+from engine.training.launch.sizing import find_size, known_size
 from engine.training.measures.exact import by_group
-from engine.training.recipe_file import parse_recipe, write_recipe
-from engine.training.sizing import find_size, known_size
+from engine.training.recipe.data_recipe import Data, TokenizerRecipe
+from engine.training.recipe.recipe_file import parse_recipe, write_recipe
+from engine.training.run.fork import apply_changes
 from tests.engine.training.test_recipes import RECIPES, narrow
 
 NAME = "small-base"

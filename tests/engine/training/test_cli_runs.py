@@ -11,7 +11,7 @@ import pytest
 from engine.budget import budget
 from engine.cli.main import change, main
 from engine.training import Recipe, RunFolder, read_recipe, read_status, train
-from engine.training.queue import Queue
+from engine.training.launch.queue import Queue
 from tests.engine.training.waiting import command_of, until, wait_in
 
 ROOT = Path(__file__).parents[3]

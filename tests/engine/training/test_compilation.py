@@ -11,9 +11,9 @@ from torch._dynamo.exc import BackendCompilerFailed
 
 from engine.checkpoints import load
 from engine.training import Recipe, RunFolder, loop, read_status, train
-from engine.training import compilation as module
-from engine.training.compilation import COST, SAVED, TIMED, Compilation
-from engine.training.parallel import Peers
+from engine.training.cluster import compilation as module
+from engine.training.cluster.compilation import COST, SAVED, TIMED, Compilation
+from engine.training.cluster.parallel import Peers
 
 EAGER, LONG = 0.01, 10**6  # seconds of an update, and updates to come
 

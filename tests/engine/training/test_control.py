@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.training.control import (
+from engine.training.run.control import (
     SEEN,
     Order,
     Orders,
@@ -16,7 +16,7 @@ from engine.training.control import (
     set_rate,
     stop,
 )
-from engine.training.status import Status, write_status
+from engine.training.run.status import Status, write_status
 
 
 def test_steps_that_are_asked_for_add_up(tmp_path: Path) -> None:

@@ -13,14 +13,14 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from engine.model.transformer import Transformer, initialise
 from engine.training import Recipe, RunFolder, read_recipe
-from engine.training.data_recipe import Stories
-from engine.training.estimate import FILE, as_far_as_known, calibrate, estimate, operations
-from engine.training.machine import Abilities, plan
-from engine.training.optimiser import optimiser_state
-from engine.training.pace import time_left
-from engine.training.parallel import Peers
-from engine.training.recipe import Optimiser
-from engine.training.status import Status, write_status
+from engine.training.cluster.parallel import Peers
+from engine.training.launch.estimate import FILE, as_far_as_known, calibrate, estimate, operations
+from engine.training.launch.machine import Abilities, plan
+from engine.training.launch.pace import time_left
+from engine.training.recipe.data_recipe import Stories
+from engine.training.recipe.optimiser import optimiser_state
+from engine.training.recipe.recipe import Optimiser
+from engine.training.run.status import Status, write_status
 from engine.training.trainer import Trainer
 
 ASSETS = Path(__file__).parents[3] / "assets"

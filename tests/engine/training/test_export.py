@@ -18,8 +18,8 @@ from engine.budget import budget
 from engine.checkpoints import load
 from engine.cli.main import main
 from engine.training import Recipe, RunFolder, read_recipe, train
-from engine.training.export import checkpoint, command, metrics_csv, tensorboard
-from engine.training.fork import fork
+from engine.training.run.export import checkpoint, command, metrics_csv, tensorboard
+from engine.training.run.fork import fork
 
 
 @pytest.fixture

@@ -16,12 +16,13 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file
 
 from engine.checkpoints import load
-from engine.training import Diverged, Recipe, RunFolder, TrainingFailed, latest, read_status, set_rate, train
-from engine.training.atomic import sweep, write_json
-from engine.training.failures import DiskFull, OutOfMemory, explain_failure
-from engine.training.latest import read_progress
-from engine.training.machine import Plan
-from engine.training.parallel import Peers
+from engine.training import Diverged, Recipe, RunFolder, TrainingFailed, read_status, set_rate, train
+from engine.training.cluster.parallel import Peers
+from engine.training.launch.machine import Plan
+from engine.training.run import latest
+from engine.training.run.atomic import sweep, write_json
+from engine.training.run.failures import DiskFull, OutOfMemory, explain_failure
+from engine.training.run.latest import read_progress
 from engine.training.trainer import Trainer
 
 FLOAT32 = Plan("cpu", None, scaled=False, compile=False, threads=1)

@@ -26,12 +26,12 @@ from engine.training import (
     train,
     write_recipe,
 )  # fmt: skip
-from engine.training.base import read_transfer
-from engine.training.folder import RunFolder
-from engine.training.limit_checks import check_start
-from engine.training.optimiser import build_optimisers
-from engine.training.recipe import Optimiser
-from engine.training.sizing import find_size, known_size
+from engine.training.base.base import read_transfer
+from engine.training.launch.sizing import find_size, known_size
+from engine.training.recipe.limit_checks import check_start
+from engine.training.recipe.optimiser import build_optimisers
+from engine.training.recipe.recipe import Optimiser
+from engine.training.run.folder import RunFolder
 from tests.engine.training.test_trainer import before_steps, trainer
 
 torch.set_num_threads(1)

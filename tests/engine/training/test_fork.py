@@ -11,10 +11,10 @@ import torch
 
 from engine.checkpoints import load
 from engine.training import Recipe, RunFolder, read_recipe, read_status, train
-from engine.training.fork import fork
-from engine.training.latest import read_progress
-from engine.training.origin import read_origin
-from engine.training.runs import runs
+from engine.training.run.fork import fork
+from engine.training.run.latest import read_progress
+from engine.training.run.origin import read_origin
+from engine.training.run.runs import runs
 
 
 def weights(run: RunFolder) -> dict[str, torch.Tensor]:

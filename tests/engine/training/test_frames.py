@@ -3,8 +3,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from engine.training import frames as module
-from engine.training.frames import Frame, FrameFile, forget_older, pack_frame, read_frames
+from engine.training.probe import frames as module
+from engine.training.probe.frames import Frame, FrameFile, forget_older, pack_frame, read_frames
 
 
 def made(step: int, kept: bool = False, size: int = 3) -> Frame:

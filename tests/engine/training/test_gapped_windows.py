@@ -14,9 +14,9 @@ from engine.inputs.readers import read_infill
 from engine.scoring.examples import UNASKED
 from engine.tokenizers import Encoding
 from engine.training import Recipe, RunFolder, parse_recipe, read_recipe, train
-from engine.training.probe import default_probe
-from engine.training.question import question
-from engine.training.recipe import Objective
+from engine.training.probe.probe import default_probe
+from engine.training.probe.question import question
+from engine.training.recipe.recipe import Objective
 from engine.training.sources import open_source
 from engine.training.sources.gapped_windows import GappedWindows
 

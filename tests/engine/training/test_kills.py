@@ -9,7 +9,7 @@ import torch
 
 from engine.checkpoints import load
 from engine.training import RunFolder, read_recipe, read_status, train
-from engine.training.latest import read_progress
+from engine.training.run.latest import read_progress
 from tests.engine.training.starting import start
 
 pytestmark = pytest.mark.long

@@ -15,12 +15,12 @@ import torch
 from engine.budget import budget
 from engine.checkpoints import load
 from engine.training import Recipe, RunFolder, read_recipe, read_status, stop, train
-from engine.training.control import n_steps, read_order
 from engine.training.launch import processes
 from engine.training.launch.processes import Processes
-from engine.training.recipe_file import RecipeError, write_recipe
-from engine.training.runs import runs
-from engine.training.status import Status
+from engine.training.recipe.recipe_file import RecipeError, write_recipe
+from engine.training.run.control import n_steps, read_order
+from engine.training.run.runs import runs
+from engine.training.run.status import Status
 from tests.engine.training.waiting import SLEEP, command_of, until
 
 pytestmark = pytest.mark.long

@@ -15,11 +15,12 @@ from engine.data.sentences import span
 from engine.data.stories import words
 from engine.scoring.examples import UNASKED
 from engine.training import Recipe, read_recipe, sources
-from engine.training.data_recipe import Digits, Gaps, SentencePairs, TokenizerRecipe, Translation
-from engine.training.sources import Source, open_source
+from engine.training.recipe.data_recipe import Digits, Gaps, SentencePairs, TokenizerRecipe, Translation
+from engine.training.sources import open_source
 from engine.training.sources.digits import DigitPixels
 from engine.training.sources.sequence_to_sequence import SequenceToSequence
 from engine.training.sources.shelf import POOL, Shelf, shelf
+from engine.training.sources.source import Source
 
 RECIPES = Path(__file__).parents[3] / "assets" / "recipes"
 SMALL = {

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.training import Recipe, parse_recipe, read_recipe
-from engine.training.link import LARGEST, LONGEST, VERSION, WORDS, pack_recipe, unpack_recipe
+from engine.training.recipe.link import LARGEST, LONGEST, VERSION, WORDS, pack_recipe, unpack_recipe
 
 SHIPPED = sorted(Path(__file__).parents[3].glob("assets/recipes/*.toml"))
 SMALL = """

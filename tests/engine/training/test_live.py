@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from engine.training import Recipe, RunFolder, train
-from engine.training.frames import Frame, FrameFile
-from engine.training.live import Live, thin_lines
-from engine.training.marks import marks
-from engine.training.pace import time_left
-from engine.training.probe import Probe, read_probe, watch
-from engine.training.snapshot_frames import frame_files, frames_of_snapshots
+from engine.training.launch.pace import time_left
+from engine.training.probe.frames import Frame, FrameFile
+from engine.training.probe.probe import Probe, read_probe, watch
+from engine.training.probe.snapshot_frames import frame_files, frames_of_snapshots
+from engine.training.run.live import Live, thin_lines
+from engine.training.run.marks import marks
 
 
 @pytest.fixture

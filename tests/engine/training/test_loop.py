@@ -26,10 +26,10 @@ from engine.training import (
     stop,
     train,
 )
-from engine.training.control import Order, begin_anew, read_order
-from engine.training.journal import GAVE_WAY, early
-from engine.training.queue import SLOT, Queue, Ticket
-from engine.training.schedule import learning_rate, snapshot_steps
+from engine.training.launch.queue import SLOT, Queue, Ticket
+from engine.training.recipe.schedule import learning_rate, snapshot_steps
+from engine.training.run.control import Order, begin_anew, read_order
+from engine.training.run.journal import GAVE_WAY, early
 
 ROOT = Path(__file__).parents[3]
 

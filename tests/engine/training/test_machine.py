@@ -1,8 +1,8 @@
 import pytest
 import torch
 
-from engine.training.machine import Abilities, Plan, plan
-from engine.training.recipe import Machine
+from engine.training.launch.machine import Abilities, Plan, plan
+from engine.training.recipe.recipe import Machine
 
 CPU = Abilities(cuda=False, bfloat16=False, cores=6)
 AMPERE = Abilities(cuda=True, bfloat16=True, cores=16)

@@ -7,8 +7,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.training.frames import Frame
-from engine.training.marks import Mark, marks
+from engine.training.probe.frames import Frame
+from engine.training.run.marks import Mark, marks
 
 Line = dict[str, Any]
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.training.names import LONGEST, check_name, unused_name
+from engine.training.run.names import LONGEST, check_name, unused_name
 from pages.controls.train.user_data import file_name
 
 WORDS = ("हिन्दी", "ภาษาไทย", "தமிழ்", "বাংলা", "العَرَبِيَّة", "علی‌رضا", "ක්‍රිෂාන්", "日本語 1", "résumé", "_a-b.c", "Ελένη")

@@ -7,7 +7,7 @@ import torch
 from engine.checkpoints.families import FAMILIES
 from engine.model.config import MLP, Attention, ModelConfig
 from engine.model.transformer import Transformer, initialise
-from engine.training.optimiser import (
+from engine.training.recipe.optimiser import (
     Optimisers,
     build_optimisers,
     decays,
@@ -15,7 +15,7 @@ from engine.training.optimiser import (
     load_optimiser_state,
     optimiser_state,
 )
-from engine.training.recipe import Optimiser
+from engine.training.recipe.recipe import Optimiser
 
 CONFIG = ModelConfig(
     vocab_size=11, context=8, d_model=8, layers=1, attention=Attention(heads=2), mlp=MLP(d_mlp=16), tied=False

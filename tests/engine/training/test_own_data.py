@@ -21,9 +21,9 @@ from engine.data.task import EVERY
 from engine.scoring.examples import UNASKED
 from engine.training import Recipe, RunFolder, read_recipe, train
 from engine.training.examples.token_classification import first_tokens
-from engine.training.link import pack_recipe
-from engine.training.probe import Probe, default_probe
-from engine.training.question import question
+from engine.training.probe.probe import Probe, default_probe
+from engine.training.probe.question import question
+from engine.training.recipe.link import pack_recipe
 from engine.training.sources import open_source
 from engine.training.sources.masked_windows import MaskedWindows
 from engine.training.sources.sequence_to_sequence import SequenceToSequence

@@ -4,8 +4,8 @@ import pytest
 import torch
 from torch import distributed
 
-from engine.training import parallel
-from engine.training.parallel import Peers, backend
+from engine.training.cluster import parallel
+from engine.training.cluster.parallel import Peers, backend
 
 
 @pytest.mark.parametrize(("cards", "places", "added"), [(1, [0, 0], "gloo"), (2, [0, 1], "nccl"), (4, [0, 1], "nccl")])

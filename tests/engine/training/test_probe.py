@@ -16,10 +16,10 @@ from engine.data.translation import pair
 from engine.generation.generate import generate
 from engine.runtime.run import run
 from engine.training import Recipe, RunFolder, read_recipe, train
-from engine.training.probe import Probe, default_probe, read_probe, watch
-from engine.training.probe_frame import record_frame, repeated_ids
-from engine.training.question import Question, question
-from engine.training.snapshot_frames import frame_files, frames_of_snapshots
+from engine.training.probe.probe import Probe, default_probe, read_probe, watch
+from engine.training.probe.probe_frame import record_frame, repeated_ids
+from engine.training.probe.question import Question, question
+from engine.training.probe.snapshot_frames import frame_files, frames_of_snapshots
 from engine.training.sources import open_source
 
 ROOT = Path(__file__).parents[3]
@@ -134,7 +134,7 @@ def test_what_a_model_knows_it_writes_and_is_not_asked_twice(
             told.append(1)  # noqa: B023
             return generate(*given, **how)
 
-        monkeypatch.setattr("engine.training.probe_frame.generate", counted)
+        monkeypatch.setattr("engine.training.probe.probe_frame.generate", counted)
         given = question(replace(probe, target=target), checkpoint, recipe)
         found = record_frame(checkpoint, given, 0).tensors["free.ids"].tolist()
         assert found == written[: given.room] and len(told) == asks

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from engine.training.queue import SLOT, Queue, Ticket
-from engine.training.status import Status, read_status, write_status
+from engine.training.launch.queue import SLOT, Queue, Ticket
+from engine.training.run.status import Status, read_status, write_status
 from tests.engine.training.waiting import command_of, until, wait_in
 
 Waiter = Callable[..., subprocess.Popen[bytes]]

@@ -19,13 +19,13 @@ from engine.data.stories import story
 from engine.inputs.corpus import Corpus
 from engine.runtime import library
 from engine.training import Recipe, RunFolder, read_recipe, read_status, train
-from engine.training.control import stop
-from engine.training.job import SILENT, Job, read_job, write_job
-from engine.training.launch.ray_driver import describe_needs
-from engine.training.launch.ray_jobs import RayJobs, driver_arguments, environment
-from engine.training.launch.ray_survey import RaySurvey
-from engine.training.runs import runs
-from engine.training.status import Status, write_status
+from engine.training.cluster.ray_driver import describe_needs
+from engine.training.cluster.ray_jobs import RayJobs, driver_arguments, environment
+from engine.training.cluster.ray_survey import RaySurvey
+from engine.training.launch.job import SILENT, Job, read_job, write_job
+from engine.training.run.control import stop
+from engine.training.run.runs import runs
+from engine.training.run.status import Status, write_status
 from tests.engine.training.waiting import until
 
 
@@ -134,7 +134,7 @@ def nodes(monkeypatch: pytest.MonkeyPatch) -> Iterator[Nodes]:
 def test_a_run_outlives_its_node_and_the_head_of_the_cluster(
     nodes: Nodes, recipe: Recipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("engine.training.job.SILENT", 8.0)
+    monkeypatch.setattr("engine.training.launch.job.SILENT", 8.0)
     monkeypatch.setattr(budget, "max_queued", 2)
     longer = replace(recipe, schedule=replace(recipe.schedule, steps=4000), log=replace(recipe.log, held_out_every=500))
     launcher = RayJobs(tmp_path / "runs", nodes.address)

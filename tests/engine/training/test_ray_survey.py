@@ -12,11 +12,11 @@ from engine.analysis.strongest import Survey, readings_of, survey
 from engine.budget import budget
 from engine.inputs.corpus import Corpus
 from engine.runtime import library
-from engine.training.atomic import write_json
-from engine.training.job import JOB, Job, read_job, write_job
-from engine.training.launch import ray_survey, ray_survey_driver
-from engine.training.launch.ray_survey import TASK, RaySurvey, compute_part, on_cluster
-from engine.training.launch.ray_survey_driver import follow
+from engine.training.cluster import ray_survey, ray_survey_driver
+from engine.training.cluster.ray_survey import TASK, RaySurvey, compute_part, on_cluster
+from engine.training.cluster.ray_survey_driver import follow
+from engine.training.launch.job import JOB, Job, read_job, write_job
+from engine.training.run.atomic import write_json
 
 MODEL = "induction"
 TEXTS = Corpus("mine.txt", tuple("abcdefghijklmnop"[n : n + 5] * 2 for n in range(11)))  # six parts, the last with one

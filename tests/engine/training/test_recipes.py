@@ -22,7 +22,8 @@ from engine.data.rewriting import Rewriting
 from engine.data.sentiment import Sentiment
 from engine.model.config import ModelConfig
 from engine.training import Recipe, RunFolder, read_recipe, train
-from engine.training.data_recipe import (
+from engine.training.objectives import objectives
+from engine.training.recipe.data_recipe import (
     Answering,
     Data,
     Digits,
@@ -35,8 +36,7 @@ from engine.training.data_recipe import (
     TokenizerRecipe,
     Translation,
 )
-from engine.training.objectives import objectives
-from engine.training.recipe import Objective, Preference
+from engine.training.recipe.recipe import Objective, Preference
 
 pytestmark = pytest.mark.long
 

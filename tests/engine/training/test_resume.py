@@ -16,11 +16,12 @@ from safetensors.torch import load_file
 from engine.checkpoints import load
 from engine.checkpoints.facts import read_facts
 from engine.checkpoints.locate import locate
-from engine.training import Recipe, RunFolder, Step, export, loop, read_recipe, read_status, train
-from engine.training.atomic import replace_atomically
-from engine.training.latest import read_progress
-from engine.training.machine import Abilities
-from engine.training.status import Status, write_status
+from engine.training import Recipe, RunFolder, Step, loop, read_recipe, read_status, train
+from engine.training.launch.machine import Abilities
+from engine.training.run import export
+from engine.training.run.atomic import replace_atomically
+from engine.training.run.latest import read_progress
+from engine.training.run.status import Status, write_status
 
 pytestmark = pytest.mark.long
 

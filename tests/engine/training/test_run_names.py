@@ -100,7 +100,7 @@ def test_an_answer_about_a_run_is_computed_anew_once_it_has_gone_on(run: RunFold
 
 
 def test_a_run_begun_again_under_the_same_name_is_another_model(run: RunFolder, recipe: Recipe) -> None:
-    from engine.training.fork import reset
+    from engine.training.run.fork import reset
 
     first = library.checkpoint("run:my run@5" if 5 in run.snapshot_steps() else "run:my run@2")
     step = 5 if 5 in run.snapshot_steps() else 2

@@ -14,15 +14,16 @@ from pathlib import Path
 import pytest
 
 from engine.budget import budget
-from engine.training import Recipe, RunFolder, read_recipe, train, trash
-from engine.training import runs as table_of_runs
-from engine.training.folder import size
-from engine.training.fork import reset
-from engine.training.origin import Origin, make
-from engine.training.recipe import Train
-from engine.training.runs import Run, format_table, runs
-from engine.training.status import Status, write_status
-from engine.training.trash import delete, list_deleted, rename, undo_delete
+from engine.training import Recipe, RunFolder, read_recipe, train
+from engine.training.recipe.recipe import Train
+from engine.training.run import runs as table_of_runs
+from engine.training.run import trash
+from engine.training.run.folder import size
+from engine.training.run.fork import reset
+from engine.training.run.origin import Origin, make
+from engine.training.run.runs import Run, format_table, runs
+from engine.training.run.status import Status, write_status
+from engine.training.run.trash import delete, list_deleted, rename, undo_delete
 
 
 @pytest.fixture(scope="session")
@@ -160,7 +161,7 @@ def test_what_has_changed_is_read_again_and_only_that(place: Path, monkeypatch: 
 def test_a_process_that_ends_is_noticed_though_no_file_changes(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_status(place / "mine" / "status.json", Status("running", 3, 12))
     assert only(place).state == "running"
-    monkeypatch.setattr("engine.training.process.start_time", lambda pid: "2@00000000")
+    monkeypatch.setattr("engine.training.launch.process.start_time", lambda pid: "2@00000000")
     assert only(place).state == "killed" and only(place).can_resume
 
 
@@ -214,7 +215,7 @@ def test_deleted_runs_make_room_the_oldest_first(place: Path, trained: Path) -> 
 def test_a_full_disk_of_deleted_runs_does_not_hold_up_a_new_one(
     place: Path, recipe: Recipe, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from engine.training.limit_checks import check_room
+    from engine.training.recipe.limit_checks import check_room
 
     delete("mine", place)
     monkeypatch.setattr(budget, "runs_disk", size(place) + 1)
@@ -225,7 +226,7 @@ def test_a_full_disk_of_deleted_runs_does_not_hold_up_a_new_one(
 def test_a_run_that_fits_alone_and_not_beside_the_others_is_refused(
     place: Path, recipe: Recipe, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from engine.training.limit_checks import check_room, check_start, disk_need
+    from engine.training.recipe.limit_checks import check_room, check_start, disk_need
 
     monkeypatch.setattr(budget, "runs_disk", disk_need(recipe))
     check_start(recipe)

@@ -1,7 +1,7 @@
 import pytest
 
-from engine.training.recipe import Schedule
-from engine.training.schedule import learning_rate, snapshot_steps
+from engine.training.recipe.recipe import Schedule
+from engine.training.recipe.schedule import learning_rate, snapshot_steps
 
 
 def test_the_rate_warms_up_in_a_line_and_falls_by_half_a_cosine_to_the_floor() -> None:

@@ -8,11 +8,7 @@ import pytest
 from engine.budget import budget
 from engine.cli import main as cli
 from engine.training import Recipe, RunFolder, read_recipe, train
-from engine.training.fork import reset
-from engine.training.names import cut_name, unused_name
-from engine.training.origin import read_origin
-from engine.training.recipe_file import write_recipe
-from engine.training.search import (
+from engine.training.launch.search import (
     Axis,
     change_recipe,
     format_search,
@@ -22,6 +18,10 @@ from engine.training.search import (
     read_search,
     start_search,
 )  # fmt: skip
+from engine.training.recipe.recipe_file import write_recipe
+from engine.training.run.fork import reset
+from engine.training.run.names import cut_name, unused_name
+from engine.training.run.origin import read_origin
 from tests.engine.training.at_once import AtOnce
 
 AXES = [Axis("optimiser.lr", (1e-2, 1e-1)), Axis("seed", (0, 1))]

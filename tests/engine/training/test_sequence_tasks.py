@@ -17,17 +17,18 @@ from engine.runtime.run import run
 from engine.scoring.examples import UNASKED, Examples
 from engine.scoring.score import score, shares_of
 from engine.training import Recipe, RunFolder, parse_recipe, train
+from engine.training.cluster.parallel import Peers
 from engine.training.examples.completion import Marks, completion_examples, prompt
 from engine.training.examples.padding import rows_of
-from engine.training.machine import Abilities, plan
+from engine.training.launch.machine import Abilities, plan
 from engine.training.measures.exact import asked_of, by_group, write_targets
 from engine.training.measures.origins import one_a_symbol, weights
 from engine.training.objectives import find_objective
-from engine.training.parallel import Peers
-from engine.training.sources import Source, open_source
+from engine.training.sources import open_source
 from engine.training.sources.completion import Completion
 from engine.training.sources.label_texts import LabelledTexts
 from engine.training.sources.pairs import TaughtPairs
+from engine.training.sources.source import Source
 from engine.training.trainer import Trainer
 
 TWO = """

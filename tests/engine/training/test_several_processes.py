@@ -11,9 +11,9 @@ import torch
 
 from engine.checkpoints import load
 from engine.training import RunFolder, read_recipe, read_status, train
-from engine.training.frames import read_frames
-from engine.training.probe import read_probe
-from engine.training.snapshot_frames import frame_files
+from engine.training.probe.frames import read_frames
+from engine.training.probe.probe import read_probe
+from engine.training.probe.snapshot_frames import frame_files
 from tests.engine.training.starting import together
 
 pytestmark = pytest.mark.long

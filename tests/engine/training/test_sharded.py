@@ -15,11 +15,11 @@ from safetensors.torch import load_file
 
 from engine.checkpoints import load
 from engine.training import RunFolder, read_recipe, read_status, train
-from engine.training.frames import read_frames
-from engine.training.machine import Plan
-from engine.training.parallel import Peers, peers
-from engine.training.probe import read_probe
-from engine.training.snapshot_frames import frame_files
+from engine.training.cluster.parallel import Peers, peers
+from engine.training.launch.machine import Plan
+from engine.training.probe.frames import read_frames
+from engine.training.probe.probe import read_probe
+from engine.training.probe.snapshot_frames import frame_files
 from engine.training.trainer import Trainer
 from tests.engine.training.starting import begin_together, together
 
@@ -184,7 +184,7 @@ def test_a_part_that_learns_and_the_best_step_are_as_of_one_process(decoder: Pat
 
 def look(recipe: Path, folder: Path, environment: Mapping[str, str]) -> None:
     """What a process holds, and how long the parts of its gradient are."""
-    from engine.training.sharded import ShardedTrainer, local_part
+    from engine.training.cluster.sharded import ShardedTrainer, local_part
 
     os.environ |= environment
     with peers("cpu") as here:
@@ -233,7 +233,7 @@ def test_what_needs_whole_weights_is_refused(change: tuple[str, str], reason: st
 
 
 def test_scaled_losses_are_refused(decoder: Path, tmp_path: Path) -> None:
-    from engine.training.sharded import ShardedTrainer
+    from engine.training.cluster.sharded import ShardedTrainer
 
     with pytest.raises(ValueError, match="the precision is float16"):
         ShardedTrainer(

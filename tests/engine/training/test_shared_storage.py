@@ -13,11 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from engine.training import Recipe, RunFolder, journal, read_status, train
-from engine.training.launch import ray_driver
+from engine.training import Recipe, RunFolder, read_status, train
+from engine.training.cluster import ray_driver
 from engine.training.launch.processes import waiting_command
-from engine.training.queue import Queue
-from engine.training.status import Status, as_written, write_status
+from engine.training.launch.queue import Queue
+from engine.training.run import journal
+from engine.training.run.status import Status, as_written, write_status
 from engine.training.trainer import Trainer, Update
 from tests.engine.training.waiting import SLEEP, until, wait_in
 
@@ -125,7 +126,7 @@ def test_two_containers_of_one_machine_share_a_folder_of_runs(
     assert theirs["pid"] == 1 != os.getpid() and theirs["host"] != socket.gethostname()
     with pytest.raises(ValueError, match="process 1 on container is training; stop that one first"):
         list(train(recipe, run.path))
-    monkeypatch.setattr("engine.training.status.STALE", 3.0)
+    monkeypatch.setattr("engine.training.run.status.STALE", 3.0)
     seen = heartbeat(run)
     until(lambda: heartbeat(run) > seen + 2)
     assert state()[0] == "running"

@@ -7,10 +7,11 @@ import torch
 from engine.data.own import Rows
 from engine.scoring.examples import UNASKED
 from engine.training import Recipe, parse_recipe, train
-from engine.training.corpus import Document, choose_sample, describe_unknown, open_corpus, read_parts
-from engine.training.data_recipe import Data, Stories, Text, TokenizerKind, TokenizerRecipe
-from engine.training.sources import RepeatedSequences, Windows, open_source
-from engine.training.sources.windows import documents
+from engine.training.recipe.data_recipe import Data, Stories, Text, TokenizerKind, TokenizerRecipe
+from engine.training.sources import open_source
+from engine.training.sources.corpus import Document, choose_sample, describe_unknown, open_corpus, read_parts
+from engine.training.sources.repeats import RepeatedSequences
+from engine.training.sources.windows import Windows, documents
 
 REPEATS = """
 [model]

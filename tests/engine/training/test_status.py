@@ -15,8 +15,8 @@ from types import SimpleNamespace
 import pytest
 
 from engine import pulse
-from engine.training import process
-from engine.training.status import (
+from engine.training.launch import process
+from engine.training.run.status import (
     STALE,
     SURE,
     Status,
@@ -159,7 +159,7 @@ def test_who_is_about_to_take_a_run_sees_whether_a_node_with_an_old_clock_still_
         if writes and clocks.running > 1e3 + 1:
             write_status(path, replace(ELSEWHERE, heartbeat=2.0))
 
-    monkeypatch.setattr("engine.training.status.time", SimpleNamespace(sleep=sleep))
+    monkeypatch.setattr("engine.training.run.status.time", SimpleNamespace(sleep=sleep))
     status = watch_status(path)
     assert status is not None and status.state == ("running" if writes else "killed")
     assert 1 < clocks.running - 1e3 < (1.5 if writes else SURE + 1)

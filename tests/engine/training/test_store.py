@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 
 from engine.training import Recipe, RunFolder, read_status, train
-from engine.training import store as stores
-from engine.training.control import read_order, set_rate
-from engine.training.origin import Origin, make
-from engine.training.runs import runs
-from engine.training.store import Store
-from engine.training.trash import delete, list_deleted, rename, undo_delete
+from engine.training.cluster import store as stores
+from engine.training.cluster.store import Store
+from engine.training.run.control import read_order, set_rate
+from engine.training.run.origin import Origin, make
+from engine.training.run.runs import runs
+from engine.training.run.trash import delete, list_deleted, rename, undo_delete
 from tests.browser.harness import free_port
 from tests.engine.training.waiting import until
 

@@ -10,7 +10,7 @@ from engine.model.from_dict import build
 from engine.training import parse_recipe, read_recipe
 from engine.training.objectives import find_objective, objectives
 from engine.training.objectives.suitable_config import suit_model
-from engine.training.recipe_file import as_toml
+from engine.training.recipe.recipe_file import as_toml
 
 LAB = Path(__file__).parents[3] / "assets" / "lab"
 HEADS = {"classification": "sequence", "token_classification": "token"}

@@ -10,11 +10,11 @@ from engine.checkpoints import load
 from engine.data.seeds import seed_for
 from engine.model.config import Attention, Embedding, Norm, OutputHead
 from engine.training import Recipe, RunFolder, train
-from engine.training.data_recipe import Data, SentencePairs, TokenizerRecipe
-from engine.training.machine import Plan
-from engine.training.parallel import Peers
-from engine.training.parts import gradient_part
-from engine.training.recipe import Batch, Objective
+from engine.training.cluster.parallel import Peers
+from engine.training.launch.machine import Plan
+from engine.training.recipe.data_recipe import Data, SentencePairs, TokenizerRecipe
+from engine.training.recipe.parts import gradient_part
+from engine.training.recipe.recipe import Batch, Objective
 from engine.training.trainer import Trainer, norms_by_part
 
 FLOAT32 = Plan("cpu", None, scaled=False, compile=False, threads=1)

@@ -15,11 +15,11 @@ import torch
 from engine.budget import budget
 from engine.checkpoints import load
 from engine.training import Recipe, RunFolder, read_status, stop, train
+from engine.training.launch.process import exists
 from engine.training.launch.processes import Processes
-from engine.training.process import exists
-from engine.training.recipe_file import write_recipe
-from engine.training.status import BEGINS
-from engine.training.warm_trainer import BACKGROUND, WarmTrainer
+from engine.training.launch.warm_trainer import BACKGROUND, WarmTrainer
+from engine.training.recipe.recipe_file import write_recipe
+from engine.training.run.status import BEGINS
 from tests.engine.training.waiting import command_of, until
 
 pytestmark = pytest.mark.long
@@ -93,7 +93,7 @@ def test_when_it_has_ended_the_run_has_a_process_of_its_own_and_the_next_is_warm
 def test_one_that_does_not_answer_is_ended(
     warm: WarmTrainer, recipe: Recipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("engine.training.warm_trainer.PATIENCE", 0.2)
+    monkeypatch.setattr("engine.training.launch.warm_trainer.PATIENCE", 0.2)
     warm.keep()
     stuck = pid_of(warm)
     os.kill(stuck, signal.SIGSTOP)
@@ -135,7 +135,7 @@ def test_it_ends_with_the_server_and_a_run_that_it_was_handed_does_not(recipe: R
         [
             "import os, signal, sys, time",
             "from engine.training.launch.processes import Processes",
-            "from engine.training.warm_trainer import WarmTrainer",
+            "from engine.training.launch.warm_trainer import WarmTrainer",
             "warm = WarmTrainer(enabled=True, pause=0)",
             "warm.keep(); handed = warm.process.pid",
             f"Processes({str(tmp_path)!r}, warm).start(sys.stdin.read(), 'run')",
@@ -177,7 +177,8 @@ def test_what_the_first_update_needs_is_imported_at_a_low_priority_before_a_run_
     """Nothing of PyTorch, of the compiler or of the engine is left to be imported between Play and the first point."""
     code = f"""
 import sys, threading
-from engine.training import warm_trainer, read_recipe, train
+from engine.training.launch import warm_trainer
+from engine.training import read_recipe, train
 imports = threading.Thread(target=warm_trainer.import_trainer)
 imports.start()
 imports.join()

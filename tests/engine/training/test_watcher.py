@@ -12,15 +12,25 @@ import torch
 
 from engine.checkpoints import load
 from engine.training import Recipe, RunFolder, Step, one_step, pause, read_status, resume, train
-from engine.training import watch as watch_module
-from engine.training.answer import read_answer
-from engine.training.frames import Frame, read_frames
-from engine.training.probe import Probe, read_probe, watch
-from engine.training.probe_frame import record_frame
-from engine.training.question import question
-from engine.training.snapshot_frames import frame_files
-from engine.training.watch import BINS, Histogram, WatchFile, WatchLine, histogram, line, part_of, read_line, read_lines
-from engine.training.watcher import PACE, SHARE, Watcher
+from engine.training.probe import watch as watch_module
+from engine.training.probe.answer import read_answer
+from engine.training.probe.frames import Frame, read_frames
+from engine.training.probe.probe import Probe, read_probe, watch
+from engine.training.probe.probe_frame import record_frame
+from engine.training.probe.question import question
+from engine.training.probe.snapshot_frames import frame_files
+from engine.training.probe.watch import (
+    BINS,
+    Histogram,
+    WatchFile,
+    WatchLine,
+    histogram,
+    line,
+    part_of,
+    read_line,
+    read_lines,
+)
+from engine.training.probe.watcher import PACE, SHARE, Watcher
 
 
 @pytest.fixture
@@ -31,9 +41,9 @@ def run(tmp_path: Path) -> RunFolder:
 @pytest.fixture
 def eager(monkeypatch: pytest.MonkeyPatch) -> None:
     """A look at every step, and the probe read at each."""
-    monkeypatch.setattr("engine.training.watcher.PACE", 0.0)
-    monkeypatch.setattr("engine.training.watcher.LINE_PACE", 0.0)
-    monkeypatch.setattr("engine.training.watcher.SHARE", 1e9)
+    monkeypatch.setattr("engine.training.probe.watcher.PACE", 0.0)
+    monkeypatch.setattr("engine.training.probe.watcher.LINE_PACE", 0.0)
+    monkeypatch.setattr("engine.training.probe.watcher.SHARE", 1e9)
 
 
 def frames(run: RunFolder, probe: Probe | None = None) -> tuple[Frame, ...]:
@@ -130,8 +140,8 @@ def test_another_probe_is_seen_while_the_run_is_paused(recipe: Recipe, run: RunF
 
 
 def test_the_step_at_which_a_run_rests_is_seen(recipe: Recipe, run: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("engine.training.watcher.PACE", 1e9)  # no look because of the time
-    monkeypatch.setattr("engine.training.watcher.LINE_PACE", 0.0)
+    monkeypatch.setattr("engine.training.probe.watcher.PACE", 1e9)  # no look because of the time
+    monkeypatch.setattr("engine.training.probe.watcher.LINE_PACE", 0.0)
     seldom = replace(recipe, log=replace(recipe.log, snapshots=2))
 
     def follow(steps: Iterator[Step]) -> None:

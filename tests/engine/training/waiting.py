@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from engine.training.launch.processes import waiting_command
-from engine.training.queue import Queue
+from engine.training.launch.queue import Queue
 
 SLEEP = [sys.executable, "-c", "import time; time.sleep(60)"]
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from engine.training import read_recipe, read_status
-from engine.training.recipe_file import write_recipe
+from engine.training.recipe.recipe_file import write_recipe
 from tests.browser.harness import ROOT, free_port
 from tests.engine.training.waiting import until
 
@@ -24,7 +24,7 @@ from starlette.middleware import Middleware
 from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 from engine.training.launch.processes import Processes
-from engine.training.warm_trainer import shared
+from engine.training.launch.warm_trainer import shared
 from server.http.draining import DrainingServer
 from server.http.readiness import ALIVE, READY, Gate, tell_alive, tell_ready
 from server.http.streamlit_patches.observed_runs import runs

@@ -12,7 +12,7 @@ from time import monotonic, sleep
 
 import pytest
 
-from engine.training.status import Status, write_status
+from engine.training.run.status import Status, write_status
 from server.http import starting
 from server.http.workers import COOKIE, CannotServe, Place, worker_of
 from tests.browser.harness import ROOT, free_port

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from engine.training.data_recipe import LABELLED, OWN
 from engine.training.measures.classification import measure_classification, sample_classification
 from engine.training.objectives.kind import ONE_AXIS, WHOLE, ObjectiveKind
+from engine.training.recipe.data_recipe import LABELLED, OWN
 from engine.training.sources.digits import NamedDigits
 from engine.training.sources.label_texts import LabelledTexts
 

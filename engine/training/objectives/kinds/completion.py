@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from engine.tokenizers import END
-from engine.training.data_recipe import OWN, PAIRS
 from engine.training.measures.exact import sample_target
 from engine.training.measures.sequence_to_sequence import measure_completion
 from engine.training.objectives.kind import CAUSAL, ObjectiveKind
+from engine.training.recipe.data_recipe import OWN, PAIRS
 from engine.training.sources.completion import Completion
 
 OBJECTIVE = ObjectiveKind(

@@ -10,9 +10,9 @@ from engine.scoring.examples import Counts, Examples
 from engine.training.measures.preferences import measure_preferences, sample_answer
 from engine.training.objectives.kind import CAUSAL, ObjectiveKind
 from engine.training.objectives.kinds.ppo import clip_surrogate
-from engine.training.preferences.kl import entropy_of, k3, log_probs_of, masked_mean
-from engine.training.preferences.learner import DRAWN, OF_POLICY, PolicyLearner, check_answers, next_of
-from engine.training.preferences.rollouts import Answers
+from engine.training.policy.kl import entropy_of, k3, log_probs_of, masked_mean
+from engine.training.policy.learner import DRAWN, OF_POLICY, PolicyLearner, check_answers, next_of
+from engine.training.policy.rollouts import Answers
 from engine.training.sources.preferences import PreferredAnswers
 
 

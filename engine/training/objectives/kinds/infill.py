@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from engine.training.data_recipe import RUNNING
 from engine.training.measures.infill import measure_infill, sample_infill
 from engine.training.objectives.kind import LANGUAGE, PRESENT, ObjectiveKind
+from engine.training.recipe.data_recipe import RUNNING
 from engine.training.sources.gapped_windows import GappedWindows
 from engine.training.sources.infill import GappedPassages
 

@@ -9,8 +9,8 @@ from engine.scoring.examples import Counts, Examples
 from engine.training.examples.padding import pad_rows, real
 from engine.training.measures.preferences import measure_preferences, sample_answer
 from engine.training.objectives.kind import CAUSAL, ObjectiveKind
-from engine.training.preferences.learner import KEPT, OF_POLICY, PairLearner
-from engine.training.recipe import Recipe
+from engine.training.policy.learner import KEPT, OF_POLICY, PairLearner
+from engine.training.recipe.recipe import Recipe
 from engine.training.sources.preferences import PreferredAnswers
 
 POINT = "reference_point"

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from engine.training.data_recipe import RUNNING
 from engine.training.measures.masked import measure_masked, sample_masked
 from engine.training.objectives.kind import ONE_AXIS, ObjectiveKind
+from engine.training.recipe.data_recipe import RUNNING
 from engine.training.sources.masked_windows import MaskedWindows
 from engine.training.sources.sentence_pairs import PairsOfPassages
 

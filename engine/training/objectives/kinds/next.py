@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from engine.training.data_recipe import RUNNING
 from engine.training.measures.text import measure_text, sample_text
 from engine.training.objectives.kind import CAUSAL, ObjectiveKind
+from engine.training.recipe.data_recipe import RUNNING
 from engine.training.sources.in_context import Prompts
 from engine.training.sources.repeats import RepeatedSequences
 from engine.training.sources.windows import Windows

@@ -11,8 +11,8 @@ from torch.nn.functional import logsigmoid
 
 from engine.training.measures.preferences import measure_preferences, sample_answer
 from engine.training.objectives.kind import CAUSAL, ObjectiveKind
-from engine.training.preferences.kl import masked_mean
-from engine.training.preferences.learner import OF_POLICY, PairLearner, next_of
+from engine.training.policy.kl import masked_mean
+from engine.training.policy.learner import OF_POLICY, PairLearner, next_of
 from engine.training.sources.preferences import PreferredAnswers
 
 

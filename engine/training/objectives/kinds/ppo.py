@@ -14,12 +14,12 @@ from torch.nn.functional import pad
 
 from engine.checkpoints.adapter_snapshot import VALUE
 from engine.scoring.examples import Counts, Examples
-from engine.training.adapter import attach_value
+from engine.training.base.adapter import attach_value
 from engine.training.measures.preferences import measure_preferences, sample_answer
 from engine.training.objectives.kind import CAUSAL, ObjectiveKind
-from engine.training.preferences.kl import entropy_of, k1, k3, log_probs_of, masked_mean
-from engine.training.preferences.learner import DRAWN, OF_POLICY, PolicyLearner, check_answers, next_of
-from engine.training.preferences.rollouts import Answers
+from engine.training.policy.kl import entropy_of, k1, k3, log_probs_of, masked_mean
+from engine.training.policy.learner import DRAWN, OF_POLICY, PolicyLearner, check_answers, next_of
+from engine.training.policy.rollouts import Answers
 from engine.training.sources.preferences import PreferredAnswers
 
 # --- Answers that were drawn ---

@@ -9,7 +9,7 @@ from torch.nn.functional import logsigmoid
 
 from engine.training.measures.preferences import measure_preferences, sample_answer
 from engine.training.objectives.kind import ONE_AXIS, WHOLE, ObjectiveKind
-from engine.training.preferences.learner import PairLearner
+from engine.training.policy.learner import PairLearner
 from engine.training.sources.preferences import PreferredAnswers
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from engine.training.data_recipe import OWN, PAIRS
 from engine.training.measures.exact import sample_target
 from engine.training.measures.sequence_to_sequence import measure_translation
 from engine.training.objectives.kind import ONE_AXIS, PRESENT, ObjectiveKind
+from engine.training.recipe.data_recipe import OWN, PAIRS
 from engine.training.sources.sequence_to_sequence import SequenceToSequence
 
 OBJECTIVE = ObjectiveKind(

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from engine.training.data_recipe import OWN
 from engine.training.measures.span import measure_span, sample_span
 from engine.training.objectives.kind import ONE_AXIS, WHOLE, ObjectiveKind
+from engine.training.recipe.data_recipe import OWN
 from engine.training.sources.answers import Answers
 
 OBJECTIVE = ObjectiveKind(

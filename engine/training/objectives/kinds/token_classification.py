@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from engine.training.data_recipe import OWN, TAGGED
 from engine.training.measures.tagging import measure_tags, sample_tags
 from engine.training.objectives.kind import ONE_AXIS, WHOLE, ObjectiveKind
+from engine.training.recipe.data_recipe import OWN, TAGGED
 from engine.training.sources.tag_texts import TaggedTexts
 
 OBJECTIVE = ObjectiveKind(

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from engine.training.runs import runs
+from engine.training.run.runs import runs
 from pages.controls.classes.kind import StepKind, never, no_answer
 from pages.controls.learn.words import translate as _
 from pages.controls.train.parameters import TRAIN

@@ -1,0 +1,1 @@
+"""Several processes, several machines, and what is computed otherwise there."""

@@ -1,0 +1,1 @@
+"""What of a run is looked at while it trains, and how that is kept."""

@@ -1,0 +1,348 @@
+"""The recipe: everything that decides what a training run does, as one checked, frozen value read from TOML.
+
+Two runs of one recipe on a CPU end with the same weights, bit for bit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from engine.data.bounds import at_least
+from engine.data.own import LEARNS, Columns
+from engine.model.config import ModelConfig
+from engine.training.objectives import find_objective, objectives
+from engine.training.recipe.data_recipe import Data, Gaps
+
+DeviceName = Literal["auto", "cpu", "cuda"]
+Precision = Literal["auto", "float32", "bfloat16", "float16"]
+
+
+@dataclass(frozen=True)
+class Objective:
+    """Objective of a training: `engine.training.objectives` has each kind.
+
+    The share `smoothing` of what a target asks is spread over all classes alike (Szegedy et al. 2016, section 7). It is
+    part of the loss in training; what is measured on held-out data is without.
+
+    Where gaps are cut into running text, a share `long_gaps` of the windows has one of half the words or more, which is
+    GLM's document-level objective (Du et al. 2022, section 2.1.1); in the others short ones hold about the share
+    `hidden` of the words. Passages with gaps of their own have these shares in [data.infill].
+
+    Where texts are classified by a decoder that keeps its language head (model.head.language), the loss of the label
+    has `language_weight` times that of the text's own tokens beside it: L2 + lambda L1 (Radford et al. 2018, section
+    3.2, which has 0.5). `control.set_weight` changes it while a training runs.
+
+    A "completion" is asked for the second text of a pair alone; with `prompts` its loss is that of the first one too.
+    """
+
+    kind: str = "next"
+    smoothing: float = 0.0
+    long_gaps: float = Gaps.long
+    hidden: float = Gaps.hidden
+    language_weight: float = 0.0
+    prompts: bool = False
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.smoothing < 1:
+            raise ValueError(f"objective.smoothing must be a share in [0, 1), got {self.smoothing}.")
+        at_least("objective.language_weight", self.language_weight, 0)
+        for name in ("long_gaps", "hidden"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise ValueError(f"objective.{name} must be a share in [0, 1], got {getattr(self, name)}.")
+
+    @property
+    def cuts(self) -> tuple[float, float]:
+        return self.long_gaps, self.hidden
+
+
+@dataclass(frozen=True)
+class Optimiser:
+    """`kind` is AdamW (Loshchilov & Hutter 2019), stochastic gradient descent with momentum (Sutskever et al. 2013), or
+    Muon (Jordan et al. 2024) for the matrices of the blocks and AdamW for the rest.
+
+    `betas` and `eps` are AdamW's, `momentum` and `nesterov` the others'. `weight_decay` is apart from the gradient, but
+    in gradient descent, where it is added to it. `clip` bounds the norm of the whole gradient; 0 leaves it as it is.
+    """
+
+    kind: Literal["adamw", "sgd", "muon"] = "adamw"
+    lr: float = 1e-3
+    betas: tuple[float, float] = (0.9, 0.95)
+    eps: float = 1e-8
+    weight_decay: float = 0.1
+    clip: float = 1.0
+    momentum: float = 0.95
+    nesterov: bool = True
+
+    def __post_init__(self) -> None:
+        if self.lr <= 0:
+            raise ValueError(f"optimiser.lr must be above 0, got {self.lr}.")
+        if len(self.betas) != 2 or not all(isinstance(b, int | float) and 0 <= b < 1 for b in self.betas):
+            raise ValueError(f"optimiser.betas must be two numbers in [0, 1), got {list(self.betas)}.")
+        if not 0 <= self.momentum < 1:
+            raise ValueError(f"optimiser.momentum must be in [0, 1), got {self.momentum}.")
+        for name in ("eps", "weight_decay", "clip"):
+            at_least(f"optimiser.{name}", getattr(self, name), 0)
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """Linear warm-up to the learning rate, then half a cosine or a line down to `floor` times it at the last step; a
+    constant rate stays.
+    """
+
+    steps: int
+    warmup: int = 0
+    floor: float = 0.1
+    shape: Literal["cosine", "linear", "constant"] = "cosine"
+
+    def __post_init__(self) -> None:
+        at_least("schedule.steps", self.steps, 1)
+        at_least("schedule.warmup", self.warmup, 0)
+        if self.warmup > self.steps:
+            raise ValueError(f"schedule.warmup must not exceed schedule.steps ({self.steps}), got {self.warmup}.")
+        if not 0 <= self.floor <= 1:
+            raise ValueError(f"schedule.floor must be a share in [0, 1], got {self.floor}.")
+
+
+@dataclass(frozen=True)
+class Batch:
+    """`size` rows a step, of `context` tokens, or of that many at most where a row is a text of its own.
+
+    They go through the model in `accumulate` parts, one after the other: the same gradient, in less memory.
+    """
+
+    size: int
+    context: int
+    accumulate: int = 1
+
+    def __post_init__(self) -> None:
+        at_least("batch.size", self.size, 1)
+        at_least("batch.accumulate", self.accumulate, 1)
+        if self.accumulate > self.size:
+            raise ValueError(f"batch.accumulate must not exceed batch.size ({self.size}), got {self.accumulate}.")
+        at_least("batch.context", self.context, 2)
+
+
+@dataclass(frozen=True)
+class Log:
+    """Intervals in steps, but `snapshots`, how many are kept in all, and `held_out_batches`, how many one measurement
+    reads."""
+
+    every: int = 10
+    held_out_every: int = 250
+    held_out_batches: int = 8
+    snapshots: int = 24
+    latest_every: int = 250
+
+    def __post_init__(self) -> None:
+        for name in ("every", "held_out_every", "held_out_batches", "latest_every"):
+            at_least(f"log.{name}", getattr(self, name), 1)
+        at_least("log.snapshots", self.snapshots, 2)
+
+
+@dataclass(frozen=True)
+class Machine:
+    """Device and precision to compute with; none of it is part of what is learned but for rounding, which another
+    number of `threads` changes. 0 of them is one for each core, or, started by the app, that number divided by the
+    trainings that it lets run at a time, whether or not others run. On a cluster, where 0 is one, a training asks for
+    `share` of a GPU if its `device` is "cuda", and otherwise of a core for each thread: 0.5 lets two have one.
+
+    Of several processes, which `torchrun` starts, each has the whole model; with `shard` it holds a part of it."""
+
+    device: DeviceName = "auto"
+    precision: Precision = "auto"
+    compile: Literal["auto", "on", "off"] = "auto"
+    threads: int = 0
+    share: float = 1.0
+    shard: bool = False
+
+    def __post_init__(self) -> None:
+        at_least("machine.threads", self.threads, 0)
+        if not 0 < self.share <= 1:
+            raise ValueError(f"machine.share must be above 0 and at most 1, got {self.share:g}; correct it.")
+
+
+@dataclass(frozen=True)
+class Train:
+    """Parts of the model that learn, and the end of the training.
+
+    `parts` is "all", "head", "last N blocks" (with what comes after them), "lora" (an adapter, and what of the head is
+    new), or a list of parts such as ["blocks.0", "blocks.3.attn"]; everything else stays as it is. A part of depth d
+    below the head, which is 0, learns at `decay`^d times the rate, the embeddings at the lowest (Howard & Ruder 2018,
+    section 3.2). After `patience` held-out measurements without a better loss training ends; then, and at the last
+    step, the weights of the best one are put back. 0: it goes on to the last step and keeps those.
+    """
+
+    parts: str | tuple[str, ...] = "all"
+    decay: float = 1.0
+    patience: int = 0
+
+    def __post_init__(self) -> None:
+        if not 0 < self.decay <= 1:
+            raise ValueError(f"train.decay must be above 0 and at most 1, got {self.decay}.")
+        at_least("train.patience", self.patience, 0)
+
+
+@dataclass(frozen=True)
+class Lora:
+    """An adapter that learns where train.parts is "lora" (Hu et al. 2022, section 4.1), on the linear maps `targets`:
+    names such as "blocks.0.attn.q", ends of names, which mean every block, or patterns with *.
+
+    What is added is scaled by `alpha` / `rank`, or `rank_stabilised` by `alpha` / sqrt(`rank`) (Kalajdzievski 2023);
+    `dropout` leaves out that share of what it reads in training.
+    """
+
+    rank: int = 8
+    alpha: float = 16.0
+    targets: tuple[str, ...] = ("attn.q", "attn.v")
+    rank_stabilised: bool = False
+    dropout: float = 0.0
+
+    def __post_init__(self) -> None:
+        at_least("lora.rank", self.rank, 1)
+        if not self.targets:
+            raise ValueError('lora.targets must name at least one linear map, got none; write ["attn.q", "attn.v"].')
+        if not 0 <= self.dropout < 1:
+            raise ValueError(f"lora.dropout must be a share in [0, 1), got {self.dropout}.")
+
+
+@dataclass(frozen=True)
+class Preference:
+    """How an objective of `engine.training.policy` learns: each has some of these, its `settings`.
+
+    `beta` is the price of leaving the reference, a number that `control.set_weight` changes while a training runs. Of
+    those that draw answers `reward` is a rule of `preferences.rules` or a reward model, and `watch` another one, which
+    is only looked at. `answers` are drawn to each prompt, of at most `answer_tokens`, and learned from `updates` times;
+    a ratio counts within `clip` of 1. Beyond `most_kl` nats from the reference a training stops.
+
+    PPO: `gamma` and `lam` are those of generalised advantage estimation, `value_weight` and `value_clip` the value
+    head's; with `target_kl` above 0 beta goes after it, over `horizon` answers (Ziegler et al. 2019, section 2.2).
+    GRPO: `by_deviation` divides by the deviation of a group's rewards, `weighted_kl` is of `score_grpo`. KTO: good and
+    bad answers count `desirable_weight` and `undesirable_weight` times.
+    """
+
+    beta: float = 0.1
+    reward: str = "happy_words"
+    watch: str = ""
+    answers: int = 4
+    answer_tokens: int = 32
+    temperature: float = 1.0
+    updates: int = 1
+    clip: float = 0.2
+    most_kl: float = 100.0
+    gamma: float = 1.0
+    lam: float = 0.95
+    value_weight: float = 0.1
+    value_clip: float = 0.2
+    target_kl: float = 0.0
+    horizon: int = 10_000
+    by_deviation: bool = True
+    weighted_kl: bool = True
+    desirable_weight: float = 1.0
+    undesirable_weight: float = 1.0
+
+    def __post_init__(self) -> None:
+        for name in ("beta", "value_weight", "value_clip", "target_kl", "desirable_weight", "undesirable_weight"):
+            at_least(f"preference.{name}", getattr(self, name), 0)
+        for name in ("answers", "answer_tokens", "updates", "horizon"):
+            at_least(f"preference.{name}", getattr(self, name), 1)
+        for name in ("temperature", "clip", "most_kl"):
+            if not getattr(self, name) > 0:
+                raise ValueError(f"preference.{name} must be above 0, got {getattr(self, name)}.")
+        for name in ("gamma", "lam"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise ValueError(f"preference.{name} must lie in [0, 1], got {getattr(self, name)}.")
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Recipe of a training. What `model` takes from the data, such as its vocabulary, is filled in by the source:
+    `Source.fitted`.
+
+    With a `base`, a checkpoint of the same `model` under any head (engine.training.base.base), training begins with its
+    weights, and its tokenizer cuts the texts: fine-tuning.
+
+    The data, and what of it is held out, are chosen by the seed `split`, which is `seed` where none is given: runs of
+    one split are measured on the same rows, whatever their seeds.
+    """
+
+    model: ModelConfig
+    data: Data
+    schedule: Schedule
+    batch: Batch
+    objective: Objective = field(default_factory=Objective)
+    optimiser: Optimiser = field(default_factory=Optimiser)
+    log: Log = field(default_factory=Log)
+    machine: Machine = field(default_factory=Machine)
+    seed: int = 0
+    split: int | None = None
+    about: str = ""
+    base: str = ""
+    train: Train = field(default_factory=Train)
+    lora: Lora = field(default_factory=Lora)
+    preference: Preference = field(default_factory=Preference)
+
+    def __post_init__(self) -> None:
+        if self.batch.context > self.model.context:
+            raise ValueError(
+                f"batch.context must fit the model's context of {self.model.context} tokens, got {self.batch.context}."
+            )
+        if self.model.positions.kind == "learned" and self.batch.context < self.model.context and not self.base:
+            raise ValueError(
+                f"model.context must be batch.context ({self.batch.context}) where positions are learned, got "
+                f"{self.model.context}: the positions after it would never be trained."
+            )
+        kind, objective = self.objective.kind, find_objective(self.objective.kind)
+        if self.data.kind not in objective.sources:
+            fitting = " or ".join(f'"{name}"' for name, one in objectives().items() if self.data.kind in one.sources)
+            raise ValueError(f'objective.kind must be {fitting} for [data.{self.data.kind}], got "{kind}".')
+        if self.data.infill is not None and self.objective.cuts != Objective().cuts:
+            raise ValueError(
+                "objective.long_gaps and objective.hidden are for gaps in running text; for [data.infill] set its own "
+                "long and hidden."
+            )
+        own = self.data.table
+        if isinstance(own, Columns) and kind not in LEARNS[own.form]:
+            fitting = " or ".join(f'"{name}"' for name in LEARNS[own.form])
+            raise ValueError(f'objective.kind must be {fitting} for {" and ".join(own.names)}, got "{kind}".')
+        objective.check_model(self.model, self.data.kind)
+        if self.machine.shard:
+            check_sharding(self)
+        if self.objective.prompts and not objective.joins:
+            fitting = " or ".join(f'"{name}"' for name, one in objectives().items() if one.joins)
+            raise ValueError(f'objective.prompts is for objective.kind {fitting}, got "{kind}"; leave it out.')
+        if self.objective.language_weight and not self.model.head.language:
+            raise ValueError(
+                "model.head.language must be true for objective.language_weight, got false; keep the language head, or "
+                "leave out the weight."
+            )
+        if objective.check is not None:
+            objective.check(self)
+        if self.preference.answers < objective.least_answers:
+            least, got = objective.least_answers, self.preference.answers
+            raise ValueError(f"preference.answers must be at least {least} to compare, got {got}.")
+        if self.data.repeats is not None and self.batch.context - 1 < self.data.repeats.longest:
+            raise ValueError(
+                f"data.repeats.longest must be below batch.context ({self.batch.context}) for anything to repeat, "
+                f"got {self.data.repeats.longest}."
+            )
+
+    @property
+    def data_seed(self) -> int:
+        return self.seed if self.split is None else self.split
+
+
+def check_sharding(recipe: Recipe) -> None:
+    """Raises ValueError for a recipe whose weights cannot be held in parts."""
+    kind = recipe.objective.kind
+    reasons = {
+        f'objective.kind "{kind}", which asks a whole model': find_objective(kind).whole,
+        'optimiser.kind "muon", which multiplies whole matrices': recipe.optimiser.kind == "muon",
+        'train.parts "lora", which adds to whole matrices': recipe.train.parts == "lora",
+        "model.distinct, by which layers have the same tensors": recipe.model.distinct is not None,
+        'machine.compile "on", which takes whole weights': recipe.machine.compile == "on",
+    }
+    for reason, holds in reasons.items():
+        if holds:
+            raise ValueError(f"machine.shard must be false with {reason}, got true; leave out one of the two.")

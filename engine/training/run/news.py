@@ -1,0 +1,82 @@
+"""What was added to a run's files since a reader was there: metrics, what is watched, frames."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from engine.training.probe.frames import Frame, read_frames
+from engine.training.probe.probe import Probe, read_probe
+from engine.training.probe.snapshot_frames import frame_files
+from engine.training.probe.watch import FILE, WatchLine, read_line
+from engine.training.run.append_log import Place, read_appended, whole_lines
+from engine.training.run.folder import RunFolder
+
+Line = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Cursor:
+    """Place up to which one reader has been told; of frames, for one probe: those of the run's process, and those of
+    its past."""
+
+    metrics: Place = field(default_factory=Place)
+    watched: Place = field(default_factory=Place)
+    frames: Place = field(default_factory=Place)
+    past: Place = field(default_factory=Place)
+    probe: Probe | None = None
+
+
+@dataclass(frozen=True)
+class News:
+    """`anew` names what is all there is, because a file was replaced: "metrics", "watched", "frames". `fault` says why
+    probe.json cannot be read."""
+
+    metrics: tuple[Line, ...]
+    watched: tuple[WatchLine, ...]
+    frames: tuple[Frame, ...]
+    anew: frozenset[str]
+    cursor: Cursor
+    fault: str = ""
+
+
+def news(run: RunFolder, since: Cursor) -> News:
+    """Raises ValueError for a line that cannot be read."""
+    metrics, measured, lines_anew = lines(run.metrics, since.metrics)
+    told, watched, watched_anew = lines(run.path / FILE, since.watched)
+    probe, fault = None, ""
+    try:
+        probe = read_probe(run.path)
+    except ValueError as error:
+        fault = str(error)
+    frames, ours, past, frames_anew = frames_of(run, probe, since)
+    replaced = {"metrics": lines_anew, "watched": watched_anew, "frames": frames_anew}
+    return News(
+        metrics,
+        tuple(map(read_line, told)),
+        frames,
+        frozenset(name for name, anew in replaced.items() if anew),
+        Cursor(measured, watched, ours, past, probe),
+        fault,
+    )
+
+
+def lines(path: Path, since: Place) -> tuple[tuple[Line, ...], Place, bool]:
+    more = read_appended(path, since, whole_lines)
+    return tuple(json.loads(one) for one in more.data.splitlines()), more.place, more.anew
+
+
+def frames_of(run: RunFolder, probe: Probe | None, since: Cursor) -> tuple[tuple[Frame, ...], Place, Place, bool]:
+    """All of them where the probe is another one, a file was replaced, or older ones were made of its snapshots."""
+    if probe is None:
+        return (), Place(), Place(), since.probe is not None
+    ours, past = frame_files(run.path, probe)
+    if probe == since.probe:
+        new, older = read_frames(ours, since.frames), read_frames(past, since.past)
+        if not (older.frames or older.anew or new.anew):
+            return new.frames, new.place, older.place, False
+    new, older = read_frames(ours), read_frames(past)
+    merged = {one.step: one for one in (*older.frames, *new.frames)}
+    return tuple(merged[step] for step in sorted(merged)), new.place, older.place, since.probe is not None
