@@ -7,7 +7,6 @@ from shutil import copy2, rmtree
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
-from tests.engine.training.policy.test_learning import recipe as preference_recipe
 
 from engine import load
 from engine.checkpoints import save_weights
@@ -19,6 +18,7 @@ from engine.training.probe.snapshot_frames import load_weights
 from engine.training.run.folder import RunFolder
 from engine.training.run.fork import fork
 from engine.training.run.snapshots import count_parameters
+from tests.engine.training.policy.test_learning import recipe as preference_recipe
 from tests.engine.training.test_adapter import LORA
 from tests.engine.training.test_fine_tuning import save_base, write_recipe_file
 from tests.engine.training.test_trainer import trainer
@@ -114,7 +114,7 @@ def test_the_value_head_of_ppo_is_in_its_snapshots_and_goes_on_in_a_fork(tmp_pat
     assert load(run.snapshot(step)).model.state_dict().keys() == load(tmp_path / "base").model.state_dict().keys()
     fork("run", step, "child", folder=tmp_path)
     begun = trainer(read_recipe(tmp_path / "child" / "recipe.toml"), tmp_path / "child")
-    assert begun.value is not None and torch.equal(begun.value.weight, stored["value.weight"])
+    assert torch.equal(begun.model.get_submodule("value").weight, stored["value.weight"])
 
 
 @pytest.mark.parametrize("name", ["dpo", "grpo", "ppo", "ppo-free"])

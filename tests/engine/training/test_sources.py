@@ -10,7 +10,6 @@ from engine.training import Recipe, parse_recipe, train
 from engine.training.recipe.data_recipe import Data, Stories, Text, TokenizerKind, TokenizerRecipe
 from engine.training.sources import open_source
 from engine.training.sources.corpus import Document, choose_sample, describe_unknown, open_corpus, read_parts
-from engine.training.sources.repeats import RepeatedSequences
 from engine.training.sources.windows import Windows, documents
 
 REPEATS = """
@@ -132,7 +131,7 @@ def test_a_text_too_short_for_the_context_or_absent_is_refused(recipe: Recipe, t
 
 
 def test_repeats_ask_only_for_what_the_earlier_tokens_determine(tmp_path: Path) -> None:
-    source = RepeatedSequences(parse_recipe(REPEATS), tmp_path)
+    source = open_source(parse_recipe(REPEATS), tmp_path)
     examples = source.batch(1)
     windows = torch.cat([examples.ids, examples.targets[:, -1:]], dim=1)
     lengths = set()
