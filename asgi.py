@@ -17,10 +17,12 @@ from uvicorn.config import LOGGING_CONFIG
 from engine.places import SCRIPT, SERVER
 from server.http.class_news import ROUTE, tell_news
 from server.http.draining import CLOSES, DrainingServer, DrainingWorker
+from server.http.errors import tell_error
 from server.http.first_load import FirstLoad
 from server.http.headers import SecurityHeaders
 from server.http.logs import write_json, writes_json
 from server.http.metrics import METRICS, CountSessions, tell_metrics
+from server.http.own_names import OwnNames
 from server.http.readiness import ALIVE, READY, Gate, tell_alive, tell_ready
 from server.http.starting import choose_port, greet, tell_trainings
 from server.http.streamlit_patches import patch_streamlit
@@ -61,6 +63,7 @@ def program_routes() -> list[Route]:
 app = st.App(
     SCRIPT,
     lifespan=warm,
+    on_script_error=tell_error,
     routes=[
         Route("/health", health),
         Route(ALIVE, tell_alive),
@@ -70,7 +73,9 @@ app = st.App(
         *platform_routes(),
         *program_routes(),
     ],
-    middleware=[Middleware(each) for each in (Gate, CountSessions, SecurityHeaders, VisitorCookie, FirstLoad)],
+    middleware=[
+        Middleware(each) for each in (OwnNames, Gate, CountSessions, SecurityHeaders, VisitorCookie, FirstLoad)
+    ],
 )
 
 

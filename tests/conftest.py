@@ -53,6 +53,7 @@ os.environ.setdefault("LOUPE_TRACE_MEMORY_MIB", "192")  # of each process; a vis
 os.environ.setdefault("LOUPE_MODELS_MEMORY_MIB", "256")
 RUNS = TemporaryDirectory(prefix="loupe-runs-")  # of this process and the servers that it starts
 os.environ["LOUPE_RUNS"] = RUNS.name
+os.environ.setdefault("STREAMLIT_CLIENT_SHOW_ERROR_DETAILS", "full")  # an error on a page is one of the test
 SIZE: "ViewportSize" = {"width": 1440, "height": 950}
 PROGRAM = sys.modules["__main__"]
 FAILED = pytest.StashKey[bool]()

@@ -11,6 +11,7 @@ from engine.budget import budget
 from engine.runtime import library
 from pages.controls.state.session import Remembered
 from server.library import visitors
+from server.library.hosts import is_loopback
 
 COOKIE = "loupe_visitor"
 TOKEN = re.compile(r"[0-9a-f]{32}")
@@ -21,8 +22,8 @@ FORWARDED = ("x-forwarded-for", "x-real-ip", "forwarded")
 def on_this_machine() -> bool:
     """Tells whether the visitor's browser runs where the server does, with nobody in between who could be another
     one."""
-    address = st.context.ip_address
-    if any(name in st.context.headers for name in FORWARDED):
+    address, headers = st.context.ip_address, st.context.headers
+    if any(name in headers for name in FORWARDED) or not is_loopback(headers.get("host", "localhost")):
         return False
     try:
         return address is None or ip_address(address).is_loopback

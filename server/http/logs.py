@@ -27,7 +27,7 @@ READ = {
 }
 OWN = "loupe"
 SPEAK = (OWN, "uvicorn", "uvicorn.error")  # whose words are constants of a program; what they insert is left out
-EXTRA = ("page", "seconds", "code")
+EXTRA = ("page", "seconds", "code", "number", "error", "at")
 log = logging.getLogger(OWN)
 
 

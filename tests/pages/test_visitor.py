@@ -51,7 +51,8 @@ def test_a_visitors_name_is_a_hash_that_does_not_give_the_cookie_away(monkeypatc
     ("address", "headers", "here"),
     [
         ("127.0.0.1", {}, True), ("::1", {}, True), (None, {}, True), ("192.168.0.4", {}, False), ("odd", {}, False),
-        ("127.0.0.1", {"x-forwarded-for": "192.168.0.4"}, False),
+        ("127.0.0.1", {"x-forwarded-for": "192.168.0.4"}, False), ("127.0.0.1", {"host": "localhost:8501"}, True),
+        ("127.0.0.1", {"host": "evil.example"}, False), ("127.0.0.1", {"host": "192.168.0.4:8501"}, False),
     ],
 )  # fmt: skip
 def test_only_a_browser_beside_the_server_is_at_the_machine(

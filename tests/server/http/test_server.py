@@ -5,6 +5,7 @@ import json
 import re
 from contextlib import AsyncExitStack
 from pathlib import Path
+from typing import Any
 from urllib.request import urlopen
 
 import pytest
@@ -27,18 +28,21 @@ def read_metrics(address: str) -> dict[str, float]:
         return {name: float(value) for name, value in re.findall(r"^(loupe_\S+) (\S+)$", answer.read().decode(), re.M)}
 
 
-async def is_let_in(address: str, origin: str) -> bool:
+async def is_let_in(address: str, origin: str, refused: int = 403, **more: Any) -> bool:
     try:
-        async with connect(f"ws{address.removeprefix('http')}/_stcore/stream", origin=Origin(origin)):
+        async with connect(f"ws{address.removeprefix('http')}/_stcore/stream", origin=Origin(origin), **more):
             return True
     except InvalidStatus as error:
-        assert error.response.status_code == 403
+        assert error.response.status_code == refused
         return False
 
 
 def test_what_an_operator_sees(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async def visit(address: str) -> dict[str, float]:
         assert await is_let_in(address, address) and not await is_let_in(address, "https://foreign.example")
+        port = int(address.rpartition(":")[2])
+        rebound = f"http://foreign.example:{port}"
+        assert not await is_let_in(rebound, rebound, 421, host="127.0.0.1", port=port)
         async with AsyncExitStack() as stack:
             for number in range(WORKERS):
                 visitor = await stack.enter_async_context(session(address, Place(number, WORKERS).new_name()))
