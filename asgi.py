@@ -88,6 +88,7 @@ def serve() -> None:
     parser.add_argument("--api", action="store_true", help="answer programs too, who send a token (docs/api.md)")
     parser.add_argument("--worker", help=argparse.SUPPRESS)  # one of those processes, as they are started
     given = parser.parse_args()
+    os.umask(0o077)  # what visitors have written is for nobody else on this machine
     port = 0 if given.worker else choose_port(given.host, given.port)
     config = uvicorn.Config(
         app,

@@ -17,7 +17,7 @@ from setuptools.command.build_py import build_py
 ROOT = Path(__file__).absolute().parent
 FOLDERS = ("engine", "views", "pages", "server", "corpora", "assets", ".streamlit")
 FILES = ("app.py", "asgi.py", "LICENSE")
-LEFT_OUT = ("__pycache__", "*.pyc", "readme")  # the last are the pictures of README.md
+LEFT_OUT = ("__pycache__", "*.pyc", "secrets.toml", "readme")  # the last are the pictures of README.md
 TAG = r"v(\d+(?:\.\d+)+(?:(?:a|b|rc)\d+)?)-(\d+)-(g[0-9a-f]+)\n"  # as git describes a commit
 
 

@@ -28,9 +28,11 @@ from server.http.workers import SHARED
 from server.settings import METRICS_TOKEN
 
 METRICS = "/metrics"
+REFUSED = "Metrics are for this machine, or with the token of LOUPE_METRICS_TOKEN."
 BUCKETS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)  # seconds
 FORWARDED = ("x-forwarded-for", "x-real-ip", "forwarded")
 STREAM = "/_stcore/stream"  # the connection of a session
+OTHERS = "/_stcore/metrics"  # Streamlit's own numbers
 
 own = CollectorRegistry()
 RUN_SECONDS = Histogram(
@@ -53,12 +55,14 @@ class Trainings(Collector):
 
 
 class CountSessions:
-    """Counts the connections of sessions."""
+    """Counts the connections of sessions, and gives Streamlit's numbers to nobody else than Loupe's."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and scope["path"].endswith(OTHERS) and not may_ask(Request(scope)):
+            return await PlainTextResponse(REFUSED, 403)(scope, receive, send)
         if scope["type"] != "websocket" or not scope["path"].endswith(STREAM):
             return await self.app(scope, receive, send)
         SESSIONS.inc()
@@ -77,7 +81,7 @@ def note_run(address: str, seconds: float) -> None:
 
 async def tell_metrics(request: Request) -> Response:
     if not may_ask(request):
-        return PlainTextResponse("Metrics are for this machine, or with the token of LOUPE_METRICS_TOKEN.", 403)
+        return PlainTextResponse(REFUSED, 403)
     return Response(await run_in_threadpool(collect), media_type=CONTENT_TYPE_LATEST)
 
 

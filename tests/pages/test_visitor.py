@@ -32,6 +32,11 @@ def test_a_browser_gets_one_random_name_with_its_first_page_and_keeps_it() -> No
     assert "set-cookie" not in client.get("/").headers
     other.get("/")
     assert other.cookies[COOKIE] != client.cookies[COOKIE]
+    assert "Secure" not in said and "Secure" in TestClient(app, "https://testserver").get("/").headers["set-cookie"]
+    proxied = TestClient(app).get("/", headers={"x-forwarded-proto": "https"})
+    assert "Secure" in proxied.headers["set-cookie"]
+    for wrong in ("short", "<script>", "AB" * 16, "0" * 33):
+        assert "set-cookie" in TestClient(app, cookies={COOKIE: wrong}).get("/").headers
 
 
 def seen(monkeypatch: pytest.MonkeyPatch, address: str | None, cookie: str = "", **headers: str) -> None:

@@ -34,10 +34,11 @@ async def talk(socket: WebSocket) -> None:
 def client() -> Iterator[TestClient]:
     routes = [
         Route(metrics.METRICS, metrics.tell_metrics),
+        Route(f"/lab{metrics.OTHERS}", lambda _request: PlainTextResponse("theirs")),
         Route(ALIVE, tell_alive), Route(READY, tell_ready), Route("/", lambda _request: PlainTextResponse("here")),
         WebSocketRoute("/talk", talk),
     ]  # fmt: skip
-    with TestClient(Starlette(routes=routes, middleware=[Middleware(Gate)])) as client:
+    with TestClient(Starlette(routes=routes, middleware=[Middleware(Gate), Middleware(metrics.CountSessions)])) as client:
         yield client
     readiness.warming, readiness.draining = None, False
 
@@ -78,7 +79,8 @@ def test_metrics_name_no_more_than_pages_and_are_not_for_all(client: TestClient,
     before = count_runs()
     for address in ("", "attention", "attention", "a text"):
         metrics.note_run(address, 0.3)
-    assert client.get(metrics.METRICS).status_code == 403  # the test's client has a name, and no address
+    for place in (metrics.METRICS, f"/lab{metrics.OTHERS}"):  # the test's client has a name, and no address
+        assert client.get(place).status_code == 403
     monkeypatch.setattr(metrics, "METRICS_TOKEN", "é")
     for token in ("", "Bearer ", "Bearer e"):
         assert client.get(metrics.METRICS, headers={"authorization": token}).status_code == 403
