@@ -38,7 +38,8 @@ def client() -> Iterator[TestClient]:
         Route(ALIVE, tell_alive), Route(READY, tell_ready), Route("/", lambda _request: PlainTextResponse("here")),
         WebSocketRoute("/talk", talk),
     ]  # fmt: skip
-    with TestClient(Starlette(routes=routes, middleware=[Middleware(Gate), Middleware(metrics.CountSessions)])) as client:
+    between = [Middleware(Gate), Middleware(metrics.CountSessions)]
+    with TestClient(Starlette(routes=routes, middleware=between)) as client:
         yield client
     readiness.warming, readiness.draining = None, False
 
