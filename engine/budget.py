@@ -19,6 +19,7 @@ class Budget:
     max_tokens: int = 256
     long_tokens: int = 1024
     surprise_tokens: int = 20_000
+    max_characters: int = 500_000
     max_edits: int = 64
     flow_work: int = 80_000_000  # weights x keys
     trace_memory: int = 1024 * MIB

@@ -123,6 +123,7 @@ def give_mib(name: str, meaning: str) -> None:
 give_number("max_tokens", "tokens", "of a text drawn on a page")
 give_number("long_tokens", "tokens", "of a text on Attention, Compare and Why this token")
 give_number("surprise_tokens", "tokens", "of a text whose surprise is measured")
+give_number("max_characters", "characters", "of a text that is cut into tokens: a second, and 0.3 GB")
 give_number("max_edits", "edits", "of one what-if, and so of a link")
 give_number("flow_work", "weights × keys", "of a token's attention flow: some 5 seconds")
 give_mib("trace_memory", "of traces kept for all sessions of a process")

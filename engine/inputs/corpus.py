@@ -16,6 +16,8 @@ from engine.inputs import readers
 from engine.inputs.readers import Reading
 from engine.inputs.samples import legible
 
+MOST = 20_000  # characters of a text of a corpus, of which the first few hundred tokens are looked at
+
 
 @dataclass(frozen=True)
 class Corpus:
@@ -42,14 +44,15 @@ def read_corpus(path: Path | str, column: str = "") -> Corpus:
 
 
 def legible_texts(checkpoint: Checkpoint, corpus: Corpus, count: int) -> list[str]:
-    """Those of the first `count` texts of which the model knows nine tokens in ten.
+    """Those of the first `count` texts of which the model knows nine tokens in ten, each as far as it is read: no more
+    than `MOST` of its characters.
 
     Raises ValueError for a model that reads no text without a gap or a picture, and where there is none."""
     wanted, tokenizer = readers.kind(checkpoint), checkpoint.tokenizer
     if wanted in ("picture", "pixels", "infill"):
         reads = "fills gaps in a text" if wanted == "infill" else "reads pictures"
         raise ValueError(f"A corpus is for a model that reads whole texts, and this one {reads}; choose another model.")
-    first = corpus.texts[:count]
+    first = [text[:MOST] for text in corpus.texts[:count]]
     found = [text for text in first if (readers.readable if tokenizer is None else legible)(checkpoint, text)]
     if not found:
         needs = "it has no tokenizer and reads token ids such as 12 7 40" if tokenizer is None else "its vocabulary "

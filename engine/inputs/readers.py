@@ -65,8 +65,9 @@ def reads_whole(config: ModelConfig) -> bool:
 def tokens(checkpoint: Checkpoint, text: str, pair: str = "") -> Encoding:
     """The text as tokens, or the ids it lists where there is no tokenizer.
 
-    Raises ValueError for a word that is no number then, and for an id that the model does not have.
+    Raises ValueError for a word that is no number then, for an id that the model does not have, and as `check_length`.
     """
+    check_length(text, pair)
     if checkpoint.tokenizer is not None:
         found = checkpoint.tokenizer.encode(text, pair) if pair.strip() else checkpoint.tokenizer.encode(text)
         return require_known_ids(checkpoint, found)
@@ -75,6 +76,13 @@ def tokens(checkpoint: Checkpoint, text: str, pair: str = "") -> Encoding:
     except ValueError:
         raise ValueError("This model has no tokenizer, so its text must be token ids such as 12 7 40.") from None
     return require_known_ids(checkpoint, found)
+
+
+def check_length(*texts: str) -> None:
+    """Before any of it is cut into tokens. Raises ValueError for more characters than the budget allows."""
+    count = sum(map(len, texts))
+    if count > budget.max_characters:
+        raise ValueError(f"A text must have at most {budget.max_characters:,} characters, got {count:,}; shorten it.")
 
 
 def require_known_ids(checkpoint: Checkpoint, encoding: Encoding) -> Encoding:
@@ -142,6 +150,7 @@ def read_translation(checkpoint: Checkpoint, text: str, target: str, limit: int)
 def given_target(checkpoint: Checkpoint, text: str) -> Encoding:
     if checkpoint.tokenizer is None:
         return shift_target(checkpoint, tokens(checkpoint, text).ids)
+    check_length(text)
     return require_known_ids(checkpoint, checkpoint.target(text))
 
 
@@ -161,6 +170,7 @@ def read_infill(checkpoint: Checkpoint, text: str, span: str, limit: int) -> Rea
         return Reading(whole.truncate(limit), whole)
     if GAP not in text and text.strip():
         raise ValueError(f"Expected a gap to fill, got a text without one; write {GAP} where words are missing.")
+    check_length(text, span)
     whole = require_known_ids(checkpoint, tokenizer.encode(f"{text}{SPAN}{span}"))
     if len(whole) > limit:  # a cut would take the mark with it that the span begins with
         raise ValueError(f"Expected at most {limit} tokens with what fills the gap, got {len(whole)}; shorten it.")

@@ -15,7 +15,7 @@ from engine.checkpoints import Checkpoint
 from engine.checkpoints.locate import present_names
 from engine.generation.prompt import Prompt, begin, check_generates
 from engine.inputs.processors import PalettePixels
-from engine.inputs.readers import GAP, SPAN, given_target, kind, require_known_ids, tokens
+from engine.inputs.readers import GAP, SPAN, check_length, given_target, kind, require_known_ids, tokens
 from engine.runtime import library
 from pages.controls.model_input.model_input import (
     FIELDS,
@@ -152,4 +152,5 @@ def encode_gap(checkpoint: Checkpoint, text: str, span: str) -> Any:
         return tokens(checkpoint, text)
     if GAP not in text:
         raise ValueError(f"Expected a gap to fill, got a text without one; write {GAP} where words are missing.")
+    check_length(text, span)
     return require_known_ids(checkpoint, checkpoint.tokenizer.encode(f"{text}{SPAN}{span}"))

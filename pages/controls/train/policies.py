@@ -10,6 +10,7 @@ import streamlit as st
 import torch
 
 from engine.checkpoints import Checkpoint
+from engine.inputs import readers
 from engine.runtime import library
 from engine.tokenizers import Encoding
 from engine.training import Recipe
@@ -97,7 +98,7 @@ def draw_shift(recipe: Recipe, weights: Path) -> None:
 def encode(checkpoint: Checkpoint, text: str) -> Encoding:
     """Raises ValueError where the text has no token or too many."""
     assert checkpoint.tokenizer is not None
-    encoding = checkpoint.tokenizer.encode(text)
+    encoding = readers.tokens(checkpoint, text)
     most = min(LONGEST, checkpoint.config.context)
     if not 1 <= len(encoding.ids) <= most:
         raise ValueError(f"the text must have 1 to {most} tokens, got {len(encoding.ids):,}; change it.")

@@ -13,7 +13,7 @@ from engine.checkpoints import Checkpoint
 from engine.edits.experiment import Experiment
 from engine.generation.generate import generate
 from engine.generation.prompt import begin
-from engine.inputs.readers import kind
+from engine.inputs.readers import check_length, kind
 from server.http.api.chat import render_chat
 from server.http.api.fields import Field, Refused
 from server.http.api.models import WRITTEN, engine_refuses, open_named, read_edits, text_of_ids, write_link
@@ -142,6 +142,7 @@ def prepare(asked: dict[str, Any], chat: bool) -> Writing:
     given = render_chat(checkpoint, asked["messages"]) if chat else asked["prompt"]
     with engine_refuses(field):
         if isinstance(given, str) and checkpoint.tokenizer is not None:
+            check_length(given)
             given = checkpoint.tokenizer.encode(given, special=not chat).ids  # a template has the marks in it
         elif isinstance(given, str):
             raise Refused("this model has no tokenizer; give its prompt as token ids.", field=field)

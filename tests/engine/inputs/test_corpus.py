@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from engine.inputs.corpus import read_corpus
+from engine.checkpoints import load
+from engine.inputs.corpus import MOST, Corpus, corpus_readings, legible_texts, read_corpus
 
 
 @pytest.mark.parametrize(
@@ -34,3 +35,11 @@ def test_a_file_without_texts_is_one_sentence(name: str, raw: bytes, sentence: s
     (tmp_path / name).write_bytes(raw)
     with pytest.raises(ValueError, match=sentence):
         read_corpus(tmp_path / name)
+
+
+def test_of_a_text_without_end_no_more_is_cut_into_tokens_than_is_looked_at() -> None:
+    checkpoint = load("stories")
+    (text,) = legible_texts(checkpoint, Corpus("a.txt", ("the dog " * 5_000_000,)), 4)
+    assert len(text) == MOST
+    (reading,) = corpus_readings(checkpoint, [text], 128)
+    assert len(reading.read) == 128

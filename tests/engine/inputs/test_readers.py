@@ -6,9 +6,10 @@ import pytest
 import torch
 from tokenizers import Tokenizer
 
+from engine.budget import budget
 from engine.checkpoints import Checkpoint, load
 from engine.inputs.processors import PalettePixels
-from engine.inputs.readers import kind, own_words, read_picture, read_text, read_translation, readable
+from engine.inputs.readers import kind, own_words, read_infill, read_picture, read_text, read_translation, readable
 from engine.model.config import ModelConfig, OutputHead
 from engine.runtime.run import run
 from engine.tokenizers import Encoding
@@ -95,3 +96,28 @@ def test_a_source_that_is_cut_keeps_its_end_mark_and_a_target_its_start() -> Non
 def load_fast(checkpoint: Checkpoint) -> Tokenizer:
     assert checkpoint.source is not None
     return Tokenizer.from_file(str(checkpoint.source / "tokenizer.json"))
+
+
+def test_a_text_is_measured_before_any_of_it_is_cut_into_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
+    many, few = "a" * 2_000, "a"
+    monkeypatch.setattr(budget, "max_characters", 1_000)
+    ways = [
+        ("stories", lambda one: read_text(one, many, 8)),
+        ("tales-bert", lambda one: read_text(one, few, 8, many)),
+        ("translate-en-fr", lambda one: read_translation(one, many, "", 8)),
+        ("translate-en-fr", lambda one: read_translation(one, few, many, 8)),
+        ("infill", lambda one: read_infill(one, f"{few}[gMASK]", many, 8)),
+    ]
+    for name, read in ways:
+        checkpoint = load(name)
+        asked = list[str]()
+        encode = type(checkpoint.tokenizer).encode
+        monkeypatch.setattr(
+            type(checkpoint.tokenizer), "encode",
+            lambda self, text, *more, encode=encode, asked=asked, **options: (
+                asked.append(text) or encode(self, text, *more, **options)
+            ),
+        )  # fmt: skip
+        with pytest.raises(ValueError, match="at most 1,000 characters, got 2,"):
+            read(checkpoint)
+        assert all(len(text) < 1_000 for text in asked)
