@@ -32,6 +32,7 @@ NAMED = re.compile(rb"\b%s=([0-9a-f]{32})\b" % COOKIE.encode())
 MOST_HEAD = 2**16  # bytes of a first request that are looked through
 PATIENCE = 30.0  # seconds until the head of a first request is there
 PAUSE = 0.01  # seconds until a head that has come in part is looked at again
+FIRST_PAUSE, LAST_PAUSE = 1.0, 60.0  # seconds until a worker that has not come up is tried again
 BACKLOG = 2048
 SHARED = "PROMETHEUS_MULTIPROC_DIR"  # where the workers put their numbers; prometheus_client's name
 log = logging.getLogger("loupe")
@@ -59,7 +60,10 @@ class Worker:
 
     async def ready(self) -> None:
         """Raises CannotServe where it ended before it was."""
-        if not await asyncio.get_running_loop().sock_recv(self.link, 1):
+        said = b""
+        with suppress(OSError):  # it ended with something unread
+            said = await asyncio.get_running_loop().sock_recv(self.link, 1)
+        if not said:
             raise CannotServe("A process of Loupe ended as it started; what it said stands above.")
 
     def end(self) -> None:
@@ -96,7 +100,10 @@ class Front:
         self.start = [partial(Worker.start, command, number, workers) for number in range(workers)]
         self.workers: list[Worker] = []
         self.turns = count()
-        self.serving = self.draining = False
+        self.able = set[int]()  # numbers of the workers that serve
+        self.failed = set[int]()  # of those that have not come up since they ended
+        self.serving = False
+        self.ending = asyncio.Event()
 
     async def serve(self, host: str, port: int) -> None:
         """Until the process is told to end: SIGTERM lets its workers drain, a second one or Ctrl+C cancels this. A
@@ -108,9 +115,10 @@ class Front:
         loop.add_signal_handler(signal.SIGTERM, self.drain, task)
         with await asyncio.to_thread(listen, host, port) as listening:
             try:
-                for start in self.start:
+                for number, start in enumerate(self.start):
                     self.workers.append(start())
                     await self.workers[-1].ready()
+                    self.able.add(number)
                 print(f"{len(self.workers)} processes serve http://{host}:{port}", flush=True)
                 loop.add_reader(listening, self.accept, listening)
                 self.serving = True
@@ -122,24 +130,43 @@ class Front:
 
     def drain(self, task: asyncio.Task[object]) -> None:
         """Lets the workers end in their time, while whoever asks is still answered."""
-        if self.draining or not self.serving:
+        if self.ending.is_set() or not self.serving:
             task.cancel()
-        self.draining = True
+        self.ending.set()
         for worker in self.workers:
             worker.process.terminate()
 
     async def keep(self, number: int) -> None:
-        """Starts a worker anew as often as it ends by itself."""
+        """Starts a worker anew as often as it ends by itself, at once, and with a growing pause where it did not come
+        up."""
+        pause = FIRST_PAUSE
         while True:
             code = await asyncio.to_thread(self.workers[number].process.wait)
-            if self.draining:
+            self.able.discard(number)
+            if self.ending.is_set():
                 return
             log.warning("A process of Loupe ended (%s) and is started anew.", code, extra={"code": code})
             self.workers[number].link.close()
             if SHARED in os.environ:
                 mark_process_dead(self.workers[number].process.pid)  # its sessions are no longer open
+            if number in self.failed:
+                if await self.ends_within(pause):
+                    return
+                pause = min(2 * pause, LAST_PAUSE)
             self.workers[number] = self.start[number]()
-            await self.workers[number].ready()
+            try:
+                await self.workers[number].ready()
+            except CannotServe:
+                self.failed.add(number)
+            else:
+                pause = FIRST_PAUSE
+                self.failed.discard(number)
+                self.able.add(number)
+
+    async def ends_within(self, seconds: float) -> bool:
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self.ending.wait(), seconds)
+        return self.ending.is_set()
 
     def accept(self, listening: socket.socket) -> None:
         with suppress(OSError):  # it has gone meanwhile
@@ -156,10 +183,14 @@ class Front:
                 socket.send_fds(link, [b"\n"], [connection.fileno()])
 
     def choose(self, head: bytes) -> int:
-        """The worker of the browser that sent a request's `head`; each in its turn for one that has no name yet, which
-        it gets from there."""
+        """The worker of the browser that sent a request's `head`, for which it waits as that begins anew; each of those
+        that serve in its turn for one that has no name yet, which it gets from there, or whose worker has not come
+        up."""
         named = NAMED.search(head)
-        return worker_of(named[1].decode(), len(self.workers)) if named else next(self.turns) % len(self.workers)
+        if named and (own := worker_of(named[1].decode(), len(self.workers))) not in self.failed:
+            return own
+        able = sorted(self.able) or range(len(self.workers))
+        return able[next(self.turns) % len(able)]
 
 
 class HandedServer(uvicorn.Server):

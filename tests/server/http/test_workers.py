@@ -28,6 +28,8 @@ async def app(scope, receive, send):
     await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"%d" % len(said))]})
     await send({"type": "http.response.body", "body": said})
 
+if os.path.exists(os.environ["FAULT"]):
+    sys.exit("It cannot start.")
 serve_as_worker(uvicorn.Config(app, lifespan="off", log_level="error"), sys.argv[-1])
 """
 FRONT = """
@@ -39,10 +41,17 @@ asyncio.run(Front([sys.executable, "-c", sys.argv[1]], int(sys.argv[2])).serve("
 
 
 @pytest.fixture
-def front() -> Iterator[tuple[subprocess.Popen[bytes], int]]:
+def fault(tmp_path: Path) -> Path:
+    """A file, as long as which is there no process comes up."""
+    return tmp_path / "fault"
+
+
+@pytest.fixture
+def front(fault: Path) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
     port = free_port()
     command = [sys.executable, "-c", FRONT, WORKER, str(WORKERS), str(port)]
-    process = subprocess.Popen(command, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, stdout=subprocess.PIPE)
+    env = {**os.environ, "PYTHONPATH": str(ROOT), "FAULT": str(fault)}
+    process = subprocess.Popen(command, cwd=ROOT, env=env, stdout=subprocess.PIPE)
     assert process.stdout is not None
     assert process.stdout.readline().startswith(b"2 processes serve")
     yield process, port
@@ -104,6 +113,27 @@ def test_a_process_that_ends_is_started_anew(front: tuple[subprocess.Popen[bytes
     assert comes(is_served)
     assert served[0][:2] != (process, number)
     assert served[0][1] == number
+
+
+def test_a_process_that_does_not_come_up_keeps_nobody_waiting_and_is_tried_again(
+    front: tuple[subprocess.Popen[bytes], int], fault: Path
+) -> None:
+    _, port = front
+    process, number, _, name = ask(port)
+    fault.touch()
+    os.kill(process, signal.SIGKILL)
+
+    def is_served_by(expected: bool) -> bool:
+        try:
+            return (ask(port, name)[1] == number) is expected
+        except OSError:  # of a connection that went with the process
+            return False
+
+    assert comes(lambda: is_served_by(False))  # the other one
+    assert {ask(port)[1] for _ in range(4)} == {1 - number}
+    fault.unlink()
+    assert comes(lambda: is_served_by(True))
+    assert {ask(port)[1] for _ in range(4)} == {0, 1}
 
 
 def test_all_end_together(front: tuple[subprocess.Popen[bytes], int]) -> None:
