@@ -16,6 +16,7 @@ from engine.training.recipe.data_recipe import Data, Gaps
 
 DeviceName = Literal["auto", "cpu", "cuda"]
 Precision = Literal["auto", "float32", "bfloat16", "float16"]
+MOST_SEED = 2**31 - 1
 
 
 @dataclass(frozen=True)
@@ -284,6 +285,9 @@ class Recipe:
     preference: Preference = field(default_factory=Preference)
 
     def __post_init__(self) -> None:
+        for name, value in {"seed": self.seed, "split": self.split}.items():
+            if value is not None and not 0 <= value <= MOST_SEED:
+                raise ValueError(f"{name} must be a whole number from 0 to {MOST_SEED:,}, got {value}; correct it.")
         if self.batch.context > self.model.context:
             raise ValueError(
                 f"batch.context must fit the model's context of {self.model.context} tokens, got {self.batch.context}."

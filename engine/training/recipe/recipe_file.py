@@ -56,6 +56,8 @@ TOKEN = re.compile(
     re.DOTALL | re.VERBOSE,
 )
 
+MOST = 2**53 - 1
+
 
 class RecipeError(ValueError):
     """Error of one sentence that begins with the file and, where there is one, the `line`."""
@@ -140,12 +142,26 @@ def _section(key: str, value: Any, data: dict[str, Any]) -> Any:
     known = [f.name for f in fields(Recipe)]
     if key not in known:
         raise ValueError(f"{key} is not a known key; expected one of {', '.join(known)}.")
+    check_numbers(key, value)
     if key in SECTIONS:
         return build(SECTIONS[key], _model(value, data) if key == "model" else value, key)
     expected = int if key in ("seed", "split") else str
     if type(value) is not expected:
         raise ValueError(f"{key} must be {'a whole number' if expected is int else 'text'}, got {value!r:.80}.")
     return value
+
+
+def check_numbers(path: str, value: Any) -> None:
+    """Raises ValueError for a number that no control can show: infinite, none at all, or beyond the whole numbers that
+    a browser counts by."""
+    if isinstance(value, dict):
+        for name, item in value.items():
+            check_numbers(f"{path}.{name}", item)
+    elif isinstance(value, list):
+        for item in value:
+            check_numbers(path, item)
+    elif isinstance(value, int | float) and not -MOST <= value <= MOST:
+        raise ValueError(f"{path} must be a number from -{MOST:,} to {MOST:,}, got {value!r:.80}; correct it.")
 
 
 def _model(value: Any, data: dict[str, Any]) -> Any:

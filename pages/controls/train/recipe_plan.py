@@ -24,6 +24,7 @@ from engine.training.launch.sizing import Sizing, known_size
 from engine.training.objectives.suitable_config import suit_model
 from engine.training.recipe import limit_checks
 from engine.training.recipe.link import FILES, pack_recipe, unpack_recipe
+from engine.training.recipe.recipe import MOST_SEED
 from engine.training.recipe.recipe_file import as_toml, parse_recipe, write_recipe
 from engine.training.run.names import check_name
 from pages.controls.state.history import is_drawn
@@ -326,7 +327,7 @@ def draw_recipe(here: Here, begun: Task, row: DeltaGenerator, about: DeltaGenera
     task, preset = begun.key, begun.preset
     recipe, turn = begin_recipe(here, task, preset)
     with row:
-        seed = st.number_input("seed", 0, 2**31 - 1, recipe.seed, key=f"{turn} seed", width=110)
+        seed = st.number_input("seed", 0, MOST_SEED, recipe.seed, key=f"{turn} seed", width=110)
         name = st.text_input("name of the run", begun.name, key=f"{turn} name", width=210)
     with st.expander("Recipe: every option", key="recipe open", on_change="rerun") as options:
         # Some eighty controls, which most visitors never open; from then on they stay, with what is half written.
