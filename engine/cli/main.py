@@ -1,6 +1,6 @@
 """The command line, `python -m engine` in a checkout and `loupe` where a wheel is installed: `train RECIPE`, `search
-RECIPE KEY=VALUES`, `runs`, `fork RUN STEP NEW`, `generate MODEL PROMPT`, `analyse MODEL TEXT`, `size MODEL`, `serve`,
-`open FOLDER`, `doctor`."""
+RECIPE KEY=VALUES`, `options`, `runs`, `fork RUN STEP NEW`, `generate MODEL PROMPT`, `analyse MODEL TEXT`, `size
+MODEL`, `serve`, `open FOLDER`, `doctor`."""
 
 from __future__ import annotations
 
@@ -37,6 +37,7 @@ from engine.training.cluster.store import kept_alike
 from engine.training.launch.choice import choose_launcher
 from engine.training.launch.processes import wait_in_line
 from engine.training.launch.search import format_search, read_axis, read_search, start_search
+from engine.training.recipe.options import format_options
 from engine.training.run.atomic import read_json, write_json
 from engine.training.run.folder import runs_folder
 from engine.training.run.fork import fork
@@ -45,6 +46,8 @@ from engine.training.run.runs import format_table, runs
 from engine.training.run.status import ACTIVE, write_status
 
 RECIPE = "a file, such as assets/recipes/stories.toml, or the name of a shipped one, such as stories or reverse"
+TRAINS = "train a model, or continue a run that was stopped"
+ITS_OPTIONS = f"All options of a recipe and what they mean: {SAID} options"
 PACE = 1.0  # seconds between two looks at the runs of a search
 
 
@@ -64,7 +67,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog=SAID, description="Loupe's transformer engine.")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    training = commands.add_parser("train", help="train a model, or continue a run that was stopped")
+    training = commands.add_parser("train", help=TRAINS, epilog=ITS_OPTIONS)
     training.add_argument("recipe", type=find_recipe, help=RECIPE)
     training.add_argument("--out", type=Path, help="the run directory (default: runs/ and the recipe's name)")
     training.add_argument("--steps", type=int, help="instead of the recipe's schedule.steps")
@@ -84,6 +87,8 @@ def parser() -> argparse.ArgumentParser:
     searching.add_argument("--name", help="of the search (default: the recipe's); with one that is there, go on")
     searching.add_argument("--table", action="store_true", help="only say how its runs are doing")
     searching.set_defaults(run=run_search)
+    explaining = commands.add_parser("options", help="all options of a recipe, and what each means")
+    explaining.set_defaults(run=lambda _: print(format_options()) or 0)
     listing = commands.add_parser("runs", help="the trainings on this machine, and how each is doing")
     place = runs_folder(None)
     listing.add_argument("folder", type=Path, nargs="?", default=place, help=f"of run directories (default: {place})")

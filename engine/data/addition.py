@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import string
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 from engine.data.bounds import at_least
 from engine.data.drawing import Chance, Part, draw_indexed, number
+from engine.data.options import DOCUMENTS, HELD_OUT
 from engine.data.task import Pair, PairTask
+from engine.model.option import Option
 
 MOST = 20  # digits
 
@@ -26,10 +28,10 @@ class Addition(PairTask):
     is uniform.
     """
 
-    digits: int = 3
-    reversed: bool = True
-    documents: int = 20_000
-    held_out: int = 1_000
+    digits: int = field(default=3, metadata=Option(help="Digits of each number, zeros before it included."))
+    reversed: bool = field(default=True, metadata=Option(help="The sum is written from the units on."))
+    documents: int = field(default=20_000, metadata=DOCUMENTS)
+    held_out: int = field(default=1_000, metadata=HELD_OUT)
 
     tokenizers: ClassVar[tuple[str, ...]] = ("char",)
     grouped: ClassVar[str] = "carries"

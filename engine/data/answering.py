@@ -8,11 +8,12 @@ al. 2020, appendix D, after Rajpurkar et al. 2016), and "summarize: ..." as comp
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 from engine.data.bounds import at_least
 from engine.data.drawing import Chance, Part, choice, draw_indexed
+from engine.data.options import DOCUMENTS, HELD_OUT, MOST_WORDS
 from engine.data.task import BETWEEN, Pair, PairTask
 from engine.data.translation import english, words
 from engine.data.translation.drawing import HE, Drawing, anaphor
@@ -33,9 +34,9 @@ class Answering(PairTask):
     """The two tasks in turn, on sentences of at most `longest` words and marks. No text that is held out is trained on,
     whatever is asked about it."""
 
-    documents: int = 120_000
-    held_out: int = 2_000
-    longest: int = 10
+    documents: int = field(default=120_000, metadata=DOCUMENTS)
+    held_out: int = field(default=2_000, metadata=HELD_OUT)
+    longest: int = field(default=10, metadata=MOST_WORDS)
 
     tokenizers: ClassVar[tuple[str, ...]] = ("word", "bpe")
     separator: ClassVar[str] = BETWEEN

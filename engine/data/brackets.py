@@ -7,12 +7,14 @@ Hahn 2020, "Theoretical limitations of self-attention in neural sequence models"
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 from engine.data.bounds import at_least, symbols
 from engine.data.drawing import Chance, Part, choice, draw_indexed, number
+from engine.data.options import DOCUMENTS, HELD_OUT, LEAST_LENGTH, MOST_LENGTH
 from engine.data.task import Labelled, LabelTask
+from engine.model.option import Option
 
 UNBALANCED, BALANCED = 0, 1
 
@@ -25,12 +27,17 @@ class Brackets(LabelTask):
     `kinds` are the brackets, opening and closing in turn. Lengths are even and uniform from `shortest` to `longest`.
     """
 
-    kinds: str = "()[]"
-    shortest: int = 4
-    longest: int = 20
-    near: float = 0.75
-    documents: int = 20_000
-    held_out: int = 1_000
+    kinds: str = field(default="()[]", metadata=Option(help="The brackets, opening and closing in turn."))
+    shortest: int = field(default=4, metadata=LEAST_LENGTH)
+    longest: int = field(default=20, metadata=MOST_LENGTH)
+    near: float = field(
+        default=0.75,
+        metadata=Option(
+            help="The share of unbalanced sequences that are balanced but for one or two brackets; the rest is random."
+        ),
+    )
+    documents: int = field(default=20_000, metadata=DOCUMENTS)
+    held_out: int = field(default=1_000, metadata=HELD_OUT)
 
     labels: ClassVar[tuple[str, ...]] = ("unbalanced", "balanced")
 

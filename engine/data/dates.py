@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date
 from typing import ClassVar
 
 from engine.data.bounds import at_least
 from engine.data.corpora import read_corpus
 from engine.data.drawing import Chance, Part, choice, draw_indexed, number
+from engine.data.options import DOCUMENTS, HELD_OUT
 from engine.data.task import Pair, PairTask
+from engine.model.option import Option
 
 
 def ordinal(day: int) -> str:
@@ -32,10 +34,10 @@ def write_date(day: date, template: str) -> str:
 class Dates(PairTask):
     """Days from the years `first` to `last` itself, each as likely as any other, and so is each way to write it."""
 
-    first: int = 1900
-    last: int = 2099
-    documents: int = 20_000
-    held_out: int = 1_000
+    first: int = field(default=1900, metadata=Option(help="The first year that days are from."))
+    last: int = field(default=2099, metadata=Option(help="The last year that days are from."))
+    documents: int = field(default=20_000, metadata=DOCUMENTS)
+    held_out: int = field(default=1_000, metadata=HELD_OUT)
 
     tokenizers: ClassVar[tuple[str, ...]] = ("char",)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib import import_module
 from importlib.util import find_spec
@@ -14,6 +14,7 @@ from engine.budget import budget
 from engine.data.bounds import at_least
 from engine.data.own import Columns
 from engine.data.table import MAX_ROWS, Cell, Table, check_columns, split_lists, to_cell
+from engine.model.option import Option
 
 NAME = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?", re.ASCII)
 INSTALL = "install it with: pip install datasets"
@@ -25,10 +26,10 @@ class Hub(Columns):
     configurations where it has several.
     """
 
-    name: str
-    subset: str = ""
-    split: str = "train"
-    rows: int = 10_000
+    name: str = field(metadata=Option(help="The data set’s name on the hub."))
+    subset: str = field(default="", metadata=Option(help="One of its configurations, where it has several."))
+    split: str = field(default="train", metadata=Option(help="Which of its parts is read."))
+    rows: int = field(default=10_000, metadata=Option(help="Rows that are read, from the first."))
 
     kind: ClassVar[str] = "hub"
 

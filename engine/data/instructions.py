@@ -18,7 +18,7 @@ import builtins
 import keyword
 import re
 from collections.abc import Container, Iterator, Sequence
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import cache
 from itertools import chain, count, islice, product
 from random import Random
@@ -29,6 +29,7 @@ from engine.data.bounds import at_least
 from engine.data.corpora import read_corpus
 from engine.data.drawing import Chance, Part, choice, draw_indexed, number
 from engine.data.in_context import make_up
+from engine.data.options import DOCUMENTS, HELD_OUT, MIXED, MOST_WORDS
 from engine.data.published import check_named
 from engine.data.seeds import seed_for
 from engine.data.task import PUBLISHED, Pair, PairTask
@@ -38,6 +39,7 @@ from engine.data.translation.french import begins_with_vowel
 from engine.data.translation.lexicon import HUMAN, LEXICON
 from engine.data.translation.meaning import Nominal
 from engine.data.translation.pair import write
+from engine.model.option import Option
 
 INSTRUCTIONS = TO_ENGLISH, TO_FRENCH, TO_CODE = "[toEnglish]", "[toFrench]", "[toCode]"
 FORMS = ENGLISH, FRENCH, CODE = "English", "French", "Python"
@@ -67,6 +69,12 @@ class AskedPair(Pair):
     form: str
 
 
+PLAIN = Option(help="The share of sentences with neither capital nor full stop.")
+MADE_UP_SHARE = Option(
+    help="The share of names and nouns that are words nobody knows, which the model learns to copy."
+)
+
+
 @dataclass(frozen=True)
 class Instructions(PairTask):
     """Each form of every meaning is asked for in each form, one after the other. A share `plain` of the sentences has
@@ -80,12 +88,12 @@ class Instructions(PairTask):
     once in another way. These are mixed with the others.
     """
 
-    documents: int = 270_000
-    held_out: int = 1_800
-    longest: int = 10
-    plain: float = 0.5
-    made_up: float = 0.0
-    sentences: str = ""
+    documents: int = field(default=270_000, metadata=DOCUMENTS)
+    held_out: int = field(default=1_800, metadata=HELD_OUT)
+    longest: int = field(default=10, metadata=MOST_WORDS)
+    plain: float = field(default=0.5, metadata=PLAIN)
+    made_up: float = field(default=0.0, metadata=MADE_UP_SHARE)
+    sentences: str = field(default="", metadata=MIXED)
 
     tokenizers: ClassVar[tuple[str, ...]] = ("word", "bpe", "byte")
     separator: ClassVar[str] = ""
@@ -120,12 +128,12 @@ class Bilingual:
     before it is taught to translate. The other options as in `Instructions`, and what is held out there by the same
     seed is here, too; of the sentences every second one is French, and none is Python."""
 
-    documents: int = 60_000
-    held_out: int = 1_000
-    longest: int = 10
-    plain: float = 0.5
-    made_up: float = 0.0
-    sentences: str = ""
+    documents: int = field(default=60_000, metadata=DOCUMENTS)
+    held_out: int = field(default=1_000, metadata=HELD_OUT)
+    longest: int = field(default=10, metadata=MOST_WORDS)
+    plain: float = field(default=0.5, metadata=PLAIN)
+    made_up: float = field(default=0.0, metadata=MADE_UP_SHARE)
+    sentences: str = field(default="", metadata=MIXED)
 
     def __post_init__(self) -> None:
         at_least("data.bilingual.documents", self.documents, 1)

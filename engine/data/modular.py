@@ -7,12 +7,13 @@ A network first learns its share by heart, and much later, in places suddenly, t
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
 from engine.data.bounds import a_share, at_least
 from engine.data.drawing import Part, lot
 from engine.data.task import Pair, PairTask
+from engine.model.option import Option
 
 Operation = Literal["+", "-", "*", "/"]
 LARGEST = 512
@@ -29,9 +30,11 @@ OPERATIONS: dict[str, Callable[[int, int, int], int]] = {
 class Modular(PairTask):
     """"17+45" becomes their sum modulo `modulus`; each number is one token. `trained` is the share learned from."""
 
-    operation: Operation = "+"
-    modulus: int = 97
-    trained: float = 0.5
+    operation: Operation = field(
+        default="+", metadata=Option(help="What is done with the two numbers, modulo the modulus.")
+    )
+    modulus: int = field(default=97, metadata=Option(help="Numbers go from 0 to one below it."))
+    trained: float = field(default=0.5, metadata=Option(help="The share of all questions that is learned from."))
 
     tokenizers: ClassVar[tuple[str, ...]] = ("word",)
     ended: ClassVar[bool] = False

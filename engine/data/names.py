@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, ClassVar
 
 from engine.data.bounds import at_least
 from engine.data.corpora import read_corpus
 from engine.data.drawing import Chance, Part, choice, draw_indexed, number
+from engine.data.options import DOCUMENTS, HELD_OUT
 from engine.data.seeds import seed_for
 from engine.data.sentences import sentences
 from engine.data.stories import tell
@@ -32,8 +33,8 @@ STREAM = 1_000_000  # stories that sentences are taken from
 class Names(TagTask):
     """Writes one or two sentences about people and places, half of them with one of a story beside it."""
 
-    documents: int = 8_000
-    held_out: int = 500
+    documents: int = field(default=8_000, metadata=DOCUMENTS)
+    held_out: int = field(default=500, metadata=HELD_OUT)
 
     labels: ClassVar[tuple[str, ...]] = TAGS
 

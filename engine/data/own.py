@@ -14,12 +14,14 @@ can be asked follows from the columns that are named, `LEARNS`:
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
 from engine.data.bounds import a_share
+from engine.data.options import HELD_OUT
 from engine.data.published import locate
 from engine.data.table import Table, join_held_out, read_table
+from engine.model.option import Option
 
 Form = Literal["text", "labelled", "pairs", "tagged", "answers"]
 FORMS: dict[tuple[str, ...], Form] = {
@@ -38,6 +40,8 @@ NAMED = (
     "text", "pair", "label", "source", "target", "tokens", "tags", "question", "context", "answer", "start",
 )  # fmt: skip
 
+HELD_OUT_SHARE = Option(help=HELD_OUT["help"], when=lambda said, _: not said.get("held_out_path"))
+
 
 @dataclass(frozen=True, kw_only=True)
 class Columns(ABC):
@@ -49,19 +53,26 @@ class Columns(ABC):
     as there are pairs are learned from beside these.
     """
 
-    text: str = ""
-    label: str = ""
-    source: str = ""
-    target: str = ""
-    tokens: str = ""
-    tags: str = ""
-    pair: str = ""
-    question: str = ""
-    context: str = ""
-    answer: str = ""
-    start: str = ""
-    held_out: float = 0.1
-    joined: float = 0.0
+    text: str = field(default="", metadata=Option(help="The column of the texts."))
+    label: str = field(default="", metadata=Option(help="The column of their classes."))
+    source: str = field(default="", metadata=Option(help="The column of what is read."))
+    target: str = field(default="", metadata=Option(help="The column of what is to be written."))
+    tokens: str = field(
+        default="", metadata=Option(help="The column of the words, a list or with spaces between them.")
+    )
+    tags: str = field(default="", metadata=Option(help="The column of a tag for each word."))
+    pair: str = field(default="", metadata=Option(help="The column of second texts, whose class is that of both."))
+    question: str = field(default="", metadata=Option(help="The column of the questions."))
+    context: str = field(default="", metadata=Option(help="The column of the texts in which the answers stand."))
+    answer: str = field(default="", metadata=Option(help="The column of the answers."))
+    start: str = field(
+        default="", metadata=Option(help="The column of the character at which an answer begins, from 0.")
+    )
+    held_out: float = field(default=0.1, metadata=HELD_OUT_SHARE)
+    joined: float = field(
+        default=0.0,
+        metadata=Option(help="How many longer examples are made of two in a row, as a share of the pairs."),
+    )
 
     kind: ClassVar[str] = "own"
 
@@ -102,9 +113,11 @@ class Rows(Columns):
     another file, `held_out_path`, with the same columns, are measured on in place of a share of these.
     """
 
-    path: str
-    held_out_path: str = ""
-    header: bool = True
+    path: str = field(metadata=Option(help="The file with the rows."))
+    held_out_path: str = field(
+        default="", metadata=Option(help="Another file, whose rows are measured on in place of a share of these.")
+    )
+    header: bool = field(default=True, metadata=Option(help="The first line of a .csv or .tsv file names its columns."))
 
     kind: ClassVar[str] = "rows"
 

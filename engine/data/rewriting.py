@@ -6,12 +6,14 @@ from __future__ import annotations
 
 import string
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
 from engine.data.bounds import at_least, symbols
 from engine.data.drawing import Chance, Part, choice, draw_indexed, number
+from engine.data.options import DOCUMENTS, HELD_OUT, LEAST_LENGTH, MOST_LENGTH, SYMBOLS
 from engine.data.task import Pair, PairTask
+from engine.model.option import Option
 
 Rule = Literal["copy", "reverse", "repeat", "sort"]
 TWICE = 2
@@ -31,12 +33,14 @@ class Rewriting(PairTask):
     (sort). Lengths are uniform from `shortest` to `longest` itself.
     """
 
-    rule: Rule = "reverse"
-    symbols: str = string.ascii_lowercase
-    shortest: int = 3
-    longest: int = 10
-    documents: int = 20_000
-    held_out: int = 1_000
+    rule: Rule = field(
+        default="reverse", metadata=Option(help="Copied, reversed, written twice, or sorted by code point.")
+    )
+    symbols: str = field(default=string.ascii_lowercase, metadata=SYMBOLS)
+    shortest: int = field(default=3, metadata=LEAST_LENGTH)
+    longest: int = field(default=10, metadata=MOST_LENGTH)
+    documents: int = field(default=20_000, metadata=DOCUMENTS)
+    held_out: int = field(default=1_000, metadata=HELD_OUT)
 
     tokenizers: ClassVar[tuple[str, ...]] = ("char",)
     grouped: ClassVar[str] = "length"

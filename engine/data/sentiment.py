@@ -9,14 +9,16 @@ thing of the child that the story begins with.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from engine.data.bounds import at_least
 from engine.data.corpora import read_corpus
 from engine.data.drawing import Chance, Part, draw_indexed
+from engine.data.options import DOCUMENTS, HELD_OUT
 from engine.data.stories import Narrator, words
 from engine.data.task import EVERY, Labelled, LabelTask
+from engine.model.option import Option
 
 BAD, GOOD = 0, 1
 
@@ -27,9 +29,11 @@ class Sentiment(LabelTask):
     do not say whose it is, and are right about 1 - others / 4 of the stories.
     """
 
-    others: float = 0.25
-    documents: int = 8_000
-    held_out: int = 500
+    others: float = field(
+        default=0.25, metadata=Option(help="The share of stories that tell of another child’s thing, too.")
+    )
+    documents: int = field(default=8_000, metadata=DOCUMENTS)
+    held_out: int = field(default=500, metadata=HELD_OUT)
 
     tokenizers: ClassVar[tuple[str, ...]] = EVERY
     labels: ClassVar[tuple[str, ...]] = ("ends badly", "ends well")

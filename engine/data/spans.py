@@ -7,18 +7,20 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain, islice, pairwise
 from typing import ClassVar
 
 from engine.data import mixture
 from engine.data.bounds import a_share, at_least
 from engine.data.drawing import Chance, Part, choice, draw_indexed, number
+from engine.data.options import DOCUMENTS, HELD_OUT, MIXED, MOST_WORDS
 from engine.data.published import check_named
 from engine.data.sentences import passages
 from engine.data.task import BETWEEN, Pair, PairTask
 from engine.data.text_to_text import LABELS, PREFIXES, SHORTEST, write_sentence
 from engine.data.translation import Pair as Sentences
+from engine.model.option import Option
 
 TOKEN = re.compile(r"\s*(?:\w+(?:'\w+)*|[^\w\s])")  # a word or mark with the blank before it
 SENTINEL = "<extra_id_{}>"  # as T5's vocabulary calls them
@@ -37,15 +39,15 @@ class Spans(PairTask):
     and of each pair the English or the French one, are mixed with these. `documents` may be 0 beside them.
     """
 
-    documents: int = 60_000
-    held_out: int = 1_000
-    tales: str = ""
-    sentences: str = ""
-    longest: int = 12
-    most: int = 2
-    again: float = 0.9
-    dropped: float = 0.15
-    mean: float = 3.0
+    documents: int = field(default=60_000, metadata=DOCUMENTS)
+    held_out: int = field(default=1_000, metadata=HELD_OUT)
+    tales: str = field(default="", metadata=MIXED)
+    sentences: str = field(default="", metadata=MIXED)
+    longest: int = field(default=12, metadata=MOST_WORDS)
+    most: int = field(default=2, metadata=Option(help="Sentences of a text at most."))
+    again: float = field(default=0.9, metadata=Option(help="The share of texts whose first sentence is also the last."))
+    dropped: float = field(default=0.15, metadata=Option(help="The share of words and marks that is dropped."))
+    mean: float = field(default=3.0, metadata=Option(help="Words and marks of a dropped stretch, on average."))
 
     tokenizers: ClassVar[tuple[str, ...]] = ("word", "bpe")
     separator: ClassVar[str] = BETWEEN

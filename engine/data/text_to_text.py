@@ -8,7 +8,7 @@ Corpus of Linguistic Acceptability (Warstadt et al. 2019), and its classes are w
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from itertools import chain
 from typing import ClassVar
@@ -16,6 +16,7 @@ from typing import ClassVar
 from engine.data import mixture
 from engine.data.bounds import at_least
 from engine.data.drawing import Chance, Part, choice, draw_indexed
+from engine.data.options import DOCUMENTS, HELD_OUT, MIXED, MOST_WORDS
 from engine.data.published import check_named
 from engine.data.task import BETWEEN, PUBLISHED, Pair, PairTask
 from engine.data.translation import Pair as Sentences
@@ -42,10 +43,10 @@ class TextToText(PairTask):
     translations of a sentence in one part.
     """
 
-    documents: int = 120_000
-    held_out: int = 2_000
-    sentences: str = ""
-    longest: int = 12
+    documents: int = field(default=120_000, metadata=DOCUMENTS)
+    held_out: int = field(default=2_000, metadata=HELD_OUT)
+    sentences: str = field(default="", metadata=MIXED)
+    longest: int = field(default=12, metadata=MOST_WORDS)
 
     tokenizers: ClassVar[tuple[str, ...]] = ("word", "bpe")
     separator: ClassVar[str] = BETWEEN

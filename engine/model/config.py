@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from engine.model.config_check import check_config
 from engine.model.from_dict import build
+from engine.model.option import DECIDED, Option, has_head, is_alone, is_normed, is_relative, is_rotary, reads_patches
 
 PositionKind = Literal["learned", "sinusoidal", "rotary", "alibi", "relative", "none"]
 NormKind = Literal["layer", "rms", "batch", "none"]
@@ -33,16 +34,41 @@ class RotaryScaling:
     (Ding et al. 2024). `attention` multiplies cos and sin; None is each kind's own.
     """
 
-    kind: ScalingKind
-    factor: float
-    trained: int
-    low: float = 1.0
-    high: float = 4.0
-    slow: float = 1.0
-    fast: float = 32.0
-    short: tuple[float, ...] = ()
-    long: tuple[float, ...] = ()
-    attention: float | None = None
+    kind: ScalingKind = field(
+        metadata=Option(help="How the frequencies change, so that the model reads further than it was trained.")
+    )
+    factor: float = field(
+        metadata=Option(help="How many times further it reads; linear divides all frequencies by it.")
+    )
+    trained: int = field(metadata=Option(help="Positions that the model saw in training."))
+    low: float = field(
+        default=1.0, metadata=Option(help="Llama 3: waves longer than trained / low are divided by the whole factor.")
+    )
+    high: float = field(
+        default=4.0, metadata=Option(help="Llama 3: waves shorter than trained / high stay as they are.")
+    )
+    slow: float = field(
+        default=1.0,
+        metadata=Option(
+            help="YaRN: pairs that turn less often than this over the trained positions are divided by the whole "
+            "factor.",
+        ),
+    )
+    fast: float = field(
+        default=32.0,
+        metadata=Option(help="YaRN: pairs that turn more often than this over the trained positions stay as they are."),
+    )
+    short: tuple[float, ...] = field(
+        default=(),
+        metadata=Option(help="LongRoPE: a divisor for each pair, with commas between them, to the trained length."),
+    )
+    long: tuple[float, ...] = field(
+        default=(),
+        metadata=Option(help="LongRoPE: a divisor for each pair, with commas between them, for longer texts."),
+    )
+    attention: float | None = field(
+        default=None, metadata=Option(help="What cosines and sines are multiplied by. Empty: each kind's own.")
+    )
 
 
 @dataclass(frozen=True)
@@ -63,16 +89,57 @@ class Positions:
     its own (RoBERTa), or of what is `real` by the mask of padding (OPT).
     """
 
-    kind: PositionKind = "learned"
-    theta: float = 10_000.0
-    turned: int | None = None
-    pairs: Literal["halves", "neighbours"] | None = None
-    scaling: RotaryScaling | None = None
-    buckets: int = 32
-    farthest: int = 128
-    axes: int = 1
-    counted: Literal["all", "tokens", "real"] = "all"
-    padding: int = 0
+    kind: PositionKind = field(
+        default="learned",
+        metadata=Option(help="How the model knows a token's position. None: only from the causal mask."),
+    )
+    theta: float = field(
+        default=10_000.0,
+        metadata=Option(help="The slowest pair turns once in about 2 pi theta positions.", when=is_rotary),
+    )
+    turned: int | None = field(
+        default=None, metadata=Option(help="Components of a head that turn. Empty: all.", when=is_rotary)
+    )
+    pairs: Literal["halves", "neighbours"] | None = field(
+        default=None,
+        metadata=Option(
+            help="Whether the two numbers that share an angle stand half of them apart or side by side. Empty: "
+            "each kind's own.",
+            when=lambda said, _: said["kind"] in ("rotary", "sinusoidal"),
+        ),
+    )
+    scaling: RotaryScaling | None = field(
+        default=None,
+        metadata=Option(
+            help="Rotary frequencies changed, so that the model reads further than it was trained.", when=is_rotary
+        ),
+    )
+    buckets: int = field(
+        default=32,
+        metadata=Option(
+            help="Distances that have a bias of their own, or share one where they are far.", when=is_relative
+        ),
+    )
+    farthest: int = field(
+        default=128, metadata=Option(help="From this distance on all keys share the last bias.", when=is_relative)
+    )
+    axes: int = field(
+        default=1,
+        metadata=Option(
+            help="2 gives a token two positions: where it stands, and where in its span.",
+            when=lambda _, recipe: recipe.model.infill is not None,
+        ),
+    )
+    counted: Literal["all", "tokens", "real"] = field(
+        default="all",
+        metadata=Option(
+            help="Learned positions count all tokens, those that are not the padding's, or those that are real by "
+            "the mask.",
+        ),
+    )
+    padding: int = field(
+        default=0, metadata=Option(help="The id of the padding, where learned positions count the other tokens.")
+    )
 
 
 @dataclass(frozen=True)
@@ -83,10 +150,29 @@ class Norm:
     `final` puts one more behind the last block; None does where norms stand before.
     """
 
-    kind: NormKind = "layer"
-    place: NormPlace = "before"
-    eps: float = 1e-5
-    final: bool | None = None
+    kind: NormKind = field(
+        default="layer",
+        metadata=Option(
+            help="Layer norm subtracts the mean and divides by the spread; RMS norm only divides. Batch norm has "
+            "both of each feature, over the batch: in training a token then sees those after it, and other texts.",
+        ),
+    )
+    place: NormPlace = field(
+        default="before",
+        metadata=Option(
+            help="Before each sublayer (GPT-2), after it (the first Transformer), or both.", when=is_normed
+        ),
+    )
+    eps: float = field(
+        default=1e-5,
+        metadata=Option(
+            help="Added to the variance, so that nothing is divided by 0.", title="epsilon", when=is_normed
+        ),
+    )
+    final: bool | None = field(
+        default=None,
+        metadata=Option(help="One more norm after the last block. Empty: only in pre-norm models.", when=is_normed),
+    )
 
 
 @dataclass(frozen=True)
@@ -101,29 +187,80 @@ class Attention:
     keys, each head by itself (Qwen3) or all together (OLMo 2).
     """
 
-    heads: int
-    kv_heads: int | None = None
-    d_head: int | None = None
-    bias: bool = True
-    out_bias: bool = True
-    mask: MaskKind = "causal"
-    window: int | None = None
-    windowed: tuple[int, ...] | None = None
-    block: int | None = None
-    nearest: int | None = None
-    scale: float | None = None
-    softcap: float | None = None
-    qk_norm: Literal["head", "all"] | None = None
+    heads: int = field(
+        metadata=Option(
+            help="Attention patterns side by side; each has d_model / heads components, if d_head is empty."
+        )
+    )
+    kv_heads: int | None = field(
+        default=None,
+        metadata=Option(
+            help="Fewer than heads: several heads share keys and values (grouped queries).", title="key-value heads"
+        ),
+    )
+    d_head: int | None = field(
+        default=None,
+        metadata=Option(
+            help="Components of a head’s queries, keys and values. Empty: d_model / heads.", title="d_head"
+        ),
+    )
+    bias: bool = field(default=True, metadata=Option(help="A bias is added to queries, keys and values."))
+    out_bias: bool = field(
+        default=True, metadata=Option(help="A bias is added to what the heads write.", title="output bias")
+    )
+    mask: MaskKind = field(
+        default="causal",
+        metadata=Option(help="Causal: a token sees those before it and itself. Full: all. Prefix: all before a gap."),
+    )
+    window: int | None = field(
+        default=None, metadata=Option(help="How many keys back a query sees, itself included. Empty: all.")
+    )
+    windowed: tuple[int, ...] | None = field(
+        default=None,
+        metadata=Option(
+            help="Layers, counted from 0, that have the window. Empty: all of them.",
+            when=lambda said, _: said["window"] is not None,
+        ),
+    )
+    block: int | None = field(
+        default=None,
+        metadata=Option(
+            help="Patches a side of the squares in which alone a patch sees others. Empty: it sees all.",
+            when=reads_patches,
+        ),
+    )
+    nearest: int | None = field(
+        default=None, metadata=Option(help="Only that many of the highest scores of a row are kept. Empty: all.")
+    )
+    scale: float | None = field(
+        default=None,
+        metadata=Option(help="What scores are multiplied by. Empty is 1 / sqrt(d_head); 1 leaves them unscaled."),
+    )
+    softcap: float | None = field(
+        default=None, metadata=Option(help="Scores become c tanh(score / c), never beyond c. Empty: as they are.")
+    )
+    qk_norm: Literal["head", "all"] | None = field(
+        default=None,
+        metadata=Option(
+            help="Normalises queries and keys before they are multiplied, each head by itself or all together.",
+            title="norm of q and k",
+        ),
+    )
 
 
 @dataclass(frozen=True)
 class MLP:
     """`gated` multiplies the activation with a second projection (GLU variants, Shazeer 2020)."""
 
-    d_mlp: int
-    activation: Activation = "gelu_tanh"
-    gated: bool = False
-    bias: bool = True
+    d_mlp: int = field(
+        metadata=Option(help="Neurons between the two maps of an MLP; 4 times d_model is usual.", title="d_mlp")
+    )
+    activation: Activation = field(default="gelu_tanh", metadata=Option(help="What each neuron does to its input."))
+    gated: bool = field(
+        default=False,
+        metadata=Option(help="The activation is multiplied with a second map of the input (SwiGLU with SiLU)."),
+    )
+    bias: bool = field(default=True, metadata=Option(help="A bias is added by each of its maps."))
 
 
 @dataclass(frozen=True)
@@ -134,10 +271,15 @@ class Patches:
     with a teacher (Touvron et al. 2021, section 4).
     """
 
-    image: int
-    size: int
-    channels: int = 3
-    distilled: bool = False
+    image: int = field(metadata=DECIDED)
+    size: int = field(
+        metadata=Option(help="Pixels of a patch’s side; the context must be a position for each patch, and [CLS].")
+    )
+    channels: int = field(default=3, metadata=DECIDED)
+    distilled: bool = field(
+        default=False,
+        metadata=Option(help="One more vector stands behind [CLS], whose result was taught to agree with a teacher."),
+    )
 
     @property
     def side(self) -> int:
@@ -162,12 +304,35 @@ class Embedding:
     width. `patches` reads pictures instead of tokens.
     """
 
-    scale: float = 1.0
-    segments: int = 0
-    norm: bool = False
-    width: int | None = None
-    mapped: Literal["all", "tokens"] = "all"
-    patches: Patches | None = None
+    scale: float = field(
+        default=1.0,
+        metadata=Option(help="Token vectors are multiplied by it; the first Transformer takes sqrt(d_model)."),
+    )
+    segments: int = field(
+        default=0,
+        metadata=Option(
+            help="Vectors of which each token adds the one of its text: BERT has 2.",
+            when=lambda _, recipe: recipe.model.embedding.segments > 0,
+        ),
+    )
+    norm: bool = field(default=False, metadata=Option(help="A norm stands behind the sum of the token's vectors."))
+    width: int | None = field(
+        default=None,
+        metadata=Option(
+            help="Token vectors narrower or wider than the stream, mapped to it. Empty: d_model.",
+            when=lambda _, recipe: recipe.model.encoder is None and recipe.model.embedding.patches is None,
+        ),
+    )
+    mapped: Literal["all", "tokens"] = field(
+        default="all",
+        metadata=Option(
+            help="All that was added up is mapped to the stream's width, behind the norm, or the token vectors alone.",
+            when=lambda said, _: said["width"] is not None,
+        ),
+    )
+    patches: Patches | None = field(
+        default=None, metadata=Option(help="Pictures are read in place of tokens.", when=reads_patches)
+    )
 
 
 @dataclass(frozen=True)
@@ -196,24 +361,74 @@ class OutputHead:
     both are trained together (Radford et al. 2018, section 3.2).
     """
 
-    kind: HeadKind = "language"
-    classes: int = 0
-    read: Literal["first", "last", "mean"] = "first"
-    bias: bool | None = None
-    scale: float = 1.0
-    softcap: float | None = None
-    activation: Activation = "gelu"
-    dense: bool = False
-    pooler: bool = False
-    pooler_activation: Activation = "tanh"
-    next_sentence: bool = False
-    averaged: bool = False
-    narrow: bool = False
-    outputs: int | None = None
-    link: OwnLink | None = None
-    padding: int | None = None
-    mark: int | None = None
-    language: bool = False
+    kind: HeadKind = field(default="language", metadata=DECIDED)
+    classes: int = field(default=0, metadata=DECIDED)
+    read: Literal["first", "last", "mean"] = field(
+        default="first",
+        metadata=Option(
+            help="Which position the classes are read from: the first, the last, or the mean of all.",
+            when=has_head("sequence"),
+        ),
+    )
+    bias: bool | None = field(
+        default=None, metadata=Option(help="A bias is added to the logits. Empty: over classes, and not over tokens.")
+    )
+    scale: float = field(
+        default=1.0, metadata=Option(help="Logits over tokens are multiplied by it.", when=has_head("language"))
+    )
+    softcap: float | None = field(
+        default=None,
+        metadata=Option(
+            help="Logits become c tanh(logit / c), never beyond c. Empty: as they are.", when=has_head("language")
+        ),
+    )
+    activation: Activation = field(
+        default="gelu",
+        metadata=Option(
+            help="What each neuron of the dense layer before the outputs does to its input.",
+            when=has_head("masked", "token"),
+        ),
+    )
+    dense: bool = field(
+        default=False, metadata=Option(help="One more layer stands before the classes.", when=has_head("token"))
+    )
+    pooler: bool = field(
+        default=False,
+        metadata=Option(
+            help="The position that is read goes through one more layer, as in BERT.", when=has_head("sequence")
+        ),
+    )
+    pooler_activation: Activation = field(
+        default="tanh",
+        metadata=Option(
+            help="What each neuron of the pooler does to its input.", when=lambda said, _: bool(said["pooler"])
+        ),
+    )
+    next_sentence: bool = field(default=False, metadata=DECIDED)
+    averaged: bool = field(default=False, metadata=DECIDED)
+    narrow: bool = field(default=False, metadata=DECIDED)
+    outputs: int | None = field(default=None, metadata=DECIDED)
+    link: OwnLink | None = field(
+        default=None,
+        metadata=Option(
+            help="What makes probabilities of a sequence head's logits: logistic of each class alone, identity "
+            "leaves scores. Empty: softmax, and a score of a single class.",
+        ),
+    )
+    padding: int | None = field(
+        default=None,
+        metadata=Option(
+            help="An id that does not count where the last position is read. Empty: the mask of padding says what "
+            "is real.",
+        ),
+    )
+    mark: int | None = field(
+        default=None,
+        metadata=Option(
+            help="An id whose last place is read where the last position is. Empty: the last that is real."
+        ),
+    )
+    language: bool = field(default=False, metadata=DECIDED)
 
     @property
     def over_classes(self) -> bool:
@@ -232,10 +447,13 @@ class Encoder:
     shifted right.
     """
 
-    layers: int
-    attention: Attention
-    mlp: MLP | None = None
-    start: int = 0
+    layers: int = field(metadata=Option(help="Blocks of the encoder, one after the other."))
+    attention: Attention = field(metadata=Option(help="Attention of the encoder."))
+    mlp: MLP | None = field(
+        default=None,
+        metadata=Option(help="The MLP of each block of the encoder; left out, there is attention only.", title="MLP"),
+    )
+    start: int = field(default=0, metadata=DECIDED)
 
 
 @dataclass(frozen=True)
@@ -260,24 +478,65 @@ class ModelConfig:
     encoder, by default like `attention`.
     """
 
-    vocab_size: int
-    context: int
-    d_model: int
-    layers: int
+    vocab_size: int = field(metadata=Option(title="vocabulary size", decided=True))
+    context: int = field(metadata=DECIDED)
+    d_model: int = field(
+        metadata=Option(help="Components of each token's vector: the width of the residual stream.", title="d_model")
+    )
+    layers: int = field(metadata=Option(help="Blocks, one after the other."))
     attention: Attention
-    mlp: MLP | None = None
+    mlp: MLP | None = field(
+        default=None, metadata=Option(help="The MLP of each block; left out, there is attention only.", title="MLP")
+    )
     positions: Positions = field(default_factory=Positions)
     norm: Norm = field(default_factory=Norm)
-    tied: bool = True
-    dropout: float = 0.0
-    residual: bool = True
-    sublayers: Sublayers = "sequential"
-    distinct: int | None = None
+    tied: bool = field(
+        default=True,
+        metadata=Option(
+            help="The table that embeds the tokens is also the one that predicts them.", title="tied embeddings"
+        ),
+    )
+    dropout: float = field(
+        default=0.0,
+        metadata=Option(help="The share of numbers that is set to 0 at random in each training step; 0 leaves all."),
+    )
+    residual: bool = field(
+        default=True,
+        metadata=Option(
+            help="Off takes out the skip connections: each sublayer replaces the stream instead of adding to it."
+        ),
+    )
+    sublayers: Sublayers = field(
+        default="sequential",
+        metadata=Option(
+            help="Attention and MLP one after the other, or both from the same stream, side by side.", when=is_alone
+        ),
+    )
+    distinct: int | None = field(
+        default=None,
+        metadata=Option(
+            help="How many different blocks there are; the layers share them. Empty: each layer has its own.",
+            when=is_alone,
+        ),
+    )
     embedding: Embedding = field(default_factory=Embedding)
     head: OutputHead = field(default_factory=OutputHead)
-    encoder: Encoder | None = None
-    cross: Attention | None = None
-    infill: Infill | None = None
+    encoder: Encoder | None = field(
+        default=None,
+        metadata=Option(
+            help="A stack before this one, whose result this one's cross-attention reads.",
+            when=lambda _, recipe: recipe.model.encoder is not None or recipe.data.may_be_pairs,
+        ),
+    )
+    cross: Attention | None = field(
+        default=None,
+        metadata=Option(
+            help="The attention to the encoder; left out, it is like the decoder's.",
+            title="cross-attention of its own kind",
+            when=lambda _, recipe: recipe.model.encoder is not None,
+        ),
+    )
+    infill: Infill | None = field(default=None, metadata=DECIDED)
 
     def __post_init__(self) -> None:
         check_config(self)

@@ -57,6 +57,11 @@ def _option(options: list[Any], value: Any) -> Any:
     return next((option for option, kind in kinds if isinstance(value, kind) or kind in lists), options[0])
 
 
+def part_of(hint: Any) -> Any:
+    """The dataclass that a field holds, if it does."""
+    return next((kind for kind in (hint, *get_args(hint)) if hasattr(kind, "__dataclass_fields__")), None)
+
+
 def is_required(f: Any) -> bool:
     return f.default is MISSING and f.default_factory is MISSING
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import count, islice
 from typing import ClassVar
 
 from engine.data.bounds import at_least
 from engine.data.drawing import Part
+from engine.data.options import DOCUMENTS, HELD_OUT
 from engine.data.seeds import seed_for
 from engine.data.task import Pair, PairTask
 from engine.data.translation import pair as draw_pair
@@ -20,8 +21,8 @@ from engine.data.translation.pair import Pair as Sentences
 class Translation(PairTask):
     """The generated pairs of `engine.data.translation`; the `held_out` ones are none of those trained on."""
 
-    documents: int = 60_000
-    held_out: int = 2_000
+    documents: int = field(default=60_000, metadata=DOCUMENTS)
+    held_out: int = field(default=2_000, metadata=HELD_OUT)
 
     tokenizers: ClassVar[tuple[str, ...]] = ("word",)
     grouped: ClassVar[str] = "words"

@@ -19,6 +19,7 @@ from engine.data.in_context import InContext
 from engine.data.instructions import Bilingual, Instructions
 from engine.data.modular import Modular
 from engine.data.names import Names
+from engine.data.options import DOCUMENTS, HELD_OUT, LEAST_LENGTH, MIXED, MOST_LENGTH, SYMBOLS
 from engine.data.own import Columns, Rows
 from engine.data.published import check_named
 from engine.data.rewriting import Rewriting
@@ -27,6 +28,7 @@ from engine.data.spans import Spans
 from engine.data.task import LabelTask, PairTask, TagTask
 from engine.data.text_to_text import TextToText
 from engine.data.translation.task import Translation
+from engine.model.option import Option
 
 TokenizerKind = Literal["char", "word", "byte", "bpe", "bpe-characters", "wordpiece", "unigram"]
 
@@ -36,9 +38,11 @@ class Stories:
     """The generated stories of `engine.data.stories`, or of `engine.data.long_stories`; `held_out` of them come from
     another stream of the same seed."""
 
-    documents: int = 20_000
-    held_out: int = 500
-    long: bool = False
+    documents: int = field(default=20_000, metadata=DOCUMENTS)
+    held_out: int = field(default=500, metadata=HELD_OUT)
+    long: bool = field(
+        default=False, metadata=Option(help="Long stories, in which names come again hundreds of tokens later.")
+    )
 
     def __post_init__(self) -> None:
         at_least("data.stories.documents", self.documents, 1)
@@ -54,12 +58,15 @@ class Everyday:
     sentence `times` times in other company.
     """
 
-    documents: int = 60_000
-    held_out: int = 1_000
-    style: Literal["plain", "pirate", "old", "cheerful"] = "plain"
-    tales: str = ""
-    sentences: str = ""
-    times: int = 2
+    documents: int = field(default=60_000, metadata=DOCUMENTS)
+    held_out: int = field(default=1_000, metadata=HELD_OUT)
+    style: Literal["plain", "pirate", "old", "cheerful"] = field(
+        default="plain",
+        metadata=Option(help="The way of writing; another one is learned by a model that writes the plain one."),
+    )
+    tales: str = field(default="", metadata=MIXED)
+    sentences: str = field(default="", metadata=MIXED)
+    times: int = field(default=2, metadata=MIXED)
 
     def __post_init__(self) -> None:
         at_least("data.everyday.documents", self.documents, 1)
@@ -72,8 +79,8 @@ class Everyday:
 class Text:
     """A plain text file; a relative path is taken from where the recipe stands. Its last part is held out."""
 
-    path: str
-    held_out: float = 0.1
+    path: str = field(metadata=Option(help="The plain text file."))
+    held_out: float = field(default=0.1, metadata=HELD_OUT)
 
     def __post_init__(self) -> None:
         a_share("data.text.held_out", self.held_out)
@@ -83,7 +90,7 @@ class Text:
 class PythonReference:
     """The Python language reference that every Python carries (`engine.data.text`). Its last part is held out."""
 
-    held_out: float = 0.05
+    held_out: float = field(default=0.05, metadata=HELD_OUT)
 
     def __post_init__(self) -> None:
         a_share("data.python_reference.held_out", self.held_out)
@@ -93,9 +100,9 @@ class PythonReference:
 class Repeats:
     """A random segment of `shortest` to `longest` symbols, over and over: what an induction head is for."""
 
-    shortest: int = 4
-    longest: int = 32
-    symbols: str = string.ascii_letters + string.digits
+    shortest: int = field(default=4, metadata=LEAST_LENGTH)
+    longest: int = field(default=32, metadata=MOST_LENGTH)
+    symbols: str = field(default=string.ascii_letters + string.digits, metadata=SYMBOLS)
 
     def __post_init__(self) -> None:
         at_least("data.repeats.shortest", self.shortest, 1)
@@ -112,11 +119,11 @@ class SentencePairs:
     of which only hidden words are asked. `documents` may be 0 beside them.
     """
 
-    documents: int = 60_000
-    held_out: int = 1_000
-    tales: str = ""
-    sentences: str = ""
-    times: int = 2
+    documents: int = field(default=60_000, metadata=DOCUMENTS)
+    held_out: int = field(default=1_000, metadata=HELD_OUT)
+    tales: str = field(default="", metadata=MIXED)
+    sentences: str = field(default="", metadata=MIXED)
+    times: int = field(default=2, metadata=MIXED)
 
     tokenizers: ClassVar[tuple[str, ...]] = ("wordpiece",)
 
@@ -142,15 +149,25 @@ class Gaps:
     be 0 beside them.
     """
 
-    documents: int = 60_000
-    held_out: int = 1_000
-    tales: str = ""
-    sentences: str = ""
-    times: int = 2
-    own: float = 0.2
-    long: float = 0.4
-    recurring: float = 0.2
-    hidden: float = 0.3
+    documents: int = field(default=60_000, metadata=DOCUMENTS)
+    held_out: int = field(default=1_000, metadata=HELD_OUT)
+    tales: str = field(default="", metadata=MIXED)
+    sentences: str = field(default="", metadata=MIXED)
+    times: int = field(default=2, metadata=MIXED)
+    own: float = field(
+        default=0.2,
+        metadata=Option(
+            help="The share of passages that keep their own gap; in the others gaps are drawn anew each time."
+        ),
+    )
+    long: float = field(
+        default=0.4, metadata=Option(help="The share of passages with one gap of half the words or more.")
+    )
+    recurring: float = field(
+        default=0.2,
+        metadata=Option(help="The share of passages whose gaps are words that stand elsewhere in them, as names do."),
+    )
+    hidden: float = field(default=0.3, metadata=Option(help="The share of the words that short gaps hold, about."))
 
     def __post_init__(self) -> None:
         for name in ("documents", "held_out"):
@@ -174,14 +191,27 @@ class Digits:
     light. `judge` is a shipped classifier that says what digit a completed picture shows.
     """
 
-    split: int = 0
-    moved: float = 1.0
-    shift: float = 1.0
-    degrees: float = 10.0
-    scale: float = 0.1
-    stroke: float = 0.0
-    inverted: float = 0.0
-    judge: str = ""
+    split: int = field(default=0, metadata=Option(help="The seed that chooses which pictures are held out."))
+    moved: float = field(
+        default=1.0,
+        metadata=Option(
+            help="The share of pictures that is moved, turned, resized and drawn with another stroke, anew each time."
+        ),
+    )
+    shift: float = field(default=1.0, metadata=Option(help="Pixels that a picture is moved at most."))
+    degrees: float = field(default=10.0, metadata=Option(help="Degrees that a picture is turned at most."))
+    scale: float = field(
+        default=0.1,
+        metadata=Option(help="How much larger or smaller a picture becomes at most, as a share of its size."),
+    )
+    stroke: float = field(
+        default=0.0,
+        metadata=Option(help="How much thicker or thinner strokes become at most; 1 is a pixel to each side."),
+    )
+    inverted: float = field(default=0.0, metadata=Option(help="The share of pictures that is shown dark on light."))
+    judge: str = field(
+        default="", metadata=Option(help="A shipped classifier that says what digit a completed picture shows.")
+    )
 
     def __post_init__(self) -> None:
         for name in ("moved", "inverted"):
@@ -197,10 +227,12 @@ class Preferences:
     relative path is taken from where the recipe stands. The share `held_out` of the prompts is measured on and never
     learned from, or all of another file, `held_out_path`. `ended`: an answer is whole, and the end token follows it."""
 
-    path: str
-    held_out_path: str = ""
-    held_out: float = 0.1
-    ended: bool = True
+    path: str = field(metadata=Option(help="The file of prompts, each with two answers of which one is preferred."))
+    held_out_path: str = field(
+        default="", metadata=Option(help="Another such file, of which all is measured on in place of a share.")
+    )
+    held_out: float = field(default=0.1, metadata=HELD_OUT)
+    ended: bool = field(default=True, metadata=Option(help="Each answer is complete and followed by the end token."))
 
     def __post_init__(self) -> None:
         a_share("data.preferences.held_out", self.held_out)
@@ -213,10 +245,21 @@ class TokenizerRecipe:
     wherever a text has them.
     """
 
-    kind: TokenizerKind = "bpe"
-    vocab_size: int | None = None
-    sample: int = 5_000
-    special_tokens: tuple[str, ...] = ()
+    kind: TokenizerKind = field(
+        default="bpe",
+        metadata=Option(help="What a token is: a character, a word, a byte, or a learned piece of a word."),
+    )
+    vocab_size: int | None = field(
+        default=None,
+        metadata=Option(
+            help="Different tokens, the special ones included. Empty: each kind’s own.", title="vocabulary size"
+        ),
+    )
+    sample: int = field(default=5_000, metadata=Option(help="The tokenizer learns from that many of the documents."))
+    special_tokens: tuple[str, ...] = field(
+        default=(),
+        metadata=Option(help="Tokens of your own beside those that the task needs, with commas between them."),
+    )
 
     def __post_init__(self) -> None:
         bad = next((name for name in self.special_tokens if not name.strip() or name != name.strip()), None)
@@ -283,6 +326,11 @@ class Data:
     def table(self) -> Any:
         """The options of that source."""
         return getattr(self, self.kind)
+
+    @property
+    def may_be_pairs(self) -> bool:
+        """Tells whether it has texts that become others, or a person's own may."""
+        return self.kind in (*PAIRS, *OWN)
 
 
 def tables(of: type) -> tuple[str, ...]:

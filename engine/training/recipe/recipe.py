@@ -11,12 +11,27 @@ from typing import Literal
 from engine.data.bounds import at_least
 from engine.data.own import LEARNS, Columns
 from engine.model.config import ModelConfig
+from engine.model.option import Option, Said
 from engine.training.objectives import find_objective, objectives
 from engine.training.recipe.data_recipe import Data, Gaps
 
 DeviceName = Literal["auto", "cpu", "cuda"]
 Precision = Literal["auto", "float32", "bfloat16", "float16"]
 MOST_SEED = 2**31 - 1
+
+
+def cuts_gaps(said: Said, recipe: Recipe) -> bool:
+    """Tells whether gaps are cut into a running text; passages that come with gaps have the shares of theirs in the
+    data."""
+    return said["kind"] == "infill" and recipe.data.infill is None
+
+
+def has_adamw(said: Said, _: Recipe) -> bool:
+    return bool(said["kind"] != "sgd")
+
+
+def has_momentum(said: Said, _: Recipe) -> bool:
+    return bool(said["kind"] != "adamw")
 
 
 @dataclass(frozen=True)
@@ -37,12 +52,38 @@ class Objective:
     A "completion" is asked for the second text of a pair alone; with `prompts` its loss is that of the first one too.
     """
 
-    kind: str = "next"
-    smoothing: float = 0.0
-    long_gaps: float = Gaps.long
-    hidden: float = Gaps.hidden
-    language_weight: float = 0.0
-    prompts: bool = False
+    kind: str = field(
+        default="next", metadata=Option(help="What the model is asked; only what fits the data is offered.")
+    )
+    smoothing: float = field(
+        default=0.0, metadata=Option(help="The share of each target that is spread over all other answers; 0 is none.")
+    )
+    long_gaps: float = field(
+        default=Gaps.long,
+        metadata=Option(
+            help="The share of windows with one gap of half the words or more (GLM, section 2.1.1).", when=cuts_gaps
+        ),
+    )
+    hidden: float = field(
+        default=Gaps.hidden,
+        metadata=Option(
+            help="The share of the words that the short gaps of the other windows hold, about.", when=cuts_gaps
+        ),
+    )
+    language_weight: float = field(
+        default=0.0,
+        metadata=Option(
+            help="How much the loss of the text's own tokens counts beside that of its label.",
+            when=lambda _, recipe: recipe.model.head.language,
+        ),
+    )
+    prompts: bool = field(
+        default=False,
+        metadata=Option(
+            help="The loss is that of the prompt’s tokens too, not of the answer’s alone.",
+            when=lambda _, recipe: find_objective(recipe.objective.kind).joins,
+        ),
+    )
 
     def __post_init__(self) -> None:
         if not 0 <= self.smoothing < 1:
@@ -66,14 +107,34 @@ class Optimiser:
     in gradient descent, where it is added to it. `clip` bounds the norm of the whole gradient; 0 leaves it as it is.
     """
 
-    kind: Literal["adamw", "sgd", "muon"] = "adamw"
-    lr: float = 1e-3
-    betas: tuple[float, float] = (0.9, 0.95)
-    eps: float = 1e-8
-    weight_decay: float = 0.1
-    clip: float = 1.0
-    momentum: float = 0.95
-    nesterov: bool = True
+    kind: Literal["adamw", "sgd", "muon"] = field(
+        default="adamw",
+        metadata=Option(help="AdamW adapts each weight’s step, SGD does not; Muon makes matrices’ updates orthogonal."),
+    )
+    lr: float = field(
+        default=1e-3,
+        metadata=Option(
+            help="The highest learning rate, reached at the end of the warm-up. It can be changed while training.",
+            title="learning rate",
+        ),
+    )
+    betas: tuple[float, float] = field(
+        default=(0.9, 0.95),
+        metadata=Option(help="How slowly AdamW forgets gradients, and their squares.", when=has_adamw),
+    )
+    eps: float = field(
+        default=1e-8, metadata=Option(help="Added to what AdamW divides each step by.", title="epsilon", when=has_adamw)
+    )
+    weight_decay: float = field(default=0.1, metadata=Option(help="Pulls weights towards 0 in every step."))
+    clip: float = field(
+        default=1.0, metadata=Option(help="Bounds the norm of the whole gradient; 0 leaves it as it is.")
+    )
+    momentum: float = field(
+        default=0.95, metadata=Option(help="How slowly SGD and Muon forget gradients.", when=has_momentum)
+    )
+    nesterov: bool = field(
+        default=True, metadata=Option(help="The momentum looks one step ahead (Nesterov).", when=has_momentum)
+    )
 
     def __post_init__(self) -> None:
         if self.lr <= 0:
@@ -92,10 +153,20 @@ class Schedule:
     constant rate stays.
     """
 
-    steps: int
-    warmup: int = 0
-    floor: float = 0.1
-    shape: Literal["cosine", "linear", "constant"] = "cosine"
+    steps: int = field(metadata=Option(help="Updates of the weights."))
+    warmup: int = field(
+        default=0, metadata=Option(help="Steps in which the learning rate rises from 0.", title="warm-up")
+    )
+    floor: float = field(
+        default=0.1,
+        metadata=Option(
+            help="The last learning rate, as a share of the highest.", when=lambda said, _: said["shape"] != "constant"
+        ),
+    )
+    shape: Literal["cosine", "linear", "constant"] = field(
+        default="cosine",
+        metadata=Option(help="How the learning rate falls after the warm-up: half a cosine, a line, or not at all."),
+    )
 
     def __post_init__(self) -> None:
         at_least("schedule.steps", self.steps, 1)
@@ -113,9 +184,14 @@ class Batch:
     They go through the model in `accumulate` parts, one after the other: the same gradient, in less memory.
     """
 
-    size: int
-    context: int
-    accumulate: int = 1
+    size: int = field(metadata=Option(help="Rows in a step."))
+    context: int = field(metadata=Option(help="Tokens in a row at most."))
+    accumulate: int = field(
+        default=1,
+        metadata=Option(
+            help="The rows go through the model in so many parts: the same gradient in less memory.", title="in parts"
+        ),
+    )
 
     def __post_init__(self) -> None:
         at_least("batch.size", self.size, 1)
@@ -130,11 +206,18 @@ class Log:
     """Intervals in steps, but `snapshots`, how many are kept in all, and `held_out_batches`, how many one measurement
     reads."""
 
-    every: int = 10
-    held_out_every: int = 250
-    held_out_batches: int = 8
-    snapshots: int = 24
-    latest_every: int = 250
+    every: int = field(default=10, metadata=Option(help="Steps between two points of the curves."))
+    held_out_every: int = field(default=250, metadata=Option(help="Steps between two measurements on held-out data."))
+    held_out_batches: int = field(default=8, metadata=Option(help="Batches that one measurement reads."))
+    snapshots: int = field(
+        default=24, metadata=Option(help="Steps whose weights are kept, close together at first, for the time slider.")
+    )
+    latest_every: int = field(
+        default=250,
+        metadata=Option(
+            help="Steps between two savings from which a run that was killed goes on.", title="saved every"
+        ),
+    )
 
     def __post_init__(self) -> None:
         for name in ("every", "held_out_every", "held_out_batches", "latest_every"):
@@ -151,12 +234,27 @@ class Machine:
 
     Of several processes, which `torchrun` starts, each has the whole model; with `shard` it holds a part of it."""
 
-    device: DeviceName = "auto"
-    precision: Precision = "auto"
-    compile: Literal["auto", "on", "off"] = "auto"
-    threads: int = 0
-    share: float = 1.0
-    shard: bool = False
+    device: DeviceName = field(default="auto", metadata=Option(help="What computes. Auto is a GPU where there is one."))
+    precision: Precision = field(
+        default="auto",
+        metadata=Option(help="Of the products in the forward and backward pass; weights are always float32."),
+    )
+    compile: Literal["auto", "on", "off"] = field(
+        default="auto", metadata=Option(help="Whether the model is compiled before it trains. Auto does so on a GPU.")
+    )
+    threads: int = field(
+        default=0,
+        metadata=Option(
+            help="On a CPU. 0 is one for each core; in the app, divided by the trainings that may run at a time."
+        ),
+    )
+    share: float = field(
+        default=1.0,
+        metadata=Option(help="Of a GPU, or on a CPU of a core for each thread, that it asks the cluster for."),
+    )
+    shard: bool = field(
+        default=False, metadata=Option(help="Each of several processes holds a part of the model, not the whole.")
+    )
 
     def __post_init__(self) -> None:
         at_least("machine.threads", self.threads, 0)
@@ -175,9 +273,19 @@ class Train:
     step, the weights of the best one are put back. 0: it goes on to the last step and keeps those.
     """
 
-    parts: str | tuple[str, ...] = "all"
-    decay: float = 1.0
-    patience: int = 0
+    parts: str | tuple[str, ...] = field(
+        default="all", metadata=Option(help='What learns: "all", "head", "last N blocks", "lora" or a list of parts.')
+    )
+    decay: float = field(
+        default=1.0,
+        metadata=Option(help="Each part learns at this share of the rate of the one above it; 1 is the same for all."),
+    )
+    patience: int = field(
+        default=0,
+        metadata=Option(
+            help="Training ends after so many held-out measurements without a better loss; 0 goes on to the last step."
+        ),
+    )
 
     def __post_init__(self) -> None:
         if not 0 < self.decay <= 1:
@@ -194,11 +302,18 @@ class Lora:
     `dropout` leaves out that share of what it reads in training.
     """
 
-    rank: int = 8
-    alpha: float = 16.0
-    targets: tuple[str, ...] = ("attn.q", "attn.v")
-    rank_stabilised: bool = False
-    dropout: float = 0.0
+    rank: int = field(default=8, metadata=Option(help="The width between the two maps whose product is added."))
+    alpha: float = field(default=16.0, metadata=Option(help="What is added is scaled by alpha / rank."))
+    targets: tuple[str, ...] = field(
+        default=("attn.q", "attn.v"),
+        metadata=Option(help="Linear maps that get an adapter: names, ends of names, or patterns with *."),
+    )
+    rank_stabilised: bool = field(
+        default=False, metadata=Option(help="What is added is scaled by alpha / sqrt(rank) in place of that.")
+    )
+    dropout: float = field(
+        default=0.0, metadata=Option(help="The share of what the adapter reads that is left out in training.")
+    )
 
     def __post_init__(self) -> None:
         at_least("lora.rank", self.rank, 1)
@@ -223,25 +338,37 @@ class Preference:
     bad answers count `desirable_weight` and `undesirable_weight` times.
     """
 
-    beta: float = 0.1
-    reward: str = "happy_words"
-    watch: str = ""
-    answers: int = 4
-    answer_tokens: int = 32
-    temperature: float = 1.0
-    updates: int = 1
-    clip: float = 0.2
-    most_kl: float = 100.0
-    gamma: float = 1.0
-    lam: float = 0.95
-    value_weight: float = 0.1
-    value_clip: float = 0.2
-    target_kl: float = 0.0
-    horizon: int = 10_000
-    by_deviation: bool = True
-    weighted_kl: bool = True
-    desirable_weight: float = 1.0
-    undesirable_weight: float = 1.0
+    beta: float = field(default=0.1, metadata=Option(help="The price of leaving the base."))
+    reward: str = field(
+        default="happy_words", metadata=Option(help="What an answer is paid by: a rule, or a reward model.")
+    )
+    watch: str = field(default="", metadata=Option(help="Another rule or reward model, which is only looked at."))
+    answers: int = field(default=4, metadata=Option(help="Answers that are drawn to each prompt."))
+    answer_tokens: int = field(default=32, metadata=Option(help="Tokens of an answer at most."))
+    temperature: float = field(default=1.0, metadata=Option(help="Of the answers that the policy draws."))
+    updates: int = field(default=1, metadata=Option(help="How many times the answers of a step are learned from."))
+    clip: float = field(
+        default=0.2, metadata=Option(help="How far the probability of a token may move within a step and still count.")
+    )
+    most_kl: float = field(default=100.0, metadata=Option(help="Nats from the base beyond which a training stops."))
+    gamma: float = field(default=1.0, metadata=Option(help="What a reward counts one token earlier."))
+    lam: float = field(
+        default=0.95, metadata=Option(help="Advantages by the values alone (0) to the rewards alone (1).")
+    )
+    value_weight: float = field(default=0.1, metadata=Option(help="What the loss of the values counts."))
+    value_clip: float = field(
+        default=0.2, metadata=Option(help="How far a value may move within a step and still count.")
+    )
+    target_kl: float = field(default=0.0, metadata=Option(help="The KL that β goes after; 0 leaves β as it is."))
+    horizon: int = field(default=10_000, metadata=Option(help="Answers over which β goes after its target."))
+    by_deviation: bool = field(
+        default=True, metadata=Option(help="The rewards of a group are divided by their deviation.")
+    )
+    weighted_kl: bool = field(
+        default=True, metadata=Option(help="The gradient of the KL is that of KL(policy || base).")
+    )
+    desirable_weight: float = field(default=1.0, metadata=Option(help="What a good answer counts."))
+    undesirable_weight: float = field(default=1.0, metadata=Option(help="What a bad answer counts."))
 
     def __post_init__(self) -> None:
         for name in ("beta", "value_weight", "value_clip", "target_kl", "desirable_weight", "undesirable_weight"):
@@ -276,10 +403,14 @@ class Recipe:
     optimiser: Optimiser = field(default_factory=Optimiser)
     log: Log = field(default_factory=Log)
     machine: Machine = field(default_factory=Machine)
-    seed: int = 0
-    split: int | None = None
-    about: str = ""
-    base: str = ""
+    seed: int = field(default=0, metadata=Option(help="What all chance of the training is drawn from."))
+    split: int | None = field(
+        default=None, metadata=Option(help="The seed that chooses the data, and what of it is held out. Empty: seed.")
+    )
+    about: str = field(default="", metadata=Option(help="A sentence about the recipe."))
+    base: str = field(
+        default="", metadata=Option(help="A checkpoint whose weights and tokenizer training begins with.")
+    )
     train: Train = field(default_factory=Train)
     lora: Lora = field(default_factory=Lora)
     preference: Preference = field(default_factory=Preference)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import Field, asdict, dataclass, field, fields, replace
 from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
@@ -11,10 +11,11 @@ import streamlit as st
 
 from engine.data.own import LEARNS, Columns
 from engine.model.config import MLP, Attention, Encoder, RotaryScaling
+from engine.model.from_dict import part_of
 from engine.training import Recipe
-from engine.training.objectives import objectives
+from engine.training.objectives import find_objective, objectives
 from engine.training.recipe.data_recipe import TokenizerRecipe
-from pages.controls.train.recipe_options import HELP, format_value, is_offered, title, value_at
+from pages.controls.train.recipe_options import format_value, help_of, is_offered, title
 from views.core.markdown import Markdown, escape_markdown
 
 WIDE = 148  # CSS pixels of a control
@@ -46,7 +47,7 @@ class Form:
             said["data"]["tokenizer"] = self.tokenizer()
         with model:
             said["model"] = self.table(recipe.model, "model")
-        preference = ("preference",) if is_offered("preference.temperature", said, recipe) else ()
+        preference = ("preference",) if "temperature" in find_objective(recipe.objective.kind).settings else ()
         for tab, names in ((learning, (*LEARNING, *preference)), (keeping, KEEPING)):
             with tab:
                 for name in names:
@@ -69,36 +70,36 @@ class Form:
     def table(self, value: Any, path: str) -> dict[str, Any]:
         """The controls of one dataclass, those of its own fields in a row and each part of it below."""
         hints = get_type_hints(type(value))
-        names = [each.name for each in fields(value)]
-        parts = [name for name in names if part_of(hints[name]) is not None]
-        said = {name: as_recipe_value(getattr(value, name)) for name in names}
+        own = {each.name: each for each in fields(value)}
+        parts = [name for name in own if part_of(hints[name]) is not None]
+        said = {name: as_recipe_value(getattr(value, name)) for name in own}
         with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
-            for name in names:
-                if name not in parts and is_offered(f"{path}.{name}", said, self.recipe):
-                    said[name] = self.control(hints[name], f"{path}.{name}", getattr(value, name))
+            for name, option in own.items():
+                if name not in parts and is_offered(f"{path}.{name}", option, said, self.recipe):
+                    said[name] = self.control(option, hints[name], f"{path}.{name}", getattr(value, name))
         for name in parts:
-            if is_offered(f"{path}.{name}", said, self.recipe):
-                said[name] = self.part(value, name, hints[name], f"{path}.{name}")
+            if is_offered(f"{path}.{name}", own[name], said, self.recipe):
+                said[name] = self.part(value, own[name], hints[name], f"{path}.{name}")
         return said
 
-    def part(self, owner: Any, name: str, hint: Any, path: str) -> dict[str, Any] | None:
+    def part(self, owner: Any, option: Field[Any], hint: Any, path: str) -> dict[str, Any] | None:
         """A nested table; one that may be left out has a switch."""
-        value = getattr(owner, name)
-        if type(None) not in get_args(hint) or name == "patches":
+        value = getattr(owner, option.name)
+        if type(None) not in get_args(hint) or option.name == "patches":
             self.heading(".".join(path.split(".")[1:]), value)
         else:
             kind = part_of(hint)
-            on = st.toggle(title(name), value is not None, key=f"{self.turn}.{path}", help=field_meanings(kind))
+            on = st.toggle(title(option), value is not None, key=f"{self.turn}.{path}", help=field_meanings(kind))
             if not on:
                 return None
-            value = first_value(owner, name) if value is None else value
+            value = first_value(owner, option.name) if value is None else value
         return self.table(value, path)
 
-    def control(self, hint: Any, path: str, value: Any) -> Any:
+    def control(self, option: Field[Any], hint: Any, path: str, value: Any) -> Any:
         kinds = [kind for kind in options(hint) if kind is not type(None)]
         optional, kind = len(kinds) < len(options(hint)), kinds[0]
-        key, name = f"{self.turn}.{path}", title(path.rpartition(".")[2])
-        told = escape_markdown(value_at(path, HELP) or "") or None
+        key, name = f"{self.turn}.{path}", title(option)
+        told = escape_markdown(help_of(path, option)) or None
         named = tuple(objectives()) if path == "objective.kind" else get_args(kind)
         if get_origin(kind) is Literal or kind is bool or path == "objective.kind":
             all_of = (True, False) if kind is bool else self.choices(path, named, value)
@@ -142,7 +143,8 @@ class Form:
             return None if value is None else list(value)
 
     def heading(self, name: str, value: Any) -> None:
-        st.markdown(f"**{' · '.join(title(part) for part in name.split('.'))}**", help=field_meanings(type(value)))
+        shown = escape_markdown(name.replace(".", " · ").replace("_", " "))
+        st.markdown(f"**{shown}**", help=field_meanings(type(value)))
 
 
 def suits(recipe: Recipe, tokenizer: TokenizerRecipe) -> bool:
@@ -166,11 +168,6 @@ def first_value(owner: Any, name: str) -> Any:
 
 def options(hint: Any) -> tuple[Any, ...]:
     return get_args(hint) if get_origin(hint) in (UnionType, Union) else (hint,)
-
-
-def part_of(hint: Any) -> Any:
-    """The dataclass that a field holds, if it does."""
-    return next((kind for kind in options(hint) if hasattr(kind, "__dataclass_fields__")), None)
 
 
 def as_recipe_value(value: Any) -> Any:

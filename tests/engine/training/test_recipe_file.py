@@ -1,10 +1,13 @@
+import re
 from pathlib import Path
 
 import pytest
 
 from engine.training import RecipeError, parse_recipe, read_recipe, write_recipe
+from engine.training.recipe.options import list_options
 
-ASSETS = Path(__file__).parents[3] / "assets"
+ROOT = Path(__file__).parents[3]
+ASSETS = ROOT / "assets"
 
 
 def complaint(text: str) -> RecipeError:
@@ -97,3 +100,19 @@ def test_a_written_recipe_reads_back_equal(recipe_text: str) -> None:
 def test_a_text_is_looked_for_beside_its_recipe(recipe_path: Path) -> None:
     data = read_recipe(recipe_path).data
     assert data.text is not None and data.text.path == str(recipe_path.parent / "corpus.txt")
+
+
+def test_each_option_says_what_it_is() -> None:
+    assert not [row.key for row in list_options() if not row.help.endswith(".")]
+
+
+def test_the_page_of_recipes_lists_all_options() -> None:
+    lines = (ROOT / "docs" / "recipes.md").read_text(encoding="utf-8").splitlines()
+    assert [line for line in lines if line.startswith("| `")] == [row.markdown for row in list_options()]
+
+
+def test_the_form_names_only_options_that_a_page_alone_knows_of() -> None:
+    source = (ROOT / "pages" / "controls" / "train" / "recipe_options.py").read_text(encoding="utf-8")
+    of_page = {"machine.threads", "machine.share", "machine.shard"}
+    of_page |= {f"preference.{name}" for name in ("beta", "reward", "watch", "answers", "answer_tokens")}
+    assert set(re.findall(r'"([a-z_]+(?:\.[a-z_]+)+)"', source)) == of_page < {row.key for row in list_options()}
