@@ -18,7 +18,7 @@ import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -536,7 +536,7 @@ def open_database(place: str) -> Engine:
             print(f"The file of the class sessions cannot be made: {error}; correct LOUPE_CLASSES.", file=sys.stderr)
             raise Unreachable(NO_ANSWER) from None
         engine = create_engine(f"sqlite:///{place}", connect_args={"timeout": 10})
-        event.listen(engine, "connect", prepare)
+        event.listen(engine, "connect", partial(prepare, place))
         return engine
     try:
         address = make_url(place)
@@ -552,17 +552,21 @@ def open_database(place: str) -> Engine:
         ) from None
 
 
+def tell_damage(place: str, error: BaseException) -> Damaged:
+    """What a page says of it; who runs the server reads which file it is."""
+    print(f"{place} is damaged: {error}; put a backup there, or move it away.", file=sys.stderr)
+    return Damaged(
+        "expected the file of the class sessions to be whole, got a damaged one; tell the person who runs Loupe."
+    )
+
+
 def explain_error(context: ExceptionContext) -> None:
     """Raises Unreachable for what is no fault of a statement. Who runs the server reads the cause; a page does not name
     the machine."""
     error = context.sqlalchemy_exception
     damage = getattr(error and error.orig, "sqlite_errorname", "")
     if damage.startswith(DAMAGED):
-        place = context.engine and context.engine.url.database
-        print(f"{place} is damaged: {error and error.orig}; put a backup there, or move it away.", file=sys.stderr)
-        raise Damaged(
-            "expected the file of the class sessions to be whole, got a damaged one; tell the person who runs Loupe."
-        )
+        raise tell_damage(str(context.engine and context.engine.url.database), context.original_exception)
     if isinstance(error, OperationalError | InterfaceError) and not context.is_pre_ping:
         cause = " ".join(str(error.orig).split())
         code = getattr(error.orig, "sqlite_errorname", "") or getattr(error.orig, "sqlstate", "")
@@ -576,10 +580,13 @@ def explain_error(context: ExceptionContext) -> None:
         raise Unreachable(NO_ANSWER)
 
 
-def prepare(connection: Any, _record: object) -> None:
+def prepare(place: str, connection: Any, _record: object) -> None:
     connection.isolation_level = None  # transactions begin where `write` says so
     for said in ("journal_mode=WAL", "synchronous=NORMAL", "foreign_keys=ON", "secure_delete=ON"):
-        connection.execute(f"PRAGMA {said}")
+        try:
+            connection.execute(f"PRAGMA {said}")
+        except UnicodeDecodeError as error:  # of what SQLite says of the damage, in which it quotes the file
+            raise tell_damage(place, error) from None
 
 
 def add_columns(connection: Connection) -> None:

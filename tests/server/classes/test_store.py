@@ -329,9 +329,10 @@ def test_a_damaged_file_is_told_to_people_and_to_who_runs_it(
     classes.start("teacher", STEPS)
     classes.erase()
     classes.engine.dispose()
+    garbled = place.read_bytes().replace(b"CREATE TABLE", b"CRE\xd9TE TABLE")
     place.write_bytes(place.read_bytes()[:5_000])  # as by a copy that was cut off
     closed.touch()
-    for damage in (place.read_bytes(), b"\0damaged" * 4096):
+    for damage in (place.read_bytes(), b"\0damaged" * 4096, garbled):
         place.write_bytes(damage)
         for end in ("-wal", "-shm"):
             place.with_name(place.name + end).unlink(missing_ok=True)
