@@ -62,6 +62,12 @@ class ApplyAdapter(Fetching):
         """The edit of an adapter that is at hand; of one in training, as it is now."""
         return cls(keep_adapter(adapter), strength)
 
+    def adapters(self) -> tuple[str, ...]:
+        return (self.adapter,)
+
+    def to_code(self, adapters: Mapping[str, str]) -> str:
+        return f"ApplyAdapter.of({adapters[self.adapter]}, {self.strength:g})"
+
     @cached_property
     def held(self) -> Adapter:
         return find_adapter(self.adapter)

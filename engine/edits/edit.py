@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal
 import torch
 from torch import Tensor
 
-from engine.model.from_dict import build
+from engine.model.from_dict import build, write_call
 from engine.model.hooks import HookPoint
 
 Where = Mapping[str, int | list[int]]  # axis name -> the indices an edit is limited to
@@ -65,6 +65,14 @@ class Edit:
 
     def to_dict(self) -> dict[str, Any]:
         return {"edit": type(self).__name__, **asdict(self)}  # type: ignore[call-overload]
+
+    def adapters(self) -> tuple[str, ...]:
+        """Keys of the adapters that the edit names."""
+        return ()
+
+    def to_code(self, adapters: Mapping[str, str]) -> str:
+        """The call that makes this edit; `adapters` are the names of the variables that hold them, by their keys."""
+        return write_call(self)
 
 
 def edit_from_dict(data: Mapping[str, Any]) -> Edit:

@@ -1,9 +1,9 @@
-"""Dataclasses from plain data (JSON, TOML), every value checked against its annotation."""
+"""Dataclasses from plain data (JSON, TOML), every value checked against its annotation, and as calls in Python."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, fields, is_dataclass
 from functools import cache
 from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
@@ -97,3 +97,16 @@ def check_value(hint: Any, value: Any, path: str) -> Any:
     if kind is Mapping:
         return {name: check_value(get_args(hint)[1], item, f"{path}.{name}") for name, item in value.items()}
     return value
+
+
+def write_call(value: Any) -> str:
+    """An object of a dataclass as the call that makes it, without what stands at its default; of another, its repr."""
+    if not is_dataclass(value):
+        return repr(value)
+    parts = []
+    for f in fields(value):
+        mine = getattr(value, f.name)
+        usual = f.default if f.default_factory is MISSING else f.default_factory()
+        if mine != usual:
+            parts.append(f"{f.name}={write_call(mine)}")
+    return f"{type(value).__name__}({', '.join(parts)})"

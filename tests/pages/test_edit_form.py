@@ -1,5 +1,7 @@
 """The form of an edit: every kind makes what the engine reads, and shows an edit that was made so as it was."""
 
+import ast
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -29,9 +31,11 @@ from engine.runtime import library
 from pages.controls.what_if.edit_form import distinct, ranges, read_numbers, read_ranges
 from pages.controls.what_if.edit_panel import Panels
 from pages.controls.what_if.experiment import Tried
+from pages.controls.what_if.kind import kinds
 from tests.pages.mounted import field, record, try_edits
 from tests.pages.test_experiment import made, opened
 
+ROOT = Path(__file__).parents[2]
 OTHER = "Anna gave the red ball to Max."
 ROWS = [[key <= row for key in range(14)] for row in range(14)]
 FORMS = ("Add", "Change")
@@ -227,3 +231,27 @@ def test_positions_and_numbers_are_written_as_they_are_read() -> None:
         with pytest.raises(ValueError, match="write numbers"):
             read_numbers(wrong)
     assert distinct(["a", "b", "a", " "]) == ["a (0)", "b", "a (2)", "  (3)"]
+
+
+def test_who_adds_a_kind_of_edit_adds_one_file() -> None:
+    """No page, picture or script asks what an edit is: but for the button of Compare, which shows what it silenced."""
+    classes = {edit for kind in kinds().values() for edit in kind.edits}
+    assert classes == {edit for edit in Edit.kinds.values() if edit.__module__.startswith("engine.edits.")}
+    names = {edit.__name__ for edit in classes}
+    rooms = [path for room in ("pages", "views") for path in (ROOT / room).rglob("*.py") if path.parent.name != "kinds"]
+    asking = {path.name for path in rooms for node in ast.walk(ast.parse(path.read_text())) if names & asked(node)}
+    assert asking == {"compare.py"}
+    own = kinds().keys() - {"mask", "pattern", "value"}  # which attention holds, and a request
+    for path in (path for path in rooms if path.parent.name == "what_if"):
+        assert not own & set().union(*map(asked, ast.walk(ast.parse(path.read_text())))), path
+    for path in (ROOT / "assets" / "views").rglob("*.js"):
+        assert not [name for name in names if f'"{name}"' in path.read_text()], path
+
+
+def asked(node: ast.AST) -> set[str]:
+    """Names of classes and literals by which code tells one edit from another."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return {node.value}
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "isinstance":
+        return {one.id for one in ast.walk(node.args[1]) if isinstance(one, ast.Name)}
+    return {node.cls.id} if isinstance(node, ast.MatchClass) and isinstance(node.cls, ast.Name) else set()

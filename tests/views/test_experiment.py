@@ -32,7 +32,7 @@ from engine.edits.experiment import Experiment
 from engine.inputs.readers import Reading, pictures, read_infill, read_picture, read_text, read_translation
 from engine.runtime import library
 from engine.runtime.run import run
-from pages.controls.what_if.edit_kinds import in_words
+from pages.controls.what_if.kind import in_words, kinds
 from tests.views.test_effects import read_by
 from views.core.lanes import lanes
 from views.core.payload import unpack
@@ -109,7 +109,7 @@ def form_of(edit: Edit, checkpoint: Checkpoint, reading: Reading) -> dict:
 )  # fmt: skip
 def test_an_edit_is_told_in_words_with_the_tokens_it_names(edit: Edit, words: str) -> None:
     said = in_words(edit, offered(*stories()).terms)
-    (entry,) = unpack(panel(Experiment().add(edit), [said], {}, {}))[0]["entries"]
+    (entry,) = unpack(panel(Experiment().add(edit), [said], {}, {}, {}))[0]["entries"]
     assert entry == {"words": words, "on": True, "sentence": ""}
 
 
@@ -127,11 +127,10 @@ def test_a_form_shows_texts_for_ids_and_what_it_sends_back_is_the_same_edit() ->
     edits = [
         Patch("blocks.1.resid_post", Source(ids(OTHER)), {"pos": [4]}),
         Steer("blocks.1.resid_pre", Source(ids("happy")), Source(ids("sad")), 4.0, "mean", {"pos": [2]}),
-        ChangeToken(4, ids("the ball")[-1], 0.5),
         PaintMask(cells=[[5, 2]], layer=None),
     ]
     forms = [form_of(edit, checkpoint, reading) for edit in edits]
-    assert forms[0]["source"]["text"] == OTHER and forms[2]["token"]["text"] == "ball"
+    assert forms[0]["source"]["text"] == OTHER
     assert [from_form(form, checkpoint, reading) for form in forms] == edits
 
 
@@ -143,10 +142,13 @@ def test_a_typed_text_becomes_its_tokens() -> None:
     checkpoint, reading = stories()
     made = from_form(patched(OTHER), checkpoint, reading)
     assert made == Patch("blocks.0.resid_post", Source(ids(OTHER)))
-    word = from_form({"edit": "ChangeToken", "position": 1, "token": {"text": "Anna"}}, checkpoint, reading)
-    assert checkpoint.tokenizer.piece(word.token) == "·Anna"  # with its space, because so it is one token
+    kind, word = kinds()["token"], ChangeToken(4, ids("the ball")[-1], 0.5)
+    values = kind.read(form_of(word, checkpoint, reading), offered(checkpoint, reading).terms)
+    assert values["token"]["text"] == "ball" and kind.write(values, checkpoint) == word.to_dict()
+    typed = kind.write({"token": {"text": "Anna"}}, checkpoint)["token"]
+    assert checkpoint.tokenizer.piece(typed) == "·Anna"  # with its space, because so it is one token
     with pytest.raises(ValueError, match="Expected one token"):
-        from_form({"edit": "ChangeToken", "position": 1, "token": {"text": "zebraic"}}, checkpoint, reading)
+        kind.write({"token": {"text": "zebraic"}}, checkpoint)
     with pytest.raises(ValueError, match="Expected a text"):
         from_form(patched(" "), checkpoint, reading)
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import MISSING, dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any
 
 from engine.budget import budget
 from engine.checkpoints import Checkpoint, shipped_names
-from engine.edits import ApplyAdapter, Edit
+from engine.edits import Edit
 from engine.inputs.readers import Kind
 from engine.runtime import library
 from engine.runtime.trace import Trace
@@ -159,15 +159,10 @@ def edit_lines(edits: Sequence[Edit], checkpoint: Checkpoint) -> list[str]:
     """Writes the lines that bind `edits`, and before them an `adapter` for each that is applied."""
     if not edits:
         return []
-    keys = list(dict.fromkeys(edit.adapter for edit in edits if isinstance(edit, ApplyAdapter)))
+    keys = list(dict.fromkeys(key for edit in edits for key in edit.adapters()))
     names = {key: f"adapter_{i}" if len(keys) > 1 else "adapter" for i, key in enumerate(keys, 1)}
     opening = [f"{name} = {adapter_source(key, checkpoint)}" for key, name in names.items()]
-    calls = [
-        f"ApplyAdapter.of({names[edit.adapter]}, {edit.strength:g})"
-        if isinstance(edit, ApplyAdapter)
-        else edit_call(edit)
-        for edit in edits
-    ]
+    calls = [edit.to_code(names) for edit in edits]
     if len(calls) == 1:
         return [*opening, f"edits = [{calls[0]}]"]
     return [*opening, "edits = [", *(f"    {call}," for call in calls), "]"]
@@ -182,19 +177,6 @@ def adapter_source(key: str, checkpoint: Checkpoint) -> str:
     if folder is None:
         return f"read_adapter({quote(OWN_ADAPTER)}, checkpoint){OWN_PATH}"
     return f"read_adapter({quote(folder.as_posix())}, checkpoint)"
-
-
-def edit_call(value: Any) -> str:
-    """An edit as the call that makes it, without what stands at its default."""
-    if not is_dataclass(value):
-        return repr(value)
-    parts = []
-    for one in fields(value):
-        mine = getattr(value, one.name)
-        usual = one.default if one.default_factory is MISSING else one.default_factory()
-        if mine != usual:
-            parts.append(f"{one.name}={edit_call(mine)}")
-    return f"{type(value).__name__}({', '.join(parts)})"
 
 
 def edit_names(edits: Sequence[Edit]) -> set[str]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from engine.attention_variants.measure import Setup
-from views.core.codegen import Imports, edit_call, import_lines, quote, source_of
+from engine.model.from_dict import write_call
+from views.core.codegen import Imports, import_lines, quote, source_of
 
 
 def cost_lines(model: str, setup: Setup, longest: int) -> str:
@@ -27,6 +28,6 @@ def opening_lines(model: str, setup: Setup, imports: Imports) -> list[str]:
         imports.setdefault("engine.runtime", set()).add("library")
         opened = f"library.offer(library.Opening({source})){note}"
     imports["engine.attention_variants.measure"] = {"Setup"}
-    if "Settings(" in edit_call(setup):
+    if "Settings(" in write_call(setup):
         imports["engine.attention_variants.quantize"] = {"Settings"}
-    return [f"model = {opened}", f"setup = {edit_call(setup)}"]
+    return [f"model = {opened}", f"setup = {write_call(setup)}"]

@@ -10,7 +10,7 @@ import numpy as np
 from torch import Tensor
 
 from engine.checkpoints import Checkpoint
-from engine.edits import ChangeToken, Edit, Source
+from engine.edits import Edit, Source
 from engine.inputs.processors import ImageProcessor, PalettePixels
 from engine.inputs.readers import SPAN, Reading, kind, pictures, require_known_ids, shift_target, tokens
 from views.what_if.edit_words import Terms
@@ -25,15 +25,13 @@ def source_fields(kind: type[Edit]) -> list[str]:
 
 
 def to_form(edit: Edit, terms: Terms) -> dict[str, Any]:
-    """An edit as a form shows it: other runs and tokens by their text as well, pictures by their name alone."""
+    """An edit as a form shows it: other runs by their text as well, pictures by their name alone."""
     data = edit.to_dict()
     for field in source_fields(type(edit)):
         if isinstance(data.get(field), dict):
             data[field]["text"] = terms.read(data[field]["ids"]).strip()
             if data[field].pop("pixels") is not None:  # too many to travel with every answer
                 data[field]["kept"] = True
-    if isinstance(edit, ChangeToken):
-        data["token"] = {"id": edit.token, "text": terms.read([edit.token]).strip()}
     return data
 
 

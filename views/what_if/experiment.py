@@ -8,14 +8,14 @@ from itertools import groupby
 from typing import Any
 
 from engine.checkpoints import Checkpoint
-from engine.edits import ApplyAdapter, Edit, keep_adapter, parts, validate_edit
+from engine.edits import Edit, keep_adapter, parts, validate_edit
 from engine.edits.experiment import Experiment
 from engine.inputs.readers import GAP, SPAN, Reading, kind, pictures
 from engine.model.layers.lora import Adapter, check_fits
 from engine.runtime.trace import Trace
 from views.core.lanes import Lane
 from views.core.payload import pack
-from views.what_if.edit_sources import source, source_fields, token
+from views.what_if.edit_sources import source, source_fields
 from views.what_if.edit_words import Terms
 
 
@@ -86,11 +86,17 @@ class Editable:
         return held, stacks, [(each.label, each.layers, each.heads) for each in self.attentions], list(self.adapters)
 
 
-def panel(experiment: Experiment, words: Sequence[str], unfit: Mapping[int, str], notes: Mapping[str, Any]) -> bytes:
-    """The edits, in `words`. `unfit` says why edits, by number, cannot be made here."""
+def panel(
+    experiment: Experiment,
+    words: Sequence[str],
+    strengths: Mapping[int, float],
+    unfit: Mapping[int, str],
+    notes: Mapping[str, Any],
+) -> bytes:
+    """The edits, in `words`; by number the `strengths` of those with a slider, and why others cannot be made here."""
     entries = [
         {"words": words[number], "on": entry.on, "sentence": unfit.get(number, "")}
-        | ({"strength": entry.edit.strength} if isinstance(entry.edit, ApplyAdapter) else {})
+        | ({"strength": strengths[number]} if number in strengths else {})
         for number, entry in enumerate(experiment.entries)
     ]
     return pack({"entries": entries, "undo": bool(experiment.past), "redo": bool(experiment.future), **notes}, {})
@@ -216,6 +222,4 @@ def from_form(data: Mapping[str, Any], checkpoint: Checkpoint, reading: Reading,
     for field in source_fields(Edit.kinds[made["edit"]]) if made.get("edit") in Edit.kinds else ():
         if isinstance(made.get(field), Mapping):
             made[field] = source(made[field], checkpoint, reading, getattr(was, field, None))
-    if isinstance(made.get("token"), Mapping):
-        made["token"] = token(made["token"], checkpoint)
     return validate_edit(made)

@@ -136,9 +136,9 @@ class Long extends Ground {
 
 const WIDEST_MASK_CELL = 19; // CSS pixels of a cell
 
-/** The grid of the PaintMask or DrawMask that is written to. */
+/** The grid of the form's mask that is written to. */
 async function maskGrid(edit, { own, row, ...data }) {
-  if (edit.edit === "PaintMask") return new PaintedMask(edit, own, await ground(edit, own, data), row);
+  if ("cells" in edit) return new PaintedMask(edit, own, await ground(edit, own, data), row);
   return new DrawnMask(edit, own, await startMask(edit, own, data), row);
 }
 

@@ -8,7 +8,7 @@ from pages.controls.model_input.model_input import Subject, field_value
 from pages.controls.share.export import Export
 from pages.controls.share.links import NAMED, address_of
 from pages.controls.state.page_state import Here
-from pages.controls.what_if.edit_kinds import in_words
+from pages.controls.what_if.kind import in_words
 from views.core.run_context import Run
 from views.what_if.edit_words import Terms
 from views.what_if.experiment import spell

@@ -28,7 +28,7 @@ def known_adapters(name: str, checkpoint: Checkpoint, made: Experiment) -> list[
     keys = MET.get()
     own = [keep_adapter(adapter) for adapter in (*checkpoint.adapters, *library.adapters_for(name))]
     keys.update(dict.fromkeys(keep_adapter(adapter) for one in opened for adapter in one.adapters))
-    named = [entry.edit.adapter for entry in made.entries if isinstance(entry.edit, ApplyAdapter)]
+    named = [key for entry in made.entries for key in entry.edit.adapters()]
     found = []
     for key in dict.fromkeys([*own, *keys, *named]):
         with suppress(ValueError):  # of one that had to make room
@@ -63,4 +63,4 @@ def draw_switches(checkpoint: Checkpoint, made: Experiment, keep: Callable[[Expe
 
 
 def is_strength(entry: Entry, key: str) -> bool:
-    return isinstance(entry.edit, ApplyAdapter) and entry.edit.adapter == key
+    return key in entry.edit.adapters()

@@ -6,13 +6,12 @@ views/what_if/edit_sources.py turns them.
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from pages.controls.what_if.edit_form import Form, ranges, read_numbers, read_ranges
+from pages.controls.what_if.edit_form import Form, ranges, read_ranges
 from views.what_if.experiment import Editable, EditableAttention, EditableStack, EditableValue
 
 ALL, OUTSIDE, SAME = "every block", "outside of the blocks", "the same"
@@ -96,22 +95,6 @@ def choice_field(
         form.values[name] = form.select(label, offered, form.values[name], *about)
 
     return Field(draw, begin=lambda model, place: {name: begin}, **more)
-
-
-def choose_numbers(form: Form) -> None:
-    """Several numbers, along the last axis of a hook that is not limited to one place."""
-    values = form.values
-    found = find_hook(values["hook"], form.model)
-    free = [each for each in (found[1].axes if found else ()) if not isinstance(values["at"].get(each[0]), int)]
-    along = f", along {free[-1][0]} ({free[-1][1]})" if free else ""
-    numbers = form.parsed_text(f"numbers{along}", write_numbers(values["value"]), "0, 0.5, 1", read_numbers)
-    values["value"] = values["value"] if numbers is None else numbers
-
-
-def write_numbers(value: Sequence[Any]) -> str:
-    """Numbers as `read_numbers` reads them; a plain list without its brackets."""
-    text = json.dumps(value)
-    return text[1:-1] if "[" not in text[1:] else text
 
 
 # --- Where in the model ---
@@ -216,26 +199,6 @@ def token_field(name: str, label: str, **options: Any) -> Field:
     return Field(draw, begin=lambda model, place: {name: 0}, **options)
 
 
-def choose_key(form: Form) -> None:
-    """The position of the one token that an attention reads."""
-    own = attention_of(form.values, form.model)
-    form.values["position"] = form.token("to", own.keys, form.values["position"], own.label)
-
-
-def choose_tokens(form: Form) -> None:
-    """The positions of several tokens; none stand for all."""
-    values, own = form.values, own_stack(form)
-    values["positions"] = form.tokens("tokens", own.pieces, values["positions"] or [], values["edit"]) or None
-
-
-def type_token(form: Form) -> None:
-    """Draws a field for one token of the vocabulary, by its text; one that was not edited keeps its id."""
-    now = form.values["token"]["text"]
-    text = form.text("becomes", now, "one token")
-    if text != now:
-        form.values["token"] = {"text": text}
-
-
 # --- Values of a hook ---
 
 
@@ -291,24 +254,6 @@ def hook_field(part: str, suits: Callable[[EditableValue], bool] = lambda _: Tru
         form.values["hook"] = held.hook if layer is None else f"{own.prefix}blocks.{layer}.{chosen}"
 
     return Field(draw, begin=begin)
-
-
-def first_part(model: Editable, place: Place) -> Values:
-    own = model.stacks[-1].parts[min(place.layer, model.stacks[-1].layers - 1)]
-    return {"hook": own.get("MLP") or next(iter(own.values())), "at": {}}
-
-
-def choose_part(form: Form) -> None:
-    """A sublayer, residual stream or norm of a block, by its own name."""
-    hook = form.values["hook"]
-    where = parse_hook(hook)
-    own = stack_of(where.stack, form.model)
-    layer = where.layer if isinstance(where.layer, int) else 0
-    now = next((name for name, other in own.parts[layer].items() if other == hook), None)
-    if len(form.model.stacks) > 1:
-        own = select_stack(form, own)
-    parts = own.parts[form.select("block", blocks(own.layers), min(layer, own.layers - 1), own.stack)]
-    form.values["hook"] = parts[form.select("part", {name: name for name in parts}, now)]
 
 
 def at_field(verb: str = "at") -> Field:

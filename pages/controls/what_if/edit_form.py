@@ -29,7 +29,7 @@ painter = view("what_if/painter", events=("painted",))
 
 @dataclass
 class Draft:
-    """The edit in the form. `kind` names one of KINDS, `values` are its fields, `row` the token that is looked at.
+    """The edit in the form. `kind` names one of `kinds`, `values` are its fields, `row` the token that is looked at.
 
     `number` counts the edit among those that are made, None of a new one; `opened` is that edit as it was. `freed`
     counts how often the painter, and not its field, said whether rows sum to 1.

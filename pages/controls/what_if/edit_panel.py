@@ -10,15 +10,14 @@ from typing import Any
 import streamlit as st
 
 from engine.checkpoints import Checkpoint
-from engine.edits import ApplyAdapter
 from engine.edits.experiment import Experiment
 from engine.inputs.readers import Reading
 from pages.controls.model_input.model_input import look
 from pages.controls.state.session import event_value, find_record
 from pages.controls.what_if.edit_fields import place_of
 from pages.controls.what_if.edit_form import Draft, Form
-from pages.controls.what_if.edit_kinds import KINDS, Kind, in_words, kind_of
 from pages.controls.what_if.experiment_link import clip
+from pages.controls.what_if.kind import EditKind, form_kind, kind_of, kinds
 from views.core.component import view
 from views.core.markdown import escape_markdown
 from views.core.questions import UNKNOWN
@@ -77,15 +76,17 @@ class EditPanel:
         `notes` are what the view reads beside the edits."""
         made = self.get()
         self.state.changed = False
-        opens = [kind_of(to_form(entry.edit, model.terms), model) is not None for entry in made.entries]
-        lacking = {kind.name: "" if kind.fits(model) else kind.lacking for kind in KINDS.values()}
-        kinds = [
+        opens = [form_kind(to_form(entry.edit, model.terms), model) is not None for entry in made.entries]
+        lacking = {kind.name: "" if kind.fits(model) else kind.lacking for kind in kinds().values()}
+        offered = [
             {"name": kind.name, "title": kind.title, "about": kind.about, "lacking": lacking[kind.name]}
-            for kind in KINDS.values()
+            for kind in kinds().values()
         ]
-        words = [in_words(entry.edit, model.terms) for entry in made.entries]
+        known = [(entry.edit, kind_of(entry.edit)) for entry in made.entries]
+        words = [kind.words(edit, model.terms) for edit, kind in known]
+        strengths = {i: getattr(edit, kind.slider) for i, (edit, kind) in enumerate(known) if kind.slider}
         said = {"refused": self.state.refused, "broken": list(self.state.broken)}
-        drawn = panel(made, words, unfit, {"opens": opens, "kinds": kinds, **said, **notes})
+        drawn = panel(made, words, strengths, unfit, {"opens": opens, "kinds": offered, **said, **notes})
         edit_panel(self, drawn, model, trace)
 
     def change(self) -> None:
@@ -126,20 +127,22 @@ class EditPanel:
 
     def set_strength(self, made: Experiment, number: int, value: float) -> Experiment:
         """Raises ValueError for an edit that has none."""
-        edit = made.entries[number].edit if 0 <= number < len(made.entries) else None
-        if not isinstance(edit, ApplyAdapter):
+        edit: Any = made.entries[number].edit if 0 <= number < len(made.entries) else None
+        slider = kind_of(edit).slider if edit else ""
+        if not slider:
             raise ValueError("Unknown request: only an adapter has a strength to set. Reload and try again.")
         if self.state.draft is not None and self.state.draft.number == number:
             self.state.draft = None
-        return made.change(number, replace(edit, strength=float(value)))
+        return made.change(number, replace(edit, **{slider: float(value)}))
 
-    def apply(self, draft: Draft, kind: Kind, faults: Sequence[str]) -> str:
+    def apply(self, draft: Draft, kind: EditKind, faults: Sequence[str]) -> str:
         """Makes the edit that the form says, and runs the page; returns what is wrong with one that cannot be made."""
         made = self.get()
         try:
             if faults:
                 raise ValueError(faults[0])
-            edit = from_form(kind.edit(draft.values), *self.read(), draft.opened)
+            checkpoint, reading = self.read()
+            edit = from_form(kind.write(draft.values, checkpoint), checkpoint, reading, draft.opened)
             self.put(made.add(edit) if draft.number is None else made.change(draft.number, edit))
         except MISFITS as error:
             return sentence(error)
@@ -157,13 +160,15 @@ class EditPanel:
         place = place_of(model, {**self.look(), **(address if isinstance(address, dict) else {})})
         panels.drafts = serial = panels.drafts + 1
         match asked:
-            case {"do": "open", "kind": str(name)} if name in KINDS and KINDS[name].fits(model):
-                return Draft(name, KINDS[name].blank(model, place), place.row, serial=serial)
+            case {"do": "open", "kind": str(name)} if name in kinds() and kinds()[name].fits(model):
+                return Draft(name, kinds()[name].begin(model, place), place.row, serial=serial)
             case {"do": "edit", "number": int(number)} if 0 <= number < len(made.entries):
                 edit = made.entries[number].edit
                 values = to_form(edit, model.terms)
-                kind = kind_of(values, model)
-                return Draft(kind.name, kind.read(values), place.row, number, edit, serial) if kind else None
+                kind = form_kind(values, model)
+                if kind is not None:
+                    values = kind.read(values, model.terms)
+                    return Draft(kind.name, values, place.row, number, edit, serial)
         return None
 
     def follow_draft(self, model: Editable) -> Draft | None:
@@ -196,7 +201,7 @@ def edit_panel(own: EditPanel, drawn: bytes, model: Editable, trace: str) -> Non
 
 
 def draw_form(own: EditPanel, draft: Draft, form: Form) -> None:
-    kind, number = KINDS[draft.kind], draft.number
+    kind, number = kinds()[draft.kind], draft.number
     title = escape_markdown(kind.title)
     with form.above:
         st.markdown(f"**{title}**" if number is None else f"**{title}: edit {number + 1:d}**")
