@@ -22,8 +22,9 @@ import torch
 from torch import Tensor
 
 from engine.checkpoints import Checkpoint
-from engine.checkpoints.adapters import CONFIG as ADAPTER_CONFIG
-from engine.checkpoints.adapters import AdapterConfig, find_adapter_weights, split_adapters
+from engine.checkpoints.adapters.config import CONFIG as ADAPTER_CONFIG
+from engine.checkpoints.adapters.config import AdapterConfig, find_adapter_weights
+from engine.checkpoints.adapters.merge import split_adapters
 from engine.checkpoints.families import NATIVE
 from engine.checkpoints.family import Family
 from engine.checkpoints.load import choose_family

@@ -1,6 +1,7 @@
 """Opening, checking and saving checkpoints: `load(name_or_path)` and `Checkpoint.save(folder)`."""
 
-from engine.checkpoints.adapters import read_adapter, write_adapter
+from engine.checkpoints.adapters.read import read_adapter
+from engine.checkpoints.adapters.write import write_adapter
 from engine.checkpoints.checkpoint import Checkpoint
 from engine.checkpoints.load import load
 from engine.checkpoints.locate import shipped_names

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from engine.checkpoints.adapters import is_adapter
+from engine.checkpoints.adapters.config import is_adapter
 from engine.checkpoints.llama2c import is_llama2c
 from engine.checkpoints.locate import Place
 from engine.checkpoints.weights import read_json, shards

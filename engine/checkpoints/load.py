@@ -14,8 +14,9 @@ from torch import Tensor
 
 from engine.budget import budget
 from engine.checkpoints import adapter_snapshot, nanogpt, run_steps
-from engine.checkpoints.adapters import BASE, find_adapter_weights, is_adapter, open_adapter, public_base
-from engine.checkpoints.adapters import CONFIG as ADAPTER_CONFIG
+from engine.checkpoints.adapters.config import BASE, find_adapter_weights, is_adapter, public_base
+from engine.checkpoints.adapters.config import CONFIG as ADAPTER_CONFIG
+from engine.checkpoints.adapters.merge import open_adapter
 from engine.checkpoints.assemble import assemble
 from engine.checkpoints.checkpoint import Checkpoint, Processor
 from engine.checkpoints.config_keys import describe_defaults, describe_doubles, describe_unread

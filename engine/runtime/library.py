@@ -24,8 +24,9 @@ from torch import Tensor
 from engine.budget import budget
 from engine.characters import cut_characters, keep_words
 from engine.checkpoints import Checkpoint, load, run_steps, shipped_names
-from engine.checkpoints.adapters import BASE, find_adapter_weights, is_adapter, name_base, read_adapter, read_config
-from engine.checkpoints.adapters import CONFIG as ADAPTER_CONFIG
+from engine.checkpoints.adapters.config import BASE, find_adapter_weights, is_adapter, name_base, read_config
+from engine.checkpoints.adapters.config import CONFIG as ADAPTER_CONFIG
+from engine.checkpoints.adapters.read import read_adapter
 from engine.checkpoints.locate import (
     WEIGHTS,
     Place,

@@ -7,7 +7,7 @@ import streamlit as st
 
 from engine.attention_variants.material import suits
 from engine.checkpoints import Checkpoint, IncompleteWeights
-from engine.checkpoints.adapters import export_adapters
+from engine.checkpoints.adapters.write import export_adapters
 from engine.checkpoints.report import UnknownNames
 from engine.checkpoints.save import Form, export_checkpoint
 from engine.runtime import library

@@ -17,7 +17,7 @@ from torch import Tensor
 from engine import load, run
 from engine.budget import budget
 from engine.checkpoints import write_adapter
-from engine.checkpoints.adapters import export_adapters
+from engine.checkpoints.adapters.write import export_adapters
 from engine.checkpoints.save import export_checkpoint
 from engine.edits import ApplyAdapter
 from engine.edits.adapters import find_adapter

@@ -11,7 +11,7 @@ from streamlit.testing.v1 import AppTest
 
 from engine.budget import budget
 from engine.checkpoints import load, write_adapter
-from engine.checkpoints.adapters import BASE, CONFIG, name_base
+from engine.checkpoints.adapters.config import BASE, CONFIG, name_base
 from engine.checkpoints.locate import RENAMED, SHIPPED, shipped_names
 from engine.model.layers.lora import Adapter
 from engine.places import ROOT

@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from engine.checkpoints.adapters import name_base
+from engine.checkpoints.adapters.config import name_base
 from engine.data.published import PREFIX, describe
 from engine.training.objectives import find_objective
 from engine.training.recipe.data_recipe import Data

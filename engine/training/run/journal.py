@@ -13,7 +13,7 @@ from threading import RLock
 
 import torch
 
-from engine.checkpoints.adapters import write_adapter
+from engine.checkpoints.adapters.write import write_adapter
 from engine.training.base.adapter import FOLDER
 from engine.training.launch import process
 from engine.training.launch.job import JOB

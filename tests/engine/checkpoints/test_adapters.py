@@ -20,7 +20,7 @@ from transformers.pytorch_utils import Conv1D
 
 from engine import load, run
 from engine.checkpoints import Checkpoint, read_adapter, write_adapter
-from engine.checkpoints.adapters import BASE, SILENT, AdapterConfig, name_base, public_base, read_config
+from engine.checkpoints.adapters.config import BASE, SILENT, AdapterConfig, name_base, public_base, read_config
 from engine.checkpoints.hub import choose_files
 from engine.checkpoints.save import export_checkpoint
 from engine.edits import ApplyAdapter

@@ -1,0 +1,1 @@
+"""Low-rank adapters in PEFT's format: adapter_config.json beside adapter_model.safetensors."""
