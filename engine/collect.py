@@ -10,14 +10,16 @@ T = TypeVar("T")
 
 
 def collect(package: str, name: str, kind: type[T]) -> list[T]:
-    """The object called `name` of every module of a package, ordered by their `place`, then by the modules' names.
+    """The object called `name` of every module of a package, ordered by their `place`, or the PLACE of their modules,
+    then by the modules' names.
 
     Raises TypeError for a module that has none of that kind.
     """
-    found = []
+    found = list[tuple[int, T]]()
     for module in sorted(one.name for one in iter_modules(import_module(package).__path__)):
-        made = getattr(import_module(f"{package}.{module}"), name, None)
+        there = import_module(f"{package}.{module}")
+        made = getattr(there, name, None)
         if not isinstance(made, kind):
             raise TypeError(f"expected {name} of {package}.{module} to be a {kind.__name__}, got {made!r}; declare it.")
-        found.append(made)
-    return sorted(found, key=lambda one: getattr(one, "place", 0))
+        found.append((getattr(there, "PLACE", getattr(made, "place", 0)), made))
+    return [made for _, made in sorted(found, key=lambda one: one[0])]

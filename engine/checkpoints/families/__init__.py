@@ -1,29 +1,19 @@
-"""The families Loupe reads and writes: every file here that defines FAMILY is one, or FAMILIES, its architectures.
+"""The families Loupe reads and writes: every file here is one, with its architectures as FAMILIES.
 
-What several could express is written as the one it was read from, else as the first of them.
+What several could express is written as the one it was read from, else as the first of them; where names do not say
+which that is to be, a file's PLACE does.
 """
 
 from __future__ import annotations
 
-from importlib import import_module
 from itertools import chain
-from pkgutil import iter_modules
 
 from engine.checkpoints.family import Family
-
-LAST = ("mt5",)  # T5 says the same, and is better known
-
-
-def import_families(module: str) -> tuple[Family, ...]:
-    """Families that one file defines."""
-    found = import_module(f"{__name__}.{module}")
-    families: tuple[Family, ...] = getattr(found, "FAMILIES", None) or (found.FAMILY,)
-    return families
+from engine.collect import collect
 
 
 def collect_families() -> dict[str, tuple[Family, ...]]:
-    modules = sorted((module.name for module in iter_modules(__path__)), key=lambda name: name in LAST)
-    families = list(chain.from_iterable(map(import_families, modules)))
+    families = list(chain.from_iterable(collect(__name__, "FAMILIES", tuple)))
     return {name: tuple(f for f in families if f.name == name) for name in dict.fromkeys(f.name for f in families)}
 
 

@@ -22,4 +22,4 @@ class Native(Family):
         return [Row((name,), (name,)) for name in ours]
 
 
-FAMILY = Native(name="loupe", tied={"head.weight": "embed.tokens.weight"})
+FAMILIES = (Native(name="loupe", tied={"head.weight": "embed.tokens.weight"}),)
