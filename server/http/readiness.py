@@ -9,6 +9,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from server.http.storage import storage
+
 ALIVE, READY = "/healthz", "/readyz"
 AGAIN = {"retry-after": "5"}  # seconds
 RESTARTS = "Loupe is being restarted; reload this page in a moment."
@@ -42,7 +44,8 @@ async def tell_alive(request: Request) -> JSONResponse:
 
 async def tell_ready(request: Request) -> JSONResponse:
     state = readiness.state
-    return JSONResponse({"status": state}) if state == "ready" else JSONResponse({"status": state}, 503, AGAIN)
+    fault = await storage.find_fault() if state == "ready" else state
+    return JSONResponse({"status": fault}, 503, AGAIN) if fault else JSONResponse({"status": state})
 
 
 class Gate:
