@@ -17,7 +17,7 @@ from uvicorn.config import LOGGING_CONFIG
 from engine.places import SCRIPT, SERVER
 from server.http.class_news import ROUTE, tell_news
 from server.http.draining import CLOSES, DrainingServer, DrainingWorker
-from server.http.errors import tell_error
+from server.http.errors import hide_details, tell_error
 from server.http.first_load import FirstLoad
 from server.http.headers import SecurityHeaders
 from server.http.logs import write_json, writes_json
@@ -29,10 +29,11 @@ from server.http.streamlit_patches import patch_streamlit
 from server.http.visitor_cookie import VisitorCookie
 from server.http.warming import warm
 from server.http.workers import SHARED, CannotServe, Front, serve_as_worker
-from server.settings import fill_budget
+from server.settings import LTI_FILE, fill_budget
 
 fill_budget()
 patch_streamlit()
+hide_details()
 if writes_json():
     write_json()
 
@@ -44,7 +45,7 @@ async def health(request: Request) -> JSONResponse:
 
 def platform_routes() -> list[Route]:
     """Routes of LTI platforms, of a server that has any."""
-    if not os.environ.get("LOUPE_LTI"):
+    if not LTI_FILE:
         return []
     from server.http.lti import lti_routes
 

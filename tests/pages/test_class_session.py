@@ -232,6 +232,31 @@ def test_a_learner_who_leaves_takes_their_answers_along(classes: Classes) -> Non
     assert not classes.learners(code) and not classes.answers(code)
 
 
+def test_a_teacher_takes_somebody_out_and_says_whether_others_may_come_in(classes: Classes) -> None:
+    code, secret = classes.start("somebody", [Step("walkthrough", QUERY, "words")])
+    bo, cy = learner(code, "Bo"), learner(code, "Cy")
+    classes.hand_in(classes.learners(code)[0], 0, {"said": "It sees.", "truth": "", "right": None, "score": None,
+                                                   "number": None, "true": None, "page": "walkthrough", "link": QUERY})
+    app = opened("teach", room=code, secret=secret)
+    app.session_state["class people"] = True
+    app.run()
+    app.toggle(key="class open").set_value(False).run()
+    app.button(key=f"class remove {classes.learners(code)[0].id}").click().run()
+    assert [one.name for one in classes.learners(code)] == ["Cy"] and not classes.answers(code)
+    bo.run()
+    assert not bo.exception and "**Bo**" not in texts(bo)
+    cy.run()
+    assert "**Cy**" in texts(cy)
+    for name in ("Bo", "Di"):
+        late = opened("join", code=code)
+        late.text_input(key="class name").set_value(name)
+        late.button(key="class join").click().run()
+        assert "obody new can join this session now" in texts(late) and len(classes.learners(code)) == 1
+    app.toggle(key="class open").set_value(True).run()
+    learner(code, "Bo")
+    assert len(classes.learners(code)) == 2
+
+
 def test_the_answers_of_a_lesson_are_handed_in_by_themselves(classes: Classes) -> None:
     code, _secret = classes.start("somebody", [Step("course", {"lesson": "averaging"})])
     app = learner(code, "Cy")
@@ -307,11 +332,11 @@ def test_who_missed_a_step_stands_in_the_table(classes: Classes) -> None:
 
 
 def test_no_cell_of_the_table_is_a_formula() -> None:
-    said = ("=1+1", "+1", "-1", "@x", "\t=1", "\r=1", "plain", "José")
+    said = ("=1+1", "+1", "-1", "@x", "＝1+1", "＠x", "\t=1", "\r=1", "plain", "José")
     table = tabulate([{"name": one, "said": one, "step": -1} for one in said])
     raw = table_file(table, "csv")
     read = list(csv.DictReader(io.StringIO(raw.decode("utf-8-sig"), newline="")))
-    assert [one["said"] for one in read] == [f"'{one}" for one in said[:6]] + [*said[6:]] and read[0]["step"] == "-1"
+    assert [one["said"] for one in read] == [f"'{one}" for one in said[:8]] + [*said[8:]] and read[0]["step"] == "-1"
     assert raw.startswith(codecs.BOM_UTF8)  # by which Excel knows its letters
     assert pd.read_parquet(io.BytesIO(table_file(table, "parquet")))["said"].tolist() == list(said)
 

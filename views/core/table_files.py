@@ -12,7 +12,7 @@ import numpy as np
 
 Format = Literal["csv", "parquet", "npz"]
 FORMATS: tuple[Format, ...] = get_args(Format)
-FORMULA = ("=", "+", "-", "@", "\t", "\r")  # with which a cell of a spreadsheet begins to compute
+FORMULA = tuple("=+-@＝＋－＠\t\r")  # with which a cell of a spreadsheet begins to compute
 Columns = Mapping[str, np.ndarray | Sequence[Any]]
 
 

@@ -92,6 +92,7 @@ def follow_room(code: str) -> None:
         here = [one for one in learners if one.is_here]
         mine = [one for one in answers if one.step == room.at]
         st.markdown(f"**{len(here)}** here · **{len(mine)}** of {len(learners)} handed in", width="stretch")
+        draw_people(room, learners)
         tell_news(room)
     with st.expander("Invitation", expanded=not answers):
         draw_invitation(code)
@@ -106,6 +107,26 @@ def follow_room(code: str) -> None:
         else:
             draw_tally(room, learners, mine)
     draw_end(room, learners, answers)
+
+
+def draw_people(room: Room, learners: list[Learner]) -> None:
+    """Who is in the session, and who may come in."""
+    popover = st.popover("Who is in it", key="class people", on_change="rerun")
+    if not popover.open:
+        return
+    with popover:
+        st.toggle("others may join", not room.shut, key="class open", on_change=set_open, args=(room,))
+        for learner in learners:
+            with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+                st.markdown(escape_markdown(learner.name), width=220)
+                st.button("Remove", key=f"class remove {learner.id}", on_click=guard(classes().leave), args=(learner,),
+                          help="With what they handed in. They can join again by another name, as long as others may."
+                          )  # fmt: skip
+
+
+@guard
+def set_open(room: Room) -> None:
+    classes().change(room.code, shut=not widget_value("class open"))
 
 
 def draw_invitation(code: str) -> None:
