@@ -10,7 +10,7 @@ T = TypeVar("T")
 
 
 def collect(package: str, name: str, kind: type[T]) -> list[T]:
-    """The object called `name` of every module of a package, ordered by their `place`, or the PLACE of their modules,
+    """The object called `name` of every module of a package, ordered by their `place`, or else by PLACE of its module,
     then by the modules' names.
 
     Raises TypeError for a module that has none of that kind.
@@ -21,5 +21,5 @@ def collect(package: str, name: str, kind: type[T]) -> list[T]:
         made = getattr(there, name, None)
         if not isinstance(made, kind):
             raise TypeError(f"expected {name} of {package}.{module} to be a {kind.__name__}, got {made!r}; declare it.")
-        found.append((getattr(there, "PLACE", getattr(made, "place", 0)), made))
+        found.append((getattr(made, "place", getattr(there, "PLACE", 0)), made))
     return [made for _, made in sorted(found, key=lambda one: one[0])]
