@@ -7,6 +7,7 @@ signs. 1EdTech, LTI Core 1.3, Security Framework 1.0, Assignment and Grade Servi
 from __future__ import annotations
 
 import hashlib
+import math
 import os
 import re
 import secrets
@@ -43,7 +44,7 @@ VALID = 300  # seconds for which a token of Loupe's holds
 ALGORITHM = "RS256"
 TIMEOUT = 10.0  # seconds
 LEEWAY = 60.0  # seconds by which clocks may differ
-FRESH = 3600.0  # seconds for which a platform's keys are kept
+FRESH, PAUSE = 3600.0, 60.0  # seconds for which a platform's keys are kept, and until it is asked for others
 NO_KEYS = (httpx2.HTTPError, httpx2.InvalidURL, jwt.PyJWTError, ValueError, TypeError, AttributeError)
 
 
@@ -137,26 +138,37 @@ def read_key(path: Path) -> RSAPrivateKey:
     return key
 
 
-_keys: dict[str, tuple[float, jwt.PyJWKSet]] = {}  # of platforms, by their addresses, and when they were read
+_keys: dict[str, tuple[float, jwt.PyJWKSet | None]] = {}  # of platforms, by addresses, and when they were asked for
 
 
 def find_key(platform: Platform, id: str) -> jwt.PyJWK:
-    """The key of a platform, which is asked again for one that is not known. Raises ValueError."""
-    read, keys = _keys.get(platform.jwks_url, (0.0, None))
-    for again in (False, True):
-        if again or keys is None or time.monotonic() - read > FRESH:
-            try:
-                answer = httpx2.get(platform.jwks_url, timeout=TIMEOUT).raise_for_status()
-                keys = jwt.PyJWKSet.from_dict(answer.json())
-            except NO_KEYS as error:
-                raise ValueError(
-                    f"expected the platform's keys at {platform.jwks_url}, got {type(error).__name__}; try again later."
-                ) from error
-            _keys[platform.jwks_url] = read, keys = time.monotonic(), keys
-        for key in keys.keys:
-            if key.key_id == id:
-                return key
-    raise ValueError(f"expected a token signed by a key of the platform, got key {id[:80]!r}; open Loupe anew.")
+    """The key of a platform, which is asked again for one that is not known, but not at once: anybody can name one.
+    Raises ValueError."""
+    asked, keys = _keys.get(platform.jwks_url, (-math.inf, None))
+    age = time.monotonic() - asked
+    key = pick_key(keys, id)
+    if key is not None and age <= FRESH:
+        return key
+    if age > PAUSE:
+        _keys[platform.jwks_url] = time.monotonic(), keys
+        try:
+            answer = httpx2.get(platform.jwks_url, timeout=TIMEOUT).raise_for_status()
+            keys = jwt.PyJWKSet.from_dict(answer.json())
+        except NO_KEYS as error:
+            raise ValueError(
+                f"expected the platform's keys at {platform.jwks_url}, got {type(error).__name__}; try again later."
+            ) from error
+        _keys[platform.jwks_url] = time.monotonic(), keys
+        key = pick_key(keys, id)
+    if key is None:
+        raise ValueError(
+            f"expected a token signed by a key of the platform, got key {id[:80]!r}; open Loupe anew in a minute."
+        )
+    return key
+
+
+def pick_key(keys: jwt.PyJWKSet | None, id: str) -> jwt.PyJWK | None:
+    return next((one for one in (keys.keys if keys else ()) if one.key_id == id), None)
 
 
 def read_launch(settings: Settings, token: str, nonce: str) -> tuple[Platform, dict[str, Any]]:
@@ -193,7 +205,7 @@ def read_launch(settings: Settings, token: str, nonce: str) -> tuple[Platform, d
 def grade_address(content: Mapping[str, Any]) -> str:
     """Address of the line of the gradebook that a launch may write to; "" where there is none: of a teacher, too."""
     endpoint, roles = content.get(ENDPOINT), content.get(f"{CLAIM}roles")
-    if not isinstance(endpoint, dict) or SCORE not in (endpoint.get("scope") or ()) or not content.get("sub"):
+    if not isinstance(endpoint, dict) or SCORE not in list_said(endpoint, "scope") or not content.get("sub"):
         return ""
     if isinstance(roles, list) and any(str(role).endswith("membership#Instructor") for role in roles):
         return ""

@@ -54,8 +54,10 @@ class Platform:
     refused: int = 0  # scores that were not later than the last
     heard: list[tuple[str, str, dict[str, Any]]] = field(default_factory=list)  # address, bearer, body
     asked: list[dict[str, str]] = field(default_factory=list)  # for a token
+    asked_for_keys: int = 0
 
     async def keys(self, _request: Request) -> Response:
+        self.asked_for_keys += 1
         key = RSAAlgorithm.to_jwk(KEYS["right"].public_key(), as_dict=True)
         return JSONResponse({"keys": [{**key, "kid": "one", "alg": "RS256"}]})
 

@@ -28,7 +28,7 @@ from server.classes.steps import Step
 from server.classes.store import Classes, open_classes
 from server.http import lti
 from server.library.visitors import name_person
-from server.lti import launches
+from server.lti import launches, platforms
 from server.lti.launches import launches_of, report_room, report_score, report_unsent
 from server.lti.platforms import CLAIM, DEEP_LINKING, SCORE, read_settings
 from server.lti.registration import TOOL
@@ -486,3 +486,29 @@ def test_a_lesson_that_is_answered_is_graded(
     assert heard == [(visitor, "lesson averaging", 0.0, True)]
     app.run()
     assert len(heard) == 1
+
+
+def test_a_claim_of_a_wrong_type_is_a_sentence_or_counts_as_none(browser: TestClient, platform: Platform) -> None:
+    known = platform.claims("")
+    for name in known:
+        for wrong in (5, None, [{}], {"page": 5}, {"scope": 5, "lineitem": []}):
+            state, nonce = log_in(browser, platform)
+            said = platform.claims(nonce) | {name: wrong}
+            token = jwt.PyJWS().encode(json.dumps(said).encode(), KEYS["right"], "RS256", {"kid": "one"})
+            answer = browser.post("/lti/launch", data={"state": state, "id_token": token})
+            assert answer.status_code in (303, 401), (name, wrong)
+            assert answer.status_code == 303 or "expected" in answer.text, (name, wrong)
+
+
+def test_whoever_names_unknown_keys_makes_no_more_than_one_request_a_minute(
+    browser: TestClient, platform: Platform, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = time.monotonic()
+    monkeypatch.setattr(platforms.time, "monotonic", lambda: now)
+    for number in range(5):
+        answer = launch(browser, platform, id=f"no key {number}")
+        assert answer.status_code == 401 and "in a minute" in answer.text
+    assert platform.asked_for_keys == 1
+    assert launch(browser, platform).status_code == 303  # of a key that is known
+    now += platforms.PAUSE + 1
+    assert launch(browser, platform, id="none").status_code == 401 and platform.asked_for_keys == 2
