@@ -25,6 +25,7 @@ from server.http.streamlit_patches import (
     first_message,
     fragment_states,
     history_navigation,
+    kept_downloads,
     no_outward_request,
     observed_runs,
     same_page_link,
@@ -35,7 +36,7 @@ from server.http.streamlit_patches import (
 
 PATCHES = (
     first_message, concurrent_change, same_page_link, finished_runs, history_navigation, turned_page, fragment_states,
-    whole_callbacks, state_lookup, observed_runs, no_outward_request,
+    whole_callbacks, state_lookup, observed_runs, no_outward_request, kept_downloads,
 )  # fmt: skip
 _applied = list[str]()
 
