@@ -149,7 +149,9 @@ def import_trainer() -> None:
     import torch
 
     import engine.cli.main  # noqa: F401
+    from engine.training.objectives import objectives
 
+    objectives()
     weight = torch.nn.Parameter(torch.zeros(1))
     optimiser = torch.optim.AdamW([weight], fused=True)  # the first one imports PyTorch's compiler
     weight.grad = torch.zeros(1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import tomllib
 from collections.abc import Mapping
@@ -160,8 +161,10 @@ def check_numbers(path: str, value: Any) -> None:
     elif isinstance(value, list):
         for item in value:
             check_numbers(path, item)
-    elif isinstance(value, int | float) and not -MOST <= value <= MOST:
+    elif isinstance(value, int) and abs(value) > MOST:
         raise ValueError(f"{path} must be a number from -{MOST:,} to {MOST:,}, got {value!r:.80}; correct it.")
+    elif isinstance(value, float) and not math.isfinite(value):
+        raise ValueError(f"{path} must be a finite number, got {value}; correct it.")
 
 
 def _model(value: Any, data: dict[str, Any]) -> Any:

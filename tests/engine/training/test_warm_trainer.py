@@ -197,7 +197,7 @@ def test_its_imports_give_way_and_what_it_trains_does_not() -> None:
     usual = os.getpriority(os.PRIO_PROCESS, 0)
     ours, theirs = socket.socketpair()
     with ours, theirs:
-        script = str(ROOT / "engine" / "training" / "warm_trainer.py")
+        script = str(ROOT / "engine" / "training" / "launch" / "warm_trainer.py")
         command = [sys.executable, "-P", script, str(ROOT), str(theirs.fileno())]
         process = subprocess.Popen(command, pass_fds=(theirs.fileno(),))
         tasks = Path(f"/proc/{process.pid}/task")
