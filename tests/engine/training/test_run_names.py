@@ -59,6 +59,7 @@ def test_the_engine_and_the_command_line_read_a_runs_name_as_the_pages_do(
     known = {name: library.checkpoint(name) for name in ("run:my run", "run:my run@7", "run:my run@0")}
     monkeypatch.setattr(budget, "runs_folder", run.path.parent.name)
     monkeypatch.setattr(sys.modules[load.__module__], "ROOT", run.path.parents[1])  # where a path is looked for too
+    monkeypatch.chdir(run.path)  # in which there is no folder of runs
     for name, checkpoint in known.items():
         opened = load(name).model.embed.tokens.weight
         assert torch.equal(opened, checkpoint.model.embed.tokens.weight)
