@@ -5,7 +5,7 @@ Of the options of a model some have a meaning only beside others; which these ar
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypedDict
 
 Said = Mapping[str, Any]  # values of the same table, as far as they are said
@@ -13,12 +13,14 @@ When = Callable[[Said, Any], bool]  # of these and the whole recipe
 
 
 class Option(TypedDict, total=False):
-    """`help` says in a sentence what it means, `title` what it is called where that is not the field's name, and `when`
-    tells whether it has a meaning at all. What is `decided`, by the data and the task, is not asked of a person."""
+    """`help` says in a sentence what it means, `title` what it is called where that is not the field's name, `when`
+    tells whether it has a meaning at all, and `choices` gives its values where its type does not name them. What is
+    `decided`, by the data and the task, is not asked of a person."""
 
     help: str
     title: str
     when: When
+    choices: Callable[[], Iterable[str]]
     decided: bool
 
 

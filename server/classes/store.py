@@ -57,7 +57,7 @@ from engine.pulse import listen
 from server.classes.names import are_alike, check_name, fold
 from server.classes.steps import Step, from_json, to_json
 
-FLAGS = "revealed", "locked", "free", "points", "shut", "closed"
+FLAGS = "revealed", "locked", "free", "points", "enrolment_closed", "closed"
 LETTERS = "BCDFGHJKLMNPQRSTVWXZ"  # no vowels, so that a code is no word
 LETTERS_ONLY = re.compile(f"[{LETTERS}]+")
 NO_SESSION = "there is no session {!r}; look at the code again."
@@ -88,7 +88,7 @@ ROOMS = Table(
     Column("revealed", Integer, nullable=False, default=0), Column("locked", Integer, nullable=False, default=0),
     Column("free", Integer, nullable=False, default=0), Column("closed", Integer, nullable=False, default=0),
     Column("points", Integer, nullable=False, default=0, server_default="0"),
-    Column("shut", Integer, nullable=False, default=0, server_default="0"),
+    Column("enrolment_closed", Integer, nullable=False, default=0, server_default="0"),
 )  # fmt: skip
 STEPS = Table(
     "steps", METADATA,
@@ -155,8 +155,8 @@ NONCES = Table("nonces", METADATA, Column("nonce", String, primary_key=True), Co
 @dataclass(frozen=True)
 class Room:
     """`at` is the number of the step, `entered` when the class came to it; in a `free` one each goes at their own pace,
-    with `points` each right answer counts one, and nobody new joins one that is `shut`. `reached` are the numbers of
-    the steps at which it was, `shown` of those whose answer is revealed."""
+    with `points` each right answer counts one, and where `enrolment_closed` nobody new joins. `reached` are the numbers
+    of the steps at which it was, `shown` of those whose answer is revealed."""
 
     code: str
     owner: str
@@ -170,7 +170,7 @@ class Room:
     locked: bool
     free: bool
     points: bool
-    shut: bool
+    enrolment_closed: bool
     closed: bool
     steps: tuple[Step, ...]
     reached: frozenset[int]
@@ -426,7 +426,7 @@ class Classes:
             before = connection.execute(
                 select(LEARNERS.c.id).where(LEARNERS.c.room == code, LEARNERS.c.visitor == visitor)
             ).scalar_one_or_none()
-            if before is None and room.shut:
+            if before is None and room.enrolment_closed:
                 raise ValueError("nobody new can join this session now; ask who teaches it.")
             count = connection.execute(
                 select(func.count()).select_from(LEARNERS).where(LEARNERS.c.room == code)

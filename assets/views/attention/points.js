@@ -16,7 +16,7 @@ const LEAST = 0.005; // the smallest weight that is drawn as a line
 const LEVELS = 10; // of widths and strengths of lines
 const THICK = 11; // CSS pixels of a weight of 1
 const NAMED = 4; // keys whose weight is written beside them
-const EACH = 0.007; // seconds of a t-SNE for every point, of a thousand or two
+const EACH = 5e-6; // seconds of a t-SNE for every pair of points
 const SLOW = 3; // seconds from which on that is said, and the server is asked only once the view stands still
 const PATIENCE = 700; // ms
 const TRIED = 400; // other names for which there may be room
@@ -146,7 +146,7 @@ class Points {
   waits() {
     const { page } = this;
     const count = page.trace.length + page.keys.length;
-    const seconds = this.projection === "tsne" ? Math.round(count * EACH) : 0;
+    const seconds = this.projection === "tsne" ? Math.round(count ** 2 * EACH) : 0;
     if (seconds >= SLOW)
       this.axes.textContent = `t-SNE of ${counted(count, "point")} is being computed, which takes about ${seconds} seconds …`;
     else if (!this.answer) this.axes.textContent = "the plane is being computed …";

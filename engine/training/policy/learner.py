@@ -153,23 +153,29 @@ def as_examples(pairs: AnsweredPairs) -> Examples:
     return Examples(inputs, torch.zeros(len(pairs.ids), dtype=torch.long))
 
 
-class PairLearner(PreferenceLearner):
+def texts_of(pairs: Examples) -> tuple[Tensor, Tensor, Tensor]:
+    """Ids, where a token stands, and where it is one of the answer (row pos): chosen and rejected texts in turn."""
+    ids, real, answer = (pairs.inputs[name].flatten(0, 1) for name in KEPT)
+    return ids, real, answer
+
+
+class PairLearner(PreferenceLearner, ABC):
     def batch(self, step: int) -> Examples:
         return as_examples(self.source.draw_pairs(step))
 
     def score(self, part: Examples, whole: Counts) -> dict[str, Tensor]:
         share = part.counts.rows / max(whole.rows, 1)
-        ids, real, answer = (part.inputs[name].flatten(0, 1) for name in KEPT)
-        return {name: value * share for name, value in self.compare(ids, real, answer).items()}
+        return {name: value * share for name, value in self.compare(part).items()}
 
-    def compare(self, ids: Tensor, real: Tensor, answer: Tensor) -> dict[str, Tensor]:
-        """The scores of texts (row pos), chosen and rejected ones in turn."""
-        raise NotImplementedError
+    @abstractmethod
+    def compare(self, part: Examples) -> dict[str, Tensor]:
+        """The scores of pairs."""
 
-    def ratios(self, ids: Tensor, real: Tensor, answer: Tensor) -> Tensor:
-        """row: log(policy / reference) in nats of each answer."""
-        policy, reference = (self.log_probs(logits_of, ids, real) for logits_of in (self.policy, self.reference))
-        return masked_sum(policy - reference, next_of(answer), 1)
+    def answer_log_probs(self, ids: Tensor, real: Tensor, answer: Tensor) -> tuple[Tensor, Tensor]:
+        """row: those of each answer in nats, under the policy and under the reference."""
+        models, asked = (self.policy, self.reference), next_of(answer)
+        policy, reference = (masked_sum(self.log_probs(logits_of, ids, real), asked, 1) for logits_of in models)
+        return policy, reference
 
     def held_out(self, batches: int) -> list[Examples]:
         fit, size = self.source.shelves["held_out"].fit.tolist(), self.recipe.batch.size

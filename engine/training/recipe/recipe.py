@@ -53,7 +53,8 @@ class Objective:
     """
 
     kind: str = field(
-        default="next", metadata=Option(help="What the model is asked; only what fits the data is offered.")
+        default="next",
+        metadata=Option(help="What the model is asked; only what fits the data is offered.", choices=objectives),
     )
     smoothing: float = field(
         default=0.0, metadata=Option(help="The share of each target that is spread over all other answers; 0 is none.")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import streamlit as st
@@ -83,14 +84,10 @@ class StepKind:
     detail: Callable[[Step], str] = lambda step: ""
 
 
+@cache
 def kinds() -> dict[str, StepKind]:
     """All kinds by name, in the order of the menu."""
-    if not FOUND:
-        FOUND.update({one.name: one for one in collect("pages.controls.classes.kinds", "KIND", StepKind)})
-    return FOUND
-
-
-FOUND: dict[str, StepKind] = {}
+    return {one.name: one for one in collect("pages.controls.classes.kinds", "KIND", StepKind)}
 
 
 def kind_of(step: Step) -> StepKind:

@@ -115,7 +115,7 @@ def draw_people(room: Room, learners: list[Learner]) -> None:
     if not popover.open:
         return
     with popover:
-        st.toggle("others may join", not room.shut, key="class open", on_change=set_open, args=(room,))
+        st.toggle("others may join", not room.enrolment_closed, key="class open", on_change=set_open, args=(room,))
         for learner in learners:
             with st.container(horizontal=True, vertical_alignment="center", gap="small"):
                 st.markdown(escape_markdown(learner.name), width=220)
@@ -126,7 +126,7 @@ def draw_people(room: Room, learners: list[Learner]) -> None:
 
 @guard
 def set_open(room: Room) -> None:
-    classes().change(room.code, shut=not widget_value("class open"))
+    classes().change(room.code, enrolment_closed=not widget_value("class open"))
 
 
 def draw_invitation(code: str) -> None:

@@ -26,7 +26,8 @@ def title_policies() -> dict[str, str]:
     made = presets(PREFERRED.parent).values()
     kinds = {one.name: find_objective(one.recipe.objective.kind) for one in made}
     order = sorted(kinds, key=lambda name: (kinds[name].place, name))
-    titles = {name: name.upper().replace("-FREE", ", no penalty") for name in order}
+    free = {one.name for one in made if not one.recipe.preference.beta}
+    titles = {name: kinds[name].name.upper() + (", no penalty" if name in free else "") for name in order}
     return {name: title for name, title in titles.items() if kinds[name].moves_policy}
 
 

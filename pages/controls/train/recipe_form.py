@@ -100,8 +100,8 @@ class Form:
         optional, kind = len(kinds) < len(options(hint)), kinds[0]
         key, name = f"{self.turn}.{path}", title(option)
         told = escape_markdown(help_of(path, option)) or None
-        named = tuple(objectives()) if path == "objective.kind" else get_args(kind)
-        if get_origin(kind) is Literal or kind is bool or path == "objective.kind":
+        named = get_args(kind) if get_origin(kind) is Literal else tuple(option.metadata.get("choices", tuple)())
+        if named or kind is bool:
             all_of = (True, False) if kind is bool else self.choices(path, named, value)
             choices = [*([None] if optional else []), *all_of]
             wide = WIDE if max(len(format_option(each)) for each in choices) <= SHORT else round(1.4 * WIDE)

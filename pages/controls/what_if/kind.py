@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from engine.checkpoints import Checkpoint
@@ -108,14 +109,10 @@ def edit_name(values: Values) -> str:
     return str(values["edit"])
 
 
+@cache
 def kinds() -> dict[str, EditKind]:
     """All kinds by name, in the order of the menu."""
-    if not FOUND:
-        FOUND.update({one.name: one for one in collect("pages.controls.what_if.kinds", "KIND", EditKind)})
-    return FOUND
-
-
-FOUND: dict[str, EditKind] = {}
+    return {one.name: one for one in collect("pages.controls.what_if.kinds", "KIND", EditKind)}
 
 
 def form_kind(edit: Shown, model: Editable) -> EditKind | None:

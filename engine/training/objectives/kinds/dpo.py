@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from torch import Tensor
 
+from engine.scoring.examples import Examples
 from engine.training.measures.preferences import measure_preferences, sample_answer
 from engine.training.objectives.kind import CAUSAL, ObjectiveKind
 from engine.training.objectives.kinds.reward import score_rewards
-from engine.training.policy.kl import masked_sum
-from engine.training.policy.learner import OF_POLICY, PairLearner, next_of
+from engine.training.policy.learner import OF_POLICY, PairLearner, texts_of
 from engine.training.sources.preferences import PreferredAnswers
 
 
@@ -31,11 +31,8 @@ def score_dpo(
 class DpoLearner(PairLearner):
     """Direct preference optimisation (Rafailov et al. 2023)."""
 
-    def compare(self, ids: Tensor, real: Tensor, answer: Tensor) -> dict[str, Tensor]:
-        policy, reference = (
-            masked_sum(self.log_probs(logits_of, ids, real), next_of(answer), 1)
-            for logits_of in (self.policy, self.reference)
-        )
+    def compare(self, part: Examples) -> dict[str, Tensor]:
+        policy, reference = self.answer_log_probs(*texts_of(part))
         return score_dpo(policy[0::2], policy[1::2], reference[0::2], reference[1::2], self.weight)
 
 

@@ -9,7 +9,7 @@ from engine.scoring.examples import Counts, Examples
 from engine.training.examples.padding import pad_rows, real
 from engine.training.measures.preferences import measure_preferences, sample_answer
 from engine.training.objectives.kind import CAUSAL, ObjectiveKind
-from engine.training.policy.learner import KEPT, OF_POLICY, PairLearner
+from engine.training.policy.learner import OF_POLICY, PairLearner, texts_of
 from engine.training.recipe.recipe import Recipe
 from engine.training.sources.preferences import PreferredAnswers
 
@@ -61,28 +61,27 @@ class KtoLearner(PairLearner):
     def with_point(self, examples: Examples) -> Examples:
         there = examples.to(self.learning.device)
         with torch.no_grad(), self.learning.precision():
-            point = self.point(*(there.inputs[name].flatten(0, 1) for name in KEPT))
+            point = self.point(*texts_of(there))
         return Examples({**there.inputs, POINT: point.expand(len(there.inputs["ids"]))}, there.targets)
 
     def point(self, ids: Tensor, stands: Tensor, answer: Tensor) -> Tensor:
         """Mean of log(policy / reference) in nats over answers to other prompts, or 0 where it is below (section 4.1):
         a biased estimate of KL(policy || reference)."""
         longest = self.learning.model.config.context
-        ids, stands, answer = mismatch(ids, stands, answer, self.source.fill, longest)
-        return self.ratios(ids, stands, answer).mean().clamp(min=0)
+        policy, reference = self.answer_log_probs(*mismatch(ids, stands, answer, self.source.fill, longest))
+        return (policy - reference).mean().clamp(min=0)
 
-    def score(self, part: Examples, whole: Counts) -> dict[str, Tensor]:
-        share = part.counts.rows / max(whole.rows, 1)
-        ratios = self.ratios(*(part.inputs[name].flatten(0, 1) for name in KEPT))
-        weights = self.settings.desirable_weight, self.settings.undesirable_weight
-        scores = score_kto(ratios[0::2], ratios[1::2], part.inputs[POINT][0], self.weight, *weights)
-        return {name: value * share for name, value in scores.items()}
+    def compare(self, part: Examples) -> dict[str, Tensor]:
+        policy, reference = self.answer_log_probs(*texts_of(part))
+        ratios, settings = policy - reference, self.settings
+        weights = settings.desirable_weight, settings.undesirable_weight
+        return score_kto(ratios[0::2], ratios[1::2], part.inputs[POINT][0], self.weight, *weights)
 
     def evaluate(self, part: Examples, whole: Counts) -> dict[str, Tensor]:
         return self.score(self.with_point(part), whole)
 
 
-def check_pairs(recipe: Recipe) -> None:
+def check_batch(recipe: Recipe) -> None:
     if recipe.batch.size < 2:
         raise ValueError(f"batch.size must be at least 2, for answers to other prompts, got {recipe.batch.size}.")
 
@@ -90,6 +89,6 @@ def check_pairs(recipe: Recipe) -> None:
 OBJECTIVE = ObjectiveKind(
     "kto", 15, {"preferences": PreferredAnswers},
     measure=measure_preferences, sample=sample_answer, unit="1 - the value of an answer, in the mean",
-    learner=KtoLearner, needs=CAUSAL, whole=True, check=check_pairs,
+    learner=KtoLearner, needs=CAUSAL, whole=True, check=check_batch,
     settings=(*OF_POLICY, "desirable_weight", "undesirable_weight"),
 )  # fmt: skip

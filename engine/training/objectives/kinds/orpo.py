@@ -9,10 +9,11 @@ import torch
 from torch import Tensor
 from torch.nn.functional import logsigmoid
 
+from engine.scoring.examples import Examples
 from engine.training.measures.preferences import measure_preferences, sample_answer
 from engine.training.objectives.kind import CAUSAL, ObjectiveKind
 from engine.training.policy.kl import masked_mean
-from engine.training.policy.learner import OF_POLICY, PairLearner, next_of
+from engine.training.policy.learner import OF_POLICY, PairLearner, next_of, texts_of
 from engine.training.sources.preferences import PreferredAnswers
 
 
@@ -42,7 +43,8 @@ def log1mexp(x: Tensor) -> Tensor:
 class OrpoLearner(PairLearner):
     """The base is looked at only for the KL of the answers that are shown."""
 
-    def compare(self, ids: Tensor, real: Tensor, answer: Tensor) -> dict[str, Tensor]:
+    def compare(self, part: Examples) -> dict[str, Tensor]:
+        ids, real, answer = texts_of(part)
         means = masked_mean(self.log_probs(self.policy, ids, real), next_of(answer), 1)
         return score_orpo(means[0::2], means[1::2], self.weight)
 

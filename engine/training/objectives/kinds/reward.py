@@ -7,9 +7,10 @@ from typing import Any
 from torch import Tensor
 from torch.nn.functional import logsigmoid
 
+from engine.scoring.examples import Examples
 from engine.training.measures.preferences import measure_preferences, sample_answer
 from engine.training.objectives.kind import ONE_AXIS, WHOLE, ObjectiveKind
-from engine.training.policy.learner import PairLearner
+from engine.training.policy.learner import PairLearner, texts_of
 from engine.training.sources.preferences import PreferredAnswers
 
 
@@ -36,7 +37,8 @@ class RewardLearner(PairLearner):
     def answer_shown(self) -> list[dict[str, Any]]:
         return []  # it writes nothing
 
-    def compare(self, ids: Tensor, real: Tensor, answer: Tensor) -> dict[str, Tensor]:
+    def compare(self, part: Examples) -> dict[str, Tensor]:
+        ids, real, _ = texts_of(part)
         rewards = self.policy(ids, padding=real)[:, 0]
         return score_rewards(rewards[0::2], rewards[1::2])
 
