@@ -52,6 +52,7 @@ wheel: $(BIN)/python
 
 lint: .venv/installed-dev node_modules/installed
 	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
 	$(BIN)/mypy engine views pages server bench loupe app.py asgi.py
 	$(BIN)/node $(NODE)/eslint $(SCRIPTS)
 	$(BIN)/node $(NODE)/tsc
@@ -62,6 +63,7 @@ docs: .venv/installed-dev
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 format: .venv/installed-dev node_modules/installed
+	$(BIN)/ruff format .
 	$(BIN)/node $(NODE)/prettier --log-level warn --write $(FORMATTED)
 
 load: .venv/installed-dev

@@ -164,7 +164,7 @@ def lines() -> Iterator[str]:
             page = browser.new_page(viewport={"width": 1440, "height": 950})
             page.add_init_script(CLOCK)
             page.goto(f"{address}/walkthrough?model=stories&text={quote(TEXTS[0])}")
-            page.wait_for_selector('.walkthrough[data-ready]')
+            page.wait_for_selector(".walkthrough[data-ready]")
             settle(page)
             times = [changed(page, text) for text in texts()]
             page.close()

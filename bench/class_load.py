@@ -80,9 +80,13 @@ class Server:
         command = [part.format(port=self.port) for part in (*UVICORN, "--workers", str(self.workers))]
         with self.log.open("a") as output:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", *command], cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)},
-                stdout=output, stderr=subprocess.STDOUT, start_new_session=True,
-            )  # fmt: skip
+                [sys.executable, "-m", *command],
+                cwd=ROOT,
+                env={**os.environ, "PYTHONPATH": str(ROOT)},
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
         wait_until_healthy(self.process, f"{self.address}/health", self.log)
 
     def kill(self) -> None:

@@ -55,7 +55,7 @@ def played(page: Page, address: str) -> float:
 def walked(page: Page, address: str, first: int) -> list[float]:
     """Milliseconds of each change of the walkthrough's text, whose last tokens are those from `first` on."""
     page.goto(f"{address}/walkthrough?model=stories&text={quote(TEXTS[0])}")
-    page.wait_for_selector('.walkthrough[data-ready]')
+    page.wait_for_selector(".walkthrough[data-ready]")
     settle(page)
     return [changed(page, text)["whole"] for text in texts(first)][3:]
 

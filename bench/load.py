@@ -134,7 +134,6 @@ class Visitor:
         if kind == "bidi_component" and not any(one in component.component_name for one in UNSEEN):
             found[component.component_name] = hashlib.sha256(component.SerializeToString()).hexdigest()
 
-
     def know(self, identity: str, fragment: str) -> None:
         """Remembers a widget by its key, which stands behind the hash in its id."""
         for key in WIDGETS:
@@ -252,10 +251,13 @@ async def measure(address: str, workers: int, out: Path | None) -> bool:
     print(f"{used / len(every):.3f} CPU seconds of the server an action")
     if out:
         found = {
-            "visitors": VISITORS, "workers": workers, "actions": len(every), "cpu_seconds_an_action": used / len(every),
+            "visitors": VISITORS,
+            "workers": workers,
+            "actions": len(every),
+            "cpu_seconds_an_action": used / len(every),
             "megabytes_a_process": before / workers,
             "p95_seconds": float(np.quantile([one.seconds for one in every], 0.95)),
-        }  # fmt: skip
+        }
         note(found, out)
     alone = [one for visitor in played for one in await repeat(address, visitor)]
     others = [one.action for one, other in zip(every, alone, strict=True) if one.digest != other.digest]

@@ -28,9 +28,13 @@ def rows() -> Iterator[Row]:
         return attribute(model, run(model, ids), row, 0)
 
     yield paired(
-        f"traced forward and attribution, {GPT2_SMALL.name}", attributed, lambda: run(model, ids), 1.2,
-        seconds=6.0, note="against the traced forward",
-    )  # fmt: skip
+        f"traced forward and attribution, {GPT2_SMALL.name}",
+        attributed,
+        lambda: run(model, ids),
+        1.2,
+        seconds=6.0,
+        note="against the traced forward",
+    )
 
     streams = ["*resid_pre", "logits"]
 
@@ -42,13 +46,20 @@ def rows() -> Iterator[Row]:
             model.heads(model.final_norm(read[f"blocks.{layer}.resid_pre"]), None, slice(None), ids)
 
     yield paired(
-        f"forward and logit lens, {GPT2_SMALL.name}", lambda: logit_lens(model, run(model, ids, streams)), unembedded,
-        1.3, seconds=8.0, note="against a forward and as many unembeddings",
-    )  # fmt: skip
+        f"forward and logit lens, {GPT2_SMALL.name}",
+        lambda: logit_lens(model, run(model, ids, streams)),
+        unembedded,
+        1.3,
+        seconds=8.0,
+        note="against a forward and as many unembeddings",
+    )
     stories = load("stories").model
     told = run(stories, torch.randint(stories.config.vocab_size, (1, TOKENS), generator=torch.manual_seed(0)))
     last = stories.config.layers - 1
     yield paired(
-        f"score split of one head, stories, T={TOKENS}", lambda: split_score(stories, told, last, 0, TOKENS - 1, 0),
-        lambda: sleep(SPLIT_REACH), 1.0, note=f"against {SPLIT_REACH * 1e3:.0f} ms",
-    )  # fmt: skip
+        f"score split of one head, stories, T={TOKENS}",
+        lambda: split_score(stories, told, last, 0, TOKENS - 1, 0),
+        lambda: sleep(SPLIT_REACH),
+        1.0,
+        note=f"against {SPLIT_REACH * 1e3:.0f} ms",
+    )

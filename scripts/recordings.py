@@ -18,9 +18,11 @@ RECORDED = {
     "assets/learn/recorded/scaled": "assets/learn/recorded/scaled/recipe.toml",
     "assets/learn/recorded/unscaled": "assets/learn/recorded/unscaled/recipe.toml",
     "assets/adapt/recorded": "assets/adapt/sentiment.toml",
-    **{f"assets/preferences/recorded/{name}": f"assets/preferences/{name}.toml"
-       for name in ("reward", "ppo", "ppo-free", "dpo", "grpo")},
-}  # fmt: skip
+    **{
+        f"assets/preferences/recorded/{name}": f"assets/preferences/{name}.toml"
+        for name in ("reward", "ppo", "ppo-free", "dpo", "grpo")
+    },
+}
 HALVED = ("assets/adapt/recorded",)  # runs of so many weights that their snapshots are kept in float16
 
 

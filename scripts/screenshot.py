@@ -99,9 +99,7 @@ class Film:
 
     def save(self, path: Path) -> None:
         first, *others = self.frames
-        first.save(
-            path, save_all=True, append_images=others, duration=self.lasting, loop=0, quality=QUALITY, method=6
-        )
+        first.save(path, save_all=True, append_images=others, duration=self.lasting, loop=0, quality=QUALITY, method=6)
         print(f"{path.name}: {sum(self.lasting) / 1000:.1f} s, {len(self.frames)} frames")
 
 

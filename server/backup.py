@@ -1,8 +1,8 @@
 """Everything that a server keeps, in one file and back: `python -m server.backup FILE.tar.gz`, and `--restore`.
 
-    loupe.toml, lti.toml, lti.pem    the settings, those of LTI platforms, and Loupe's key for these
-    classes.sqlite                   class sessions
-    runs/, models/, uploads/         the folders that the settings name
+loupe.toml, lti.toml, lti.pem    the settings, those of LTI platforms, and Loupe's key for these
+classes.sqlite                   class sessions
+runs/, models/, uploads/         the folders that the settings name
 """
 
 from __future__ import annotations

@@ -170,7 +170,9 @@ give_mib("max_data", "of one file to learn from")
 DATA_DISK = _mib("data_disk_mib", 4096 * MIB, "of all of them")
 
 # Of the server.
-ADDRESS = _text("address", "", "by which others reach this server, such as a proxy's: `https://loupe.school.example/lab`")
+ADDRESS = _text(
+    "address", "", "by which others reach this server, such as a proxy's: `https://loupe.school.example/lab`"
+)
 METRICS_TOKEN = _text("metrics_token", "", "that who asks for `/metrics` from elsewhere sends")
 API_TOKEN = _text("api_token", "", "that programs send to a server with `--api` ([api.md](api.md)); else made")
 API_REPLY = _mib("api_reply_mib", 64 * MIB, "of one trace that a program asks for")

@@ -32,7 +32,6 @@ from tests.browser.harness import (
 )
 
 if TYPE_CHECKING:
-
     from playwright.sync_api import (
         Browser,
         BrowserContext,

@@ -62,8 +62,14 @@ LAYERS = [
 # and __main__.py have none: they import everything, and nothing here imports them.
 ENGINE = [
     [
-        "engine.budget", "engine.characters", "engine.collect", "engine.places", "engine.plurals", "engine.pulse",
-        "engine.runtime.lru_cache", "engine.runtime.memory",
+        "engine.budget",
+        "engine.characters",
+        "engine.collect",
+        "engine.places",
+        "engine.plurals",
+        "engine.pulse",
+        "engine.runtime.lru_cache",
+        "engine.runtime.memory",
     ],
     ["engine.model"],
     ["engine.tokenizers"],
@@ -85,8 +91,13 @@ ENGINE = [
 ROOMS = [
     ["pages.controls.state"],
     [
-        "pages.controls.figures", "pages.controls.menu", "pages.controls.bar", "pages.controls.visitor",
-        "pages.controls.notice", "pages.controls.learn.words", "pages.controls.sign_in",
+        "pages.controls.figures",
+        "pages.controls.menu",
+        "pages.controls.bar",
+        "pages.controls.visitor",
+        "pages.controls.notice",
+        "pages.controls.learn.words",
+        "pages.controls.sign_in",
     ],
     ["pages.controls.prediction"],
     ["pages.controls.model_input"],
@@ -303,10 +314,14 @@ def check_page_state(path: str, tree: ast.Module) -> Iterator[str]:
 ASKS_SESSION = {
     f"pages/controls/{name}.py"
     for name in (
-        "state/session", "state/page_state", "state/history", "run_page", "model_input/model_input",
+        "state/session",
+        "state/page_state",
+        "state/history",
+        "run_page",
+        "model_input/model_input",
         "model_input/text_field",
     )
-}  # fmt: skip
+}
 
 
 def asks_session(tree: ast.Module) -> bool:
@@ -321,10 +336,14 @@ def check_session(path: str, tree: ast.Module) -> Iterator[str]:
 
 # Servers, senders and work that are slow on purpose, and kills at times that are drawn.
 SLOW = {
-    "tests/browser/apps/turning/app.py", "tests/browser/apps/plumbing/app.py", "tests/engine/training/test_live.py",
-    "tests/engine/training/test_kills.py", "tests/server/http/test_workers.py", "tests/views/test_generate_beam.py",
+    "tests/browser/apps/turning/app.py",
+    "tests/browser/apps/plumbing/app.py",
+    "tests/engine/training/test_live.py",
+    "tests/engine/training/test_kills.py",
+    "tests/server/http/test_workers.py",
+    "tests/views/test_generate_beam.py",
     "tests/views/test_generate_surprise.py",
-}  # fmt: skip
+}
 
 
 def check_waits(path: str, tree: ast.Module) -> Iterator[str]:

@@ -238,9 +238,13 @@ def told(installed: Path, tmp_path: Path) -> Callable[..., subprocess.Popen[str]
 
     def start(*words: str) -> subprocess.Popen[str]:
         return subprocess.Popen(
-            [sys.executable, "-P", *words], cwd=tmp_path / "empty", env=kept | person, text=True,
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-        )  # fmt: skip
+            [sys.executable, "-P", *words],
+            cwd=tmp_path / "empty",
+            env=kept | person,
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+        )
 
     return start
 

@@ -58,9 +58,10 @@ def read_hooks(model: Transformer) -> tuple[str, ...]:
     unread = "key", "d_mlp"
     ends = (".q", ".k", "_rotated")
     return tuple(
-        name for name, hook in model.hooks.items()
+        name
+        for name, hook in model.hooks.items()
         if name not in model.requested and not {*hook.axes} & {*unread} and not name.endswith(ends)
-    )  # fmt: skip
+    )
 
 
 @torch.no_grad()

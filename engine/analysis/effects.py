@@ -47,9 +47,7 @@ class Shift:
     total_variation: float
 
 
-def shift(
-    before: Tensor, after: Tensor, count: int = 10, order: Order = "change", link: Link = "softmax"
-) -> Shift:
+def shift(before: Tensor, after: Tensor, count: int = 10, order: Order = "change", link: Link = "softmax") -> Shift:
     """Change of a distribution, from the logits of both runs (vocab or class): its size, and `count` candidates.
 
     Candidates are ordered by |dp|, by probability in one of the runs, or by the greater of the two. With the link

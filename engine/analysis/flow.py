@@ -144,9 +144,7 @@ def flow_from(averages: Sequence[Tensor], pos: int) -> Tensor:
     return found
 
 
-def crossed_flow_from(
-    encoder: Sequence[Tensor], own: Sequence[Tensor], fetched: Sequence[Tensor], pos: int
-) -> Tensor:
+def crossed_flow_from(encoder: Sequence[Tensor], own: Sequence[Tensor], fetched: Sequence[Tensor], pos: int) -> Tensor:
     """Computes `flow_from` through both stacks: from a position of the target to each key of the source."""
     afford(weights_of([*encoder, *own, *fetched]), len(encoder[0]))
     pipes = both_stacks(

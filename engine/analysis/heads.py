@@ -120,9 +120,7 @@ CROSS_SCORES = (
     Score(
         "first", "First token", "share", "Attention to the source's first token, averaged over the target.", SEPARATORS
     ),
-    Score(
-        "last", "Last token", "share", "Attention to the source's last token, averaged over the target.", SEPARATORS
-    ),
+    Score("last", "Last token", "share", "Attention to the source's last token, averaged over the target.", SEPARATORS),
     Score(
         "duplicate",
         "Same token",

@@ -121,10 +121,13 @@ def jacobian_at(model: Transformer, trace: Trace, pos: int) -> Tensor:
             beside = {"target": trace.target, "padding": trace.padding, "target_padding": trace.target_padding}
             with torch.enable_grad():
                 model.forward_with_pooled(
-                    trace.ids.expand(copies, *trace.ids.shape[1:]), mask=trace.mask, start=start,
-                    resid=repeat(first, copies).requires_grad_(), memory=repeat(memory, copies),
+                    trace.ids.expand(copies, *trace.ids.shape[1:]),
+                    mask=trace.mask,
+                    start=start,
+                    resid=repeat(first, copies).requires_grad_(),
+                    memory=repeat(memory, copies),
                     **{name: repeat(value, copies) for name, value in beside.items()},
-                )  # fmt: skip
+                )
                 *before, last = streams
                 asked = last[torch.arange(copies), pos, part].sum()
                 rows.append(torch.stack([one[:, pos] for one in torch.autograd.grad(asked, before)]))

@@ -127,9 +127,7 @@ def logit_lens(model: Transformer, trace: Trace, count: int = 5, made: Translato
     return Lens(ids, probability, kl)
 
 
-def candidate_depth(
-    model: Transformer, trace: Trace, row: int, id: int, made: Translators | None = None
-) -> Depth:
+def candidate_depth(model: Transformer, trace: Trace, row: int, id: int, made: Translators | None = None) -> Depth:
     """Follows candidate `id` (a token, class or position) at `row` from the embedding to the end."""
     rows, choices = lens_logits(model, trace, model.config.layers).shape
     if not (0 <= row < rows and 0 <= id < choices):

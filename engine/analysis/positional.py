@@ -41,9 +41,7 @@ def positional(
     prefix = f"{side}." if side else ""
     keep = f"{prefix}blocks.*.{'cross_attn' if crosses else 'attn'}.pattern"
     for read, target in others:
-        again = run(
-            model, read, keep, trace.edits, target=target, mask=trace.mask, logits_at=slice(-1, None)
-        )
+        again = run(model, read, keep, trace.edits, target=target, mask=trace.mask, logits_at=slice(-1, None))
         for mean, pattern in zip(means, patterns(again, side, crosses), strict=True):
             mean.add_(pattern, alpha=1 / texts)
     return torch.stack([agreement(one, mean, crosses) for one, mean in zip(mine, means, strict=True)])
@@ -125,8 +123,9 @@ class PositionalSteps:
         """`mean` with the layer's pattern of one more text, and that text as far as it is read then."""
         hook, after = f"{block}attn.pattern", stream(self.model, block)
         wanted: dict[str, Callable[[Tensor], Tensor]] = {
-            hook: partial(add_share, mean, len(self.others)), after: Tensor.clone
-        }  # fmt: skip
+            hook: partial(add_share, mean, len(self.others)),
+            after: Tensor.clone,
+        }
         found = rerun_reduced(self.model, read, wanted, text, text.edits, target=target, mask=text.mask)
         return found[hook], with_values(text, self.memory | {after: found[after]})
 

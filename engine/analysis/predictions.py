@@ -42,9 +42,7 @@ def predictions(
     return Predictions(whole[0], whole[1], whole[2], torch.tensor(kl), torch.tensor(variation))
 
 
-def one_place(
-    first: Tensor, second: Tensor, count: int, link: Link
-) -> tuple[Tensor, Tensor, Tensor, float, float]:
+def one_place(first: Tensor, second: Tensor, count: int, link: Link) -> tuple[Tensor, Tensor, Tensor, float, float]:
     log_p, log_q = log_probabilities(first, link), log_probabilities(second, link)
     p, q = log_p.exp(), log_q.exp()
     ids = torch.maximum(p, q)[: len(first)].topk(count).indices

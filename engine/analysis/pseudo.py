@@ -55,9 +55,7 @@ def pseudo_surprise(
 
 
 @torch.inference_mode()
-def of_rows(
-    checkpoint: Checkpoint, ids: Sequence[int], segments: Sequence[int], places: Sequence[int]
-) -> Surprise:
+def of_rows(checkpoint: Checkpoint, ids: Sequence[int], segments: Sequence[int], places: Sequence[int]) -> Surprise:
     """Each of the `places` masked in a row of its own."""
     assert checkpoint.tokenizer is not None
     model, row, at = checkpoint.model, torch.arange(len(places)), torch.tensor(list(places))

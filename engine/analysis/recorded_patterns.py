@@ -54,7 +54,7 @@ def matches(trace: Trace, part: str, side: str) -> list[str]:
 
 
 def side_of(trace: Trace, side: str) -> str:
-    """"encoder", "decoder" or "", which of two stacks stands for the decoder. Raises ValueError for any other."""
+    """ "encoder", "decoder" or "", which of two stacks stands for the decoder. Raises ValueError for any other."""
     known = ("",) if trace.target is None else ("", "encoder", "decoder")
     if side not in known:
         raise ValueError(f"side must be {' or '.join(map(repr, known))} for this run, got {side!r}.")

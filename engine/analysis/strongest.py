@@ -99,8 +99,9 @@ class Survey:
         """All but the readings, by names that `from_tensors` reads."""
         places = {
             f"{side}/{layer}/{unit}/{name}": tensor
-            for (side, layer, unit), found in self.found.items() for name, tensor in vars(found).items()
-        }  # fmt: skip
+            for (side, layer, unit), found in self.found.items()
+            for name, tensor in vars(found).items()
+        }
         return places | {f"{side}/scores": scores for side, scores in self.scores.items()}
 
     @classmethod

@@ -29,8 +29,12 @@ Sublayer = tuple[int, str]  # layer, and "attn", "cross_attn" or "mlp"
 
 SUBLAYERS = "attn", "cross_attn", "mlp"
 EMBEDDING: dict[str, Kind] = {
-    "tokens": "token", "patches": "patch", "segments": "segment", "positions": "position", "within": "within",
-}  # fmt: skip
+    "tokens": "token",
+    "patches": "patch",
+    "segments": "segment",
+    "positions": "position",
+    "within": "within",
+}
 
 
 @dataclass(frozen=True)

@@ -92,7 +92,5 @@ def compare_searches(name: str, length: int, setup: Setup, begun: str = "") -> l
 
 @one_at_a_time
 @lru_cache(maxsize=64)
-def kept_patterns(
-    name: str, positions: int, layer: int, head: int, setup: Setup, begun: str = ""
-) -> dict[str, Kept]:
+def kept_patterns(name: str, positions: int, layer: int, head: int, setup: Setup, begun: str = "") -> dict[str, Kept]:
     return patterns(library.checkpoint(name), positions, layer, head, setup, begun)

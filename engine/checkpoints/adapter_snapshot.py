@@ -1,7 +1,7 @@
 """Snapshots of a training of an adapter, which hold what learned alone: the rest is in the base of its run.
 
-    snapshots/step-0000120.safetensors   adapter.blocks/0/attn/q/a (rank in), .../b (out rank), and all else that learns
-    base.json                            the base, its tensors that were `taken`, and the checksum of the frozen ones
+snapshots/step-0000120.safetensors   adapter.blocks/0/attn/q/a (rank in), .../b (out rank), and all else that learns
+base.json                            the base, its tensors that were `taken`, and the checksum of the frozen ones
 """
 
 from __future__ import annotations

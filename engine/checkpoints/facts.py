@@ -13,9 +13,11 @@ from engine.checkpoints.llama2c import is_llama2c
 from engine.checkpoints.locate import Place
 from engine.checkpoints.weights import read_json, shards
 
-BESIDE = re.compile(r"(.*config|generation_config|card|vocab|tokenizer|special_tokens_map|added_tokens)\.json|"
-                    r"(merges|vocab)\.txt|.*\.(model|spm)|README\.md|(LICEN[CS]E|COPYING)([.-]\w+)?",
-                    re.IGNORECASE)  # fmt: skip
+BESIDE = re.compile(
+    r"(.*config|generation_config|card|vocab|tokenizer|special_tokens_map|added_tokens)\.json|"
+    r"(merges|vocab)\.txt|.*\.(model|spm)|README\.md|(LICEN[CS]E|COPYING)([.-]\w+)?",
+    re.IGNORECASE,
+)
 README_BYTES = 2**16  # bytes of a README or a licence
 LONGEST_SUMMARY = 600  # letters of it
 MARKS = (

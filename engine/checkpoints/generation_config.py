@@ -99,8 +99,10 @@ NEUTRAL: Mapping[str, tuple[Any, ...]] = {
 GIVEN = {"penalty_alpha": "generate(penalty_alpha=)", "num_return_sequences": "beam(n_best=)"}
 # those of them that Loupe does where a person asks for it
 BY_CLASS: Mapping[str, Table] = {
-    "bart": {"forced_eos_token_id": 2}, "marian": {"forced_eos_token_id": 0}, "pegasus": {"forced_eos_token_id": 1},
-}  # fmt: skip
+    "bart": {"forced_eos_token_id": 2},
+    "marian": {"forced_eos_token_id": 0},
+    "pegasus": {"forced_eos_token_id": 1},
+}
 # what transformers' class of a model type says where its config.json does not
 
 

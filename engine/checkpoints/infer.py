@@ -109,8 +109,9 @@ class Misfit:
         told = {"leaves out": self.left_out, "lacks": self.missing, "has in another shape": self.misshapen}
         return ", ".join(
             f"{verb} {count_words(len(names), 'tensor')} ({', '.join(names[:2])}{', ...' * (len(names) > 2)})"
-            for verb, names in told.items() if names
-        )  # fmt: skip
+            for verb, names in told.items()
+            if names
+        )
 
 
 def find_misfit(family: Family, theirs: Mapping[str, Any], shapes: Shapes) -> Misfit:

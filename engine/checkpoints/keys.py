@@ -126,8 +126,10 @@ class ConfigTable(dict[str, Any]):
 
 
 LINKS: dict[str, OwnLink | None] = {
-    "single_label_classification": None, "multi_label_classification": "logistic", "regression": "identity",
-}  # fmt: skip
+    "single_label_classification": None,
+    "multi_label_classification": "logistic",
+    "regression": "identity",
+}
 PAD = {"opt": 1, "gemma": 0, "gemma2": 0}  # where config.json does not say, by transformers' class of the model type
 END = {"bart": 2, "t5": 1, "mt5": 1}
 
@@ -166,8 +168,12 @@ def head_keys(name: str, always: Table) -> tuple[Key, ...]:
 
 def id_key(theirs: str, ours: str, usual: int | None) -> Key:
     """Key of a token, of which null says that there is none."""
-    return Key(theirs, ours, default=lambda table: None if theirs in table else usual,
-               reads=lambda value, _: value[0] if isinstance(value, list) and value else value)  # fmt: skip
+    return Key(
+        theirs,
+        ours,
+        default=lambda table: None if theirs in table else usual,
+        reads=lambda value, _: value[0] if isinstance(value, list) and value else value,
+    )
 
 
 def write_only_key(theirs: str, writes: Callable[[Table], Any]) -> Key:

@@ -57,9 +57,12 @@ def parts(model: Transformer, layer: int, length: int) -> dict[str, Callable[[Te
     block, shared = block_of(model, layer), places(model, length)
     assert block.norm2 is not None and block.mlp is not None
     return {
-        "W_Q": block.attn.q, "W_V": block.attn.v, "norm": block.norm2,
-        "attention": lambda x: block.attn(x, shared), "MLP": block.mlp,
-    }  # fmt: skip
+        "W_Q": block.attn.q,
+        "W_V": block.attn.v,
+        "norm": block.norm2,
+        "attention": lambda x: block.attn(x, shared),
+        "MLP": block.mlp,
+    }
 
 
 @torch.no_grad()
@@ -89,9 +92,11 @@ def shuffle_gaps(name: str, ids: Sequence[int], layer: int, seed: int = 0) -> di
     width = rows.shape[-1]
     kernel = torch.randn(width, width, REACH, generator=torch.Generator().manual_seed(seed)) / (REACH * width) ** 0.5
     asked: dict[str, Callable[[Tensor], Tensor]] = {
-        "MLP": known["MLP"], "attention, bare": lambda x: block.attn(x, bare), "attention": known["attention"],
+        "MLP": known["MLP"],
+        "attention, bare": lambda x: block.attn(x, bare),
+        "attention": known["attention"],
         "convolution": lambda x: conv1d(x.mT, kernel, padding=REACH // 2).mT,
-    }  # fmt: skip
+    }
     return {
         part: float((f(rows[:, order]) - f(rows)[:, order]).abs().max() / f(rows).abs().max())
         for part, f in asked.items()

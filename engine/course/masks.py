@@ -20,9 +20,12 @@ def mask_of(kind: str, length: int, size: int = 2) -> Tensor:
     positions = torch.arange(length)
     real = (positions < length - size)[None]
     masks = {
-        "none": Full(), "causal": Causal(), "padding": Padding(real), "prefix": Prefix(size),
+        "none": Full(),
+        "causal": Causal(),
+        "padding": Padding(real),
+        "prefix": Prefix(size),
         "window": SlidingWindow(size) & Causal(),
-    }  # fmt: skip
+    }
     return masks[kind].allows(positions, positions).expand(1, 1, length, length)[0, 0]
 
 

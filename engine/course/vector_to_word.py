@@ -104,11 +104,14 @@ def list_candidates(steps: Sequence[BeamStep], at: int) -> list[Entry]:
     befores = [one.log_probability for one in steps[at - 1].kept] if at else [0.0]
     return [
         Entry(
-            one.text, befores[one.parent], one.log_probability - befores[one.parent], one.log_probability,
+            one.text,
+            befores[one.parent],
+            one.log_probability - befores[one.parent],
+            one.log_probability,
             fates.get(one.rank, "dropped"),
         )
         for one in step.candidates
-    ]  # fmt: skip
+    ]
 
 
 # --- what a text is worth ---

@@ -22,7 +22,7 @@ MOST = 20  # digits
 
 @dataclass(frozen=True)
 class Addition(PairTask):
-    """"058+967" becomes "5201", the sum from the units on, or "1025" where it is not `reversed`.
+    """ "058+967" becomes "5201", the sum from the units on, or "1025" where it is not `reversed`.
 
     Numbers have `digits` digits and sums one more, with zeros before them. How many digits a number has without these
     is uniform.

@@ -58,9 +58,13 @@ def list_readings(
 WEST = {"cp1252": "Windows-1252"}
 CENTRE = {"cp1250": "Windows-1250", "iso8859_2": "ISO 8859-2"}
 CYRILLIC = {
-    "cp1251": "Windows-1251", "koi8_r": "KOI8-R", "koi8_u": "KOI8-U", "cp866": "IBM 866", "iso8859_5": "ISO 8859-5",
+    "cp1251": "Windows-1251",
+    "koi8_r": "KOI8-R",
+    "koi8_u": "KOI8-U",
+    "cp866": "IBM 866",
+    "iso8859_5": "ISO 8859-5",
     "mac_cyrillic": "Mac Cyrillic",
-}  # fmt: skip
+}
 GREEK = {"cp1253": "Windows-1253", "iso8859_7": "ISO 8859-7"}
 HEBREW = {"cp1255": "Windows-1255", "iso8859_8": "ISO 8859-8"}
 ARABIC = {"cp1256": "Windows-1256", "iso8859_6": "ISO 8859-6"}
@@ -102,7 +106,7 @@ OTHERS = [
     *list_readings({"gb18030": "GB 18030", "big5hkscs": "Big5"}, HAN + FULL, OFTEN_HAN, 0.08, alone=True, odd=0.3),
     *list_readings({"cp932": "Shift JIS", "euc_jp": "EUC-JP"}, HAN + KANA + FULL, KANA, 0.25, alone=True, odd=0.3),
     *list_readings({"cp949": "EUC-KR"}, HANGUL + FULL, OFTEN_HANGUL, 0.2, alone=True, odd=0.3),
-]  # fmt: skip
+]
 
 
 def recognise(raw: bytes, western: bool = True) -> tuple[str, str] | None:

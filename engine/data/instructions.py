@@ -70,9 +70,7 @@ class AskedPair(Pair):
 
 
 PLAIN = Option(help="The share of sentences with neither capital nor full stop.")
-MADE_UP_SHARE = Option(
-    help="The share of names and nouns that are words nobody knows, which the model learns to copy."
-)
+MADE_UP_SHARE = Option(help="The share of names and nouns that are words nobody knows, which the model learns to copy.")
 
 
 @dataclass(frozen=True)

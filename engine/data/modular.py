@@ -28,7 +28,7 @@ OPERATIONS: dict[str, Callable[[int, int, int], int]] = {
 
 @dataclass(frozen=True)
 class Modular(PairTask):
-    """"17+45" becomes their sum modulo `modulus`; each number is one token. `trained` is the share learned from."""
+    """ "17+45" becomes their sum modulo `modulus`; each number is one token. `trained` is the share learned from."""
 
     operation: Operation = field(
         default="+", metadata=Option(help="What is done with the two numbers, modulo the modulus.")

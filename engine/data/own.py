@@ -25,9 +25,13 @@ from engine.model.option import Option
 
 Form = Literal["text", "labelled", "pairs", "tagged", "answers"]
 FORMS: dict[tuple[str, ...], Form] = {
-    ("text", "pair", "label"): "labelled", ("question", "context", "answer", "start"): "answers",
-    ("text",): "text", ("text", "label"): "labelled", ("source", "target"): "pairs", ("tokens", "tags"): "tagged",
-}  # fmt: skip
+    ("text", "pair", "label"): "labelled",
+    ("question", "context", "answer", "start"): "answers",
+    ("text",): "text",
+    ("text", "label"): "labelled",
+    ("source", "target"): "pairs",
+    ("tokens", "tags"): "tagged",
+}
 OF_TEXT = ("next", "masked", "infill")
 LEARNS: dict[Form, tuple[str, ...]] = {
     "text": OF_TEXT,

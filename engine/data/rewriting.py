@@ -29,7 +29,7 @@ PLACES: dict[str, Callable[[str], list[int]]] = {
 
 @dataclass(frozen=True)
 class Rewriting(PairTask):
-    """"abc" becomes "abc" (copy), "cba" (reverse), "abcabc" (repeat), or its symbols in the order of their code points
+    """ "abc" becomes "abc" (copy), "cba" (reverse), "abcabc" (repeat), or its symbols in the order of their code points
     (sort). Lengths are uniform from `shortest` to `longest` itself.
     """
 

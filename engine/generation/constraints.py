@@ -59,9 +59,7 @@ def list_forbidden(before: Ids, ending: Stopping) -> dict[str, set[int]]:
     return {
         "no_repeat_ngram_size": {*repeated(before, before, asked.no_repeat_ngram_size)},
         "encoder_no_repeat_ngram_size": {*repeated(read, before, asked.encoder_no_repeat_ngram_size)},
-        "bad_words_ids": {
-            word[-1] for word in asked.bad_words_ids if not is_end(word, ends) and follows(before, word)
-        },
+        "bad_words_ids": {word[-1] for word in asked.bad_words_ids if not is_end(word, ends) and follows(before, word)},
         named: {*ends} if len(before) < least else set(),
     }
 

@@ -53,9 +53,7 @@ def open_picture(file: IO[bytes]) -> Image.Image:
             "Expected a picture such as PNG or JPEG, got a damaged one or something else; save it as PNG."
         ) from error
     if prod(size) > MOST_PIXELS:
-        raise ValueError(
-            f"Expected a picture of at most {MOST_PIXELS:,} pixels, got {size[0]} x {size[1]}; shrink it."
-        )
+        raise ValueError(f"Expected a picture of at most {MOST_PIXELS:,} pixels, got {size[0]} x {size[1]}; shrink it.")
     if program:
         raise ValueError(f"Expected a picture such as PNG or JPEG, got {picture.format}, a program; save it as PNG.")
     return picture

@@ -19,8 +19,10 @@ from torch.compiler import is_compiling
 
 # What a sublayer adds to the stream: the first of these hooks that a block has.
 ADDED = {
-    "attn": ("norm1_after.out", "attn.out"), "cross_attn": ("cross_attn.out",), "mlp": ("norm2_after.out", "mlp.out"),
-}  # fmt: skip
+    "attn": ("norm1_after.out", "attn.out"),
+    "cross_attn": ("cross_attn.out",),
+    "mlp": ("norm2_after.out", "mlp.out"),
+}
 # TransformerLens's words for our hooks. Its `hook_attn_scores` fires after the mask: our `masked_scores`.
 TRANSFORMER_LENS = {
     "hook_embed": "embed.tokens",

@@ -88,9 +88,11 @@ def distilbert() -> Named:
 def electra(d_model: int, layers: int, heads: int) -> Named:
     body = bert(d_model, layers).config
     config = replace(
-        body, attention=replace(body.attention, heads=heads), embedding=replace(body.embedding, width=128),
+        body,
+        attention=replace(body.attention, heads=heads),
+        embedding=replace(body.embedding, width=128),
         head=OutputHead("token", classes=1, dense=True),
-    )  # fmt: skip
+    )
     return Named(config, 2020, "Clark et al. 2020, table 6", "The discriminator, with its layer and one logit on top.")
 
 
@@ -200,9 +202,11 @@ def mistral() -> Named:
 def gemma(d_model: int, layers: int, heads: int, kv_heads: int, d_mlp: int) -> Named:
     config = modern(256_000, d_model, layers, heads, kv_heads, d_mlp, context=8192, eps=1e-6, tied=True)
     config = replace(
-        config, attention=replace(config.attention, d_head=256), mlp=MLP(d_mlp, "gelu_tanh", gated=True, bias=False),
+        config,
+        attention=replace(config.attention, d_head=256),
+        mlp=MLP(d_mlp, "gelu_tanh", gated=True, bias=False),
         embedding=Embedding(scale=math.sqrt(d_model)),
-    )  # fmt: skip
+    )
     return Named(config, 2024, "Gemma Team 2024a, table 1")
 
 
@@ -212,9 +216,13 @@ def gemma2(d_model: int, layers: int, heads: int, d_mlp: int) -> Named:
         config.attention, d_head=256, scale=256**-0.5, softcap=50.0, window=4096, windowed=tuple(range(0, layers, 2))
     )
     config = replace(
-        config, attention=attention, mlp=MLP(d_mlp, "gelu_tanh", gated=True, bias=False), head=OutputHead(softcap=30.0),
-        norm=Norm("rms", "around", 1e-6), embedding=Embedding(scale=math.sqrt(d_model)),
-    )  # fmt: skip
+        config,
+        attention=attention,
+        mlp=MLP(d_mlp, "gelu_tanh", gated=True, bias=False),
+        head=OutputHead(softcap=30.0),
+        norm=Norm("rms", "around", 1e-6),
+        embedding=Embedding(scale=math.sqrt(d_model)),
+    )
     return Named(config, 2024, GEMMA2)
 
 

@@ -35,9 +35,13 @@ class StoredTensor(Tensor):
     @torch.inference_mode(False)  # else PyTorch could make no views of it there
     def __new__(cls, stored: Tensor, dtype: torch.dtype, mapped: bool = True) -> StoredTensor:
         made: StoredTensor = Tensor._make_wrapper_subclass(
-            cls, stored.shape, strides=stored.stride(), storage_offset=stored.storage_offset(), dtype=dtype,
+            cls,
+            stored.shape,
+            strides=stored.stride(),
+            storage_offset=stored.storage_offset(),
+            dtype=dtype,
             device=stored.device,
-        )  # fmt: skip
+        )
         made.stored, made.mapped = stored, mapped
         return made
 

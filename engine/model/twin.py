@@ -36,9 +36,7 @@ class Twin:
     """
 
     @torch.inference_mode(False)  # a model may be opened while a text is written
-    def __init__(
-        self, model: nn.Module, device: torch.device, dtype: torch.dtype, tell: Callable[[str], None]
-    ) -> None:
+    def __init__(self, model: nn.Module, device: torch.device, dtype: torch.dtype, tell: Callable[[str], None]) -> None:
         self.device, self.dtype, self.tell = device, dtype, tell
         stored = {id(tensor) for tensor in model.state_dict(keep_vars=True).values()}
         memo: dict[int, Any] = {id(hook): hook for hook in hooks_of(model).values()}

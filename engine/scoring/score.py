@@ -19,9 +19,7 @@ from engine.scoring.examples import UNASKED, Counts, Examples
 AT_ONCE = 2**18  # logits, which with two results of their size stay in a core's own cache
 
 
-def cross_entropy(
-    logits: Tensor, targets: Tensor, smoothing: float = 0.0, share: float = 1.0
-) -> tuple[Tensor, Tensor]:
+def cross_entropy(logits: Tensor, targets: Tensor, smoothing: float = 0.0, share: float = 1.0) -> tuple[Tensor, Tensor]:
     """The mean loss in nats of the targets that are asked, times `share`, and for each target (its shape) whether it is
     asked and the model's first choice. `logits` have one axis, of classes, more than `targets`.
 

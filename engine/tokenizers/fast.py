@@ -112,9 +112,7 @@ class FastTokenizer:
             placed.append((begin if cut else start, end))
         return self._empty_put_spaces(found, placed)
 
-    def _empty_put_spaces(
-        self, found: tokenizers.Encoding, spans: Sequence[tuple[int, int]]
-    ) -> list[tuple[int, int]]:
+    def _empty_put_spaces(self, found: tokenizers.Encoding, spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
         """Empty the span of a space that `tokenizers` put before a word, where it is a token of its own: it has the
         offsets of the word's first letter, which is the next token's."""
         placed, ids = list(spans), found.ids  # a list that each access makes anew

@@ -36,11 +36,14 @@ MENU = {"title": "What makes it fire", "address": "fires", "place": 4, "opens": 
 WALKTHROUGH = "pages/explore/walkthrough.py"
 LINKED, SHOWN = 3, 120  # places that are links, characters of each
 MEASURE = Choice(
-    "measure", "written", {one: TITLES.get(one, "What it writes") for one in get_args(Measure)},
-    label="a head is strong by", hidden_as="the measure of a head",
+    "measure",
+    "written",
+    {one: TITLES.get(one, "What it writes") for one in get_args(Measure)},
+    label="a head is strong by",
+    hidden_as="the measure of a head",
     help="What it writes: the length of what a head adds to the stream. Any other: the share of its attention at that "
     "position, as defined under the table of all heads.",
-)  # fmt: skip
+)
 
 
 def with_corpus(here: Here, subject: Subject, run: Run) -> CorpusContext:
@@ -90,9 +93,11 @@ def tell(run: Run, chosen: Mapping[str, Any]) -> None:
         piece = pieces_of(run, reading, chosen["side"])[pos]
         text = tokenizer.decode(list(reading.read.ids), special=False)  # type: ignore[union-attr]
         st.page_link(
-            WALKTHROUGH, icon=":material/search:", query_params={"model": run.model_name, "text": text.strip()},
+            WALKTHROUGH,
+            icon=":material/search:",
+            query_params={"model": run.model_name, "text": text.strip()},
             label=escape_markdown(f"“{piece}”, {value:.2f}: {text.strip()[:SHOWN]}"),
-        )  # fmt: skip
+        )
 
 
 run_page(

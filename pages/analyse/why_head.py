@@ -18,9 +18,12 @@ from views.why.questions import HEAD, found_split, part_name
 MENU = {"title": "Why this head", "address": "why_head", "place": 2, "opens": True}
 
 BY = Choice(
-    "by", "weights", {"weights": "by the weights", "run": "in this run"}, label="reads of earlier heads",
+    "by",
+    "weights",
+    {"weights": "by the weights", "run": "in this run"},
+    label="reads of earlier heads",
     hidden_as="how earlier heads count",
-)  # fmt: skip
+)
 
 
 def tell(run: Run, chosen: Mapping[str, Any]) -> None:
@@ -56,6 +59,10 @@ def tell(run: Run, chosen: Mapping[str, Any]) -> None:
 
 
 run_page(
-    "Why this head", state_of("why_head", BY), HEAD, charts=HEAD_CHARTS, tell=tell,
+    "Why this head",
+    state_of("why_head", BY),
+    HEAD,
+    charts=HEAD_CHARTS,
+    tell=tell,
     linked=("attention", "by", "what if"),
-)  # fmt: skip
+)

@@ -40,9 +40,13 @@ MENU = {"title": "Why this token", "address": "why_token", "place": 1, "opens": 
 HEAD_PAGE = "pages/analyse/why_head.py"
 # Stages of the Walkthrough in which a part that is no head stands.
 STAGES: dict[Kind, str] = {
-    "token": "embed", "patch": "patches", "segment": "segments", "position": "position", "within": "within",
+    "token": "embed",
+    "patch": "patches",
+    "segment": "segments",
+    "position": "position",
+    "within": "within",
     "MLP": "mlp",
-}  # fmt: skip
+}
 NAMED = 4  # parts in a sentence
 
 
@@ -111,9 +115,11 @@ def link_head(run: RunContext, account: HeadAccount, pos: int) -> None:
 
 
 def link_to(
-    page: LiteralString, label: LiteralString | Markdown, place: Mapping[str, Any],
+    page: LiteralString,
+    label: LiteralString | Markdown,
+    place: Mapping[str, Any],
     query: Mapping[str, str] | None = None,
-) -> Markdown:  # fmt: skip
+) -> Markdown:
     """Link to a place of the picture on another page, which stands behind the #; `query` None: this page's address."""
     asked, at = urlencode(address_now() if query is None else query), urlencode(place, safe="[]")
     told = label if isinstance(label, Markdown) else escape_markdown(label)

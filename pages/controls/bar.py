@@ -17,9 +17,12 @@ line = view("share/bar")
 
 
 def bar(
-    model: str, said: Mapping[str, Any] | None = None, about: str = "", look: Mapping[str, int] | None = None,
+    model: str,
+    said: Mapping[str, Any] | None = None,
+    about: str = "",
+    look: Mapping[str, int] | None = None,
     names: Iterable[str] = (),
-) -> None:  # fmt: skip
+) -> None:
     """Draws it: `said` are the fields of what the model reads, none where nothing was read yet; `look` is the block and
     the head that the page shows where its address says nothing else. `names` are those of the checkpoints, where
     `model` says more than one."""

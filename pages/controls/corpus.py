@@ -38,10 +38,13 @@ def choose_corpus(here: Here) -> tuple[Corpus | None, str]:
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="own corpus"):
         with st.popover("Other texts" if file else "Texts of your own", key="bring corpus"):
             st.file_uploader(
-                f"a file of texts: {', '.join(KINDS)}, up to {budget.max_data // MIB:,} MiB", [k[1:] for k in KINDS],
-                key=key, on_change=keep, max_upload_size=max(1, budget.max_data // MIB),
+                f"a file of texts: {', '.join(KINDS)}, up to {budget.max_data // MIB:,} MiB",
+                [k[1:] for k in KINDS],
+                key=key,
+                on_change=keep,
+                max_upload_size=max(1, budget.max_data // MIB),
                 help="A .txt file is read by its paragraphs, or by its lines where no empty line parts it.",
-            )  # fmt: skip
+            )
         if upload.problem:
             st.warning(escape_markdown(upload.problem))
         if file is None:

@@ -13,8 +13,12 @@ from pathlib import Path
 from engine.places import PAGES
 
 GROUPS = {  # folder -> menu
-    "learn": "Learn", "explore": "Explore", "analyse": "Analyse", "train": "Train", "inspect": "Models",
-}  # fmt: skip
+    "learn": "Learn",
+    "explore": "Explore",
+    "analyse": "Analyse",
+    "train": "Train",
+    "inspect": "Models",
+}
 
 
 @dataclass(frozen=True)

@@ -183,9 +183,12 @@ def pick_place(here: Here, run: Run, key: str) -> None:
 
 
 def measure_steps(
-    name: str, subject: Hashable, steps: Sequence[Callable[[], Any]], partial: bool = False,
+    name: str,
+    subject: Hashable,
+    steps: Sequence[Callable[[], Any]],
+    partial: bool = False,
     wait: Callable[[int], str] = lambda step: "",
-) -> None:  # fmt: skip
+) -> None:
     """Draws how far the steps are, until all are done; what is below is not drawn before, but for what can be drawn of
     a `partial` result once somebody stopped it, or while a step waits for another machine: `wait` says what for, empty
     where it does not. Those that are done once the run keeps, so that it goes on where it was stopped."""
@@ -258,9 +261,7 @@ def axis_of(annotation: Any) -> str | None:
     return next((one.name for one in getattr(annotation, "__metadata__", ()) if isinstance(one, Axis)), None)
 
 
-def choose_place(
-    here: Here, name: str, axis: str, run: Run, places: Sequence[Any], chosen: Mapping[str, Any]
-) -> Any:
+def choose_place(here: Here, name: str, axis: str, run: Run, places: Sequence[Any], chosen: Mapping[str, Any]) -> Any:
     """The address says a place by its number, and not as a label does: its widget is not bound to it."""
     labels = run.labels(axis, chosen)
     here.fit(name, places)
@@ -304,9 +305,7 @@ def choose_candidate(here: Here, name: str, run: Run, chosen: Mapping[str, Any],
         return None
     id = known_candidate(run, said)
     if id is None:
-        st.caption(
-            f"This model cannot choose “{escape_markdown(str(said))}”. Using the most likely candidate."
-        )
+        st.caption(f"This model cannot choose “{escape_markdown(str(said))}”. Using the most likely candidate.")
         return None if optional else ids[0]
     if (drawn := run.name_candidates([id])[0]) != names.get(said, said):
         st.caption(f"Using its first token, “{escape_markdown(drawn)}”.")

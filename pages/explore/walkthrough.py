@@ -29,9 +29,11 @@ MENU = {"title": "Walkthrough", "address": "walkthrough", "place": 1, "opens": T
 PICTURE = "walkthrough"
 OUTPUT = "Divides the logits before the last softmax only: no attention changes. 0 is greedy."
 STATE = state_of(
-    PICTURE, replace(OUTPUT_TEMPERATURE, label="output temperature", help=OUTPUT), replace(TOP_K, help=""),
+    PICTURE,
+    replace(OUTPUT_TEMPERATURE, label="output temperature", help=OUTPUT),
+    replace(TOP_K, help=""),
     replace(TOP_P, help=""),
-)  # fmt: skip
+)
 SAMPLING = ("temperature", "top_k", "top_p")  # its parameters, as Sampling has its fields
 picture = view("walkthrough", events=("append", "again"))
 

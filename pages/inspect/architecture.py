@@ -91,9 +91,11 @@ def throw_switches(other: ModelConfig | None, below: Callable[[str], None]) -> d
         own = here.begin(switch.name)
         theirs, title = own if other is None else switch.get(other), escape_markdown(switch.title)
         chosen[switch.name] = here.menu(
-            switch.name, width=WIDE, help=escape_markdown(switch.help) if theirs == own else None,
+            switch.name,
+            width=WIDE,
+            help=escape_markdown(switch.help) if theirs == own else None,
             label=title if theirs == own else f"{title} :violet[≠ {escape_markdown(option_label(theirs))}]",
-        )  # fmt: skip
+        )
         below(switch.name)
     return chosen
 
@@ -135,7 +137,9 @@ def offer_changes(
         shown = f"{value:,}" if isinstance(value, int) else option_label(value)
         key = KEYS.get(other, other)
         st.button(
-            escape_markdown(f"{titles[other]}: {shown}"), key=f"instead {other}", on_click=ANATOMY.choose,
+            escape_markdown(f"{titles[other]}: {shown}"),
+            key=f"instead {other}",
+            on_click=ANATOMY.choose,
             args=(key, value),
         )
 
@@ -206,9 +210,11 @@ bar(name, looked_at()[1], f"{total:,} parameters")
 shown = [(name if config == own else f"{name}, changed", config)]
 shown += [] if other is None else [(against, other)]
 tables = ShownTables(
-    repr(shown), " and ".join(one for one, _ in shown), {one: partial(part_table, one, its) for one, its in shown},
+    repr(shown),
+    " and ".join(one for one, _ in shown),
+    {one: partial(part_table, one, its) for one, its in shown},
     lambda: size_lines(name, own, chosen, numbers, None if other is None else against),
-)  # fmt: skip
+)
 export = Export(
     "Anatomy", "architecture", tables, source(name), address_now(model=name), CONTROLS, tables.queries,
     "parameters by part, with their formulas",

@@ -87,18 +87,27 @@ def carry(name: str, checkpoint: Checkpoint) -> None:
     with st.popover("Export"):
         stem = name.partition("~")[0].replace(":", "-").replace("/", "-")
         st.download_button(
-            "Folder, zipped", lambda: export_bytes(checkpoint, "folder"), f"{stem}.zip", on_click="ignore",
+            "Folder, zipped",
+            lambda: export_bytes(checkpoint, "folder"),
+            f"{stem}.zip",
+            on_click="ignore",
             help="config.json, tokenizer and weights as transformers reads them, where it has such a model.",
-        )  # fmt: skip
+        )
         st.download_button(
-            "One safetensors file", lambda: export_bytes(checkpoint, "file"), f"{stem}.safetensors", on_click="ignore",
+            "One safetensors file",
+            lambda: export_bytes(checkpoint, "file"),
+            f"{stem}.safetensors",
+            on_click="ignore",
             help="The weights under Loupe's names, with config, tokenizer and card inside.",
-        )  # fmt: skip
+        )
         if checkpoint.adapters:
             st.download_button(
-                "Adapter (PEFT)", lambda: adapter_bytes(checkpoint), f"{stem}-adapter.zip", on_click="ignore",
+                "Adapter (PEFT)",
+                lambda: adapter_bytes(checkpoint),
+                f"{stem}-adapter.zip",
+                on_click="ignore",
                 help="adapter_config.json and adapter_model.safetensors, as peft reads them. The base is not in it.",
-            )  # fmt: skip
+            )
 
 
 here = CHECKPOINT.open()

@@ -103,14 +103,17 @@ st.caption(
 )
 
 with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="controls"):
-    model: str = here.menu("model", models, width=130,
-        help="Models opened on the page Open a model are offered too, except those with rotary positions."
-    )  # fmt: skip
+    model: str = here.menu(
+        "model",
+        models,
+        width=130,
+        help="Models opened on the page Open a model are offered too, except those with rotary positions.",
+    )
     length: int = here.scale("length", width=260)
     here.scale("k", width=180)
-    here.area("long_text", height=68, width="stretch",
-        placeholder="Filled up with generated stories; empty: only those."
-    )  # fmt: skip
+    here.area(
+        "long_text", height=68, width="stretch", placeholder="Filled up with generated stories; empty: only those."
+    )
     st.button("Example", type="tertiary", key="example of long_text", on_click=put_example, args=(model,),
         help="Puts the text here that was written for this model."
     )  # fmt: skip
@@ -145,9 +148,12 @@ with actions:
         st.progress(max(0, 1 - len(left) / count), next_one, width="stretch")
     elif left:
         st.button(
-            f"Measure up to {count_words(length, 'position')}, {about}", key="measure", type="primary",
-            on_click=MEASURING.set, args=(((model, length, setup), len(left)),),
-        )  # fmt: skip
+            f"Measure up to {count_words(length, 'position')}, {about}",
+            key="measure",
+            type="primary",
+            on_click=MEASURING.set,
+            args=(((model, length, setup), len(left)),),
+        )
 
 measured = shared.known_points(model, length, setup)
 reached = max(point.length for point in measured if point.kind == "quantized")
@@ -190,9 +196,13 @@ pieces = [tokenizer.piece(int(id)) for id in long_text(checkpoint, drawn, begun)
 context = PatternContext(model, setup, drawn, heads, pieces, begun)
 export = pattern_export(context)
 payload = kept_patterns(
-    shared.kept_patterns(model, drawn, *first, setup, begun), heads=heads, shown=first, pieces=pieces, grid=grid(drawn),
+    shared.kept_patterns(model, drawn, *first, setup, begun),
+    heads=heads,
+    shown=first,
+    pieces=pieces,
+    grid=grid(drawn),
     notes={"trace": context.digest, "take": export.header},
-)  # fmt: skip
+)
 draw_page(export, payload, partial(picture, key="long sequences view"), (QUESTIONS, context))
 st.markdown(f"##### What a search finds among {reached:,} states")
 st.dataframe(searches, hide_index=True, column_config=SEARCH_COLUMNS)

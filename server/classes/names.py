@@ -22,8 +22,8 @@ OPTIONAL = re.compile(
 LETTERS_OF_DIGITS = str.maketrans("013457$@", "oieastsa")
 # Letters of other scripts that look Latin, after the confusables of UTS 39.
 LOOKS = str.maketrans(
-    "аАВсСԁеЕԌгһНіІӏӀјЈкКМоОрРԛѕЅТѵѴѡԝԜхХуУүҮ" "αΑΒΕΗιΙϳͿκΚΜνΝοΟσρΡΤυΥγχΧΖ" "քցհոռօՕզգսՍՏա" "ɑɡıɩʏ",
-    "aABcCdeEGrhHiIlljJkKMoOpPqsSTvVwwWxXyYyY" "aABEHiIjJkKMvNoOopPTuYyxXZ" "fghnnoOqquUSw" "agiiy",
+    "аАВсСԁеЕԌгһНіІӏӀјЈкКМоОрРԛѕЅТѵѴѡԝԜхХуУүҮαΑΒΕΗιΙϳͿκΚΜνΝοΟσρΡΤυΥγχΧΖքցհոռօՕզգսՍՏաɑɡıɩʏ",
+    "aABcCdeEGrhHiIlljJkKMoOpPqsSTvVwwWxXyYyYaABEHiIjJkKMvNoOopPTuYyxXZfghnnoOqquUSwagiiy",
 )
 
 

@@ -10,9 +10,11 @@ from engine.plurals import count_words
 
 Pattern = Literal["previous", "first", "induction", "duplicate"]  # scores of `engine.analysis.heads`
 PATTERNS: Mapping[Pattern, str] = {
-    "previous": "the token just before", "first": "the first token",
-    "induction": "the token behind an earlier one like it", "duplicate": "an earlier token like it",
-}  # fmt: skip
+    "previous": "the token just before",
+    "first": "the first token",
+    "induction": "the token behind an earlier one like it",
+    "duplicate": "an earlier token like it",
+}
 LOOK = "look"  # the kind that asks nothing
 # Characters of a sentence, of a word that is wanted, of a page's address, of what is looked at there.
 LONGEST, WANTED, PAGE, LOOKED = 500, 40, 40, 2_000

@@ -91,30 +91,39 @@ ROOMS = Table(
     Column("enrolment_closed", Integer, nullable=False, default=0, server_default="0"),
 )  # fmt: skip
 STEPS = Table(
-    "steps", METADATA,
+    "steps",
+    METADATA,
     Column("room", ForeignKey("rooms.code", ondelete="CASCADE"), primary_key=True),
-    Column("number", Integer, primary_key=True), Column("content", Text, nullable=False),
+    Column("number", Integer, primary_key=True),
+    Column("content", Text, nullable=False),
     Column("revealed", Integer, nullable=False, default=0, server_default="0"),
     Column("reached", Integer, nullable=False, default=0, server_default="0"),
-)  # fmt: skip
+)
 LEARNERS = Table(
-    "learners", METADATA,
+    "learners",
+    METADATA,
     Column("id", String, primary_key=True),
     Column("room", ForeignKey("rooms.code", ondelete="CASCADE"), nullable=False),
-    Column("name", String, nullable=False), Column("folded", String, nullable=False),
-    Column("visitor", String, nullable=False), Column("seen", Float, nullable=False),
+    Column("name", String, nullable=False),
+    Column("folded", String, nullable=False),
+    Column("visitor", String, nullable=False),
+    Column("seen", Float, nullable=False),
     Column("consent", String, nullable=False, default=""),
     Column("joined", Float, nullable=False, default=0.0, server_default="0"),
     Column("page", Text, nullable=False, default="", server_default=""),  # that is open, as JSON
     Column("look", Text, nullable=False, default="", server_default=""),  # what of it is looked at, as behind a #
-    UniqueConstraint("room", "folded"), UniqueConstraint("room", "visitor"),
-)  # fmt: skip
+    UniqueConstraint("room", "folded"),
+    UniqueConstraint("room", "visitor"),
+)
 ANSWERS = Table(
-    "answers", METADATA,
+    "answers",
+    METADATA,
     Column("learner", ForeignKey("learners.id", ondelete="CASCADE"), primary_key=True),
-    Column("step", Integer, primary_key=True), Column("at", Float, nullable=False),
-    Column("content", Text, nullable=False), Column("consent", String, nullable=False, default="", server_default=""),
-)  # fmt: skip
+    Column("step", Integer, primary_key=True),
+    Column("at", Float, nullable=False),
+    Column("content", Text, nullable=False),
+    Column("consent", String, nullable=False, default="", server_default=""),
+)
 # Of server/lti/platforms.py: a launch belongs to nobody until a browser opens it.
 LAUNCHES = Table(
     "launches", METADATA,
@@ -138,17 +147,23 @@ GRADES = Table(
 LINE = "issuer", "client", "user", "lineitem"
 # Of server/lti/linking.py: what a platform asks to choose, and what was chosen.
 LINKINGS = Table(
-    "linkings", METADATA,
-    Column("state", String, primary_key=True), Column("content", Text, nullable=False),
-    Column("title", String, nullable=False, default=""), Column("page", String, nullable=False, default=""),
+    "linkings",
+    METADATA,
+    Column("state", String, primary_key=True),
+    Column("content", Text, nullable=False),
+    Column("title", String, nullable=False, default=""),
+    Column("page", String, nullable=False, default=""),
     Column("ends", Float, nullable=False),
-)  # fmt: skip
+)
 # Of server/lti/registration.py: what a platform is, as JSON.
 PLATFORMS = Table(
-    "platforms", METADATA,
-    Column("issuer", String, primary_key=True), Column("client", String, primary_key=True),
-    Column("content", Text, nullable=False), Column("at", Float, nullable=False),
-)  # fmt: skip
+    "platforms",
+    METADATA,
+    Column("issuer", String, primary_key=True),
+    Column("client", String, primary_key=True),
+    Column("content", Text, nullable=False),
+    Column("at", Float, nullable=False),
+)
 NONCES = Table("nonces", METADATA, Column("nonce", String, primary_key=True), Column("ends", Float, nullable=False))
 
 

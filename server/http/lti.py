@@ -128,9 +128,9 @@ def login(settings: Settings, request: Request, fields: Fields) -> Response:
         answer = small_page(
             f'<a href="{escape(place)}" hidden></a><p hidden>This browser keeps no cookie of Loupe in a frame of '
             f'another site: <a href="{escape(anew)}" data-kept="kept?state={state}" target="_blank" rel="noopener">'
-            'open it in a window of its own</a>.</p>',
+            "open it in a window of its own</a>.</p>",
             GO_ON,
-        )  # fmt: skip
+        )
     answer.headers.append("set-cookie", state_cookie(settings, state, LASTS))
     return answer
 
@@ -221,14 +221,17 @@ def choose(settings: Settings, request: Request, fields: Fields) -> Response:
         return small_page(
             f'<p><a href="{escape(settings.address)}/teach?{escape(query)}" target="_blank" rel="noopener">Choose in '
             "Loupe</a>, in a window of its own, what opens in your course. This page goes on by itself.</p>",
-            LOOK_AGAIN, linking.origin, 202,
-        )  # fmt: skip
+            LOOK_AGAIN,
+            linking.origin,
+            202,
+        )
     token = write_answer(settings, linking, title, page)
     return small_page(
         f'<form method="post" action="{escape(linking.address)}"><input type="hidden" name="JWT" value="{token}">'
         f"<button>Place “{escape(title)}”</button></form>",
-        "document.forms[0].submit()", linking.origin,
-    )  # fmt: skip
+        "document.forms[0].submit()",
+        linking.origin,
+    )
 
 
 def register_platform(settings: Settings, request: Request, fields: Fields) -> Response:
@@ -243,9 +246,13 @@ def small_page(body: str, script: str = "", origin: str = "", status: int = 200)
     which alone its form goes; without one, where there is nothing to press that a link would not do, in all."""
     nonce = secrets.token_urlsafe(16)
     may = {
-        "default-src": "'none'", "script-src": f"'nonce-{nonce}'", "style-src": f"'nonce-{nonce}'",
-        "connect-src": "'self'", "form-action": origin or "'none'", "base-uri": "'none'",
-    }  # fmt: skip
+        "default-src": "'none'",
+        "script-src": f"'nonce-{nonce}'",
+        "style-src": f"'nonce-{nonce}'",
+        "connect-src": "'self'",
+        "form-action": origin or "'none'",
+        "base-uri": "'none'",
+    }
     return HTMLResponse(
         '<!doctype html><html lang="en"><meta charset="utf-8"><title>Loupe</title>'
         '<meta name="viewport" content="width=device-width">'
@@ -257,7 +264,7 @@ def small_page(body: str, script: str = "", origin: str = "", status: int = 200)
             "cache-control": "no-store",
             "referrer-policy": "origin",  # else the platform would not be told who posts
         },
-    )  # fmt: skip
+    )
 
 
 def open_page(settings: Settings, request: Request, fields: Fields) -> Response:

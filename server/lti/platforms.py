@@ -114,9 +114,8 @@ def read_platform(content: Mapping[str, Any]) -> Platform:
     given = {one.name: content[one.name] for one in fields(Platform) if one.default is MISSING or one.name in content}
     if not isinstance(given["deployment_ids"], list):
         raise ValueError("deployment_ids is a list of texts")
-    return Platform(**{name: str(value) for name, value in given.items()} | {
-        "deployment_ids": tuple(map(str, given["deployment_ids"]))
-    })  # type: ignore[arg-type]  # fmt: skip
+    texts: dict[str, Any] = {name: str(value) for name, value in given.items()}
+    return Platform(**texts | {"deployment_ids": tuple(map(str, given["deployment_ids"]))})
 
 
 def read_key(path: Path) -> RSAPrivateKey:
@@ -220,11 +219,15 @@ def read_linking(platform: Platform, content: Mapping[str, Any]) -> Linking:
         raise ValueError(f"expected a place for links ({LINK}), got one for {str(types)[:80]}; choose another place.")
     locale = re.match("[a-z]{2}(?![a-z])", str(shown.get("locale") or content.get("locale") or ""))
     found = Linking(
-        platform.issuer, platform.client_id, str(content[f"{CLAIM}deployment_id"]),
-        str(asked.get("deep_link_return_url") or ""), str(asked["data"]) if "data" in asked else None,
-        asked.get("accept_lineitem") is not False, "window" in list_said(asked, "accept_presentation_document_targets"),
+        platform.issuer,
+        platform.client_id,
+        str(content[f"{CLAIM}deployment_id"]),
+        str(asked.get("deep_link_return_url") or ""),
+        str(asked["data"]) if "data" in asked else None,
+        asked.get("accept_lineitem") is not False,
+        "window" in list_said(asked, "accept_presentation_document_targets"),
         locale[0] if locale else "",
-    )  # fmt: skip
+    )
     if not origin_of(found.address):
         said = found.address[:80]
         raise ValueError(f"expected an address for the answer, https://…, got {said!r}; correct it in the platform.")
@@ -232,7 +235,7 @@ def read_linking(platform: Platform, content: Mapping[str, Any]) -> Linking:
 
 
 def origin_of(address: str) -> str:
-    """"" for what is no address that Loupe goes to: https://…, or of the same machine."""
+    """ "" for what is no address that Loupe goes to: https://…, or of the same machine."""
     try:
         parts = urlsplit(address)
     except ValueError:
@@ -267,9 +270,7 @@ def sign(settings: Settings, claims: dict[str, Any]) -> str:
     return jwt.encode(claims, settings.key, ALGORITHM, {"kid": settings.public_key["kid"]})
 
 
-def post_score(
-    settings: Settings, platform: Platform, lineitem: str, user: str, score: float, stamp: int
-) -> None:
+def post_score(settings: Settings, platform: Platform, lineitem: str, user: str, score: float, stamp: int) -> None:
     """Sends a score from 0 to 1 that changed at `stamp`, in milliseconds. A platform that has a later one, such as a
     teacher's, keeps it: that is no error. Raises httpx2.HTTPError, or ValueError for an answer that holds no token."""
     now, about, to = int(time.time()), platform.client_id, platform.audience or platform.token_url
@@ -279,9 +280,13 @@ def post_score(
     scores = urlunsplit(parts._replace(path=f"{parts.path}/scores"))  # Moodle's has a query
     changed = datetime.fromtimestamp(stamp / 1000, UTC).isoformat(timespec="milliseconds")
     body = {
-        "userId": user, "scoreGiven": score, "scoreMaximum": 1, "activityProgress": "Completed",
-        "gradingProgress": "FullyGraded", "timestamp": changed,
-    }  # fmt: skip
+        "userId": user,
+        "scoreGiven": score,
+        "scoreMaximum": 1,
+        "activityProgress": "Completed",
+        "gradingProgress": "FullyGraded",
+        "timestamp": changed,
+    }
     with httpx2.Client(timeout=TIMEOUT) as http:
         answer = http.post(platform.token_url, data={
             "grant_type": "client_credentials", "scope": SCORE, "client_assertion": assertion,

@@ -31,8 +31,10 @@ from server.lti.platforms import (
 TOOL = "https://purl.imsglobal.org/spec/lti-tool-configuration"
 MOST = 2**18  # bytes of an answer
 PLACES = {  # fields of a Platform by what a configuration calls them
-    "authorization_endpoint": "auth_url", "token_endpoint": "token_url", "jwks_uri": "jwks_url",
-}  # fmt: skip
+    "authorization_endpoint": "auth_url",
+    "token_endpoint": "token_url",
+    "jwks_uri": "jwks_url",
+}
 
 
 def add_registered(settings: Settings, classes: Classes) -> Settings:
@@ -54,17 +56,22 @@ def register(settings: Settings, classes: Classes, configuration: str, token: st
     for name in ("registration_endpoint", *PLACES):
         check_site(settings, str(said.get(name)))
     answer = ask(
-        "POST", str(said["registration_endpoint"]), json=describe_tool(settings),
+        "POST",
+        str(said["registration_endpoint"]),
+        json=describe_tool(settings),
         headers={"Authorization": f"Bearer {token}"} if token else {},
-    )  # fmt: skip
+    )
     if not (client := answer.get("client_id")):
         raise ValueError("expected a client id of the platform, got none; begin again there.")
     tool = answer.get(TOOL)
     deployment = tool.get("deployment_id") if isinstance(tool, dict) else None
     platform = Platform(
-        issuer, str(client), (str(deployment or ANY),), **{field: str(said[name]) for name, field in PLACES.items()},
+        issuer,
+        str(client),
+        (str(deployment or ANY),),
+        **{field: str(said[name]) for name, field in PLACES.items()},
         audience=str(said.get("authorization_server") or ""),
-    )  # fmt: skip
+    )
     row = {"issuer": issuer, "client": platform.client_id, "content": json.dumps(asdict(platform)), "at": time.time()}
     with classes.write() as connection:
         connection.execute(PLATFORMS.delete().where(*(PLATFORMS.c[name] == row[name] for name in ("issuer", "client"))))

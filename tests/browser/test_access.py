@@ -21,9 +21,11 @@ SHARE = "text=Share & export"
 # Page -> what is clicked on it, one after the other, and looked at after each click.
 STATES = {
     f"generate?model=stories&{TEXT}": (
-        TAB.format("beam"), TAB.format("surprise"), TAB.format("prompting"),
+        TAB.format("beam"),
+        TAB.format("surprise"),
+        TAB.format("prompting"),
     ),
-}  # fmt: skip
+}
 RARER = {
     f"generate?{TEXT}&model=stories": (
         ".write-button.go", "css=.tok.written >> nth=1", ".st-key-sampling button",

@@ -22,7 +22,7 @@ from tests.browser.harness import BYTES, floats
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
-READY = '.walkthrough[data-ready]'
+READY = ".walkthrough[data-ready]"
 TOLERANCE = 2e-5  # between a value recomputed in double precision and the one stored in single
 NOT_DRAWN = ("scale", "temperature", "pixels")
 

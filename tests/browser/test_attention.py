@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 TEXT = 'Max gave the red ball to Anna. "Thank you," said'
 LONG = "The dog was happy. " * 60
-READY = '.attention[data-ready] .view canvas'
+READY = ".attention[data-ready] .view canvas"
 FIND = "[...document.querySelectorAll('*')].map(e => e.shadowRoot?.querySelector('.attention')).find(Boolean).loupe"
 DRAWN = """e => { const { block, max } = e.loupe.view.found();
 return Array.from({length: block.rows}, (_, r) => Array.from(block.data.subarray(block.offset + r * block.stride,
@@ -115,9 +115,7 @@ def test_the_details_list_the_rows_keys_from_the_largest_weight_and_what_is_left
     pieces = traced().encoding.pieces
     row = page.locator(".details section").first
     assert row.locator("button.weight bdi").all_text_contents() == [pieces[i] for i in best.indices.tolist()]
-    shares = [
-        float(text.removesuffix("\u00a0%")) / 100 for text in row.locator(".weight .share").all_text_contents()
-    ]
+    shares = [float(text.removesuffix("\u00a0%")) / 100 for text in row.locator(".weight .share").all_text_contents()]
     np.testing.assert_allclose(shares, [*best.values.tolist(), 1 - float(best.values.sum())], rtol=5e-3)
 
 
@@ -302,9 +300,7 @@ def test_a_row_that_may_attend_to_nothing_is_said(look: Callable[..., "Page"]) -
     assert "may attend to nothing" in page.locator(".details").inner_text()
 
 
-def test_256_tokens_scroll_inside_and_an_exact_layer_is_fetched_once(
-    look: Callable[..., "Page"], wire: "Wire"
-) -> None:
+def test_256_tokens_scroll_inside_and_an_exact_layer_is_fetched_once(look: Callable[..., "Page"], wire: "Wire") -> None:
     page = look(LONG, hash="#layer=0&head=0")
     complete(page)
     trace = traced(LONG)

@@ -202,9 +202,10 @@ def test_the_row_in_numbers_ends_at_the_stored_weights(look: Look) -> None:
     assert 1 in keys and keys[0] == int(masked.argmax())
     page.locator('[data-step="pattern"] canvas').hover(position={"x": 4, "y": 4})
     assert page.locator('[data-step="pattern"] .steps-value').inner_text() == "100.0\u00a0%"
-    assert page.locator('[data-step="masked"] .steps-value').inner_text() == page.locator(
-        '[data-step="scores"] .steps-value'
-    ).inner_text()
+    assert (
+        page.locator('[data-step="masked"] .steps-value').inner_text()
+        == page.locator('[data-step="scores"] .steps-value').inner_text()
+    )
     assert asked(page) == set()
 
 

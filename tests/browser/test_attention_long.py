@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.long
 
-READY = '.attention.long[data-ready] .long-map canvas'
+READY = ".attention.long[data-ready] .long-map canvas"
 FIND = "[...document.querySelectorAll('*')].map(e => e.shadowRoot?.querySelector('.attention')).find(Boolean).loupe"
 HERE = f"""() => {{ const page = {FIND}; const {{ map }} = page;
 const same = (a, b) => `${{a.rows}} ${{a.columns}}` === `${{b.rows}} ${{b.columns}}`;
@@ -368,9 +368,13 @@ def test_a_long_text_is_painted_with_a_row_or_a_column_and_its_columns_are_told(
         page.get_by_role("button", name=way).click()
         key = state(page)["key"]
         line = pattern[:, key] if expected is None else expected
-        page.wait_for_function(f"want => Math.abs({FIND}.view.line?.[want[0]] - want[1]) < 1e-9", arg=[
-            int(line.argmax()), float(line.max()),
-        ])
+        page.wait_for_function(
+            f"want => Math.abs({FIND}.view.line?.[want[0]] - want[1]) < 1e-9",
+            arg=[
+                int(line.argmax()),
+                float(line.max()),
+            ],
+        )
         shown = root(page).evaluate("e => Array.from(e.loupe.view.line, String)")
         assert torch.equal(torch.tensor([float(x) for x in shown]), line)
     page.get_by_role("button", name="what it looks at").click()

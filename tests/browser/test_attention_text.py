@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 TEXT = "The little dog was sad because he lost his ball"
 ENGLISH = "I want to drink a glass of cold water."
-READY = '.attention[data-ready]'
+READY = ".attention[data-ready]"
 
 Open = Callable[[str], "Page"]
 Show = Callable[..., "Page"]
@@ -63,8 +63,10 @@ def test_the_text_is_painted_with_the_rows_and_columns_of_the_pattern_and_asks_n
     page = show("text", "&layer=2&head=1&query=6")
     patterns = [traced()[f"blocks.{layer}.attn.pattern"][0] for layer in range(4)]
     page.wait_for_selector(".piece.chosen")
-    shell(page).evaluate("e => { const ask = e.loupe.request; window.asks = [];"
-        "e.loupe.request = function (query) { window.asks.push(query.ask); return ask.call(this, query); }; }")
+    shell(page).evaluate(
+        "e => { const ask = e.loupe.request; window.asks = [];"
+        "e.loupe.request = function (query) { window.asks.push(query.ask); return ask.call(this, query); }; }"
+    )
     np.testing.assert_array_equal(np.float32(line(page)), patterns[2][1, 6].numpy())
     page.locator("body").press("]")
     np.testing.assert_array_equal(np.float32(line(page)), patterns[2][2, 6].numpy())

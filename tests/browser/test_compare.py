@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tests.conftest import Wire
 
 FIRST, SECOND = "Max gave the red ball to Anna.", "Max gave the small red ball to Lily."
-READY = '.compare[data-ready] .maps canvas'
+READY = ".compare[data-ready] .maps canvas"
 DRAWN = """(e, [letter, differs]) => { const block = e.loupe.maps.drawn(letter, differs);
 return Array.from({length: block.rows}, (_, r) => Array.from(block.data.subarray(block.offset + r * block.stride,
   block.offset + r * block.stride + block.cols), String)); }"""

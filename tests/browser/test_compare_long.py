@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.long
 
-READY = '.compare[data-ready] .long-map canvas'
+READY = ".compare[data-ready] .long-map canvas"
 FIND = "[...document.querySelectorAll('*')].map(e => e.shadowRoot?.querySelector('.compare')).find(Boolean).loupe"
 HERE = f"""() => {{ const {{ maps }} = {FIND};
 const same = (a, b) => `${{a.rows}} ${{a.columns}}` === `${{b.rows}} ${{b.columns}}`;

@@ -253,9 +253,7 @@ def checked(states: str) -> str:
     )
 
 
-def test_choosing_another_position_asks_nothing_of_the_server(
-    shown: "Callable[..., Page]", wire: "Wire"
-) -> None:
+def test_choosing_another_position_asks_nothing_of_the_server(shown: "Callable[..., Page]", wire: "Wire") -> None:
     page = shown(edits=linked(QUIET))
     page.locator(".line.after .token").first.wait_for()
     sent = wire.reruns
@@ -264,7 +262,7 @@ def test_choosing_another_position_asks_nothing_of_the_server(
     page.keyboard.press("ArrowLeft")
     page.keyboard.press("Enter")
     before, after = traced()["logits"][0, -2].double(), traced(QUIET)["logits"][0, -2].double()
-    expect(page.locator(".headline .asked")).to_have_text("After “,\"”:")
+    expect(page.locator(".headline .asked")).to_have_text('After “,"”:')
     p, q = before.softmax(-1), after.softmax(-1)
     assert f"KL {float((p * (p / q).log2()).sum()):.4f}"[:7] in page.locator(".headline").inner_text()
     assert wire.reruns == sent

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from playwright.sync_api import Page
 
-READY = '.walkthrough[data-ready]'
+READY = ".walkthrough[data-ready]"
 
 
 def test_the_first_page_is_that_of_everyday(tmp_path: "Path", monkeypatch: pytest.MonkeyPatch, page: "Page") -> None:

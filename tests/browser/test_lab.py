@@ -53,7 +53,7 @@ def lab_server(runs: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 def look(open_page: Callable[[str], "Page"], lab_server: str) -> Callable[..., "Page"]:
     def open_(run: str = "", hash: str = "", anew: bool = False) -> "Page":
         page = open_page(f"{lab_server}/train{f'?run={run}' if run else ''}{hash}", anew)
-        page.wait_for_selector('.lab[data-ready]')
+        page.wait_for_selector(".lab[data-ready]")
         if run:
             page.wait_for_selector(".lab[data-state]")
         return page

@@ -13,7 +13,7 @@ from views.core.theme import tokens
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
-VIEW = '[data-ready]'
+VIEW = "[data-ready]"
 PASTE = """(e, text) => { e.focus(); e.setSelectionRange(3, 3);
 const clipboardData = new DataTransfer(); clipboardData.setData("text/plain", text);
 e.dispatchEvent(new ClipboardEvent("paste", { clipboardData, bubbles: true, cancelable: true })); }"""
@@ -42,7 +42,7 @@ def test_the_first_page_opens_at_the_root_and_at_its_name(server: str, page: "Pa
 
 
 def test_an_older_link_to_the_root_opens_the_walkthrough_with_all_it_holds(server: str, page: "Page") -> None:
-    page.goto(f"{server}/?model=stories&text=The+cat+sat#open=[\"q\"]&layer=1")
+    page.goto(f'{server}/?model=stories&text=The+cat+sat#open=["q"]&layer=1')
     page.wait_for_url("**/walkthrough?**")
     page.wait_for_selector(VIEW)
     expect(page.get_by_label("text", exact=True)).to_have_value("The cat sat")
@@ -115,7 +115,7 @@ def test_on_a_phone_the_list_of_pages_closes_over_the_page_that_is_chosen(server
     open_walkthrough(page, f"{server}/walkthrough")
     page.get_by_test_id("stExpandSidebarButton").click()
     page.get_by_test_id("stSidebarNav").get_by_role("link", name="Compare").click()
-    page.wait_for_selector('.compare[data-ready]')
+    page.wait_for_selector(".compare[data-ready]")
     page.get_by_test_id("stExpandSidebarButton").click()
     page.get_by_test_id("stSidebarNav").wait_for()
     page.reload()  # which opens the page and not the list, whatever stood open before

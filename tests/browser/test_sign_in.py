@@ -53,10 +53,14 @@ def provider() -> Iterator[str]:
             key = RSAAlgorithm.to_jwk(KEY.public_key(), as_dict=True)
             return JSONResponse({"keys": [{**key, "kid": "one", "alg": "RS256"}]})
 
-        app = Starlette(routes=[
-            Route("/.well-known/openid-configuration", metadata), Route("/authorize", authorize),
-            Route("/token", token, methods=["POST"]), Route("/keys", keys),
-        ])  # fmt: skip
+        app = Starlette(
+            routes=[
+                Route("/.well-known/openid-configuration", metadata),
+                Route("/authorize", authorize),
+                Route("/token", token, methods=["POST"]),
+                Route("/keys", keys),
+            ]
+        )
         server = uvicorn.Server(uvicorn.Config(app, log_level="error"))
         thread = Thread(target=server.run, args=([listening],))
         thread.start()

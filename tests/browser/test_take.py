@@ -37,7 +37,7 @@ def look(open_page: Callable[[str], "Page"], stage: str) -> Look:
         named = {"text": TEXT, **query}
         address = "&".join(f"{name}={quote(str(value))}" for name, value in named.items())
         page = open_page(f"{stage}/{view}?{address}{hash}", anew)
-        page.wait_for_selector(f'.{view}[data-ready] canvas')
+        page.wait_for_selector(f".{view}[data-ready] canvas")
         panel = page.get_by_role("button", name="Share & export")
         if panel.get_attribute("aria-expanded") != "true":
             panel.click()
@@ -133,7 +133,7 @@ def test_the_file_is_alive_without_a_network(look: Look, browser: "Browser", tmp
     alone.on("console", lambda message: faults.append(message.text) if message.type == "error" else None)
     alone.on("request", lambda request: requests.append(request.url[:60]))
     alone.goto(path.as_uri())
-    alone.wait_for_selector('.attention[data-ready] .view canvas')
+    alone.wait_for_selector(".attention[data-ready] .view canvas")
     trace = traced()
     for head in (2, 3):
         drawn = alone.locator(".attention").evaluate(
@@ -170,7 +170,7 @@ def test_a_link_opens_on_what_was_looked_at_and_hides_what_a_teacher_chose(
     expect(page.locator(".loupe-take .code svg")).to_be_visible()
     here = urlsplit(page.url).netloc  # the link names the network's address, where no server listens
     page = open_page(urlsplit(link)._replace(scheme="http", netloc=here).geturl())
-    page.wait_for_selector('.attention[data-ready] canvas')
+    page.wait_for_selector(".attention[data-ready] canvas")
     state = page.locator(".attention").evaluate("e => [e.loupe.state.layer, e.loupe.state.head]")
     assert state == [1, 2]
     expect(page.locator(".st-key-model")).to_be_hidden()
@@ -233,7 +233,7 @@ def test_a_text_that_no_address_can_hold_is_said_once_and_stays_until_the_reload
     page.get_by_role("button", name="Copy link").click()
     page.locator("output.said").get_by_text(said.inner_text()).wait_for()
     page.reload()
-    page.wait_for_selector('.attention[data-ready] canvas')
+    page.wait_for_selector(".attention[data-ready] canvas")
     model = page.locator(".attention")
     comes_to(page, lambda: model.evaluate("e => e.loupe.data.model.name"), "tales-bert")
     expect(page.get_by_text("too long for a link")).to_have_count(0)

@@ -58,9 +58,7 @@ def test_the_lines_are_those_of_the_heads_that_are_shown(page: "Page") -> None:
     assert "hide=b_edits" in page.locator("input.made:visible").input_value()
 
 
-def test_the_file_of_a_comparison_is_alive_without_a_network(
-    page: "Page", browser: "Browser", tmp_path: Path
-) -> None:
+def test_the_file_of_a_comparison_is_alive_without_a_network(page: "Page", browser: "Browser", tmp_path: Path) -> None:
     path = saved(page, "HTML", tmp_path)
     assert path.stat().st_size - len(packed_plotly()) < SIZE
     context = browser.new_context(offline=True, viewport={"width": 1280, "height": 900})

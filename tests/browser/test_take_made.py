@@ -110,7 +110,7 @@ def test_patterns_are_exported_as_shapes_and_as_a_file_in_which_every_head_is_th
     open_page: Callable[[str], "Page"], server: str, browser: "Browser", tmp_path: Path
 ) -> None:
     page = open_page(f"{server}/long_sequences#layer=1&head=2&query=90")
-    page.wait_for_selector('.kept-patterns[data-ready] .panels canvas')
+    page.wait_for_selector(".kept-patterns[data-ready] .panels canvas")
     page.locator(".loupe-take").get_by_role("button", name="Share & export").click()
     picture = ElementTree.parse(saved(page, "SVG", tmp_path)).getroot()
     texts = [text.text or "" for text in picture.iter(f"{SVG}text")]
@@ -119,7 +119,7 @@ def test_patterns_are_exported_as_shapes_and_as_a_file_in_which_every_head_is_th
     path = saved(page, "HTML", tmp_path)
     assert path.stat().st_size < 5_000_000
     file = alone(browser, path)
-    file.wait_for_selector('.kept-patterns[data-ready] .panels canvas')
+    file.wait_for_selector(".kept-patterns[data-ready] .panels canvas")
     file.get_by_label("head", exact=True).select_option(label="block 1, head 4")
     kept = shared.kept_patterns("stories", 128, 0, 3, Setup())
     share = f"keeps {100 * kept['quantized'].mass:.1f}\u00a0% of the attention"
@@ -170,7 +170,7 @@ def test_what_a_link_says_of_the_views_and_is_not_there_is_said(
 def test_a_link_to_a_checkpoint_opens_on_all_that_was_chosen_there(
     open_page: Callable[[str], "Page"], server: str
 ) -> None:
-    former = "matrix=decoder.blocks.1.cross_attn.k.weight&head=2&counts=log&frame=all&without=[\"special\"]"
+    former = 'matrix=decoder.blocks.1.cross_attn.k.weight&head=2&counts=log&frame=all&without=["special"]'
     former += "&status=loaded&named=norm&token=30"
     page = open_page(f"{server}/checkpoint?model=translate-en-fr#{former}")
     names = [row.name for row in load("translate-en-fr").report.rows]

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tests.conftest import Wire
 
 TEXT = "The little dog was sad because he lost his ball"
-READY = '.walkthrough[data-ready]'
+READY = ".walkthrough[data-ready]"
 FIND = "[...document.querySelectorAll('*')].map(e => e.shadowRoot?.querySelector('.walkthrough')).find(Boolean)"
 STAGES = [
     "embed",
@@ -490,7 +490,7 @@ def test_titles_do_not_touch_while_a_stage_is_open(browser: "Browser", stage: st
     page = browser.new_page(viewport={"width": 1280, "height": 720})
     for opened in ("q", "attention", "mlp", "next"):
         page.goto("about:blank")
-        page.goto(f"{stage}/walkthrough?text={quote(TEXT)}#open=[\"{opened}\"]")
+        page.goto(f'{stage}/walkthrough?text={quote(TEXT)}#open=["{opened}"]')
         page.wait_for_selector(f"{READY} .stage-{opened}" + (".opened" if opened != "next" else ""))
         apart = f"""() => {{
           const titles = [...{FIND}.querySelectorAll('.stage:not(.stage-next) .stage-head button')];

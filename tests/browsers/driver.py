@@ -184,8 +184,9 @@ def screen() -> Iterator[None]:
             read, write = os.pipe()
             server = subprocess.Popen(
                 ["Xvfb", "-displayfd", str(write), "-screen", "0", "1600x1200x24", "-nolisten", "tcp"],
-                pass_fds=[write], stderr=subprocess.DEVNULL,
-            )  # fmt: skip
+                pass_fds=[write],
+                stderr=subprocess.DEVNULL,
+            )
             stack.callback(server.wait)
             stack.callback(server.terminate)
             with open(read) as number:

@@ -77,9 +77,12 @@ def test_the_files_of_the_image_serve_pages_and_nothing_is_written_among_them(tm
     log = tmp_path / "log"
     with log.open("w") as output:
         process = subprocess.Popen(
-            [sys.executable, "asgi.py", "--port", str(port)], cwd=place, stdout=output, stderr=output,
+            [sys.executable, "asgi.py", "--port", str(port)],
+            cwd=place,
+            stdout=output,
+            stderr=output,
             env={**environment, **said, "HOME": str(tmp_path), "PYTHONPATH": str(tmp_path / "trimmed")},
-        )  # fmt: skip
+        )
     try:
         wait_until_healthy(process, f"http://127.0.0.1:{port}{READY}", log)
         finish(turn_pages(f"http://127.0.0.1:{port}"))
@@ -112,8 +115,10 @@ def test_compose_names_what_there_is() -> None:
                 named.add(source)
         assert set(service.get("depends_on", {})) <= set(services())
         for variable in service.get("environment", {}):
-            assert variable.removeprefix("LOUPE_").lower() in settings.declared or variable in OF_OTHERS or (
-                variable.startswith("POSTGRES_")
+            assert (
+                variable.removeprefix("LOUPE_").lower() in settings.declared
+                or variable in OF_OTHERS
+                or (variable.startswith("POSTGRES_"))
             ), variable
         if "build" in service:
             build = service["build"]
@@ -220,9 +225,12 @@ def test_caddy_takes_its_file_as_compose_gives_it() -> None:
     hashing = ["caddy", "hash-password", "--plaintext", "loupe"]
     hashed = subprocess.run(hashing, capture_output=True, text=True, check=True)
     ours = {
-        "LOUPE_SITE": "loupe.school.example", "LOUPE_REPLICAS": "app1:8501 app2:8501", "LOUPE_USER": "class",
-        "LOUPE_PASSWORD_FILE": said["LOUPE_PASSWORD_FILE"], "LOUPE_PASSWORD_HASH": hashed.stdout.strip(),
-    }  # fmt: skip
+        "LOUPE_SITE": "loupe.school.example",
+        "LOUPE_REPLICAS": "app1:8501 app2:8501",
+        "LOUPE_USER": "class",
+        "LOUPE_PASSWORD_FILE": said["LOUPE_PASSWORD_FILE"],
+        "LOUPE_PASSWORD_HASH": hashed.stdout.strip(),
+    }
     command = ["caddy", "adapt", "--config", str(DEPLOY / "Caddyfile"), "--adapter", "caddyfile", "--validate"]
     for given, has_password in (({}, False), (ours, True)):
         done = subprocess.run(command, env={**os.environ, **given}, capture_output=True, text=True)

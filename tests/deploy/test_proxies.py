@@ -166,9 +166,12 @@ async def upload(address: str, cookie: str, of: str) -> int:
             pass
         place, xsrf = told.new_session.initialize.session_id, generate_xsrf_token_string()
         sent = await asyncio.to_thread(
-            httpx2.put, f"{address}/_stcore/upload_file/{place}/file", files={"file": ("a.csv", bytes(LARGE))},
-            headers={"cookie": f"{COOKIE}={of}; {XSRF_COOKIE_NAME}={xsrf}", "x-xsrftoken": xsrf}, timeout=60,
-        )  # fmt: skip
+            httpx2.put,
+            f"{address}/_stcore/upload_file/{place}/file",
+            files={"file": ("a.csv", bytes(LARGE))},
+            headers={"cookie": f"{COOKIE}={of}; {XSRF_COOKIE_NAME}={xsrf}", "x-xsrftoken": xsrf},
+            timeout=60,
+        )
         return sent.status_code
 
 
@@ -218,9 +221,11 @@ def hear_of_each_other(address: str, place: str, cookies: list[str], monkeypatch
     async def hand_in() -> None:
         async with session(address, learner) as visitor:
             for action in (
-                Action("walkthrough"), Action("walkthrough", OPEN, True), Action("walkthrough", ANSWER, 1.5),
+                Action("walkthrough"),
+                Action("walkthrough", OPEN, True),
+                Action("walkthrough", ANSWER, 1.5),
                 Action("walkthrough", HAND_IN, None),
-            ):  # fmt: skip
+            ):
                 await visitor.act(action)
 
     async def teach() -> None:

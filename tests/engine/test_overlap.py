@@ -5,8 +5,10 @@ import pytest
 from engine.scoring.overlap import bleu, chrf
 
 TEXTS = [
-    "Où est mon chapeau", "Le train était encore en retard .", "Je suis fatigué et je vais au lit.",
-]  # fmt: skip
+    "Où est mon chapeau",
+    "Le train était encore en retard .",
+    "Je suis fatigué et je vais au lit.",
+]
 REFERENCES = [
     ["Où est mon chapeau ?", "Où se trouve mon chapeau ?"],
     ["Le train était de nouveau en retard.", "Le train avait encore du retard."],

@@ -23,14 +23,17 @@ ROW = {"what": "forward", "seconds": 0.5, "tokens_per_second": 2e6, "tflops": 40
 
 
 def test_every_measure_is_taken_on_the_cpu_and_one_that_fails_keeps_none_of_the_others(
-    monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     bench = Bench(torch.device("cpu"), TINY[:1], seconds=0.0)
     rows = {row.what.split(",")[0]: row for row in bench.rows()}
     assert list(rows) == [
-        "product of two matrices", "forward", "forward with everything kept", "writing with the KV cache",
+        "product of two matrices",
+        "forward",
+        "forward with everything kept",
+        "writing with the KV cache",
         "training step",
-    ]  # fmt: skip
+    ]
     assert not any(row.failed for row in rows.values())
     read, learned, peak = rows["forward"], rows["training step"], rows["product of two matrices"]
     weights = 4 * 12 * 128**2 + 128 * TINY[0].shape.config.vocab_size  # two operations each for a token, and attention

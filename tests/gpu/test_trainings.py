@@ -43,8 +43,11 @@ def policy(parts: str) -> Callable[[Recipe, Path], Recipe]:
 
 
 KINDS: dict[str, Callable[[Recipe, Path], Recipe]] = {
-    "all": plain, "lora": adapted, "ppo": policy("all"), "ppo, lora": policy("lora"),
-}  # fmt: skip
+    "all": plain,
+    "lora": adapted,
+    "ppo": policy("all"),
+    "ppo, lora": policy("lora"),
+}
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -54,7 +54,7 @@ ASIDE = re.compile(
     r"\$\$?[^$]+\$\$?|`[^`]*`|\b(?:19|20)\d\d\b|^(?:\d\. )?\(\d min\)|^\d\. |^## \w+ (?:\d|minutes)$"
     r"|(?:sections?|figure|table(?:au)?|[eé]quation) [\d.]+",
     re.MULTILINE,
-)  # fmt: skip
+)
 FACTOR = rf"(?:\d (?=\())?\(*[-−]?(?:(?:\d )?\b[a-z](?![a-z’])|(?:{NUMBER})(?![.,]?\d))²?\)*"
 SUM = re.compile(rf"(?<![\w.,-]){FACTOR}(?: [-+−·×/] {FACTOR})+(?: = [-−]?(?:{NUMBER})(?![\d²]))?")
 VECTOR = re.compile(r"[\[(][-−\d.,; ]*\d ?[,;] [-−\d.,; ]*\d[\])]")

@@ -133,6 +133,7 @@ def test_compare_shows_the_adapted_model_and_its_base(pirate: Path) -> None:
     assert [side["edits"] for side in header["sides"]] == [0, 1]
     assert not any("edit" in side["notice"] for side in header["sides"])
 
+
 def test_the_form_offers_what_fits_and_its_strength_can_be_set(tmp_path: Path) -> None:
     pirate, polite = keep(tmp_path / "pirate"), keep(tmp_path / "polite", seed=5, rank=2)
     first, second = (ApplyAdapter.of(own(folder)) for folder in (pirate, polite))

@@ -218,9 +218,7 @@ def test_a_path_is_refused_to_anybody_else(
     assert name_of(app) == "stories"
 
 
-def test_what_was_opened_is_offered_on_every_page(
-    folder: Path, here: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_was_opened_is_offered_on_every_page(folder: Path, here: None, monkeypatch: pytest.MonkeyPatch) -> None:
     app = typed(page().run(), str(folder))
     name = name_of(app)
     assert [link.proto.query_string for link in app.get("page_link")] == [

@@ -235,8 +235,20 @@ def test_a_learner_who_leaves_takes_their_answers_along(classes: Classes) -> Non
 def test_a_teacher_takes_somebody_out_and_says_whether_others_may_come_in(classes: Classes) -> None:
     code, secret = classes.start("somebody", [Step("walkthrough", QUERY, "words")])
     bo, cy = learner(code, "Bo"), learner(code, "Cy")
-    classes.hand_in(classes.learners(code)[0], 0, {"said": "It sees.", "truth": "", "right": None, "score": None,
-                                                   "number": None, "true": None, "page": "walkthrough", "link": QUERY})
+    classes.hand_in(
+        classes.learners(code)[0],
+        0,
+        {
+            "said": "It sees.",
+            "truth": "",
+            "right": None,
+            "score": None,
+            "number": None,
+            "true": None,
+            "page": "walkthrough",
+            "link": QUERY,
+        },
+    )
     app = opened("teach", room=code, secret=secret)
     app.session_state["class people"] = True
     app.run()
@@ -326,8 +338,11 @@ def test_who_missed_a_step_stands_in_the_table(classes: Classes) -> None:
         classes.go_to(code, number)
     rows = list_answers(*classes.find_all(code))
     assert [(one["step"], one["name"], one["said"]) for one in rows] == [
-        (1, "Ada", "It sees."), (1, "Bo", ""), (4, "Ada", ""), (4, "Bo", "")
-    ]  # fmt: skip
+        (1, "Ada", "It sees."),
+        (1, "Bo", ""),
+        (4, "Ada", ""),
+        (4, "Bo", ""),
+    ]
     assert datetime.fromisoformat(rows[0]["time"]).timestamp() == pytest.approx(time.time(), abs=60)
 
 

@@ -149,9 +149,7 @@ def test_lines_and_data_of_long_texts_are_both_whole_patterns_and_their_differen
 
 
 @pytest.mark.parametrize("tab", ["product", "steps", "points", "circuits", "text", "lines"])
-def test_the_lines_of_every_tab_of_a_long_text_run(
-    tab: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_lines_of_every_tab_of_a_long_text_run(tab: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(budget, "models_folder", str(tmp_path))
     found = ran(asked(long_pair(), "compare", take="python", **looked(tab))[0]["lines"])
     lines = found["printed"].splitlines()

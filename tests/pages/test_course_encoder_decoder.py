@@ -9,9 +9,11 @@ from tests.pages.test_course import opened, question_of
 
 VIEWS = ("three", "across", "shifted", "tasks", "written")
 WRITTEN = {
-    SUMMARISE: "**My father sees a cat and sleeps.**", ANSWER: "**My father**", JUDGE: "**acceptable**",
+    SUMMARISE: "**My father sees a cat and sleeps.**",
+    ANSWER: "**My father**",
+    JUDGE: "**acceptable**",
     SORT: "**a cat father garden in My sees small the**",
-}  # fmt: skip
+}
 
 
 def show(app: AppTest) -> None:

@@ -80,10 +80,12 @@ def test_numbers_and_plurals_are_those_of_the_language(monkeypatch: pytest.Monke
             words.translate_count("{count} token of {size}", "{count} tokens of {size}", count) for count in (0, 1, 2)
         ]
         return [
-            words.translate("mean {mean:.3g}").format(mean=-1234.5), words.numeral(1234567.25, ",.1f"),
-            words.numerals([0.5, 2], ".1f"), words.numeral(0.256, ".1%"),
+            words.translate("mean {mean:.3g}").format(mean=-1234.5),
+            words.numeral(1234567.25, ",.1f"),
+            words.numerals([0.5, 2], ".1f"),
+            words.numeral(0.256, ".1%"),
             *(one.format(count=2, size="7.0") for one in many),
-        ]  # fmt: skip
+        ]
 
     english = ["mean -1.23e+03", "1,234,567.2", "0.5, 2.0", "25.6%"]
     assert written("en") == [*english, "2 tokens of 7.0", "2 token of 7.0", "2 tokens of 7.0"]

@@ -161,8 +161,11 @@ def text_loss() -> list[str]:
     return [
         *write([found.total, found.mean, found.perplexity, worst], ".3f"),
         f"“{read.pieces[int(found.log_probabilities.argmin()) + 1].strip('·')}”",
-        f"{len(read.ids) - 1} ", f"{worst:.2f}", f"{math.exp(-worst):.5f}", f"{100 * worst / found.total:.0f} %",
-    ]  # fmt: skip
+        f"{len(read.ids) - 1} ",
+        f"{worst:.2f}",
+        f"{math.exp(-worst):.5f}",
+        f"{100 * worst / found.total:.0f} %",
+    ]
 
 
 def gradient_at_logits() -> list[str]:
@@ -323,9 +326,10 @@ def means() -> list[str]:
     x = read_matrix(averaging.TENSOR)
     weights = softmax_weights(scores_of(x))
     return [
-        *write(weights[-1].tolist(), ".2f"), *write(softmax_weights(0 * scores_of(x))[1].tolist(), "g"),
+        *write(weights[-1].tolist(), ".2f"),
+        *write(softmax_weights(0 * scores_of(x))[1].tolist(), "g"),
         *write(average_by_loop(x).flatten().tolist(), ".4g"),
-    ]  # fmt: skip
+    ]
 
 
 def red() -> list[str]:

@@ -240,7 +240,7 @@ def test_the_lines_of_a_temperature_give_its_distribution() -> None:
     ids = write(app, 3)
     prompt = view(app)[0]["prompt"]["ids"]
     checkpoint = library.checkpoint("stories")
-    text = "Max gave the red ball to Anna. \"Thank you,\" said"
+    text = 'Max gave the red ball to Anna. "Thank you," said'
     one = Writing("stories", checkpoint, begin(checkpoint, text), Call(repr(text)))
     assert list(one.prompt.ids) == prompt
     found = ran(temperature_lines(one, tuple(ids), 2.5))

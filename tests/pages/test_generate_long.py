@@ -113,7 +113,7 @@ def test_the_temperature_of_a_long_text_is_of_what_follows_its_last_tokens_that_
         ({"model": "translate-en-fr", "text": "the dog sleeps .", "target": "le chien . " * 30}, "of a target, its"),
         ({"model": "infill", "text": "A [gMASK] sat. " + "The dog ran. " * 100, "span": ""}, "what fills its gap"),
     ],
-)  # fmt: skip
+)
 def test_what_a_model_needs_whole_is_not_read_in_windows_and_the_page_stays(address: dict[str, str], said: str) -> None:
     app = opened(**address)
     header, _ = view(app)

@@ -281,8 +281,8 @@ def test_errors_of_the_text_name_its_line_and_lose_nothing() -> None:
     [
         ("copy", 'base = "/a/path"', "base must be one of the models here (bilingual, "),
         ("copy", 'base = "stories"', "model must be that of the base stories, with "),
-        ("copy", "[machine]\nprecision = \"float16\"", 'machine.precision "float16" needs CUDA'),
-        ("copy", "[machine]\ndevice = \"cuda\"", "PyTorch sees no CUDA device here"),
+        ("copy", '[machine]\nprecision = "float16"', 'machine.precision "float16" needs CUDA'),
+        ("copy", '[machine]\ndevice = "cuda"', "PyTorch sees no CUDA device here"),
         ("copy", "[schedule]\nsteps = 99999999", "schedule.steps must be at most"),
         ("copy", "[log]\nsnapshots = 1000000\n[schedule]\nsteps = 90000", "this one's snapshots need"),
     ],

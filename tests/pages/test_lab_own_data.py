@@ -128,9 +128,7 @@ def test_each_objective_of_a_text_trains(objective: str, tmp_path: Path) -> None
         ("asked.jsonl", "span", {"question": "query", "context": "text", "answer": "answer", "start": "answer_start"}),
     ],
 )
-def test_columns_decide_what_can_be_learned(
-    file: str, objective: str, columns: dict[str, str], tmp_path: Path
-) -> None:
+def test_columns_decide_what_can_be_learned(file: str, objective: str, columns: dict[str, str], tmp_path: Path) -> None:
     pairs = [{"source": f"{i} cats", "target": f"{i} chats"} for i in range(40)]
     entailed = [{"premise": f"{i} cats", "hypothesis": f"{i} dogs", "gold_label": "ab"[i % 2]} for i in range(40)]
     asked = [{"text": f"{i} cats ran", "query": f"who ran {i}", "answer": "cats", "answer_start": 2} for i in range(10)]

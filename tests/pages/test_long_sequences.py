@@ -123,9 +123,7 @@ def test_every_head_that_the_view_turns_to_is_answered_with_what_it_keeps(asked:
     ]
     app.run()
     answers, packed = view(app, "courier")
-    assert [one.get("sentence", "") for one in answers["answers"]] == [
-        "", "layer must be in 0..3, got 4.", STALE
-    ]  # fmt: skip
+    assert [one.get("sentence", "") for one in answers["answers"]] == ["", "layer must be in 0..3, got 4.", STALE]
     header, arrays = unpack(packed["1"].data.tobytes())
     for said, (name, part) in zip(header["kept"], kept.items(), strict=True):
         assert (said["name"], said["mass"], said["cells"]) == (name, part.mass, part.cells)

@@ -77,8 +77,10 @@ def test_two_tokenizers_are_aligned_by_characters_in_the_lines_and_attention_to_
     assert "by_characters(a.encodings[0], b.encodings[0])" in script
     found = ran(script)
     groups = found["queries_b"].groups
-    drawn = {letter: view(app, "compare")[1][hook(app, letter, layer)].data[head]
-             for letter, layer, head in (("A", 1, 1), ("B", 0, 2))}  # fmt: skip
+    drawn = {
+        letter: view(app, "compare")[1][hook(app, letter, layer)].data[head]
+        for letter, layer, head in (("A", 1, 1), ("B", 0, 2))
+    }
     expected = [
         [
             drawn["B"][np.ix_(row.second, col.second)].sum(-1).mean()

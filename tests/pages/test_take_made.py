@@ -105,10 +105,13 @@ def test_the_charts_of_an_architecture_are_exported_as_lines_that_give_the_same(
     (cache,) = found["cache"]
     assert cache.bytes == 2 * 3 * 2 * 12 * 512 * 768
     assert app.selectbox(key="costs share table").options == [
-        "Operations of a forward pass, by length", "KV cache of generation, by length",
+        "Operations of a forward pass, by length",
+        "KV cache of generation, by length",
         "Activations kept in training, by length",
-        "operations by part", "KV cache, by part", "memory of training, by part",
-    ]  # fmt: skip
+        "operations by part",
+        "KV cache, by part",
+        "memory of training, by part",
+    ]
     assert [button.label for button in app.download_button] == ["CSV", "Parquet", "npz", "HTML"]
 
 

@@ -202,9 +202,13 @@ def test_a_name_with_more_behind_it_is_no_longer_than_a_name_may_be() -> None:
 def visiting(session: Session, visitor: str) -> Session:
     """The same server as another visitor meets it, whose browser is elsewhere."""
     return Session(
-        launcher=session.launcher, plan=session.plan, name="tried", contrasts=session.contrasts, visitor=visitor,
+        launcher=session.launcher,
+        plan=session.plan,
+        name="tried",
+        contrasts=session.contrasts,
+        visitor=visitor,
         at_machine=False,
-    )  # fmt: skip
+    )
 
 
 CHANGES: list[dict[str, Any]] = [

@@ -184,9 +184,7 @@ def test_an_empty_text_keeps_the_picture_and_says_so_until_the_example_is_put_ba
     app = opened("original", text="The delighted dog")
     before = picture(app)[0]["lanes"]
     app.text_input(key="text").set_value("").run()
-    assert [one.value for one in app.info] == [
-        "No text. Still showing the previous one. Type a few words above."
-    ]
+    assert [one.value for one in app.info] == ["No text. Still showing the previous one. Type a few words above."]
     assert picture(app)[0]["lanes"] == before
     app.button(key="example text").click().run()
     assert not app.info and app.text_input(key="text").value and picture(app)[0]["lanes"] != before

@@ -115,7 +115,7 @@ def test_a_file_of_texts_is_surveyed_by_the_chosen_measure() -> None:
 
 
 def test_a_survey_waits_for_its_cluster_and_is_computed_here_where_that_gives_up(
-    monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(budget, "ray_address", "http://head")
     monkeypatch.setattr(budget, "heavy", 0)

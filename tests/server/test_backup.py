@@ -22,9 +22,12 @@ def call(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     folder.mkdir(exist_ok=True)
     outside = {name: value for name, value in os.environ.items() if not name.startswith("LOUPE_")}
     return subprocess.run(
-        [sys.executable, "-m", "server.backup", *arguments], cwd=folder, env={**outside, "PYTHONPATH": str(ROOT)},
-        capture_output=True, text=True,
-    )  # fmt: skip
+        [sys.executable, "-m", "server.backup", *arguments],
+        cwd=folder,
+        env={**outside, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+    )
 
 
 def list_tree(folder: Path) -> dict[str, bytes]:

@@ -72,8 +72,11 @@ def test_a_table_has_each_formula_in_tex_and_the_sum() -> None:
 
 def test_sizes_in_words() -> None:
     assert [view.percent(x) for x in (0.2141, 0.000171, 2.3e-7, 0)] == [
-        "21.41\u00a0%", "0.017\u00a0%", "2.3e-05\u00a0%", "0.00\u00a0%"
-    ]  # fmt: skip
+        "21.41\u00a0%",
+        "0.017\u00a0%",
+        "2.3e-05\u00a0%",
+        "0.00\u00a0%",
+    ]
     assert [view.size(n) for n in (512, 1536, 5 * 2**30)] == ["512 bytes", "1.50 KiB", "5.00 GiB"]
     assert [view.about(n) for n in (101_297_664, 6_738_415_616)] == ["101.3 million", "6.7 billion"]
 

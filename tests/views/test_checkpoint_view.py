@@ -63,14 +63,19 @@ def test_the_card_says_what_the_checkpoint_is() -> None:
 
 def test_what_a_card_measured_is_said_value_by_value() -> None:
     card = {
-        "loss": {"training": 1.0, "held_out": 1.23456}, "accuracy": 3,
+        "loss": {"training": 1.0, "held_out": 1.23456},
+        "accuracy": 3,
         "measured": {"by_task": {"a|b": 0.5}, "asked": 2000},
         "corpora": [{"file": "x.txt", "bytes": 1_234_567}, "odd"],
-    }  # fmt: skip
+    }
     assert view.measures(card) == [
-        ("loss", "1.235"), ("by task · a|b", "0.5"), ("asked", "2,000"), ("learned from 1 · file", "x.txt"),
-        ("learned from 1 · bytes", "1,234,567"), ("learned from 2", "odd"),
-    ]  # fmt: skip
+        ("loss", "1.235"),
+        ("by task · a|b", "0.5"),
+        ("asked", "2,000"),
+        ("learned from 1 · file", "x.txt"),
+        ("learned from 1 · bytes", "1,234,567"),
+        ("learned from 2", "odd"),
+    ]
     assert view.measures({}) == view.measures({"measured": None, "corpora": 1}) == []
 
 

@@ -33,9 +33,7 @@ def both(name: str, edit: Edit) -> tuple[LongContext, LongContext, Reading]:
 
 def whole(name: str, edit: Edit) -> tuple[dict, dict[str, Named]]:
     checkpoint, reading = read_by(name)
-    before, after = (
-        run(checkpoint.model, reading.read, target=reading.target, edits=made) for made in ((), (edit,))
-    )
+    before, after = (run(checkpoint.model, reading.read, target=reading.target, edits=made) for made in ((), (edit,)))
     return unpack(effects(*contexts(name, before, after), reading))
 
 

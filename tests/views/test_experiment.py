@@ -106,7 +106,7 @@ def form_of(edit: Edit, checkpoint: Checkpoint, reading: Reading) -> dict:
             "block 2, resid_pre: + 4 × (“happy” − “sad”)",
         ),
     ],
-)  # fmt: skip
+)
 def test_an_edit_is_told_in_words_with_the_tokens_it_names(edit: Edit, words: str) -> None:
     said = in_words(edit, offered(*stories()).terms)
     (entry,) = unpack(panel(Experiment().add(edit), [said], {}, {}, {}))[0]["entries"]
@@ -181,8 +181,10 @@ def test_what_can_be_edited_is_what_the_model_has() -> None:
     two = offered(french, read_translation(french, "The dog sees a small cat.", "", 24))
     assert [one.stack for one in two.stacks] == ["encoder", "decoder"]
     assert [(one.stack, one.cross) for one in two.attentions] == [
-        ("encoder", False), ("decoder", False), ("decoder", True),
-    ]  # fmt: skip
+        ("encoder", False),
+        ("decoder", False),
+        ("decoder", True),
+    ]
     encoder, decoder = two.stacks
     crossed = next(one for one in decoder.inner if one.part == "cross_attn.k")
     assert crossed.axes == [("key", len(encoder.pieces)), ("head", 6), ("d_head", 32)]

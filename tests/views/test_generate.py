@@ -72,9 +72,7 @@ def straight(one: Writing, settings: Settings, most: int) -> list[Step]:
     return list(generate(one.checkpoint, read, most, target=target, **settings.options(one.checkpoint)))
 
 
-def parts(
-    one: Writing, settings: Settings = USUAL, **query: Any
-) -> Generator[tuple[dict[str, Any], dict[str, Named]]]:
+def parts(one: Writing, settings: Settings = USUAL, **query: Any) -> Generator[tuple[dict[str, Any], dict[str, Named]]]:
     said = {name: value for name, value in vars(settings).items() if value != getattr(USUAL, name)}
     for part in streamed(one, {"trace": one.digest, "settings": said, "ask": "write", **query}):
         yield unpack(part)
@@ -263,9 +261,11 @@ def test_a_step_of_a_token_that_was_chosen_by_hand_is_about_that_token() -> None
 
 def test_another_page_reads_the_text_of_a_step_from_the_fields_that_it_is_led_to() -> None:
     said = (
-        {"text": TEXT}, {"text": "The dog sees a small white cat.", "target": "Le"},
-        {"text": "Max gave the red [gMASK] to Anna.", "span": ""}, {"picture": "0", "given": "39"},
-    )  # fmt: skip
+        {"text": TEXT},
+        {"text": "The dog sees a small white cat.", "target": "Le"},
+        {"text": "Max gave the red [gMASK] to Anna.", "span": ""},
+        {"picture": "0", "given": "39"},
+    )
     for one, fields in zip(kinds(), said, strict=True):
         one = replace(one, fields=fields)
         steps = straight(one, Settings(method="greedy"), 3)

@@ -49,8 +49,11 @@ def test_a_chart_has_every_point_with_its_formula_and_each_kind_keeps_its_hue_an
     spec = apply_altair_theme(chart.figure(shade), shade).to_dict()  # validates against the schema
     dashes, dots = (spec["datasets"][layer["data"]["name"]] for layer in spec["layer"])
     assert [(dot["kind"], dot["length"], dot["seconds"]) for dot in dots] == [
-        ("full, fused", 256, 0.001), ("full, fused", 512, 0.002), ("window", 256, 0.001), ("window", 512, 0.002)
-    ]  # fmt: skip
+        ("full, fused", 256, 0.001),
+        ("full, fused", 512, 0.002),
+        ("window", 256, 0.001),
+        ("window", 512, 0.002),
+    ]
     assert [dot["seconds by formula"] for dot in dots if dot["length"] == 512] == [pytest.approx(0.002)] * 2
     assert {dash["kind"] for dash in dashes} == {"full, fused", "window"}  # without a point there is no rate
     encoding = spec["layer"][1]["encoding"]

@@ -129,9 +129,7 @@ def test_of_two_texts_an_encoder_says_whether_the_second_follows() -> None:
     heads = OutputHead("masked", bias=True, pooler=True, next_sentence=True)
     tokenizer = library.checkpoint("tales-bert").tokenizer
     two = Embedding(segments=2)
-    config = ModelConfig(
-        tokenizer.vocab_size, 64, 16, 1, Attention(2, mask="full"), MLP(16), embedding=two, head=heads
-    )
+    config = ModelConfig(tokenizer.vocab_size, 64, 16, 1, Attention(2, mask="full"), MLP(16), embedding=two, head=heads)
     checkpoint = Checkpoint(initialise(Transformer(config), 0).eval(), tokenizer=tokenizer)
     reading = read_text(checkpoint, TEXT, 64, "He ran")
     expected = run(checkpoint.model, reading.read)["next_sentence"][0].softmax(-1)[0]

@@ -29,9 +29,7 @@ json_values = st.recursive(
 )
 headers = st.dictionaries(st.text().filter(lambda name: name != "arrays"), json_values, max_size=4)
 some_array = st.sampled_from(["f4", "f2", "u1", "i4", "bool"]).flatmap(
-    lambda dtype: arrays_of.arrays(
-        dtype, arrays_of.array_shapes(min_dims=0, max_dims=4, min_side=0, max_side=5)
-    )
+    lambda dtype: arrays_of.arrays(dtype, arrays_of.array_shapes(min_dims=0, max_dims=4, min_side=0, max_side=5))
 )
 
 
@@ -65,9 +63,7 @@ def test_nan_and_infinity_travel_inside_arrays() -> None:
 
 
 def test_tensors_travel_as_they_are_computed_with() -> None:
-    scores = torch.tensor(
-        [[1.5, -2.0], [0.25, 3.0]], requires_grad=True
-    ).T  # not contiguous, and with a history
+    scores = torch.tensor([[1.5, -2.0], [0.25, 3.0]], requires_grad=True).T  # not contiguous, and with a history
     half = torch.tensor([1.0, 2.5], dtype=torch.bfloat16)
     mask = torch.tensor([True, False])
     ids = torch.tensor([461, 11])
@@ -108,9 +104,7 @@ def test_a_payload_that_is_cut_off_is_refused() -> None:
 # --- the reader in the browser, run by node ---
 
 node = shutil.which("node")
-needs_node = pytest.mark.skipif(
-    node is None, reason="node is not installed; the browser tests read payloads too"
-)
+needs_node = pytest.mark.skipif(node is None, reason="node is not installed; the browser tests read payloads too")
 
 # As a data: address, because node takes a bare .js file for a script of the old kind.
 SCRIPT = """

@@ -115,9 +115,12 @@ def test_the_table_of_one_array_is_a_matrix_and_of_several_has_a_column_each() -
     assert isinstance(several, Table)
     columns = {name: np.asarray(column).tolist() for name, column in several.columns.items()}
     assert columns == {
-        "query": [0, 0, 1, 1], "key": [0, 1, 0, 1], "key_token": ["a", "b", "a", "b"],
-        "one": [4, 5, 8, 9], "other": [4, 5, 4, 5],
-    }  # fmt: skip
+        "query": [0, 0, 1, 1],
+        "key": [0, 1, 0, 1],
+        "key_token": ["a", "b", "a", "b"],
+        "one": [4, 5, 8, 9],
+        "other": [4, 5, 4, 5],
+    }
 
 
 @pytest.mark.parametrize(
@@ -169,8 +172,11 @@ def test_a_registry_may_be_about_several_contexts_and_a_query_names_the_one_that
     carrying.question("row", carry=lambda _: ({"layer": layer} for layer in (2, 0)))(ask_row)
     carried = Page((carrying, Numbers(), Numbers(digest="others"))).carried_queries()
     assert [(one["trace"], one["layer"]) for one in carried] == [
-        ("numbers", 2), ("others", 2), ("numbers", 0), ("others", 0),
-    ]  # fmt: skip
+        ("numbers", 2),
+        ("others", 2),
+        ("numbers", 0),
+        ("others", 0),
+    ]
 
 
 def test_a_list_that_is_too_long_is_refused() -> None:

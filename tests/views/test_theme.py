@@ -61,19 +61,13 @@ def distance(a: str, b: str, dichromat: bool) -> float:
     for color in (a, b):
         rgb = linear(color)
         seen.append(
-            oklab(
-                [sum(w * c for w, c in zip(row, rgb, strict=True)) for row in DEUTERANOPIA]
-                if dichromat
-                else rgb
-            )
+            oklab([sum(w * c for w, c in zip(row, rgb, strict=True)) for row in DEUTERANOPIA] if dichromat else rgb)
         )
     return sum((x - y) ** 2 for x, y in zip(*seen, strict=True)) ** 0.5
 
 
 def contrast(a: str, b: str) -> float:
-    low, high = sorted(
-        sum(w * c for w, c in zip((0.2126, 0.7152, 0.0722), linear(x), strict=True)) for x in (a, b)
-    )
+    low, high = sorted(sum(w * c for w, c in zip((0.2126, 0.7152, 0.0722), linear(x), strict=True)) for x in (a, b))
     return (high + 0.05) / (low + 0.05)
 
 

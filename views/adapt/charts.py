@@ -41,12 +41,16 @@ def draw_heads(table: pd.DataFrame, shade: Shade) -> AltairChart:
 def _heat(table: pd.DataFrame, shade: Shade, across: str, title: str) -> AltairChart:
     scale = alt.Scale(range=ramp(shade, "attention"), domainMin=0)
     legend = alt.Legend(format=".0%", orient="top", titleLimit=300)
-    return alt.Chart(table, height=alt.Step(ROW)).mark_rect().encode(
-        x=alt.X(f"{across}:O", title=across, sort=None, axis=alt.Axis(labelAngle=-35)),
-        y=alt.Y("block:O", title="block"),
-        color=alt.Color("change:Q", title=title, scale=scale, legend=legend),
-        tooltip=["block", across, alt.Tooltip("change", format=".6f", title=title)],
-    )  # fmt: skip
+    return (
+        alt.Chart(table, height=alt.Step(ROW))
+        .mark_rect()
+        .encode(
+            x=alt.X(f"{across}:O", title=across, sort=None, axis=alt.Axis(labelAngle=-35)),
+            y=alt.Y("block:O", title="block"),
+            color=alt.Color("change:Q", title=title, scale=scale, legend=legend),
+            tooltip=["block", across, alt.Tooltip("change", format=".6f", title=title)],
+        )
+    )
 
 
 def draw_confusion(table: pd.DataFrame, shade: Shade, counted: str = "rows") -> AltairChart:
@@ -81,7 +85,7 @@ def draw_spectrum(table: pd.DataFrame, shade: Shade) -> AltairChart:
         x=alt.X("rank:Q", title="rank"),
         color=alt.Color("of:N", title=None, sort=None, scale=alt.Scale(range=hues), legend=alt.Legend(orient="top")),
         tooltip=["of", "rank", alt.Tooltip("singular value", format=".6g"), alt.Tooltip("caught", format=".4%")],
-    )  # fmt: skip
+    )
     values = lines.mark_line(point=True).encode(y=alt.Y("singular value:Q", title="singular value of the change"))
     shares = lines.mark_line(strokeDash=[5, 4], point=True).encode(
         y=alt.Y("caught:Q", title="explained by the best rank-r approximation", axis=alt.Axis(format="%"))

@@ -42,9 +42,10 @@ def draw_painted(table: pd.DataFrame, shade: Shade) -> AltairChart:
     scale = alt.Scale(range=diverging_scale(shade, "value"), domain=[-most, most])
     wide = alt.Scale(domain=[0, max(LINE, int(table["end"].max()))], nice=False)
     base = alt.Chart(table, height=alt.Step(ROW)).encode(
-        x=alt.X("begin:Q", scale=wide, axis=None), y=alt.Y("line:O", axis=None),
+        x=alt.X("begin:Q", scale=wide, axis=None),
+        y=alt.Y("line:O", axis=None),
         tooltip=["token", alt.Tooltip("reward", format="+.6f")],
-    )  # fmt: skip
+    )
     cells = base.mark_rect(stroke=colors(shade)["ground"]).encode(
         x2="end:Q", color=alt.Color("reward:Q", scale=scale, title="reward", legend=alt.Legend(format="+.2f"))
     )
@@ -96,10 +97,14 @@ def _names(labels: Sequence[str]) -> str:
 def draw_next_tokens(table: pd.DataFrame, shade: Shade) -> AltairChart:
     """`table` has token, of ("base" or "result") and probability."""
     hues = [colors(shade)[role] for role in ("soft", "probability")]
-    return alt.Chart(table, height=alt.Step(9)).mark_bar().encode(
-        y=alt.Y("token:N", sort=list(dict.fromkeys(table["token"])), title=None),
-        yOffset=alt.YOffset("of:N"),
-        x=alt.X("probability:Q", axis=alt.Axis(format="%")),
-        color=alt.Color("of:N", title=None, scale=alt.Scale(domain=["base", "result"], range=hues)),
-        tooltip=["token", "of", alt.Tooltip("probability", format=".6f")],
-    )  # fmt: skip
+    return (
+        alt.Chart(table, height=alt.Step(9))
+        .mark_bar()
+        .encode(
+            y=alt.Y("token:N", sort=list(dict.fromkeys(table["token"])), title=None),
+            yOffset=alt.YOffset("of:N"),
+            x=alt.X("probability:Q", axis=alt.Axis(format="%")),
+            color=alt.Color("of:N", title=None, scale=alt.Scale(domain=["base", "result"], range=hues)),
+            tooltip=["token", "of", alt.Tooltip("probability", format=".6f")],
+        )
+    )

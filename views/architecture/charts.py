@@ -173,9 +173,12 @@ def curve_chart(
         opacity=alt.condition(chosen, alt.value(1), alt.value(0.35)),
     ).add_params(chosen, pan_and_zoom())  # fmt: skip
     shapes = alt.Scale(domain=top_down, range=[SHAPES[i % len(SHAPES)] for i in reversed(range(len(parts)))])
-    marks = alt.Chart(alt.NamedData("areas")).transform_filter("isValid(datum.middle)").mark_point(
-        filled=True, fill=of["ground"], stroke=of["ink"], strokeWidth=1.2, size=60, opacity=1
-    ).encode(x="length:Q", y="middle:Q", shape=alt.Shape("part:N", scale=shapes, legend=legend))  # fmt: skip
+    marks = (
+        alt.Chart(alt.NamedData("areas"))
+        .transform_filter("isValid(datum.middle)")
+        .mark_point(filled=True, fill=of["ground"], stroke=of["ink"], strokeWidth=1.2, size=60, opacity=1)
+        .encode(x="length:Q", y="middle:Q", shape=alt.Shape("part:N", scale=shapes, legend=legend))
+    )
     now = alt.Chart(alt.NamedData("now"))
     rule = now.mark_rule(color=of["ink"], strokeDash=[4, 3]).encode(x="length:Q")
     reading = now.mark_text(align="left", baseline="bottom", color=of["soft"]).encode(
@@ -189,9 +192,11 @@ def curve_chart(
         x="length:Q", opacity=alt.condition(near, alt.value(0.6), alt.value(0)),
         tooltip=[alt.Tooltip(field=f"reading_{at}", type="nominal", title=name) for at, name in enumerate(shown)],
     ).add_params(near)  # fmt: skip
-    return alt.layer(areas, marks, rule, reading, pointer).add_params(alt.param("labels", value={})).properties(
-        title=alt.Title(title, offset=22), width="container", height=PLOT_HEIGHT + ROW_HEIGHT * len(parts)
-    )  # fmt: skip
+    return (
+        alt.layer(areas, marks, rule, reading, pointer)
+        .add_params(alt.param("labels", value={}))
+        .properties(title=alt.Title(title, offset=22), width="container", height=PLOT_HEIGHT + ROW_HEIGHT * len(parts))
+    )
 
 
 def readable_unit(most: float, unit: str) -> tuple[float, str]:
@@ -212,13 +217,15 @@ def area_rows(curves: Curves, scale: float) -> pd.DataFrame:
     low = high - amounts
     marked = np.isin(np.arange(count), [round(share * (count - 1)) for share in MARKS])
     thick = amounts >= LEAST_MARKED * high[-1, marked].max()
-    return pd.DataFrame({
-        "part": np.repeat([part.name for part in curves.parts], count),
-        "length": np.tile(curves.lengths, len(curves.parts)),
-        "low": low.ravel(),
-        "high": high.ravel(),
-        "middle": np.where(marked & thick, (low + high) / 2, np.nan).ravel(),
-    })  # fmt: skip
+    return pd.DataFrame(
+        {
+            "part": np.repeat([part.name for part in curves.parts], count),
+            "length": np.tile(curves.lengths, len(curves.parts)),
+            "low": low.ravel(),
+            "high": high.ravel(),
+            "middle": np.where(marked & thick, (low + high) / 2, np.nan).ravel(),
+        }
+    )
 
 
 def reading_rows(curves: Curves) -> pd.DataFrame:

@@ -103,9 +103,7 @@ def describe_long_column(
 
 
 @ATTENTION.question("column", returns={"weights": ("query",)}, describe=describe_long_column)
-def ask_long_column(
-    long: LongContext, side: Side, layer: Layer, head: Head, key: Key, focus: Focus = "attn"
-) -> Tensor:
+def ask_long_column(long: LongContext, side: Side, layer: Layer, head: Head, key: Key, focus: Focus = "attn") -> Tensor:
     """Weights that every query gives one key."""
     return long.pattern(HeadOfRun(side, focus, layer, head))[:, key].float()
 
@@ -267,9 +265,7 @@ def carry_long(long: LongContext, of: Query, row: int) -> Iterator[dict[str, Any
             yield about_head(long, head, ask="row", pos=min(row, rows - 1))
 
 
-def ask_tiles(
-    run: Run, head: HeadOfRun, found: Iterable[tuple[Span, Span]], **more: Any
-) -> Iterator[dict[str, Any]]:
+def ask_tiles(run: Run, head: HeadOfRun, found: Iterable[tuple[Span, Span]], **more: Any) -> Iterator[dict[str, Any]]:
     for rows, columns in found:
         yield about_head(run, head, ask="tile", rows=list(rows), columns=list(columns), **more)
 

@@ -143,9 +143,7 @@ def cached_copying(model: Transformer, side: str) -> Tensor:
     return kept[side]
 
 
-@ATTENTION.question(
-    "weighted", returns={"weighted": ("head", *PAIRS), "relative": ("head", *PAIRS)}, carry=each_layer
-)
+@ATTENTION.question("weighted", returns={"weighted": ("head", *PAIRS), "relative": ("head", *PAIRS)}, carry=each_layer)
 def ask_weighted(run: RunContext, side: Side, layer: Layer, focus: Focus = "attn") -> dict[str, Tensor]:
     """Length of what each weight moves, |pattern v W_O|, and its share of the row."""
     lengths = by_norm(run.model, run.trace, layer, side, focus == CROSSES)
@@ -254,9 +252,7 @@ def table_texts(run: Run, side: str, layer: int, head: int, focus: str) -> Matri
 
 
 @ATTENTION.question("text_average", returns={"pattern": PAIRS, "count": ("query",)}, make_table=table_texts)
-def ask_text_average(
-    run: Run, side: Side, layer: Layer, head: Head, focus: Focus = "attn"
-) -> dict[str, Tensor]:
+def ask_text_average(run: Run, side: Side, layer: Layer, head: Head, focus: Focus = "attn") -> dict[str, Tensor]:
     """Mean pattern of a head over sample texts of the model, position by position, and how many texts reach each."""
     traces = sample_runs(run.checkpoint, TEXTS, LONGEST, run.trace.edits, [f"*{focus}.pattern"])
     mean = run.cached(("texts", side, focus), lambda: over_texts(traces, FEWEST, side, focus == CROSSES))
@@ -300,12 +296,13 @@ def stem(layer: int, side: str, focus: str) -> str:
 
 
 @ATTENTION.question(
-    "points", returns={"queries": ("query", "xy"), "keys": ("key", "xy")}, describe=describe_points,
-    make_table=table_points, carry=each_plane,
-)  # fmt: skip
-def ask_points(
-    run: Run, layer: Layer, head: Head, side: Side, focus: Focus = "attn", how: How = "pca"
-) -> HeadPoints:
+    "points",
+    returns={"queries": ("query", "xy"), "keys": ("key", "xy")},
+    describe=describe_points,
+    make_table=table_points,
+    carry=each_plane,
+)
+def ask_points(run: Run, layer: Layer, head: Head, side: Side, focus: Focus = "attn", how: How = "pca") -> HeadPoints:
     """Queries and keys of a head in the plane."""
     return run.cached(
         ("points", layer, head, side, focus, how),
@@ -345,9 +342,11 @@ def each_word_head(run: RunContext) -> Iterator[dict[str, Any]]:
 
 
 @ATTENTION.question(
-    "ov", returns={"ids": ("source",), "top": ("source", "rank"), "logits": ("source", "rank")},
-    describe=describe_promoted, carry=each_word_head,
-)  # fmt: skip
+    "ov",
+    returns={"ids": ("source",), "top": ("source", "rank"), "logits": ("source", "rank")},
+    describe=describe_promoted,
+    carry=each_word_head,
+)
 def ask_promoted(run: Run, layer: Layer, head: Head, side: Side, focus: Focus = "attn") -> Answer:
     """Tokens whose logits the head raises most where it attends to each token of the text (Elhage et al. 2021)."""
     ids = distinct_ids(run, side, focus, keys=True)
@@ -357,9 +356,11 @@ def ask_promoted(run: Run, layer: Layer, head: Head, side: Side, focus: Focus = 
 
 
 @ATTENTION.question(
-    "qk", returns={"ids": ("query",), "keys": ("key",), "scores": PAIRS}, describe=describe_scored,
+    "qk",
+    returns={"ids": ("query",), "keys": ("key",), "scores": PAIRS},
+    describe=describe_scored,
     carry=each_word_head,
-)  # fmt: skip
+)
 def ask_scored(run: Run, layer: Layer, head: Head, side: Side, focus: Focus = "attn") -> Answer:
     """Scores between the tokens of the text, each for its embedding alone (Elhage et al. 2021)."""
     ids, keys = distinct_ids(run, side, focus), distinct_ids(run, side, focus, keys=True)

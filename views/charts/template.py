@@ -112,9 +112,13 @@ def pan_and_zoom() -> alt.Parameter:
 def plotly_template(shade: Shade) -> go.layout.Template:
     of, sans = colors(shade), tokens()["fonts"]["sans"]
     axis = {
-        "gridcolor": of["hairline"], "linecolor": of["hairline"], "zerolinecolor": of["hairline"],
-        "tickfont": {"color": of["soft"]}, "title": {"standoff": 8}, "automargin": True,
-    }  # fmt: skip
+        "gridcolor": of["hairline"],
+        "linecolor": of["hairline"],
+        "zerolinecolor": of["hairline"],
+        "tickfont": {"color": of["soft"]},
+        "title": {"standoff": 8},
+        "automargin": True,
+    }
     scene = {"backgroundcolor": of["ground"], "gridcolor": of["hairline"], "zerolinecolor": of["hairline"]}
     even = [step / 9 for step in range(10)]
     return go.layout.Template(

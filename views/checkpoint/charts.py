@@ -64,21 +64,24 @@ def matrix_map(rows: Sequence[MatrixRow], sizes: Sequence[float], chosen: str, s
         alt.Chart(table, height=alt.Step(ROW))
         .mark_rect(cornerRadius=2, cursor="pointer")
         .encode(
-            x=alt.X("layer:N", sort=columns, title="layer", axis=alt.Axis(labelAngle=0, ticks=False, domain=False))
-            .scale(paddingInner=0.06),
-            y=alt.Y("matrix:N", sort=labels, title=None, axis=alt.Axis(ticks=False, domain=False, labelLimit=150))
-            .scale(paddingInner=0.2),
+            x=alt.X(
+                "layer:N", sort=columns, title="layer", axis=alt.Axis(labelAngle=0, ticks=False, domain=False)
+            ).scale(paddingInner=0.06),
+            y=alt.Y(
+                "matrix:N", sort=labels, title=None, axis=alt.Axis(ticks=False, domain=False, labelLimit=150)
+            ).scale(paddingInner=0.2),
             color=alt.Color("role:N", legend=None).scale(domain=roles, range=[of[role] for role in roles]),
             fillOpacity=alt.FillOpacity("rms:Q", legend=None).scale(domain=[0, max(sizes)], range=[0.03, 1]),
             stroke=alt.when(is_chosen).then(alt.value(of["ink"])).otherwise(alt.value(of["hairline"])),
             strokeWidth=alt.when(is_chosen).then(alt.value(2.5)).otherwise(alt.value(0.5)),
             tooltip=[
-                alt.Tooltip("name:N", title="matrix"), alt.Tooltip("shape:N"),
+                alt.Tooltip("name:N", title="matrix"),
+                alt.Tooltip("shape:N"),
                 alt.Tooltip("rms:Q", title="root mean square", format=".5g"),
             ],
         )
         .add_params(alt.selection_point(name="matrix", fields=["name"]))
-    )  # fmt: skip
+    )
 
 
 def head_bars(sizes: Sequence[float], chosen: int | None, role: str, shade: Shade) -> alt.Chart:
@@ -119,11 +122,12 @@ def histogram_chart(found: Histogram, log: bool, role: str, shade: Shade) -> Alt
             y=y,
             y2="floor:Q",
             tooltip=[
-                alt.Tooltip("from:Q", format=".5g"), alt.Tooltip("to:Q", format=".5g"),
+                alt.Tooltip("from:Q", format=".5g"),
+                alt.Tooltip("to:Q", format=".5g"),
                 alt.Tooltip("count:Q", format=","),
             ],
         )
-    )  # fmt: skip
+    )
     layers: list[alt.Chart] = [bars]
     if found.std > 0:
         values = np.linspace(edges[0], edges[-1], 161)

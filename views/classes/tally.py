@@ -93,16 +93,21 @@ def draw_words(found: Sequence[Content], shade: Shade) -> AltairChart:
         chart.mark_text(align="left", color=colors(shade)["ink"]).encode(
             x=alt.X("x:Q", scale=alt.Scale(domain=[0, CLOUD]), axis=hidden),
             y=alt.Y("y:Q", scale=alt.Scale(domain=[y + down, 0]), axis=hidden),
-            text="word:N", size=alt.Size("size:Q", scale=None, legend=None), tooltip=["word", "learners"],
-        )  # fmt: skip
+            text="word:N",
+            size=alt.Size("size:Q", scale=None, legend=None),
+            tooltip=["word", "learners"],
+        )
     )
 
 
 def list_questions(found: Sequence[Content]) -> list[dict[str, Any]]:
     """A line for each answer that was given to a question of a lesson, with why it is wrong, the commonest first; no
     names."""
-    said = [(key, one["said"], one["right"], one["why"]) for content in found
-            for key, one in content.get("questions", {}).items()]  # fmt: skip
+    said = [
+        (key, one["said"], one["right"], one["why"])
+        for content in found
+        for key, one in content.get("questions", {}).items()
+    ]
     return [
         {"question": key, "answer": words or "shown without an answer", "right": right, "learners": count, "why": why}
         for (key, words, right, why), count in sorted(Counter(said).items(), key=lambda one: (one[0][0], -one[1]))
@@ -145,13 +150,14 @@ def list_answers(room: Room, learners: Sequence[Learner], answers: Sequence[Answ
         mine = [one for one in answers if one.step == number]
         rows += [
             {
-                **asked, "name": people[one.learner],
+                **asked,
+                "name": people[one.learner],
                 "time": datetime.fromtimestamp(one.at, UTC).isoformat(" ", "seconds"),
                 **{name: one.content.get(name) for name in ("said", "truth", "right", "score", "elsewhere", "page")},
                 "link": json.dumps(one.content.get("link")),
             }
             for one in mine
-        ]  # fmt: skip
+        ]
         if step.asks and number in room.reached:
             missed = people.keys() - {one.learner for one in mine}
             rows += [{**asked, "name": name, "said": ""} for id, name in people.items() if id in missed]

@@ -54,9 +54,7 @@ class Looked:
     alone: bool = False
 
 
-def lines(
-    name: str, checkpoint: Checkpoint, given: Fields, trace: Trace, looked: Looked | None = None
-) -> str:
+def lines(name: str, checkpoint: Checkpoint, given: Fields, trace: Trace, looked: Looked | None = None) -> str:
     """A script that computes `trace`, and binds `values` to the matrix that is looked at.
 
     It runs wherever the engine can be imported. Raises ValueError for a hook that this run does not have.

@@ -43,6 +43,7 @@ class Question(NamedTuple):
     query: dict[str, Any]
     streamed: bool = False  # answered in parts
 
+
 mimetypes.add_type("text/javascript", ".js")  # where a system says text/plain, browsers refuse the module
 mimetypes.add_type("text/css", ".css")
 

@@ -47,17 +47,13 @@ def pack(
         array, dtype = _storable(name, numbers)
         axes = list((dims or {}).get(name, ()))
         if axes and len(axes) != array.ndim:
-            raise ValueError(
-                f"expected {array.ndim} dims for array {name!r} of shape {array.shape}, got {axes}"
-            )
+            raise ValueError(f"expected {array.ndim} dims for array {name!r} of shape {array.shape}, got {axes}")
         described[name] = {"dtype": dtype, "shape": list(array.shape), "dims": axes, "offset": offset}
         raw = array.tobytes()
         pieces += [raw, _pad(len(raw))]
         offset += len(raw) + len(pieces[-1])
     if unknown := set(dims or {}) - set(arrays):
-        raise ValueError(
-            f"dims names {sorted(unknown)}, but the arrays are {sorted(arrays)}; use the arrays' names"
-        )
+        raise ValueError(f"dims names {sorted(unknown)}, but the arrays are {sorted(arrays)}; use the arrays' names")
     text = _header_text({**header, "arrays": described})
     return b"".join([struct.pack("<I", len(text)), text, _pad(4 + len(text)), *pieces])
 
@@ -68,9 +64,7 @@ def unpack(payload: bytes) -> tuple[dict[str, Any], dict[str, Named]]:
         raise ValueError(f"expected a payload of at least 4 bytes, got {len(payload)}; it is cut off")
     (length,) = struct.unpack_from("<I", payload)
     if 4 + length > len(payload):
-        raise ValueError(
-            f"expected a header of {length} bytes, got {len(payload) - 4}; the payload is cut off"
-        )
+        raise ValueError(f"expected a header of {length} bytes, got {len(payload) - 4}; the payload is cut off")
     header = json.loads(payload[4 : 4 + length])
     start = 4 + length + len(_pad(4 + length))
     return header, {name: _read(payload, start, name, entry) for name, entry in header.pop("arrays").items()}
@@ -89,9 +83,7 @@ def _storable(name: str, numbers: Numbers) -> tuple[np.ndarray, str]:
         limit = np.iinfo("int32")
         if array.size and (array.min() < limit.min or array.max() > limit.max):
             found = f"{array.min()} to {array.max()}"
-            raise ValueError(
-                f"expected array {name!r} within a 32-bit integer, got {found}; send f32 instead"
-            )
+            raise ValueError(f"expected array {name!r} within a 32-bit integer, got {found}; send f32 instead")
         array, kind = array.astype("int32"), "int32"
     if kind not in NAMES:
         choice = "float32, float16, uint8, bool or an integer"

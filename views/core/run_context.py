@@ -63,8 +63,12 @@ class Run(ABC):
 
     whole: ClassVar[bool] = True  # False of a run in pieces, whose trace holds no pattern
     attributes = {
-        "trace": "trace", "vectors": "trace", "model": "checkpoint.model", "checkpoint": "checkpoint", "whole": "True"
-    }  # fmt: skip
+        "trace": "trace",
+        "vectors": "trace",
+        "model": "checkpoint.model",
+        "checkpoint": "checkpoint",
+        "whole": "True",
+    }
     no_script = ""
 
     @abstractmethod
@@ -249,7 +253,5 @@ def matrix_script(run: Run, hook: str, head: int | None, moved: Moved | None, ro
 
 
 @RUN.question("matrix", make_table=matrix_table, make_script=matrix_script)
-def ask_matrix(
-    run: Run, hook: str, head: int | None = None, moved: Moved | None = None
-) -> None:
+def ask_matrix(run: Run, hook: str, head: int | None = None, moved: Moved | None = None) -> None:
     """Declares the matrix that is shown: to download and as Python; the browser has its numbers already."""

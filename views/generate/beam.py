@@ -35,7 +35,6 @@ PRUNED = """for step in found:
         print(step.index + 1, one.rank, one.piece, f"{one.log_probability:.2f}", why)"""
 
 
-
 def beam_payload(search: Search, first: int = 0) -> bytes:
     """Without what is there of the steps before `first`."""
     return pack(search_header(search, first), {**node_arrays(search, first), **greedy_arrays(search, first)})

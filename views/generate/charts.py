@@ -130,9 +130,7 @@ def _lines_over(curves: alt.Chart, rule: alt.Chart, here: str) -> AltairChart:
     )
 
 
-def _uncertainty_over(
-    totals: alt.Chart, total: alt.Chart, rule: alt.Chart, here: str, shade: Shade
-) -> AltairChart:
+def _uncertainty_over(totals: alt.Chart, total: alt.Chart, rule: alt.Chart, here: str, shade: Shade) -> AltairChart:
     """Effective choices over the temperature, with a dot on the rule and what it stands for above."""
     of = colors(shade)
     found = [
@@ -255,12 +253,14 @@ def surprise_chart(bits: float, shade: Shade) -> AltairChart:
     edges = alt.Chart(alt.NamedData("windows")).mark_tick(color=of["attention"], height=8, yOffset=4, aria=False)
     return (
         alt.layer(
-            bars.mark_bar(cursor="pointer").add_params(pick), line, blind,
+            bars.mark_bar(cursor="pointer").add_params(pick),
+            line,
+            blind,
             edges.encode(x="position:Q", y=alt.value(190)),
         )
         .properties(height=190)
         .interactive(bind_y=False)
-    )  # fmt: skip
+    )
 
 
 def surprise_frame(tokens: pd.DataFrame, looked: int) -> pd.DataFrame:

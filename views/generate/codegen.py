@@ -93,7 +93,7 @@ def cache_lines(writing: Writing, ids: tuple[int, ...]) -> str:
         "with inference_mode():",
         "    reader.read([ids])",
         "cache = reader.cache",
-        "k, v = ([getattr(layer, name)[0, :, : len(ids)].norm(dim=-1) for layer in cache.layers] for name in \"kv\")",
+        'k, v = ([getattr(layer, name)[0, :, : len(ids)].norm(dim=-1) for layer in cache.layers] for name in "kv")',
         'print(len(ids), "positions,", cache.bytes, "bytes, |k| of block 1, head 1:", k[0][0])',
         "length, source = len(ids), len(prompt.source)",
         'print("multiply-adds:", multiply_adds_cached(checkpoint.config, length, source), "with the cache,",',

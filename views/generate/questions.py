@@ -217,9 +217,7 @@ def surprise_script(writing: Writing, written: list[int], stride: Stride = "half
 
 
 @GENERATE.question("surprise", make_table=make_surprise_table, make_script=surprise_script)
-def ask_surprise(
-    writing: Writing, written: list[int], stride: Stride = "half", steps: int | None = None
-) -> bytes:
+def ask_surprise(writing: Writing, written: list[int], stride: Stride = "half", steps: int | None = None) -> bytes:
     """Surprise of each token of the prompt and of what was `written` after it, or of the first `steps` of a text that
     is read in windows, which are a `stride` apart."""
     measuring = measurement(writing, writing.ids(written), stride)

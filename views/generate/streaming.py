@@ -79,6 +79,7 @@ def check_count(came: int, most: int) -> None:
 
 class Live:
     """Store of what waits to go on, by what it writes or finds; those not used longest go."""
+
     def __init__(self) -> None:
         self.waiting: OrderedDict[Hashable, Any] = OrderedDict()
         self.one_at_a_time = Lock()

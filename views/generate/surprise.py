@@ -30,9 +30,7 @@ TAUGHT = {  # by the objective that a model was trained with, where that asks fo
 }
 
 
-def between(
-    writing: Writing, measuring: Measurement, begin: int, end: int
-) -> tuple[dict[str, Any], dict[str, Tensor]]:
+def between(writing: Writing, measuring: Measurement, begin: int, end: int) -> tuple[dict[str, Any], dict[str, Tensor]]:
     """Header and arrays of the steps `begin` to `end`. All arrays have an axis `token` first; `at` is the token's place
     among what is read.
 

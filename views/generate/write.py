@@ -32,9 +32,7 @@ class Written:
     stop: Stop | None
 
 
-def write_on(
-    writing: Writing, settings: Settings, begun: tuple[int, ...], goal: int, shared: bool
-) -> Iterator[bytes]:
+def write_on(writing: Writing, settings: Settings, begun: tuple[int, ...], goal: int, shared: bool) -> Iterator[bytes]:
     """Parts of what is written after `begun` until the text has `goal` tokens. Raises ValueError with a sentence."""
     if not 0 < goal <= writing.prompt.tokens_left + MOST:
         raise ValueError(UNKNOWN)
@@ -88,9 +86,7 @@ class Text:
             yield step
             ids = (*ids, step.id)
 
-    def step(
-        self, ids: tuple[int, ...], turn: int, begin: Callable[[tuple[int, ...]], Iterator[Step]]
-    ) -> Step | None:
+    def step(self, ids: tuple[int, ...], turn: int, begin: Callable[[tuple[int, ...]], Iterator[Step]]) -> Step | None:
         """The one behind `ids`. Where it stands elsewhere, it begins anew, but for a token that nobody got."""
         with self.one_at_a_time:
             if turn != self.turn:
@@ -163,9 +159,13 @@ def sampling_of(settings: Settings) -> Sampling:
     if settings.method == "greedy":
         return Sampling(0.0, repetition_penalty=settings.repetition_penalty)
     return Sampling(
-        settings.temperature, settings.top_k, settings.top_p, settings.min_p, settings.typical_p,
+        settings.temperature,
+        settings.top_k,
+        settings.top_p,
+        settings.min_p,
+        settings.typical_p,
         settings.repetition_penalty,
-    )  # fmt: skip
+    )
 
 
 @torch.inference_mode()

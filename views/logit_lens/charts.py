@@ -47,9 +47,11 @@ def heat_map(table: pd.DataFrame, shade: Shade, value: str, title: str, role: st
     shown = cells(table)
     y, positions = axes(shown)
     x = alt.X(
-        "position:N", title="position", sort=positions,
+        "position:N",
+        title="position",
+        sort=positions,
         axis=alt.Axis(labelOverlap=True, labelAngle=-45, labelLimit=90, ticks=False),
-    )  # fmt: skip
+    )
     top = 1 if value == "probability" else max(float(shown[value].max()), 1e-9)
     power = 1.0 if value == "probability" else 0.5  # the embedding is far from the output, and would flatten the rest
     scale = alt.Scale(type="pow", exponent=power, range=ramp(shade, role), domain=[0, top])

@@ -50,9 +50,11 @@ def ask_lens(run: RunContext, lens: LensKind = "logit") -> Lens:
 
 
 @LENS.question(
-    "depth", returns={"probability": ("layer",), "rank": ("layer",)}, title=lambda **_: "through depth",
+    "depth",
+    returns={"probability": ("layer",), "rank": ("layer",)},
+    title=lambda **_: "through depth",
     steps=lens_steps,
-)  # fmt: skip
+)
 def ask_depth(run: RunContext, row: Row, candidate: Vocab, lens: LensKind = "logit") -> Depth:
     """Probability and rank of one candidate at one position, from the embedding to the end."""
     return candidate_depth(run.model, run.trace, row, candidate, make_lens(run.checkpoint, lens))

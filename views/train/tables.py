@@ -83,7 +83,8 @@ def answer_table(at: At, named: Named) -> Table:
     asked = at.frame.tensors["asked"].numpy()
     places = [(row, rank) for row in range(ids.shape[0]) for rank in range(ids.shape[1])]
     return about(
-        at.run, f"answers at step {at.frame.step}",
+        at.run,
+        f"answers at step {at.frame.step}",
         {
             "position": [row for row, _ in places],
             "rank": [rank + 1 for _, rank in places],
@@ -92,21 +93,22 @@ def answer_table(at: At, named: Named) -> Table:
             "probability": np.array([chances[place] for place in places], np.float32),
             "right": [bool(ids[place] == asked[place[0]]) for place in places],
         },
-    )  # fmt: skip
+    )
 
 
 def loss_table(at: At, named: Named) -> Table:
     """A row for each position: what is right there and what it costs in nats; NaN where nobody knows."""
     asked, losses = (at.frame.tensors[name].numpy() for name in ("asked", "loss"))
     return about(
-        at.run, f"losses at step {at.frame.step}",
+        at.run,
+        f"losses at step {at.frame.step}",
         {
             "position": np.arange(len(losses), dtype=np.int32),
             "id": asked.astype(np.int32),
             "right": ["" if id == UNASKED else named(int(id)) for id in asked],
             "loss": losses.astype(np.float32),
         },
-    )  # fmt: skip
+    )
 
 
 def score_table(at: At) -> Table:

@@ -44,9 +44,7 @@ def completion(checkpoint: Checkpoint, reading: Reading, edits: Sequence[Edit]) 
     return unit(processor.picture([*begun[1:], *(step.id for step in steps)]))
 
 
-def continuations(
-    checkpoint: Checkpoint, reading: Reading, before: Sequence[Edit], after: Sequence[Edit]
-) -> bytes:
+def continuations(checkpoint: Checkpoint, reading: Reading, before: Sequence[Edit], after: Sequence[Edit]) -> bytes:
     """The payload. Raises ValueError, with a sentence, for edits of positions behind where the writing begins."""
     if kind(checkpoint) == "pixels":
         drawn = {name: completion(checkpoint, reading, made) for name, made in (("before", before), ("after", after))}

@@ -158,9 +158,7 @@ def shift_of(before: Trace, after: Trace, row: int, decision: Decision) -> Shift
     return shift_at(before, after, pos, count=LISTED, order="either", link=decision.link)
 
 
-def question(
-    before: Run, after: Run, arrays: Mapping[str, Tensor]
-) -> tuple[dict[str, Any], dict[str, Tensor]] | None:
+def question(before: Run, after: Run, arrays: Mapping[str, Tensor]) -> tuple[dict[str, Any], dict[str, Tensor]] | None:
     """The row of attention that changed most, to be guessed at; None where no pattern changed.
 
     Of runs in pieces it is one of the head that is on screen, or of that number in the last block. What may be guessed

@@ -80,8 +80,10 @@ def draw_sources(table: pd.DataFrame, shade: Shade) -> AltairChart:
         named["token"] = named["token"].where(named["key"].isin(most), "all others")
         named = named.groupby(["part", "token"], sort=False, as_index=False)[["value", "attention"]].sum()
     told = [
-        alt.Tooltip("part", title="head"), alt.Tooltip("token"), alt.Tooltip("attention", format=".4f", title="weight")
-    ]  # fmt: skip
+        alt.Tooltip("part", title="head"),
+        alt.Tooltip("token"),
+        alt.Tooltip("attention", format=".4f", title="weight"),
+    ]
     heads, tokens = (list(dict.fromkeys(named[name])) for name in ("part", "token"))
     return signed_cells(named, shade, ("token", "value of", tokens), ("part", "through", heads), told, "value")
 
@@ -108,9 +110,11 @@ def draw_composition(table: pd.DataFrame, shade: Shade) -> AltairChart:
     told = [alt.Tooltip("written", title="block.head"), alt.Tooltip("read"), alt.Tooltip("score", format=".4f")]
     chart = alt.Chart(named, height=alt.Step(ROW)).mark_rect()
     chart = chart.encode(
-        x=across, y=alt.Y("read:N", title="reads with", sort=["Q", "K", "V"]), tooltip=told,
+        x=across,
+        y=alt.Y("read:N", title="reads with", sort=["Q", "K", "V"]),
+        tooltip=told,
         color=alt.Color("score:Q", title="composition", scale=scale),
-    )  # fmt: skip
+    )
     return at_least(chart, COLUMN // 2 * len(order) + BESIDE)
 
 

@@ -137,8 +137,10 @@ def draw_places(table: pd.DataFrame, shade: Shade, role: str, none: str) -> Alta
     """A row for each place, its strongest token in the middle column, coloured by `value`; the sentence `none` where
     there is no place."""
     if table.empty:
-        return alt.Chart(pd.DataFrame({"said": [none]}), height=60).mark_text(align="left").encode(
-            text="said:N", x=alt.value(0)
+        return (
+            alt.Chart(pd.DataFrame({"said": [none]}), height=60)
+            .mark_text(align="left")
+            .encode(text="said:N", x=alt.value(0))
         )
     most = max(float(table["value"].max()), 1e-9)
     shown = table.assign(dark=table["value"] > READABLE * most, shown=table["value"].clip(lower=0))

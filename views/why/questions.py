@@ -81,10 +81,12 @@ def tabulate_parts(run: RunContext, found: Attribution) -> Table:
     """A line for each part; the last column adds up to the logit."""
     values = found.values
     columns: dict[str, Any] = {
-        "part": [part_name(one) for one in values], "kind": [one.kind for one in values],
+        "part": [part_name(one) for one in values],
+        "kind": [one.kind for one in values],
         "layer": [-1 if one.layer is None else one.layer for one in values],
-        "head": [-1 if one.head is None else one.head for one in values], "value": list(values.values()),
-    }  # fmt: skip
+        "head": [-1 if one.head is None else one.head for one in values],
+        "value": list(values.values()),
+    }
     return Table(columns, {"model": run.model_name, "table": "parts of a logit"})
 
 

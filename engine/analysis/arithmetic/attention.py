@@ -111,9 +111,11 @@ def position_bias(source: Source, pos: int, key: int, head: int) -> Steps:
         slope = float(alibi_slopes(source.heads)[head])
         value = -slope * abs(distance)
         line: Line = (
-            f"distance {distance}, {where}: −slope × distance = −", number(slope), f" × {abs(distance)} = ",
+            f"distance {distance}, {where}: −slope × distance = −",
+            number(slope),
+            f" × {abs(distance)} = ",
             result(value),
-        )  # fmt: skip
+        )
         return Steps("position bias", value, (line,))
     both_sides = source.config.attention.mask == "full"
     bucket = int(relative_buckets(torch.tensor([query]), torch.tensor([key]), positions, both_sides)[0, 0])

@@ -24,13 +24,13 @@ def explain_candidate(
     logit = replace(logit, operands=tuple(replace(one, drawn=False) for one in logit.operands), stored=stored)
     if link == "identity":
         return logit
-    lines, share = logistic(logit.recomputed, sampling) if link == "logistic" else shared(
-        logit.recomputed, following, row, id, sampling, noun
-    )  # fmt: skip
-    probability = float(following.probabilities[row, id])
-    return replace(
-        logit, operation="probability", lines=(*logit.lines, *lines), recomputed=share, stored=probability
+    lines, share = (
+        logistic(logit.recomputed, sampling)
+        if link == "logistic"
+        else shared(logit.recomputed, following, row, id, sampling, noun)
     )
+    probability = float(following.probabilities[row, id])
+    return replace(logit, operation="probability", lines=(*logit.lines, *lines), recomputed=share, stored=probability)
 
 
 def likely(share: float, last: bool = True) -> Number:

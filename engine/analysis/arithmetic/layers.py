@@ -139,8 +139,9 @@ def linear(
     """x · W (+ b): the row of `hook` times row `unit` of `weight`."""
     row = source.origin(hook, pos)
     x = Operand(left, source.row(hook, row), hook, () if hook.endswith(SUM) else source.index(hook, row))
-    w = Operand(f"{right}[·, {unit if column is None else column}]", weight[unit].detach().double(), parameter,
-                (unit, WHOLE))  # fmt: skip
+    w = Operand(
+        f"{right}[·, {unit if column is None else column}]", weight[unit].detach().double(), parameter, (unit, WHOLE)
+    )
     added = None if bias is None else float(bias[unit])
     products = Products(x, w, added, scale, group)
     by: tuple = () if scale == 1 else (setting(scale), " · ")
@@ -352,8 +353,9 @@ def embedding(source: Source, module: Embed, name: str, pos: int, unit: int) -> 
         case "mapped":
             read = f"{source.prefix}embed.tokens" if module.maps_tokens else source.embedding()
             assert module.mapped is not None
-            return linear_map(source, read, pos, module.mapped, unit=unit, parameter=f"{source.hook}.weight",
-                          result_name="mapped")  # fmt: skip
+            return linear_map(
+                source, read, pos, module.mapped, unit=unit, parameter=f"{source.hook}.weight", result_name="mapped"
+            )
         case "position_ids":
             return position_id(source, pos)
         case "positions" if module.sinusoids:
@@ -373,8 +375,9 @@ def embedding(source: Source, module: Embed, name: str, pos: int, unit: int) -> 
     value = own * scale
     scaled: Line = () if scale == 1 else (" × ", setting(scale), " = ", result(value))
     line: Line = (f"row {row} of {TABLES[name]}, column {unit}: ", result(own), *scaled)
-    entry = Operand(TABLES[name], weight[row, unit : unit + 1].detach().double(), f"{source.hook}.weight", (row, unit),
-                    drawn=False)  # fmt: skip
+    entry = Operand(
+        TABLES[name], weight[row, unit : unit + 1].detach().double(), f"{source.hook}.weight", (row, unit), drawn=False
+    )
     return Steps("embedding row", value, (line,), (entry,))
 
 
@@ -484,8 +487,7 @@ def outcome(source: Source, name: str, pos: int, unit: int, column: str) -> Step
         value = (cls + distilled) / 2
         line: Line = ("mean of the two heads: (", number(cls), " + ", operand(distilled), ") / 2 = ", result(value))
         operands = tuple(
-            single(part, v, source, f"head.{part}", pos, unit)
-            for part, v in (("cls", cls), ("distilled", distilled))
+            single(part, v, source, f"head.{part}", pos, unit) for part, v in (("cls", cls), ("distilled", distilled))
         )
         return Steps("mean", value, (line,), operands)
     assert isinstance(head, LanguageHead | ClassHead)

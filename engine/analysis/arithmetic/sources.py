@@ -212,9 +212,7 @@ class Source:
         if self.part in ("head.cls", "head.distilled"):
             return self.last()
         behind = {"head.narrow": ["head.mean"], "head.pre": ["head.narrow"]}
-        return self.first_of(
-            *behind.get(self.part, ["head.norm.out", "head.post", "head.narrow", "head.mean"]), pooled
-        )
+        return self.first_of(*behind.get(self.part, ["head.norm.out", "head.post", "head.narrow", "head.mean"]), pooled)
 
     def origin(self, source: str, pos: int) -> int:
         """The row of `source` that row `pos` of this hook is made of.

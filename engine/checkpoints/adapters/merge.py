@@ -68,9 +68,7 @@ def list_outside(base: Checkpoint, weights: Weights) -> dict[str, str]:
     return found
 
 
-def with_outside(
-    base: Checkpoint, config: AdapterConfig, weights: Weights, outside: Mapping[str, str]
-) -> Checkpoint:
+def with_outside(base: Checkpoint, config: AdapterConfig, weights: Weights, outside: Mapping[str, str]) -> Checkpoint:
     """The base with what the file adds to the weights of these modules."""
     changed: dict[str, Tensor] = {}
     for name, target in outside.items():

@@ -68,9 +68,13 @@ IN_ORDER = (
 )
 
 DEFAULTS = {
-    "vocab_size": 30000, "hidden_size": 4096, "num_hidden_layers": 12, "num_attention_heads": 64,
-    "intermediate_size": 16384, "max_position_embeddings": 512,
-}  # fmt: skip
+    "vocab_size": 30000,
+    "hidden_size": 4096,
+    "num_hidden_layers": 12,
+    "num_attention_heads": 64,
+    "intermediate_size": 16384,
+    "max_position_embeddings": 512,
+}
 
 BODY = Family(
     name="albert",

@@ -152,9 +152,13 @@ POOLED = {"head.pooler": True}
 JUDGED = POOLED | {"head.next_sentence": True}
 
 DEFAULTS = {
-    "vocab_size": 30522, "hidden_size": 768, "num_hidden_layers": 12, "num_attention_heads": 12,
-    "intermediate_size": 3072, "max_position_embeddings": 512,
-}  # fmt: skip
+    "vocab_size": 30522,
+    "hidden_size": 768,
+    "num_hidden_layers": 12,
+    "num_attention_heads": 12,
+    "intermediate_size": 3072,
+    "max_position_embeddings": 512,
+}
 
 BODY = Family(
     name="bert",

@@ -71,7 +71,7 @@ BEFORE_CLASSIFIER = (
     ("pre_classifier.bias", "pooler.dense.bias"),
 )
 
-COMMON = {"hidden_size": 'dim', "num_attention_heads": 'n_heads', "num_hidden_layers": 'n_layers'}
+COMMON = {"hidden_size": "dim", "num_attention_heads": "n_heads", "num_hidden_layers": "n_layers"}
 DEFAULTS = {
     "vocab_size": 30522, "max_position_embeddings": 512, "n_layers": 6, "n_heads": 12, "dim": 768, "hidden_dim": 3072,
 }  # fmt: skip

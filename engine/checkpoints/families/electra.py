@@ -57,9 +57,13 @@ REPLACED = (
 )
 
 DEFAULTS = {
-    "vocab_size": 30522, "hidden_size": 256, "num_hidden_layers": 12, "num_attention_heads": 4,
-    "intermediate_size": 1024, "max_position_embeddings": 512,
-}  # fmt: skip
+    "vocab_size": 30522,
+    "hidden_size": 256,
+    "num_hidden_layers": 12,
+    "num_attention_heads": 4,
+    "intermediate_size": 1024,
+    "max_position_embeddings": 512,
+}
 
 BODY = Family(
     name="electra",

@@ -96,9 +96,11 @@ ROWS = (
 )
 
 COMMON = {
-    "hidden_size": 'n_embd', "max_position_embeddings": 'n_positions', "num_attention_heads": 'n_head',
-    "num_hidden_layers": 'n_layer',
-}  # fmt: skip
+    "hidden_size": "n_embd",
+    "max_position_embeddings": "n_positions",
+    "num_attention_heads": "n_head",
+    "num_hidden_layers": "n_layer",
+}
 DEFAULTS = {"vocab_size": 50257, "n_positions": 1024, "n_embd": 768, "n_layer": 12, "n_head": 12}
 
 LANGUAGE = Family(

@@ -91,10 +91,14 @@ ROWS = (
     ("lm_head.weight", "head.weight"),
 )
 
-COMMON = {"num_attention_heads": 'num_heads', "num_hidden_layers": 'num_layers'}
+COMMON = {"num_attention_heads": "num_heads", "num_hidden_layers": "num_layers"}
 DEFAULTS = {
-    "vocab_size": 50257, "max_position_embeddings": 2048, "hidden_size": 2048, "num_layers": 24, "num_heads": 16,
-}  # fmt: skip
+    "vocab_size": 50257,
+    "max_position_embeddings": 2048,
+    "hidden_size": 2048,
+    "num_layers": 24,
+    "num_heads": 16,
+}
 
 LANGUAGE = Family(
     name="gpt_neo",

@@ -124,9 +124,13 @@ ROWS = (
 )
 
 DEFAULTS = {
-    "vocab_size": 50432, "hidden_size": 6144, "num_hidden_layers": 44, "num_attention_heads": 64,
-    "intermediate_size": 24576, "max_position_embeddings": 2048,
-}  # fmt: skip
+    "vocab_size": 50432,
+    "hidden_size": 6144,
+    "num_hidden_layers": 44,
+    "num_attention_heads": 64,
+    "intermediate_size": 24576,
+    "max_position_embeddings": 2048,
+}
 
 LANGUAGE = Family(
     name="gpt_neox",

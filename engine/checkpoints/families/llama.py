@@ -88,9 +88,13 @@ ROWS = (
 TIED = {"lm_head.weight": "model.embed_tokens.weight"}
 
 DEFAULTS = {
-    "vocab_size": 32000, "hidden_size": 4096, "intermediate_size": 11008, "num_hidden_layers": 32,
-    "num_attention_heads": 32, "max_position_embeddings": 2048,
-}  # fmt: skip
+    "vocab_size": 32000,
+    "hidden_size": 4096,
+    "intermediate_size": 11008,
+    "num_hidden_layers": 32,
+    "num_attention_heads": 32,
+    "max_position_embeddings": 2048,
+}
 
 LANGUAGE = Family(
     name="llama",

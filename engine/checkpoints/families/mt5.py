@@ -11,8 +11,12 @@ from engine.checkpoints.family import Family
 
 GATED = ("gelu_tanh", True)  # what it is where config.json does not say
 DEFAULTS = t5.DEFAULTS | {
-    "vocab_size": 250112, "d_ff": 1024, "num_layers": 8, "num_heads": 6, "feed_forward_proj": "gated-gelu",
-}  # fmt: skip
+    "vocab_size": 250112,
+    "d_ff": 1024,
+    "num_layers": 8,
+    "num_heads": 6,
+    "feed_forward_proj": "gated-gelu",
+}
 
 
 def mt5(family: Family) -> Family:

@@ -94,9 +94,13 @@ ROWS = (
 )
 
 DEFAULTS = {
-    "vocab_size": 50272, "hidden_size": 768, "num_hidden_layers": 12, "ffn_dim": 3072,
-    "max_position_embeddings": 2048, "num_attention_heads": 12,
-}  # fmt: skip
+    "vocab_size": 50272,
+    "hidden_size": 768,
+    "num_hidden_layers": 12,
+    "ffn_dim": 3072,
+    "max_position_embeddings": 2048,
+    "num_attention_heads": 12,
+}
 
 LANGUAGE = Family(
     name="opt",

@@ -74,9 +74,13 @@ ROWS = (
 )
 
 DEFAULTS = {
-    "vocab_size": 51200, "hidden_size": 2048, "intermediate_size": 8192, "num_hidden_layers": 24,
-    "num_attention_heads": 32, "max_position_embeddings": 2048,
-}  # fmt: skip
+    "vocab_size": 51200,
+    "hidden_size": 2048,
+    "intermediate_size": 8192,
+    "num_hidden_layers": 24,
+    "num_attention_heads": 32,
+    "max_position_embeddings": 2048,
+}
 
 LANGUAGE = Family(
     name="phi",

@@ -64,9 +64,13 @@ DENSE_CLASSIFIER = (
 )
 
 DEFAULTS = {
-    "vocab_size": 50265, "hidden_size": 768, "num_hidden_layers": 12, "num_attention_heads": 12,
-    "intermediate_size": 3072, "max_position_embeddings": 512,
-}  # fmt: skip
+    "vocab_size": 50265,
+    "hidden_size": 768,
+    "num_hidden_layers": 12,
+    "num_attention_heads": 12,
+    "intermediate_size": 3072,
+    "max_position_embeddings": 512,
+}
 
 BODY = Family(
     name="roberta",

@@ -135,9 +135,11 @@ DECODER = (
 )
 
 COMMON = {
-    "hidden_size": 'd_model', "num_attention_heads": 'num_heads', "num_hidden_layers": 'num_layers',
-    "head_dim": 'd_kv',
-}  # fmt: skip
+    "hidden_size": "d_model",
+    "num_attention_heads": "num_heads",
+    "num_hidden_layers": "num_layers",
+    "head_dim": "d_kv",
+}
 DEFAULTS = {
     "vocab_size": 32128, "d_model": 512, "d_kv": 64, "d_ff": 2048, "num_layers": 6, "num_heads": 8,
     "feed_forward_proj": "relu", "num_decoder_layers": lambda theirs: theirs["num_layers"],

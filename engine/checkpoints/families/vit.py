@@ -111,9 +111,13 @@ NO_POOLER = (
 )
 
 DEFAULTS = {
-    "hidden_size": 768, "num_hidden_layers": 12, "num_attention_heads": 12, "intermediate_size": 3072,
-    "image_size": 224, "patch_size": 16,
-}  # fmt: skip
+    "hidden_size": 768,
+    "num_hidden_layers": 12,
+    "num_attention_heads": 12,
+    "intermediate_size": 3072,
+    "image_size": 224,
+    "patch_size": 16,
+}
 
 BODY = Family(
     name="vit",

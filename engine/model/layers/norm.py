@@ -120,6 +120,8 @@ def interpolate_norm(x: Tensor, out: Tensor, hook: HookPoint) -> Tensor:
 def make_norm(config: NormConfig, width: int, axes: str = "batch pos d_model") -> nn.Module:
     """Over the last of `axes`, which has `width` elements."""
     kinds: dict[NormKind, Callable[[int, float, str], nn.Module]] = {
-        "layer": LayerNorm, "rms": RMSNorm, "batch": BatchNorm,
-    }  # fmt: skip
+        "layer": LayerNorm,
+        "rms": RMSNorm,
+        "batch": BatchNorm,
+    }
     return kinds[config.kind](width, config.eps, axes) if config.kind in kinds else NoNorm()

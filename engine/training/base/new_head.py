@@ -36,9 +36,7 @@ def model_of_base(name: str, objective: str, data: str = "", language: bool = Fa
     return replace(config, head=replace(config.head, next_sentence=pairs, pooler=pairs))
 
 
-def fill_model(
-    name: str, objective: str, data: str, given: dict[str, Any], language: bool = False
-) -> dict[str, Any]:
+def fill_model(name: str, objective: str, data: str, given: dict[str, Any], language: bool = False) -> dict[str, Any]:
     """A recipe's [model] as a table, from the base and what of it is `given`; `language` as for `model_of_base`."""
     head = given.get("head")
     if isinstance(head, dict) and head.get("kind") in ("sequence", "token"):

@@ -50,9 +50,11 @@ def main(folder: Path) -> None:
 
 
 def follow(
-    folder: Path, tasks: Sequence[Task], wait: Callable[[Sequence[Task]], Sequence[Task]],
+    folder: Path,
+    tasks: Sequence[Task],
+    wait: Callable[[Sequence[Task]], Sequence[Task]],
     find: Callable[[Sequence[Task]], Collection[str]],
-) -> bool:  # fmt: skip
+) -> bool:
     """Says where the parts are until all are there; `wait` returns those that are not yet, `find` the nodes they are
     on. False once nobody waits for them any more."""
     left, nodes = tasks, ""

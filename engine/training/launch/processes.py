@@ -123,4 +123,3 @@ def wait_in_line(run: RunFolder, recipe: Recipe, command: Iterable[str]) -> None
     os.set_inheritable(ticket.descriptor, True)
     arguments = waiting_command(runs, run.path.resolve(), ticket, command)
     os.execve(arguments[0], arguments, {**os.environ, "OMP_WAIT_POLICY": "passive", control.SEEN: str(stamp)})
-

@@ -108,9 +108,13 @@ class Sizing:
             return False
         self.tried.add(key(recipe))
         self.process = subprocess.Popen(
-            ["nice", sys.executable, "-m", __name__, str(runs_folder(None).resolve())], cwd=ROOT, stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
-        )  # fmt: skip
+            ["nice", sys.executable, "-m", __name__, str(runs_folder(None).resolve())],
+            cwd=ROOT,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
         assert self.process.stdin is not None
         with self.process.stdin as told:
             told.write(write_recipe(recipe).encode())

@@ -50,10 +50,14 @@ class WarmTrainer:
             ours, theirs = socket.socketpair()
             with theirs:
                 self.process = subprocess.Popen(
-                    [sys.executable, "-P", __file__, str(ROOT), str(theirs.fileno())], cwd=ROOT,
-                    env={**os.environ, "OMP_WAIT_POLICY": "passive"}, pass_fds=(theirs.fileno(),),
-                    stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                )  # fmt: skip
+                    [sys.executable, "-P", __file__, str(ROOT), str(theirs.fileno())],
+                    cwd=ROOT,
+                    env={**os.environ, "OMP_WAIT_POLICY": "passive"},
+                    pass_fds=(theirs.fileno(),),
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL,
+                )
             self._link = ours
 
     def hand_over(

@@ -32,9 +32,7 @@ def score_tags(labels: Sequence[str], asked: Sequence[Tagged], given: Sequence[S
     wanted = [tag for row in asked for tag in row.tags]
     written = [tag for row in given for tag in row]
     right = Counter(tag for tag, one in zip(wanted, written, strict=True) if tag == one)
-    found: dict[str, Any] = {
-        "test_accuracy": right.total() / len(wanted), "words": len(wanted), "texts": len(asked)
-    }  # fmt: skip
+    found: dict[str, Any] = {"test_accuracy": right.total() / len(wanted), "words": len(wanted), "texts": len(asked)}
     if in_bio(labels):
         return found | of_names([row.tags for row in asked], given)
     there, made = Counter(wanted), Counter(written)

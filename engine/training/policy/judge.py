@@ -42,7 +42,7 @@ def open_reward_model(name: str, tokenizer: Tokenizer) -> Checkpoint:
     if head.kind != "sequence" or head.classes != 1:
         raise ValueError(
             f"preference.reward must be a model with one number for a text, got {name} with the head {head.kind!r} and "
-            f"{count_words(head.classes, 'class', 'classes')}; train one with objective.kind = \"reward\"."
+            f'{count_words(head.classes, "class", "classes")}; train one with objective.kind = "reward".'
         )
     if checkpoint.tokenizer is None or not same_vocabulary(checkpoint.tokenizer, tokenizer):
         raise ValueError(

@@ -1,6 +1,6 @@
 """Pairs of answers of which one is preferred: read from a person's own table, and written as one.
 
-    pairs = read_pairs("preferences.jsonl")     # or parse_pairs(uploaded bytes, "preferences.csv")
+pairs = read_pairs("preferences.jsonl")     # or parse_pairs(uploaded bytes, "preferences.csv")
 """
 
 from __future__ import annotations

@@ -95,9 +95,7 @@ def place_files(recipe: Recipe, folder: Path) -> Recipe:
     data = recipe.data
     named = {name: getattr(data.table, name, "") for name in ("path", "held_out_path")}
     files = {
-        name: str((folder / file).resolve())
-        for name, file in named.items()
-        if file and not file.startswith(PREFIX)
+        name: str((folder / file).resolve()) for name, file in named.items() if file and not file.startswith(PREFIX)
     }
     if not files:
         return recipe

@@ -34,9 +34,7 @@ def card(trainer: Trainer, run: RunFolder) -> dict[str, Any]:
     training = {"loss": last.get("loss"), "accuracy": last.get("accuracy"), **last.get("also", {})}
     scores = {name: {"training": training.get(name), "held_out": value} for name, value in held_out.items()}
     if objective.unit == PERPLEXED:
-        scores["perplexity"] = {
-            part: None if loss is None else math.exp(loss) for part, loss in scores["loss"].items()
-        }
+        scores["perplexity"] = {part: None if loss is None else math.exp(loss) for part, loss in scores["loss"].items()}
     with trainer.evaluation_mode():
         measured, sample = objective.measure(trainer), objective.sample(trainer)
     return {

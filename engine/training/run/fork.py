@@ -178,4 +178,3 @@ def _steps_on_disk(run: RunFolder) -> str:
 
 def _whole_lines(file: Path) -> list[str]:
     return file.read_text(encoding="utf-8").split("\n")[:-1]
-

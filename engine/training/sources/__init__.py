@@ -23,4 +23,3 @@ def open_source(recipe: Recipe, folder: Path) -> Source:
     source = find_objective(recipe.objective.kind).sources[recipe.data.kind](recipe, folder)
     run.describe(source.end_ids, source.labels)
     return source
-

@@ -176,9 +176,7 @@ def _unpack(kept: dict[str, Tensor], part: str) -> Tokens:
     return Tokens(*(kept[f"{part}.{name}"] for name in FIELDS))
 
 
-def make_corpus(
-    documents: Documents, data: Data, seed: int, base: str = "", known: Tokenizer | None = None
-) -> Corpus:
+def make_corpus(documents: Documents, data: Data, seed: int, base: str = "", known: Tokenizer | None = None) -> Corpus:
     told = documents.train()
     first, some = choose_sample(told, data, seed)
     tokenizer = known or (tokenizer_of(base) if base else train_tokenizer(some, documents, data.tokenizer))

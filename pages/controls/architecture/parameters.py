@@ -21,7 +21,8 @@ BYTES = {"bfloat16": 2, "float32": 4, "int8": 1}
 OF_MODEL = (*(switch.name for switch in SWITCHES), *KEYS.values(), "length")
 
 ANATOMY = PageState(
-    "architecture", replace(MODEL, default=FIRST, carried=False),
+    "architecture",
+    replace(MODEL, default=FIRST, carried=False),
     Text("against", NOBODY, READABLE, label="compare with", hidden_as="compare with"),
     *(choice(switch.name, "", ()) for switch in SWITCHES),
     *(
@@ -30,9 +31,10 @@ ANATOMY = PageState(
     ),
     Number("length", LENGTH, 1, MOST, label="length, tokens", hidden_as="length"),
     Number("batch", 1, 1, 256, hidden_as="batch"),
-    Hideable("switches", hidden_as="switches and sizes"), Hideable("published", hidden_as="as published"),
+    Hideable("switches", hidden_as="switches and sizes"),
+    Hideable("published", hidden_as="as published"),
     choice("number", "bfloat16", BYTES, label="numbers in", hidden_as="numbers in"),
-)  # fmt: skip
+)
 
 
 @dataclass

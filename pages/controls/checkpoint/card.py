@@ -54,10 +54,11 @@ def card_section(name: str, checkpoint: Checkpoint) -> None:
     with left:
         facts_column(name, checkpoint)
     tables = ShownTables(
-        f"{name} as a whole", name,
+        f"{name} as a whole",
+        name,
         {"parameters": lambda: part_table(name, config), "tensors": lambda: tensor_table(name, checkpoint)},
         lambda: size_lines(name, config, {}, sizes(config)),
-    )  # fmt: skip
+    )
     export = Export("Open a model", "checkpoint", tables, "", address_now(model=name), CONTROLS, tables.queries)
     payload = drawn.card(name, checkpoint, {"take": export.header, "reports": charts_wait()})
     with right:
@@ -100,9 +101,10 @@ def parity_badge(name: str, checkpoint: Checkpoint) -> None:
     kept = PARITIES.get()
     if name not in kept:
         if not st.button(
-            "Compare with transformers", key="compare",
+            "Compare with transformers",
+            key="compare",
             help="Runs the same input through transformers and shows the largest differences of logits and attention.",
-        ):  # fmt: skip
+        ):
             return
         try:
             with st.spinner("Both models are running …"):

@@ -63,9 +63,11 @@ def embedding_section(here: Here, name: str, checkpoint: Checkpoint) -> None:
     with left:
         key = f"embedding {method} {axes}"
         show_plotly(
-            figure, key=key, on_select=partial(choose_point, key),
+            figure,
+            key=key,
+            on_select=partial(choose_point, key),
             selection_mode=("points", "box", "lasso"),
-        )  # fmt: skip
+        )
         st.caption(escape_markdown(picture_caption(table, found, hidden, whole)))
     with right:
         token_search(table)
@@ -153,9 +155,13 @@ def token_search(table: VectorTable) -> None:
         with st.container(horizontal=True, gap="small"):
             for id in found:
                 st.button(
-                    escape_markdown(table.label(id)), key=f"found {id}", help=f"id {id}", width="content",
-                    on_click=choose_token, args=(id,),
-                )  # fmt: skip
+                    escape_markdown(table.label(id)),
+                    key=f"found {id}",
+                    help=f"id {id}",
+                    width="content",
+                    on_click=choose_token,
+                    args=(id,),
+                )
 
 
 def near_columns(table: VectorTable, near: Neighbours) -> dict[str, list[object]]:

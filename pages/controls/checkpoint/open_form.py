@@ -35,15 +35,22 @@ def open_row() -> None:
     key = f"files {UPLOADS.get()}"
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="open row"):
         st.text_input(
-            "open another: a name on the hub, or a path", key=TYPED, on_change=read_typed, width="stretch",
+            "open another: a name on the hub, or a path",
+            key=TYPED,
+            on_change=read_typed,
+            width="stretch",
             placeholder="hub:org/name, hub:org/name@revision, or /path/of/a/folder/or/file",
             help="Paths are on the server and work only there.",
-        )  # fmt: skip
+        )
         with st.popover("Your files", key="own files"):
             st.file_uploader(
-                f"Weights, config and tokenizer, or a zip of them; up to {drawn.size(budget.max_upload)}", FILES,
-                accept_multiple_files=True, key=key, on_change=take_upload, args=(key,),
-            )  # fmt: skip
+                f"Weights, config and tokenizer, or a zip of them; up to {drawn.size(budget.max_upload)}",
+                FILES,
+                accept_multiple_files=True,
+                key=key,
+                on_change=take_upload,
+                args=(key,),
+            )
 
 
 def read_typed() -> None:

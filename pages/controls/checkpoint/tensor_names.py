@@ -34,11 +34,14 @@ def edit_names(name: str, error: UnknownNames | IncompleteWeights) -> None:
     with st.form("names of tensors"):
         left, right = st.columns(2)
         left.text_area(
-            "Name in the file -> new name", "\n".join(lines), height=360, key=f"names {name}",
+            "Name in the file -> new name",
+            "\n".join(lines),
+            height=360,
+            key=f"names {name}",
             help="One a line. {} stands for the number of a layer, * for any part of a name; a line without a new "
             "name changes nothing. Commas split and stack equal parts along the first side: `qkv -> q, k, v` and "
             "`q, k, v -> qkv`.",
-        )  # fmt: skip
+        )
         with right:
             st.caption(escape_markdown(f"Names that {error.family} still needs"))
             st.code("\n".join(expected), language=None, height=340)

@@ -52,15 +52,19 @@ def tensors_section(
         st.caption("No tensor has that name.")
     else:
         picked = st.dataframe(
-            color_statuses(shown) if len(shown) <= MOST_COLOURED else shown, key="tensors", hide_index=True,
-            on_select="rerun", selection_mode="single-row", height=min(35 * (len(shown) + 1) + 3, 420),
+            color_statuses(shown) if len(shown) <= MOST_COLOURED else shown,
+            key="tensors",
+            hide_index=True,
+            on_select="rerun",
+            selection_mode="single-row",
+            height=min(35 * (len(shown) + 1) + 3, 420),
             column_config={
                 "status": st.column_config.TextColumn(width="small"),
                 "elements": st.column_config.NumberColumn(format="localized", width="small"),
                 "shape": st.column_config.TextColumn(width="small"),
                 "stored as": st.column_config.TextColumn(width="small"),
             },
-        )  # fmt: skip
+        )
         lead_to_matrix(shown, picked.selection.rows, matrices)
     if checkpoint is not None:
         share_panel(

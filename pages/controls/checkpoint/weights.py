@@ -101,11 +101,15 @@ def one_matrix(here: Here, name: str, checkpoint: Checkpoint, row: MatrixRow) ->
     stem += ["circuit" if weight.circuit else ""]
     caption = [f"{name} · {weight.name} · {shape}", plain_figures(found)]
     share_panel(
-        "Weights", partial(address_now, model=name), ("model", "numbers", "own files", "actions"),
-        partial(weights.weight_lines, name, checkpoint, weight), tables,
+        "Weights",
+        partial(address_now, model=name),
+        ("model", "numbers", "own files", "actions"),
+        partial(weights.weight_lines, name, checkpoint, weight),
+        tables,
         partial(chart_file, f"{weights.heading(weight, row)} · Loupe", [counts, values], caption=caption),
-        key="weights share", names=[name, *stem],
-    )  # fmt: skip
+        key="weights share",
+        names=[name, *stem],
+    )
 
 
 def head_options(heads: int) -> dict[str, str]:
@@ -127,9 +131,11 @@ def chosen_weight(here: Here, row: MatrixRow) -> Weight:
             "ov": "W_V with W_O: what a head writes of what it reads",
         }[row.circuit]
         through = here.toggle(
-            "circuit", label=weights.CIRCUIT_TITLES[row.circuit], disabled=head is None,
+            "circuit",
+            label=weights.CIRCUIT_TITLES[row.circuit],
+            disabled=head is None,
             help=f"{why}; choose a head first.",
-        )  # fmt: skip
+        )
     return Weight(row.name, head, through and head is not None)
 
 

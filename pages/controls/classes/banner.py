@@ -95,12 +95,15 @@ def follow_class() -> None:
             st.button(_("Leave the class"), key="class leave", on_click=leave, args=(learner,))
         news(
             {
-                "room": room.code, "version": str(room.version), "all": False,
+                "room": room.code,
+                "version": str(room.version),
+                "all": False,
                 "follow": f"{room.at}@{room.entered}" if not room.free else "" if OWN.get() is None else f"{room.at}",
-                "until": room.entered + step.seconds if step.seconds else 0, "look": step.looked,
+                "until": room.entered + step.seconds if step.seconds else 0,
+                "look": step.looked,
             },
             key="class news",
-        )  # fmt: skip
+        )
     for asked in (one for one in mine if one.consent == "asked"):
         ask_consent(room, asked)
     covered = guessing and kind_of(step).covers and widget_value(PAGE) == step.page
@@ -210,9 +213,11 @@ def ask_consent(room: Room, answer: Answer) -> None:
         st.markdown(asks.format(said=escape_markdown(str(answer.content["said"])[:80])), width="content")
         for label, consent in ((_("Show it"), "given"), (_("No"), "refused")):
             st.button(
-                label, key=f"class consent {consent} {answer.step}", on_click=guard(classes().ask_consent),
+                label,
+                key=f"class consent {consent} {answer.step}",
+                on_click=guard(classes().ask_consent),
                 args=(room.code, answer.learner, answer.step, consent),
-            )  # fmt: skip
+            )
 
 
 def draw_own(room: Room, learner: Learner) -> None:

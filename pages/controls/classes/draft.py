@@ -77,8 +77,9 @@ def draw_draft(here: Here) -> None:
     may_start = may_start_class()
     if not may_start:
         st.info("Teachers start sessions on this server, and its operator has not listed your address; ask for it.")
-    st.button("Start the session", key="class start", type="primary", disabled=not steps or not may_start,
-              on_click=start)  # fmt: skip
+    st.button(
+        "Start the session", key="class start", type="primary", disabled=not steps or not may_start, on_click=start
+    )
     draw_held()
 
 
@@ -126,9 +127,10 @@ def draw_line(steps: list[Step], at: int, step: Step) -> None:
     acts: dict[str, tuple[str, Callable[[], None]]] = {
         "arrow_upward": ("Move up", partial(move, steps, at, -1)),
         "arrow_downward": ("Move down", partial(move, steps, at, 1)),
-        "edit": ("Edit", partial(edit, steps, at)), "content_copy": ("Copy", partial(steps.insert, at, step)),
+        "edit": ("Edit", partial(edit, steps, at)),
+        "content_copy": ("Copy", partial(steps.insert, at, step)),
         "delete": ("Remove", partial(remove, steps, at)),
-    }  # fmt: skip
+    }
     ends = {"arrow_upward": at == 0, "arrow_downward": at == len(steps) - 1}
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         with st.container(gap=None):

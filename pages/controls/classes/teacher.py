@@ -96,8 +96,10 @@ def follow_room(code: str) -> None:
         tell_news(room)
     with st.expander("Invitation", expanded=not answers):
         draw_invitation(code)
-        screen({"address": page_address("teach", {"room": code, "screen": "projector"}), "begun": code in BEGUN.get()},
-               key="class projector")  # fmt: skip
+        screen(
+            {"address": page_address("teach", {"room": code, "screen": "projector"}), "begun": code in BEGUN.get()},
+            key="class projector",
+        )
     steps, tally = st.columns([2, 3], gap="medium")
     with steps:
         draw_steps(room)
@@ -119,9 +121,13 @@ def draw_people(room: Room, learners: list[Learner]) -> None:
         for learner in learners:
             with st.container(horizontal=True, vertical_alignment="center", gap="small"):
                 st.markdown(escape_markdown(learner.name), width=220)
-                st.button("Remove", key=f"class remove {learner.id}", on_click=guard(classes().leave), args=(learner,),
-                          help="With what they handed in. They can join again by another name, as long as others may."
-                          )  # fmt: skip
+                st.button(
+                    "Remove",
+                    key=f"class remove {learner.id}",
+                    on_click=guard(classes().leave),
+                    args=(learner,),
+                    help="With what they handed in. They can join again by another name, as long as others may.",
+                )
 
 
 @guard
@@ -146,15 +152,23 @@ def draw_steps(room: Room) -> None:
     st.caption("Press a step to send everybody there.")
     for at, step in enumerate(room.steps):
         st.button(
-            escape_markdown(f"{at + 1}. {step_name(step)}"), key=f"class go {at}", width="stretch",
-            type="primary" if at == room.at else "secondary", on_click=guard(classes().go_to), args=(room.code, at),
-        )  # fmt: skip
+            escape_markdown(f"{at + 1}. {step_name(step)}"),
+            key=f"class go {at}",
+            width="stretch",
+            type="primary" if at == room.at else "secondary",
+            on_click=guard(classes().go_to),
+            args=(room.code, at),
+        )
     with st.container(horizontal=True, gap="small"):
         waits = room.step.asks and not room.revealed
         st.button("Reveal", key="class reveal", type="primary", disabled=not waits, on_click=change,
                   kwargs={"at": room.at, "revealed": True})  # fmt: skip
-        st.button("Unlock controls" if room.locked else "Lock controls", key="class lock", on_click=change,
-                  kwargs={"locked": not room.locked})  # fmt: skip
+        st.button(
+            "Unlock controls" if room.locked else "Lock controls",
+            key="class lock",
+            on_click=change,
+            kwargs={"locked": not room.locked},
+        )
         st.button("Gather them" if room.free else "Let them go", key="class free", on_click=change,
                   kwargs={"free": not room.free}, help="Each goes through the steps at their own pace.")  # fmt: skip
         st.toggle("points", room.points, key="class points", on_change=set_points, args=(room,),
@@ -242,9 +256,12 @@ def draw_handed_in(room: Room, learner: Learner, answer: Answer, named: bool, sh
     content = answer.content
     pictured = bool(content.get("picture"))
     place = st.container(
-        border=pictured, width=CARD if pictured else "stretch", horizontal=not pictured, vertical_alignment="center",
+        border=pictured,
+        width=CARD if pictured else "stretch",
+        horizontal=not pictured,
+        vertical_alignment="center",
         gap="small",
-    )  # fmt: skip
+    )
     with place:
         if pictured:
             st.image(paint_pattern(content["picture"], current_shade()), width=CARD - 40, output_format="PNG")
@@ -276,9 +293,12 @@ def draw_showing(room: Room, answer: Answer) -> None:
         )  # fmt: skip
     elif answer.consent == "":
         st.button(
-            "Ask to show", key=f"class ask {key}", type="tertiary", on_click=guard(classes().ask_consent),
+            "Ask to show",
+            key=f"class ask {key}",
+            type="tertiary",
+            on_click=guard(classes().ask_consent),
             args=(room.code, answer.learner, answer.step, "asked"),
-        )  # fmt: skip
+        )
     else:
         st.caption({"asked": "asked", "refused": "said no"}[answer.consent])
 
@@ -302,8 +322,11 @@ def draw_end(room: Room, learners: list[Learner], answers: list[Answer]) -> None
             st.dataframe(pd.DataFrame(wrong).drop(columns="right"), hide_index=True)
         draw_comparison(room, answers)
         st.caption("To hold this session again, with another class:")
-        st.code(page_address("teach", {"steps": json.dumps([to_json(one) for one in room.steps])}), language=None,
-                wrap_lines=True)  # fmt: skip
+        st.code(
+            page_address("teach", {"steps": json.dumps([to_json(one) for one in room.steps])}),
+            language=None,
+            wrap_lines=True,
+        )
         st.caption("To teach from another device, such as your phone (whoever has this link is the teacher):")
         if secret := SECRET.get().get(room.code):
             show_link({"room": room.code, "secret": secret}, outside=True)
@@ -311,8 +334,9 @@ def draw_end(room: Room, learners: list[Learner], answers: list[Answer]) -> None
             st.button("Make a new link", key="class renew", on_click=renew_secret, args=(room.code,),
                       help="The link made before, on any device, opens no longer.")  # fmt: skip
         with st.container(horizontal=True, vertical_alignment="center"):
-            st.button("Close the session", key="class close", on_click=close_room, args=(room.code,),
-                      disabled=room.closed)  # fmt: skip
+            st.button(
+                "Close the session", key="class close", on_click=close_room, args=(room.code,), disabled=room.closed
+            )
             st.toggle("I am sure", key=SURE)
             st.button("Delete names and answers", key="class delete", disabled=not widget_value(SURE),
                       on_click=delete, args=(room.code,))  # fmt: skip

@@ -38,9 +38,10 @@ def declare(letter: str, parameter: Parameter) -> Parameter:
 
 
 COMPARE = PageState(
-    "compare", Hideable(TOGETHER, hidden_as="swap, copy, add"),
+    "compare",
+    Hideable(TOGETHER, hidden_as="swap, copy, add"),
     *(declare(letter, one) for letter in LETTERS for one in (*SIDE, EDITS)),
-)  # fmt: skip
+)
 
 
 def value(letter: str, field: str) -> Any:

@@ -19,9 +19,7 @@ def picture_of(here: Here, letter: LiteralString) -> None:
     """Chooses one of the shipped pictures, or one of the person's own."""
     own, sides, last = key(letter, "own"), find_record(Sides), len(pictures()[0]) - 1
     theirs = bool(sides.pictures.get(letter))
-    here.number(
-        key(letter, "picture"), last, label=f"picture of {letter}, 0 to {last}", width=150, disabled=theirs
-    )
+    here.number(key(letter, "picture"), last, label=f"picture of {letter}, 0 to {last}", width=150, disabled=theirs)
     with st.popover("your own ✓" if theirs else "your own", width=115, key=f"{own} popover"):
         chosen = f"{own} file {sides.uploads}"
         st.file_uploader(

@@ -138,9 +138,13 @@ def fields(here: Here, letter: LiteralString) -> None:
             here.slider(name=key(letter, field), high=most, label="pixels given", width="stretch")
         else:
             here.text(
-                key(letter, field), label=f"{labels[field]} of {letter}", placeholder=labels[field], live="150ms",
-                width="stretch", label_visibility="collapsed",
-            )  # fmt: skip
+                key(letter, field),
+                label=f"{labels[field]} of {letter}",
+                placeholder=labels[field],
+                live="150ms",
+                width="stretch",
+                label_visibility="collapsed",
+            )
 
 
 def edits_button(here: Here, letter: LiteralString) -> None:
@@ -151,10 +155,14 @@ def edits_button(here: Here, letter: LiteralString) -> None:
     title = count_words(count, "edit") if count else "edits"
     is_open = sides.edited == letter
     st.button(
-        title, key=f"{own} button", width=105, on_click=partial(setattr, sides, "edited", "" if is_open else letter),
-        icon=":material/expand_less:" if is_open else ":material/expand_more:", icon_position="right",
+        title,
+        key=f"{own} button",
+        width=105,
+        on_click=partial(setattr, sides, "edited", "" if is_open else letter),
+        icon=":material/expand_less:" if is_open else ":material/expand_more:",
+        icon_position="right",
         help=f"Changes something inside the model of {letter}",
-    )  # fmt: skip
+    )
 
 
 def edit_side(side: Side) -> EditsContext:
@@ -170,9 +178,12 @@ def edit_side(side: Side) -> EditsContext:
     plain = side.before.trace if side.run.whole else run_beginning(side.name, side.reading)
     model = editable(side.checkpoint, plain, side.lanes, shown_picture(side.checkpoint, side.field), adapters)
     panel = EditPanel(
-        f"what if in {letter}", lambda: read_edits(letter)[0], change, lambda: (side.checkpoint, side.reading),
+        f"what if in {letter}",
+        lambda: read_edits(letter)[0],
+        change,
+        lambda: (side.checkpoint, side.reading),
         lambda: EXAMPLES.get(side.title, {}).get("look", {}),
-    )  # fmt: skip
+    )
     with st.container(key="side edits", gap="xsmall"):
         st.markdown(f"**Edits of {escape_markdown(letter)}**")
         panel.draw(model, side.run.digest, side.unfit, {})

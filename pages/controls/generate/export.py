@@ -24,9 +24,7 @@ from views.generate.questions import TABLES, carry_queries
 from views.generate.session import Writing
 
 
-def writing_export(
-    here: Here, writing: Writing, tab: str, shown: Shown
-) -> tuple[Export, Callable[[Query], bytes]]:
+def writing_export(here: Here, writing: Writing, tab: str, shown: Shown) -> tuple[Export, Callable[[Query], bytes]]:
     """Export of the component of an open tab, and what its file draws; for a file, `of` is {kept: the tree of what was
     written, branch: the ids of the one that is shown}."""
     fields = FIELDS[kind(writing.checkpoint)]
@@ -53,8 +51,10 @@ def writing_export(
         link_of(here, writing, tab),
         [*fields, "model", *(name for name in GENERATE.hideable if name in used)],
         {title: {"ask": ask} for title, ask in TABLES.items() if title.split(":")[0].lower() not in without},
-        "a table of a tab", carry=carry, predicts=True,
-    )  # fmt: skip
+        "a table of a tab",
+        carry=carry,
+        predicts=True,
+    )
     return export, payload
 
 

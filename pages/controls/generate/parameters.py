@@ -81,8 +81,12 @@ TEMPERATURE = (
     Text("numbers", FIRST, MOST_TYPED, rule=numbers_rule, label="numbers"),
 )
 PROMPTING = (
-    Choice("prompting", "shots", {"shots": "examples in the prompt", "instructed": "an instruction after the text"},
-           label="what of prompting"),
+    Choice(
+        "prompting",
+        "shots",
+        {"shots": "examples in the prompt", "instructed": "an instruction after the text"},
+        label="what of prompting",
+    ),
     Text("p_model", "", 200, label="model"),
     Text("p_table", "", 200, label="table"),
     Text("p_query", "", QUERY, label="query", help="an input of the table, or one of your own"),
@@ -92,18 +96,19 @@ PROMPTING = (
     choice("p_n", 30, QUERIES, label="queries for each K"),
     Text("p_instructed", "", 200, label="model"),
     Text("p_text", "le chat noir dort", TEXT, label="text"),
-)  # fmt: skip
+)
 SURPRISE = (
     Choice("surprise", "written", {"prompt": "as given", "written": "with what was written"}, label="which text"),
     Choice(
-        "surprise_stride", "half",
+        "surprise_stride",
+        "half",
         {"half": "half a window apart", "quarter": "a quarter apart", "whole": "side by side"},
         label="how far apart windows are",
         help="**half a window apart**: every token has at least half a window before it.  \n**a quarter apart**: at "
         "least three quarters of a window stand before a token: twice the work.  \n**side by side**: no token is read "
         "twice but the last of a window, and the first ones have little before them.",
     ),
-)  # fmt: skip
+)
 OF_TABS = {"beam": BEAM, "temperature": TEMPERATURE, "prompting": PROMPTING, "surprise": SURPRISE}
 
 GENERATE = PageState(

@@ -39,11 +39,15 @@ COURSE = "pages/learn/course.py"
 FIELDS, SHOW = "lesson fields", "lesson show"  # what a class link of a lesson can hide
 PageState(
     "course",
-    Hideable(FIELDS, hidden_as="text fields", goes_with=('.st-key-experiment [class*="question-again"]',),
-         element='.st-key-experiment :is([data-testid="stTextInput"], [data-testid="stTextArea"])'),
+    Hideable(
+        FIELDS,
+        hidden_as="text fields",
+        goes_with=('.st-key-experiment [class*="question-again"]',),
+        element='.st-key-experiment :is([data-testid="stTextInput"], [data-testid="stTextArea"])',
+    ),
     Hideable(SHOW, hidden_as="Show me", element='.st-key-experiment [class*="question-show"]'),
     Hideable(TEACHERS, hidden_as="For teachers"),
-)  # fmt: skip
+)
 DEEPER = "\n## "  # begins what folds out below
 
 keys = view("learn", events=("restore",))
@@ -202,9 +206,12 @@ def draw_head(lesson: Lesson, course: Sequence[Lesson], before: Lesson | None, a
                 if one is not None:
                     name = _("Previous: {title}") if label == "previous" else _("Next: {title}")
                     st.page_link(
-                        COURSE, label=" ", icon=f":material/{icon}:", query_params=address(one.name),
+                        COURSE,
+                        label=" ",
+                        icon=f":material/{icon}:",
+                        query_params=address(one.name),
                         help=name.format(title=one.title),
-                    )  # fmt: skip
+                    )
 
 
 def draw_links(lesson: Lesson) -> None:
@@ -230,9 +237,7 @@ def draw_teaching(lesson: Lesson) -> None:
             text = f"# {lesson.place}. {lesson.title}\n\n{lesson.text}"
             for label, answers in {_("Notebook for students"): False, _("Notebook with answers"): True}.items():
                 made = partial(write_notebook, lesson.name, text, language(), answers=answers)
-                st.download_button(
-                    label, made, f"{lesson.name}.ipynb", "application/x-ipynb+json", on_click="ignore"
-                )  # fmt: skip
+                st.download_button(label, made, f"{lesson.name}.ipynb", "application/x-ipynb+json", on_click="ignore")
         st.caption(_("A notebook runs in Loupe’s folder, without a network, and is graded by Otter."))
         st.caption(_("A link for a class shows nothing of this."))
 
@@ -304,9 +309,12 @@ def draw_card(lesson: Lesson, finished: bool, following: bool) -> None:
         icon = "check_circle" if finished else "play_circle" if following else "circle"
         title = escape_markdown(f"{lesson.place}. {lesson.title}")
         st.page_link(
-            COURSE, label=f"**{title}**" if following else title, icon=f":material/{icon}:",
-            query_params=address(lesson.name), width="stretch",
-        )  # fmt: skip
+            COURSE,
+            label=f"**{title}**" if following else title,
+            icon=f":material/{icon}:",
+            query_params=address(lesson.name),
+            width="stretch",
+        )
         st.markdown(f":small[{linked_terms(lesson.terms)}]", width="content")
         draw_minutes([lesson])
 

@@ -51,14 +51,15 @@ def draw_nearest() -> None:
     rows = [tokenizer.piece(id) for id in found.written]
     columns = [tokenizer.piece(id) for id in ids]
     matrix(
-        found.nearest.dense(len(ids))[head], rows=rows, columns=columns, key="long across",
+        found.nearest.dense(len(ids))[head],
+        rows=rows,
+        columns=columns,
+        key="long across",
         label=_("weights of the states found"),
-    )  # fmt: skip
+    )
     written = [tokenizer.decode(list(one.written)[1:], special=False).strip() for one in (found, whole)]
     says = _("With k = {k}: “{near}”. With all {count}: “{full}”.")
-    st.markdown(
-        says.format(k=k, count=len(ids), near=escape_markdown(written[0]), full=escape_markdown(written[1]))
-    )  # fmt: skip
+    st.markdown(says.format(k=k, count=len(ids), near=escape_markdown(written[0]), full=escape_markdown(written[1])))
     sentence = _n(
         "{k} of {count} states holds {share:.0%} of this head's attention.",
         "{k} of {count} states hold {share:.0%} of this head's attention.",

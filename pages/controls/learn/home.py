@@ -70,14 +70,19 @@ def draw_start(text: str) -> None:
     )
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="home-start"):
         said = sentence.format(
-            last=pieces[-1].strip(), most=pieces[most].strip(), share=float(shares[most]),
-            block=look["layer"] + 1, head=look["head"] + 1,
-        )  # fmt: skip
+            last=pieces[-1].strip(),
+            most=pieces[most].strip(),
+            share=float(shares[most]),
+            block=look["layer"] + 1,
+            head=look["head"] + 1,
+        )
         st.markdown(f":small[{said}]", width="stretch")
         st.page_link(
-            COURSE, label=_("First lesson: {title}").format(title=first.title), icon=":material/play_circle:",
+            COURSE,
+            label=_("First lesson: {title}").format(title=first.title),
+            icon=":material/play_circle:",
             query_params=address(first.name),
-        )  # fmt: skip
+        )
 
 
 def draw_run(text: str) -> None:
@@ -116,9 +121,12 @@ def draw_doors(text: str) -> None:
     learn, explore, own = st.columns(3, gap="small", border=True)
     with learn:
         st.page_link(
-            COURSE, label=bold(_("Learn")), icon=":material/school:", width="stretch",
+            COURSE,
+            label=bold(_("Learn")),
+            icon=":material/school:",
+            width="stretch",
             query_params=address(following.name),
-        )  # fmt: skip
+        )
         st.caption(
             _("{count} lessons from text to attention, each an experiment. Next: {title}.").format(
                 count=len(course), title=following.title
@@ -126,9 +134,12 @@ def draw_doors(text: str) -> None:
         )
     with explore:
         st.page_link(
-            EXPLORE, label=bold(_("Explore")), icon=":material/search:", width="stretch",
+            EXPLORE,
+            label=bold(_("Explore")),
+            icon=":material/search:",
+            width="stretch",
             query_params={"model": FIRST_MODEL, "text": text},
-        )  # fmt: skip
+        )
         st.caption(_("This text in full: change the mask, a head, a position, and see what follows."))
     with own:
         st.page_link(OPEN, label=bold(_("Open your model")), icon=":material/folder_open:", width="stretch")

@@ -77,9 +77,12 @@ def choose(
 
     def ask() -> int | None:
         return st.pills(
-            question, range(len(options)), key=f"{key} said", format_func=lambda at: escape_markdown(options[at]),
+            question,
+            range(len(options)),
+            key=f"{key} said",
+            format_func=lambda at: escape_markdown(options[at]),
             label_visibility="collapsed",
-        )  # fmt: skip
+        )
 
     right, name = (lambda said: said == answer), (lambda said: options[said])
     return reveal(question, ask, right, name, answer, options[answer], key, why, again)
@@ -99,9 +102,13 @@ def estimate(
 
     def ask() -> float | None:
         return st.number_input(
-            question, value=None, key=f"{key} said", width=180, placeholder=unit or _("a number"),
+            question,
+            value=None,
+            key=f"{key} said",
+            width=180,
+            placeholder=unit or _("a number"),
             label_visibility="collapsed",
-        )  # fmt: skip
+        )
 
     def name(value: float) -> str:
         return f"{numeral(value, '.4g')}{f' {unit}' if unit else ''}"
@@ -141,7 +148,7 @@ def point(
     shown = _(" or ").join(names[:NAMED]) + " …" * (len(names) > NAMED)
     return reveal(
         question, ask, lambda said: said in answers, name, ordered[0], shown, key, why, again and turn, tuple(shape)
-    )  # fmt: skip
+    )
 
 
 def is_answered(key: str) -> bool:
@@ -179,12 +186,14 @@ def reveal(
             said = ask()
             with st.container(horizontal=True, gap="small"):
                 st.button(
-                    _("Check"), key=f"{key} check", type="primary", disabled=said is None,
-                    on_click=kept.answer, args=(about, said),
-                )  # fmt: skip
-                st.button(
-                    _("Show me"), key=f"{key} show", type="tertiary", on_click=kept.answer, args=(about, None)
+                    _("Check"),
+                    key=f"{key} check",
+                    type="primary",
+                    disabled=said is None,
+                    on_click=kept.answer,
+                    args=(about, said),
                 )
+                st.button(_("Show me"), key=f"{key} show", type="tertiary", on_click=kept.answer, args=(about, None))
             return not kept.again and (OPEN.get() or kept.seen)
         said, kept.seen = kept.said, True  # who has seen one answer may change the input and look on
         kept.right = said is not None and bool(is_right(said))
@@ -202,9 +211,13 @@ def reveal(
             st.warning(f"{wrong} {escape_markdown(why(said))}" if why else wrong)
         if again and not kept.right:
             st.button(
-                _("Try another one"), key=f"{key} again", type="tertiary", icon=":material/replay:",
-                on_click=kept.try_again, args=(again,),
-            )  # fmt: skip
+                _("Try another one"),
+                key=f"{key} again",
+                type="tertiary",
+                icon=":material/replay:",
+                on_click=kept.try_again,
+                args=(again,),
+            )
     return True
 
 

@@ -146,9 +146,7 @@ def known_models(here: Here) -> list[str]:
     return models
 
 
-def controls(
-    here: Here, more: Callable[[Here], None] = nothing_more, labels: Mapping[str, str] = {}
-) -> Kind:
+def controls(here: Here, more: Callable[[Here], None] = nothing_more, labels: Mapping[str, str] = {}) -> Kind:
     """The row of what the model reads, of which model, and of `more`; says what kind of thing that model reads."""
     models = known_models(here)
     name: str = here.begin("model")

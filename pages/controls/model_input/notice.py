@@ -56,8 +56,7 @@ def guessing_notice(checkpoint: Checkpoint, ids: Sequence[int], logits: Tensor, 
     known = EXAMPLES.get(checkpoint.name, {}).get("text", "").strip().split("\n")[0]
     return (
         f"The model foresees this {what} worse than by guessing: {found[0]:.1f} nats a token, where guessing takes "
-        f"{found[1]:.1f}."
-        + (f" A text of its kind: “{known}”." if known else "")
+        f"{found[1]:.1f}." + (f" A text of its kind: “{known}”." if known else "")
     )
 
 

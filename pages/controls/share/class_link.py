@@ -54,10 +54,14 @@ def outside(link: SplitResult) -> tuple[SplitResult, str]:
     if not host:
         return link, _("This machine is in no network, so that only its own browser opens this address.")
     port = link.port or (443 if link.scheme == "https" else 80)
-    warning = "" if listens(host, port) else _(
-        "Only this machine opens this address, because the server listens on 127.0.0.1 alone; start it with "
-        "make run HOST=0.0.0.0."
-    )  # fmt: skip
+    warning = (
+        ""
+        if listens(host, port)
+        else _(
+            "Only this machine opens this address, because the server listens on 127.0.0.1 alone; start it with "
+            "make run HOST=0.0.0.0."
+        )
+    )
     return link._replace(netloc=host if link.port is None else f"{host}:{port}"), warning
 
 

@@ -110,14 +110,20 @@ def offer_link(
     names = {name: translate(said) for name, said in hideable_names().items()}
     known = [name for name in hideable if name in names]
     hidden = known and st.pills(
-        _("hide"), known, selection_mode="multi", key=f"{key} hide",
+        _("hide"),
+        known,
+        selection_mode="multi",
+        key=f"{key} hide",
         format_func=lambda one: escape_markdown(names[one]),
         help=_("A control that is hidden keeps what the link gives it."),
-    )  # fmt: skip
+    )
     instruction = st.text_area(
-        _("question or instruction"), key=f"{key} instruction", height=68, max_chars=LONGEST_INSTRUCTION,
+        _("question or instruction"),
+        key=f"{key} instruction",
+        height=68,
+        max_chars=LONGEST_INSTRUCTION,
         help=_("Shown above the page."),
-    ).strip()  # fmt: skip
+    ).strip()
     asks = predicts and st.toggle(
         _("ask for a guess first"), key=f"{key} predict", help=_("A guess comes before the picture.")
     )

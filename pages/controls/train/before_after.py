@@ -82,9 +82,12 @@ def draw(run: RunFolder, recipe: Recipe, weights: Path, name: str) -> None:
     if (transfer := read_transfer(run.path)) is not None:
         st.caption(escape_markdown(str(transfer)))
     if name:
-        st.page_link(COMPARE, label=f"Compare {escape_markdown(recipe.base)} with {escape_markdown(name)} on one text",
-            icon=":material/arrow_forward:", query_params=link_sides(recipe.base, name_step(name)),
-        )  # fmt: skip
+        st.page_link(
+            COMPARE,
+            label=f"Compare {escape_markdown(recipe.base)} with {escape_markdown(name)} on one text",
+            icon=":material/arrow_forward:",
+            query_params=link_sides(recipe.base, name_step(name)),
+        )
     draw_changes(run, recipe, weights)
     draw_held_out(recipe, run.recipe, weights, name)
     draw_shift(recipe, weights)
@@ -184,9 +187,11 @@ def draw_matrix(run: RunFolder, recipe: Recipe, weights: Path) -> None:
     )
     before, change = change_of(library.checkpoint(recipe.base).model, open_result(*key).model, name)
     written = "B A" if recipe.train.parts == "lora" else "ΔW"
-    show_plotly(partial(draw_matrices_beside, {"W": before, written: change, f"W + {written}": before + change}),
-        key="three matrices", alt=f"{name} before, what was added, and after",
-    )  # fmt: skip
+    show_plotly(
+        partial(draw_matrices_beside, {"W": before, written: change, f"W + {written}": before + change}),
+        key="three matrices",
+        alt=f"{name} before, what was added, and after",
+    )
     st.dataframe(trained_table({run.path.name: run, **others}), hide_index=True, key="trained", width="content",
         column_config={"peak memory, MiB": st.column_config.NumberColumn(
             format="%d", help="of the process that trained, with its libraries; of the GPU where it trained on one",

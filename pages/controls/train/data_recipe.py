@@ -93,7 +93,10 @@ def recipe_like(data: Data, objective: str, name: str, context: int, classes: in
     if isinstance(data.table, Columns) and data.table.two_texts and objective not in OF_TEXT:
         model = replace(model, embedding=replace(model.embedding, segments=2))
     return replace(
-        base, data=replace(data, tokenizer=tokenizer), model=model, batch=replace(base.batch, context=context),
+        base,
+        data=replace(data, tokenizer=tokenizer),
+        model=model,
+        batch=replace(base.batch, context=context),
         objective=replace(base.objective, kind=objective),
         about=find_objective(objective).about.format(name),
-    )  # fmt: skip
+    )

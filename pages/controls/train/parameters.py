@@ -56,15 +56,19 @@ POLICIES = title_policies()
 SHARED = (
     Text("run", "", READABLE),
     Text("recipe", "", LONGEST, rule=recipe_rule, carried=True),
-    Text("data", "", READABLE, rule=data_rule), Text("held_out_data", "", READABLE, rule=data_rule),
+    Text("data", "", READABLE, rule=data_rule),
+    Text("held_out_data", "", READABLE, rule=data_rule),
     Text("search", "", READABLE, rule=search_rule, label="search"),
     Choice("runs", next(iter(ORDERS)), ORDERS, label="sorted by"),
-)  # fmt: skip
+)
 TRAIN = PageState(
-    "train", choice("task", FIRST, [*presets(), OWN], label="task"), *SHARED,
-    Hideable("task row", hidden_as="task, seed, name"), Hideable("recipe open", hidden_as="every option"),
+    "train",
+    choice("task", FIRST, [*presets(), OWN], label="task"),
+    *SHARED,
+    Hideable("task row", hidden_as="task, seed, name"),
+    Hideable("recipe open", hidden_as="every option"),
     Hideable("own data", hidden_as="your data"),
-)  # fmt: skip
+)
 ADAPT = PageState(
     "adapt", choice("way", WAYS[0], WAYS, label="way"), choice("stage", STAGES[0], STAGES, label="step"),
     choice("adapt", FIRST_TO_ADAPT, [*presets(ADAPTED.parent), OWN], label="learn from"),

@@ -89,9 +89,13 @@ def draw_shift(recipe: Recipe, weights: Path) -> None:
         return
     show_altair(partial(draw_kl, table), key="kl by token")
     places = list(table["position"])
-    at = st.select_slider("after token", places, places[-1], key=f"shifted place {len(places)}",
+    at = st.select_slider(
+        "after token",
+        places,
+        places[-1],
+        key=f"shifted place {len(places)}",
         format_func=lambda place: escape_markdown(f"{place} {table['token'][place - 1]}"),
-    )  # fmt: skip
+    )
     show_altair(partial(draw_next_tokens, tokens[tokens["position"] == at]), key="next tokens")
 
 

@@ -150,9 +150,13 @@ def choose_preference(here: Here, recipe: Recipe) -> Preference:
         here.set_defaults(judge=usual.reward)
         chosen = here.menu("judge", width=210)
         fitting = [n for n in (1, 2, 4, 8, 16) if recipe.batch.size % n == 0 and n >= objective.least_answers]
-        answers = st.selectbox("answers to a prompt", fitting, fitting.index(usual.answers), key=f"answers {kind}",
+        answers = st.selectbox(
+            "answers to a prompt",
+            fitting,
+            fitting.index(usual.answers),
+            key=f"answers {kind}",
             width=130,
-        )  # fmt: skip
+        )
     tokens = st.number_input("answer tokens", 1, 256, usual.answer_tokens, key=f"answer tokens {kind}", width=120)
     judges, named = here.name_options("judge", ())
     watched = {"": "nothing", **{judge: named(judge) for judge in judges}}

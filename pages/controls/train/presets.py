@@ -99,8 +99,12 @@ def row(name: str, about: str, takes: float | None, found: str, chosen: str, cho
 
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.button(
-            escape_markdown(name.replace("-", " ")), key=f"task {name}", help=escape_markdown(found) or None, width=172,
-            on_click=take, type="primary" if name == chosen else "secondary",
-        )  # fmt: skip
+            escape_markdown(name.replace("-", " ")),
+            key=f"task {name}",
+            help=escape_markdown(found) or None,
+            width=172,
+            on_click=take,
+            type="primary" if name == chosen else "secondary",
+        )
         said = escape_markdown(about)
         st.caption(said if takes is None else f"{said} About {duration(takes)}.", width=420)

@@ -203,9 +203,13 @@ def draw_question(ranking: Ranking) -> None:
             )  # fmt: skip
     with st.container(horizontal=True, gap="small"):
         st.button(
-            "Skip", key="skip", shortcut="3", on_click=choose, args=(None, len(ranking.choices)),
+            "Skip",
+            key="skip",
+            shortcut="3",
+            on_click=choose,
+            args=(None, len(ranking.choices)),
             help="Neither is better.",
-        )  # fmt: skip
+        )
         st.button("Undo", key="undo", shortcut="u", on_click=undo, disabled=not ranking.choices)
 
 
@@ -296,8 +300,11 @@ def read_uploaded(key: str) -> None:
         return say(str(error))
     find_record(Ranked).turn += 1  # an empty box: the server need not keep the file twice
     equal = len(ranking.pairs) + len(more) - len(kept)
-    say(f"{equal:,} of the {count_words(len(more), 'pair')} of {file.name} stood there already: each counts once."
-        if equal else "")  # fmt: skip
+    say(
+        f"{equal:,} of the {count_words(len(more), 'pair')} of {file.name} stood there already: each counts once."
+        if equal
+        else ""
+    )
 
 
 def say(sentence: str) -> None:

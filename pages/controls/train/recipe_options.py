@@ -14,10 +14,14 @@ from server.settings import GIVEN
 from views.core.markdown import Markdown, escape_markdown
 
 ELSEWHERE = {  # said elsewhere on the page, or not at all
-    "preference.beta", "preference.reward", "preference.watch", "preference.answers", "preference.answer_tokens",
+    "preference.beta",
+    "preference.reward",
+    "preference.watch",
+    "preference.answers",
+    "preference.answer_tokens",
     "machine.shard",  # the page starts one process
     *(() if GIVEN.ray_address else ("machine.share",)),
-}  # fmt: skip
+}
 BROUGHT = ("text", "rows", "hub", "preferences")  # tables of data of which the page asks in its own way,
 BUT = ("held_out", "ended")  # but for these
 

@@ -122,9 +122,11 @@ def table(here: Here, session: Session, found: Sequence[Run]) -> None:
     head = st.container(horizontal=True, vertical_alignment="bottom", gap="small")
     place = head.container(width="stretch")
     order = here.renew().menu("runs", place=head, width=230)
-    words = head.text_input(
-        "find", key="runs search", placeholder="name, task or state", live=True, width=230
-    ).casefold().split()  # fmt: skip
+    words = (
+        head.text_input("find", key="runs search", placeholder="name, task or state", live=True, width=230)
+        .casefold()
+        .split()
+    )
     rows = sort_runs([run for run in found if matches(run, words)], order)
     count = f"{len(found)}" if len(rows) == len(found) else f"{len(rows)} of {len(found)}"
     place.markdown(f"#### Runs :gray[{count}]")
@@ -268,9 +270,13 @@ def actions(here: Here, session: Session, found: Sequence[Run], picked: Sequence
         with st.popover("Fork or reset", disabled=bool(several or bare), help=several or bare or None):
             fork_menu(here, session, run, locked)
         st.button(
-            "Delete", key="runs delete", on_click=delete, args=(here, session, [one.name for one in picked]),
-            disabled=bool(locked), help=escape_markdown(locked) or None,
-        )  # fmt: skip
+            "Delete",
+            key="runs delete",
+            on_click=delete,
+            args=(here, session, [one.name for one in picked]),
+            disabled=bool(locked),
+            help=escape_markdown(locked) or None,
+        )
     for one in picked:
         if problem := one.fault or one.error:
             st.warning(f"{escape_markdown(one.name)}: {escape_markdown(problem)}")
@@ -328,23 +334,35 @@ def export_menu(here: Here, run: Run) -> None:
     if run.parameters is not None:
         steps = [None, *reversed(folder.snapshot_steps())]
         step = st.selectbox(
-            "weights of", steps, key=f"export {run.name}",
+            "weights of",
+            steps,
+            key=f"export {run.name}",
             format_func=lambda step: "the last step" if step is None else f"step {step:,}",
-        )  # fmt: skip
+        )
         name = f"{run.name}.zip" if step is None else f"{run.name}-step-{step}.zip"
         st.download_button(
-            "Checkpoint (zip, opens in transformers)", lambda: checkpoint(run, step), name, on_click="ignore",
+            "Checkpoint (zip, opens in transformers)",
+            lambda: checkpoint(run, step),
+            name,
+            on_click="ignore",
             key="runs checkpoint",
-        )  # fmt: skip
+        )
     if folder.metrics.is_file():
         st.download_button(
-            "Curves (CSV)", lambda: export.metrics_csv(run.name, place).encode(), f"{run.name}.csv", "text/csv",
-            on_click="ignore", key="runs curves",
-        )  # fmt: skip
+            "Curves (CSV)",
+            lambda: export.metrics_csv(run.name, place).encode(),
+            f"{run.name}.csv",
+            "text/csv",
+            on_click="ignore",
+            key="runs curves",
+        )
         st.download_button(
-            "Curves (TensorBoard)", lambda: export.tensorboard(run.name, place)[1], f"events.out.tfevents.{run.name}",
-            on_click="ignore", key="runs tensorboard",
-        )  # fmt: skip
+            "Curves (TensorBoard)",
+            lambda: export.tensorboard(run.name, place)[1],
+            f"events.out.tfevents.{run.name}",
+            on_click="ignore",
+            key="runs tensorboard",
+        )
     if folder.recipe.is_file():
         st.download_button(
             "Recipe (TOML)", folder.recipe.read_bytes, f"{run.name}.toml", on_click="ignore", key="runs recipe"
@@ -399,15 +417,21 @@ def fork_menu(here: Here, session: Session, run: Run, locked: str) -> None:
     key = f"fork {run.name}"
     st.selectbox("go on from", list(reversed(steps)), format_func=lambda step: f"step {step:,}", key=key)
     st.button(
-        "Fork", key="runs fork", on_click=fork, args=(here, session, run.name, key),
+        "Fork",
+        key="runs fork",
+        on_click=fork,
+        args=(here, session, run.name, key),
         help="a new run that goes on from that step",
-    )  # fmt: skip
+    )
     st.button(
-        "Reset", key="runs reset", on_click=reset, args=(here, session, run.name),
+        "Reset",
+        key="runs reset",
+        on_click=reset,
+        args=(here, session, run.name),
         disabled=bool(locked),
         help=escape_markdown(locked)
         or "begin again from step 0 with the same seed; what was learned can be undeleted below",
-    )  # fmt: skip
+    )
 
 
 def fork(here: Here, session: Session, name: str, key: str) -> None:

@@ -152,9 +152,13 @@ def draw_results(here: Here, session: Session, rows: Sequence[Run]) -> None:
     best = rows[0]
     there = [title for title in MEASURES if title in ALWAYS or table[title].notna().any()]
     measure = st.segmented_control(
-        "measure", there, default=there[0], key=f"search measure {best.search}", required=True,
+        "measure",
+        there,
+        default=there[0],
+        key=f"search measure {best.search}",
+        required=True,
         label_visibility="collapsed",
-    )  # fmt: skip
+    )
     if table[measure].notna().any():
         show_altair(partial(search_chart, table, keys, measure), key="search chart")
     else:
@@ -175,13 +179,20 @@ def draw_results(here: Here, session: Session, rows: Sequence[Run]) -> None:
     )  # fmt: skip
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.button(
-            "Overlay their curves", key="search overlay", on_click=overlay, args=(here, session, rows),
+            "Overlay their curves",
+            key="search overlay",
+            on_click=overlay,
+            args=(here, session, rows),
             help="shows the run with the lowest held-out loss below, with the curves of the others over its own",
-        )  # fmt: skip
+        )
         st.download_button(
-            "Table (CSV)", lambda: csv_of({str(name): as_cells(column) for name, column in table.items()}),
-            f"{rows[0].search}.csv", "text/csv", on_click="ignore", key="search csv",
-        )  # fmt: skip
+            "Table (CSV)",
+            lambda: csv_of({str(name): as_cells(column) for name, column in table.items()}),
+            f"{rows[0].search}.csv",
+            "text/csv",
+            on_click="ignore",
+            key="search csv",
+        )
 
 
 def list_results(rows: Sequence[Run], keys: Sequence[str]) -> pd.DataFrame:

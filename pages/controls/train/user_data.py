@@ -101,10 +101,13 @@ def file_name(name: str) -> str:
 
 
 FORM = {
-    ("text",): "texts", ("text", "label"): "texts with a label", ("source", "target"): "pairs of texts",
-    ("tokens", "tags"): "words with tags", ("text", "pair", "label"): "two texts with a label",
+    ("text",): "texts",
+    ("text", "label"): "texts with a label",
+    ("source", "target"): "pairs of texts",
+    ("tokens", "tags"): "words with tags",
+    ("text", "pair", "label"): "two texts with a label",
     ("question", "context", "answer", "start"): "questions answered in a text",
-}  # fmt: skip
+}
 GUESSES = {  # names that columns often have
     "text": (
         "text",
@@ -282,9 +285,12 @@ def bring(state: PageState, brought: Brought, first: bool) -> None:
                 st.button("Example", on_click=paste_example, key="example of pasted", type="tertiary", help=about)
         with right:
             st.file_uploader(
-                f"or upload a file: {', '.join(KINDS)}, up to {budget.max_data // MIB:,} MiB", [k[1:] for k in KINDS],
-                key=uploaded, on_change=read_uploaded, max_upload_size=max(1, budget.max_data // MIB),
-            )  # fmt: skip
+                f"or upload a file: {', '.join(KINDS)}, up to {budget.max_data // MIB:,} MiB",
+                [k[1:] for k in KINDS],
+                key=uploaded,
+                on_change=read_uploaded,
+                max_upload_size=max(1, budget.max_data // MIB),
+            )
             from_a_hub(state, brought)
 
 
@@ -361,9 +367,12 @@ def held_out_file(here: Here, turn: str) -> Path | None:
 
     with st.popover("Held-out file", type="tertiary", help=f"Without one, {SHARE:.0%} of the rows are held out."):
         st.file_uploader(
-            "a file with the same columns, to measure on", [kind[1:] for kind in KINDS if kind != ".txt"], key=key,
-            on_change=read_held_out, max_upload_size=max(1, budget.max_data // MIB),
-        )  # fmt: skip
+            "a file with the same columns, to measure on",
+            [kind[1:] for kind in KINDS if kind != ".txt"],
+            key=key,
+            on_change=read_held_out,
+            max_upload_size=max(1, budget.max_data // MIB),
+        )
     return None
 
 

@@ -57,9 +57,12 @@ def draw_switches(checkpoint: Checkpoint, made: Experiment, keep: Callable[[Expe
         )
         set_widget(SWITCH + off.adapter, not is_off)
         st.toggle(
-            f"Adapter {escape_markdown(adapter.name)}", key=SWITCH + off.adapter, on_change=switch, args=(off,),
+            f"Adapter {escape_markdown(adapter.name)}",
+            key=SWITCH + off.adapter,
+            on_change=switch,
+            args=(off,),
             help="The weights hold this low-rank adapter, as its folder says. Switched off, the base alone is run.",
-        )  # fmt: skip
+        )
 
 
 def is_strength(entry: Entry, key: str) -> bool:

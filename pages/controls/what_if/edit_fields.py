@@ -161,8 +161,10 @@ def choose_heads(form: Form) -> None:
 
 
 ATTENTION = (
-    Field(choose_attention, begin=lambda model, place: place.values), Field(choose_block), Field(choose_heads),
-)  # fmt: skip
+    Field(choose_attention, begin=lambda model, place: place.values),
+    Field(choose_block),
+    Field(choose_heads),
+)
 STACK = Field(choose_stack, begin=lambda model, place: {"stack": model.stacks[-1].stack})
 
 

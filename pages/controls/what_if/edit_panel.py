@@ -211,9 +211,12 @@ def draw_form(own: EditPanel, draft: Draft, form: Form) -> None:
         with st.container(horizontal=True, gap="small"):
             key = f"edit {draft.serial}"
             applied = st.button(
-                "Add" if number is None else "Change", type="primary", key=f"{key} apply",
-                disabled=bool(form.waits), help=form.waits or None,
-            )  # fmt: skip
+                "Add" if number is None else "Change",
+                type="primary",
+                key=f"{key} apply",
+                disabled=bool(form.waits),
+                help=form.waits or None,
+            )
             st.button("Cancel", key=f"{key} cancel", on_click=own.close_draft)
     if applied:
         draft.refused = own.apply(draft, kind, form.faults)

@@ -50,9 +50,10 @@ from views.what_if.questions import EditsContext
 
 EFFECTS = "what if effects"  # key of the view of what the edits did
 EDITS = PageState(  # of every page that runs a model
-    "what if", Hideable("what if", hidden_as="what if …", element=".st-key-experiment-edits"),
+    "what if",
+    Hideable("what if", hidden_as="what if …", element=".st-key-experiment-edits"),
     Text("edits", "", READABLE, carried=True),
-)  # fmt: skip
+)
 UNWRITTEN = (
     "An edit names a token that the model wrote itself, and writing begins before it; "
     "type what it wrote into its field, and it goes on after that."

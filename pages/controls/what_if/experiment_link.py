@@ -59,7 +59,7 @@ def from_link(link: str) -> tuple[Experiment, list[str]]:
     if not isinstance(value, list):
         return Experiment(), [BROKEN]
     found, wrong = [], []
-    for number, data in enumerate(value[:budget.max_edits]):
+    for number, data in enumerate(value[: budget.max_edits]):
         try:
             found.append(entry(number + 1, data))
         except ValueError as error:

@@ -32,7 +32,8 @@ def only(value: int, kind: Any = "number") -> Field:
 
 COMMON = {
     "temperature": Field(
-        "what logits are divided by; 0 takes the most probable token; what the model asks for, else 1", ("number",),
+        "what logits are divided by; 0 takes the most probable token; what the model asks for, else 1",
+        ("number",),
         most=2,
     ),
     "top_p": Field("share that is drawn from; what the model asks for, else 1", ("number",), most=1),
@@ -48,11 +49,14 @@ COMMON = {
     **{name: Field("it has no effect", ("string",), listed=False) for name in ("user", "service_tier")},
     "metadata": Field("it has no effect", ("object",), listed=False),
     "store": Field("it has no effect", ("boolean",), listed=False),
-}  # fmt: skip
+}
 COMPLETION = {
     "model": MODEL,
     "prompt": Field(
-        "a text to go on with, or its token ids; one a request", ("string", "integers"), required=True, least=1,
+        "a text to go on with, or its token ids; one a request",
+        ("string", "integers"),
+        required=True,
+        least=1,
         most=MOST_CHARACTERS,
     ),
     "max_tokens": Field("tokens to write", ("integer",), 16, most=GIVEN.long_tokens),
@@ -60,7 +64,7 @@ COMPLETION = {
     "echo": Field("let the prompt stand before the text", ("boolean",), False),
     "best_of": only(1, "integer"),
     **COMMON,
-}  # fmt: skip
+}
 CHAT = {
     "model": MODEL,
     "messages": Field("turns, each a table of role and content", ("objects",), required=True, least=1, most=256),
@@ -115,9 +119,11 @@ class Writing:
             return {**told, "text": part.text, "logprobs": scores}
         listed = [tell_token(one.data, one.logprob, one.best[: self.top]) for one in part.scores]
         scores = {"content": listed, "refusal": None} if self.top is not None else None
-        said = {"delta": {"content": part.text}} if streamed else {
-            "message": {"role": "assistant", "content": part.text, "refusal": None}
-        }  # fmt: skip
+        said = (
+            {"delta": {"content": part.text}}
+            if streamed
+            else {"message": {"role": "assistant", "content": part.text, "refusal": None}}
+        )
         return {**told, **said, "logprobs": scores}
 
     def tell_usage(self, written: int) -> dict[str, int]:
@@ -228,12 +234,13 @@ def tell_scores(scores: list[Score]) -> dict[str, Any]:
         "tokens": [name_token(one.data) for one in scores],
         "token_logprobs": [one.logprob for one in scores],
         "top_logprobs": [
-            None if one.logprob is None
+            None
+            if one.logprob is None
             else {name_token(data): log for data, log in reversed((*one.best, (one.data, one.logprob)))}
             for one in scores
         ],
         "text_offset": [one.offset for one in scores],
-    }  # fmt: skip
+    }
 
 
 def name_token(data: bytes) -> str:

@@ -29,11 +29,13 @@ FIELDS = {
     "ids": Field("its tokens instead; give text or ids", ("integers",), least=1, most=GIVEN.max_tokens),
     "target": Field(
         "what the decoder of an encoder-decoder reads, or fills a gap; the model writes it where it is left out",
-        ("string",), "", most=MOST_CHARACTERS,
+        ("string",),
+        "",
+        most=MOST_CHARACTERS,
     ),
     "keep": Field("hooks whose values come back, by name or pattern", ("strings",), ["logits"], least=1, most=64),
     "edits": EDITS,
-}  # fmt: skip
+}
 
 
 @dataclass(frozen=True)
@@ -103,8 +105,10 @@ def check_size(model: Transformer, names: frozenset[str], read: int, written: in
     if size > API_REPLY:
         raise Refused(
             f"a reply must have at most {API_REPLY // MIB:,} MiB, and this one would have {size / MIB:,.1f} MiB in "
-            f"{len(names):,} tensors; keep less of it, or give a shorter text.", 413, "keep",
-        )  # fmt: skip
+            f"{len(names):,} tensors; keep less of it, or give a shorter text.",
+            413,
+            "keep",
+        )
 
 
 def count_bytes(model: Transformer, name: str, read: int, written: int) -> int:

@@ -23,8 +23,11 @@ SHIPPED = "stories", "tales-bert", "digits-vit", "translate-en-fr", "everyday", 
 FULL = {"mask": "full"}
 KINDS: dict[str, ModelConfig] = {
     **{positions: config(positions) for positions in (*tiny.POSITIONS, "relative")},
-    **{f"{kind} norm {place}": config(norm=Norm(kind=kind, place=place))  # type: ignore[arg-type]
-       for kind in ("layer", "rms", "batch") for place in ("before", "after", "around")},
+    **{
+        f"{kind} norm {place}": config(norm=Norm(kind=kind, place=place))  # type: ignore[arg-type]
+        for kind in ("layer", "rms", "batch")
+        for place in ("before", "after", "around")
+    },
     "no norm": config(norm=Norm(kind="none")),
     "norm after, no MLP": config(norm=Norm(place="after"), mlp=None),
     "parallel": config("rotary", sublayers="parallel"),
@@ -45,7 +48,7 @@ KINDS: dict[str, ModelConfig] = {
     "encoder-decoder, norm after": config(
         "sinusoidal", norm=Norm(place="after"), encoder=Encoder(layers=2, attention=Attention(heads=4, mask="full"))
     ),
-}  # fmt: skip
+}
 
 
 def run_of(model: Transformer, **options: Any) -> Any:
@@ -187,9 +190,10 @@ def test_what_there_is_not_is_refused_in_a_sentence() -> None:
     made = tiny.model(config())
     trace = run_of(made)
     for row, id, against, why in [
-        (9, 0, None, "a row must be 0 to 7, got 9"), (0, 11, None, "a candidate must be 0 to 10, got 11"),
+        (9, 0, None, "a row must be 0 to 7, got 9"),
+        (0, 11, None, "a candidate must be 0 to 10, got 11"),
         (0, 2, 2, "must differ, got the same twice"),
-    ]:  # fmt: skip
+    ]:
         with pytest.raises(ValueError, match=why):
             attribute(made, trace, row, id, against)
     with pytest.raises(ValueError, match="has no head"):

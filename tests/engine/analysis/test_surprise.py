@@ -184,10 +184,12 @@ def test_each_window_says_of_its_tokens_what_transformers_says_of_them() -> None
     assert len(found.windows) > 3
     assert torch.equal(found.ids, torch.tensor(text[1:]))
     assert found.at.tolist() == list(range(39))
-    own = torch.cat([
-        theirs(torch.tensor([text[one.begin : one.end]])).logits[0, one.asked - one.begin - 1 : -1].double()
-        for one in found.windows
-    ]).log_softmax(-1)  # fmt: skip
+    own = torch.cat(
+        [
+            theirs(torch.tensor([text[one.begin : one.end]])).logits[0, one.asked - one.begin - 1 : -1].double()
+            for one in found.windows
+        ]
+    ).log_softmax(-1)
     wanted = own.gather(-1, found.ids[:, None])
     torch.testing.assert_close(found.log_probabilities.double(), wanted[:, 0], atol=1e-4, rtol=0)
     assert torch.equal(found.ranks, (own > wanted).sum(-1) + 1)

@@ -98,8 +98,11 @@ def test_a_cell_is_of_the_earliest_stage_at_which_an_edit_put_it_there() -> None
     found = touched_cells(run(MODEL, tiny.IDS, edits=edits), PLAIN, 0)[1]
     number = {stage: i for i, stage in enumerate(STAGES, 1)}
     assert [int(found[cell]) for cell in ((3, 2), (4, 4), (5, 5), (5, 6))] == [
-        number["scores"], number["mask"], number["pattern"], 0,
-    ]  # fmt: skip
+        number["scores"],
+        number["mask"],
+        number["pattern"],
+        0,
+    ]
 
 
 def test_of_two_stacks_each_attention_is_marked_by_itself() -> None:

@@ -54,9 +54,12 @@ FAMILIES: dict[str, tuple[Any, dict[str, Any]]] = {
 WEIGHTS = {"hook_attn_scores": "pattern"}
 OTHERWISE = {"GPTJForCausalLM": WEIGHTS, "GPTNeoForCausalLM": WEIGHTS, "OPTForCausalLM": WEIGHTS}
 OTHERWISE["BertForMaskedLM"] = WEIGHTS | {
-    "hook_embed": "embed.norm.out", "hook_attn_out": "norm1.out", "hook_resid_mid": "resid_post",
-    "hook_resid_post": "norm2.out", "ln_final": "head.norm",
-}  # fmt: skip
+    "hook_embed": "embed.norm.out",
+    "hook_attn_out": "norm1.out",
+    "hook_resid_mid": "resid_post",
+    "hook_resid_post": "norm2.out",
+    "ln_final": "head.norm",
+}
 DECODERS = "GPT-2", "Llama", "stories", "bilingual", "instruct", "everyday", "in-context", "long-stories"
 ENCODERS = "BERT", "tales-bert"
 KINDS = {

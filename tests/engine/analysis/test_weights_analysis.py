@@ -50,7 +50,13 @@ MODELS = {
         head=OutputHead("sequence", classes=3, averaged=True),
     ),
     "picture": ModelConfig(
-        1, 10, 16, 2, WIDE, MLP(20), embedding=Embedding(patches=Patches(12, 4, 1)),
+        1,
+        10,
+        16,
+        2,
+        WIDE,
+        MLP(20),
+        embedding=Embedding(patches=Patches(12, 4, 1)),
         head=OutputHead("sequence", classes=3),
     ),
 }

@@ -121,9 +121,12 @@ MARIAN = transformers.MarianConfig(
     encoder_ffn_dim=24, decoder_ffn_dim=24, max_position_embeddings=32, pad_token_id=1, decoder_start_token_id=1,
 )  # fmt: skip
 VIT = transformers.ViTConfig(
-    **{name: size for name, size in SIZES.items() if name != "vocab_size"}, num_attention_heads=4, image_size=8,
-    patch_size=4, num_labels=3,
-)  # fmt: skip
+    **{name: size for name, size in SIZES.items() if name != "vocab_size"},
+    num_attention_heads=4,
+    image_size=8,
+    patch_size=4,
+    num_labels=3,
+)
 
 
 def llama(folder: Path) -> None:
@@ -131,9 +134,12 @@ def llama(folder: Path) -> None:
     text = folder / "text"
     text.write_text("\n".join([TEXT, "a dog ran", "hats and bats", "some more of it"] * 20))
     sentencepiece.SentencePieceTrainer.train(
-        input=str(text), model_prefix=str(folder / "tokenizer"), vocab_size=40, hard_vocab_limit=False,
+        input=str(text),
+        model_prefix=str(folder / "tokenizer"),
+        vocab_size=40,
+        hard_vocab_limit=False,
         minloglevel=2,
-    )  # fmt: skip
+    )
     text.unlink()
     (folder / "tokenizer.vocab").unlink()
 

@@ -158,7 +158,7 @@ TWICE = b'{"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},"a":{"dtype":"F3
         struct.pack("<Q", LARGEST_HEADER + 1) + b"{" + bytes(LARGEST_HEADER),
     ],
     ids=lambda content: str(content[8:90]),
-)  # fmt: skip
+)
 def test_a_header_that_lies_is_refused_before_anything_is_read(content: bytes, tmp_path: Path) -> None:
     path = tmp_path / "w.safetensors"
     path.write_bytes(content)
@@ -223,12 +223,14 @@ DOUBLED = b"X\1\0\0\0x\x85" + b"q\0h\0\x86" * 60  # a tuple that holds another o
         b"\x80\x02cbuiltins\nset\n](" + DOUBLED + b"e\x85R" + END,
         b"\x80\x02}(X\1\0\0\0x" + b"\x85" * 10**6 + KEYED + END,
         b"\x80\x02}(c_codecs\nencode\nq\1X\1\0\0\0xX\6\0\0\0latin1\x86R"
-        + b"q\0h\1h\0X\3\0\0\0hex\x86R" * 40 + KEYED + END,
+        + b"q\0h\1h\0X\3\0\0\0hex\x86R" * 40
+        + KEYED
+        + END,
         TABLE + b"](" + DOUBLED * 3 + b"eu" + END,
         b"\x80\x02}(" + b"X\1\0\0\0x(" + b"K\1" * 10**4 + b"tq\0" + b"K\1h\0" * 10**5 + KEYED + END,
     ],
     ids=["key", "one key", "set", "deep", "encoded", "value", "many keys"],
-)  # fmt: skip
+)
 @pytest.mark.parametrize("zipped", [True, False])
 def test_a_pickle_whose_objects_take_endless_work_is_refused(content: bytes, zipped: bool, tmp_path: Path) -> None:
     torch.save({"a": torch.zeros(3)}, tmp_path / "good.pt")

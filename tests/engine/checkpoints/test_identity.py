@@ -28,8 +28,11 @@ GENERATION = {
     "guidance_scale": 1.5, "assistant_lookbehind": 4,
 }  # fmt: skip
 TOKENIZER = {
-    "model_max_length": 33, "padding_side": "left", "truncation_side": "left", "clean_up_tokenization_spaces": False,
-}  # fmt: skip
+    "model_max_length": 33,
+    "padding_side": "left",
+    "truncation_side": "left",
+    "clean_up_tokenization_spaces": False,
+}
 TEMPLATE = "{% for m in messages %}<turn>{{ m['content'] }}{% endfor %}"
 HEADED = {
     "BertForMaskedLM": "BertForTokenClassification",

@@ -125,7 +125,7 @@ SENTENCES = {
     "big5": ("你好世界", "這部電影非常好看"),
     "cp949": ("안녕하세요 세계", "정말 좋은 영화였어요"),
     "cp1252": ("déjà vu à Noël", "schöne Grüße für Zoë", "mañana ¿qué? – não há ações"),
-}  # fmt: skip
+}
 
 
 def test_an_encoding_is_recognised_by_what_it_says_or_refused(subtests: pytest.Subtests) -> None:
@@ -214,13 +214,18 @@ def test_bytes_that_are_utf8_only_by_chance_leave_a_file_in_its_own_encoding(tex
 
 
 SHORT = {
-    "cp1252": ("naïve", "não", "l’élevé là", "café"), "cp1257": ("tā nav", "aš", "Šis ir labs filmas"),
-    "cp1250": ("dość", "że", "ő", "ľud"), "iso8859_2": ("že", "ő", "żółw", "Škoda"), "cp1254": ("ış", "ağaç"),
-}  # fmt: skip
+    "cp1252": ("naïve", "não", "l’élevé là", "café"),
+    "cp1257": ("tā nav", "aš", "Šis ir labs filmas"),
+    "cp1250": ("dość", "że", "ő", "ľud"),
+    "iso8859_2": ("že", "ő", "żółw", "Škoda"),
+    "cp1254": ("ış", "ağaç"),
+}
 LONG = (
-    "Você não está só: há ações e maçãs, é só isso.", "El niño comió mañana aquí según él; ¿qué más?",
-    "L'été à Noël, ça va où? Déjà la forêt, le cœur et la fête.", "Der Müller grüßt schön, Öl über Ähren.",
-)  # fmt: skip
+    "Você não está só: há ações e maçãs, é só isso.",
+    "El niño comió mañana aquí según él; ¿qué más?",
+    "L'été à Noël, ça va où? Déjà la forêt, le cœur et la fête.",
+    "Der Müller grüßt schön, Öl über Ähren.",
+)
 
 
 def test_an_encoding_that_a_few_letters_do_not_decide_is_told_with_the_first_of_them() -> None:
@@ -321,7 +326,7 @@ def test_a_parquet_file_is_read_as_the_same_rows_in_json_lines() -> None:
         (b"x", "x.xlsx", "data must be a file .txt, .csv, .tsv, .jsonl or .parquet, got 'x.xlsx'"),
         (b",".join([b"c"] * 2000), "x.csv", "may have 1,000 columns, got 2,000"),
     ],
-)  # fmt: skip
+)
 def test_a_file_that_is_no_table_is_refused_in_a_sentence(raw: bytes, name: str, said: str) -> None:
     with pytest.raises(ValueError, match=said):
         parse_table(raw, name)
@@ -390,9 +395,10 @@ PARQUETS = {
     "one word often": (lambda: arrow_file({"a": LISTED}, store_schema=False), "unpacks to more"),
     "long lists": (lambda: arrow_file({"a": NOTHING}), "may have 16,000,000 cells and words"),
     "many columns": (
-        lambda: arrow_file({f"c{n}": ZEROS for n in range(40)}), "may have 16,000,000 cells and words, got 39,3",
+        lambda: arrow_file({f"c{n}": ZEROS for n in range(40)}),
+        "may have 16,000,000 cells and words, got 39,3",
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("kind", PARQUETS)

@@ -113,11 +113,12 @@ def test_a_text_is_measured_before_any_of_it_is_cut_into_tokens(monkeypatch: pyt
         asked = list[str]()
         encode = type(checkpoint.tokenizer).encode
         monkeypatch.setattr(
-            type(checkpoint.tokenizer), "encode",
+            type(checkpoint.tokenizer),
+            "encode",
             lambda self, text, *more, encode=encode, asked=asked, **options: (
                 asked.append(text) or encode(self, text, *more, **options)
             ),
-        )  # fmt: skip
+        )
         with pytest.raises(ValueError, match="at most 1,000 characters, got 2,"):
             read(checkpoint)
         assert all(len(text) < 1_000 for text in asked)

@@ -75,7 +75,10 @@ CONFIGS: dict[str, ModelConfig] = {
         encoder=encoder(FULL, MLP(28, "relu")),
     ),
     "BART": replace(
-        BASE, norm=AFTER, embedding=Embedding(norm=True), head=OutputHead(bias=True),
+        BASE,
+        norm=AFTER,
+        embedding=Embedding(norm=True),
+        head=OutputHead(bias=True),
         encoder=encoder(Attention(2), MLP(28)),
     ),
     "T5": replace(BASE, **T5, mlp=GATED, head=OutputHead(scale=24**-0.5), encoder=encoder(T5["attention"])),

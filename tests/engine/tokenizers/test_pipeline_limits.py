@@ -80,7 +80,7 @@ def read(folder: Path) -> FastTokenizer:
         ({"model": {"type": "WordPiece", "vocab": {}, "max_input_chars_per_word": 10**400}}, "words of up to 1,000"),
     ],
     ids=lambda value: value[:40] if isinstance(value, str) else "",
-)  # fmt: skip
+)
 def test_a_file_that_lengthens_a_text_beyond_measure_is_refused_before_it_runs(
     parts: dict[str, Any], fault: str, tmp_path: Path
 ) -> None:

@@ -73,9 +73,7 @@ def test_what_is_slower_compiled_is_eager_again(clock: Clock, monkeypatch: pytes
     compilation = made(clock)
     compiling(monkeypatch, taking(clock, 3 * EAGER))
     assert updates(compilation, 2 * TIMED + 2)[TIMED - 1 :] == ["0.01 s", *["0.03 s"] * TIMED, "0.01 s", "0.01 s"]
-    assert compilation.notes == [
-        "Uncompiled after all: compiled, forward and backward take 30 ms instead of 10."
-    ]  # fmt: skip
+    assert compilation.notes == ["Uncompiled after all: compiled, forward and backward take 30 ms instead of 10."]
 
 
 def test_it_compiles_only_where_that_pays_within_the_run(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:

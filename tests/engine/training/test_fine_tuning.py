@@ -25,7 +25,7 @@ from engine.training import (
     set_weight,
     train,
     write_recipe,
-)  # fmt: skip
+)
 from engine.training.base.base import read_transfer
 from engine.training.launch.sizing import find_size, known_size
 from engine.training.recipe.limit_checks import check_start

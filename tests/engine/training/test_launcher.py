@@ -136,8 +136,10 @@ def test_the_folder_is_whole_and_says_queued_before_start_returns(
     assert "turn.py" in command_of(status.pid)
     reaches(one, "preparing")
     assert {run.name: (run.state, run.position) for run in runs(begun.runs)} == {
-        "a run": ("preparing", None), "a run 2": ("queued", 1), "A Run 3": ("queued", 2),
-    }  # fmt: skip
+        "a run": ("preparing", None),
+        "a run 2": ("queued", 1),
+        "A Run 3": ("queued", 2),
+    }
     os.kill(status_of(two).pid, signal.SIGKILL)
     reaches(two, "killed")
     assert "while it waited for its turn" in status_of(two).error

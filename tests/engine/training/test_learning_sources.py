@@ -26,7 +26,9 @@ RECIPES = Path(__file__).parents[3] / "assets" / "recipes"
 SMALL = {
     "tales-bert": {"sentence_pairs": SentencePairs(80, 20), "tokenizer": TokenizerRecipe("wordpiece", 400)},
     "translate-en-fr": {
-        "rows": None, "translation": Translation(80, 20), "tokenizer": TokenizerRecipe("word", sample=80),
+        "rows": None,
+        "translation": Translation(80, 20),
+        "tokenizer": TokenizerRecipe("word", sample=80),
     },
     "infill": {"infill": Gaps(80, 20), "tokenizer": TokenizerRecipe("bpe", 400)},
     "digits-vit": {"digits": Digits()},
@@ -66,8 +68,11 @@ def test_a_step_alone_decides_its_batch(name: str, tmp_path: Path) -> None:
 
 def test_what_is_data_is_chosen_by_the_split_and_only_batches_by_the_seed() -> None:
     for file in Path(sources.__file__).parent.glob("*.py"):
-        assert all(line.endswith('"batch", step))') or '"batch", step)' in line for line in file.read_text().split("\n")
-                   if "recipe.seed" in line), file.name
+        assert all(
+            line.endswith('"batch", step))') or '"batch", step)' in line
+            for line in file.read_text().split("\n")
+            if "recipe.seed" in line
+        ), file.name
 
 
 @pytest.mark.parametrize("name", SMALL)

@@ -47,8 +47,9 @@ def test_trainings_that_may_run_together_share_the_cores_and_one_that_goes_on_ha
     assert [plan(Machine(), CPU, beside).threads for beside in (1, 2, 4, 100)] == [6, 3, 1, 1]
     assert plan(Machine(), CPU, 2).why[-1].startswith("Threads 3: a share of 6 cores for each of the 2 trainings")
     assert (plan(Machine(), CPU, 2, before=5).threads, plan(Machine(), CPU, 2, before=5).why[-1]) == (
-        5, "Threads 5: as it began.",
-    )  # fmt: skip
+        5,
+        "Threads 5: as it began.",
+    )
     assert plan(Machine(threads=4), CPU, 2, before=5).threads == 4
 
 

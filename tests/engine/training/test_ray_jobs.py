@@ -84,10 +84,12 @@ def test_a_cluster_that_does_not_answer_is_one_sentence(recipe: Recipe, tmp_path
 
 MEMORY = 80_000_000  # bytes of a node's object store, the least that Ray takes
 PACE = {  # at which Ray sees that something has ended, with patience for a start
-    "RAY_health_check_period_ms": "1000", "RAY_health_check_failure_threshold": "10",
-    "RAY_gcs_rpc_server_reconnect_timeout_s": "5", "RAY_raylet_start_wait_time_s": "120",
+    "RAY_health_check_period_ms": "1000",
+    "RAY_health_check_failure_threshold": "10",
+    "RAY_gcs_rpc_server_reconnect_timeout_s": "5",
+    "RAY_raylet_start_wait_time_s": "120",
     "RAY_USAGE_STATS_ENABLED": "0",
-}  # fmt: skip
+}
 
 
 def free_port() -> int:
@@ -108,9 +110,11 @@ class Nodes:
         from ray.cluster_utils import Cluster
 
         head = {
-            "num_cpus": 0, "include_dashboard": True, "dashboard_port": self.dashboard,
+            "num_cpus": 0,
+            "include_dashboard": True,
+            "dashboard_port": self.dashboard,
             "object_store_memory": MEMORY,
-        }  # fmt: skip
+        }
         self.cluster = Cluster(initialize_head=True, head_node_args=head)
 
     def add(self) -> Any:

@@ -124,7 +124,8 @@ ENCODER = SIZES | {"max_position_embeddings": 66}
 FAIRSEQ = {"unk_id": 0, "bos_id": 1, "eos_id": 2}
 BASES: dict[str, tuple[dict[str, Any], Callable[[Path], int]]] = {
     "GPT2LMHeadModel": (
-        {"n_embd": 16, "n_layer": 1, "n_head": 2, "n_positions": 64}, lambda folder: write_fast(folder, bytewise())
+        {"n_embd": 16, "n_layer": 1, "n_head": 2, "n_positions": 64},
+        lambda folder: write_fast(folder, bytewise()),
     ),
     "LlamaForCausalLM": (DECODER, lambda folder: write_fast(folder, metaspace(*START))),
     "MistralForCausalLM": (DECODER, lambda folder: write_fast(folder, metaspace(*START, scheme="always"))),
@@ -132,14 +133,16 @@ BASES: dict[str, tuple[dict[str, Any], Callable[[Path], int]]] = {
     "BertForMaskedLM": (SIZES, lambda folder: write_fast(folder, uncased(CLS, BOTH))),
     "RobertaForMaskedLM": (ENCODER, lambda folder: write_fast(folder, bytewise(*ROUND))),
     "XLMRobertaForMaskedLM": (
-        ENCODER, lambda folder: sentencepiece(folder, "XLMRobertaTokenizer", "sentencepiece.bpe.model", **FAIRSEQ)
+        ENCODER,
+        lambda folder: sentencepiece(folder, "XLMRobertaTokenizer", "sentencepiece.bpe.model", **FAIRSEQ),
     ),
     "T5ForConditionalGeneration": (
-        T5, lambda folder: sentencepiece(folder, "T5Tokenizer", "spiece.model", pad_id=0, eos_id=1, unk_id=2, bos_id=-1)
+        T5,
+        lambda folder: sentencepiece(folder, "T5Tokenizer", "spiece.model", pad_id=0, eos_id=1, unk_id=2, bos_id=-1),
     ),
     "BartForConditionalGeneration": (PAIRED, lambda folder: write_fast(folder, bytewise(*ROUND))),
     "MarianMTModel": (PAIRED | {"eos_token_id": 0}, marian),
-}  # fmt: skip
+}
 EVERYDAY = ("LlamaForCausalLM", "RobertaForMaskedLM", "T5ForConditionalGeneration", "MarianMTModel")
 FAMILIES = [name if name in EVERYDAY else pytest.param(name, marks=pytest.mark.long) for name in BASES]
 MARK_OF = {"XLMRobertaForMaskedLM": "<mask>", "T5ForConditionalGeneration": "<extra_id_0>", "MarianMTModel": "</s>"}

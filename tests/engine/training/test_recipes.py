@@ -98,7 +98,11 @@ MEASURED = {
     "infill": {"token_accuracy", "exact_spans", "gaps", "decoding"},
     "digits-vit": {"test_accuracy", "test_accuracy_inverted", "pictures", "distance_to_training"},
     "digits-imagegpt": {
-        "bits_per_pixel", "bits_per_pixel_inverted", "pictures", "completion", "distance_to_training",
+        "bits_per_pixel",
+        "bits_per_pixel_inverted",
+        "pictures",
+        "completion",
+        "distance_to_training",
     },
     "instruct": WRITTEN | {"by_instruction"},
     "t5-spans": WRITTEN,

@@ -174,8 +174,11 @@ def test_an_interrupt_leaves_a_run_that_the_same_command_finishes(
     published = tmp_path / "published"
     finished = subprocess.run(
         [sys.executable, "-m", "engine", *arguments, "--publish", str(published), "--licence", "MIT"],
-        cwd=ROOT, check=True, capture_output=True, text=True,
-    )  # fmt: skip
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+        text=True,
+    )
     assert "12/12" in finished.stderr and "held-out=" in finished.stderr
     assert same(unbroken, run)
     assert read_facts(locate(published), load(published).card).licence == "MIT"

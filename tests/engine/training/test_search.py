@@ -17,7 +17,7 @@ from engine.training.launch.search import (
     read_axis,
     read_search,
     start_search,
-)  # fmt: skip
+)
 from engine.training.recipe.recipe_file import write_recipe
 from engine.training.run.fork import reset
 from engine.training.run.names import cut_name, unused_name
@@ -33,8 +33,11 @@ def test_a_search_is_trained_and_told_and_goes_on(recipe: Recipe, tmp_path: Path
     launcher.lost = 1
     started = start_search(launcher, recipe, AXES, "rates", place)
     assert [path.name for path in started] == [
-        "rates lr 0.01 seed 0", "rates lr 0.01 seed 1", "rates lr 0.1 seed 0", "rates lr 0.1 seed 1",
-    ]  # fmt: skip
+        "rates lr 0.01 seed 0",
+        "rates lr 0.01 seed 1",
+        "rates lr 0.1 seed 0",
+        "rates lr 0.1 seed 1",
+    ]
     RunFolder(started[1]).status.unlink()  # whoever made it ended before it began
     launcher.lost, launcher.room = None, 2  # two are left, and no more places than that
     finished = RunFolder(started[0]).metrics.read_text()
@@ -128,8 +131,9 @@ def test_a_name_is_cut_where_it_must_be() -> None:
         name = name_run("s" * 60, changes)
         words = unused_name(name, Path()).split()[1:]
         told = dict(zip(words[::2], map(float, words[1::2]), strict=True))
-        assert told and all(any(key.endswith(end) and value == said for key, value in changes.items())
-                            for end, said in told.items())
+        assert told and all(
+            any(key.endswith(end) and value == said for key, value in changes.items()) for end, said in told.items()
+        )
     assert cut_name("grid lr 0.15", 11) == "grid lr" and cut_name("a" * 9 + "0.15", 11) == "a" * 9
     assert cut_name("कि" * 9, 5) == "कि" * 3 and cut_name("é" * 9, 5) == "é" * 5  # no character torn, 4 bytes for each
     long = name_run("s" * 60, {"model.attention.heads": 4, "model.norm.place": "after", "optimiser.weight_decay": 0.1})

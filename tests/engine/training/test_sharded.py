@@ -226,7 +226,7 @@ def test_each_process_holds_half_of_the_weights_and_of_the_optimisers_memory(dec
         (("layers = 2", "layers = 2\ndistinct = 1"), "model.distinct, by which layers have the same tensors"),
         (('device = "cpu"', 'device = "cpu"\ncompile = "on"'), 'machine.compile "on", which takes whole weights'),
     ],
-)  # fmt: skip
+)
 def test_what_needs_whole_weights_is_refused(change: tuple[str, str], reason: str, decoder: Path) -> None:
     with pytest.raises(ValueError, match=f"machine.shard must be false with {reason}, got true; leave out one"):
         read_recipe(sharded(decoder, change=change))

@@ -167,8 +167,12 @@ def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     pytest.importorskip("s3fs", reason="S3 needs requirements-store.txt")
     pytest.importorskip("moto.server", reason="a server of S3 for the test needs moto[server]")
     port = free_port()
-    for name, value in (("ACCESS_KEY_ID", "x"), ("SECRET_ACCESS_KEY", "x"), ("DEFAULT_REGION", "us-east-1"),
-                        ("ENDPOINT_URL", f"http://127.0.0.1:{port}")):  # fmt: skip
+    for name, value in (
+        ("ACCESS_KEY_ID", "x"),
+        ("SECRET_ACCESS_KEY", "x"),
+        ("DEFAULT_REGION", "us-east-1"),
+        ("ENDPOINT_URL", f"http://127.0.0.1:{port}"),
+    ):
         monkeypatch.setenv(f"AWS_{name}", value)
     server = subprocess.Popen([sys.executable, "-m", "moto.server", "-p", str(port)], stderr=subprocess.DEVNULL)
     try:

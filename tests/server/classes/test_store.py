@@ -188,9 +188,7 @@ def test_nothing_handed_in_is_lost_with_a_killed_process(place: str) -> None:
         "ada = made.join(sys.argv[2], 'Ada', 'a' * 32)\n"
         "for at in range(10**6):\n    made.hand_in(ada, 0, {'said': at}, again=True); print(at, flush=True)"
     )
-    with subprocess.Popen(
-        [sys.executable, "-c", writer, place, code], stdout=subprocess.PIPE, text=True
-    ) as process:
+    with subprocess.Popen([sys.executable, "-c", writer, place, code], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         said = [int(process.stdout.readline()) for _ in range(20)]
         process.send_signal(signal.SIGKILL)

@@ -112,11 +112,17 @@ class Platform:
     async def course(self, _request: Request) -> Response:
         """The course: each link opens in a frame of the page, as Moodle and Canvas do it."""
         said = {"iss": self.address, "client_id": "fresh", "target_link_uri": f"{self.loupe}/lti/launch"}
-        forms = "".join(form(f"{self.loupe}/lti/login", said | {"login_hint": "1", "lti_message_hint": name}, name,
-                             ' target="tool"') for name in self.links)  # fmt: skip
+        forms = "".join(
+            form(
+                f"{self.loupe}/lti/login", said | {"login_hint": "1", "lti_message_hint": name}, name, ' target="tool"'
+            )
+            for name in self.links
+        )
         style = "body { margin: 0 } iframe { border: 0; width: 100%; height: 90vh; display: block }"
-        return HTMLResponse(f"<!doctype html><meta name=viewport content=width=device-width><style>{style}</style>"
-                            f'{forms}<iframe name="tool"></iframe>')  # fmt: skip
+        return HTMLResponse(
+            f"<!doctype html><meta name=viewport content=width=device-width><style>{style}</style>"
+            f'{forms}<iframe name="tool"></iframe>'
+        )
 
     async def auth(self, request: Request) -> Response:
         """Signs what a link of the course says, and lets the browser post it; of `slow`, once a button is pressed."""

@@ -137,7 +137,7 @@ def test_a_wrong_request_is_refused_with_a_sentence(program: TestClient, subtest
             if "stop" not in body:
                 assert said in refused(program, "/v1/completions", {**body, "stream": True})
     lone = json.dumps("\ud800").encode()  # which is no Unicode
-    named = (b'{"model": %s}', b'{%s: 1}', b'{"model": "stories", "prompt": %s}')
+    named = (b'{"model": %s}', b"{%s: 1}", b'{"model": "stories", "prompt": %s}')
     for content in (b"{", b"[]", b"[" * 100_000, b'{"model": NaN}', b"\xff", *(one % lone for one in named)):
         assert program.post("/v1/completions", content=content).status_code in (400, 404), content
     assert program.post("/v1/completions", content=b" " * (routes.MOST_BODY + 1)).status_code == 413
@@ -252,8 +252,9 @@ def test_a_stream_is_the_same_text_in_parts(client: openai.OpenAI, stories: Chec
 
 def test_other_models_write_by_their_own_rules(program: TestClient) -> None:
     for name, prompt, field in (
-        ("translate-en-fr", "the cat sleeps.", "target"), ("infill", "Max gave [gMASK] ball to", "span"),
-    ):  # fmt: skip
+        ("translate-en-fr", "the cat sleeps.", "target"),
+        ("infill", "Max gave [gMASK] ball to", "span"),
+    ):
         answer = program.post("/v1/completions", json={"model": name, "prompt": prompt, "temperature": 0}).json()
         assert answer["choices"][0]["finish_reason"] == "stop", answer
         link = opened(answer["loupe"]["link"])

@@ -33,9 +33,13 @@ def test_a_change_by_hand_runs_its_page_unless_that_was_left(shown: str, runs: l
     state._set_widget_metadata(known)
     state._new_widget_state.set_widget_from_proto(WidgetState(id="text", string_value="a"))
     session: Any = SimpleNamespace(
-        page_script_hash="x", _state=AppSessionState.APP_NOT_RUNNING, _scriptrunner=None, _session_state=state,
-        has_fragment=lambda name: True, _create_scriptrunner=lambda run: started.append(run.fragment_id),
-    )  # fmt: skip
+        page_script_hash="x",
+        _state=AppSessionState.APP_NOT_RUNNING,
+        _scriptrunner=None,
+        _session_state=state,
+        has_fragment=lambda name: True,
+        _create_scriptrunner=lambda run: started.append(run.fragment_id),
+    )
     for page, text in ("x", "a"), (shown, "b"):
         session.page_script_hash = page
         message = ClientState(page_script_hash="x", fragment_id="courier")

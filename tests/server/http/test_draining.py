@@ -64,9 +64,11 @@ def test_a_server_drains_and_its_training_goes_on(ends: bool, tmp_path: Path) ->
     recipe = replace(recipe, schedule=replace(recipe.schedule, steps=100_000))
     port = free_port()
     process = subprocess.Popen(
-        [sys.executable, "-c", SERVER, str(port), str(tmp_path)], cwd=ROOT, stdin=subprocess.PIPE,
+        [sys.executable, "-c", SERVER, str(port), str(tmp_path)],
+        cwd=ROOT,
+        stdin=subprocess.PIPE,
         env={**os.environ, "LOUPE_DRAIN_SECONDS": "60" if ends else "1"},
-    )  # fmt: skip
+    )
     assert process.stdin is not None
     process.stdin.write(write_recipe(recipe).encode())
     process.stdin.close()

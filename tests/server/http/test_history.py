@@ -11,7 +11,6 @@ from pages.controls.state import history
 BACK, QUESTION, CLICK = RerunData(is_history_navigation=True), RerunData(fragment_id="courier"), RerunData()
 
 
-
 def test_a_question_that_comes_before_its_run_has_begun() -> None:
     requests = ScriptRequests()
     requests.request_rerun(BACK)

@@ -35,6 +35,8 @@ from server.lti.registration import TOOL
 from tests.server.http.lti_platform import ASKED, KEYS, LOUPE, PAGE, Platform, served_platform
 
 APP = str(Path(__file__).resolve().parents[3] / "app.py")
+
+
 @pytest.fixture
 def platform() -> Iterator[Platform]:
     with served_platform() as made:
@@ -118,9 +120,7 @@ def test_a_login_goes_to_the_platform(browser: TestClient, platform: Platform) -
         ({"login_hint": "a" * 70_000}, "at most 65,536 bytes"),
     ],
 )
-def test_a_wrong_login_is_refused(
-    browser: TestClient, platform: Platform, said: dict[str, str], sentence: str
-) -> None:
+def test_a_wrong_login_is_refused(browser: TestClient, platform: Platform, said: dict[str, str], sentence: str) -> None:
     data = {"iss": platform.address, "client_id": "loupe", "login_hint": "ada"} | said
     answer = browser.post("/lti/login", data={name: value for name, value in data.items() if value})
     assert answer.status_code == 400 and sentence in answer.text and "set-cookie" not in answer.headers
@@ -157,8 +157,13 @@ def test_a_launch_opens_its_page_and_is_kept(browser: TestClient, platform: Plat
         ({"message_type": "LtiStartAssessment"}, "a plain link"),
         ({"message_type": DEEP_LINKING}, "a place for links (ltiResourceLink), got one for []"),
         *(
-            ({"message_type": DEEP_LINKING, ASKED: {"accept_types": ["ltiResourceLink"], "deep_link_return_url": back}},
-             "an address for the answer, https://…")
+            (
+                {
+                    "message_type": DEEP_LINKING,
+                    ASKED: {"accept_types": ["ltiResourceLink"], "deep_link_return_url": back},
+                },
+                "an address for the answer, https://…",
+            )
             for back in ("", "http://moodle.test/back", "//moodle.test", "https://a@moodle.test", "https://m.test; x/")
         ),
         *(
@@ -217,9 +222,12 @@ def test_a_teacher_chooses_what_opens_in_the_course(
 ) -> None:
     graded, back = wanted != "Class session", f"{platform.address}/back?course=1&name=<a>"
     asked = {
-        "accept_types": ["link", "ltiResourceLink"], "accept_presentation_document_targets": ["iframe", "window"],
-        "deep_link_return_url": back, "data": "{opaque}", "accept_lineitem": graded,
-    }  # fmt: skip
+        "accept_types": ["link", "ltiResourceLink"],
+        "accept_presentation_document_targets": ["iframe", "window"],
+        "deep_link_return_url": back,
+        "data": "{opaque}",
+        "accept_lineitem": graded,
+    }
     asking = {"message_type": DEEP_LINKING, ASKED: asked, f"{CLAIM}launch_presentation": {"locale": "fr-CA"}}
     frame = launch(browser, platform, headers={"sec-fetch-dest": "iframe"}, **asking).headers["location"]
     waiting = browser.get(frame)
@@ -246,7 +254,7 @@ def test_a_teacher_chooses_what_opens_in_the_course(
     policy = dict(one.split(" ", 1) for one in answer.headers["content-security-policy"].split("; "))
     assert answer.status_code == 200 and policy["form-action"] == platform.address
     assert policy["frame-ancestors"].split() == ["'self'", platform.address]
-    assert re.search(f"<script nonce=\"{policy['script-src'][7:-1]}\">document.forms", answer.text)
+    assert re.search(f'<script nonce="{policy["script-src"][7:-1]}">document.forms', answer.text)
     assert unescape(re.findall(r'action="([^"]*)"', answer.text)[0]) == back
     (key,) = browser.get("/lti/keys").json()["keys"]
     (token,) = re.findall(r'name="JWT" value="([^"]*)"', answer.text)
@@ -315,10 +323,12 @@ def test_a_wrong_registration_is_refused(platform: Platform, settings: Path, cla
         *(({"openid_configuration": one}, {}, "a site that may register") for one in foreign),
         ({"registration_token": "twice"}, {}, "got Client error '401"),
         ({}, Response(status_code=302, headers={"location": inner}), "got Redirect response '302"),
-        ({}, Response(b'{"a": "' + b"a" * 2**19), "got more than 262,144 bytes"), ({}, Response("[]"), "no object"),
-        ({}, Response("["), "got Expecting value"), ({}, {"issuer": "https://evil.test"}, f"a platform at {at}"),
+        ({}, Response(b'{"a": "' + b"a" * 2**19), "got more than 262,144 bytes"),
+        ({}, Response("[]"), "no object"),
+        ({}, Response("["), "got Expecting value"),
+        ({}, {"issuer": "https://evil.test"}, f"a platform at {at}"),
         *(({}, {name: inner}, "a site that may register") for name in ("registration_endpoint", "jwks_uri")),
-    ]  # fmt: skip
+    ]
     for query, platform.odd, sentence in wrong:
         answer = browser.get("/lti/register", params=right | query)
         assert answer.status_code == 400 and sentence in answer.text, answer.text
@@ -344,9 +354,12 @@ def test_a_score_arrives_once_a_change(browser: TestClient, platform: Platform, 
     (url, bearer, body), asked = platform.heard[0], platform.asked[0]
     assert url == f"{platform.address}/line/3/scores?type=5" and bearer == "Bearer open sesame"
     assert re.fullmatch(r"[-\d]{10}T[:\d]{8}\.\d{3}\+00:00", body.pop("timestamp")) and body == {
-        "userId": "u1", "scoreGiven": 0.5, "scoreMaximum": 1, "activityProgress": "Completed",
+        "userId": "u1",
+        "scoreGiven": 0.5,
+        "scoreMaximum": 1,
+        "activityProgress": "Completed",
         "gradingProgress": "FullyGraded",
-    }  # fmt: skip
+    }
     assert (asked["grant_type"], asked["scope"]) == ("client_credentials", SCORE)
     (key,) = browser.get("/lti/keys").json()["keys"]
     signed = jwt.decode(asked["client_assertion"], jwt.PyJWK(key), ["RS256"], audience=f"{platform.address}/token")
@@ -418,9 +431,7 @@ def test_scores_arrive_in_their_order(
         assert not connection.execute(store.GRADES.select()).all()
 
 
-def test_a_session_is_graded_as_far_as_it_is_shown(
-    browser: TestClient, platform: Platform, classes: Classes
-) -> None:
+def test_a_session_is_graded_as_far_as_it_is_shown(browser: TestClient, platform: Platform, classes: Classes) -> None:
     code, _secret = classes.start("teacher", [Step("walkthrough", kind="next"), Step("attention", kind="share")])
     visitor = follow(browser, launch(browser, platform, custom={"page": f"join?code={code}"}))[1]
     ada = classes.join(code, "Ada", visitor)
@@ -437,9 +448,7 @@ def test_a_session_is_graded_as_far_as_it_is_shown(
     assert [body["scoreGiven"] for _url, _bearer, body in platform.heard] == [1.0]
 
 
-def test_names_are_kept_only_where_asked(
-    platform: Platform, settings: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_names_are_kept_only_where_asked(platform: Platform, settings: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     settings.write_text("names = true\n" + settings.read_text())
     read_settings.cache_clear()
     browser = TestClient(Starlette(routes=lti.lti_routes()), LOUPE, follow_redirects=False)

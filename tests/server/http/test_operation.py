@@ -35,9 +35,11 @@ def client() -> Iterator[TestClient]:
     routes = [
         Route(metrics.METRICS, metrics.tell_metrics),
         Route(f"/lab{metrics.OTHERS}", lambda _request: PlainTextResponse("theirs")),
-        Route(ALIVE, tell_alive), Route(READY, tell_ready), Route("/", lambda _request: PlainTextResponse("here")),
+        Route(ALIVE, tell_alive),
+        Route(READY, tell_ready),
+        Route("/", lambda _request: PlainTextResponse("here")),
         WebSocketRoute("/talk", talk),
-    ]  # fmt: skip
+    ]
     between = [Middleware(Gate), Middleware(metrics.CountSessions)]
     with TestClient(Starlette(routes=routes, middleware=between)) as client:
         yield client
@@ -123,7 +125,9 @@ def test_a_page_says_what_it_may_do_and_who_may_frame_it() -> None:
     assert said["content-security-policy"].endswith("; frame-ancestors 'self'")
     assert "content-security-policy" not in client.get("/file").headers
     assert own.items() <= client.get("/own").headers.items()
-    assert headers.write_policy("https://a.example https://b.example").endswith("'self' https://a.example https://b.example")
+    assert headers.write_policy("https://a.example https://b.example").endswith(
+        "'self' https://a.example https://b.example"
+    )
     with pytest.raises(SystemExit, match="frame_ancestors must be addresses"):
         headers.write_policy("https://a.example; script-src *")
 

@@ -10,8 +10,12 @@ from engine.training.sources.repeats import RepeatedSequences
 from engine.training.sources.windows import Windows
 
 OBJECTIVE = ObjectiveKind(
-    "next", 1,
+    "next",
+    1,
     sources=dict.fromkeys(RUNNING, Windows) | {"repeats": RepeatedSequences, "in_context": Prompts},
-    measure=measure_text, sample=sample_text, needs=CAUSAL,
-    like="python-reference", about="Learns to write like {}.",
-)  # fmt: skip
+    measure=measure_text,
+    sample=sample_text,
+    needs=CAUSAL,
+    like="python-reference",
+    about="Learns to write like {}.",
+)

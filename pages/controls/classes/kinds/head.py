@@ -25,9 +25,11 @@ def why_unsuited(checkpoint: Checkpoint) -> str:
 
 def asks(step: Step) -> str:
     patterns: dict[Pattern, str] = {
-        "previous": _("the token just before"), "first": _("the first token"),
-        "induction": _("the token behind an earlier one like it"), "duplicate": _("an earlier token like it"),
-    }  # fmt: skip
+        "previous": _("the token just before"),
+        "first": _("the first token"),
+        "induction": _("the token behind an earlier one like it"),
+        "duplicate": _("an earlier token like it"),
+    }
     return _("Which head looks most at {pattern}?").format(pattern=patterns[step.pattern])
 
 

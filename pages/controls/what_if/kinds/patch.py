@@ -97,13 +97,15 @@ FIELDS = (
     hook_field("resid_post"),
     Field(choose_origin),
     source_field(
-        "source", "the other {what}", "the same text with another word in it",
+        "source",
+        "the other {what}",
+        "the same text with another word in it",
         when=lambda form: form.values["source"] is not None,
     ),
     Field(choose_other_value),
     at_field(),
     Field(choose_other_token),
-)  # fmt: skip
+)
 KIND = EditKind(
     name="patch", place=7, title="Patch", about="a value from another run", edits=(Patch,), fields=FIELDS, shows=shows,
     blank=blank, read=read, write=write, words=words,

@@ -13,7 +13,11 @@ def words(edit: Any, terms: Terms) -> str:
 
 
 KIND = EditKind(
-    name="temperature", place=1, title="Attention temperature", about="sharper or flatter",
-    edits=(AttentionTemperature,), fields=(number_field("value", "temperature", 2.0, least=0.0), *ATTENTION),
+    name="temperature",
+    place=1,
+    title="Attention temperature",
+    about="sharper or flatter",
+    edits=(AttentionTemperature,),
+    fields=(number_field("value", "temperature", 2.0, least=0.0), *ATTENTION),
     words=words,
-)  # fmt: skip
+)

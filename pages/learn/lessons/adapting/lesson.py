@@ -70,9 +70,12 @@ def experiment() -> bool:
     if not shown:
         return False
     views = {
-        "matrices": _("two thin matrices"), "text": _("before and after"), "loss": _("L2 + λ L1"),
-        "separator": _("separators"), "reward": _("a reward"),
-    }  # fmt: skip
+        "matrices": _("two thin matrices"),
+        "text": _("before and after"),
+        "loss": _("L2 + λ L1"),
+        "separator": _("separators"),
+        "reward": _("a reward"),
+    }
     view = choose_view("adapting-view", views)
     if view == "matrices":
         draw_matrices(adapter, name)
@@ -93,15 +96,23 @@ def choose_matrix() -> tuple[Adapter, str]:
     usual = "style-pirate"
     with st.container(horizontal=True):
         called = st.selectbox(
-            _("adapter of {model}").format(model=MODEL), list(adapters), list(adapters).index(usual),
-            key="adapting-adapter", width=180, persist_state="session",
-        )  # fmt: skip
+            _("adapter of {model}").format(model=MODEL),
+            list(adapters),
+            list(adapters).index(usual),
+            key="adapting-adapter",
+            width=180,
+            persist_state="session",
+        )
         adapter = adapters[called]
         changed = changed_matrices(adapter.key, called)
         name = st.selectbox(
-            _("matrix"), changed, changed.index(MATRICES[0]), key="adapting-matrix", width=200,
+            _("matrix"),
+            changed,
+            changed.index(MATRICES[0]),
+            key="adapting-matrix",
+            width=200,
             persist_state="session",
-        )  # fmt: skip
+        )
     return adapter, name
 
 
@@ -136,9 +147,13 @@ def ask(found: Opened) -> bool:
 
     question = _("W is {out} × {into}. LoRA of rank {r} leaves W as it is. How many numbers does it train for it?")
     return choose(
-        question.format(out=out, into=into, r=rank), [numeral(one, ",") for one in options], options.index(answer),
-        key=QUESTION, why=why, again=other_input("adapting-matrix", MATRICES),
-    )  # fmt: skip
+        question.format(out=out, into=into, r=rank),
+        [numeral(one, ",") for one in options],
+        options.index(answer),
+        key=QUESTION,
+        why=why,
+        again=other_input("adapting-matrix", MATRICES),
+    )
 
 
 def draw_sizes(found: Opened, covered: bool, shade: Shade) -> alt.Chart:
@@ -189,10 +204,13 @@ def draw_matrices(adapter: Adapter, name: str) -> None:
     few = len(a) * sum(found.w.shape)
     st.markdown(
         sentence.format(
-            scale=found.scale, size=numeral(found.w.numel(), ","), rank=found.rank, few=numeral(few, ","),
+            scale=found.scale,
+            size=numeral(found.w.numel(), ","),
+            rank=found.rank,
+            few=numeral(few, ","),
             share=few / found.w.numel(),
         )
-    )  # fmt: skip
+    )
     whole = _("The whole adapter: {few} numbers for {matrices} in the matrices it changes, of {all} in the model.")
     own, matrices, all_of_it = (numeral(one, ",") for one in (counted.adapter, counted.matrices, counted.model))
     st.caption(whole.format(few=own, matrices=matrices, all=all_of_it))
@@ -221,7 +239,7 @@ def draw_text(adapter: Adapter) -> None:
     checkpoint = library.checkpoint(MODEL)
     encoding = read_field(
         "adapting-prompt", _("beginning of a text"), PROMPT, lambda said: read_short_text(checkpoint, said, MOST)
-    )  # fmt: skip
+    )
     prompt = encoding.text
     strength = st.slider(_("strength"), 0.0, 2.0, 1.0, 0.1, key="adapting-strength", persist_state="session")
     told = {_("before"): 0.0, _("with {name}").format(name=escape_markdown(adapter.name)): float(strength)}
@@ -253,7 +271,7 @@ def draw_loss() -> None:
     checkpoint = library.checkpoint(CLASSIFIED)
     encoding = read_field(
         "adapting-story", _("text"), STORY, lambda said: read_short_text(checkpoint, said, MOST_STORY)
-    )  # fmt: skip
+    )
     caption_known_texts(CLASSIFIED, STORY)
     labels = {0: _("ends badly"), 1: _("ends well")}
     left, right = st.columns(2)
@@ -305,12 +323,15 @@ def draw_losses(table: pd.DataFrame, names: list[str], shade: Shade) -> alt.Char
             alt.X("step:O", title=_("step")),
             alt.Y("loss:Q", title=_("nats")),
             alt.Color(
-                "of:N", title=None, sort=names, legend=alt.Legend(orient="top", columns=1),
+                "of:N",
+                title=None,
+                sort=names,
+                legend=alt.Legend(orient="top", columns=1),
                 scale=alt.Scale(domain=names, range=[ink["probability"], ink["attention"], ink["residual"]]),
             ),
         )
         .properties(height=270)
-    )  # fmt: skip
+    )
 
 
 # --- separators ---
@@ -355,9 +376,12 @@ def draw_separator() -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         link(_("Fine-tune a model"), way="Fine-tune")
         show_code(
-            answer_prompt, key="adapting code separator", checkpoint=checkpoint, text=text,
+            answer_prompt,
+            key="adapting code separator",
+            checkpoint=checkpoint,
+            text=text,
             separator=instructions(checkpoint)[0],
-        )  # fmt: skip
+        )
 
 
 def ask_separator(written: dict[str, str]) -> bool:
@@ -370,10 +394,12 @@ def ask_separator(written: dict[str, str]) -> bool:
     asked, options = alone[0], sorted(written)
     reason = _("Behind {separator} it writes “{text}”.")
     choose(
-        _("The separators are covered. Behind which one is “{text}” written?").format(text=written[asked]), options,
-        options.index(asked), key=SEPARATOR,
+        _("The separators are covered. Behind which one is “{text}” written?").format(text=written[asked]),
+        options,
+        options.index(asked),
+        key=SEPARATOR,
         why=lambda said: reason.format(separator=options[said], text=written[options[said]]),
-    )  # fmt: skip
+    )
     return is_answered(SEPARATOR)
 
 
@@ -385,9 +411,7 @@ def draw_reward() -> None:
     ending = read_field("adapting-ending", _("an ending of yours"), ENDING, read_words(LONGEST))
     score = int(happy_words("", ending))
     st.caption(_("The reward counts happy words, and gives yours {score}. That is all it knows.").format(score=score))
-    rows = [
-        (one.step, names[run], one.reward, one.distinct) for run in RUNS for one in recorded_reward(run)
-    ]  # fmt: skip
+    rows = [(one.step, names[run], one.reward, one.distinct) for run in RUNS for one in recorded_reward(run)]
     table = pd.DataFrame(rows, columns=["step", "run", "reward", "distinct"])
     titles = {"reward": _("reward"), "distinct": _("share of distinct word pairs")}
     above, free = st.container(), recorded_reward("ppo-free")
@@ -408,7 +432,7 @@ def draw_reward() -> None:
     first, last = free[0], free[-1]
     st.markdown(
         sentence.format(first=first.reward, last=last.reward, many=first.distinct, few=last.distinct, kl=last.kl)
-    )  # fmt: skip
+    )
     answers = recorded_answers("ppo-free")
     step = st.select_slider(
         _("step"),
@@ -433,14 +457,14 @@ def ask_reward(first: float, last: float) -> None:
     reason = _("It goes from {first:.0%} to {last:.0%}: happy words again and again are what the reward counts.")
     choose(
         _("Without a price the reward rises. What becomes of the share of distinct word pairs?"),
-        [_("it rises"), _("it stays about the same"), _("it falls")], answer, key=REWARD,
+        [_("it rises"), _("it stays about the same"), _("it falls")],
+        answer,
+        key=REWARD,
         why=lambda _said: reason.format(first=first, last=last),
-    )  # fmt: skip
+    )
 
 
-def draw_curve(
-    table: pd.DataFrame, column: str, title: str, runs: list[str], covered: bool, shade: Shade
-) -> alt.Chart:
+def draw_curve(table: pd.DataFrame, column: str, title: str, runs: list[str], covered: bool, shade: Shade) -> alt.Chart:
     """One curve a run; of one that is covered its beginning."""
     ink = colors(shade)
     x, y = (alt.Scale(domain=[0, float(table[name].max())]) for name in ("step", column))
@@ -451,9 +475,12 @@ def draw_curve(
             alt.X("step:Q", title=_("step"), scale=x),
             alt.Y(f"{column}:Q", title=title, scale=y),
             alt.Color(
-                "run:N", title=None, sort=runs, legend=alt.Legend(orient="top"),
+                "run:N",
+                title=None,
+                sort=runs,
+                legend=alt.Legend(orient="top"),
                 scale=alt.Scale(domain=runs, range=[ink["attention"], ink["key"]]),
             ),
         )
         .properties(height=250)
-    )  # fmt: skip
+    )

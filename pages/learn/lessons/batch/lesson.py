@@ -149,9 +149,13 @@ def draw_ids(rows: list[list[int]], masked: bool) -> None:
         ask_mask(real)
     with above:
         matrix(
-            cover(mask, ...) if asked and not is_answered(MASK) else mask, rows=names, digits=0, key="batch mask",
-            role="attention", label=_("padding mask, batch pos"),
-        )  # fmt: skip
+            cover(mask, ...) if asked and not is_answered(MASK) else mask,
+            rows=names,
+            digits=0,
+            key="batch mask",
+            role="attention",
+            label=_("padding mask, batch pos"),
+        )
     if not masked:
         st.caption(_("Without it the model cannot tell padding from tokens: every entry counts."))
     with st.container(horizontal=True, vertical_alignment="center"):
@@ -198,9 +202,13 @@ def draw_attention(found: Compared, name: str, rows: list[list[int]], row: int) 
         covered = not is_answered(SHARE)
     with above:
         matrix(
-            cover(weights, (..., slice(len(pieces), None))) if covered else weights, rows=pieces,
-            columns=[*pieces, *padding], digits=2, key="batch pattern", label=_("weights, pos key"),
-        )  # fmt: skip
+            cover(weights, (..., slice(len(pieces), None))) if covered else weights,
+            rows=pieces,
+            columns=[*pieces, *padding],
+            digits=2,
+            key="batch pattern",
+            label=_("weights, pos key"),
+        )
     if not covered:
         st.markdown(_("Padding gets {share:.1%} of the attention.").format(share=found.on_padding))
 

@@ -36,9 +36,12 @@ def experiment() -> bool:
     with left:
         names = name_apart(encoding.pieces)
         at = st.selectbox(
-            _("token"), range(len(names)), len(names) - 1, key=f"block-token {len(names)}",
+            _("token"),
+            range(len(names)),
+            len(names) - 1,
+            key=f"block-token {len(names)}",
             format_func=lambda place: f"{place + 1}. {names[place]}",
-        )  # fmt: skip
+        )
     with right:
         layers = checkpoint.config.layers
         layer = int(st.slider(_("block"), 1, layers, BLOCK, key="block-layer", persist_state="session")) - 1
@@ -50,9 +53,12 @@ def experiment() -> bool:
     if not shown:
         return False
     views = {
-        "lines": _("four lines"), "whole": _("the whole"), "linear": _("what is linear"),
-        "order": _("what knows order"), "rows": _("rows and columns"),
-    }  # fmt: skip
+        "lines": _("four lines"),
+        "whole": _("the whole"),
+        "linear": _("what is linear"),
+        "order": _("what knows order"),
+        "rows": _("rows and columns"),
+    }
     view = choose_view("block-view", views)
     if view == "lines":
         draw_four_lines(encoding, layer)
@@ -104,9 +110,7 @@ def ask(found: torch.Tensor) -> bool:
 
 
 def draw_four_lines(encoding: Encoding, layer: int) -> None:
-    st.code(
-        "a = attention(norm1(x))\nx = x + a\nm = MLP(norm2(x))\nx = x + m", language="python", wrap_lines=True
-    )  # fmt: skip
+    st.code("a = attention(norm1(x))\nx = x + a\nm = MLP(norm2(x))\nx = x + m", language="python", wrap_lines=True)
     lines = four_lines(MODEL, encoding.ids, layer)
     trace = library.traces.trace(MODEL, encoding)
     gap = float((lines[-1] - trace[f"blocks.{layer}.resid_post"][0]).abs().max())
@@ -145,9 +149,11 @@ def draw_whole(encoding: Encoding, at: int) -> None:
 def draw_gaps(gaps: dict[str, float], asked: str, question: LiteralString, key: str) -> None:
     """A table of the parts; the first is shown, and which of the others has no gap is asked for."""
     titles = {
-        "norm": _("norm"), "attention": _("attention"), "attention, bare": _("attention without mask and positions"),
+        "norm": _("norm"),
+        "attention": _("attention"),
+        "attention, bare": _("attention without mask and positions"),
         "convolution": _("a convolution of {count} rows").format(count=REACH),
-    }  # fmt: skip
+    }
     above, (first, *rest) = st.container(), gaps
     named, alike = {part: titles.get(part, part) for part in gaps}, [part for part in rest if gaps[part] < EXACT]
     covered = False

@@ -39,9 +39,12 @@ TOLERANCE, SAME = 0.05, 1e-4  # of a cosine: in an answer, and of vectors that a
 SHOWN = 10  # neighbours
 MAPPED = 24  # of them
 EXAMPLES = (
-    ("he", "she", "his"), ("Monday", "Tuesday", "Wednesday"), ("boy", "girl", "father"), ("bird", "birds", "cow"),
+    ("he", "she", "his"),
+    ("Monday", "Tuesday", "Wednesday"),
+    ("boy", "girl", "father"),
+    ("bird", "birds", "cow"),
     ("hot", "cold", "day"),
-)  # fmt: skip
+)
 TEXTS = ("We fished from the bank", "I work in a bank")
 QUESTION, ANALOGY, CONTEXT = (f"embeddings {part}question" for part in ("", "analogy ", "context "))
 
@@ -65,9 +68,12 @@ def experiment() -> bool:
     if not shown:
         return False
     views = {
-        "row": _("a row"), "near": _("neighbours"), "analogy": _("analogies"), "map": _("map"),
+        "row": _("a row"),
+        "near": _("neighbours"),
+        "analogy": _("analogies"),
+        "map": _("map"),
         "context": _("in context"),
-    }  # fmt: skip
+    }
     view = choose_view("embeddings-view", views)
     if view == "row":
         draw_row(table, words, word)
@@ -109,10 +115,14 @@ def ask(word: str, options: list[str], near: Ranking) -> bool:
 
     question = _("The row of “{word}” is covered. Click in it the word nearest to it in the table of {model}.")
     return point(
-        question.format(word=word, model=MODEL), (len(options) + 1, len(options)), [(0, answer)], key=QUESTION, why=why,
+        question.format(word=word, model=MODEL),
+        (len(options) + 1, len(options)),
+        [(0, answer)],
+        key=QUESTION,
+        why=why,
         name=lambda at: f"{[word, *options][at[0]]} – {options[at[1]]}",
         again=other_input("embeddings-word", (WORD, *OTHERS)),
-    )  # fmt: skip
+    )
 
 
 def read_word(words: dict[str, int], said: str) -> str:
@@ -160,7 +170,7 @@ def draw_analogy(table: Tensor, words: dict[str, int]) -> None:
     named = {example: sentence.format(a=example[0], b=example[1], c=example[2]) for example in EXAMPLES}
     chosen = st.selectbox(
         _("example"), list(named), key="embeddings-example", format_func=named.__getitem__, persist_state="session"
-    )  # fmt: skip
+    )
     fields = st.columns(3)
     said = []
     for number, (place, label) in enumerate(zip(fields, ("a", "b", "c"), strict=True)):
@@ -186,7 +196,7 @@ def ask_analogy(found: Ranking, a: str, b: str, c: str) -> None:
     question = _("The nearest word to {b} − {a} + {c} is covered. Which is it?")
     choose(
         question.format(a=a, b=b, c=c), options, options.index(found.words[0]), key=ANALOGY, why=lambda _said: reason
-    )  # fmt: skip
+    )
 
 
 def draw_map(table: Tensor, words: dict[str, int], word: str, near: Ranking) -> None:

@@ -58,15 +58,22 @@ def experiment() -> bool:
             _("The model {model} writes: {words}").format(model=BOTH, words=escape_markdown(written_text(target)))
         )
         matrix(
-            look if shown and is_answered(QUESTION) else cover(look, row), rows=rows, columns=columns, digits=2,
-            key=f"{QUESTION} picture", label=_("attention across, pos key"),
-        )  # fmt: skip
+            look if shown and is_answered(QUESTION) else cover(look, row),
+            rows=rows,
+            columns=columns,
+            digits=2,
+            key=f"{QUESTION} picture",
+            label=_("attention across, pos key"),
+        )
     if not shown:
         return False
     views = {
-        "three": _("three models"), "across": _("cross-attention"), "shifted": _("shifted right"),
-        "written": _("given or written"), "tasks": _("summed up, asked"),
-    }  # fmt: skip
+        "three": _("three models"),
+        "across": _("cross-attention"),
+        "shifted": _("shifted right"),
+        "written": _("given or written"),
+        "tasks": _("summed up, asked"),
+    }
     view = choose_view("encoder_decoder-view", views)
     if view == "three":
         draw_three(text, source, target)
@@ -151,10 +158,14 @@ def ask(row: int, rows: list[str], columns: list[str], look: Tensor) -> bool:
 
     question = _("Row {place}, “{word}”, is covered. Click in it the English token that the decoder looks at most.")
     return point(
-        question.format(place=row + 1, word=rows[row]), look.shape, [(row, most)], key=QUESTION,
-        name=lambda at: f"{rows[at[0]]} → {columns[at[1]]}", why=why,
+        question.format(place=row + 1, word=rows[row]),
+        look.shape,
+        [(row, most)],
+        key=QUESTION,
+        name=lambda at: f"{rows[at[0]]} → {columns[at[1]]}",
+        why=why,
         again=other_input("encoder_decoder-text", (TEXT, *OTHERS)),
-    )  # fmt: skip
+    )
 
 
 # --- one sentence through each ---
@@ -171,9 +182,12 @@ def draw_three(text: str, source: Encoding, target: Encoding) -> None:
         checkpoint = library.checkpoint(BOTH)
         pattern = mean_pattern(trace[f"decoder.blocks.{checkpoint.config.layers - 1}.cross_attn.pattern"])
         matrix(
-            pattern, rows=written_pieces(checkpoint, target), columns=source.pieces, key="encoder_decoder both",
+            pattern,
+            rows=written_pieces(checkpoint, target),
+            columns=source.pieces,
+            key="encoder_decoder both",
             label=_("attention across, pos key"),
-        )  # fmt: skip
+        )
         st.caption(
             _("Reads both ways, then writes another text and looks back at the first: {text}").format(
                 text=escape_markdown(written_text(target))
@@ -191,9 +205,12 @@ def draw_one(name: str, text: str) -> None:
     trace = library.traces.trace(name, encoding)
     last = f"blocks.{checkpoint.config.layers - 1}.attn.pattern"
     matrix(
-        mean_pattern(trace[last]), rows=encoding.pieces, columns=encoding.pieces, key=f"encoder_decoder {name}",
+        mean_pattern(trace[last]),
+        rows=encoding.pieces,
+        columns=encoding.pieces,
+        key=f"encoder_decoder {name}",
         label=_("attention, pos key"),
-    )  # fmt: skip
+    )
     try:
         guessed = guess_each(checkpoint, encoding)
     except ValueError:  # special tokens alone
@@ -231,9 +248,13 @@ def draw_across(checkpoint: Checkpoint, source: Encoding, target: Encoding) -> N
     shapes = left.container()
     with right:
         matrix(
-            found.pattern, rows=written_pieces(checkpoint, target), columns=source.pieces, digits=2,
-            key=f"encoder_decoder across {layer} {head}", label=_("attention across, pos key"),
-        )  # fmt: skip
+            found.pattern,
+            rows=written_pieces(checkpoint, target),
+            columns=source.pieces,
+            digits=2,
+            key=f"encoder_decoder across {layer} {head}",
+            label=_("attention across, pos key"),
+        )
         gap = float((found.pattern - kept).abs().max())
         st.caption(
             _("A row is the token that is written there. Largest difference from the model: {gap:.0e}.").format(gap=gap)
@@ -341,9 +362,12 @@ def read_target(checkpoint: Checkpoint, said: str) -> Encoding:
 
 def draw_tasks() -> None:
     tasks = {
-        SUMMARISE: _("summed up"), ANSWER: _("asked about"), TRANSLATE: _("translated"), JUDGE: _("judged"),
+        SUMMARISE: _("summed up"),
+        ANSWER: _("asked about"),
+        TRANSLATE: _("translated"),
+        JUDGE: _("judged"),
         SORT: _("sorted"),
-    }  # fmt: skip
+    }
     task = choose_view("encoder_decoder-task", tasks)
     name = ANSWERS if task in (ANSWER, SUMMARISE) else TASKS
     checkpoint = library.checkpoint(name)
@@ -366,9 +390,12 @@ def draw_tasks() -> None:
     st.markdown(sentence.format(model=name, text=escape_markdown(read), words=escape_markdown(words)))
     pattern = across_mean(name, source, written.read)
     matrix(
-        pattern, rows=pieces_of(checkpoint, written.ids), columns=source.pieces, key=f"encoder_decoder task {task}",
+        pattern,
+        rows=pieces_of(checkpoint, written.ids),
+        columns=source.pieces,
+        key=f"encoder_decoder task {task}",
         label=_("attention across, pos key"),
-    )  # fmt: skip
+    )
     st.caption(_("Attention of the last layer, mean over heads: rows look at columns."))
     known = _(
         "The words before the text say which task it is. The model knows short sentences about people, animals and "

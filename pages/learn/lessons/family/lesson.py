@@ -93,7 +93,7 @@ def choose_model() -> tuple[str, ModelConfig]:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         name = st.selectbox(
             _("model"), FAMILY, key="family-model", format_func=said.__getitem__, width=160, persist_state="session"
-        )  # fmt: skip
+        )
         own = NAMED[name].config
         layers = st.number_input(_("layers"), 1, DEEPEST, own.layers, key=f"family-layers {name}", width=130)
         width = st.number_input(_("width, d"), 1, WIDEST, own.d_model, key=f"family-width {name}", width=150)
@@ -125,10 +125,14 @@ def ask(name: str, config: ModelConfig, steps: Sequence[Step]) -> bool:
         "{estimate} of them. Click the largest part of the rest."
     ).format(model=titles()[name], total=numeral(count(config), ","), estimate=millions(steps[0].count))
     return point(
-        question, (len(steps), 1), [(largest[0], 0)], key=QUESTION, why=why,
-        name=lambda place: names[steps[place[0]].name], again=other_input("family-model", (FAMILY[0], OTHER)),
-
-    )  # fmt: skip
+        question,
+        (len(steps), 1),
+        [(largest[0], 0)],
+        key=QUESTION,
+        why=why,
+        name=lambda place: names[steps[place[0]].name],
+        again=other_input("family-model", (FAMILY[0], OTHER)),
+    )
 
 
 def draw_missing(steps: Sequence[Step], covered: bool) -> None:
@@ -176,13 +180,18 @@ def ask_largest(groups: Mapping[str, Formula]) -> None:
     names, order = part_names(), sorted(groups, key=lambda group: groups[group].value, reverse=True)
     first, second = order[:2]
     reason = _("{first} has {most}, {second} follows with {next}.").format(
-        first=names[first], second=names[second], most=numeral(groups[first].value, ","),
+        first=names[first],
+        second=names[second],
+        most=numeral(groups[first].value, ","),
         next=numeral(groups[second].value, ","),
-    )  # fmt: skip
+    )
     choose(
-        _("The numbers are covered. Which part of the whole model has the most?"), [names[group] for group in groups],
-        list(groups).index(first), key=LARGEST, why=lambda _said: reason,
-    )  # fmt: skip
+        _("The numbers are covered. Which part of the whole model has the most?"),
+        [names[group] for group in groups],
+        list(groups).index(first),
+        key=LARGEST,
+        why=lambda _said: reason,
+    )
 
 
 def draw_estimate(config: ModelConfig) -> None:
@@ -229,9 +238,7 @@ def draw_switches(name: str) -> None:
         st.caption(sentence)
     elif not apart:
         st.caption(_("The two differ in their sizes alone."))
-    show_code(
-        differing_switches, key="family code switches", one=NAMED[name].config, other=NAMED[nearest].config
-    )  # fmt: skip
+    show_code(differing_switches, key="family code switches", one=NAMED[name].config, other=NAMED[nearest].config)
 
 
 def ask_nearest(name: str) -> bool:
@@ -243,8 +250,11 @@ def ask_nearest(name: str) -> bool:
     )
     return choose(
         _("Count in the columns: which of these differs from {model} in the fewest switches?").format(model=said[name]),
-        [said[other] for _apart, other in options], options.index(found[0]), key=NEAREST, why=lambda _said: reason,
-    )  # fmt: skip
+        [said[other] for _apart, other in options],
+        options.index(found[0]),
+        key=NEAREST,
+        why=lambda _said: reason,
+    )
 
 
 # --- tasks ---
@@ -365,12 +375,15 @@ def draw_choice(text: str, sentence: str, candidates: tuple[str, ...]) -> None:
                 alt.Y("answer:N", title=None, sort=None),
                 alt.YOffset("of:N", sort=list(named)),
                 alt.Color(
-                    "of:N", title=None, sort=list(named), legend=alt.Legend(orient="top"),
+                    "of:N",
+                    title=None,
+                    sort=list(named),
+                    legend=alt.Legend(orient="top"),
                     scale=alt.Scale(range=[ink["probability"], ink["residual"], ink["attention"]]),
                 ),
             )
             .properties(height=110 + max(80, 45 * len(candidates)))
-        )  # fmt: skip
+        )
 
     show_altair(chart, key="family choice")
     best, raw = candidates[int(added.argmax())], candidates[int(with_text.argmax())]
@@ -380,6 +393,9 @@ def draw_choice(text: str, sentence: str, candidates: tuple[str, ...]) -> None:
         said = _("The model {model} chooses “{raw}”; with what it would say anyway taken out, “{best}”.")
     st.markdown(said.format(model=READER, raw=escape_markdown(raw), best=escape_markdown(best)))
     show_code(
-        rank_continuations, key="family code tasks", checkpoint=checkpoint, prompt=f"{text} {sentence}",
+        rank_continuations,
+        key="family code tasks",
+        checkpoint=checkpoint,
+        prompt=f"{text} {sentence}",
         candidates=candidates,
-    )  # fmt: skip
+    )

@@ -27,9 +27,12 @@ def experiment() -> bool:
     numbers = list(range(len(words)))
     usual = (FIRST, LAST) if len(words) > LAST + 1 else (len(words) // 2, len(words) // 2)
     first, last = st.select_slider(
-        _("what is hidden"), numbers, usual, key=f"gap-hidden {len(words)}",
+        _("what is hidden"),
+        numbers,
+        usual,
+        key=f"gap-hidden {len(words)}",
         format_func=lambda at: escape_markdown(words[at]),
-    )  # fmt: skip
+    )
     last = min(last, first + MOST_HIDDEN - 1, first + len(words) - 2)  # something is left
     parts = words_of(text, first, last)
     span = ask_span(GLM, *parts)
@@ -77,19 +80,27 @@ def ask(span: GapTask) -> bool:
         "The words of the gap are written behind the text, from {mark} on. Click a token that {mark} may not look at."
     ).format(mark=names[row])
     return point(
-        question, tuple(span.sees.shape), [(row, at) for at in hidden], key=QUESTION,
-        why=lambda _said: reason, again=other_input("gap-text", (TEXT, *OTHERS)),
+        question,
+        tuple(span.sees.shape),
+        [(row, at) for at in hidden],
+        key=QUESTION,
+        why=lambda _said: reason,
+        again=other_input("gap-text", (TEXT, *OTHERS)),
         name=lambda at: f"{names[at[0]]} → {names[at[1]]}",
-    )  # fmt: skip
+    )
 
 
 def draw_sight(span: GapTask, covered: bool) -> None:
     """Who may look at whom in GLM; the row that is asked for is covered."""
     names = name_apart(span.reads)
     matrix(
-        cover(span.sees, start_of(span)) if covered else span.sees, rows=names, columns=names, digits=0,
-        key=f"{QUESTION} picture", label=_("1: may look"),
-    )  # fmt: skip
+        cover(span.sees, start_of(span)) if covered else span.sees,
+        rows=names,
+        columns=names,
+        digits=0,
+        key=f"{QUESTION} picture",
+        label=_("1: may look"),
+    )
 
 
 def ask_place(span: GapTask) -> bool:

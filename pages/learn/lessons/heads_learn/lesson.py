@@ -52,9 +52,13 @@ def experiment() -> bool:
     )
     question = _("Block {layer}, head {head}. Click in the row of the last token, “{piece}”, what it looks at most.")
     shown = ask_row(
-        question.format(layer=layer + 1, head=head + 1, piece=pieces[-1]), pattern, pieces, QUESTION, reason,
+        question.format(layer=layer + 1, head=head + 1, piece=pieces[-1]),
+        pattern,
+        pieces,
+        QUESTION,
+        reason,
         again=other_input("heads-text", (SEQUENCE, *OTHERS)),
-    )  # fmt: skip
+    )
     with above:
         draw_pattern(pattern, pieces, QUESTION, _("weights"), covered=not (shown and is_answered(QUESTION)))
     if not shown:
@@ -92,9 +96,7 @@ def ask_row(
 
 
 def draw_pattern(pattern: torch.Tensor, pieces: list[str], key: str, label: str, covered: bool) -> None:
-    matrix(
-        cover(pattern, -1) if covered else pattern, rows=pieces, columns=pieces, key=f"{key} picture", label=label
-    )  # fmt: skip
+    matrix(cover(pattern, -1) if covered else pattern, rows=pieces, columns=pieces, key=f"{key} picture", label=label)
 
 
 def read_sequence(said: str) -> Encoding:
@@ -118,9 +120,12 @@ def draw_induction(encoding: Encoding, pieces: list[str]) -> None:
         pattern = trace[f"blocks.{layer}.attn.pattern"][0, head]
         at, share = int(pattern[-1].argmax()), float(pattern[-1].max())
         ask_row(
-            _("The row of the last token is covered. Click in it what the previous-token head looks at most."), pattern,
-            pieces, PREVIOUS, _("The most goes to “{token}”: {share:.0%}.").format(token=pieces[at], share=share),
-        )  # fmt: skip
+            _("The row of the last token is covered. Click in it what the previous-token head looks at most."),
+            pattern,
+            pieces,
+            PREVIOUS,
+            _("The most goes to “{token}”: {share:.0%}.").format(token=pieces[at], share=share),
+        )
         sentence = _("{title}: block {layer}, head {head}, {share:.0%} of its attention")
         title, share = _("previous token"), float(found.previous[layer, head])
         with above:
@@ -180,8 +185,10 @@ def draw_formed() -> None:
     )
     at = steps.index(step)
     series = {
-        "loss": _("loss, nats"), "previous": _("best previous-token share"), "induction": _("best induction share")
-    }  # fmt: skip
+        "loss": _("loss, nats"),
+        "previous": _("best previous-token share"),
+        "induction": _("best induction share"),
+    }
     table = pd.DataFrame(
         [
             (row["step"], series[name], row[name] if name == "loss" else max(map(max, row[name])))

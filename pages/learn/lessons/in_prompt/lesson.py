@@ -125,15 +125,16 @@ def ask_gain(shares: list[float], names: list[str]) -> None:
 
     def why(said: tuple[int, int]) -> str:
         told = (at for at in dict.fromkeys((said[0], best)) if at)
-        return join_sentences(
-            *(sentence.format(row=names[at], before=shares[at - 1], after=shares[at]) for at in told)
-        )
+        return join_sentences(*(sentence.format(row=names[at], before=shares[at - 1], after=shares[at]) for at in told))
 
     point(
         _("The row that is read last is named. Which of them raises the probability of the answer most? Click it."),
-        (len(shares), 1), [(best, 0)], key=GAIN, name=lambda at: names[at[0]], why=why,
-
-    )  # fmt: skip
+        (len(shares), 1),
+        [(best, 0)],
+        key=GAIN,
+        name=lambda at: names[at[0]],
+        why=why,
+    )
 
 
 # --- trained into the weights ---
@@ -144,14 +145,18 @@ def ask_learned(read: float, tuned: float) -> bool:
     reason = _("It is {tuned:.3f} where they are trained into the weights, and {read:.3f} where they are read.")
     told = reason.format(tuned=tuned, read=read)
     options = [
-        _("with all rows in the prompt"), _("with all rows trained into the weights, and none above"),
+        _("with all rows in the prompt"),
+        _("with all rows trained into the weights, and none above"),
         _("about the same: at most {gap:g} apart").format(gap=ALIKE),
-    ]  # fmt: skip
+    ]
     answer = 2 if abs(tuned - read) <= ALIKE else int(tuned > read)
     choose(
-        _("The curve of training is covered. Where is the answer likelier in the end?"), options, answer,
-        key=LEARNED, why=lambda _said: told,
-    )  # fmt: skip
+        _("The curve of training is covered. Where is the answer likelier in the end?"),
+        options,
+        answer,
+        key=LEARNED,
+        why=lambda _said: told,
+    )
     return is_answered(LEARNED)
 
 
@@ -197,7 +202,8 @@ def draw_curve(table: pd.DataFrame, along: str, title: str, role: str, shade: Sh
         .mark_line(color=colors(shade)[role], point=len(table) <= MOST_ROWS)
         .encode(
             alt.X("at:Q", title=along, axis=alt.Axis(tickMinStep=1, format="d")),
-            alt.Y("p:Q", title=title, scale=alt.Scale(domain=[0, 1])), tooltip=["at", "p"],
+            alt.Y("p:Q", title=title, scale=alt.Scale(domain=[0, 1])),
+            tooltip=["at", "p"],
         )
         .properties(height=200)
-    )  # fmt: skip
+    )

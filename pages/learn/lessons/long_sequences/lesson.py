@@ -63,9 +63,7 @@ def experiment() -> bool:
         draw_bytes(length, times, covered=not (shown and is_answered(QUESTION)))
     if not shown:
         return False
-    views = {
-        "cost": _("cost"), "local": _("windows and blocks"), "nearest": _("k nearest"), "codes": _("quantization")
-    }  # fmt: skip
+    views = {"cost": _("cost"), "local": _("windows and blocks"), "nearest": _("k nearest"), "codes": _("quantization")}
     view = choose_view("long_sequences-view", views)
     if view == "cost":
         draw_cost(length, times)
@@ -86,7 +84,7 @@ def ask_lengths() -> tuple[int, int]:
         )  # fmt: skip
         times = st.number_input(
             _("times as long"), 2, TIMES, 4, key="long_sequences-times", width=150, persist_state="session"
-        )  # fmt: skip
+        )
     return int(length), int(times)
 
 
@@ -109,9 +107,13 @@ def ask(length: int, times: int) -> bool:
         return reason
 
     return choose(
-        question.format(short=length, long=length * times), [f"{option}×" for option in options],
-        options.index(times**2), key=QUESTION, why=why, again=other_input("long_sequences-times", (4, 3, 2)),
-    )  # fmt: skip
+        question.format(short=length, long=length * times),
+        [f"{option}×" for option in options],
+        options.index(times**2),
+        key=QUESTION,
+        why=why,
+        again=other_input("long_sequences-times", (4, 3, 2)),
+    )
 
 
 def draw_bytes(length: int, times: int, covered: bool) -> None:
@@ -119,9 +121,13 @@ def draw_bytes(length: int, times: int, covered: bool) -> None:
     heads, lengths = library.checkpoint(MODEL).config.attention.heads, [length * at for at in range(1, times + 1)]
     memory = torch.tensor([[pattern_bytes(one, heads) / MIB for one in lengths]])
     matrix(
-        cover(memory, (0, slice(1, None))) if covered else memory, rows=["MiB"], columns=[str(one) for one in lengths],
-        digits=2, key=f"{QUESTION} picture", label=_("MiB of scores and pattern, by the tokens of the text"),
-    )  # fmt: skip
+        cover(memory, (0, slice(1, None))) if covered else memory,
+        rows=["MiB"],
+        columns=[str(one) for one in lengths],
+        digits=2,
+        key=f"{QUESTION} picture",
+        label=_("MiB of scores and pattern, by the tokens of the text"),
+    )
 
 
 # --- what it costs here ---
@@ -156,20 +162,20 @@ def draw_cost(length: int, times: int) -> None:
             show_altair(partial(draw_growth, shown, column, list(names.values())), key=f"long {column}")
     sentence = _("Measured here, {times} times as long: {bytes:.1f}× the bytes and {time:.1f}× the time.")
     st.markdown(
-        sentence.format(
-            times=times, bytes=full[-1].bytes / full[0].bytes, time=full[-1].seconds / full[0].seconds
-        )
-    )  # fmt: skip
+        sentence.format(times=times, bytes=full[-1].bytes / full[0].bytes, time=full[-1].seconds / full[0].seconds)
+    )
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.button(
-            _("Measure again"), key="long_sequences-again", on_click=TURN.set, args=(TURN.get() + 1,)
-        )  # fmt: skip
+        st.button(_("Measure again"), key="long_sequences-again", on_click=TURN.set, args=(TURN.get() + 1,))
         about = _("All heads of a layer of {model}; the least of several times, which other work disturbs.")
         st.caption(about.format(model=MODEL))
     show_code(
-        measure_lengths, key="long code cost", material=shared.states(MODEL, LONGER * TIMES), lengths=[length],
-        kinds=["explicit"], window=WINDOW,
-    )  # fmt: skip
+        measure_lengths,
+        key="long code cost",
+        material=shared.states(MODEL, LONGER * TIMES),
+        lengths=[length],
+        kinds=["explicit"],
+        window=WINDOW,
+    )
 
 
 def ask_near(near: list[Measured], times: int) -> bool:
@@ -198,12 +204,15 @@ def draw_growth(table: pd.DataFrame, column: str, kinds: list[str], shade: Shade
             alt.X("tokens:Q", title=_("tokens")),
             alt.Y(f"{column}:Q", title=column),
             alt.Color(
-                "kind:N", title=None, sort=kinds, legend=alt.Legend(orient="top", direction="vertical", labelLimit=0),
+                "kind:N",
+                title=None,
+                sort=kinds,
+                legend=alt.Legend(orient="top", direction="vertical", labelLimit=0),
                 scale=alt.Scale(domain=kinds, range=[ink["attention"], ink["key"]]),
             ),
         )
         .properties(height=230)
-    )  # fmt: skip
+    )
 
 
 # --- windows and blocks ---
@@ -235,9 +244,12 @@ def draw_window() -> None:
     covered = not ask_outside(pieces, int(window))
     with left:
         matrix(
-            cover(kept.pattern, -1) if covered else kept.pattern, rows=pieces, columns=pieces,
-            key=f"{OUTSIDE} picture", label=_("weights in the window"),
-        )  # fmt: skip
+            cover(kept.pattern, -1) if covered else kept.pattern,
+            rows=pieces,
+            columns=pieces,
+            key=f"{OUTSIDE} picture",
+            label=_("weights in the window"),
+        )
     with right:
         sentence = _(
             "The window holds {cells:.0%} of the weights that full attention makes, and {mass:.0%} of what they add "
@@ -270,10 +282,13 @@ def ask_outside(pieces: list[str], window: int) -> bool:
 
     question = _("The row of the last token, “{token}”, is covered. Click a weight in it that the window leaves out.")
     point(
-        question.format(token=pieces[-1]), (len(pieces), len(pieces)),
-        [(row, at) for at in range(first)], key=OUTSIDE, name=lambda at: f"{pieces[at[0]]} → {pieces[at[1]]}", why=why,
-
-    )  # fmt: skip
+        question.format(token=pieces[-1]),
+        (len(pieces), len(pieces)),
+        [(row, at) for at in range(first)],
+        key=OUTSIDE,
+        name=lambda at: f"{pieces[at[0]]} → {pieces[at[1]]}",
+        why=why,
+    )
     return is_answered(OUTSIDE)
 
 
@@ -329,9 +344,11 @@ def draw_codes() -> None:
         format_func=steps.__getitem__, label_visibility="collapsed", persist_state="session",
     )  # fmt: skip
     encoding = read_field(
-        "long_sequences-query", _("text, whose last token asks"), TEXT,
+        "long_sequences-query",
+        _("text, whose last token asks"),
+        TEXT,
         lambda said: read_short_text(checkpoint, said, MOST),
-    )  # fmt: skip
+    )
     caption_known_texts(MODEL, TEXT)
     with st.container(horizontal=True):
         pieces = st.selectbox(_("pieces m"), (4, 8, 16, 32), 1, key="long_sequences-pieces", width=110)
@@ -390,12 +407,15 @@ def draw_lists(index: Index, query: torch.Tensor, nearest: int) -> None:
                 alt.X("list:O", title=_("list")),
                 alt.Y("states:Q", title=_("states")),
                 alt.Color(
-                    "is:N", title=None, sort=list(names.values()), legend=alt.Legend(orient="top"),
+                    "is:N",
+                    title=None,
+                    sort=list(names.values()),
+                    legend=alt.Legend(orient="top"),
                     scale=alt.Scale(domain=list(names.values()), range=[ink["attention"], ink["residual"]]),
                 ),
             )
             .properties(height=220)
-        )  # fmt: skip
+        )
 
     show_altair(chart, key="long lists")
     met = sum(sizes[at] for at in visited)
@@ -418,18 +438,20 @@ def draw_tables(index: Index, query: torch.Tensor, nearest: int) -> None:
         with place:
             st.caption(title)
             matrix(
-                values, key=f"long tables {'all' if values is found.tables else 'picked'}", scale="signed",
-                role="residual", label=title, digits=0 if codes <= 8 else None,
-            )  # fmt: skip
+                values,
+                key=f"long tables {'all' if values is found.tables else 'picked'}",
+                scale="signed",
+                role="residual",
+                label=title,
+                digits=0 if codes <= 8 else None,
+            )
     if distances:
         sentence = _("{pieces} cells added up: squared distance {quantized:.1f}; exactly {exact:.1f}.")
     else:
         sentence = _(
             "{pieces} cells added up, and {offset:.1f} for the list: product {quantized:.1f}; exactly {exact:.1f}."
         )
-    st.markdown(
-        sentence.format(pieces=pieces, offset=found.offset, quantized=found.quantized, exact=found.exact)
-    )  # fmt: skip
+    st.markdown(sentence.format(pieces=pieces, offset=found.offset, quantized=found.quantized, exact=found.exact))
     show_code(open_state, key="long code tables", index=index, query=query, state=nearest, distances=distances)
     made = _("The table is made once a query: {cells} small products. Each further state costs {pieces} look-ups.")
     st.caption(made.format(cells=pieces * codes, pieces=pieces))
@@ -460,6 +482,9 @@ def draw_recall(ids: tuple[int, ...], settings: Settings) -> None:
     else:
         st.caption(_("All lists are visited: what is missed is missed as codes are rough, and at all keys nothing is."))
     show_code(
-        recall_curve, key="long code recall", index=built(ids, settings),
-        queries=sampled_queries(searched(ids), seed=1, count=ASKED), ks=ks,
-    )  # fmt: skip
+        recall_curve,
+        key="long code recall",
+        index=built(ids, settings),
+        queries=sampled_queries(searched(ids), seed=1, count=ASKED),
+        ks=ks,
+    )

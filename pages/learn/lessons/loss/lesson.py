@@ -54,14 +54,20 @@ def experiment() -> bool:
     shown, losses = ask([first, *names], measured), torch.tensor([0.0, *losses_of(measured)])
     with above:
         chips(
-            [first, *names], losses / losses.max() if shown and is_answered(QUESTION) else None, role="key",
-            key=f"{QUESTION} picture", label=_("the text, each next token marked by what it costs"),
-        )  # fmt: skip
+            [first, *names],
+            losses / losses.max() if shown and is_answered(QUESTION) else None,
+            role="key",
+            key=f"{QUESTION} picture",
+            label=_("the text, each next token marked by what it costs"),
+        )
     if not shown:
         return False
     views = {
-        "places": _("by position"), "gradient": _("gradient"), "masked": _("masked words"), "pairs": _("next sentence")
-    }  # fmt: skip
+        "places": _("by position"),
+        "gradient": _("gradient"),
+        "masked": _("masked words"),
+        "pairs": _("next sentence"),
+    }
     view = choose_view("loss-view", views)
     if view == "places":
         draw_places(names, measured)
@@ -120,9 +126,12 @@ def draw_places(names: list[str], measured: Surprise) -> None:
     if not ask_perplexity(measured):
         return
     said = {
-        "total": measured.total, "count": len(losses), "mean": measured.mean, "perplexity": measured.perplexity,
+        "total": measured.total,
+        "count": len(losses),
+        "mean": measured.mean,
+        "perplexity": measured.perplexity,
         "bits": measured.mean / math.log(2),
-    }  # fmt: skip
+    }
     vocabulary = library.checkpoint(DECODER).config.vocab_size
     if measured.perplexity <= vocabulary:
         sentence = _(
@@ -167,9 +176,12 @@ def ask_perplexity(measured: Surprise) -> bool:
 def draw_gradient(encoding: Encoding, names: list[str], measured: Surprise) -> None:
     losses = losses_of(measured)
     at = st.selectbox(
-        _("the token that is asked"), range(len(names)), max(range(len(names)), key=losses.__getitem__),
-        key=f"loss-at {len(names)}", format_func=lambda place: f"{place + 1}. {names[place]}",
-    )  # fmt: skip
+        _("the token that is asked"),
+        range(len(names)),
+        max(range(len(names)), key=losses.__getitem__),
+        key=f"loss-at {len(names)}",
+        format_func=lambda place: f"{place + 1}. {names[place]}",
+    )
     found = gradients_at(DECODER, encoding.ids, at + 1)
     ids = most_moved(found, SHOWN)
     tokenizer = library.checkpoint(DECODER).tokenizer
@@ -208,10 +220,13 @@ def ask_gradient(values: torch.Tensor) -> None:
         return reason if said[0] == 2 else join_sentences(_("That is in another row."), reason)
 
     point(
-        _("The gradient p − y is covered. Click in its row the only number below 0."), values.shape,
-        [(2, least)], key=GRADIENT, why=why,
+        _("The gradient p − y is covered. Click in its row the only number below 0."),
+        values.shape,
+        [(2, least)],
+        key=GRADIENT,
+        why=why,
         name=lambda at: _("row {row}, column {column}").format(row=at[0] + 1, column=at[1] + 1),
-    )  # fmt: skip
+    )
 
 
 # --- masked words ---
@@ -258,9 +273,13 @@ def draw_masked(text: str) -> None:
         )
     )
     show_code(
-        hide, key="loss code masked", ids=drawn.ids[:1], may=drawn.targets[:1] != UNASKED, marks=bert_marks(),
+        hide,
+        key="loss code masked",
+        ids=drawn.ids[:1],
+        may=drawn.targets[:1] != UNASKED,
+        marks=bert_marks(),
         chance=torch.Generator(),
-    )  # fmt: skip
+    )
 
 
 def draw_counts(counts: Hidden) -> None:
@@ -286,10 +305,8 @@ def draw_drawing(drawn: Examples) -> None:
     asked = [id != UNASKED for id in targets[0].tolist()]
     rows = [
         (tokenizer.piece(shown), tokenizer.piece(id) if wanted else "", numeral(share, ".3f") if wanted else "")
-        for shown, id, share, wanted in zip(
-            read[0].tolist(), targets[0].tolist(), shares.tolist(), asked, strict=True
-        )
-    ]  # fmt: skip
+        for shown, id, share, wanted in zip(read[0].tolist(), targets[0].tolist(), shares.tolist(), asked, strict=True)
+    ]
     columns = [_("first drawing: read"), _("asked"), _("p")]
     st.dataframe(pd.DataFrame(rows, columns=columns), hide_index=True, width="stretch", height=TALL - 70)
     if any(asked):

@@ -102,11 +102,15 @@ def draw_masks(checkpoint: Checkpoint, encoding: Encoding, pieces: list[str]) ->
     length, names = len(pieces), mask_names()
     kind = str(
         st.segmented_control(
-            _("mask"), list(names), default="causal", key="masks-kind", required=True,
+            _("mask"),
+            list(names),
+            default="causal",
+            key="masks-kind",
+            required=True,
             format_func=lambda kind: escape_markdown(names[kind]),
             persist_state="session",
         )
-    )  # fmt: skip
+    )
     size, most = 2, length - 1
     if kind in ("padding", "prefix", "window"):
         size = st.number_input(_("tokens"), 1, most, min(2, most), key=f"masks-size {length}", width=110)
@@ -116,7 +120,7 @@ def draw_masks(checkpoint: Checkpoint, encoding: Encoding, pieces: list[str]) ->
         st.caption(_("1: may look; click to change") if kind == "painted" else _("1: may look"))
         cell = matrix(
             allowed.int(), rows=pieces, columns=pieces, digits=0, key=f"masks {kind}", label=_("mask"), role="negative"
-        )  # fmt: skip
+        )
         if kind == "painted":
             paint(cell, length)
     with right:
@@ -132,8 +136,12 @@ def draw_masks(checkpoint: Checkpoint, encoding: Encoding, pieces: list[str]) ->
 
 def mask_names() -> dict[str, str]:
     named = {
-        "none": _("none"), "causal": _("causal"), "padding": _("padding"), "prefix": _("prefix"), "window": _("window")
-    }  # fmt: skip
+        "none": _("none"),
+        "causal": _("causal"),
+        "padding": _("padding"),
+        "prefix": _("prefix"),
+        "window": _("window"),
+    }
     return {**{kind: named[kind] for kind in KINDS}, "painted": _("painted")}
 
 
@@ -210,10 +218,7 @@ def draw_shapes(checkpoint: Checkpoint, encoding: Encoding) -> None:
     ask_shape([list(value.shape) for _what, _axes, value in rows], list(pattern.shape))
     covered = None if is_answered(SHAPE) else pattern
     table = pd.DataFrame(
-        [
-            (what, "?", "?") if value is covered else (what, axes, str(list(value.shape)))
-            for what, axes, value in rows
-        ],
+        [(what, "?", "?") if value is covered else (what, axes, str(list(value.shape))) for what, axes, value in rows],
         columns=[_("step"), _("axes"), _("shape in {model}").format(model=MODEL)],
     )
     above.dataframe(table, hide_index=True, width="stretch")
@@ -230,9 +235,12 @@ def ask_shape(shapes: list[list[int]], shape: list[int]) -> None:
     options = sorted({str(one) for one in shapes})
     reason = _("Each of {heads} heads has a weight of each token for each token: {tokens} × {tokens}.")
     choose(
-        _("One shape is covered: that of the pattern of each head. Which is it?"), options, options.index(str(shape)),
-        key=SHAPE, why=lambda _said: reason.format(heads=shape[1], tokens=shape[2]),
-    )  # fmt: skip
+        _("One shape is covered: that of the pattern of each head. Which is it?"),
+        options,
+        options.index(str(shape)),
+        key=SHAPE,
+        why=lambda _said: reason.format(heads=shape[1], tokens=shape[2]),
+    )
 
 
 # --- what takes two heads ---

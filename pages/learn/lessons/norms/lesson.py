@@ -56,9 +56,12 @@ def draw_batch(x: Tensor, rows: list[str], features: list[str], asked: tuple[int
     with right:
         st.caption(_("LayerNorm"))
         matrix(
-            cover(normed, asked) if covered else normed, scale="signed", key="norms normed", label=_("LayerNorm"),
+            cover(normed, asked) if covered else normed,
+            scale="signed",
+            key="norms normed",
+            label=_("LayerNorm"),
             **named,
-        )  # fmt: skip
+        )
 
 
 def number_features(features: list[str]) -> list[str]:
@@ -89,10 +92,14 @@ def ask(x: Tensor, rows: list[str], features: list[str], asked: tuple[int, int])
 
     question = _("LayerNorm brings {feature} of {row} to scale. Click another number that its mean runs over.")
     return point(
-        question.format(feature=features[feature], row=rows[row]), x.shape, answers, key=QUESTION,
-        name=lambda at: f"{rows[at[0]]}, {features[at[1]]}", why=why,
+        question.format(feature=features[feature], row=rows[row]),
+        x.shape,
+        answers,
+        key=QUESTION,
+        name=lambda at: f"{rows[at[0]]}, {features[at[1]]}",
+        why=why,
         again=other_input("norms-x", (BATCH, *OTHERS)),
-    )  # fmt: skip
+    )
 
 
 def averaged_with(x: Tensor, kind: NormName, asked: tuple[int, int]) -> list[tuple[int, int]]:
@@ -120,9 +127,13 @@ def draw_norms(x: Tensor, rows: list[str], features: list[str], asked: tuple[int
             over = averaged_over((len(x), x.shape[1]), kind, cell[0], cell[1])
             averaged = torch.where(over, x, 0.0)
             matrix(
-                cover(averaged, ...) if covered else averaged, role="key", digits=2,
-                key=f"norms over {kind}", label=_("what is averaged"), **named,
-            )  # fmt: skip
+                cover(averaged, ...) if covered else averaged,
+                role="key",
+                digits=2,
+                key=f"norms over {kind}",
+                label=_("what is averaged"),
+                **named,
+            )
             if not covered:
                 st.caption(_("mean {mean:.3g}").format(mean=float(x[over].mean())))
     show_code(normalise, key="norms code", x=x, kind="layer")
@@ -142,9 +153,13 @@ def ask_column(x: Tensor, rows: list[str], features: list[str], asked: tuple[int
 
     question = _("And BatchNorm? Click in its picture another number of the mean for {feature} of {row}.")
     point(
-        question.format(feature=features[feature], row=rows[row]), x.shape,
-        averaged_with(x, "batch", asked), key=COLUMN, name=lambda at: f"{rows[at[0]]}, {features[at[1]]}", why=why,
-    )  # fmt: skip
+        question.format(feature=features[feature], row=rows[row]),
+        x.shape,
+        averaged_with(x, "batch", asked),
+        key=COLUMN,
+        name=lambda at: f"{rows[at[0]]}, {features[at[1]]}",
+        why=why,
+    )
 
 
 def draw_inference(x: Tensor, features: list[str]) -> None:
@@ -160,9 +175,12 @@ def draw_inference(x: Tensor, features: list[str]) -> None:
     reason = _("{value:g} is its own mean, and {value:g} − {value:g} is 0.").format(value=float(one[0, 0]))
     question = _("A row is covered: BatchNorm at training, alone. What does it make of {feature}?")
     estimate(
-        question.format(feature=features[0]), float(ways[alone][0, 0]), TOLERANCE, key=ALONE,
+        question.format(feature=features[0]),
+        float(ways[alone][0, 0]),
+        TOLERANCE,
+        key=ALONE,
         why=lambda _said: reason,
-    )  # fmt: skip
+    )
     covered = not is_answered(ALONE)
     written = [
         ["?" if covered and way == alone else numeral(value, ".3f") for value in found[0].tolist()]

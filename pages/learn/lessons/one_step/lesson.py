@@ -43,9 +43,12 @@ def experiment() -> bool:
     with left:
         slopes = slopes_of(MODEL, ids, MATRICES)
         at = st.selectbox(
-            _("weight"), range(len(slopes)), key="one-step-weight", persist_state="session",
+            _("weight"),
+            range(len(slopes)),
+            key="one-step-weight",
+            persist_state="session",
             format_func=lambda one: name_of(slopes[one]),
-        )  # fmt: skip
+        )
     with right:
         rate = st.select_slider(_("learning rate"), RATES, RATE, key="one-step-rate", persist_state="session")
     slope = slopes[at]
@@ -91,9 +94,13 @@ def ask(slope: Slope, step: Step, rate: float) -> bool:
         "does the weight stand after one step?"
     ).format(weight=slope.weight, gradient=slope.gradient, rate=rate)
     return estimate(
-        question, step.after, TOLERANCE, key=QUESTION, why=why,
+        question,
+        step.after,
+        TOLERANCE,
+        key=QUESTION,
+        why=why,
         again=other_input("one-step-weight", range(len(MATRICES))),
-    )  # fmt: skip
+    )
 
 
 # --- one weight ---
@@ -116,7 +123,12 @@ def count_weights() -> int:
 
 
 def draw_valley(
-    weights: tuple[float, ...], losses: list[float], slope: Slope, step: Step, answered: bool, covered: bool,
+    weights: tuple[float, ...],
+    losses: list[float],
+    slope: Slope,
+    step: Step,
+    answered: bool,
+    covered: bool,
     shade: Shade,
 ) -> alt.LayerChart | alt.FacetChart:
     ink = colors(shade)
@@ -148,8 +160,11 @@ def ask_promise(step: Step) -> None:
     told = reason.format(loss=step.loss, promised=step.promised, after=step.loss_after)
     choose(
         _("The dashed line promises a loss after the step. Look where the curve is there: what does the loss do?"),
-        options, answer, key=PROMISE, why=lambda _said: told,
-    )  # fmt: skip
+        options,
+        answer,
+        key=PROMISE,
+        why=lambda _said: told,
+    )
 
 
 def say_step(slope: Slope, step: Step, rate: float) -> None:
@@ -177,14 +192,19 @@ def draw_descent(ids: tuple[int, ...]) -> None:
     left, right = st.columns(2)
     with left:
         other = read_field(
-            "one-step-other", _("another text, which is not learned"), OTHER,
+            "one-step-other",
+            _("another text, which is not learned"),
+            OTHER,
             lambda said: read_short_text(checkpoint, said, MOST),
-        ).ids  # fmt: skip
+        ).ids
     with right:
         rate = st.select_slider(
-            _("learning rate for all weights"), RATES_OF_ALL, RATE_OF_ALL, key="one-step-rate-of-all",
+            _("learning rate for all weights"),
+            RATES_OF_ALL,
+            RATE_OF_ALL,
+            key="one-step-rate-of-all",
             persist_state="session",
-        )  # fmt: skip
+        )
     with st.spinner(_("100 steps")):
         learned, unlearned = descent(MODEL, ids, rate, STEPS, other)
     finite, above = math.isfinite(learned[-1]) and math.isfinite(unlearned[-1]), st.container()
@@ -206,9 +226,7 @@ def draw_descent(ids: tuple[int, ...]) -> None:
                 first=learned[0], last=learned[-1], steps=STEPS, other_first=unlearned[0], other_last=unlearned[-1]
             )
         )
-    show_code(
-        descend, key="one step code all", name=MODEL, ids=list(ids), rate=rate, steps=STEPS, other=list(other)
-    )
+    show_code(descend, key="one step code all", name=MODEL, ids=list(ids), rate=rate, steps=STEPS, other=list(other))
 
 
 def ask_other(unlearned: list[float]) -> None:
@@ -216,8 +234,11 @@ def ask_other(unlearned: list[float]) -> None:
     told = reason.format(first=unlearned[0], last=unlearned[-1])
     choose(
         _("The curve is the text that is learned. What does the loss of the other text do in these steps?"),
-        [_("it falls"), _("it grows")], int(unlearned[-1] > unlearned[0]), key=OTHER_TEXT, why=lambda _said: told,
-    )  # fmt: skip
+        [_("it falls"), _("it grows")],
+        int(unlearned[-1] > unlearned[0]),
+        key=OTHER_TEXT,
+        why=lambda _said: told,
+    )
 
 
 def draw_losses(learned: list[float], unlearned: list[float], shade: Shade) -> alt.Chart:

@@ -40,8 +40,11 @@ def experiment() -> bool:
     if not found:
         return False
     views = {
-        "patches": _("patches"), "looks": _("where [CLS] looks"), "positions": _("positions"), "next": _("next pixel")
-    }  # fmt: skip
+        "patches": _("patches"),
+        "looks": _("where [CLS] looks"),
+        "positions": _("positions"),
+        "next": _("next pixel"),
+    }
     view = choose_view("picture-view", views)
     if view == "patches":
         draw_patches(picture)
@@ -132,9 +135,13 @@ def draw_patches(picture: Levels) -> None:
         )  # fmt: skip
     with right:
         matrix(
-            vectors, rows=names, scale="signed", role="residual", key="picture vectors",
+            vectors,
+            rows=names,
+            scale="signed",
+            role="residual",
+            key="picture vectors",
             label=_("what a linear map makes of them"),
-        )  # fmt: skip
+        )
     sentence = _(
         "{count} patches of {size} numbers, each mapped to {width} by one matrix: a patch is a word, and this is its "
         "embedding. [CLS] stands in front, and positions are added."
@@ -151,9 +158,13 @@ def draw_looks(picture: Levels) -> None:
     with left:
         numbers = [str(at + 1) for at in range(ACROSS)]
         matrix(
-            found.weights[head].view(ACROSS, ACROSS), rows=numbers, columns=numbers, digits=2, key="picture looks",
+            found.weights[head].view(ACROSS, ACROSS),
+            rows=numbers,
+            columns=numbers,
+            digits=2,
+            key="picture looks",
             label=_("weights of [CLS] on the patches"),
-        )  # fmt: skip
+        )
     with right:
         order = found.probabilities.topk(SHOWN).indices
         bars(found.probabilities[order], [str(int(at)) for at in order], key="picture classes", label=_("the digit is"))
@@ -209,9 +220,13 @@ def ask_near(likeness: torch.Tensor, own: tuple[int, int]) -> None:
         "The cosines are covered. Click a place whose vector is much like that of {own}: the first {count} are right."
     )
     point(
-        question.format(count=MOST_LIKE, own=place_name(own)), (ACROSS, ACROSS),
-        order[:MOST_LIKE], key=NEAR, name=place_name, why=why,
-    )  # fmt: skip
+        question.format(count=MOST_LIKE, own=place_name(own)),
+        (ACROSS, ACROSS),
+        order[:MOST_LIKE],
+        key=NEAR,
+        name=place_name,
+        why=why,
+    )
 
 
 def neighbours() -> tuple[float, float]:

@@ -49,9 +49,13 @@ def experiment() -> bool:
     words, reference = likely_words(MODEL, encoding.ids, WORDS)
     rewards = choose_rewards(words)
     price = st.select_slider(
-        _("price β"), PRICES, PRICE, key="policy-price", persist_state="session",
+        _("price β"),
+        PRICES,
+        PRICE,
+        key="policy-price",
+        persist_state="session",
         format_func=lambda price: f"{price:g}",
-    )  # fmt: skip
+    )
     best = best_policy(reference, rewards, price)
     above = st.container()
     found = ask(words, reference, rewards, price, best)
@@ -61,9 +65,11 @@ def experiment() -> bool:
     if not found:
         return False
     views = {
-        "best": _("the best policy"), "steps": _("by reward"), "pairs": _("by pairs: DPO"),
+        "best": _("the best policy"),
+        "steps": _("by reward"),
+        "pairs": _("by pairs: DPO"),
         "far": _("a reward too far"),
-    }  # fmt: skip
+    }
     view = choose_view("policy-view", views)
     if view == "best":
         draw_best(words, reference, rewards, price)
@@ -88,9 +94,7 @@ def choose_rewards(words: list[str]) -> tuple[float, ...]:
     return tuple(said)
 
 
-def ask(
-    words: list[str], reference: list[float], rewards: tuple[float, ...], price: float, best: torch.Tensor
-) -> bool:
+def ask(words: list[str], reference: list[float], rewards: tuple[float, ...], price: float, best: torch.Tensor) -> bool:
     at = max(range(len(words)), key=lambda one: rewards[one])
     products = (torch.tensor(reference) * (torch.tensor(rewards) / price).exp()).tolist()
     reason = _(
@@ -103,9 +107,13 @@ def ask(
         "share · e^(reward / β). What is its share then, at β = {price:g}?"
     ).format(word=words[at].strip("·"), share=reference[at], reward=rewards[at], price=price)
     return estimate(
-        question, float(best[at]), TOLERANCE, key=QUESTION, why=lambda _said: told,
+        question,
+        float(best[at]),
+        TOLERANCE,
+        key=QUESTION,
+        why=lambda _said: told,
         again=other_input("policy-price", (PRICE, *OTHERS)),
-    )  # fmt: skip
+    )
 
 
 def draw_policies(words: list[str], reference: list[float], best: list[float] | None, shade: Shade) -> alt.Chart:
@@ -121,17 +129,21 @@ def draw_policies(words: list[str], reference: list[float], best: list[float] | 
             alt.X("word:N", sort=words, title=_("action: the next word"), axis=alt.Axis(labelAngle=0)),
             alt.XOffset("policy:N", sort=list(named)),
             alt.Y("share:Q", title=_("policy: its share"), scale=alt.Scale(domain=[0, 1])),
-            alt.Color("policy:N", title=None, scale=inks, sort=list(named)), tooltip=["word", "policy", "share"],
+            alt.Color("policy:N", title=None, scale=inks, sort=list(named)),
+            tooltip=["word", "policy", "share"],
         )
         .properties(height=220)
-    )  # fmt: skip
+    )
 
 
 def draw_best(words: list[str], reference: list[float], rewards: tuple[float, ...], price: float) -> None:
     columns = [
-        _("price β"), _("mean reward"), _("KL from the model, nats"), _("reward − β · KL"),
+        _("price β"),
+        _("mean reward"),
+        _("KL from the model, nats"),
+        _("reward − β · KL"),
         _("the likeliest, its share"),
-    ]  # fmt: skip
+    ]
     rows, above = [], st.container()
     policies = [best_policy(reference, rewards, one) for one in PRICES]
     gaps = [float(divergence(policy, reference)) for policy in policies]
@@ -166,8 +178,11 @@ def ask_farthest(gaps: list[float]) -> None:
 
     choose(
         _("Two columns are covered. At which price is the best policy farthest from the model?"),
-        [numeral(price, "g") for price in PRICES], answer, key=FARTHEST, why=why,
-    )  # fmt: skip
+        [numeral(price, "g") for price in PRICES],
+        answer,
+        key=FARTHEST,
+        why=why,
+    )
 
 
 def draw_steps(reference: tuple[float, ...], rewards: tuple[float, ...], price: float) -> None:
@@ -201,14 +216,16 @@ def draw_pairs(words: list[str], reference: tuple[float, ...], rewards: tuple[fl
             _("better \\ than"): names,
             **{
                 name: [
-                    "" if one == other
-                    else "?" if covered and {one, other} == set(asked)
+                    ""
+                    if one == other
+                    else "?"
+                    if covered and {one, other} == set(asked)
                     else numeral(preference(rewards, one, other), ".2f")
                     for one in range(len(names))
                 ]
                 for other, name in enumerate(names)
             },
-        }  # fmt: skip
+        }
         st.dataframe(pd.DataFrame(table), hide_index=True, width="stretch")
     with right:
         show_altair(partial(draw_curve, found.values, _("DPO’s loss"), None), key="policy pairs")

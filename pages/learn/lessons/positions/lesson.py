@@ -56,9 +56,13 @@ def experiment() -> bool:
     if not shown:
         return False
     ways = {
-        "sinusoidal": _("sinusoidal"), "learned": _("learned"), "rotary": _("RoPE"), "alibi": _("ALiBi"),
-        "relative": _("relative"), "shuffle": _("shuffle the words"),
-    }  # fmt: skip
+        "sinusoidal": _("sinusoidal"),
+        "learned": _("learned"),
+        "rotary": _("RoPE"),
+        "alibi": _("ALiBi"),
+        "relative": _("relative"),
+        "shuffle": _("shuffle the words"),
+    }
     way = choose_view("positions-way", ways)
     if way == "sinusoidal":
         draw_sinusoidal(table, d)
@@ -106,10 +110,14 @@ def ask(table: torch.Tensor, pos: int) -> bool:
 
     question = _("A row is covered. Each pair of numbers is a sine and its cosine. Click the cell of sin({pos}).")
     return point(
-        question.format(pos=pos), table.shape, [(pos, 0)], key=QUESTION, why=why,
+        question.format(pos=pos),
+        table.shape,
+        [(pos, 0)],
+        key=QUESTION,
+        why=why,
         name=lambda at: _("row {row}, column {column}").format(row=at[0], column=at[1]),
         again=other_input("positions-pos", (POS, *OTHERS)),
-    )  # fmt: skip
+    )
 
 
 def draw_sinusoidal(table: torch.Tensor, d: int) -> None:
@@ -211,9 +219,13 @@ def draw_relative() -> None:
 
     question = _("The bucket of query {query} (row) and key {key} (column) is covered. Click another cell of it.")
     point(
-        question.format(query=FROM, key=TO), found.shape, alike, key=BUCKET, why=why,
+        question.format(query=FROM, key=TO),
+        found.shape,
+        alike,
+        key=BUCKET,
+        why=why,
         name=lambda at: _("row {row}, column {column}").format(row=at[0], column=at[1]),
-    )  # fmt: skip
+    )
     with above:
         matrix(
             found if is_answered(BUCKET) else cover(found, (FROM, TO)), rows=names, columns=names, digits=0, role="mlp",
@@ -230,13 +242,15 @@ def draw_shuffle() -> None:
     sentence = _("Everything before the last token backwards: “{text}”. Two layers with random weights of each kind:")
     st.caption(sentence.format(text=backwards))
     named = {
-        "learned": _("learned"), "sinusoidal": _("sinusoidal"), "rotary": _("RoPE"), "alibi": _("ALiBi"),
-        "relative": _("relative"), "none": _("none"),
-    }  # fmt: skip
+        "learned": _("learned"),
+        "sinusoidal": _("sinusoidal"),
+        "rotary": _("RoPE"),
+        "alibi": _("ALiBi"),
+        "relative": _("relative"),
+        "none": _("none"),
+    }
     vocab = checkpoint.model.config.vocab_size
-    found = {
-        kind: [changes(kind, mask, tuple(ids), vocab) for mask in ("full", "causal")] for kind in POSITION_KINDS
-    }  # fmt: skip
+    found = {kind: [changes(kind, mask, tuple(ids), vocab) for mask in ("full", "causal")] for kind in POSITION_KINDS}
     above = st.container()
     ask_order(*found["none"])
     covered = not is_answered(SHUFFLE)
@@ -256,9 +270,12 @@ def ask_order(full: float, causal: float) -> None:
     answer = (full > NOTICED) + 2 * (causal > NOTICED)
     reason = _("Encoder: {full}; decoder: {causal}. Attention is a sum, and here the mask alone tells an order.")
     choose(
-        _("The models without positions are covered. Which of the two notices?"), options, answer, key=SHUFFLE,
+        _("The models without positions are covered. Which of the two notices?"),
+        options,
+        answer,
+        key=SHUFFLE,
         why=lambda _said: reason.format(full=say(full), causal=say(causal)),
-    )  # fmt: skip
+    )
 
 
 def say(change: float) -> str:

@@ -112,9 +112,13 @@ def draw_plane(keys: Tensor, values: Tensor, names: Sequence[str], picked: int |
     left, right = st.columns([2, 3])
     with left:
         data = {
-            "keys": keys.tolist(), "names": list(names), "weights": None if covered else found.weights.tolist(),
-            "query": query.tolist(), "label": _("query at"), "picked": picked,
-        }  # fmt: skip
+            "keys": keys.tolist(),
+            "names": list(names),
+            "weights": None if covered else found.weights.tolist(),
+            "query": query.tolist(),
+            "label": _("query at"),
+            "picked": picked,
+        }
         plane(data, key=key, on={"move": move, "pick": pick})
     with right:
         st.dataframe(cabinet(names, keys, values, found, covered), hide_index=True, width="stretch")
@@ -159,9 +163,13 @@ def draw_head(shown: str) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         heads = checkpoint.model.config.attention.heads
         head = st.selectbox(
-            _("head of block 1"), range(heads), key="qkv-head", format_func=lambda at: str(at + 1), width=140,
+            _("head of block 1"),
+            range(heads),
+            key="qkv-head",
+            format_func=lambda at: str(at + 1),
+            width=140,
             persist_state="session",
-        )  # fmt: skip
+        )
         with st.container():
             encoding = read_field("qkv-text", _("text"), TEXT, lambda said: read_short_text(checkpoint, said, MOST))
     trace = library.traces.trace(MODEL, encoding)
@@ -236,9 +244,12 @@ def ask_flow(found: Edges, pieces: list[str]) -> tuple[int, int] | None:
     question = _("“{looks}” looks at “{seen}”: the dashed line. Which way does the value flow?")
     reason = _("The value of “{seen}” is added to “{looks}”, which looks at it; “{seen}” stays as it is.")
     choose(
-        question.format(looks=looks, seen=seen), [f"{looks} → {seen}", f"{seen} → {looks}"], 1, key=FLOW,
+        question.format(looks=looks, seen=seen),
+        [f"{looks} → {seen}", f"{seen} → {looks}"],
+        1,
+        key=FLOW,
         why=lambda _said: reason.format(looks=looks, seen=seen),
-    )  # fmt: skip
+    )
     return query, key
 
 

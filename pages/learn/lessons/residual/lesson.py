@@ -91,8 +91,12 @@ def ask(gradients: torch.Tensor) -> bool:
     of_most = _("{layers} blocks without residual connections, after {steps} steps: which gets the most gradient?")
     return choose(
         (of_least if least else of_most).format(layers=layers, steps=STEPS),
-        [_("block {number}").format(number=at + 1) for at in range(layers)], answer, key=QUESTION, why=why, again=turn,
-    )  # fmt: skip
+        [_("block {number}").format(number=at + 1) for at in range(layers)],
+        answer,
+        key=QUESTION,
+        why=why,
+        again=turn,
+    )
 
 
 def turn() -> None:
@@ -125,10 +129,12 @@ def draw_recorded() -> None:
     ends = {name: found[name]["losses"][-1] for name in names}
     reason = _("It ends at {with_:.3g} with residual connections and at {without:.3g} without.")
     choose(
-        _("This is where the two begin. Which ends with the lower loss?"), list(names.values()),
-        list(names).index(min(ends, key=ends.__getitem__)), key=END,
+        _("This is where the two begin. Which ends with the lower loss?"),
+        list(names.values()),
+        list(names).index(min(ends, key=ends.__getitem__)),
+        key=END,
         why=lambda _said: reason.format(with_=ends["with"], without=ends["without"]),
-    )  # fmt: skip
+    )
     step = 0
     if is_answered(END):
         step = st.slider(_("step"), 0, last, last, every, key="residual-step", persist_state="session")
@@ -157,7 +163,7 @@ def draw_training(runs: Runs, at: int, key: str, every: int = 1) -> None:
         sentence.format(
             step=at * every, with_=ends["with"], without=ends["without"], first=first, first_without=first_without
         )
-    )  # fmt: skip
+    )
 
 
 def draw_gradients(runs: Runs, named: Mapping[str, str], at: int, shade: Shade) -> alt.Chart:

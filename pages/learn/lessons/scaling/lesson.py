@@ -34,7 +34,7 @@ def experiment() -> bool:
     left, right = st.columns([3, 1], vertical_alignment="bottom")
     d = left.select_slider(
         _("d, numbers in a query and in a key"), SIZES, TYPICAL, key="scaling-d", persist_state="session"
-    )  # fmt: skip
+    )
     seed = int(right.number_input(_("seed"), 0, 999, 0, key="scaling-seed", persist_state="session"))
     variance = score_variance(d, seed=seed)
     shown = ask(d, variance)
@@ -117,9 +117,13 @@ def draw_softmax(d: int, seed: int) -> None:
     with above:
         st.caption(_("One query and {keys} keys.").format(keys=KEYS))
         matrix(
-            weights if answered else cover(weights, 1), rows=rows, columns=names, digits=2, key=f"{MOST} picture",
+            weights if answered else cover(weights, 1),
+            rows=rows,
+            columns=names,
+            digits=2,
+            key=f"{MOST} picture",
             label=_("weights"),
-        )  # fmt: skip
+        )
     steepest = gradients_by_products(d, seed)
     for row, name, gradient in zip(weights, rows if answered else rows[:1], steepest, strict=False):
         sentence = _("{softmax}: largest weight {weight:.4f} · largest gradient by q·k {gradient:.2g}")
@@ -160,9 +164,12 @@ def draw_trainings() -> None:
     better = min(RUNS, key=ends.__getitem__)
     reason = _("It ends at {scaled:.3g} with the division and at {unscaled:.3g} without.")
     choose(
-        _("This is how the two begin. Which ends with the lower loss?"), list(run_names().values()), RUNS.index(better),
-        key=END, why=lambda _said: reason.format(**ends),
-    )  # fmt: skip
+        _("This is how the two begin. Which ends with the lower loss?"),
+        list(run_names().values()),
+        RUNS.index(better),
+        key=END,
+        why=lambda _said: reason.format(**ends),
+    )
     until = 0
     if is_answered(END):
         until = st.slider(_("step"), 0, last, last, 50, key="scaling-step", persist_state="session")

@@ -29,9 +29,13 @@ QUESTION, BYTES, GROWN = (f"tokens {part}question" for part in ("", "bytes ", "g
 
 def kind_names() -> dict[str, str]:
     return {
-        "word": _("Word"), "char": _("Character"), "byte": _("Byte"), "bpe": _("BPE"), "wordpiece": _("WordPiece"),
+        "word": _("Word"),
+        "char": _("Character"),
+        "byte": _("Byte"),
+        "bpe": _("BPE"),
+        "wordpiece": _("WordPiece"),
         "unigram": _("Unigram"),
-    }  # fmt: skip
+    }
 
 
 def experiment() -> bool:
@@ -56,9 +60,12 @@ def draw_characters(text: str, encoding: Encoding, covered: bool) -> None:
     for at, (start, end) in enumerate(sorted(set(encoding.spans))):
         marks[start:end] = (at + 1) % 2
     tokens(
-        list(map(draw_piece, text)), None if covered else marks, key=f"{QUESTION} picture", role="residual",
+        list(map(draw_piece, text)),
+        None if covered else marks,
+        key=f"{QUESTION} picture",
+        role="residual",
         label=_("characters of the text"),
-    )  # fmt: skip
+    )
 
 
 def ask(text: str, encoding: Encoding) -> bool:
@@ -87,10 +94,14 @@ def ask(text: str, encoding: Encoding) -> bool:
         "end? Click the character that it ends in."
     )
     return point(
-        question.format(size=tokenizer_of("bpe").vocab_size), (len(text),), [end - 1], key=QUESTION,
+        question.format(size=tokenizer_of("bpe").vocab_size),
+        (len(text),),
+        [end - 1],
+        key=QUESTION,
         name=lambda at: _("character {number}, “{piece}”").format(number=at + 1, piece=draw_piece(text[at])),
-        why=why, again=other_input("tokens-text", (TEXT, *OTHERS)),
-    )  # fmt: skip
+        why=why,
+        again=other_input("tokens-text", (TEXT, *OTHERS)),
+    )
 
 
 def draw_examples() -> None:
@@ -104,9 +115,13 @@ def draw_examples() -> None:
     with st.container(horizontal=True, gap="small"):
         for at, (label, example) in enumerate(examples.items()):
             st.button(
-                label, key=f"tokens-example {at}", help=escape_markdown(example), type="tertiary",
-                on_click=set_widget, args=("tokens-text", example),
-            )  # fmt: skip
+                label,
+                key=f"tokens-example {at}",
+                help=escape_markdown(example),
+                type="tertiary",
+                on_click=set_widget,
+                args=("tokens-text", example),
+            )
 
 
 def draw_pieces(text: str) -> None:
@@ -127,9 +142,7 @@ def draw_pieces(text: str) -> None:
                 marked = np.array([*unknown[:CHIPS], *([False] if rest > 0 else [])], dtype=float)
                 if kind == "byte" and not is_answered(BYTES):
                     pieces, marked, count = ["?"], np.zeros(1), "?"
-                at = tokens(
-                    pieces, marked, key=f"tokens chips {kind}", role="negative", label=_("pieces of the text")
-                )  # fmt: skip
+                at = tokens(pieces, marked, key=f"tokens chips {kind}", role="negative", label=_("pieces of the text"))
             if at is not None and at < min(len(encoding), CHIPS) and count != "?":
                 count = locate(encoding, at)
             about.markdown(f"**{escape_markdown(named[kind])}**  \n:small[{count}]")
@@ -189,9 +202,12 @@ def ask_grown(least: tuple[int, int], most: tuple[int, int]) -> None:
         "or as many?"
     )
     choose(
-        question.format(least=least[0], most=most[0]), options, answer, key=GROWN,
+        question.format(least=least[0], most=most[0]),
+        options,
+        answer,
+        key=GROWN,
         why=lambda _said: reason.format(before=least[1], after=most[1]),
-    )  # fmt: skip
+    )
 
 
 def size_chart(_shade: Shade) -> AltairChart:
@@ -219,6 +235,9 @@ def draw_special(text: str) -> None:
     whole = tokenizer_of("wordpiece").encode(text)
     st.caption(_("What BERT reads: WordPiece puts its special tokens, marked, around the text."))
     tokens(
-        list(whole.pieces[:CHIPS]), np.array(whole.special[:CHIPS], dtype=float), key="tokens whole", role="key",
+        list(whole.pieces[:CHIPS]),
+        np.array(whole.special[:CHIPS], dtype=float),
+        key="tokens whole",
+        role="key",
         label=_("tokens that BERT reads"),
-    )  # fmt: skip
+    )

@@ -57,8 +57,11 @@ def experiment() -> bool:
     if not shown:
         return False
     views = {
-        "temperature": _("temperature"), "table": _("unembedding"), "sample": _("sampling"), "beams": _("beam search")
-    }  # fmt: skip
+        "temperature": _("temperature"),
+        "table": _("unembedding"),
+        "sample": _("sampling"),
+        "beams": _("beam search"),
+    }
     view = choose_view("vector_to_word-view", views)
     if view == "temperature":
         draw_temperature(logits, encoding)
@@ -116,11 +119,15 @@ def draw_softmax(logits: Tensor, covered: bool) -> None:
     """The logits, and below them e to each and their probabilities, which are covered while they are asked for."""
     steps = torch.stack([logits, (logits - logits.max()).exp(), at_temperature(logits, 1)])
     matrix(
-        cover(steps, slice(1, None)) if covered else steps, scale="signed", role="probability", digits=3,
+        cover(steps, slice(1, None)) if covered else steps,
+        scale="signed",
+        role="probability",
+        digits=3,
         rows=[_("logit"), _("e to logit − largest"), _("probability")],
-        columns=[str(at + 1) for at in range(len(logits))], key=f"{QUESTION} picture",
+        columns=[str(at + 1) for at in range(len(logits))],
+        key=f"{QUESTION} picture",
         label=_("logits, and the softmax of them"),
-    )  # fmt: skip
+    )
 
 
 # --- temperature ---
@@ -129,7 +136,7 @@ def draw_softmax(logits: Tensor, covered: bool) -> None:
 def draw_temperature(logits: Tensor, encoding: Encoding) -> None:
     temperature = st.slider(
         _("temperature"), 0.0, 3.0, 1.0, 0.05, key="vector_to_word-temperature", persist_state="session"
-    )  # fmt: skip
+    )
     left, right = st.columns(2)
     found = at_temperature(logits, temperature)
     with left:
@@ -141,9 +148,11 @@ def draw_temperature(logits: Tensor, encoding: Encoding) -> None:
         model = at_temperature(next_logits(MODEL, encoding.ids), temperature)
         top = model.topk(SHOWN)
         bars(top.values, pieces_of(top.indices.tolist()), key="vector_to_word model", label=_("probabilities"))
-        st.caption(_("{rest:.1%} for the other {count} words").format(
-            rest=1 - float(top.values.sum()), count=len(model) - SHOWN
-        ))  # fmt: skip
+        st.caption(
+            _("{rest:.1%} for the other {count} words").format(
+                rest=1 - float(top.values.sum()), count=len(model) - SHOWN
+            )
+        )
     st.caption(
         _("Logits are divided by it before the softmax: below 1 the largest gains, above 1 the rest does, 0 is greedy.")
     )
@@ -160,9 +169,12 @@ def ask_temperature(logits: Tensor) -> None:
     reason = _("The higher one makes shares more alike: the largest gets {cold:.3f} at {low:g}, {hot:.3f} at {high:g}.")
     question = _("A and B are softmaxes of your logits, at temperatures {low:g} and {high:g}. Which is at {high:g}?")
     choose(
-        question.format(low=COLD, high=HOT), ["A", "B"], 1, key=HEAT,
+        question.format(low=COLD, high=HOT),
+        ["A", "B"],
+        1,
+        key=HEAT,
         why=lambda _said: reason.format(cold=float(cold.max()), low=COLD, hot=float(hot.max()), high=HOT),
-    )  # fmt: skip
+    )
     ends = [f" (T = {one:g})" if is_answered(HEAT) else "" for one in (COLD, HOT)]
     with above:
         matrix(
@@ -210,7 +222,7 @@ def draw_sample(encoding: Encoding) -> None:
     with places[0]:
         temperature = st.slider(
             _("temperature"), 0.0, 3.0, 1.0, 0.05, key="vector_to_word-temperature", persist_state="session"
-        )  # fmt: skip
+        )
     with places[1]:
         most = st.slider(_("maximum length"), 1, WRITTEN, 16, key="vector_to_word-most", persist_state="session")
     with places[2]:
@@ -223,9 +235,12 @@ def draw_sample(encoding: Encoding) -> None:
     shares = [at_temperature(step.logits, float(temperature)) for step in steps]
     drawn = [float(share[step.id]) for share, step in zip(shares, steps, strict=True)]
     tokens(
-        [step.piece for step in steps], shares[0].new_tensor(drawn), key="vector_to_word written",
-        label=_("tokens written"), role="probability",
-    )  # fmt: skip
+        [step.piece for step in steps],
+        shares[0].new_tensor(drawn),
+        key="vector_to_word written",
+        label=_("tokens written"),
+        role="probability",
+    )
     stopped = steps[-1].stopped
     st.caption(_("Each token is drawn, then read: a pass for every one, marked by the probability it was drawn with."))
     if stopped is not None and stopped.kind == "end":
@@ -277,7 +292,7 @@ def draw_beams(encoding: Encoding) -> None:
         st.caption(_("The best sum of ln p with 1, 2, … beams: {sums}.").format(sums=sums))
     show_code(
         search_beams, key="vector_to_word code beams", name=MODEL, text=encoding.text, beams=int(beams), tokens=SEARCHED
-    )  # fmt: skip
+    )
 
 
 def as_line(text: str) -> str:
@@ -298,9 +313,12 @@ def ask_added(before: Path, after: Path) -> None:
         "softmax takes away what all logits share."
     )
     choose(
-        _("10 is added to every logit of every word. Which of the last three columns changes?"), measure_names(), 2,
-        key=ADD, why=lambda _said: reason.format(before=before.product, after=after.product),
-    )  # fmt: skip
+        _("10 is added to every logit of every word. Which of the last three columns changes?"),
+        measure_names(),
+        2,
+        key=ADD,
+        why=lambda _said: reason.format(before=before.product, after=after.product),
+    )
 
 
 def draw_paths(paths: list[tuple[str, Hypothesis, Path]], answered: bool) -> None:

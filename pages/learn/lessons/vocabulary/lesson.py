@@ -66,17 +66,24 @@ def ask_merge(
     score: dict[tuple[str, ...], Fraction] = {(pair.first, pair.second): pair.score for pair in pairs}
     right = [at for at in range(len(symbols)) if score.get(pair_at(symbols, at)) == pairs[0].score]
     shown = point(
-        question, (len(symbols),), right, key=key, again=again,
+        question,
+        (len(symbols),),
+        right,
+        key=key,
+        again=again,
         name=lambda at: " + ".join(map(draw_piece, pair_at(symbols, at))),
         why=lambda at: compare_pairs(pairs, pair_at(symbols, at), way),
-    )  # fmt: skip
+    )
     marks = np.zeros(len(symbols))
     marks[[at + part for at in right for part in (0, 1)]] = 1
     with above:
         tokens(
-            list(map(draw_piece, symbols)), marks if shown and is_answered(key) else None, key=f"{key} picture",
-            role="residual", label=_("symbols of the text"),
-        )  # fmt: skip
+            list(map(draw_piece, symbols)),
+            marks if shown and is_answered(key) else None,
+            key=f"{key} picture",
+            role="residual",
+            label=_("symbols of the text"),
+        )
     return shown
 
 
@@ -171,9 +178,12 @@ def draw_merges(text: str, way: str) -> None:
             for word, times in zip(step.words, learned.counts, strict=True)
         ]
         tokens(
-            chips[:CHIPS], np.array(changed), key=f"vocabulary words {way}", role="residual",
+            chips[:CHIPS],
+            np.array(changed),
+            key=f"vocabulary words {way}",
+            role="residual",
             label=_("words as they are cut after the step"),
-        )  # fmt: skip
+        )
     new = learned.entries(at)[len(learned.alphabet) :]
     letters = len(learned.alphabet)
     sentence = _n(
@@ -183,9 +193,7 @@ def draw_merges(text: str, way: str) -> None:
     )
     st.caption(sentence.format(letters=letters))
     marks = np.array([float(entry == best.entry) for entry in new[-CHIPS:]])
-    tokens(
-        list(map(draw_piece, new[-CHIPS:])), marks, key=f"vocabulary entries {way}", label=_("merged entries")
-    )  # fmt: skip
+    tokens(list(map(draw_piece, new[-CHIPS:])), marks, key=f"vocabulary entries {way}", label=_("merged entries"))
     with st.container(horizontal=True, vertical_alignment="center"):
         st.caption(escape_markdown(compare_bpe(text) if way == "bpe" else compare_wordpiece(text, at)))
         show_code(learn_merges, key=f"vocabulary code {way}", text=text, kind=way, steps=at)
@@ -255,9 +263,12 @@ def draw_unigram(text: str) -> None:
     if kept:
         shares = np.array([p / kept[0][0] for p, _entry in kept])
         tokens(
-            [draw_piece(entry) for _p, entry in kept], shares, key="vocabulary entries unigram", role="probability",
+            [draw_piece(entry) for _p, entry in kept],
+            shares,
+            key="vocabulary entries unigram",
+            role="probability",
             label=_("pieces that stay, marked by their probability"),
-        )  # fmt: skip
+        )
     with st.container(horizontal=True, vertical_alignment="center"):
         st.caption(escape_markdown(compare_unigram(text, at)))
         show_code(learn_unigram, key="vocabulary code unigram", text=text)
@@ -273,22 +284,31 @@ def ask_removal(step: Removal) -> None:
         more = (piece for piece in step.pieces if piece.loss > least + COSTS)
         other = next(more, step.pieces[-1]) if said in right else pieces[said]
         return _("Without {best} log L falls by {least}, without {other} by {more}.").format(
-            best=draw_piece(step.pieces[0].entry), least=numeral(least, ".3f"), other=draw_piece(other.entry),
+            best=draw_piece(step.pieces[0].entry),
+            least=numeral(least, ".3f"),
+            other=draw_piece(other.entry),
             more=numeral(other.loss, ".3f"),
-        )  # fmt: skip
+        )
 
     point(
         _("The pieces, marked by their probability. What the text needs least is removed next. Click it."),
-        (len(pieces),), right, key=REMOVED, name=lambda at: draw_piece(pieces[at].entry), why=why,
-    )  # fmt: skip
+        (len(pieces),),
+        right,
+        key=REMOVED,
+        name=lambda at: draw_piece(pieces[at].entry),
+        why=why,
+    )
     most = max(piece.probability for piece in pieces)
     probable = np.array([piece.probability / most for piece in pieces])
     gone = np.array([float(at in right) for at in range(len(pieces))])
     with above:
         tokens(
-            [draw_piece(piece.entry) for piece in pieces], gone if is_answered(REMOVED) else probable,
-            key=f"{REMOVED} picture", role="probability", label=_("pieces that may be removed"),
-        )  # fmt: skip
+            [draw_piece(piece.entry) for piece in pieces],
+            gone if is_answered(REMOVED) else probable,
+            key=f"{REMOVED} picture",
+            role="probability",
+            label=_("pieces that may be removed"),
+        )
 
 
 def compare_unigram(text: str, steps: int) -> str:

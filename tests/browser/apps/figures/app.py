@@ -27,9 +27,13 @@ with left:
     layer, head = heads(patterns, key="heads") or (0, 0)
     st.write(f"block {layer + 1}, head {head + 1}")
     cell = matrix(
-        patterns[0, head], rows=pieces, columns=pieces, terms={"score": scores[head]}, key="place picture",
+        patterns[0, head],
+        rows=pieces,
+        columns=pieces,
+        terms={"score": scores[head]},
+        key="place picture",
         label=f"weights of head {head + 1}",
-    )  # fmt: skip
+    )
     st.write(f"cell {cell}")
 with right:
     row = tokens(pieces, patterns[0, head, -1], key="tokens")

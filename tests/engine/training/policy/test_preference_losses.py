@@ -98,9 +98,11 @@ def test_the_loss_of_dpo_is_trls(beta: float) -> None:
         loss_weights=[1.0], beta=beta, use_weighting=False,
     )  # fmt: skip
     outputs = SimpleNamespace(
-        log_probs=selective_log_softmax(theirs, ids, row_mask=mask), entropy=mask.double(), mean_logits=mask.double(),
+        log_probs=selective_log_softmax(theirs, ids, row_mask=mask),
+        entropy=mask.double(),
+        mean_logits=mask.double(),
         is_top1=mask,
-    )  # fmt: skip
+    )
     inputs = {
         "completion_mask": torch.cat([torch.zeros(BATCH, 1, dtype=torch.int64), mask.long()], 1),
         "input_ids": torch.cat([ids[:, :1], ids], 1),
@@ -130,14 +132,19 @@ def test_the_loss_of_kto_is_trls(moved: float) -> None:
         undesirable_weight=weights[1], _compute_kl_logps=lambda *_: mixed + moved, _tp_size=1,
     )  # fmt: skip
     outputs = SimpleNamespace(
-        log_probs=selective_log_softmax(theirs, ids, row_mask=MASK), entropy=MASK.double(), mean_logits=MASK.double(),
-    )  # fmt: skip
+        log_probs=selective_log_softmax(theirs, ids, row_mask=MASK),
+        entropy=MASK.double(),
+        mean_logits=MASK.double(),
+    )
     whole = torch.cat([torch.ones(BATCH, 1, dtype=torch.int64), MASK.long()], 1)
     inputs = {
         "label": torch.arange(BATCH) < BATCH // 2,
-        "input_ids": torch.cat([ids[:, :1], ids], 1), "completion_mask": whole * (torch.arange(POS + 1) > 0),
-        "attention_mask": whole, "ref_logps": reference, "ref_KL_logps": mixed,
-    }  # fmt: skip
+        "input_ids": torch.cat([ids[:, :1], ids], 1),
+        "completion_mask": whole * (torch.arange(POS + 1) > 0),
+        "attention_mask": whole,
+        "ref_logps": reference,
+        "ref_KL_logps": mixed,
+    }
     expected = KTOTrainer._compute_loss(trainer, lambda **_: outputs, inputs, False)
     check(ours, theirs, found["loss"], expected)
     for theirs_name, name in {"chosen": "chosen_reward", "rejected": "rejected_reward"}.items():
@@ -243,13 +250,20 @@ def test_the_policy_loss_of_ppo_is_trls_mean_over_tokens(entropy_weight: float) 
     ours, theirs = twice(logits)
     inputs = {"advantages": rollout.advantages, "old_per_token_logps": rollout.log_probs}
     expected, metrics = trls_grpo(
-        selective_log_softmax(theirs, ids), inputs, loss_type="bnpo", entropy_coef=entropy_weight,
+        selective_log_softmax(theirs, ids),
+        inputs,
+        loss_type="bnpo",
+        entropy_coef=entropy_weight,
         entropies=torch.distributions.Categorical(logits=theirs).entropy(),
-    )  # fmt: skip
+    )
     found = score_ppo(
-        rollout, log_probs_of(ours, ids), rollout.values, value_weight=0.0, entropy=entropy_of(ours),
+        rollout,
+        log_probs_of(ours, ids),
+        rollout.values,
+        value_weight=0.0,
+        entropy=entropy_of(ours),
         entropy_weight=entropy_weight,
-    )  # fmt: skip
+    )
     check(ours, theirs, found["loss"], expected)
     assert float(found["clip_fraction"]) == pytest.approx(metrics["clip_ratio/region_mean"][0], abs=1e-6)
     assert float(found["entropy"]) == pytest.approx(metrics["entropy"][0], abs=1e-9)

@@ -10,10 +10,14 @@ KINDS = {"plain": 1, "asking": 5}  # kind -> default of `count`
 
 def page(name: str) -> PageState:
     return PageState(
-        name, choice("kind", "plain", KINDS, label="kind"), choice("tab", "one", ("one", "two"), label="tab"),
-        Number("count", 1, 0, 9, label="count"), Number("share", 0.5, 0.0, 1.0, step=0.25, label="share"),
-        Choice("color", "r", {"r": "deep red", "g": "green"}, label="color"), Text("word", "", 12, label="word"),
-    )  # fmt: skip
+        name,
+        choice("kind", "plain", KINDS, label="kind"),
+        choice("tab", "one", ("one", "two"), label="tab"),
+        Number("count", 1, 0, 9, label="count"),
+        Number("share", 0.5, 0.0, 1.0, step=0.25, label="share"),
+        Choice("color", "r", {"r": "deep red", "g": "green"}, label="color"),
+        Text("word", "", 12, label="word"),
+    )
 
 
 PAGES = {name: page(name) for name in ("first", "second")}
