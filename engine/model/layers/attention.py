@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 import torch
@@ -13,6 +12,7 @@ from engine.model.config import Attention as AttentionConfig
 from engine.model.config import ModelConfig, kv_heads
 from engine.model.hooks import HookPoint, any_wanted, run_has_edits
 from engine.model.layers.cache import LayerCache
+from engine.model.layers.causal_strips import LONG, mix_by_strips, pattern_by_strips
 from engine.model.layers.dropout import dropout
 from engine.model.layers.mask import AttentionMask
 from engine.model.layers.module import Linear, Module
@@ -21,47 +21,7 @@ from engine.model.layers.position import Rotation, rotate, rotate_both
 from engine.model.layers.position_override import moved_bias, moved_rotation
 from engine.model.layers.softmax import softmax
 
-# --- Products of causal attention in strips ---
-# What stands above the diagonal is 0 and is never computed.
-
-
-LONG = 512  # tokens from which strips pay
-STRIP = 128  # rows
-
 NEVER = torch.tensor(float("-inf"), device="cpu")  # a number would be made a tensor in every layer
-
-Product = Callable[[Tensor, Tensor], Tensor]
-
-
-def triangle(q: Tensor, k: Tensor, products: Product, scale: float) -> Tensor:
-    """softmax(scale q k^T) where each query sees itself and what came before, batch head pos key.
-
-    `q` and `k` are batch head pos d_head, `products(q, k)` their scores; heads may share keys.
-    """
-    batch, heads, length, _ = q.shape
-    pattern = q.new_empty(batch, heads, length, length)
-    for first, last in strips(length):
-        scores = products(q[:, :, first:last], k[:, :, :last]).mul_(scale)
-        later = torch.ones(last - first, last - first, dtype=torch.bool, device=q.device).triu_(1)
-        scores[..., first:].masked_fill_(later, float("-inf"))
-        pattern[:, :, first:last, :last] = scores.softmax(-1)
-        pattern[:, :, first:last, last:] = 0
-    return pattern
-
-
-def mix_values(pattern: Tensor, v: Tensor, mixture: Product) -> Tensor:
-    """pattern v, batch head pos d_head, of a pattern that is 0 above its diagonal; `mixture` multiplies one strip."""
-    length = pattern.shape[-1]
-    parts = [mixture(pattern[:, :, first:last, :last], v[:, :, :last]) for first, last in strips(length)]
-    return torch.cat(parts, 2)
-
-
-def strips(length: int) -> Iterator[tuple[int, int]]:
-    for first in range(0, length, STRIP):
-        yield first, min(first + STRIP, length)
-
-
-# --- Attention ---
 
 
 @dataclass(frozen=True)
@@ -147,33 +107,15 @@ class Attention(Module):
         self, x: Tensor, shared: Shared, cache: LayerCache | None = None, memory: Tensor | None = None
     ) -> Tensor:
         """`x` is batch pos d_model; `memory`, batch key d_model, is what keys and values are made of instead of `x`."""
-        if self.hook_position_ids is not None and self.hook_position_ids.is_active:
-            shared = self.with_position_ids(shared, self.hook_position_ids)
-        q = self.query(x)  # batch pos head d_head
-        if self.crosses and cache is not None and cache.length:
-            k, v = cache.k, cache.v
-        else:
-            k, v = self.keys_and_values(x if memory is None else memory)
-        if shared.rotation is not None:
-            q = self.hook_q_rotated(self.turn(q, shared.rotation))
-            k = self.hook_k_rotated(self.turn(k, shared.rotation))
-        q = q.transpose(1, 2)  # batch head pos d_head
-        if not (self.crosses and cache is not None and cache.length):
-            k, v = k.transpose(1, 2), v.transpose(1, 2)
-            if cache is not None:
-                k, v = cache.append(k, v)
-        seen = self.softcap is not None or self.nearest is not None or any_wanted(self.inner_hooks)
-        attend = (
-            self.attend_fused if not seen else self.causal_strips if self.only_pattern_of(q, shared) else self.explicit
-        )
-        z = self.hook_z(attend(q, k, v, shared).transpose(1, 2))  # batch pos head d_head
+        shared = self.with_position_ids(shared)
+        q, k, v = self.project(x, x if memory is None else memory, shared, cache)  # batch head pos d_head
+        z = self.hook_z(self.attend(q, k, v, shared).transpose(1, 2))  # batch pos head d_head
         return self.hook_out(self.join(z))
 
-    def with_position_ids(self, shared: Shared, hook: HookPoint) -> Shared:
+    def with_position_ids(self, shared: Shared) -> Shared:
         """`shared`, once an edit gave tokens other positions."""
-        mask = shared.mask
-        ids = hook(mask.pos)
-        if ids is mask.pos:
+        mask, hook = shared.mask, self.hook_position_ids
+        if hook is None or not hook.is_active or (ids := hook(mask.pos)) is mask.pos:
             return shared
         if shared.rotation is not None:
             return replace(shared, rotation=moved_rotation(ids, shared.rotation, self.positions, len(mask.key)))
@@ -181,6 +123,19 @@ class Attention(Module):
         keys = torch.cat([mask.key[: len(mask.key) - len(ids)], ids])
         moved = moved_bias(ids, keys, shared.bias, shared.table, self.positions, self.both_sides)
         return replace(shared, bias=moved)
+
+    def project(
+        self, x: Tensor, memory: Tensor, shared: Shared, cache: LayerCache | None
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        q = self.query(x)  # batch pos head d_head
+        if self.crosses and cache is not None and cache.length:  # those of a memory are made once
+            return q.transpose(1, 2), cache.k, cache.v
+        k, v = self.keys_and_values(memory)
+        if shared.rotation is not None:
+            q = self.hook_q_rotated(self.turn(q, shared.rotation))
+            k = self.hook_k_rotated(self.turn(k, shared.rotation))
+        q, k, v = q.transpose(1, 2), k.transpose(1, 2), v.transpose(1, 2)
+        return (q, k, v) if cache is None else (q, *cache.append(k, v))
 
     def query(self, x: Tensor) -> Tensor:
         q = self.hook_q(self.q(x).view(*x.shape[:2], self.heads, self.d_head))
@@ -201,22 +156,30 @@ class Attention(Module):
             return rotate_both(x, (first, second), self.pairs)
         return rotate(x, first, second, self.pairs)  # type: ignore[arg-type]
 
+    def attend(self, q: Tensor, k: Tensor, v: Tensor, shared: Shared) -> Tensor:
+        """pattern v, batch head pos d_head, in the fastest of the forms that make what is looked at."""
+        if self.softcap is None and self.nearest is None and not any_wanted(self.inner_hooks):
+            return self.attend_fused(q, k, v, shared)
+        return (self.attend_by_strips if self.only_pattern_of(q, shared) else self.explicit)(q, k, v, shared)
+
     def explicit(self, q: Tensor, k: Tensor, v: Tensor, shared: Shared) -> Tensor:
-        made = self.products(q, k)
-        scores = self.hook_scores(made if self.scale == 1 else made.mul_(self.scale))  # batch head pos key
-        if self.softcap is not None:
-            scores = self.hook_capped(self.softcap * torch.tanh(scores / self.softcap))
-        biased = scores if shared.bias is None else scores + self.hook_bias(shared.bias)
+        scores = self.hook_scores(self.scores(q, k))  # batch head pos key
+        capped = scores if self.softcap is None else self.hook_capped(self.softcap * torch.tanh(scores / self.softcap))
+        biased = capped if shared.bias is None else capped + self.hook_bias(shared.bias)
         mask = shared.mask.expand_to(scores.shape)
         allowed = self.hook_mask(self.keep_nearest(mask, biased))
         everything = shared.mask.allows_all and allowed is mask
         masked_scores = self.hook_masked_scores(biased if everything else torch.where(allowed, biased, NEVER))
+        empty_rows = shared.mask.may_have_empty_rows or run_has_edits()
+        pattern = self.hook_pattern(softmax(masked_scores, self.temperature(), empty_rows))
+        return self.mixture(dropout(pattern, self.dropout, self.training), v)
+
+    def temperature(self) -> Tensor | None:
+        """What divides the scores of each head, head 1 1; None where an edit changed no temperature."""
         unit = self._buffers["unit_temperature"]
         assert unit is not None
         temperature = self.hook_temperature(unit)
-        divisor = None if temperature is unit else temperature[:, None, None]
-        pattern = self.hook_pattern(softmax(masked_scores, divisor, shared.mask.may_have_empty_rows or run_has_edits()))
-        return self.mixture(dropout(pattern, self.dropout, self.training), v)
+        return None if temperature is unit else temperature[:, None, None]
 
     def only_pattern_of(self, q: Tensor, shared: Shared) -> bool:
         """True if a long text is attended to in the plain causal way, and only the last of the steps is looked at."""
@@ -226,11 +189,15 @@ class Attention(Module):
             return False
         return not any(hook.is_active for hook in self.inner_hooks if hook is not self.hook_pattern)
 
-    def causal_strips(self, q: Tensor, k: Tensor, v: Tensor, shared: Shared) -> Tensor:
-        """Computes `explicit` for such a text, strip by strip."""
-        made = triangle(q, k, self.products, self.scale)
-        pattern = self.hook_pattern(made)
-        return mix_values(pattern, v, self.mixture) if pattern is made else self.mixture(pattern, v)
+    def attend_by_strips(self, q: Tensor, k: Tensor, v: Tensor, _: Shared) -> Tensor:
+        causal = pattern_by_strips(q, k, self.scores)
+        pattern = self.hook_pattern(causal)
+        return mix_by_strips(pattern, v, self.mixture) if pattern is causal else self.mixture(pattern, v)
+
+    def scores(self, q: Tensor, k: Tensor) -> Tensor:
+        """scale q k^T, batch head pos key."""
+        scores = self.products(q, k)
+        return scores if self.scale == 1 else scores.mul_(self.scale)
 
     def products(self, q: Tensor, k: Tensor) -> Tensor:
         """q k^T, batch head pos key; queries that share a key are one matrix, so no key is repeated."""

@@ -9,11 +9,11 @@ from torch import Tensor
 from engine.edits import AttentionTemperature, Replace
 from engine.model.config import ModelConfig
 from engine.model.layers import attention
-from engine.model.layers import attention as triangle
+from engine.model.layers.causal_strips import LONG, pattern_by_strips
 from engine.runtime.run import run
 from tests.engine import tiny
 
-LENGTH = triangle.LONG + 37  # no whole number of strips
+LENGTH = LONG + 37  # no whole number of strips
 PATTERN = "blocks.1.attn.pattern"
 IDS = torch.randint(tiny.CONFIG.vocab_size, (2, LENGTH), generator=torch.Generator().manual_seed(0))
 
@@ -43,7 +43,7 @@ def test_strips_give_what_the_run_with_every_step_gives() -> None:
     config, ids = long_model("learned")
     model = tiny.model(config)
     whole = run(model, ids)
-    with patch.object(attention, "triangle", wraps=triangle.triangle) as used:
+    with patch.object(attention, "pattern_by_strips", wraps=pattern_by_strips) as used:
         alone = run(model, ids, keep=("logits", "*.pattern"))
     assert used.call_count == config.layers
     for hook in ("logits", PATTERN):
@@ -67,6 +67,6 @@ def test_whatever_else_is_done_or_looked_at_takes_the_whole_square(what: str) ->
     config, ids = long_model("alibi" if what == "alibi" else "learned", **more)
     keep = ("*.pattern", "*.scores") if what == "scores" else "*.pattern"
     edits = [AttentionTemperature(2.0)] if what == "temperature" else []
-    with patch.object(attention, "triangle", wraps=triangle.triangle) as used:
-        run(tiny.model(config), ids[:, : triangle.LONG - 1] if what == "short" else ids, keep, edits)
+    with patch.object(attention, "pattern_by_strips", wraps=pattern_by_strips) as used:
+        run(tiny.model(config), ids[:, : LONG - 1] if what == "short" else ids, keep, edits)
     assert not used.call_count
