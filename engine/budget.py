@@ -49,13 +49,3 @@ class Budget:
 
 
 budget = Budget()
-
-
-def read_settings() -> None:
-    """What a program of the engine does before all else, such as the command line or a process that trains.
-
-    Raises SystemExit, with a sentence, for settings that cannot be.
-    """
-    from server.settings import fill_budget
-
-    fill_budget()

@@ -46,7 +46,8 @@ LAYERS = [
     ("views/charts/", ["views.charts", "views.core", "engine"]),
     ("views/classes/", ["views", "server.classes", "engine"]),
     ("views/", ["views", "engine"]),
-    ("engine/budget.py", ["engine.places", "server.settings.fill_budget"]),  # which its programs alone ask for
+    ("engine/budget.py", ["engine.places"]),
+    ("engine/settings.py", ["server.settings.fill_budget"]),  # for its programs alone
     ("engine/model/hooks.py", []),
     ("engine/model/from_dict.py", []),
     ("engine/model/layers/", ["engine.model.layers", "engine.model.hooks", "engine.model.config"]),
@@ -70,6 +71,7 @@ ENGINE = [
         "engine.pulse",
         "engine.runtime.lru_cache",
         "engine.runtime.memory",
+        "engine.settings",
     ],
     ["engine.model"],
     ["engine.tokenizers"],
@@ -111,7 +113,6 @@ ROOMS = [
 ]
 CLIMBS = {
     ("engine/edits/sources.py", "engine.runtime.trace.Trace"): "a type alone: a run hands its traces down to its edits",
-    ("engine/training/launch/warm_trainer.py", "engine.cli.main"): "the waiting process becomes the command it is told",
     ("engine/training/cluster/ray_driver.py", "engine.cli.main"): "a process of Ray becomes the command it is told",
 }
 OWN = ("app", "asgi", "server", "pages", "views", "engine", "bench", "tests")

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 from engine.checkpoints.folder_settings import FolderSettings
 from engine.checkpoints.generation_defaults import GenerationDefaults
 from engine.checkpoints.report import Report
+from engine.checkpoints.save import save
 from engine.inputs.processors import ImageProcessor, PalettePixels
 from engine.model.config import ModelConfig
 from engine.model.layers.lora import Adapter
@@ -85,6 +86,4 @@ class Checkpoint:
         In the format of the first family that can express the model exactly, so that transformers reads it
         where it has such a model; otherwise in Loupe's own.
         """
-        from engine.checkpoints.save import save
-
         save(self, Path(folder))

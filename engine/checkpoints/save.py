@@ -16,7 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 from shutil import rmtree
 from tempfile import TemporaryDirectory, mkdtemp
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 from zipfile import ZIP_STORED, ZipFile
 
 import torch
@@ -24,7 +24,6 @@ from torch import Tensor
 
 from engine.checkpoints.assemble import build_without_memory, expected_shapes, find_twins
 from engine.checkpoints.canonical import canonical_config
-from engine.checkpoints.checkpoint import Checkpoint
 from engine.checkpoints.families import FAMILIES, NATIVE
 from engine.checkpoints.family import DROPPED, Family, Row, invert_rows, translate
 from engine.checkpoints.folder_settings import LABELS, PROCESSOR, START, FolderSettings
@@ -38,6 +37,9 @@ from engine.model.config import ModelConfig
 from engine.model.stored import saved_dtype, stored_state
 from engine.model.transformer import Transformer
 from engine.tokenizers.files import OF_TOKENIZER
+
+if TYPE_CHECKING:
+    from engine.checkpoints.checkpoint import Checkpoint
 
 CONFIG = "loupe.config"  # the metadata key of a weights file that describes its own model
 Form = Literal["folder", "file"]

@@ -21,7 +21,6 @@ from typing import Any
 from tqdm import tqdm
 
 from engine.analysis.sizes.report import report
-from engine.budget import read_settings
 from engine.checkpoints import load
 from engine.checkpoints.assemble import FLOATS
 from engine.cli import analyse, doctor, serve
@@ -30,6 +29,7 @@ from engine.data import digits
 from engine.model.presets import NAMED
 from engine.places import COMMAND, RECIPES, ROOT, SAID
 from engine.plurals import count_words
+from engine.settings import read_settings
 from engine.training import Recipe, RunFolder, Step, TrainingFailed, read_recipe, read_status, stop, train
 from engine.training.base.base import read_transfer
 from engine.training.cluster.parallel import leads

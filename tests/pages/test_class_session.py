@@ -19,7 +19,7 @@ from server.classes.steps import Step, to_json
 from server.classes.store import Classes, open_classes
 from server.http import class_news
 from server.http.class_news import tell_news
-from server.lti import launches
+from server.lti import launches, scores
 from server.settings import CLASSES_PLACE
 from tests.coroutines import finish
 from tests.views.test_markdown import PAYLOADS
@@ -308,7 +308,7 @@ def test_without_its_database_a_class_says_so_and_then_goes_on(
 def test_a_damaged_file_is_said_on_the_pages_of_a_class_alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     place = tmp_path / "classes.sqlite"
     place.write_bytes(b"damaged" * 1000)
-    for module in (who, grades, launches, class_news):
+    for module in (who, grades, launches, scores, class_news):
         monkeypatch.setattr(module, "CLASSES_PLACE", str(place))
     monkeypatch.setattr(grades, "LTI_FILE", "lti.toml")
     for page in ("join", "teach", "glossary"):

@@ -15,9 +15,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from engine.budget import read_settings
 from engine.plurals import count_words
 from engine.pulse import listen
+from engine.settings import read_settings
 from engine.training.cluster.store import kept_alike, sync_copy
 from engine.training.launch.job import JOB, Job, write_job
 from engine.training.run.control import read_order

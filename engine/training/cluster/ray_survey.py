@@ -31,12 +31,13 @@ from engine.analysis.strongest import (
     survey,
 )
 from engine.analysis.survey_file import fit, read_survey
-from engine.budget import budget, read_settings
+from engine.budget import budget
 from engine.checkpoints import Checkpoint
 from engine.inputs.corpus import Corpus
 from engine.inputs.readers import Reading
 from engine.runtime import library
 from engine.runtime.shared_work import PARTS, SharedWork
+from engine.settings import read_settings
 from engine.training.cluster.ray_jobs import RESTARTS, connect, environment, is_unknown
 from engine.training.launch.job import FILE, JOB, Job, read_job, write_job
 from engine.training.run.atomic import explain_closed_folder, read_json, replace_atomically, write_json

@@ -11,9 +11,9 @@ from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from engine.budget import read_settings
 from engine.pulse import listen
 from engine.runtime.shared_work import PARTS
+from engine.settings import read_settings
 from engine.training.cluster.ray_driver import POLL, RETRIES, describe_needs, node_of
 from engine.training.cluster.ray_survey import ASKED, TASK, compute_part, numbers_of, part_file
 from engine.training.launch.job import FILE, JOB, Job, write_job

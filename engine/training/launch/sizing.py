@@ -17,8 +17,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from engine.budget import read_settings
 from engine.places import ROOT
+from engine.settings import read_settings
 from engine.training.base.base import check_base
 from engine.training.launch.estimate import calibrate, known_speed
 from engine.training.recipe.recipe import Recipe

@@ -4,27 +4,23 @@ Importing PyTorch and what its optimisers need takes some seconds, and a person 
 the server holds one process that has done so in a thread of low priority. The launcher hands it a run through a socket;
 from then on it is the process of that run, in a session of its own, and outlives the server. Until then it ends with
 the server, whose end of the socket closes however the server ends.
-
-This file is also the script of that process, so it imports the standard library only at first.
 """
 
 from __future__ import annotations
 
-import gc
 import json
 import os
 import socket
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from threading import Lock, Thread, Timer
+from threading import Lock, Timer
+
+from engine.places import ROOT
 
 PATIENCE = 10.0  # seconds until the process must have answered
 PAUSE = 5.0  # seconds between a hand-over and the start of the next process: the first steps of the run have the cores
-BACKGROUND = 5  # added to the niceness of the server
-PART = 2**16  # bytes of the message that are received at once
-DESCRIPTORS = 3
+SCRIPT = ROOT / "engine" / "cli" / "waiting.py"
 
 
 class WarmTrainer:
@@ -41,8 +37,6 @@ class WarmTrainer:
 
     def keep(self) -> None:
         """Starts a process unless there is one."""
-        from engine.places import ROOT
-
         with self._lock:
             if not self.enabled or (self.process is not None and self.process.poll() is None):
                 return
@@ -50,7 +44,7 @@ class WarmTrainer:
             ours, theirs = socket.socketpair()
             with theirs:
                 self.process = subprocess.Popen(
-                    [sys.executable, "-P", __file__, str(ROOT), str(theirs.fileno())],
+                    [sys.executable, "-P", str(SCRIPT), str(ROOT), str(theirs.fileno())],
                     cwd=ROOT,
                     env={**os.environ, "OMP_WAIT_POLICY": "passive"},
                     pass_fds=(theirs.fileno(),),
@@ -102,65 +96,3 @@ class WarmTrainer:
 
 
 shared = WarmTrainer()  # of this server, which enables it
-
-
-def main(root: str, descriptor: str) -> None:
-    """Waits for a run and trains it; ends where the server does before. The packages lie in `root`."""
-    sys.path.insert(0, root)
-    gc.disable()  # of what is imported nothing becomes garbage
-    imports = Thread(target=import_trainer, daemon=True)
-    imports.start()
-    with socket.socket(fileno=int(descriptor)) as link:
-        message, descriptors, _, _ = socket.recv_fds(link, PART, DESCRIPTORS)
-        while message and not message.endswith(b"\n"):
-            part = link.recv(PART)
-            message = message + part if part else b""
-        if not message:
-            os._exit(0)  # also where the thread is still importing
-        os.setsid()
-        link.send(b"\n")
-    _, starter, log = descriptors  # the first is the ticket's, whose lock it holds as long as this process lives
-    for stream in (1, 2):
-        os.dup2(log, stream)
-    os.close(log)
-    order = json.loads(message)
-    os.environ |= order["environment"]
-    raise_priority(imports)
-    imports.join()
-    gc.freeze()
-    gc.enable()
-
-    from engine.cli.main import main as run_command
-    from engine.training.launch.turn import wait_for_turn
-
-    runs, folder, ticket = order["turn"]
-    wait_for_turn(runs, folder, ticket, starter)
-    raise SystemExit(run_command(order["arguments"]))
-
-
-def raise_priority(imports: Thread) -> None:
-    """Gives a thread that still imports the priority of this one, where the system lets this process do so."""
-    if sys.platform == "linux" and imports.native_id is not None:
-        with suppress(PermissionError, ProcessLookupError):  # without privileges; or it has ended
-            os.setpriority(os.PRIO_PROCESS, imports.native_id, os.getpriority(os.PRIO_PROCESS, 0))
-
-
-def import_trainer() -> None:
-    """Imports what a training needs up to its first update, in this thread, at a low priority."""
-    if sys.platform == "linux":  # where it is the priority of this thread alone
-        os.nice(BACKGROUND)
-
-    import torch
-
-    import engine.cli.main  # noqa: F401
-    from engine.training.objectives import objectives
-
-    objectives()
-    weight = torch.nn.Parameter(torch.zeros(1))
-    optimiser = torch.optim.AdamW([weight], fused=True)  # the first one imports PyTorch's compiler
-    weight.grad = torch.zeros(1)
-    optimiser.step()
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])

@@ -9,7 +9,8 @@ from pages.controls.learn.course import SCORES
 from pages.controls.state.session import Remembered
 from server.classes.names import LONGEST_NAME
 from server.classes.store import Damaged, keeps_classes
-from server.lti.launches import launches_of, report_room, report_score, report_unsent, score_in_room
+from server.lti.launches import launches_of
+from server.lti.scores import report_room, report_score, report_unsent, score_in_room
 from server.settings import CLASSES_PLACE, LTI_FILE
 
 

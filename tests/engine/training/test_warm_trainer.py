@@ -14,10 +14,11 @@ import torch
 
 from engine.budget import budget
 from engine.checkpoints import load
+from engine.cli.waiting import BACKGROUND
 from engine.training import Recipe, RunFolder, read_status, stop, train
 from engine.training.launch.process import exists
 from engine.training.launch.processes import Processes
-from engine.training.launch.warm_trainer import BACKGROUND, WarmTrainer
+from engine.training.launch.warm_trainer import SCRIPT, WarmTrainer
 from engine.training.recipe.recipe_file import write_recipe
 from engine.training.run.status import BEGINS
 from tests.engine.training.waiting import command_of, until
@@ -177,9 +178,9 @@ def test_what_the_first_update_needs_is_imported_at_a_low_priority_before_a_run_
     """Nothing of PyTorch, of the compiler or of the engine is left to be imported between Play and the first point."""
     code = f"""
 import sys, threading
-from engine.training.launch import warm_trainer
+from engine.cli import waiting
 from engine.training import read_recipe, train
-imports = threading.Thread(target=warm_trainer.import_trainer)
+imports = threading.Thread(target=waiting.import_trainer)
 imports.start()
 imports.join()
 before = set(sys.modules)
@@ -197,8 +198,7 @@ def test_its_imports_give_way_and_what_it_trains_does_not() -> None:
     usual = os.getpriority(os.PRIO_PROCESS, 0)
     ours, theirs = socket.socketpair()
     with ours, theirs:
-        script = str(ROOT / "engine" / "training" / "launch" / "warm_trainer.py")
-        command = [sys.executable, "-P", script, str(ROOT), str(theirs.fileno())]
+        command = [sys.executable, "-P", str(SCRIPT), str(ROOT), str(theirs.fileno())]
         process = subprocess.Popen(command, pass_fds=(theirs.fileno(),))
         tasks = Path(f"/proc/{process.pid}/task")
         until(lambda: len(list(tasks.iterdir())) > 1)

@@ -28,10 +28,11 @@ from server.classes.steps import Step
 from server.classes.store import Classes, open_classes
 from server.http import lti
 from server.library.visitors import name_person
-from server.lti import launches, platforms
-from server.lti.launches import launches_of, report_room, report_score, report_unsent
+from server.lti import launches, platforms, scores
+from server.lti.launches import launches_of
 from server.lti.platforms import CLAIM, DEEP_LINKING, SCORE, read_settings
 from server.lti.registration import TOOL
+from server.lti.scores import report_room, report_score, report_unsent, score_in_room
 from tests.server.http.lti_platform import ASKED, KEYS, LOUPE, PAGE, Platform, served_platform
 
 APP = str(Path(__file__).resolve().parents[3] / "app.py")
@@ -52,9 +53,9 @@ def settings(platform: Platform, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         f'auth_url = "{at}/auth"\ntoken_url = "{at}/token"\njwks_url = "{at}/keys"\n'
     )
     monkeypatch.setattr(store, "PAUSE", 0.0)
-    for module in (lti, launches, grades):
+    for module in (lti, scores, grades):
         monkeypatch.setattr(module, "LTI_FILE", str(path))
-    for module in (lti, launches, grades, linking, who):
+    for module in (lti, launches, scores, grades, linking, who):
         monkeypatch.setattr(module, "CLASSES_PLACE", str(tmp_path / "classes.sqlite"))
     return path
 
@@ -435,12 +436,12 @@ def test_a_session_is_graded_as_far_as_it_is_shown(browser: TestClient, platform
     code, _secret = classes.start("teacher", [Step("walkthrough", kind="next"), Step("attention", kind="share")])
     visitor = follow(browser, launch(browser, platform, custom={"page": f"join?code={code}"}))[1]
     ada = classes.join(code, "Ada", visitor)
-    assert launches.score_in_room(code, visitor, is_graded) is None
-    assert launches.score_in_room("ZZZZZ", visitor, is_graded) is None
+    assert score_in_room(code, visitor, is_graded) is None
+    assert score_in_room("ZZZZZ", visitor, is_graded) is None
     classes.hand_in(ada, 0, {"right": True})
-    assert launches.score_in_room(code, visitor, is_graded) is None  # the grade would give the answer away
+    assert score_in_room(code, visitor, is_graded) is None  # the grade would give the answer away
     classes.go_to(code, 1)
-    assert launches.score_in_room(code, visitor, is_graded) == 0.5
+    assert score_in_room(code, visitor, is_graded) == 0.5
     classes.hand_in(ada, 1, {"right": True})
     classes.change(code, closed=True)
     for sending in report_room(code, is_graded):
