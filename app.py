@@ -14,12 +14,12 @@ from pages.controls.classes.grades import report_grades
 from pages.controls.classes.noting import note_visit
 from pages.controls.classes.who import draw_unreachable
 from pages.controls.learn.glossary import draw_terms, title_terms
-from pages.controls.learn.words import translate
 from pages.controls.menu import entries
 from pages.controls.notice import greet, notify
 from pages.controls.share.links import remember_hidden
 from pages.controls.sign_in import draw_signed_in, require_sign_in
 from pages.controls.state.history import keep_entry, use_present_names
+from pages.controls.words import translate
 from server.classes.store import Unreachable
 from server.http.streamlit_patches import patch_streamlit
 from server.settings import MAX_FORWARDS, fill_budget

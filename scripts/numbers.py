@@ -8,7 +8,7 @@ import json
 import re
 from pathlib import Path
 
-from pages.controls.learn import words
+from pages.controls import words
 from pages.controls.learn.course import LESSONS
 from tests.pages.test_course_numbers import STATED, computed
 

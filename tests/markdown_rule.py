@@ -41,7 +41,7 @@ SAFE_TYPES = re.compile(
 # Whose Markdown is texts of Loupe's own that no line of code shows.
 TRUSTED = {
     "views.core.markdown": "escapes",
-    "pages.controls.learn.words": "the course's sentences, with what `escape_markdown` made of values",
+    "pages.controls.words": "the course's sentences, with what `escape_markdown` made of values",
     "pages.controls.learn.course": "lessons, from their folders",
     "pages.controls.learn.notebooks": "names of the engine's functions, in a file",
     "pages.controls.learn.glossary": "the glossary, from assets/learn",

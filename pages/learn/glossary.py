@@ -3,7 +3,7 @@
 import streamlit as st
 
 from pages.controls.learn.glossary import link_terms, terms
-from pages.controls.learn.words import translate as _
+from pages.controls.words import translate as _
 from views.core.markdown import escape_markdown
 
 MENU = {"title": "Glossary", "address": "glossary", "place": 3}

@@ -5,10 +5,10 @@ import streamlit as st
 from pages.controls.classes.banner import draw_own
 from pages.controls.classes.grades import launched_name
 from pages.controls.classes.who import JOINED, classes, find_damage, find_left, joined, whose
-from pages.controls.learn.words import language
-from pages.controls.learn.words import translate as _
 from pages.controls.state.page_state import PageState
 from pages.controls.state.parameter import Text
+from pages.controls.words import language
+from pages.controls.words import translate as _
 from views.core.markdown import escape_markdown
 
 MENU = {"title": "Join a class", "address": "join", "place": 5}

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pages.controls.learn import course
-from pages.controls.learn.words import CATALOGUE, LANG, messages, parse_text
+from pages.controls.words import CATALOGUE, LANG, messages, parse_text
 from tests.browser.harness import answered, comes_to, expect, settle
 from tests.browser.test_access import AXE, FIND
 

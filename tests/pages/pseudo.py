@@ -11,7 +11,8 @@ from babel.messages.extract import extract_from_dir
 from babel.messages.pofile import write_po
 from streamlit.testing.v1 import AppTest
 
-from pages.controls.learn import course, words
+from pages.controls import words
+from pages.controls.learn import course
 from pages.controls.menu import entries
 from pages.controls.share.hiding import hideable_names
 

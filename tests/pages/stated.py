@@ -14,7 +14,7 @@ import math
 import re
 from collections.abc import Iterator
 
-from pages.controls.learn import words
+from pages.controls import words
 
 NUMERALS = {
     words.ENGLISH: "two three four five six seven eight nine ten eleven twelve sixteen twenty thirty",

@@ -18,8 +18,9 @@ from streamlit.testing.v1 import AppTest
 from engine.course.heads import fit_difference
 from engine.inputs.readers import tokens
 from engine.runtime import library
+from pages.controls import words
 from pages.controls.figures import PICKED
-from pages.controls.learn import course, predict, words
+from pages.controls.learn import course, predict
 from pages.controls.learn.chapter_pictures import PICTURES, curve
 from pages.controls.learn.glossary import LINK, as_title, link_terms, read_glossary, terms, title_terms
 from pages.controls.learn.notebooks import write_notebook

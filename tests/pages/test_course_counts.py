@@ -36,7 +36,8 @@ from engine.inputs.readers import read_translation, tokens
 from engine.model.layers.module import Linear
 from engine.model.presets import NAMED
 from engine.runtime import library
-from pages.controls.learn import course, words
+from pages.controls import words
+from pages.controls.learn import course
 from pages.controls.learn.fields import read_matrix
 from pages.learn.lessons.adapting import lesson as adapting
 from pages.learn.lessons.averaging import lesson as averaging

@@ -6,7 +6,8 @@ from string import Formatter
 
 import pytest
 
-from pages.controls.learn import course, words
+from pages.controls import words
+from pages.controls.learn import course
 from pages.controls.learn.glossary import LINK, linked_terms
 from tests.pages.pseudo import ROOT, extracted, menu_words, sentences
 from tests.pages.test_course import LESSONS, MOST_WORDS, opened, question_of

@@ -46,7 +46,8 @@ from engine.runtime import library
 from engine.training.examples.masked import CHOSEN, MASKED, REPLACED
 from engine.training.measures.antecedents import measure_antecedents
 from engine.training.policy.rules import happy_words
-from pages.controls.learn import course, words
+from pages.controls import words
+from pages.controls.learn import course
 from pages.controls.learn.fields import read_matrix
 from pages.learn.lessons.adapting import lesson as adapting
 from pages.learn.lessons.averaging import lesson as averaging

@@ -18,8 +18,9 @@ from engine.data.stories import story
 from engine.edits import Scale
 from engine.inputs.readers import tokens
 from engine.runtime import library
+from pages.controls import words
 from pages.controls.figures import PICKED
-from pages.controls.learn import course, words
+from pages.controls.learn import course
 from pages.controls.learn.fields import read_matrix
 from pages.controls.what_if.experiment_link import from_link
 from pages.learn.lessons.adapting import lesson as adapting

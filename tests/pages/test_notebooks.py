@@ -14,7 +14,7 @@ from engine.course.grading import is_right, seal
 from pages.controls.learn import course
 from pages.controls.learn.notebooks import DIGITS, record, write_notebook
 from pages.controls.learn.notes import print_notes
-from pages.controls.learn.words import CATALOGUE, languages, speaking
+from pages.controls.words import CATALOGUE, languages, speaking
 from tests.pages.test_course import opened
 
 EVERYDAY = "norms"

@@ -20,9 +20,9 @@ from pages.controls.classes.who import (
     wait_for_database,
     whose,
 )
-from pages.controls.learn.words import translate as _
-from pages.controls.learn.words import translate_count as _n
 from pages.controls.state.session import Remembered, widget_value
+from pages.controls.words import translate as _
+from pages.controls.words import translate_count as _n
 from server.classes.steps import Step
 from server.classes.store import Answer, Learner, Room, Unreachable
 from views.core.component import PAGE

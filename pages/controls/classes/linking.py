@@ -8,9 +8,9 @@ import streamlit as st
 
 from pages.controls.classes.who import classes, guard, whose
 from pages.controls.learn.course import lessons
-from pages.controls.learn.words import kept_entries
 from pages.controls.state.page_state import Here
 from pages.controls.state.session import widget_value
+from pages.controls.words import kept_entries
 from server.classes.store import Unreachable, keeps_classes
 from server.lti.linking import choose_link, find_linking
 from server.settings import CLASSES_PLACE

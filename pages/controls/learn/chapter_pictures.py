@@ -17,9 +17,9 @@ from engine.runtime import library
 from engine.runtime.trace import Trace
 from engine.tokenizers.encoding import Encoding
 from pages.controls import figures
-from pages.controls.learn.words import CATALOGUE
-from pages.controls.learn.words import translate as _
 from pages.controls.model_input.model_input import EXAMPLES
+from pages.controls.words import CATALOGUE
+from pages.controls.words import translate as _
 from server.settings import FIRST_MODEL
 from views.charts.show import show_altair
 from views.charts.template import colors

@@ -22,8 +22,6 @@ from pages.controls.learn.glossary import link_terms, linked_terms
 from pages.controls.learn.notebooks import write_notebook
 from pages.controls.learn.notes import print_notes
 from pages.controls.learn.predict import ASKED, OPEN, QUESTIONS
-from pages.controls.learn.words import LANG, kept_entries, language, own_names, parse_text, set_language
-from pages.controls.learn.words import translate as _
 from pages.controls.menu import entries
 from pages.controls.share.links import honour_link
 from pages.controls.share.panel import share_panel
@@ -31,6 +29,8 @@ from pages.controls.state.hidden import TEACHERS, is_hidden
 from pages.controls.state.page_state import PageState
 from pages.controls.state.parameter import Hideable
 from pages.controls.state.session import Remembered, event_value, set_widget, widget_value
+from pages.controls.words import LANG, kept_entries, language, own_names, parse_text, set_language
+from pages.controls.words import translate as _
 from views.core.component import view
 from views.core.markdown import Markdown, escape_markdown
 

@@ -11,8 +11,8 @@ from engine.runtime import library
 from pages.controls.figures import matrix
 from pages.controls.learn.fields import LONGEST, read_field, read_words
 from pages.controls.learn.predict import show_code
-from pages.controls.learn.words import translate as _
-from pages.controls.learn.words import translate_count as _n
+from pages.controls.words import translate as _
+from pages.controls.words import translate_count as _n
 from views.core.markdown import escape_markdown
 
 TRANSLATOR = "translate-en-fr"

@@ -15,8 +15,8 @@ from torch import Tensor
 from engine.checkpoints import Checkpoint
 from engine.inputs.readers import tokens
 from engine.tokenizers.encoding import Encoding
-from pages.controls.learn.words import translate as _
 from pages.controls.state.session import Remembered, set_widget, widget_value
+from pages.controls.words import translate as _
 from views.core.markdown import escape_markdown
 
 T = TypeVar("T")

@@ -11,9 +11,9 @@ from urllib.parse import quote, urlencode
 
 import streamlit as st
 
-from pages.controls.learn import words
-from pages.controls.learn.words import kept_entries
-from pages.controls.learn.words import translate as _
+from pages.controls import words
+from pages.controls.words import kept_entries
+from pages.controls.words import translate as _
 from views.core.markdown import Markdown
 
 PAGE = "/glossary"

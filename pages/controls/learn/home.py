@@ -13,9 +13,9 @@ from engine.runtime import library
 from engine.tokenizers.encoding import Encoding
 from pages.controls.learn.course import COURSE, address, done, lessons, use_keys
 from pages.controls.learn.fields import read_field, read_words
-from pages.controls.learn.words import language
-from pages.controls.learn.words import translate as _
 from pages.controls.model_input.model_input import EXAMPLES
+from pages.controls.words import language
+from pages.controls.words import translate as _
 from server.settings import FIRST_MODEL
 from views.core.component import courier, view
 from views.core.lanes import lanes, measure_heads

@@ -23,8 +23,8 @@ from engine.course.grading import seal
 from pages.controls import figures
 from pages.controls.learn import fields, predict
 from pages.controls.learn.glossary import LINK
-from pages.controls.learn.words import ASIDE, speaking
-from pages.controls.learn.words import translate as _
+from pages.controls.words import ASIDE, speaking
+from pages.controls.words import translate as _
 from views.core.function_code import round_floats, written_call
 from views.core.markdown import Markdown, code_markdown
 

@@ -18,9 +18,9 @@ from typing import Any, LiteralString
 import streamlit as st
 
 from pages.controls.figures import PICKED, picked_place
-from pages.controls.learn.words import numeral
-from pages.controls.learn.words import translate as _
 from pages.controls.state.session import Remembered, set_widget
+from pages.controls.words import numeral
+from pages.controls.words import translate as _
 from views.core.function_code import call_lines, source_of
 from views.core.markdown import escape_markdown
 

@@ -9,7 +9,7 @@ from urllib.parse import SplitResult, urlsplit
 
 import segno
 
-from pages.controls.learn.words import translate as _
+from pages.controls.words import translate as _
 from server.settings import ADDRESS as OUTSIDE
 
 ELSEWHERE = ("192.0.2.1", 9)  # an address of no machine (RFC 5737), towards which nothing is sent

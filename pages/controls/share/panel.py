@@ -16,8 +16,6 @@ from urllib.parse import urlencode
 import streamlit as st
 
 from engine.characters import keep_words
-from pages.controls.learn.words import translate
-from pages.controls.learn.words import translate as _
 from pages.controls.prediction import PREDICT, RUN
 from pages.controls.share.class_link import class_link
 from pages.controls.share.hiding import hideable_names
@@ -25,6 +23,8 @@ from pages.controls.share.links import INSTRUCTION, LONGEST_INSTRUCTION, fit_add
 from pages.controls.state.hidden import HIDE
 from pages.controls.state.history import READABLE
 from pages.controls.state.session import widget_value
+from pages.controls.words import translate
+from pages.controls.words import translate as _
 from views.core.component import PAGE
 from views.core.markdown import escape_markdown
 from views.core.matrix_files import Matrix, as_file

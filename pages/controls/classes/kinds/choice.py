@@ -7,8 +7,8 @@ import streamlit as st
 
 from pages.controls.classes.kind import FIELD, StepKind
 from pages.controls.classes.options_field import OPTIONS, options_said
-from pages.controls.learn.words import translate as _
 from pages.controls.state.session import widget_value
+from pages.controls.words import translate as _
 from server.classes.grading import Given, Grade
 from server.classes.steps import Step
 from views.classes.tally import draw_choices

@@ -3,7 +3,7 @@
 from typing import Any
 
 from pages.controls.classes.kind import StepKind, never, no_answer
-from pages.controls.learn.words import translate as _
+from pages.controls.words import translate as _
 from server.classes.grading import Given, Grade, grade_page
 from server.classes.steps import Step
 

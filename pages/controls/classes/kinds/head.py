@@ -7,8 +7,8 @@ import streamlit as st
 
 from engine.checkpoints import Checkpoint
 from pages.controls.classes.kind import FIELD, StepKind, always
-from pages.controls.learn.words import translate as _
 from pages.controls.state.session import widget_value
+from pages.controls.words import translate as _
 from server.classes.grading import Given, Grade, grade_head, head_name, heads
 from server.classes.steps import PATTERNS, Pattern, Step
 from views.classes.tally import draw_choices

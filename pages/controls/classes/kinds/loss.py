@@ -4,7 +4,7 @@ from typing import Any
 
 from engine.analysis.surprise import surprise
 from pages.controls.classes.kind import StepKind, always, number_field
-from pages.controls.learn.words import translate as _
+from pages.controls.words import translate as _
 from server.classes.grading import Given, Grade, estimate, why_not_writing
 from server.classes.steps import Step
 from views.classes.tally import draw_estimates

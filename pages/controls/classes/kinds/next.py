@@ -5,7 +5,7 @@ from typing import Any
 import streamlit as st
 
 from pages.controls.classes.kind import FIELD, StepKind, always
-from pages.controls.learn.words import translate as _
+from pages.controls.words import translate as _
 from server.classes.grading import Given, Grade, grade_next, name, next_tokens, why_not_writing
 from server.classes.steps import Step
 from views.classes.tally import draw_choices

@@ -4,8 +4,8 @@ from typing import Any
 
 from engine.training.run.runs import runs
 from pages.controls.classes.kind import StepKind, never, no_answer
-from pages.controls.learn.words import translate as _
 from pages.controls.train.parameters import TRAIN
+from pages.controls.words import translate as _
 from server.classes.grading import Given, Grade
 from server.classes.steps import Step
 

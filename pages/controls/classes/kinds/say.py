@@ -6,8 +6,8 @@ from typing import Any
 import streamlit as st
 
 from pages.controls.classes.kind import StepKind, never, no_answer
-from pages.controls.learn.words import translate as _
 from pages.controls.state.session import widget_value
+from pages.controls.words import translate as _
 from server.classes.grading import Given, Grade, probability_of, why_not_writing
 from server.classes.steps import WANTED, Step
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 from pages.controls.classes.kind import StepKind, always, number_field
-from pages.controls.learn.words import translate as _
+from pages.controls.words import translate as _
 from server.classes.grading import Given, Grade, estimate, next_tokens, why_not_writing
 from server.classes.steps import Step
 from views.classes.tally import draw_estimates

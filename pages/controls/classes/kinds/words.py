@@ -3,7 +3,7 @@
 import streamlit as st
 
 from pages.controls.classes.kind import FIELD, StepKind, never, no_answer
-from pages.controls.learn.words import translate as _
+from pages.controls.words import translate as _
 from server.classes.grading import Given, Grade
 from server.classes.steps import Step
 from views.classes.tally import draw_words

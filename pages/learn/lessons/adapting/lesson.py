@@ -36,8 +36,8 @@ from pages.controls.learn.fields import (
     read_words,
 )
 from pages.controls.learn.predict import choose, is_answered, is_found, show_code
-from pages.controls.learn.words import join_sentences, numeral, numerals
-from pages.controls.learn.words import translate as _
+from pages.controls.words import join_sentences, numeral, numerals
+from pages.controls.words import translate as _
 from views.charts.show import show_altair
 from views.charts.template import colors
 from views.core.markdown import escape_markdown

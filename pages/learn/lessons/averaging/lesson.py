@@ -15,8 +15,8 @@ from engine.course.averaging import (
 from pages.controls.figures import cover, matrix
 from pages.controls.learn.fields import other_input, read_field, read_matrix, write_matrix
 from pages.controls.learn.predict import estimate, is_answered, is_found, point, show_code
-from pages.controls.learn.words import numerals
-from pages.controls.learn.words import translate as _
+from pages.controls.words import numerals
+from pages.controls.words import translate as _
 from views.core.markdown import code_markdown
 
 TENSOR = "[[2, 3], [1, 1], [0, 1]]"

@@ -7,10 +7,10 @@ from engine.course.batch import Compared, compare_row, fill, read_rows, tokenize
 from pages.controls.figures import cover, matrix, tokens
 from pages.controls.learn.fields import choose_view, other_input, read_field, read_words, write_matrix
 from pages.controls.learn.predict import estimate, is_answered, is_found, point, show_code
-from pages.controls.learn.words import join_sentences, numeral
-from pages.controls.learn.words import translate as _
-from pages.controls.learn.words import translate_count as _n
 from pages.controls.state.session import widget_value
+from pages.controls.words import join_sentences, numeral
+from pages.controls.words import translate as _
+from pages.controls.words import translate_count as _n
 from views.core.markdown import code_markdown, escape_markdown
 
 TEXTS = ("Max gave the red ball to Anna.", "She smiled.")

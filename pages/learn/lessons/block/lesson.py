@@ -14,8 +14,8 @@ from engine.tokenizers.encoding import Encoding
 from pages.controls.figures import cover, matrix
 from pages.controls.learn.fields import choose_view, name_apart, other_input, read_field, read_short_text
 from pages.controls.learn.predict import choose, estimate, is_answered, is_found, show_code
-from pages.controls.learn.words import join_sentences, numeral
-from pages.controls.learn.words import translate as _
+from pages.controls.words import join_sentences, numeral
+from pages.controls.words import translate as _
 
 MODEL = "everyday"
 TEXT = "The little girl was thirsty, so she drank a"

@@ -23,8 +23,8 @@ from engine.tokenizers.encoding import Encoding
 from pages.controls.figures import cover, matrix
 from pages.controls.learn.fields import choose_view, name_apart, other_input, read_field, read_short_text, read_words
 from pages.controls.learn.predict import choose, estimate, is_answered, is_found, point, show_code
-from pages.controls.learn.words import join_sentences
-from pages.controls.learn.words import translate as _
+from pages.controls.words import join_sentences
+from pages.controls.words import translate as _
 from views.core.markdown import escape_markdown
 
 ENCODER, DECODER, BOTH = "tales-bert", "everyday", "translate-en-fr"

@@ -7,8 +7,8 @@ from engine.course.fill_gap import GapTask, ask_masks, ask_sentinels, ask_span, 
 from pages.controls.figures import cover, matrix
 from pages.controls.learn.fields import choose_view, name_apart, other_input, read_field
 from pages.controls.learn.predict import estimate, is_answered, is_found, point, show_code
-from pages.controls.learn.words import join_sentences, numeral
-from pages.controls.learn.words import translate as _
+from pages.controls.words import join_sentences, numeral
+from pages.controls.words import translate as _
 from views.core.markdown import escape_markdown
 
 BERT, T5, GLM = "tales-bert", "t5-spans", "infill"

@@ -23,8 +23,8 @@ from pages.controls.learn.fields import (
     read_short_text,
 )
 from pages.controls.learn.predict import Again, choose, is_answered, is_found, point, show_code
-from pages.controls.learn.words import join_sentences
-from pages.controls.learn.words import translate as _
+from pages.controls.words import join_sentences
+from pages.controls.words import translate as _
 from views.charts.show import show_altair
 from views.charts.template import colors
 from views.core.theme import Shade

@@ -34,9 +34,9 @@ from pages.controls.learn.fields import (
     read_short_text,
 )
 from pages.controls.learn.predict import choose, estimate, is_answered, is_found, point, show_code
-from pages.controls.learn.words import join_sentences, numeral
-from pages.controls.learn.words import translate as _
 from pages.controls.state.session import Remembered
+from pages.controls.words import join_sentences, numeral
+from pages.controls.words import translate as _
 from views.charts.show import show_altair
 from views.charts.template import colors
 from views.core.theme import Shade

@@ -29,8 +29,8 @@ from pages.controls.figures import bars, cover, matrix
 from pages.controls.figures import tokens as chips
 from pages.controls.learn.fields import choose_view, name_apart, other_input, read_field, read_short_text, read_words
 from pages.controls.learn.predict import estimate, is_answered, is_found, point, show_code
-from pages.controls.learn.words import join_sentences, numeral
-from pages.controls.learn.words import translate as _
+from pages.controls.words import join_sentences, numeral
+from pages.controls.words import translate as _
 from views.charts.show import show_altair
 from views.charts.template import colors
 from views.core.theme import Shade

@@ -15,10 +15,10 @@ from engine.tokenizers.encoding import Encoding
 from pages.controls.figures import matrix
 from pages.controls.learn.fields import choose_view, name_apart, other_input, read_field, read_short_text
 from pages.controls.learn.predict import choose, estimate, is_answered, is_found, point, show_code
-from pages.controls.learn.words import join_sentences
-from pages.controls.learn.words import translate as _
-from pages.controls.learn.words import translate_count as _n
 from pages.controls.state.session import Remembered, event_value
+from pages.controls.words import join_sentences
+from pages.controls.words import translate as _
+from pages.controls.words import translate_count as _n
 from views.charts.show import show_altair
 from views.charts.template import colors
 from views.core.markdown import escape_markdown

@@ -12,8 +12,8 @@ from engine.runtime import library
 from pages.controls.figures import cover, matrix, picked_place
 from pages.controls.learn.fields import choose_view, other_input, read_field, read_matrix, read_short_text
 from pages.controls.learn.predict import estimate, is_answered, is_found, point, show_code
-from pages.controls.learn.words import join_sentences, numeral
-from pages.controls.learn.words import translate as _
+from pages.controls.words import join_sentences, numeral
+from pages.controls.words import translate as _
 
 BATCH = "[[1, 2, 3, 6], [2, 2, 8, 4], [0, 5, 1, 2], [4, 3, 3, 2]]"
 OTHERS = "[[9, 1, 2], [3, 3, 0], [1, 4, 2]]", "[[1, 0, 4, 3], [2, 5, 1, 0], [3, 1, 1, 7]]"

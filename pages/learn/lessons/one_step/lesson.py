@@ -12,8 +12,8 @@ from engine.course.one_step import Slope, Step, descend, find_slopes, loss_along
 from engine.runtime import library
 from pages.controls.learn.fields import choose_view, other_input, read_field, read_short_text
 from pages.controls.learn.predict import choose, estimate, is_answered, is_found, show_code
-from pages.controls.learn.words import join_sentences, numeral
-from pages.controls.learn.words import translate as _
+from pages.controls.words import join_sentences, numeral
+from pages.controls.words import translate as _
 from views.charts.show import show_altair
 from views.charts.template import colors
 from views.core.theme import Shade

@@ -9,10 +9,10 @@ from engine.inputs.readers import pictures
 from pages.controls.figures import bars, cover, matrix
 from pages.controls.learn.fields import choose_view, other_input
 from pages.controls.learn.predict import estimate, is_answered, is_found, point, show_code
-from pages.controls.learn.words import join_sentences, numeral
-from pages.controls.learn.words import translate as _
 from pages.controls.model_input.picture import open_upload
 from pages.controls.state.session import Remembered
+from pages.controls.words import join_sentences, numeral
+from pages.controls.words import translate as _
 from views.core.markdown import escape_markdown
 
 READER, WRITER = "digits-vit", "digits-imagegpt"

@@ -20,8 +20,8 @@ from engine.course.policy import (
 from engine.runtime import library
 from pages.controls.learn.fields import choose_view, other_input, read_field, read_short_text
 from pages.controls.learn.predict import choose, estimate, is_answered, is_found, show_code
-from pages.controls.learn.words import join_sentences, numeral
-from pages.controls.learn.words import translate as _
+from pages.controls.words import join_sentences, numeral
+from pages.controls.words import translate as _
 from views.charts.show import show_altair
 from views.charts.template import colors
 from views.core.markdown import escape_markdown

@@ -23,8 +23,8 @@ from engine.runtime import library
 from pages.controls.figures import cover, matrix, strip
 from pages.controls.learn.fields import choose_view, other_input, read_field, read_short_text
 from pages.controls.learn.predict import choose, is_answered, is_found, point, show_code
-from pages.controls.learn.words import join_sentences
-from pages.controls.learn.words import translate as _
+from pages.controls.words import join_sentences
+from pages.controls.words import translate as _
 from views.charts.show import show_altair
 from views.charts.template import colors
 from views.core.theme import Shade

@@ -22,9 +22,9 @@ from pages.controls.learn.fields import (
     read_short_text,
 )
 from pages.controls.learn.predict import choose, is_answered, is_found, point, show_code
-from pages.controls.learn.words import join_sentences, numeral, numerals
-from pages.controls.learn.words import translate as _
 from pages.controls.state.session import event_value
+from pages.controls.words import join_sentences, numeral, numerals
+from pages.controls.words import translate as _
 from views.core.component import view
 
 KEYS, VALUES = "[[2, 0], [0, 2], [-2, -1]]", "[[1, 0], [0, 1], [1, 1]]"

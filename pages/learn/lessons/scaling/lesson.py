@@ -13,7 +13,7 @@ from engine.places import ASSETS
 from pages.controls.figures import cover, matrix
 from pages.controls.learn.fields import choose_view, other_input
 from pages.controls.learn.predict import choose, estimate, is_answered, is_found, point, show_code
-from pages.controls.learn.words import translate as _
+from pages.controls.words import translate as _
 from views.charts.show import show_altair
 from views.charts.template import colors
 from views.core.markdown import Markdown

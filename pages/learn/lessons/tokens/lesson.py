@@ -12,10 +12,10 @@ from engine.tokenizers import Encoding, draw_piece
 from pages.controls.figures import tokens
 from pages.controls.learn.fields import choose_view, other_input, read_field, read_words
 from pages.controls.learn.predict import choose, estimate, is_answered, is_found, point, show_code
-from pages.controls.learn.words import join_sentences
-from pages.controls.learn.words import translate as _
-from pages.controls.learn.words import translate_count as _n
 from pages.controls.state.session import set_widget
+from pages.controls.words import join_sentences
+from pages.controls.words import translate as _
+from pages.controls.words import translate_count as _n
 from views.charts.show import NamedChart
 from views.charts.template import AltairChart
 from views.core.markdown import Markdown, escape_markdown

@@ -24,9 +24,9 @@ from engine.tokenizers.encoding import Encoding
 from pages.controls.figures import bars, cover, matrix, strip, tokens
 from pages.controls.learn.fields import choose_view, name_apart, other_input, read_field, read_matrix, read_short_text
 from pages.controls.learn.predict import choose, estimate, is_answered, is_found, show_code
-from pages.controls.learn.words import join_sentences, numeral, numerals
-from pages.controls.learn.words import translate as _
-from pages.controls.learn.words import translate_count as _n
+from pages.controls.words import join_sentences, numeral, numerals
+from pages.controls.words import translate as _
+from pages.controls.words import translate_count as _n
 from views.core.markdown import code_markdown, escape_markdown
 
 MODEL, TEXT, LOGITS = "bilingual", "The red book is", "[2, 4, 5]"

@@ -23,10 +23,10 @@ from engine.tokenizers import draw_piece
 from pages.controls.figures import tokens
 from pages.controls.learn.fields import other_input, read_field, read_words
 from pages.controls.learn.predict import Again, is_answered, is_found, point, show_code
-from pages.controls.learn.words import join_sentences, numeral
-from pages.controls.learn.words import translate as _
-from pages.controls.learn.words import translate_count as _n
 from pages.controls.state.session import set_widget, widget_value
+from pages.controls.words import join_sentences, numeral
+from pages.controls.words import translate as _
+from pages.controls.words import translate_count as _n
 from views.core.markdown import escape_markdown
 
 TEXT = "the thin thief thinks this thing is thicker than the other thing"
