@@ -1,6 +1,7 @@
 // A model drawn as its blocks, or two side by side; pointing at a block shows its parameters and their formulas.
 import * as address from "../core/address.js";
 import { make } from "../core/dom.js";
+import { View } from "../core/shell.js";
 import { formula } from "../core/formula.js";
 import { pageTop, windowSize } from "../core/place.js";
 import { drawStack, svg } from "../components/stack.js";
@@ -21,18 +22,15 @@ export function mount(root, data) {
   return page;
 }
 
-class Architecture {
+class Architecture extends View {
   constructor(root) {
-    this.element = make("div", "architecture");
+    super(root, "architecture");
     this.drawing = make("div", "drawing");
     this.panel = make("section", "panel");
     this.panel.setAttribute("aria-live", "polite");
     this.shares = make("div", "shares");
     this.element.append(this.drawing, this.panel, this.shares);
-    root.append(this.element);
     this.chosen = { model: 0, block: address.read().block ?? FIRST };
-    this.resize = new ResizeObserver(() => this.element.clientWidth !== this.width && this.build());
-    this.resize.observe(this.element);
     this.element.addEventListener("pointerover", (event) => this.show(found(event)));
     this.element.addEventListener("pointerleave", () => this.show(null));
     this.element.addEventListener("click", (event) => this.choose(found(event)));
@@ -40,16 +38,11 @@ class Architecture {
     this.element.addEventListener("keydown", (event) => this.key(event));
   }
 
-  destroy() {
-    this.resize.disconnect();
-    this.element.remove();
-  }
-
   update(data) {
     this.data = data;
     if (this.chosen.model >= data.models.length || !this.rows(this.chosen).length)
       this.chosen = { model: 0, block: this.nearest() };
-    this.build();
+    this.measure();
   }
 
   /** A block of the first model like the chosen one, so that a change of model keeps what is looked at. */
@@ -63,19 +56,17 @@ class Architecture {
     );
   }
 
-  build() {
+  refresh() {
     const { models } = this.data;
-    this.width = this.element.clientWidth;
-    if (!this.width) return;
     const focused = this.element.getRootNode().activeElement?.dataset?.block;
     const stacks = models.reduce((count, model) => count + model.stacks.length, 0);
     const panel = stacks > 1 ? PANEL.two : PANEL.one;
     const gaps = (models.length - 1) * APART + (stacks - models.length) * BETWEEN;
     const each = (room) => Math.floor((room - gaps) / stacks) - 1; // less than there is: widths are rounded
-    const beside = each(this.width - panel - 28) >= LEAST;
+    const beside = each(this.across - panel - 28) >= LEAST;
     this.element.classList.toggle("beside", beside);
     this.element.style.setProperty("--panel-width", `${panel}px`);
-    const room = this.width - (beside ? panel + 28 : 0);
+    const room = this.across - (beside ? panel + 28 : 0);
     this.stacked = each(room) < LEAST; // a phone: models one above the other
     const wide = this.stacked ? room : Math.min(WIDEST, each(room));
     const drawn = models.map((model) => this.draw(model, wide));
@@ -154,7 +145,7 @@ class Architecture {
       ...this.data.models.map((model, i) => {
         const row = make("div", "share-row");
         row.dataset.model = i;
-        for (const [block, count] of byBlock(model)) row.append(share(block, count, model, this.width));
+        for (const [block, count] of byBlock(model)) row.append(share(block, count, model, this.across));
         const line = make("div", "share-line");
         line.append(...(this.data.models.length > 1 ? [make("p", "share-name", model.name)] : []), row);
         return line;

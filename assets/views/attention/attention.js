@@ -8,10 +8,10 @@ import { mount as mountHeads } from "./heads.js";
 import { WholeSource } from "./source.js";
 import { clamp, led, remembered, restore, VIEWS } from "./state.js";
 import { make } from "../core/dom.js";
+import { attempt, SourceShell } from "../core/shell.js";
 import { request } from "../core/store.js";
 import { Trace } from "../core/trace.js";
 
-const NARROW = 800; // CSS pixels of width below which everything stands in one column
 const LEFT = { least: 300, share: 0.265, most: 380 }; // the width of all heads
 const GAP = 28;
 const PRINTED = 660; // CSS pixels of one part on paper: letters of 11 px are then 7.2 points high at 17 cm
@@ -28,59 +28,27 @@ export function mount(root, data) {
  * @typedef {Record<string, any> & Pick<Attention, "request"> & { trace: any, state: any, width: number, narrow: boolean }} Page
  */
 
-class Attention {
+/** @extends {SourceShell<any, ReturnType<typeof frame>>} */
+class Attention extends SourceShell {
   /** @type {Trace} */
   trace;
-  /** @type {ReturnType<typeof frame>} */
-  parts;
   /** @type {ReturnType<typeof mountHeads>} */
   heads;
   /** @type {ReturnType<typeof mountDetails>} */
   details;
 
   constructor(root) {
-    this.element = make("div", "attention");
-    this.element.loupe = this; // for tests: the numbers behind the picture
-    root.append(this.element);
-    this.state = restore(address.read());
-    this.hover = null;
-    this.edition = 0; // grows with everything that makes every picture another one: data, stack, attention, width, theme
-    this.resize = new ResizeObserver(() => this.element.clientWidth !== this.across && this.trace && this.measure());
-    this.resize.observe(this.element);
-    this.onKey = (event) => this.key(event);
-    window.addEventListener("keydown", this.onKey);
-    this.unfollow = address.follow(
-      (state) => this.trace && this.go({ ...without(Object.keys(this.state)), ...restore(state) }),
-    );
+    const loadTiled = () => import("./tiled_source.js");
+    super(root, "attention", { restore, remembered, Whole: WholeSource, loadTiled });
   }
 
   destroy() {
-    this.destroyed = true;
-    this.resize.disconnect();
-    this.source?.stop();
-    window.removeEventListener("keydown", this.onKey);
-    this.unfollow();
     this.view?.destroy();
-    this.element.remove();
+    super.destroy();
   }
 
-  /** The source of a long text is a module that nobody else needs: it is loaded with the first of them. */
-  update(data) {
-    this.newest = data;
-    const tiled = "tile" in data;
-    if (!tiled || this.TiledSource) return this.take(data, tiled ? this.TiledSource : WholeSource);
-    const late = () => this.destroyed || data !== this.newest;
-    const sorry = (error) =>
-      late() ||
-      this.element.replaceChildren(
-        make("p", "sentence", `This view could not be loaded: ${error.message}. Reload the page.`),
-      );
-    import("./tiled_source.js")
-      .then(({ TiledSource }) => {
-        this.TiledSource = TiledSource;
-        if (!late()) this.take(data, TiledSource);
-      })
-      .catch(sorry);
+  turn(state) {
+    this.go({ ...without(Object.keys(this.state)), ...state });
   }
 
   take(data, Source) {
@@ -90,11 +58,9 @@ class Attention {
     if (changed && (before || !state.chosen))
       Object.assign(state, { side: undefined, focus: undefined, layer: 0, head: 0, heads: [] }, data.look);
     this.data = data;
-    if (!(this.source instanceof Source)) {
-      this.source?.stop();
+    if (this.adopt(Source)) {
       this.view?.destroy(); // a view of one source is not that of another
       this.view = this.map = this.opened = null;
-      this.source = new Source(this);
     }
     this.trace = new Trace(data, state.side !== undefined && state.side in data.lanes ? state.side : undefined);
     const same = before?.side === this.trace.side && before.pieces.join("\n") === this.trace.pieces.join("\n");
@@ -114,14 +80,6 @@ class Attention {
     this.parts = frame(this);
     this.heads = mountHeads(this.parts.heads, this);
     this.details = mountDetails(this.parts.details, this);
-  }
-
-  /** How much room there is, and everything drawn again in it. */
-  measure() {
-    this.across = this.element.clientWidth;
-    if (!this.across) return;
-    this.edition++;
-    this.refresh();
   }
 
   /** Parts of which a picture can be made, the whole among them. */
@@ -145,7 +103,7 @@ class Attention {
 
   lay() {
     const { element, source } = this;
-    this.narrow = this.across < NARROW || Boolean(element.dataset.part);
+    this.narrow ||= Boolean(element.dataset.part);
     const left = Math.round(Math.max(LEFT.least, Math.min(LEFT.most, this.across * LEFT.share)));
     const right = this.narrow ? this.across : this.across - left - GAP;
     const beside = !this.narrow && right >= source.roomy();
@@ -238,29 +196,12 @@ class Attention {
   async open(name) {
     this.opened = name;
     const root = make("div", `view view-${this.state.view}`);
-    let module = null;
-    /** @type {Error | null} */
-    let failure = null;
-    try {
-      module = await import(`./${name}.js`);
-    } catch (error) {
-      failure = error;
-    }
+    const { module, sorry } = await attempt(() => import(`./${name}.js`));
     if (this.opened !== name) return;
     this.view?.destroy();
     this.view = this.map = null;
     this.parts.room.replaceChildren(root);
-    if (failure) {
-      console.error(failure);
-      root.append(
-        make(
-          "p",
-          "sentence",
-          `This view could not be loaded: ${failure.message}. Reload the page; if it stays, report it.`,
-        ),
-      );
-      return;
-    }
+    if (sorry) return root.append(sorry());
     this.view = this.source.mount(module, root, name);
     if (this.state.view === "map") this.map = this.view;
     this.view.update();
@@ -274,27 +215,6 @@ class Attention {
     this.details.mark();
   }
 
-  key(event) {
-    const target = event.composedPath()[0];
-    if (
-      !this.trace ||
-      event.ctrlKey ||
-      event.metaKey ||
-      event.altKey ||
-      target.closest?.("input, textarea, select, [contenteditable]")
-    )
-      return;
-    const { state, trace } = this;
-    const { layers, heads } = trace.model;
-    const [head, layer] = [{ "[": -1, "]": 1 }[event.key], { "{": -1, "}": 1 }[event.key]];
-    if (head) this.go({ head: (state.head + head + heads) % heads });
-    if (layer) this.go({ layer: (state.layer + layer + layers) % layers });
-  }
-
-  tip(title, value) {
-    this.parts.tip(title, value);
-  }
-
   /**
    * Asks about the run that is looked at.
    * @template {keyof import("../core/store.js").Queries} Name
@@ -302,15 +222,6 @@ class Attention {
    */
   request(query) {
     return request({ trace: this.trace.trace, ...query });
-  }
-
-  tell(sentence) {
-    this.parts.live.textContent = sentence;
-  }
-
-  remember() {
-    address.show(this.state);
-    address.write(remembered(this.state, this.trace));
   }
 
   // --- what the views ask ------------------------------------------------------------------------------------------------

@@ -38,7 +38,7 @@ export function restore(address) {
 }
 
 /** What goes into the address; undefined takes an entry out. */
-export function remembered(state, trace) {
+export function remembered(state, { trace }) {
   const { chosen, pinned, side, focus, heads, key, view, ...rest } = state;
   return {
     ...rest,

@@ -3,6 +3,7 @@ import * as address from "../core/address.js";
 import { assemble, BETWEEN, drawStacks, named, percent, pile, titleOf } from "../architecture/architecture.js";
 import { make } from "../core/dom.js";
 import { formula } from "../core/formula.js";
+import { View } from "../core/shell.js";
 
 const ONE = 330; // CSS pixels that one stack is drawn in
 const TWO = 262; // each of two
@@ -21,25 +22,17 @@ export function mount(root, data) {
   return page;
 }
 
-class Card {
+class Card extends View {
   /** @type {ReturnType<typeof counted>} */
   blocks;
 
   constructor(root) {
-    this.element = make("div", "card");
-    root.append(this.element);
-    this.resize = new ResizeObserver(() => this.element.clientWidth !== this.width && this.build());
-    this.resize.observe(this.element);
+    super(root, "card");
     this.element.addEventListener("pointerover", (event) => this.show(blockOf(event)));
     this.element.addEventListener("pointerleave", () => this.show(null));
     this.element.addEventListener("click", (event) => this.choose(blockOf(event)));
     this.element.addEventListener("focusin", (event) => this.choose(blockOf(event)));
     this.element.addEventListener("keydown", (event) => this.key(event));
-  }
-
-  destroy() {
-    this.resize.disconnect();
-    this.element.remove();
   }
 
   update(data) {
@@ -48,7 +41,7 @@ class Card {
     this.blocks = counted(data.model);
     const largest = this.blocks.reduce((best, block) => (block.count > best.count ? block : best), { count: -1 });
     if (!this.blocks.some(({ block }) => block === this.chosen)) this.chosen = largest.block;
-    this.build();
+    this.measure();
   }
 
   /** What stands behind the # is of the other views of the page. */
@@ -56,10 +49,8 @@ class Card {
     return [];
   }
 
-  build() {
-    this.width = this.element.clientWidth;
-    if (!this.width) return;
-    this.element.dataset.columns = this.width < NARROW ? 1 : 2;
+  refresh() {
+    this.element.dataset.columns = this.across < NARROW ? 1 : 2;
     this.parts = this.partList();
     this.element.replaceChildren(this.drawing(), this.parts);
     this.element.dataset.ready = "true";
@@ -70,7 +61,7 @@ class Card {
     const { model } = this.data;
     const element = make("figure", "drawn");
     const two = model.stacks.length > 1;
-    const room = this.element.dataset.columns === "1" ? this.width : Infinity;
+    const room = this.element.dataset.columns === "1" ? this.across : Infinity;
     const stacked = two && room < 2 * TWO + BETWEEN;
     const wide = Math.min(room - 1, two && !stacked ? TWO : ONE);
     const stacks = drawStacks(model, wide, stacked);

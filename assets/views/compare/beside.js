@@ -4,6 +4,7 @@ import { Face } from "./face.js";
 import { alone } from "./merge.js";
 import { headingOf } from "./heading.js";
 import { make } from "../core/dom.js";
+import { attempt } from "../core/shell.js";
 
 const GAP = 26; // CSS pixels between two runs
 const LEAST = 360; // CSS pixels that a run needs beside another
@@ -86,16 +87,8 @@ class Beside {
   /** Opens the tab that the state names; the one before stays until the module is here. */
   async open(name) {
     this.opened = name;
-    let module = null;
-    /** @type {Error | null} */
-    let failure = null;
-    try {
-      module = await MODULES[name]();
-    } catch (error) {
-      failure = error;
-    }
+    const { module, sorry } = await attempt(MODULES[name]);
     if (this.opened !== name) return;
-    if (failure) console.error(failure);
     this.lab.ends = new Ends((letters) => this.again(letters));
     for (const column of this.columns) {
       column.view?.destroy();
@@ -103,14 +96,7 @@ class Beside {
       column.room.replaceChildren(room);
       column.view = null;
       column.open = module ? () => this.lab.source.mountView(name, module, room, column.face) : null;
-      if (failure)
-        room.append(
-          make(
-            "p",
-            "sentence",
-            `This view could not be loaded: ${failure.message}. Reload the page; if it stays, report it.`,
-          ),
-        );
+      if (sorry) room.append(sorry());
     }
     this.show();
   }

@@ -13,9 +13,6 @@ import { WholeSource } from "./source.js";
 import { remembered, restore } from "./state.js";
 import { mount as mountStreams } from "./streams.js";
 import { known as isView, missing } from "./tabs.js";
-import { make } from "../core/dom.js";
-
-const NARROW = 800; // CSS pixels of width below which everything stands in one column
 
 /** data is the payload of views/compare/compare.py, of long texts with `tile`. Emits "silence" {letter, layer, head, side, focus}. */
 export function mount(root, data, emit) {
@@ -25,8 +22,6 @@ export function mount(root, data, emit) {
 }
 
 class Compare extends Cursor {
-  /** @type {ReturnType<typeof frame>} */
-  parts;
   /** @type {ReturnType<typeof mountPointed>} */
   pointed;
   /** @type {ReturnType<typeof mountBeside>} */
@@ -35,48 +30,13 @@ class Compare extends Cursor {
   panels;
 
   constructor(root, emit) {
-    super();
-    this.emit = emit;
-    this.element = make("div", "attention compare");
-    this.element.loupe = this; // for tests: the numbers behind the picture
-    root.append(this.element);
-    this.state = /** @type {Cursor["state"]} */ (restore(address.read()));
-    this.hover = null;
-    this.edition = 0; // grows with everything that makes every picture another one: data, attention, width, theme
-    this.resize = new ResizeObserver(() => this.element.clientWidth !== this.across && this.data && this.measure());
-    this.resize.observe(this.element);
-    this.onKey = (event) => this.key(event);
-    window.addEventListener("keydown", this.onKey);
-    this.unfollow = address.follow((state) => this.data && this.go(restore(state)));
+    const loadTiled = () => import("./tiled_source.js");
+    super(root, "attention compare", { restore, remembered, emit, Whole: WholeSource, loadTiled });
   }
 
   destroy() {
-    this.destroyed = true;
-    this.resize.disconnect();
-    this.source?.stop();
-    window.removeEventListener("keydown", this.onKey);
-    this.unfollow();
     if (this.parts) for (const view of this.views) view.destroy();
-    this.element.remove();
-  }
-
-  /** The source of long texts is a module that nobody else needs: it is loaded with the first of them. */
-  update(data) {
-    this.newest = data;
-    const tiled = "tile" in data;
-    if (!tiled || this.TiledSource) return this.take(data, tiled ? this.TiledSource : WholeSource);
-    const late = () => this.destroyed || data !== this.newest;
-    const sorry = (error) =>
-      late() ||
-      this.element.replaceChildren(
-        make("p", "sentence", `This view could not be loaded: ${error.message}. Reload the page.`),
-      );
-    import("./tiled_source.js")
-      .then(({ TiledSource }) => {
-        this.TiledSource = TiledSource;
-        if (!late()) this.take(data, TiledSource);
-      })
-      .catch(sorry);
+    super.destroy();
   }
 
   take(data, Source) {
@@ -95,9 +55,7 @@ class Compare extends Cursor {
     this.data = data;
     this.similar = new Map(); // "B:attn" -> block of similarities, or a sentence, or null while it is on its way
     this.hover = null;
-    const turned = !(this.source instanceof Source);
-    if (turned) this.source?.stop();
-    if (turned) this.source = new Source(this);
+    const turned = this.adopt(Source);
     this.source.begin(data);
     this.fit();
     address.show(state);
@@ -140,16 +98,6 @@ class Compare extends Cursor {
 
   get views() {
     return [this.maps, this.beside, this.pointed, ...this.panels];
-  }
-
-  /** How much room there is, and everything drawn again in it. */
-  measure() {
-    this.across = this.element.clientWidth;
-    if (!this.across) return;
-    this.narrow = this.across < NARROW;
-    this.element.classList.toggle("narrow", this.narrow);
-    this.edition++;
-    this.refresh();
   }
 
   /** Puts the state inside what the runs have. */
@@ -202,9 +150,8 @@ class Compare extends Cursor {
     if (moved || turned) this.tell(`block ${state.layer + 1}, head ${state.head + 1}`);
   }
 
-  remember() {
-    address.show(this.state);
-    address.write(remembered(this.state));
+  get model() {
+    return this.side("A").trace.model;
   }
 
   /** What is looked at, to be taken away (share/shown.js). */
@@ -254,26 +201,6 @@ class Compare extends Cursor {
     const found = differs ? this.unmerged(letter, next) : { letter, ...next };
     if (found.row !== null && found.col !== null) this.go({ cursor: found });
     this.tell(this.pointed.said());
-  }
-
-  tell(sentence) {
-    this.parts.live.textContent = sentence;
-  }
-
-  key(event) {
-    const target = event.composedPath()[0];
-    if (
-      !this.data ||
-      event.ctrlKey ||
-      event.metaKey ||
-      event.altKey ||
-      target.closest?.("input, textarea, select, [contenteditable]")
-    )
-      return;
-    const { layers, heads } = this.side("A").trace.model;
-    const [head, layer] = [{ "[": -1, "]": 1 }[event.key], { "{": -1, "}": 1 }[event.key]];
-    if (head) this.go({ head: (this.state.head + head + heads) % heads });
-    if (layer) this.go({ layer: (this.state.layer + layer + layers) % layers });
   }
 }
 

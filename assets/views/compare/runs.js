@@ -1,6 +1,7 @@
 // The runs that are compared: their numbers, which head of each is shown, and where a place of one stands in the others.
 import { at } from "../components/cells.js";
 import { merge } from "./merge.js";
+import { SourceShell } from "../core/shell.js";
 import { request } from "../core/store.js";
 import { Trace } from "../core/trace.js";
 
@@ -10,26 +11,16 @@ import { Trace } from "../core/trace.js";
  * @typedef {{ letter: string, row: number, col: number }} Place
  */
 
-/** What the shell holds, and calls to be drawn anew. */
-export class Runs {
-  /** @type {any} payload of views/compare/compare.py */
-  data;
-  /** @type {State} what is looked at, put inside what the runs have */
-  state;
-  /** @type {Place | null} the cell under the pointer */
-  hover = null;
+/** @extends {SourceShell<State, ReturnType<typeof import("./frame.js").frame>>} */
+export class Runs extends SourceShell {
   /** @type {any[]} the runs, each with the stack that is looked at */
   sides;
   /** @type {Map<string, any>} of A and another run, by its letter */
   pairs;
   /** @type {Map<string, any>} what the server said of how alike heads are */
   similar;
-  /** @type {any} how much of the runs is here (source.js, tiled_source.js) */
-  source;
   stacks = new WeakMap(); // payload -> "A decoder Trace" -> that stack
   arrays = new WeakMap(); // payload -> letter -> its arrays
-
-  refresh() {}
 
   traced(side) {
     return this.stack(side, this.attention(side.letter)?.side, Trace);

@@ -302,7 +302,7 @@ class CacheGrid {
     this.shown = shown;
     this.fresh = fresh;
     const { layers, heads, pieces } = what;
-    const room = this.page.width - (this.page.narrow ? 66 : 84);
+    const room = this.page.across - (this.page.narrow ? 66 : 84);
     const slots = Math.max(pieces.length, Math.min(this.page.data.context, Math.ceil(pieces.length / BUNCH) * BUNCH));
     this.across = Math.max(CELL.least, Math.min(CELL.most, Math.floor(room / slots)));
     this.down = Math.max(ROW.least, Math.min(ROW.most, Math.floor(ROW.all / (layers * heads))));

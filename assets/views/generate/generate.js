@@ -3,11 +3,11 @@
 import { bubble } from "../components/bubble.js";
 import * as address from "../core/address.js";
 import { make } from "../core/dom.js";
+import { attempt, isElsewhere, Shell } from "../core/shell.js";
 import { inquire, onHeldUp, request, stream } from "../core/store.js";
 import { comingOf, comingQuery, Run } from "./streams.js";
 import { stepQuery, stepsOf, tokenOf, treeOf } from "./tree.js";
 
-const NARROW = 800; // CSS pixels of width below which everything stands in one column
 const VIEWS = {
   write: ["Write", () => import("./write.js")],
   beam: ["Beam", () => import("./beam.js")],
@@ -16,6 +16,8 @@ const VIEWS = {
 };
 const CONTROLS = ["view", "t", "numbers", "prompting", "surprise", "surprise_stride"]; // of the page, which older links have after the #
 const PREFIXES = ["beam_", "p_"];
+const FIELDS =
+  "input, textarea, select, button, a, canvas, [contenteditable], [role=slider], [role=combobox], [role=tab], [role=radio]"; // whose keys are their own
 const OWN = ["beam_step", "beam_node"];
 
 /**
@@ -30,52 +32,40 @@ export function mount(root, data, emit) {
   return page;
 }
 
-class Generate {
-  /** @type {ReturnType<typeof bubble>} */
-  pointed;
-
+/** @extends {Shell<any, any>} */
+class Generate extends Shell {
   constructor(root, emit) {
-    this.emit = emit;
+    super(root, "generate", { restore: (entries) => entries, emit });
     this.interrupts = 0;
-    this.element = make("div", "generate");
-    this.element.loupe = this; // for tests: the numbers behind the picture
-    root.append(this.element);
-    this.state = address.read();
     this.run = new Run(this);
     this.build();
-    this.resize = new ResizeObserver(() => this.element.clientWidth !== this.across && this.data && this.measure());
-    this.resize.observe(this.element);
-    this.onKey = (event) => this.key(event);
-    window.addEventListener("keydown", this.onKey);
     this.onHide = () => this.tree?.save(); // a reload asks for no destroy()
     window.addEventListener("pagehide", this.onHide);
     onHeldUp(() => this.isShared || this.interrupt());
-    this.unfollow = address.follow((state) => {
-      this.state = state;
-      this.adoptLink();
-      if (this.data) this.refresh();
-    });
+  }
+
+  turn(entries) {
+    this.state = entries;
+    this.adoptLink();
+    this.refresh();
   }
 
   build() {
     this.notice = make("p", "notice");
     this.views = make("div", "views");
     this.room = make("div", "room");
-    this.pointed = bubble(this.element);
-    this.live = make("output", "live");
-    this.element.append(this.notice, this.views, this.room, this.pointed.element, this.live);
+    const [pointed, live] = [bubble(this.element), make("output", "live")];
+    this.parts = { tip: pointed.show, live };
+    this.element.append(this.notice, this.views, this.room, pointed.element, live);
   }
 
   destroy() {
     this.emit = null; // the page is left, and nothing need be interrupted
     this.run.leave();
     this.tree.save();
-    this.resize.disconnect();
-    window.removeEventListener("keydown", this.onKey);
     window.removeEventListener("pagehide", this.onHide);
-    this.unfollow();
     this.tab?.destroy();
-    this.element.remove();
+    super.destroy();
   }
 
   update(data) {
@@ -93,16 +83,6 @@ class Generate {
     this.measure();
     this.adoptLink();
     this.reportBranch();
-  }
-
-  /** How much room there is, and everything drawn again in it. */
-  measure() {
-    this.across = this.element.clientWidth;
-    if (!this.across) return;
-    this.width = this.across;
-    this.narrow = this.across < NARROW;
-    this.element.classList.toggle("narrow", this.narrow);
-    this.refresh();
   }
 
   /** Merges `change` into the state, remembers it in the address, and shows it. */
@@ -125,32 +105,14 @@ class Generate {
   /** Draws what the component has of a tab; what was there before stays until the module is here. */
   async open(name) {
     this.opened = name;
-    /** @type {{ mount: (root: HTMLElement, page: any) => any } | null} */
-    let module = null;
-    /** @type {Error | null} */
-    let failure = null;
-    try {
-      module = await VIEWS[name]?.[1]();
-    } catch (error) {
-      failure = error;
-    }
+    const { module, sorry } = await attempt(async () => VIEWS[name]?.[1]());
     if (this.opened !== name) return;
     this.tab?.destroy();
     this.tab = null;
     const place = make("div", `view view-${name}`);
     this.room.replaceChildren(place);
     this.element.dataset.ready = name;
-    if (failure) {
-      console.error(failure);
-      place.append(
-        make(
-          "p",
-          "sentence",
-          `This view could not be loaded: ${failure.message}. Reload the page; if it stays, report it.`,
-        ),
-      );
-      return;
-    }
+    if (sorry) return place.append(sorry());
     this.tab = module?.mount(place, this) ?? null;
     this.tab?.update();
   }
@@ -241,14 +203,6 @@ class Generate {
     this.emit?.("interrupt", ++this.interrupts);
   }
 
-  tip(title, value) {
-    this.pointed.show(title, value);
-  }
-
-  tell(sentence) {
-    this.live.textContent = sentence;
-  }
-
   /** The ids of the branch that is shown, without the prompt's. */
   get written() {
     return this.tree.ids();
@@ -273,20 +227,9 @@ class Generate {
   // --- keyboard, export ----------------------------------------------------------------------------------------------------
 
   key(event) {
-    const target = event.composedPath()[0];
     if (event.key === "Escape" && this.run.active) return this.run.stop();
     if (event.key === "Escape" && this.tab?.stop?.()) return;
-    if (
-      !this.tab ||
-      event.ctrlKey ||
-      event.metaKey ||
-      event.altKey ||
-      target.closest?.(
-        "input, textarea, select, button, a, canvas, [contenteditable], [role=slider], [role=combobox], [role=tab], [role=radio]",
-      )
-    )
-      return;
-    this.tab.key?.(event);
+    if (this.tab && !isElsewhere(event, FIELDS)) this.tab.key?.(event);
   }
 
   /** What is looked at, for the panel of share.js. */

@@ -267,7 +267,7 @@ class Pixels {
     const { page, canvas, given } = this;
     const { data, tree } = page;
     const { rows, columns } = data.grid;
-    const side = Math.max(2, Math.floor(Math.min(LARGEST, page.width - 40) / columns));
+    const side = Math.max(2, Math.floor(Math.min(LARGEST, page.across - 40) / columns));
     const path = tree.path();
     const ids = [...given, ...path.map(({ id }) => id)];
     const scale = window.devicePixelRatio || 1;

@@ -5,6 +5,7 @@ import { at, mountCells } from "../components/cells.js";
 import { make, range } from "../core/dom.js";
 import { counted, percent } from "../core/format.js";
 import { curve, css, ramp, STEPS } from "../core/palette.js";
+import { View } from "../core/shell.js";
 import { request } from "../core/store.js";
 
 const GAP = 18; // CSS pixels between two maps, as .panels has it
@@ -29,23 +30,19 @@ export function mount(root, data) {
   return view;
 }
 
-class KeptPatterns {
+class KeptPatterns extends View {
   /** @type {Map<string, Pick<Answer, "kept" | "arrays">>} layer and head -> what is kept of that pattern */
   answers;
 
   constructor(root) {
-    this.element = make("div", "kept-patterns");
+    super(root, "kept-patterns");
     this.state = address.read();
-    root.append(this.element);
-    this.resize = new ResizeObserver(() => this.element.clientWidth !== this.width && this.draw());
-    this.resize.observe(this.element);
     this.unfollow = address.follow((state) => this.turn(state));
   }
 
   destroy() {
-    this.resize.disconnect();
     this.unfollow();
-    this.element.remove();
+    super.destroy();
   }
 
   update(data) {
@@ -114,12 +111,11 @@ class KeptPatterns {
     this.shown = answer;
     this.sentence = sentence;
     this.element.classList.remove("waiting");
-    this.draw();
+    this.measure();
   }
 
-  draw() {
-    this.width = this.element.clientWidth;
-    if (!this.width || !(this.shown || this.sentence)) return;
+  refresh() {
+    if (!(this.shown || this.sentence)) return;
     const active = this.element.getRootNode().activeElement;
     const focused = this.element.contains(active) && active.className;
     const heading = make("div", "heading");
@@ -176,8 +172,8 @@ text is laid out as an image of ${counted(high, "row")} of ${wide}.`;
 
   panel(row, part) {
     const count = this.shown.kept.length;
-    const fits = Math.max(1, Math.min(count, Math.floor((this.width + GAP) / (SMALLEST + GAP))));
-    const width = Math.min(LARGEST, Math.floor((this.width + GAP) / fits) - GAP);
+    const fits = Math.max(1, Math.min(count, Math.floor((this.across + GAP) / (SMALLEST + GAP))));
+    const width = Math.min(LARGEST, Math.floor((this.across + GAP) / fits) - GAP);
     const figure = make("figure", "pattern");
     figure.style.width = `${width}px`;
     row.append(figure);

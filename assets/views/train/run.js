@@ -1,7 +1,9 @@
 // What is known of the run that the page looks at, as it was told so far, and how more is asked for: one place for all parts.
+import { Shell } from "../core/shell.js";
 import { inquire } from "../core/store.js";
 
-export class Run {
+/** @extends {Shell<any, ReturnType<typeof import("./train.js").frame>>} */
+export class Run extends Shell {
   /** @type {string | null} its name */
   run;
   /** @type {Metrics} */
@@ -17,7 +19,8 @@ export class Run {
   /** @type {any[]} */
   attentions;
 
-  constructor() {
+  constructor(root, name, keeping) {
+    super(root, name, keeping);
     this.run = null;
     this.editions = { metrics: 0, frames: 0, watch: 0, marks: 0, probe: 0, status: 0 }; // each grows when that is another
     this.forget(null);

@@ -4,6 +4,7 @@ import { bubble } from "../components/bubble.js";
 import { byArrows } from "../components/tablist.js";
 import * as address from "../core/address.js";
 import { make } from "../core/dom.js";
+import { isElsewhere } from "../core/shell.js";
 import { inquire } from "../core/store.js";
 import * as curves from "./curves.js";
 import * as probe from "./probe.js";
@@ -13,7 +14,7 @@ import * as transport from "./transport.js";
 import * as two from "./two_steps.js";
 import * as watch from "./watch.js";
 
-const NARROW = 800; // CSS pixels of width below which everything stands in one column
+const FIELDS = "input, textarea, select, button, summary, a, [contenteditable]"; // whose keys are their own
 
 /** data is the payload of pages/train/lab.py. Emits "look" (a run's name), "overlay" (names), "command" (its name) and "order" (a column). */
 export function mount(root, data, emit) {
@@ -23,42 +24,25 @@ export function mount(root, data, emit) {
 }
 
 class Lab extends Run {
-  /** @type {ReturnType<typeof frame>} */
-  parts;
-
   constructor(root, emit) {
-    super();
-    this.emit = emit;
-    this.element = make("div", "attention lab");
-    this.element.loupe = this; // for tests: the numbers behind the picture
-    root.append(this.element);
-    this.state = restore(address.read());
+    super(root, "attention lab", { restore, emit });
     /** @type {Record<string, any> | null} */
     this.asked = address.read(); // by the link with which the page was opened
     this.held = null; // what is told while a picture is taken
-    this.edition = 0; // grows with what makes every picture another one: run, width, theme
     this.trouble = ""; // why the page is not told of the run just now
     this.follower = new Follower(
       (answer) => this.receive(answer),
       (sentence) => this.reportTrouble(sentence),
     );
     this.others = new Overlays((name, sentence) => this.updateOverlay(name, sentence));
-    this.resize = new ResizeObserver(() => this.element.clientWidth !== this.across && this.data && this.measure());
-    this.resize.observe(this.element);
-    this.onKey = (event) => this.key(event);
-    window.addEventListener("keydown", this.onKey);
     if (this.asked.runs) emit("order", String(this.asked.runs)); // in links of an earlier version
-    this.unfollow = address.follow((state) => this.data && this.go(restore(state)));
   }
 
   destroy() {
     this.follower.close();
     this.others.close();
-    this.resize.disconnect();
-    window.removeEventListener("keydown", this.onKey);
-    this.unfollow();
     this.parts?.destroy();
-    this.element.remove();
+    super.destroy();
   }
 
   update(data) {
@@ -148,15 +132,6 @@ class Lab extends Run {
 
   get overlays() {
     return this.others.metrics;
-  }
-
-  measure() {
-    this.across = this.element.clientWidth;
-    if (!this.across) return;
-    this.narrow = this.across < NARROW;
-    this.element.classList.toggle("narrow", this.narrow);
-    this.edition++;
-    this.refresh();
   }
 
   /** Puts the state inside what the run has. */
@@ -260,18 +235,8 @@ class Lab extends Run {
     this.parts.mark();
   }
 
-  tip(title, value) {
-    this.parts.tip(title, value);
-  }
-
-  tell(sentence) {
-    this.parts.live.textContent = sentence;
-  }
-
   key(event) {
-    const target = event.composedPath()[0];
-    if (!this.data || event.ctrlKey || event.metaKey || event.altKey) return;
-    if (target.closest?.("input, textarea, select, button, summary, a, [contenteditable]")) return;
+    if (!this.data || isElsewhere(event, FIELDS)) return;
     if (event.key === "l") this.go({ step: "live" });
     else if (event.key === " " && !event.repeat) this.parts.play();
     else return;

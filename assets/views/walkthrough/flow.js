@@ -76,7 +76,7 @@ export function build(page, stages) {
   const notice = make("p", "notice", trace.notice ?? "");
   notice.hidden = !trace.notice;
   page.element.classList.toggle("narrow", narrow);
-  page.element.classList.toggle("tight", !narrow && page.width < TIGHT);
+  page.element.classList.toggle("tight", !narrow && page.across < TIGHT);
   page.element.style.setProperty("--pitch", `${page.rows.pitch}px`);
   const stacksBefore = trace.sides.slice(0, trace.sides.indexOf(trace.side)).map((side) => folded(page, parts, side));
   const stacksAfter = trace.sides.slice(trace.sides.indexOf(trace.side) + 1).map((side) => folded(page, parts, side));
@@ -489,7 +489,7 @@ function folded(page, parts, side) {
     ...range(0, trace.model.layers).map((l) => [`block ${l + 1}`, trace.after(l), l]),
   ];
   if (trace.has("final_norm.out")) steps.push(["norm", "final_norm.out", trace.model.layers - 1]);
-  const room = page.width - TOKENS_WIDTH - (side === "encoder" ? 2 * KEYS_WIDTH + 96 : 20) - 22 * steps.length;
+  const room = page.across - TOKENS_WIDTH - (side === "encoder" ? 2 * KEYS_WIDTH + 96 : 20) - 22 * steps.length;
   const width = Math.round(Math.max(STRIP_WIDTHS[0], Math.min(STRIP_WIDTHS[1], room / steps.length)));
   line.append(
     tokens,

@@ -16,6 +16,7 @@ import { column, painted } from "./outcome.js";
 import { mount as mountPicture, swatch } from "../components/picture.js";
 import { stages } from "./stages.js";
 import * as strip from "../components/strip.js";
+import { isElsewhere, Shell } from "../core/shell.js";
 import { mountTour } from "./tour.js";
 import { mount as mountTokens } from "../components/tokens.js";
 import { Trace } from "../core/trace.js";
@@ -35,9 +36,8 @@ export function mount(root, data, emit) {
  * @typedef {import("./arithmetic.js").Place & { side: string, cell: Cell, open: Set<string>, chosen: boolean }} State
  */
 
-class Walkthrough {
-  /** @type {ReturnType<typeof build>} */
-  parts;
+/** @extends {Shell<State, ReturnType<typeof build>>} */
+class Walkthrough extends Shell {
   /** @type {any[]} what is drawn of the stages, {panel, legend, view} each */
   panels;
   /** @type {ReturnType<typeof mountTokens>[]} */
@@ -52,30 +52,11 @@ class Walkthrough {
   tour;
 
   constructor(root, emit) {
-    this.element = document.createElement("div");
-    this.element.className = "walkthrough";
-    this.element.loupe = this; // for tests: the numbers behind the picture
+    super(root, "walkthrough", { restore, remembered, emit });
     for (const [name, size] of Object.entries(FLOW)) this.element.style.setProperty(`--flow-${name}`, `${size}px`);
-    root.append(this.element);
-    this.emit = emit;
-    this.state = /** @type {State} */ (restore(address.read()));
-    this.hover = null;
-    this.turn = 0;
-    this.width = 0;
+    this.turns = 0;
     this.sheet = false; // whether the arithmetic lies over a phone's page
     this.explainedTitle = null; // what is explained since its title was pressed: {id, hook}
-    this.resize = new ResizeObserver(() => this.element.clientWidth !== this.width && this.trace && this.build());
-    this.resize.observe(this.element);
-    this.onKey = (event) => this.key(event);
-    window.addEventListener("keydown", this.onKey);
-    this.unfollow = address.follow((state) => this.trace && this.go(restore(state)));
-  }
-
-  destroy() {
-    this.resize.disconnect();
-    window.removeEventListener("keydown", this.onKey);
-    this.unfollow();
-    this.element.remove();
   }
 
   async update(data) {
@@ -85,10 +66,10 @@ class Walkthrough {
     const fresh = changed && (before || !state.chosen);
     if (fresh) Object.assign(state, { side: undefined, focus: undefined, layer: 0, head: 0 }, data.look);
     const trace = new Trace(data, state.side in data.lanes ? state.side : undefined);
-    const turn = ++this.turn;
+    const turn = ++this.turns;
     this.fit(trace);
     if (!trace.holds(state.layer)) await trace.fetch(state.layer).catch((error) => this.showNotice(error.message));
-    if (turn !== this.turn) return;
+    if (turn !== this.turns) return;
     if (!trace.holds(state.layer)) state.layer = 0; // the one that always comes with the payload
     this.trace = trace;
     this.data = data;
@@ -119,16 +100,20 @@ class Walkthrough {
     if (!exists(trace, state, state.cell)) state.cell = strongest(trace, state, state.query);
   }
 
+  measure() {
+    this.build();
+  }
+
   /** Draws the page from nothing; for new data, another width, another open stage, another theme. */
   build(patience = 0) {
     const { trace, state } = this;
-    this.width = this.element.clientWidth;
-    if (!this.width) return;
+    this.across = this.element.clientWidth;
+    if (!this.across) return;
     const focused = focusKey(/** @type {ShadowRoot} */ (this.element.getRootNode()).activeElement);
     const list = stages(trace, state.focus);
-    this.narrow = this.width < NARROW;
+    this.narrow = this.across < NARROW;
     this.rows = rows(trace.length, this.narrow);
-    this.sizes = (this.narrow ? stacked : widths)(this.width, list, state.open, trace, state.layer);
+    this.sizes = (this.narrow ? stacked : widths)(this.across, list, state.open, trace, state.layer);
     leave(this.element);
     this.parts = build(this, list);
     this.panels = this.parts.panels.map(({ place, panel, legend }) => {
@@ -176,9 +161,9 @@ class Walkthrough {
     const turned = trace !== this.trace || (change.focus !== undefined && change.focus !== state.focus);
     const moved = layer !== state.layer || turned;
     if (!trace.holds(layer)) {
-      const turn = ++this.turn;
+      const turn = ++this.turns;
       await trace.fetch(layer).catch((error) => this.showNotice(error.message));
-      if (turn !== this.turn || !trace.holds(layer)) return;
+      if (turn !== this.turns || !trace.holds(layer)) return;
     }
     const switched = moved || (change.head !== undefined && change.head !== state.head);
     if (trace !== this.trace) Object.assign(state, { query: undefined, cell: null, focus: undefined });
@@ -205,8 +190,7 @@ class Walkthrough {
       this.mark();
       await this.explain();
     }
-    if (switched)
-      this.announce(`${trace.side ? `${trace.side}, ` : ""}block ${state.layer + 1}, head ${state.head + 1}`);
+    if (switched) this.tell(`${trace.side ? `${trace.side}, ` : ""}block ${state.layer + 1}, head ${state.head + 1}`);
   }
 
   openSheet(open) {
@@ -335,24 +319,12 @@ class Walkthrough {
   // --- keyboard, address, voice --------------------------------------------------------------------------------------
 
   key(event) {
-    const target = event.composedPath()[0];
-    if (
-      event.ctrlKey ||
-      event.metaKey ||
-      event.altKey ||
-      target.closest?.("input, textarea, select, [contenteditable]")
-    )
-      return;
-    const { state, trace } = this;
-    if (!trace) return;
-    const heads = { "[": -1, "]": 1 }[event.key];
-    const layers = { "{": -1, "}": 1 }[event.key];
-    if (heads) this.go({ head: (state.head + heads + trace.model.heads) % trace.model.heads });
-    else if (layers) this.go({ layer: (state.layer + layers + trace.model.layers) % trace.model.layers });
-    else if (this.parts.flow.contains(target) && event.key.startsWith("Arrow")) {
+    super.key(event);
+    const inFlow = () => this.parts.flow.contains(event.composedPath()[0]);
+    if (this.data && !isElsewhere(event) && event.key.startsWith("Arrow") && inFlow()) {
       event.preventDefault();
       this.step(event.key);
-    } else return;
+    }
   }
 
   step(key) {
@@ -366,16 +338,7 @@ class Walkthrough {
     const col = clamp(cell.col + right, cols);
     this.go({ query: row, cell: { ...cell, row, col } });
     this.parts.reveal(row);
-    this.announce(titleOf(trace, state, state.cell));
-  }
-
-  remember() {
-    address.show(this.state);
-    address.write(stored(this.trace, this.state));
-  }
-
-  announce(sentence) {
-    this.parts.live.textContent = sentence;
+    this.tell(titleOf(trace, state, state.cell));
   }
 
   showNotice(sentence) {
@@ -435,7 +398,7 @@ function restore({ side, focus, layer, head, row, cell, open }) {
 }
 
 /**
- * The inverse of what `stored` writes: [hook, row, column, flat], or ["next", index, list].
+ * The inverse of what `remembered` writes: [hook, row, column, flat], or ["next", index, list].
  * @returns {import("./arithmetic.js").Cell | null}
  */
 function cellFrom(cell, whole) {
@@ -449,7 +412,7 @@ function cellFrom(cell, whole) {
 }
 
 /** The inverse of `restore`, without what is looked at first in any case. */
-function stored(trace, { layer, head, query, cell, open, side, focus }) {
+function remembered({ layer, head, query, cell, open, side, focus }, { trace }) {
   const last = query === (trace.row0 ?? trace.length - 1);
   return {
     side: side === trace.sides.at(-1) ? undefined : side,
@@ -512,7 +475,7 @@ function pictureData(page) {
     grid: trace.grid,
     weights,
     query,
-    width: Math.min(page.narrow ? 260 : 216, page.width - 20),
+    width: Math.min(page.narrow ? 260 : 216, page.across - 20),
   };
 }
 
@@ -556,7 +519,7 @@ function barData(page, which) {
 function gridData(page) {
   const { trace, state } = page;
   const { layers, heads } = trace.model;
-  const room = page.narrow ? page.width - 40 : trace.grid ? 190 : 250;
+  const room = page.narrow ? page.across - 40 : trace.grid ? 190 : 250;
   const side = thumbnail(trace.length, layers, Math.floor(room / heads) - 6, page.narrow);
   const pattern = (layer, head) => {
     if (trace.holds(layer)) return { block: trace.block(patternOf(state).replace("{l}", layer), head), max: 1 };
