@@ -20,9 +20,10 @@ from bench.models import GPT2_SMALL, LITTLE, Shape
 from bench.paired import Row, paired
 from bench.training import opened
 from engine.checkpoints import Checkpoint, load
+from engine.data.kinds.stories import Stories
 from engine.model.transformer import Transformer, initialise
 from engine.training.base.base import open_base
-from engine.training.recipe.data_recipe import Data, Stories
+from engine.training.recipe.data_recipe import Data
 from engine.training.recipe.recipe import Batch, Lora, Machine, Recipe, Schedule, Train
 from engine.training.sources import open_source
 from engine.training.sources.source import Source
@@ -87,7 +88,7 @@ def against(shape: Shape, folder: Path, what: str) -> Row:
 def recipe_of(folder: Path, what: str) -> Recipe:
     recipe = Recipe(
         model=open_base(str(folder))[0].config,
-        data=Data(stories=Stories(400, 50)),
+        data=Data(Stories(400, 50)),
         schedule=Schedule(steps=10_000),
         batch=BATCH,
         machine=Machine("cpu", threads=torch.get_num_threads()),

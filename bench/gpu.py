@@ -24,12 +24,13 @@ from bench.models import GPT2_SMALL, LITTLE_LLAMA, Shape, llama
 from bench.training import opened
 from engine.analysis.sizes import BACKWARD, forward
 from engine.checkpoints import Checkpoint, load
+from engine.data.kinds.stories import Stories
 from engine.generation.generate import generate
 from engine.model.transformer import Transformer, initialise
 from engine.model.twin import Twin, twins
 from engine.runtime.run import run
 from engine.training.base.base import open_base
-from engine.training.recipe.data_recipe import Data, Stories
+from engine.training.recipe.data_recipe import Data
 from engine.training.recipe.recipe import Batch, Machine, Recipe, Schedule
 
 LEAST = 3  # repetitions, however slow
@@ -189,7 +190,7 @@ class Bench:
         """An update of the engine's own trainer, with all its weights."""
         recipe = Recipe(
             model=open_base(str(base))[0].config,
-            data=Data(stories=Stories(400, 50)),
+            data=Data(Stories(400, 50)),
             schedule=Schedule(steps=10_000),
             batch=Batch(case.rows, case.shape.tokens),
             machine=Machine("cuda" if self.card else "cpu", compile=compiled, threads=torch.get_num_threads()),

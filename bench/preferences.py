@@ -14,10 +14,11 @@ import torch
 from bench.finetuning import SMALL, take_step, write_base
 from bench.paired import Row, paired
 from bench.training import opened
+from engine.data.kinds.preferences import Preferences
 from engine.data.stories import story
 from engine.training.base.base import open_base
 from engine.training.policy.pairs import Pair, format_jsonl
-from engine.training.recipe.data_recipe import Data, Preferences
+from engine.training.recipe.data_recipe import Data
 from engine.training.recipe.recipe import Batch, Machine, Objective, Preference, Recipe, Schedule
 from engine.training.sources.preferences import PreferredAnswers
 
@@ -47,7 +48,7 @@ def recipe_of(folder: Path) -> Recipe:
     config = open_base(str(folder))[0].config
     return Recipe(
         model=config,
-        data=Data(preferences=Preferences(str(folder / "pairs.jsonl"))),
+        data=Data(Preferences(str(folder / "pairs.jsonl"))),
         schedule=Schedule(steps=10_000, shape="constant"),
         batch=Batch(SIZE, config.context),
         objective=Objective("dpo"),

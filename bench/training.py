@@ -15,11 +15,13 @@ from transformers import GPT2Config, GPT2LMHeadModel
 
 from bench.models import LITTLE
 from bench.paired import Row, paired
+from engine.data.kinds.stories import Stories
+from engine.data.tokenizer_recipe import TokenizerRecipe
 from engine.model.config import Activation
 from engine.training.cluster.parallel import Peers
 from engine.training.launch.machine import Abilities, plan
 from engine.training.loop import train
-from engine.training.recipe.data_recipe import Data, Stories, TokenizerRecipe
+from engine.training.recipe.data_recipe import Data
 from engine.training.recipe.recipe import Batch, Log, Machine, Recipe, Schedule
 from engine.training.run.folder import RunFolder
 from engine.training.run.journal import Step
@@ -77,7 +79,7 @@ def of_bench(activation: Activation) -> Recipe:
     assert CONFIG.mlp is not None
     return Recipe(
         model=replace(CONFIG, mlp=replace(CONFIG.mlp, activation=activation)),
-        data=Data(stories=Stories(400, 50), tokenizer=TokenizerRecipe("bpe", CONFIG.vocab_size)),
+        data=Data(Stories(400, 50), tokenizer=TokenizerRecipe("bpe", CONFIG.vocab_size)),
         schedule=Schedule(steps=10_000),
         batch=BATCH,
         log=Log(every=TOGETHER),

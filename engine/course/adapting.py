@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from engine.checkpoints import Checkpoint
-from engine.data.sentiment import Sentiment
+from engine.data.kinds.sentiment import Sentiment
 from engine.edits import ApplyAdapter
 from engine.generation.few_shot import add_instruction
 from engine.generation.generate import generate

@@ -18,21 +18,20 @@ import builtins
 import keyword
 import re
 from collections.abc import Container, Iterator, Sequence
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import cache
-from itertools import chain, count, islice, product
+from itertools import product
 from random import Random
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from engine.data import mixture
 from engine.data.bounds import at_least
 from engine.data.corpora import read_corpus
 from engine.data.drawing import Chance, Part, choice, draw_indexed, number
-from engine.data.in_context import make_up
-from engine.data.options import DOCUMENTS, HELD_OUT, MIXED, MOST_WORDS
+from engine.data.kinds.in_context import make_up
 from engine.data.published import check_named
 from engine.data.seeds import seed_for
-from engine.data.task import PUBLISHED, Pair, PairTask
+from engine.data.task import Pair
 from engine.data.translation import words
 from engine.data.translation.drawing import draw
 from engine.data.translation.french import begins_with_vowel
@@ -73,81 +72,20 @@ PLAIN = Option(help="The share of sentences with neither capital nor full stop."
 MADE_UP_SHARE = Option(help="The share of names and nouns that are words nobody knows, which the model learns to copy.")
 
 
-@dataclass(frozen=True)
-class Instructions(PairTask):
-    """Each form of every meaning is asked for in each form, one after the other. A share `plain` of the sentences has
-    neither capital nor full stop.
+class Mixing(Protocol):
+    """What draws meanings, with a share `made_up` of names and nouns that nobody knows."""
 
-    No meaning that is held out is trained on, in any form.
-
-    The share `made_up` of the names and numbers of commands, and of the masculine nouns and the names of people in
-    sentences, is one that nobody knows; of the people of sentences that share have names. `sentences` is a file of
-    pairs of `engine.data.published`; each sentence, with its first translation, is asked for in both languages, and
-    once in another way. These are mixed with the others.
-    """
-
-    documents: int = field(default=270_000, metadata=DOCUMENTS)
-    held_out: int = field(default=1_800, metadata=HELD_OUT)
-    longest: int = field(default=10, metadata=MOST_WORDS)
-    plain: float = field(default=0.5, metadata=PLAIN)
-    made_up: float = field(default=0.0, metadata=MADE_UP_SHARE)
-    sentences: str = field(default="", metadata=MIXED)
-
-    tokenizers: ClassVar[tuple[str, ...]] = ("word", "bpe", "byte")
-    separator: ClassVar[str] = ""
-    grouped: ClassVar[str] = "instruction"
-
-    def __post_init__(self) -> None:
-        at_least("data.instructions.documents", self.documents, 1)
-        at_least("data.instructions.held_out", self.held_out, 1)
-        check_options("data.instructions", self)
-
-    def pairs(self, part: Part, seed: int) -> Iterator[Pair]:
-        meanings = (draw_meaning(self, part, seed, index) for index in count())
-        asked = (ask(meaning, *cell) for meaning in meanings for cell in CELLS)
-        told = islice(asked, self.documents if part == "train" else self.held_out)
-        if not self.sentences:
-            return told
-        real = (
-            replace(ask(meaning, *cell), published=True)
-            for index, meaning in enumerate(real_meanings(self, part, seed))
-            for cell in (*TRANSLATED, OTHERS[index % len(OTHERS)])
-        )
-        return iter(mixture.mixed(chain(told, real), seed))
-
-    def group(self, pair: Pair) -> str:
-        assert isinstance(pair, AskedPair)
-        return f"{pair.form} {pair.source.rpartition(' ')[2]}{PUBLISHED * pair.published}"
+    @property
+    def longest(self) -> int: ...
+    @property
+    def plain(self) -> float: ...
+    @property
+    def made_up(self) -> float: ...
+    @property
+    def sentences(self) -> str: ...
 
 
-@dataclass(frozen=True)
-class Bilingual:
-    """English, French and Python in turn, none of which says what another does: what a model learns all three from
-    before it is taught to translate. The other options as in `Instructions`, and what is held out there by the same
-    seed is here, too; of the sentences every second one is French, and none is Python."""
-
-    documents: int = field(default=60_000, metadata=DOCUMENTS)
-    held_out: int = field(default=1_000, metadata=HELD_OUT)
-    longest: int = field(default=10, metadata=MOST_WORDS)
-    plain: float = field(default=0.5, metadata=PLAIN)
-    made_up: float = field(default=0.0, metadata=MADE_UP_SHARE)
-    sentences: str = field(default="", metadata=MIXED)
-
-    def __post_init__(self) -> None:
-        at_least("data.bilingual.documents", self.documents, 1)
-        at_least("data.bilingual.held_out", self.held_out, 1)
-        check_options("data.bilingual", self)
-
-    def texts(self, part: Part, seed: int) -> Iterator[str]:
-        count = self.documents if part == "train" else self.held_out
-        told = (draw_meaning(self, part, seed, index)[index % 3] for index in range(count))
-        if not self.sentences:
-            return told
-        real = (meaning[index % 2] for index, meaning in enumerate(real_meanings(self, part, seed)))
-        return iter(mixture.mixed(chain(told, real), seed))
-
-
-def check_options(table: str, options: Instructions | Bilingual) -> None:
+def check_options(table: str, options: Mixing) -> None:
     at_least(f"{table}.longest", options.longest, SHORTEST)
     for name in ("plain", "made_up"):
         if not 0 <= (share := getattr(options, name)) <= 1:
@@ -160,7 +98,7 @@ def ask(meaning: Meaning, given: int, wanted: int) -> AskedPair:
     return AskedPair(f"{meaning[given]} {INSTRUCTIONS[wanted]}", f" {meaning[wanted]}", FORMS[given])
 
 
-def draw_meaning(options: Instructions | Bilingual, part: Part, seed: int, index: int) -> Meaning:
+def draw_meaning(options: Mixing, part: Part, seed: int, index: int) -> Meaning:
     """Meaning `index` of a part; the same for the same seed."""
 
     def drawn(chance: Chance) -> Meaning:
@@ -171,7 +109,7 @@ def draw_meaning(options: Instructions | Bilingual, part: Part, seed: int, index
     return draw_indexed(drawn, lambda meaning: lower_first(meaning.english), part, seed_for(seed, "meanings"), index)
 
 
-def real_meanings(options: Instructions | Bilingual, part: Part, seed: int) -> Iterator[Meaning]:
+def real_meanings(options: Mixing, part: Part, seed: int) -> Iterator[Meaning]:
     """Sentences that others have written, those of the part; without those that a line of Python cannot quote."""
     chance = Random(f"{seed}:{part}:real meanings").random
     for english, (french, *_) in mixture.translations(options.sentences, part, seed):

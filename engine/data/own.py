@@ -1,6 +1,6 @@
 """A person's own data in a recipe: which columns are what, and what is held out.
 
-`[data.rows]` reads a file (engine.data.table), `[data.hub]` a data set by its hub name (engine.data.hub). What a model
+`[data.rows]` reads a file (engine.data.table), `[data.hub]` a data set by its hub name. What a model
 can be asked follows from the columns that are named, `LEARNS`:
 
     text              next, masked, infill
@@ -13,14 +13,14 @@ can be asked follows from the columns that are named, `LEARNS`:
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal
+from typing import Literal
 
 from engine.data.bounds import a_share
 from engine.data.options import HELD_OUT
-from engine.data.published import locate
-from engine.data.table import Table, join_held_out, read_table
+from engine.data.table import Table
+from engine.data.task import RunningText
 from engine.model.option import Option
 
 Form = Literal["text", "labelled", "pairs", "tagged", "answers"]
@@ -48,7 +48,7 @@ HELD_OUT_SHARE = Option(help=HELD_OUT["help"], when=lambda said, _: not said.get
 
 
 @dataclass(frozen=True, kw_only=True)
-class Columns(ABC):
+class Columns(RunningText):
     """The names of the columns that are learned from: `text`, `text` and `label`, `source` and `target`, or `tokens`
     and `tags` (a tag for each token; both are lists or have spaces between words). With `pair`, a second text, the
     label is that of both; an `answer` to the `question` begins at the character `start`, from 0, of the `context`. The
@@ -78,8 +78,6 @@ class Columns(ABC):
         metadata=Option(help="How many longer examples are made of two in a row, as a share of the pairs."),
     )
 
-    kind: ClassVar[str] = "own"
-
     def __post_init__(self) -> None:
         a_share(f"data.{self.kind}.held_out", self.held_out)
         if not 0 <= self.joined <= 1:
@@ -108,30 +106,3 @@ class Columns(ABC):
     @abstractmethod
     def table(self) -> Table:
         """Raises ValueError, in a sentence, where it cannot be had."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Rows(Columns):
-    """A .txt, .csv, .tsv, .jsonl or .parquet file; a relative path is taken from where the recipe stands. `header`: the
-    first line of a .csv or .tsv file names its columns; without it they are "column 1", "column 2", ... The rows of
-    another file, `held_out_path`, with the same columns, are measured on in place of a share of these.
-    """
-
-    path: str = field(metadata=Option(help="The file with the rows."))
-    held_out_path: str = field(
-        default="", metadata=Option(help="Another file, whose rows are measured on in place of a share of these.")
-    )
-    header: bool = field(default=True, metadata=Option(help="The first line of a .csv or .tsv file names its columns."))
-
-    kind: ClassVar[str] = "rows"
-
-    def table(self) -> Table:
-        option = "path"
-        try:
-            table = read_table(locate(self.path), self.header)
-            if not self.held_out_path:
-                return table
-            option, other = "held_out_path", locate(self.held_out_path)
-            return join_held_out(table, read_table(other, self.header), other.name)
-        except ValueError as error:
-            raise ValueError(f"data.rows.{option}: {error}") from None

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
 
+from engine.data.documents import Documents, cut, split_documents
 from engine.data.drawing import Part, lot
 from engine.data.own import Columns
 from engine.data.table import Table
@@ -170,3 +171,11 @@ def classes(names: Sequence[str], what: str, known: tuple[str, ...] = ()) -> tup
             "column, or add rows."
         )
     return found
+
+
+def own_documents(options: Columns, seed: int) -> Documents:
+    """Rows of a table as running text. A single one is cut in two."""
+    own = OwnTexts(options, options.table())
+    if len(set(own.all)) == 1 and not own.table.held_out:
+        return cut(own.all[0], options.held_out)
+    return split_documents(own.texts, seed)

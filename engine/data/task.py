@@ -1,7 +1,6 @@
-"""What a task on sequences is: the options that a recipe's table [data.<name>] has, and the examples they stand for.
+"""Kinds of data: the options that a recipe's table [data.<name>] has, and the examples they stand for.
 
-A new task is one file with a frozen dataclass of one of these kinds, and its row in `Data` of
-`engine.training.recipe.data_recipe`.
+A new one is a file of `engine.data.kinds` whose KIND is a frozen dataclass of one of these classes.
 """
 
 from __future__ import annotations
@@ -9,12 +8,15 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import ClassVar, Literal
 
+from engine.data.documents import Documents
 from engine.data.drawing import Part
+from engine.data.tokenizer_recipe import TokenizerRecipe
 
 EVERY = "char", "word", "byte", "bpe", "bpe-characters", "wordpiece", "unigram"  # kinds of tokenizers
 EQUALS, BETWEEN = SEPARATORS = "=", "<sep>"  # between the texts of a pair; the second where "=" may be in them
+Subject = Literal["Letters", "Arithmetic", "Languages", "Pictures", "Texts"]
 PUBLISHED = ", published"  # behind the name of a group
 
 
@@ -58,10 +60,39 @@ class Answered:
     start: int
 
 
-class PairTask(ABC):
+@dataclass(frozen=True)
+class DataKind(ABC):
+    """Options of the table [data.<kind>]; `place` orders the kinds, `subject` is what the tasks are about that learn
+    from it, and `tokenizers` are the kinds that suit it."""
+
+    kind: ClassVar[str]
+    place: ClassVar[int]
+    subject: ClassVar[Subject] = "Texts"
+    tokenizers: ClassVar[tuple[str, ...]] = EVERY
+    pictures: ClassVar[bool] = False
+
+    def check_tokenizer(self, tokenizer: TokenizerRecipe) -> None:
+        """Raises ValueError for a tokenizer that does not suit it."""
+        if tokenizer.kind not in self.tokenizers:
+            wanted = " or ".join(f'"{kind}"' for kind in self.tokenizers)
+            raise ValueError(f'data.tokenizer.kind must be {wanted} for {self.kind}, got "{tokenizer.kind}".')
+
+    def check_context(self, context: int) -> None:  # noqa: B027
+        """Raises ValueError where a row of so many tokens is too short for it."""
+
+
+class RunningText(DataKind):
+    """Texts that windows are cut from."""
+
+    @abstractmethod
+    def make_documents(self, seed: int) -> Documents:
+        """Documents to train on and those held out. Raises ValueError, in a sentence, where they cannot be had."""
+
+
+class PairTask(DataKind):
     """A text that becomes another. An encoder-decoder learns it, or a decoder that goes on behind a separator."""
 
-    tokenizers: ClassVar[tuple[str, ...]] = ("char",)  # the kinds that suit it
+    tokenizers: ClassVar[tuple[str, ...]] = ("char",)
     separator: ClassVar[str] = EQUALS  # one token, whatever the tokenizer; one of SEPARATORS, or "": each source's last
     ended: ClassVar[bool] = True  # False where all targets have one length, so that a decoder is not asked for the end
     grouped: ClassVar[str] = ""  # what `group` says of an example, such as "length"
@@ -86,7 +117,7 @@ class PairTask(ABC):
         return ()
 
 
-class LabelTask(ABC):
+class LabelTask(DataKind):
     """A text of which a class is asked, one of `labels`."""
 
     tokenizers: ClassVar[tuple[str, ...]] = ("char",)
@@ -101,10 +132,9 @@ class LabelTask(ABC):
         """All examples of a part, from the first; no text of one part is in the other."""
 
 
-class TagTask(ABC):
+class TagTask(DataKind):
     """A text of which a class is asked for each word, one of `labels`."""
 
-    tokenizers: ClassVar[tuple[str, ...]] = EVERY
     labels: ClassVar[tuple[str, ...]]
 
     @abstractmethod
@@ -112,10 +142,8 @@ class TagTask(ABC):
         """All examples of a part, from the first; no text of one part is in the other."""
 
 
-class AnswerTask(ABC):
+class AnswerTask(DataKind):
     """A question and a text in which its answer stands."""
-
-    tokenizers: ClassVar[tuple[str, ...]] = EVERY
 
     @abstractmethod
     def answers(self, part: Part, seed: int) -> Iterator[Answered]:

@@ -213,10 +213,10 @@ def test_what_was_forgotten_is_the_old_loss_under_the_old_head() -> None:
 
 def test_of_published_texts_nothing_is_cut_again() -> None:
     old = recipe_of_base("tales-bert")
-    assert old is not None and (table := old.data.sentence_pairs) is not None and table.tales and table.sentences
+    assert old is not None and (table := old.data.table).kind == "sentence_pairs" and table.tales and table.sentences
     left = without_published(old)
-    assert left.data.sentence_pairs == replace(table, tales="", sentences="") and without_published(left) == left
-    alone = replace(old, data=replace(old.data, sentence_pairs=replace(table, documents=0)))
+    assert left.data.table == replace(table, tales="", sentences="") and without_published(left) == left
+    alone = replace(old, data=replace(old.data, table=replace(table, documents=0)))
     assert without_published(alone) == alone  # nothing else is there
 
 

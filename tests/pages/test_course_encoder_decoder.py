@@ -3,8 +3,8 @@
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from engine.data.answering import ANSWER, SUMMARISE
-from engine.data.text_to_text import JUDGE, SORT
+from engine.data.kinds.answering import ANSWER, SUMMARISE
+from engine.data.kinds.text_to_text import JUDGE, SORT
 from tests.pages.test_course import opened, question_of
 
 VIEWS = ("three", "across", "shifted", "tasks", "written")

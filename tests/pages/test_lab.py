@@ -307,7 +307,7 @@ def test_no_text_reads_a_file_of_the_server(tmp_path: Path) -> None:
         app.text_area(key="stories 0 text").set_value(text.replace(table[0], f'[data.text]\npath = "{path}"\n')).run()
         app.button(key="stories 0 text apply").click().run()
         assert "must be a file that was brought to this page" in told(app)
-        assert recipe_of(app).data.stories is not None
+        assert recipe_of(app).data.kind == "stories"
 
 
 def test_a_run_is_called_by_what_can_be_a_name() -> None:

@@ -14,7 +14,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from engine.budget import budget
-from engine.data import hub
+from engine.data.kinds import hub
 from engine.data.own_tasks import held_out
 from engine.training import sources
 from engine.training.launch.sizing import Sizing, find_size, known_size
@@ -68,7 +68,7 @@ def test_a_pasted_text_becomes_a_recipe_that_trains(tmp_path: Path) -> None:
     assert "at least 200 characters" in told(app)
     app.text_area(key="pasted 0").set_value(HAMLET).run()
     app.button(key="use pasted").click().run()
-    assert not app.warning and Path(recipe_of(app).data.text.path).read_text() == HAMLET
+    assert not app.warning and Path(recipe_of(app).data.table.path).read_text() == HAMLET
     assert f"{len(HAMLET):,} characters" in " ".join(one.value for one in app.caption)
     tokenizer = prepared(app, tmp_path).tokenizer
     assert set(HAMLET) <= set(tokenizer.decode(list(range(tokenizer.vocab_size))))
@@ -82,7 +82,7 @@ def test_the_text_of_the_recipe_does_not_tell_where_the_file_lies(tmp_path: Path
     assert 'path = "hamlet.txt"' in area.value and str(tmp_path) not in area.value
     area.set_value(area.value.replace("steps = 800", "steps = 500")).run()
     next(one for one in app.button if one.key.endswith(" apply")).click().run()
-    assert recipe_of(app).schedule.steps == 500 and Path(recipe_of(app).data.text.path).is_file()
+    assert recipe_of(app).schedule.steps == 500 and Path(recipe_of(app).data.table.path).is_file()
 
 
 def test_above_a_run_stands_what_it_learned_also_after_a_reload(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -145,9 +145,9 @@ def test_columns_decide_what_can_be_learned(file: str, objective: str, columns: 
     app = brought(file, data[file])
     recipe = recipe_of(app)
     assert recipe.objective.kind == objective
-    assert {name: getattr(recipe.data.rows, name) for name in columns} == columns
+    assert {name: getattr(recipe.data.table, name) for name in columns} == columns
     source = prepared(app, tmp_path)
-    two = recipe.data.rows.two_texts
+    two = recipe.data.table.two_texts
     assert recipe.model.embedding.segments == 2 * two and ("segments" in source.batch(1).inputs) == two
     assert f"{60 if file == 'reviews.csv' else 40} rows" in " ".join(one.value for one in app.caption)
     assert len(app.dataframe[0].value) == 6
@@ -169,7 +169,7 @@ def test_data_that_comes_split_is_learned_and_measured_as_it_comes(tmp_path: Pat
     assert "other.csv must have the columns of the data" in app.run().warning[0].value
     next(one for one in app.button if one.label == "Hold out a share instead").click().run()
     assert not app.warning and "held_out_data" not in app.query_params
-    assert recipe_of(app).data.rows.held_out_path == ""
+    assert recipe_of(app).data.table.held_out_path == ""
 
 
 def test_pairs_that_are_too_long_for_the_context_are_counted_on_the_page() -> None:
@@ -278,7 +278,7 @@ def test_a_data_set_of_the_hub_is_looked_at_like_a_file(monkeypatch: pytest.Monk
     app.text_input(key="hub name").set_value("org/reviews").run()
     app.button(key="fetch").click().run()
     found = recipe_of(app)
-    assert (found.data.hub.name, found.data.hub.label) == ("org/reviews", "label")
+    assert (found.data.table.name, found.data.table.label) == ("org/reviews", "label")
     assert found.objective.kind == "classification"
     hub.read_hub.cache_clear()
 
@@ -289,8 +289,8 @@ def test_a_data_set_of_the_hub_is_looked_at_like_a_file(monkeypatch: pytest.Monk
 def test_what_a_source_refuses_is_said_before_it_is_trained(runs: Path) -> None:
     app = page(task="brackets")
     recipe = recipe_of(app)
-    small = replace(recipe.data.brackets, documents=100, held_out=20)
-    recipe = replace(recipe, data=replace(recipe.data, brackets=small))
+    small = replace(recipe.data.table, documents=100, held_out=20)
+    recipe = replace(recipe, data=replace(recipe.data, table=small))
     assert known_size(recipe) is None
     assert find_size(recipe).vocab_size == known_size(recipe).vocab_size == 7  # four brackets, pad, end, unknown
     wrong = replace(recipe, model=replace(recipe.model, head=replace(recipe.model.head, classes=3)))

@@ -51,10 +51,9 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     few = tmp_path_factory.mktemp("pairs") / "few.jsonl"
     for kind in ("reward", "dpo"):
         recipe = read_recipe(FOLDER / f"{kind}.toml")
-        assert recipe.data.preferences is not None
-        rows = Path(recipe.data.preferences.path).read_text(encoding="utf-8").splitlines()[::4]
+        rows = Path(recipe.data.table.path).read_text(encoding="utf-8").splitlines()[::4]
         few.write_text("\n".join(rows), encoding="utf-8")
-        data = replace(recipe.data, preferences=replace(recipe.data.preferences, path=str(few)))
+        data = replace(recipe.data, table=replace(recipe.data.table, path=str(few)))
         short = replace(
             recipe, data=data, schedule=Schedule(2), log=Log(1, 1, 99, 2, 1), batch=replace(recipe.batch, size=4),
             machine=Machine("cpu", threads=1), preference=replace(recipe.preference, answer_tokens=4),

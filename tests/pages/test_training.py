@@ -185,8 +185,7 @@ def test_a_link_to_a_step_that_was_not_kept_names_those_that_were(trained: str, 
 
 def test_a_picture_is_chosen_among_those_that_are_held_out() -> None:
     recipe = read_recipe(PRESET.with_name("digits-vit.toml"))
-    assert recipe.data.digits is not None
-    assert count_pictures(recipe) == len(split(recipe.data.digits.split).test_labels)
+    assert count_pictures(recipe) == len(split(recipe.data.table.split).test_labels)
 
 
 def test_a_cursor_that_is_none_begins_anew(session: Session, trained: str) -> None:

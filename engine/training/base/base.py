@@ -118,7 +118,7 @@ def check_base(name: str, config: ModelConfig, but: Collection[str] = ("head", "
 
 def check_tokenizer(recipe: Recipe) -> None:
     """Raises ValueError where the tokenizer of the recipe's base lacks what its objective needs."""
-    if recipe.data.digits is not None:
+    if recipe.data.table.pictures:
         return
     opened, tokenizer = open_base(recipe.base)
     tokenizer, rows = require_tokenizer(recipe.base, tokenizer), opened.config.vocab_size

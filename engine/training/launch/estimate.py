@@ -22,6 +22,7 @@ from engine.analysis.sizes.shape import stacks
 from engine.analysis.sizes.work import forward
 from engine.budget import budget
 from engine.checkpoints.assemble import list_parameters
+from engine.data.kinds.repeats import Repeats
 from engine.model.config import MLP, Attention, ModelConfig
 from engine.model.transformer import Transformer, initialise
 from engine.training.launch.machine import Abilities, plan
@@ -121,8 +122,8 @@ def as_far_as_known(recipe: Recipe) -> ModelConfig:
     tokenizer = recipe.data.tokenizer
     if recipe.model.vocab_size > 1 or recipe.model.embedding.patches is not None:
         return recipe.model
-    repeats = recipe.data.repeats
-    known = len(repeats.symbols) + 1 if repeats is not None else tokenizer.vocab_size
+    data = recipe.data.table
+    known = len(data.symbols) + 1 if isinstance(data, Repeats) else tokenizer.vocab_size
     return replace(recipe.model, vocab_size=known or VOCABULARIES[tokenizer.kind])
 
 

@@ -16,19 +16,19 @@ from pathlib import Path
 from typing import Any
 
 from engine.characters import keep_words
+from engine.data.kinds.preferences import Preferences
+from engine.data.kinds.text import Text
 from engine.data.own import Columns
 from engine.plurals import count_words
 from engine.training.base.new_head import model_of_base
 from engine.training.launch.launcher import Launcher
 from engine.training.policy.pairs import read_pairs
-from engine.training.recipe.data_recipe import Preferences, Text
 from engine.training.recipe.recipe import Recipe
 from engine.training.recipe.recipe_file import as_tables, build_recipe, place_files, read_recipe
 from engine.training.run.names import LONGEST, check_name, cut_name
 from engine.training.run.origin import Origin
 from engine.training.run.runs import Run, align_cells, runs
 from engine.training.run.status import ACTIVE
-from engine.training.sources.windows import documents
 
 Changes = Mapping[str, Any]  # values by the recipe's dotted keys
 SEED = "seed"
@@ -103,7 +103,7 @@ def change_recipe(recipe: Recipe, changes: Changes, beside: Path | None = None) 
         changes = {"model.context": changes["batch.context"], **changes}
     if SEED in changes and recipe.split is None:
         changes = {"split": recipe.seed, **changes}
-    table = asdict(recipe)
+    table = recipe.tables
     for key in changes:
         find_options(table, key)
     if recipe.base and not OF_A_BASE.isdisjoint(changes):
@@ -203,7 +203,7 @@ def check_data(recipes: Sequence[Recipe]) -> None:
             for column in table.names:
                 told.cells(getattr(table, column))
         elif isinstance(table, Text):
-            documents(recipe.data, recipe.data_seed)
+            table.make_documents(recipe.data_seed)
         elif isinstance(table, Preferences):
             for path in filter(None, (table.path, table.held_out_path)):
                 read_pairs(path)

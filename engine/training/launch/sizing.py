@@ -78,12 +78,11 @@ def find_size(recipe: Recipe, folder: Path | str | None = None) -> Size:
 def key(recipe: Recipe) -> str:
     """The same for recipes that have the same answer."""
     model = recipe.model
-    files = (recipe.data.table, recipe.data.text)
-    named = (getattr(file, name, None) for file in files for name in ("path", "held_out_path"))
+    named = (getattr(recipe.data.table, name, None) for name in ("path", "held_out_path"))
     stamp = sum(Path(path).stat().st_mtime_ns for path in named if path and Path(path).is_file())
     patches = model.embedding.patches
     told: list[Any] = [
-        asdict(recipe.data), recipe.objective.kind, recipe.data_seed, recipe.batch.context, asdict(model.head), stamp,
+        recipe.data.tables, recipe.objective.kind, recipe.data_seed, recipe.batch.context, asdict(model.head), stamp,
         model.attention.mask, None if patches is None else asdict(patches), model.encoder is None,
     ]  # fmt: skip
     if recipe.base:

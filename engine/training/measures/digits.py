@@ -8,7 +8,7 @@ import torch
 
 from engine.data.digits import invert
 from engine.inputs.familiarity import MEASURED, distances
-from engine.training.sources.digits import Digits
+from engine.training.sources.digits import DigitPictures
 from engine.training.trainer import Trainer
 
 SHADES = " .:-=+*#%@"
@@ -28,7 +28,7 @@ def measure_digit_classes(trainer: Trainer) -> dict[str, Any]:
     }
 
 
-def measure_distance(source: Digits) -> dict[str, Any]:
+def measure_distance(source: DigitPictures) -> dict[str, Any]:
     """Largest distance of a held-out picture to the training, by which a picture that is no digit is found."""
     cut, either = source.digits.split, source.digits.inverted > 0
     most = float(distances(source.images.test_images, cut, either).max())
@@ -50,6 +50,6 @@ def draw_levels(levels: torch.Tensor) -> str:
     return "\n".join("".join(SHADES[level] * 2 for level in row) for row in shade.tolist())
 
 
-def digits(trainer: Trainer) -> Digits:
-    assert isinstance(trainer.source, Digits)
+def digits(trainer: Trainer) -> DigitPictures:
+    assert isinstance(trainer.source, DigitPictures)
     return trainer.source

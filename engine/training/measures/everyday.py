@@ -17,6 +17,7 @@ from engine.checkpoints.locate import present_names
 from engine.data import mixture
 from engine.data.corpora import read_corpus
 from engine.data.everyday import Fact, Writer, unseen_facts, write_story
+from engine.data.kinds.everyday import Everyday
 from engine.data.seeds import seed_for
 from engine.data.stories import story
 from engine.model.transformer import Transformer
@@ -53,8 +54,7 @@ def measure_everyday(trainer: Trainer) -> dict[str, Any]:
             for index in range(STORIES)
         ],
     }
-    data = trainer.recipe.data.everyday
-    assert data is not None
+    data = trainer.recipe.data.expect(Everyday)
     if data.tales:
         texts["tales"] = mixture.part_of(mixture.tales(data.tales), "held_out", seed)[:STORIES]
     if data.sentences:

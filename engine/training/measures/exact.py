@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
+from engine.data.kinds.translation import Translation
 from engine.data.own_tasks import OwnPairs
 from engine.data.task import Pair
-from engine.data.translation.task import Translation
 from engine.scoring.overlap import bleu, chrf
 from engine.training.examples.completion import prompt
 from engine.training.examples.padding import pad_rows, real

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from engine.data.in_context import BEHIND, BETWEEN, line, rows
+from engine.data.kinds.in_context import BEHIND, BETWEEN, line, rows
 from engine.data.seeds import seed_for
 from engine.generation.few_shot import line_behind
 from engine.scoring.examples import UNASKED

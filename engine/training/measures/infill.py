@@ -15,15 +15,16 @@ from engine.checkpoints import Checkpoint, load
 from engine.checkpoints.locate import present_names
 from engine.data import mixture
 from engine.data.corpora import read_corpus
+from engine.data.kinds.infill import Gaps
 from engine.data.seeds import seed_for
 from engine.data.sentences import Infill, gapped
+from engine.data.task import DataKind
 from engine.model.transformer import Transformer
 from engine.scoring.examples import UNASKED
 from engine.tokenizers import END
 from engine.training.examples.infill import MASK, START, prompt
 from engine.training.examples.padding import pad_rows, real
 from engine.training.measures.decoding import decode_continuations
-from engine.training.recipe.data_recipe import Gaps
 from engine.training.sources.gapped_windows import GappedWindows
 from engine.training.sources.infill import GappedPassages
 from engine.training.trainer import Trainer
@@ -51,16 +52,16 @@ def measure_infill(trainer: Trainer) -> dict[str, Any]:
         "gaps": len(gaps),
         "decoding": "greedy",
     }
-    texts = unread_texts(trainer.recipe.data.infill, trainer.recipe.data_seed)
+    texts = unread_texts(trainer.recipe.data.table, trainer.recipe.data_seed)
     if texts and DECODER in present_names():
         found["nats_a_character"] = compare_with_decoder(trainer.checkpoint(), texts, trainer.recipe.data_seed)
     return found
 
 
-def unread_texts(told: Gaps | None, seed: int) -> dict[str, Sequence[str]]:
+def unread_texts(told: DataKind, seed: int) -> dict[str, Sequence[str]]:
     """Of each kind of real text that was learned from, those held out, and sentences that no document has. DECODER has
     learned from the same texts, but for those held out, with the seed 0."""
-    if told is None or not (told.tales or told.sentences):
+    if not isinstance(told, Gaps) or not (told.tales or told.sentences):
         return {}
     texts: dict[str, Sequence[str]] = {"plain sentences": read_corpus("everyday/visitors")["sentences"]}
     if told.tales:

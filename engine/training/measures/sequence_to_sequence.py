@@ -12,10 +12,10 @@ from itertools import islice
 from typing import Any
 
 from engine.checkpoints import Checkpoint
+from engine.data.kinds.translation import Translation
 from engine.data.own_tasks import OwnPairs
 from engine.data.translation import Pair
 from engine.data.translation.pair import WORD
-from engine.data.translation.task import Translation
 from engine.runtime.run import run
 from engine.tokenizers import Encoding
 from engine.training.measures.exact import exact_match, taught

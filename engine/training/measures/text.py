@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from engine.data.kinds.everyday import Everyday
+from engine.data.kinds.in_context import InContext
+from engine.data.kinds.repeats import Repeats
+from engine.data.kinds.stories import Stories
 from engine.generation.generate import generate
 from engine.training.measures import distance, everyday, in_context
 from engine.training.trainer import Trainer
@@ -14,22 +18,22 @@ LONGEST = 300  # tokens; a story ends before
 
 def measure_text(trainer: Trainer) -> dict[str, Any]:
     """Loss and accuracy on held-out text say it, and the card has them of every model; of some data there is more."""
-    data = trainer.recipe.data
-    if data.in_context is not None:
+    data = trainer.recipe.data.table
+    if isinstance(data, InContext):
         return in_context.measure_in_context(trainer)
-    if data.stories is not None and data.stories.long:
+    if isinstance(data, Stories) and data.long:
         return distance.measure_distance(trainer)
-    return everyday.measure_everyday(trainer) if data.everyday is not None else {}
+    return everyday.measure_everyday(trainer) if isinstance(data, Everyday) else {}
 
 
 def sample_text(trainer: Trainer) -> str:
     """After PROMPT, after the beginning of a held-out text, or after a segment and a half; of prompts one answer."""
-    if trainer.recipe.data.in_context is not None:
+    data, tokenizer = trainer.recipe.data.table, trainer.source.tokenizer
+    if isinstance(data, InContext):
         return in_context.sample_in_context(trainer)
-    data, tokenizer = trainer.recipe.data, trainer.source.tokenizer
     assert tokenizer is not None
-    repeats = data.repeats
-    if data.stories is None and repeats is None:
+    repeats = data if isinstance(data, Repeats) else None
+    if not isinstance(data, Stories | Repeats):
         ids = next(trainer.source.held_out(1)).ids[0, :20].tolist()
     else:
         prompt = PROMPT if repeats is None else (repeats.symbols[:8] * 2)[:12]

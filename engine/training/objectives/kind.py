@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import reduce
+from functools import cached_property, reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from engine.data.kinds import data_kinds
+from engine.data.kinds.preferences import Preferences
+from engine.data.task import DataKind
 from engine.model.config import HeadKind, ModelConfig
 from engine.model.transformer import Transformer
 from engine.training.learner import Learner, Learning
@@ -29,11 +32,12 @@ WHOLE = {"attention.mask": {"prefix": "full"}}  # without a gap nothing says whe
 class ObjectiveKind:
     """An objective that a recipe can name.
 
-    `sources` has what makes examples of each table [data.*] that it learns from, `unit` what its loss is the mean of.
-    `measure` gives what a finished model is measured by on data it never saw, and `sample` what it does with some of
-    it; both are called with the model in evaluation. `learner` makes its updates.
+    It `learns` from tables [data.*] of these kinds, each by what makes examples of it; the first that fits counts.
+    `unit` is what its loss is the mean of. `measure` gives what a finished model is measured by on
+    data it never saw, and `sample` what it does with some of it; both are called with the model in
+    evaluation. `learner` makes its updates.
 
-    `needs` is what its model's config must say, by dotted key; `of_data` is the same for some of the tables alone.
+    `needs` is what its model's config must say, by dotted key; `of_data` is the same for some kinds of data alone.
     `never` has what a value must not be, and what stands for it in a model that is made to suit. With `two_axes`
     positions count a gap's and a span's places apart where a model is made to suit, if their kind can. `head` is the
     one that a base is given, and `marks` are the tokens that its tokenizer must have. With `joins` the two texts of a
@@ -48,13 +52,13 @@ class ObjectiveKind:
 
     name: str
     place: int
-    sources: Mapping[str, Callable[[Recipe, Path], Source]]
+    learns: Mapping[type[DataKind], Callable[[Recipe, Path], Source]]
     measure: Callable[[Trainer], dict[str, Any]]
     sample: Callable[[Trainer], str]
     unit: str = "nats a token"
     learner: Callable[[Learning], Learner] = Learner
     needs: Mapping[str, Any] = field(default_factory=dict)
-    of_data: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    of_data: Mapping[type[DataKind], Mapping[str, Any]] = field(default_factory=dict)
     never: Mapping[str, Mapping[Any, Any]] = field(default_factory=dict)
     two_axes: bool = False
     head: HeadKind = "language"
@@ -69,9 +73,23 @@ class ObjectiveKind:
     like: str = ""
     about: str = ""
 
+    @cached_property
+    def sources(self) -> Mapping[str, Callable[[Recipe, Path], Source]]:
+        """What makes examples, by the name of the data."""
+        return {
+            name: next(make for kind, make in self.learns.items() if issubclass(one, kind))
+            for name, one in data_kinds().items()
+            if issubclass(one, tuple(self.learns))
+        }
+
     @property
     def from_preferences(self) -> bool:
-        return "preferences" in self.sources
+        return Preferences in self.learns
+
+    def needs_of(self, data: str) -> Mapping[str, Any]:
+        """What the model's config must say where the table `data` is learned from; "" stands for any."""
+        one = data_kinds().get(data, DataKind)
+        return {**self.needs, **next((more for kind, more in self.of_data.items() if issubclass(one, kind)), {})}
 
     @property
     def moves_policy(self) -> bool:
@@ -85,7 +103,7 @@ class ObjectiveKind:
 
     def check_model(self, config: ModelConfig, data: str = "") -> None:
         """Raises ValueError for a model that cannot learn so, from the table `data` where one is given."""
-        for key, wanted in {**self.needs, **self.of_data.get(data, {})}.items():
+        for key, wanted in self.needs_of(data).items():
             value = reduce(getattr, key.split("."), config)
             if value is None if wanted is PRESENT else value != wanted:
                 expected = "given" if wanted is PRESENT else "left out" if wanted is None else repr(wanted)

@@ -16,7 +16,7 @@ def suit_model(kind: str, data: str, model: Mapping[str, Any]) -> tuple[dict[str
     "attention.mask is full". An encoder that is missing is as deep and wide as the decoder."""
     found, told = deepcopy(dict(model)), []
     objective = find_objective(kind)
-    for key, wanted in {**objective.needs, **objective.of_data.get(data, {})}.items():
+    for key, wanted in objective.needs_of(data).items():
         table, last = find_table(found, key)
         if table[last] == wanted or (wanted is PRESENT and (table[last] is not None or last != "encoder")):
             continue

@@ -10,6 +10,8 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
+from engine.data.kinds.infill import Gaps
+from engine.data.kinds.repeats import Repeats
 from engine.data.task import SEPARATORS
 from engine.model.from_dict import build
 from engine.scoring.examples import UNASKED, Examples
@@ -73,12 +75,12 @@ def watch(folder: Path | str, probe: Probe) -> None:
 
 def default_probe(recipe: Recipe, source: Source) -> Probe:
     """An example of what is held out, cut short where it is long and where a part of it is one as well."""
-    if recipe.data.digits is not None:
+    if recipe.data.table.pictures:
         return Probe(picture=0)
     tokenizer, examples = source.tokenizer, next(source.held_out(1))
     if tokenizer is None:
         raise ValueError(f"[data.{recipe.data.kind}] has no tokenizer and is no picture; it cannot be shown.")
-    if recipe.data.repeats is not None:
+    if isinstance(recipe.data.table, Repeats):
         return repeat_segment(examples.ids, tokenizer)
     row = choose_row(examples, unknown_ids(tokenizer))
     ids, asked = real(examples, "ids", "padding", row), examples.targets[row]
@@ -91,7 +93,7 @@ def default_probe(recipe: Recipe, source: Source) -> Probe:
         one = source.held_out_rows(row + 1)[row]
         return Probe(one.text, " ".join(one.tags))
     if recipe.objective.kind == "infill":
-        return with_gap(ids, asked, tokenizer, len(ids) if recipe.data.infill is not None else SHOWN)
+        return with_gap(ids, asked, tokenizer, len(ids) if isinstance(recipe.data.table, Gaps) else SHOWN)
     if isinstance(source, LabelledTexts) and not (labelled := source.held_out_rows(row + 1)[row]).pair:
         return Probe(labelled.text, source.labels[labelled.label])  # not as its tokens spell it, which may be less
     if asked.dim() == 0:

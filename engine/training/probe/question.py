@@ -10,6 +10,7 @@ from torch import Tensor
 
 from engine.checkpoints import Checkpoint
 from engine.data.digits import split as cut
+from engine.data.kinds.digits import Digits
 from engine.inputs.processors import ImageProcessor, PalettePixels
 from engine.model.config import ModelConfig
 from engine.plurals import count_words
@@ -44,8 +45,8 @@ class Question:
 def question(probe: Probe, checkpoint: Checkpoint, recipe: Recipe) -> Question:
     """Raises ValueError, in a sentence, for a probe that the model cannot read."""
     config = checkpoint.config
-    if recipe.data.digits is not None:
-        made = of_picture(probe, checkpoint, recipe.data.digits.split)
+    if isinstance(recipe.data.table, Digits):
+        made = of_picture(probe, checkpoint, recipe.data.table.split)
     elif probe.text is None or checkpoint.tokenizer is None:
         raise ValueError("this model reads texts, and the probe is a picture; write a text.")
     else:

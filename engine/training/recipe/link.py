@@ -141,7 +141,7 @@ def is_place(file: object) -> bool:
 
 def without_files(recipe: Recipe) -> None:
     """A link is for others, whose files are other ones, and may come from others, who are not to read ours."""
-    data = getattr(recipe.data, recipe.data.kind)
+    data = recipe.data.table
     named = [one.name for one in fields(data) if one.name in FILES and is_place(getattr(data, one.name))]
     if named:
         raise ValueError(

@@ -7,7 +7,10 @@ from collections.abc import Iterator
 from dataclasses import Field, fields
 from typing import Any, NamedTuple
 
+from engine.data.kinds import data_kinds
+from engine.data.tokenizer_recipe import TokenizerRecipe
 from engine.model.from_dict import annotations_of, is_required, part_of
+from engine.training.recipe.data_recipe import Data
 from engine.training.recipe.recipe import Recipe
 
 
@@ -34,6 +37,9 @@ def list_options(kind: Any = Recipe, above: str = "", told: dict[Any, str] | Non
             continue
         key, meaning = f"{above}{option.name}", option.metadata.get("help", "")
         part = part_of(annotations_of(kind)[option.name])
+        if part is Data:
+            yield from list_data_options(key, told)
+            continue
         if part in told:
             yield Row(key, format_default(option), f"{meaning} It has the options of {told[part]}.")
             continue
@@ -42,6 +48,12 @@ def list_options(kind: Any = Recipe, above: str = "", told: dict[Any, str] | Non
         if part is not None:
             told[part] = key
             yield from list_options(part, f"{key}.", told)
+
+
+def list_data_options(above: str, told: dict[Any, str]) -> Iterator[Row]:
+    for name, table in data_kinds().items():
+        yield from list_options(table, f"{above}.{name}.", told)
+    yield from list_options(TokenizerRecipe, f"{above}.tokenizer.", told)
 
 
 def format_default(option: Field[Any]) -> str:

@@ -5,15 +5,16 @@ Two runs of one recipe on a CPU end with the same weights, bit for bit.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Literal
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
 
 from engine.data.bounds import at_least
+from engine.data.kinds.infill import Gaps
 from engine.data.own import LEARNS, Columns
 from engine.model.config import ModelConfig
 from engine.model.option import Option, Said
 from engine.training.objectives import find_objective, objectives
-from engine.training.recipe.data_recipe import Data, Gaps
+from engine.training.recipe.data_recipe import Data
 
 DeviceName = Literal["auto", "cpu", "cuda"]
 Precision = Literal["auto", "float32", "bfloat16", "float16"]
@@ -23,7 +24,7 @@ MOST_SEED = 2**31 - 1
 def cuts_gaps(said: Said, recipe: Recipe) -> bool:
     """Tells whether gaps are cut into a running text; passages that come with gaps have the shares of theirs in the
     data."""
-    return said["kind"] == "infill" and recipe.data.infill is None
+    return said["kind"] == "infill" and not isinstance(recipe.data.table, Gaps)
 
 
 def has_adamw(said: Said, _: Recipe) -> bool:
@@ -433,7 +434,7 @@ class Recipe:
         if self.data.kind not in objective.sources:
             fitting = " or ".join(f'"{name}"' for name, one in objectives().items() if self.data.kind in one.sources)
             raise ValueError(f'objective.kind must be {fitting} for [data.{self.data.kind}], got "{kind}".')
-        if self.data.infill is not None and self.objective.cuts != Objective().cuts:
+        if isinstance(self.data.table, Gaps) and self.objective.cuts != Objective().cuts:
             raise ValueError(
                 "objective.long_gaps and objective.hidden are for gaps in running text; for [data.infill] set its own "
                 "long and hidden."
@@ -458,11 +459,12 @@ class Recipe:
         if self.preference.answers < objective.least_answers:
             least, got = objective.least_answers, self.preference.answers
             raise ValueError(f"preference.answers must be at least {least} to compare, got {got}.")
-        if self.data.repeats is not None and self.batch.context - 1 < self.data.repeats.longest:
-            raise ValueError(
-                f"data.repeats.longest must be below batch.context ({self.batch.context}) for anything to repeat, "
-                f"got {self.data.repeats.longest}."
-            )
+        self.data.table.check_context(self.batch.context)
+
+    @property
+    def tables(self) -> dict[str, Any]:
+        """The tables of its file as plain data."""
+        return asdict(self) | {"data": self.data.tables}
 
     @property
     def data_seed(self) -> int:

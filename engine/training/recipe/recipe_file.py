@@ -7,7 +7,7 @@ import math
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import asdict, fields, replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from engine.model.config import ModelConfig
 from engine.model.from_dict import build
 from engine.training.base.base import resolve_base
 from engine.training.base.new_head import fill_model
-from engine.training.recipe.data_recipe import Data
+from engine.training.recipe.data_recipe import read_data
 from engine.training.recipe.recipe import (
     Batch,
     Log,
@@ -34,7 +34,6 @@ from engine.training.recipe.recipe import (
 
 SECTIONS: dict[str, Any] = {
     "model": ModelConfig,
-    "data": Data,
     "objective": Objective,
     "optimiser": Optimiser,
     "schedule": Schedule,
@@ -99,7 +98,7 @@ def place_files(recipe: Recipe, folder: Path) -> Recipe:
     }
     if not files:
         return recipe
-    return replace(recipe, data=replace(data, **{data.kind: replace(data.table, **files)}))
+    return replace(recipe, data=replace(data, table=replace(data.table, **files)))
 
 
 def parse_recipe(text: str, name: str = "recipe", folder: Path | None = None) -> Recipe:
@@ -142,6 +141,8 @@ def _section(key: str, value: Any, data: dict[str, Any]) -> Any:
     if key not in known:
         raise ValueError(f"{key} is not a known key; expected one of {', '.join(known)}.")
     check_numbers(key, value)
+    if key == "data":
+        return read_data(value)
     if key in SECTIONS:
         return build(SECTIONS[key], _model(value, data) if key == "model" else value, key)
     expected = int if key in ("seed", "split") else str
@@ -200,11 +201,11 @@ def write_recipe(recipe: Recipe) -> str:
     """TOML that `parse_recipe` reads back to an equal recipe, without tables that say nothing."""
     tables = {"train": Train(), "lora": Lora(), "preference": Preference()}
     usual = {name for name, table in tables.items() if getattr(recipe, name) == table}
-    return as_toml({name: value for name, value in asdict(recipe).items() if name not in usual})
+    return as_toml({name: value for name, value in recipe.tables.items() if name not in usual})
 
 
 def as_toml(data: Mapping[str, Any]) -> str:
-    """TOML of a recipe's tables, as `asdict` gives them or as a person has changed them."""
+    """TOML of a recipe's tables, as `Recipe.tables` gives them or as a person has changed them."""
     return tomli_w.dumps(as_tables(data))
 
 

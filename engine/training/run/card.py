@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import platform
-from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -61,8 +60,7 @@ def card(trainer: Trainer, run: RunFolder) -> dict[str, Any]:
 
 def describe_data(data: Data) -> dict[str, Any]:
     """The source that was used, files by their names alone, and the tokenizer of its texts."""
-    without = "tokenizer" if data.digits is not None else ""
-    found = {name: value for name, value in asdict(data).items() if value is not None and name != without}
+    found = {name: value for name, value in data.tables.items() if name != "tokenizer" or not data.table.pictures}
     for table in found.values():
         table |= {name: Path(table[name]).name for name in FILES if isinstance(table.get(name), str) and table[name]}
     return found

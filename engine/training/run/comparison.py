@@ -31,7 +31,7 @@ def open_held_out(recipe: Recipe) -> Source:
     """Source of what a recipe holds out; of generated data with little to train on."""
     table = recipe.data.table
     shorter = {each.name: min(getattr(table, each.name), FEW) for each in fields(table) if each.name == "documents"}
-    data = replace(recipe.data, **{recipe.data.kind: replace(table, **shorter)})
+    data = replace(recipe.data, table=replace(table, **shorter))
     with TemporaryDirectory(prefix="loupe-") as made:
         return open_source(replace(recipe, data=data), Path(made))
 
@@ -44,7 +44,7 @@ def without_published(recipe: Recipe) -> Recipe:
     if not published or not getattr(table, "documents", 0):
         return recipe
     left = replace(table, **dict.fromkeys(published, ""))
-    return replace(recipe, data=replace(recipe.data, **{recipe.data.kind: left}))
+    return replace(recipe, data=replace(recipe.data, table=left))
 
 
 def held_out_examples(recipe: Recipe, batches: int) -> list[Examples]:

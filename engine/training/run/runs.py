@@ -108,8 +108,7 @@ def _of_recipe(run: RunFolder) -> dict[str, Any]:
 
 def task(recipe: Recipe) -> str:
     """Names what is learned, in a word or two: the data, and the rule where it has several."""
-    data = getattr(recipe.data, recipe.data.kind)
-    return str(getattr(data, "rule", recipe.data.kind)).replace("_", " ")
+    return str(getattr(recipe.data.table, "rule", recipe.data.kind)).replace("_", " ")
 
 
 def _of_status(run: RunFolder) -> dict[str, Any]:

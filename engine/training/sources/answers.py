@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from engine.data.documents import Document, Documents
 from engine.data.drawing import Part
 from engine.data.own_tasks import task_of
 from engine.data.task import Answered, AnswerTask
@@ -12,7 +13,6 @@ from engine.scoring.examples import Examples
 from engine.tokenizers import Encoding
 from engine.training.examples.span import span_examples
 from engine.training.recipe.recipe import Recipe
-from engine.training.sources.corpus import Document, Documents
 from engine.training.sources.shelved_texts import ShelvedTexts, marks
 
 

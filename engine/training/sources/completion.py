@@ -6,6 +6,7 @@ from pathlib import Path
 
 from torch import Tensor
 
+from engine.data.documents import Document
 from engine.scoring.examples import Examples
 from engine.tokenizers import Tokenizer
 from engine.tokenizers.continuation import read_continuation, without_last_marks
@@ -13,7 +14,7 @@ from engine.training.base.base import mark_id
 from engine.training.examples.completion import Marks, completion_examples
 from engine.training.examples.padding import Rows
 from engine.training.recipe.recipe import Recipe
-from engine.training.sources.corpus import Document, Tokens
+from engine.training.sources.corpus import Tokens
 from engine.training.sources.pairs import TaughtPairs
 from engine.training.sources.shelved_texts import END
 

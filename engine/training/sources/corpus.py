@@ -4,73 +4,34 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from hashlib import blake2b
 from heapq import nsmallest
 from itertools import chain, islice
 from pathlib import Path
-from typing import Literal, TypeAlias
 
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
+from engine.data.documents import Document, Documents, Reading
 from engine.data.drawing import lot
 from engine.data.own import Columns
+from engine.data.tokenizer_recipe import TokenizerRecipe
 from engine.plurals import count_words
 from engine.tokenizers import END, FastTokenizer, Tokenizer, read_tokenizer, train
 from engine.tokenizers.fast import add_bert_template, remove_template
 from engine.training.base.base import tokenizer_of
 from engine.training.examples.padding import Rows, gather_rows
-from engine.training.recipe.data_recipe import Data, TokenizerRecipe
+from engine.training.recipe.data_recipe import Data
 from engine.training.run.atomic import replace_atomically
 from engine.training.run.folder import RunFolder
 
 TELL_UNKNOWN = 0.01  # share of tokens
 LOOKED_AT, SOME_UNKNOWN, NAMED_UNKNOWN = 100_000, 1_000, 8  # letters of a text, unknown ones of all, and those named
-
-
-@dataclass(frozen=True)
-class Document:
-    """Text, or several that belong together, as a sentence and its translation; `label` is what is known of it."""
-
-    texts: tuple[str, ...]
-    label: int = 0
-
-
-Reading: TypeAlias = Callable[[Tokenizer, Document], Sequence[Sequence[int]]]  # the ids of each text of a document
-
-
-def read_each(tokenizer: Tokenizer, document: Document) -> list[list[int]]:
-    """Ids of each text as they are when it is typed."""
-    return [tokenizer.ids(text) for text in document.texts]
-
-
-def read_parts(tokenizer: Tokenizer, document: Document) -> list[list[int]]:
-    """Ids of each text without the tokens that the tokenizer puts around one: parts of a row with its own marks."""
-    return [tokenizer.ids(text, special=False) for text in document.texts]
-
-
-@dataclass(frozen=True)
-class Documents:
-    """Documents to train on and those held out, each as a function that tells them from the first.
-
-    `read` makes ids of a document. `special_tokens` are the tokenizer's; None leaves it its own. It knows all of
-    `alphabet`, whatever it learns from. `template` says which tokens stand around a text, here and around whatever a
-    person types: its kind's own, none (`bare`) or [CLS] and [SEP] (`bert`), which are then among `special_tokens`.
-    `notes` are sentences about how the data was read.
-    """
-
-    train: Callable[[], Iterator[Document]]
-    held_out: Callable[[], Iterator[Document]]
-    special_tokens: tuple[str, ...] | None = None
-    read: Reading = read_each
-    template: Literal["own", "bare", "bert"] = "own"
-    alphabet: str = ""
-    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -118,7 +79,7 @@ def open_corpus(documents: Documents, data: Data, seed: int, folder: Path, base:
     The tokenizer lies in the folder itself, where `engine.load` looks for it, and the tokens in `data/`. It is that of
     the checkpoint `base` where there is one.
     """
-    key = blake2b(json.dumps([asdict(data), seed]).encode(), digest_size=8).hexdigest()
+    key = blake2b(json.dumps([data.tables, seed]).encode(), digest_size=8).hexdigest()
     file = folder / "data" / f"tokens-{key}.safetensors"
     kept = _load_cache(file)
     tokenizer = read_tokenizer(folder) if kept else None

@@ -7,7 +7,7 @@ from dataclasses import fields
 from hashlib import blake2b, file_digest
 from pathlib import Path
 
-from engine.data.hub import Hub
+from engine.data.kinds.hub import Hub
 from engine.data.published import PREFIX, locate
 from engine.training.recipe.data_recipe import Data
 from engine.training.recipe.link import FILES

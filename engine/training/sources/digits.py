@@ -12,6 +12,7 @@ from torch import Tensor
 
 from engine.checkpoints.locate import shipped_folder
 from engine.data.digits import CLASSES, LEVELS, SIDE, augment, invert, split, vary_stroke
+from engine.data.kinds.digits import Digits
 from engine.inputs.processors import ImageProcessor, PalettePixels
 from engine.model.config import ModelConfig
 from engine.scoring.examples import Examples
@@ -21,15 +22,13 @@ from engine.training.recipe.recipe import Recipe
 from engine.training.sources.source import Part, Source, chance
 
 
-class Digits(Source):
+class DigitPictures(Source):
     """Base of what the two have in common: drawings to train on, a little changed each time, and all of those held
     out."""
 
     def __init__(self, recipe: Recipe, folder: Path) -> None:
         super().__init__(recipe)
-        if recipe.data.digits is None:
-            raise ValueError("digits need [data.digits] in the recipe; add it.")
-        self.digits = recipe.data.digits
+        self.digits = recipe.data.expect(Digits)
         self.images = split(self.digits.split)
 
     def draw(self, part: Part, seed: int) -> Examples:
@@ -62,7 +61,7 @@ class Digits(Source):
         return torch.where(is_inverted[:, None, None], invert(varied), varied)
 
 
-class NamedDigits(Digits):
+class NamedDigits(DigitPictures):
     def __init__(self, recipe: Recipe, folder: Path) -> None:
         super().__init__(recipe, folder)
         self.pixels = ImageProcessor.grey((SIDE, SIDE), LEVELS)
@@ -83,7 +82,7 @@ class NamedDigits(Digits):
         return config
 
 
-class DigitPixels(Digits):
+class DigitPixels(DigitPictures):
     def __init__(self, recipe: Recipe, folder: Path) -> None:
         super().__init__(recipe, folder)
         self.palette = PalettePixels.grey((SIDE, SIDE), LEVELS)

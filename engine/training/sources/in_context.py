@@ -6,7 +6,7 @@ from pathlib import Path
 
 import torch
 
-from engine.data.in_context import BETWEEN, line, rows, signs
+from engine.data.kinds.in_context import BETWEEN, line, rows, signs
 from engine.data.seeds import seed_for
 from engine.scoring.examples import Examples
 from engine.tokenizers import train

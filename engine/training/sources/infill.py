@@ -13,16 +13,17 @@ import torch
 from torch import Tensor
 
 from engine.data import mixture
+from engine.data.documents import Document, Documents, read_parts
+from engine.data.kinds.infill import Gaps
 from engine.data.seeds import seed_for
 from engine.data.sentences import gapped, span
 from engine.model.config import Infill, ModelConfig
 from engine.scoring.examples import Examples
 from engine.tokenizers import Tokenizer
 from engine.training.examples.infill import END, MASK, START, infill_examples, marks_of
-from engine.training.recipe.data_recipe import Gaps
 from engine.training.recipe.recipe import Recipe
 from engine.training.run.atomic import write_json
-from engine.training.sources.corpus import Document, Documents, open_corpus, read_parts
+from engine.training.sources.corpus import open_corpus
 from engine.training.sources.shelf import shelf
 from engine.training.sources.source import Part, Source, chance
 
@@ -38,9 +39,7 @@ SAMPLE = 2_000  # documents in which they are counted
 class GappedPassages(Source):
     def __init__(self, recipe: Recipe, folder: Path) -> None:
         super().__init__(recipe)
-        if recipe.data.infill is None:
-            raise ValueError("passages with gaps need [data.infill] in the recipe; add it.")
-        told, seed = recipe.data.infill, recipe.data_seed
+        told, seed = recipe.data.expect(Gaps), recipe.data_seed
         documents = Documents(
             lambda: iter(passages(told, "train", seed)),
             lambda: iter(passages(told, "held_out", seed)),

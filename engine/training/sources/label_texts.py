@@ -8,6 +8,7 @@ from pathlib import Path
 
 import torch
 
+from engine.data.documents import Document, Documents
 from engine.data.drawing import Part
 from engine.data.own_tasks import task_of
 from engine.data.task import Labelled, LabelTask
@@ -17,7 +18,6 @@ from engine.training.examples.classification import classification_examples, pai
 from engine.training.examples.padding import pad_rows, real
 from engine.training.recipe.recipe import Recipe
 from engine.training.run.folder import RunFolder
-from engine.training.sources.corpus import Document, Documents
 from engine.training.sources.shelved_texts import ShelvedTexts, marks, with_classes
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import ClassVar, Literal
 
+from engine.data.documents import Document
 from engine.scoring.examples import Examples
 from engine.tokenizers import END, Tokenizer
 from engine.training.examples.masked import marks_of, masked_windows
 from engine.training.recipe.recipe import Recipe
-from engine.training.sources.corpus import Document
 from engine.training.sources.source import Part, chance, count_rows
 from engine.training.sources.windows import Windows
 

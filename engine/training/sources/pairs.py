@@ -8,13 +8,13 @@ from pathlib import Path
 
 from torch import Tensor
 
+from engine.data.documents import Document, Documents
 from engine.data.own_tasks import task_of
 from engine.data.task import Pair, PairTask
 from engine.scoring.examples import Examples
 from engine.tokenizers import Tokenizer
 from engine.training.examples.padding import Rows
 from engine.training.recipe.recipe import Recipe
-from engine.training.sources.corpus import Document, Documents
 from engine.training.sources.shelved_texts import ShelvedTexts
 from engine.training.sources.source import Part
 

@@ -11,7 +11,9 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
+from engine.data.documents import Document, Documents
 from engine.data.drawing import Part
+from engine.data.kinds.preferences import Preferences
 from engine.data.own_tasks import held_out
 from engine.data.seeds import seed_for
 from engine.scoring.examples import Examples
@@ -24,7 +26,7 @@ from engine.training.objectives import find_objective
 from engine.training.policy.pairs import Pair, read_pairs
 from engine.training.recipe.recipe import Recipe
 from engine.training.run.folder import RunFolder
-from engine.training.sources.corpus import Document, Documents, Tokens
+from engine.training.sources.corpus import Tokens
 from engine.training.sources.shelved_texts import ShelvedTexts
 from engine.training.sources.source import chance, count_rows
 
@@ -49,7 +51,8 @@ class PreferredAnswers(ShelvedTexts[Pair]):
     def __init__(self, recipe: Recipe, folder: Path) -> None:
         if not recipe.base:
             raise ValueError("base must name the model that learns from preferences, got none; add a base.")
-        table = recipe.data.table
+        table = recipe.data.expect(Preferences)
+        self.ended = table.ended
         self.pairs = read_pairs(table.path)
         self.pairs_held_out = read_pairs(table.held_out_path) if table.held_out_path else None
         self.theirs = frozenset[str]()
@@ -78,12 +81,12 @@ class PreferredAnswers(ShelvedTexts[Pair]):
 
     def lengths(self, tokens: Tokens) -> Tensor:
         """Counts what is read of a prompt and its longer answer, with the end token."""
-        return tokens.lengths[:, 0] + tokens.lengths[:, 1:].max(1).values + int(self.recipe.data.table.ended)
+        return tokens.lengths[:, 0] + tokens.lengths[:, 1:].max(1).values + int(self.ended)
 
     @property
     def added_end(self) -> list[int]:
         """The token that closes an answer of the file, where one does."""
-        return [self.end] if self.recipe.data.table.ended and self.end is not None else []
+        return [self.end] if self.ended and self.end is not None else []
 
     def examples(self, part: Part, indexes: Sequence[int]) -> Examples:
         tokens = self.shelves[part].tokens

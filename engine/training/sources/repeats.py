@@ -8,6 +8,7 @@ import numpy
 import torch
 
 from engine.data import repeats
+from engine.data.kinds.repeats import Repeats
 from engine.scoring.examples import Examples
 from engine.tokenizers import train
 from engine.training.examples.next_token import next_tokens
@@ -22,9 +23,7 @@ class RepeatedSequences(Source):
 
     def __init__(self, recipe: Recipe, folder: Path) -> None:
         super().__init__(recipe)
-        if recipe.data.repeats is None:
-            raise ValueError("repeated sequences need [data.repeats] in the recipe; add it.")
-        self.repeats = recipe.data.repeats
+        self.repeats = recipe.data.expect(Repeats)
         self.tokenizer = train("char", [self.repeats.symbols])
         self.tokenizer.save(folder)
         self.symbols = torch.tensor(self.tokenizer.encode(self.repeats.symbols, special=False).ids)

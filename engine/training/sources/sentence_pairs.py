@@ -8,14 +8,15 @@ from dataclasses import replace
 from pathlib import Path
 
 from engine.data import mixture
+from engine.data.documents import Document, Documents, read_parts
 from engine.data.drawing import number
+from engine.data.kinds.sentence_pairs import SentencePairs
 from engine.data.seeds import seed_for
 from engine.data.sentences import following, pair, sentences
 from engine.scoring.examples import UNASKED, Examples
 from engine.training.examples.masked import marks_of, masked_pairs
-from engine.training.recipe.data_recipe import SentencePairs
 from engine.training.recipe.recipe import Recipe
-from engine.training.sources.corpus import Document, Documents, open_corpus, read_parts
+from engine.training.sources.corpus import open_corpus
 from engine.training.sources.shelf import shelf
 from engine.training.sources.source import Part, Source, chance
 
@@ -26,9 +27,7 @@ ANOTHER, FOLLOWS, UNKNOWN = 0, 1, 2  # labels of the documents
 class PairsOfPassages(Source):
     def __init__(self, recipe: Recipe, folder: Path) -> None:
         super().__init__(recipe)
-        if recipe.data.sentence_pairs is None:
-            raise ValueError("pairs of passages need [data.sentence_pairs] in the recipe; add it.")
-        told, seed = recipe.data.sentence_pairs, recipe.data_seed
+        told, seed = recipe.data.expect(SentencePairs), recipe.data_seed
         documents = Documents(
             lambda: iter(passages(told, "train", seed)), lambda: iter(passages(told, "held_out", seed)), read=read_parts
         )

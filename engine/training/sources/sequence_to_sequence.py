@@ -7,6 +7,7 @@ from pathlib import Path
 
 from torch import Tensor
 
+from engine.data.documents import Document
 from engine.model.config import ModelConfig
 from engine.scoring.examples import Examples
 from engine.tokenizers import Tokenizer
@@ -15,7 +16,7 @@ from engine.training.base.base import mark_id
 from engine.training.examples.padding import Rows
 from engine.training.examples.sequence_to_sequence import Marks, teacher_forced
 from engine.training.recipe.recipe import Recipe
-from engine.training.sources.corpus import Document, Tokens
+from engine.training.sources.corpus import Tokens
 from engine.training.sources.pairs import TaughtPairs
 from engine.training.sources.shelved_texts import END, PAD
 

@@ -12,12 +12,13 @@ from typing import Generic, TypeVar
 
 from torch import Tensor
 
+from engine.data.documents import Documents
 from engine.data.drawing import Part
 from engine.data.own import Columns
 from engine.model.config import ModelConfig
 from engine.scoring.examples import Examples
 from engine.training.recipe.recipe import Recipe
-from engine.training.sources.corpus import Documents, Tokens, open_corpus
+from engine.training.sources.corpus import Tokens, open_corpus
 from engine.training.sources.shelf import shelf
 from engine.training.sources.source import Source, chance, count_rows
 

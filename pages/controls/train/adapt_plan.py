@@ -196,7 +196,7 @@ def maps_of(base: str) -> list[str]:
 def on_base(recipe: Recipe, base: str) -> Recipe:
     """The recipe for another checkpoint to begin with. Raises ValueError, with a sentence, where that cannot learn
     it."""
-    said: dict[str, Any] = asdict(recipe) | {"base": keep_base(base), "model": {}}
+    said: dict[str, Any] = recipe.tables | {"base": keep_base(base), "model": {}}
     language = recipe.objective.language_weight > 0
     model = model_of_base(said["base"], recipe.objective.kind, recipe.data.kind, language)
     said["batch"]["context"] = min(recipe.batch.context, model.context)

@@ -147,7 +147,7 @@ def draw_changes(run: RunFolder, recipe: Recipe, weights: Path) -> None:
         show_altair(partial(draw_matrices, table), key="matrix changes")
     with right:
         st.markdown(f"**How far each head's attention moved**, on {TEXTS} held-out texts")
-        if recipe.model.encoder is None and recipe.data.digits is None:
+        if recipe.model.encoder is None and not recipe.data.table.pictures:
             moved = moved_heads(*key)
             show_altair(partial(draw_heads, head_table(moved)), key="head changes")  # type: ignore[arg-type]
         else:

@@ -8,14 +8,19 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from engine.checkpoints.heads import plain_head
-from engine.data.hub import Hub
-from engine.data.own import LEARNS, OF_TEXT, Columns, Rows
+from engine.data.kinds.digits import Digits
+from engine.data.kinds.hub import Hub
+from engine.data.kinds.rows import Rows
+from engine.data.kinds.sentence_pairs import SentencePairs
+from engine.data.kinds.text import Text
+from engine.data.own import LEARNS, OF_TEXT, Columns
 from engine.data.own_tasks import OwnAnswers, OwnLabels, OwnTags, task_of
 from engine.data.table import Table
+from engine.data.tokenizer_recipe import TokenizerRecipe
 from engine.model.config import ModelConfig
 from engine.training import Recipe
 from engine.training.objectives import find_objective
-from engine.training.recipe.data_recipe import Data, Text, TokenizerRecipe
+from engine.training.recipe.data_recipe import Data
 from pages.controls.train.presets import presets
 
 SHARE = 0.1  # that is held out
@@ -27,8 +32,8 @@ PIECE = re.compile(r"\w+|\S|\s")
 
 def objectives(data: Text | Columns) -> list[str]:
     """Objectives that can be learned from the data and have a task here that they are like."""
-    kind, learns = ("text", LEARNS["text"]) if isinstance(data, Text) else (data.kind, LEARNS[data.form])
-    return [one for one in learns if kind in find_objective(one).sources and like(one) is not None]
+    learns = LEARNS["text" if isinstance(data, Text) else data.form]
+    return [one for one in learns if data.kind in find_objective(one).sources and like(one) is not None]
 
 
 def like(objective: str) -> Recipe | None:
@@ -37,18 +42,18 @@ def like(objective: str) -> Recipe | None:
     if (named := find_objective(objective).like) in found:
         return found[named].recipe
     suited = (one.recipe for one in found.values() if one.recipe.objective.kind == objective)
-    return next((one for one in suited if one.data.digits is None and one.data.sentence_pairs is None), None)
+    return next((one for one in suited if not isinstance(one.data.table, Digits | SentencePairs)), None)
 
 
 def of_text(data: Text, objective: str, name: str, text: str) -> Recipe:
     """Reading no more at once than is held out of the text."""
     least = 2 ** int(math.log2(max(8, SHARE * len(text) / (1 if objective == "next" else 5) - 2)))
-    return recipe_like(Data(text=data), objective, name, least)
+    return recipe_like(Data(data), objective, name, least)
 
 
 def of_table(data: Rows | Hub, objective: str, name: str, table: Table) -> Recipe:
     """Reading most rows whole. Raises ValueError, with its number, for a row that cannot be learned from."""
-    own = Data(rows=data) if isinstance(data, Rows) else Data(hub=data)
+    own = Data(data)
     texts = {key: column(table, getattr(data, key), key) for key in data.names}
     base = like(objective)
     words = base is not None and base.data.tokenizer.kind not in ("char", "byte")

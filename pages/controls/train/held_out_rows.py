@@ -36,7 +36,7 @@ def draw_held_out(recipe: Recipe, file: Path, weights: Path, name: str) -> None:
     """Draws them for the run `name`, "" for the recorded one, whose recipe is `file`, where a model says one thing of a
     row: its class, the tags of its words, or where in it an answer stands."""
     draw = {"classification": draw_classes, "token_classification": draw_tags, "span": draw_answers}
-    if recipe.objective.kind in draw and recipe.data.digits is None:
+    if recipe.objective.kind in draw and not recipe.data.table.pictures:
         draw[recipe.objective.kind](str(file), weights, name)
 
 

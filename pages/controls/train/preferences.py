@@ -10,6 +10,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from engine.checkpoints.run_steps import name_step
+from engine.data.kinds.preferences import Preferences
 from engine.plurals import count_words
 from engine.runtime import library
 from engine.training import Recipe
@@ -63,7 +64,7 @@ def draw_preferences(here: Here, session: Session) -> None:
         published = presets(FOLDER)[here["learner"]].recipe
         base = choose_base(here, published)
         bar(base)
-        draw_rank(base, Path(published.data.table.path))
+        draw_rank(base, Path(published.data.expect(Preferences).path))
         return
     name, plan = ("reward", plan_reward(here)) if stage == "Reward" else plan_policy(here)
     if run:
@@ -123,7 +124,7 @@ def finish(
         problem = str(error).removeprefix("recipe: ")
         st.warning(escape_markdown(problem))
         return Plan(name, None, problem, base=base)
-    key = f"{called} on {base}, {recipe.data.table.path}, {recipe.preference}"
+    key = f"{called} on {base}, {recipe.data.expect(Preferences).path}, {recipe.preference}"
     return replace(draw_recipe(here, Task(key, recipe, name, describe), row, about), base=base)
 
 
@@ -135,8 +136,8 @@ def with_pairs(here: Here, recipe: Recipe) -> Recipe:
     if len(mine) < FEWEST:
         raise ValueError(f"pairs must be at least {FEWEST} to learn from, got {len(mine)}; rank or upload more.")
     file = store_file("my-pairs.jsonl", format_jsonl(mine).encode())  # as they are now, whatever is ranked later
-    table = replace(recipe.data.table, path=str(file))
-    return replace(recipe, data=replace(recipe.data, preferences=table))
+    table = replace(recipe.data.expect(Preferences), path=str(file))
+    return replace(recipe, data=replace(recipe.data, table=table))
 
 
 def choose_preference(here: Here, recipe: Recipe) -> Preference:

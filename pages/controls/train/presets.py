@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import LiteralString
+from typing import LiteralString, get_args
 
 import streamlit as st
 
+from engine.data.task import Subject
 from engine.places import ASSETS
 from engine.training import Recipe
 from engine.training.launch.estimate import estimate
@@ -19,13 +20,6 @@ from views.core.markdown import escape_markdown
 
 FOLDER = ASSETS / "lab"
 OWN = "own-data"  # the task that is a person's own
-GROUPS = {  # by the data that a recipe learns from
-    "Letters": ("rewriting", "repeats", "brackets"),
-    "Arithmetic": ("addition", "modular"),
-    "Languages": ("translation", "dates"),
-    "Pictures": ("digits",),
-    "Texts": (),  # all else
-}
 GALLERY = "all tasks"
 
 
@@ -38,15 +32,15 @@ class Preset:
     found: str
 
     @property
-    def group(self) -> str:
-        return next((group for group, kinds in GROUPS.items() if self.recipe.data.kind in kinds), "Texts")
+    def group(self) -> Subject:
+        return self.recipe.data.table.subject
 
 
 def presets(folder: Path = FOLDER) -> dict[str, Preset]:
     """Presets by name, those of one group together."""
     files = sorted(folder.glob("*.toml"))
     found = [read(file, file.stat().st_mtime_ns) for file in files]
-    order = list(GROUPS)
+    order = get_args(Subject)
     return {one.name: one for one in sorted(found, key=lambda one: order.index(one.group))}
 
 

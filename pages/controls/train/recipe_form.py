@@ -10,11 +10,11 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 import streamlit as st
 
 from engine.data.own import LEARNS, Columns
+from engine.data.tokenizer_recipe import TokenizerRecipe
 from engine.model.config import MLP, Attention, Encoder, RotaryScaling
 from engine.model.from_dict import part_of
 from engine.training import Recipe
 from engine.training.objectives import find_objective, objectives
-from engine.training.recipe.data_recipe import TokenizerRecipe
 from pages.controls.train.recipe_options import format_value, help_of, is_offered, title
 from views.core.markdown import Markdown, escape_markdown
 
@@ -38,7 +38,7 @@ class Form:
     def draw(self) -> dict[str, Any]:
         """Draws all tabs but the last, `text`, and returns what they say as plain data."""
         recipe = self.recipe
-        said: dict[str, Any] = asdict(recipe)
+        said = recipe.tables
         data, tokenizer, model, learning, keeping, self.text = st.tabs(list(TABS), key=f"{self.turn} tabs")
         with data:
             self.heading(recipe.data.kind, recipe.data.table)
@@ -61,7 +61,7 @@ class Form:
         """Only kinds that suit the data."""
         own = self.recipe.data.tokenizer
         if not suits(self.recipe, replace(own, sample=own.sample + 1)):
-            pictures = self.recipe.data.kind == "digits"
+            pictures = self.recipe.data.table.pictures
             st.caption("Images need no tokenizer." if pictures else "The data's own symbols are the tokens.")
             return asdict(own)
         st.caption(field_meanings(TokenizerRecipe))

@@ -6,7 +6,7 @@ import json
 import tomllib
 from collections import defaultdict
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from operator import attrgetter
 from pathlib import PurePath
@@ -15,6 +15,7 @@ from typing import Any
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from engine.data.kinds.hub import Hub
 from engine.data.own import Columns
 from engine.model.config import ModelConfig, PositionKind
 from engine.plurals import count_words
@@ -373,7 +374,7 @@ def task_of(run: str) -> str:
 def read(form: Form, drawn: bool, seed: int, name: str, task: str, preset: Recipe) -> Plan:
     """Reads the recipe that the controls make, or what they begin with where they are not drawn; the text follows
     them, whether or not they make a recipe."""
-    said = adapt_model((form.draw() if drawn else asdict(form.recipe)) | {"seed": seed}, form.recipe)
+    said = adapt_model((form.draw() if drawn else form.recipe.tables) | {"seed": seed}, form.recipe)
     if drawn:
         with form.text:
             files = places(preset)
@@ -420,7 +421,7 @@ def apply(text: str, task: str, files: Mapping[str, str]) -> None:
                 f"data.{recipe.data.kind}.{option} must be a file that was brought to this page, got "
                 f"{getattr(table, option)!r}; choose the task own-data for that."
             )
-        recipe = replace(recipe, data=replace(recipe.data, **{recipe.data.kind: replace(table, **{option: path})}))
+        recipe = replace(recipe, data=replace(recipe.data, table=replace(table, **{option: path})))
     find_record(RecipeMemory).begin(task, recipe)
 
 
@@ -464,7 +465,7 @@ def estimate_plan(recipe: Recipe) -> tuple[str, float | None, str]:
     end with, "" where none."""
     size = known_size(recipe)
     with st.container():
-        fetched = recipe.data.hub is not None  # a link shall fetch nothing
+        fetched = isinstance(recipe.data.table, Hub)  # a link shall fetch nothing
         if size is None and not fetched and (sizing_cache().begin(recipe) or sizing_cache().busy):
             wait()
     if size is not None and size.problem:

@@ -14,6 +14,7 @@ import torch
 from engine.checkpoints import load
 from engine.checkpoints.run_steps import weights
 from engine.data.digits import split
+from engine.data.kinds.digits import Digits
 from engine.tokenizers import Tokenizer
 from engine.training import Recipe
 from engine.training.launch.queue import Queue
@@ -143,7 +144,8 @@ def describe_status(folder: RunFolder, update: Update, reader: Reader, steps: in
 
 def count_pictures(recipe: Recipe) -> int:
     """Number of held-out pictures, of which one is the probe; 0 where the data are not pictures."""
-    return 0 if recipe.data.digits is None else held_out_pictures(recipe.data.digits.split)
+    data = recipe.data.table
+    return held_out_pictures(data.split) if isinstance(data, Digits) else 0
 
 
 @lru_cache(maxsize=4)

@@ -16,14 +16,15 @@ import streamlit as st
 
 from engine.budget import budget
 from engine.characters import cut_characters, keep_words
-from engine.data.hub import INSTALL, Hub, has_datasets, read_hub
-from engine.data.own import Rows
+from engine.data.kinds.hub import INSTALL, Hub, has_datasets, read_hub
+from engine.data.kinds.rows import Rows
+from engine.data.kinds.text import Text
+from engine.data.own import Columns
 from engine.data.stories import story
 from engine.data.table import KINDS, Table, join_held_out, read_table
 from engine.data.text import read_text
 from engine.plurals import count_words
 from engine.training import Recipe
-from engine.training.recipe.data_recipe import Text
 from engine.training.run.atomic import replace_atomically
 from engine.training.run.folder import size
 from pages.controls.state.page_state import Here, PageState
@@ -163,7 +164,8 @@ def columns_of(table: Table, turn: str, learned: Recipe | None) -> dict[str, str
     """Column of the table by the name that a recipe has for it: at first as one `learned` of it."""
     forms, named = [form for form in FORM if len(form) <= len(table.columns)], dict[str, str]()
     if learned is not None:
-        named = {name: getattr(learned.data.table, name) for name in learned.data.table.names}
+        own = learned.data.table
+        named = {name: getattr(own, name) for name in own.names} if isinstance(own, Columns) else {}
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="columns"):
         at = forms.index(tuple(named) if tuple(named) in forms else guess_form(table, forms))
         form = st.selectbox("learn from", forms, at, FORM.__getitem__, key=f"{turn} form", width=WIDE)
@@ -332,7 +334,7 @@ def of_file(here: Here, file: Path) -> Own:
         return Own(f"{turn} {objective}", file.name, of_text(data, objective, file.name, text))
     header = True
     if file.suffix.lower() in (".csv", ".tsv"):
-        named = learned is None or learned.data.table.header
+        named = learned is None or learned.data.expect(Rows).header
         header = st.toggle("the first line names the columns", named, key=f"{turn} header")
     other = held_out_file(here, turn)
     table = table_in(str(file), header)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.data.addition import Addition, carries, pair
+from engine.data.kinds.addition import Addition, carries, pair
 
 
 @given(st.integers(1, 6), st.booleans(), st.integers(0, 10**6), st.integers(0, 10**6))

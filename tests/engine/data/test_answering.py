@@ -4,7 +4,7 @@ from functools import cache
 
 import pytest
 
-from engine.data.answering import ANSWER, CONTEXT, PREFIXES, SUMMARISE, Answering
+from engine.data.kinds.answering import ANSWER, CONTEXT, PREFIXES, SUMMARISE, Answering
 from engine.data.task import Pair
 from engine.data.translation import words
 from engine.data.translation.lexicon import LEXICON

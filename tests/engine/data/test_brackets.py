@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.data.brackets import BALANCED, Brackets, draw_balanced, is_balanced, labelled_example
+from engine.data.kinds.brackets import BALANCED, Brackets, draw_balanced, is_balanced, labelled_example
 
 
 def removable(text: str, kinds: str) -> bool:

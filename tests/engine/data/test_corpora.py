@@ -15,23 +15,24 @@ from itertools import islice
 import pytest
 
 from engine.data import everyday, sentences
-from engine.data.addition import Addition
-from engine.data.answering import Answering
-from engine.data.brackets import Brackets
-from engine.data.dates import Dates
-from engine.data.in_context import rows
-from engine.data.instructions import Bilingual, Instructions
+from engine.data.kinds.addition import Addition
+from engine.data.kinds.answering import Answering
+from engine.data.kinds.bilingual import Bilingual
+from engine.data.kinds.brackets import Brackets
+from engine.data.kinds.dates import Dates
+from engine.data.kinds.in_context import rows
+from engine.data.kinds.instructions import Instructions
+from engine.data.kinds.modular import Modular
+from engine.data.kinds.names import Names
+from engine.data.kinds.rewriting import Rewriting
+from engine.data.kinds.sentiment import Sentiment
+from engine.data.kinds.spans import Spans
+from engine.data.kinds.text_to_text import TextToText
+from engine.data.kinds.translation import Translation
 from engine.data.long_stories import long_story
-from engine.data.modular import Modular
-from engine.data.names import Names
-from engine.data.rewriting import Rewriting
-from engine.data.sentiment import Sentiment
-from engine.data.spans import Spans
 from engine.data.stories import tell
 from engine.data.task import Labelled
-from engine.data.text_to_text import TextToText
 from engine.data.translation import pair
-from engine.data.translation.task import Translation
 
 SEEDS = 0, 7
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.data.dates import Dates, formats, ordinal, pair, write_date
+from engine.data.kinds.dates import Dates, formats, ordinal, pair, write_date
 
 
 def read(written: str) -> date:

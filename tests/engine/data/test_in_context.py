@@ -8,7 +8,7 @@ from random import Random
 import pytest
 
 from engine.data.drawing import Part, is_held_out
-from engine.data.in_context import LETTERS, RULES, SPLIT, VOWELS, french_words, kinds, opposites, rows, signs
+from engine.data.kinds.in_context import LETTERS, RULES, SPLIT, VOWELS, french_words, kinds, opposites, rows, signs
 
 
 def prompt(name: str, part: str, number: int, count: int = 12) -> list[tuple[str, str]]:

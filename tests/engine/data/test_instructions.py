@@ -9,17 +9,9 @@ from itertools import islice
 import pytest
 
 from engine.data.drawing import is_held_out
-from engine.data.instructions import (
-    CODE,
-    FORMS,
-    INSTRUCTIONS,
-    AskedPair,
-    Bilingual,
-    Instructions,
-    Meaning,
-    draw_meaning,
-    lower_first,
-)
+from engine.data.instructions import CODE, FORMS, INSTRUCTIONS, AskedPair, Meaning, draw_meaning, lower_first
+from engine.data.kinds.bilingual import Bilingual
+from engine.data.kinds.instructions import Instructions
 from engine.data.seeds import seed_for
 from engine.data.translation import words
 from engine.runtime import library

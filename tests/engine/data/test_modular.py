@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.data.modular import Modular, is_prime, operation_table
+from engine.data.kinds.modular import Modular, is_prime, operation_table
 
 
 @given(st.sampled_from("+-*/"), st.sampled_from([3, 5, 7, 11, 13]))

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from engine.data.own import Rows
+from engine.data.kinds.rows import Rows
 from engine.data.own_tasks import Own, task_of
 
 TEXTS = [f"text {n}" for n in range(4)]

@@ -8,13 +8,13 @@ import pytest
 
 from engine.budget import budget
 from engine.data import mixture
-from engine.data.own import Rows
+from engine.data.kinds.everyday import Everyday
+from engine.data.kinds.rows import Rows
 from engine.data.own_tasks import OwnPairs, task_of
 from engine.data.published import describe, locate, unpack
 from engine.data.text import read_text
-from engine.training.recipe.data_recipe import Data, Everyday
+from engine.training.recipe.data_recipe import Data
 from engine.training.run.card import describe_corpora
-from engine.training.sources.windows import documents
 
 PARAGRAPHS = [[f"Book {book}, paragraph {n}: {'a word ' * (20 + n)}end." for n in range(30)] for book in range(3)]
 TALES = "\n\n".join("\n".join(book) for book in PARAGRAPHS)
@@ -70,8 +70,8 @@ def test_a_document_of_tales_is_whole_paragraphs_of_one_book() -> None:
 
 
 def test_what_is_held_out_is_in_no_document_and_the_same_for_a_translator() -> None:
-    everyday = Data(everyday=Everyday(30, 5, tales="corpora:tales.txt.xz", sentences="corpora:eng-fra.tsv.xz"))
-    told = documents(everyday, 0)
+    everyday = Data(Everyday(30, 5, tales="corpora:tales.txt.xz", sentences="corpora:eng-fra.tsv.xz"))
+    told = everyday.table.make_documents(0)
     ours, theirs = ([one.texts[0] for one in part()] for part in (told.train, told.held_out))
     options = Rows(
         path="corpora:eng-fra.tsv.xz", header=False, source="column 1", target="column 2", held_out=mixture.SHARE
@@ -83,7 +83,7 @@ def test_what_is_held_out_is_in_no_document_and_the_same_for_a_translator() -> N
     assert not any(text in one for one in ours for text in unseen)
     for text in {pair.source for pair in task.pairs("train", 0)}:
         assert sum(f"{text}\n" in f"{one}\n" or f"{text} " in f"{one} " for one in ours) == 2  # a line, and in a row
-    assert ours == [one.texts[0] for one in documents(everyday, 0).train()]
+    assert ours == [one.texts[0] for one in everyday.table.make_documents(0).train()]
     assert describe_corpora(everyday) == [describe("corpora:tales.txt.xz"), describe("corpora:eng-fra.tsv.xz")]
 
 

@@ -12,15 +12,18 @@ from engine.budget import budget
 from engine.data import mixture
 from engine.data.corpora import read_corpus
 from engine.data.drawing import Part
-from engine.data.instructions import AskedPair, Bilingual, Instructions, draw_meaning
+from engine.data.instructions import AskedPair, draw_meaning
+from engine.data.kinds.bilingual import Bilingual
+from engine.data.kinds.infill import Gaps
+from engine.data.kinds.instructions import Instructions
+from engine.data.kinds.sentence_pairs import SentencePairs
+from engine.data.kinds.spans import LONGEST_GAP, Spans
+from engine.data.kinds.text_to_text import TRANSLATE, TextToText
 from engine.data.sentences import WORD, following, gapped
-from engine.data.spans import LONGEST_GAP, Spans
-from engine.data.text_to_text import TRANSLATE, TextToText
 from engine.scoring.examples import UNASKED
 from engine.tokenizers import train
 from engine.training import read_recipe
 from engine.training.measures.infill import unread_texts
-from engine.training.recipe.data_recipe import Gaps, SentencePairs
 from engine.training.sources import infill, open_source, sentence_pairs
 
 TALES, PAIRS = "corpora:tales.txt.xz", "corpora:eng-fra.tsv.xz"
@@ -64,7 +67,7 @@ def test_an_encoder_learns_words_and_what_follows_and_of_strange_sentences_only_
     recipe = read_recipe(Path(__file__).parents[3] / "assets" / "recipes" / "tales-bert.toml")
     options = SentencePairs(0, 0, tales=TALES, sentences=PAIRS)
     tokenizer = replace(recipe.data.tokenizer, vocab_size=200)
-    data = replace(recipe.data, sentence_pairs=options, tokenizer=tokenizer)
+    data = replace(recipe.data, table=options, tokenizer=tokenizer)
     source = open_source(replace(recipe, data=data), tmp_path)
     asked = [found for step in range(20) if (found := source.batch(step).second) is not None]
     assert {label for found in asked for label in found.tolist()} == {0, 1, UNASKED}

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.data.rewriting import Rewriting, pair
+from engine.data.kinds.rewriting import Rewriting, pair
 from engine.data.task import Pair
 
 RULES = {

@@ -5,9 +5,9 @@ import re
 
 import pytest
 
-from engine.data.spans import SENTINEL, TOKEN, Spans, corrupt, draw_lengths
+from engine.data.kinds.spans import SENTINEL, TOKEN, Spans, corrupt, draw_lengths
+from engine.data.kinds.text_to_text import TextToText
 from engine.data.task import Pair
-from engine.data.text_to_text import TextToText
 from engine.tokenizers import train
 
 SENTINELS = tuple(map(SENTINEL.format, range(8)))

@@ -10,21 +10,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.data.addition import Addition
-from engine.data.answering import Answering
-from engine.data.brackets import Brackets
-from engine.data.dates import Dates
 from engine.data.drawing import HELD_OUT, Part, draw_indexed, is_held_out, number
-from engine.data.instructions import Instructions
-from engine.data.modular import Modular
-from engine.data.names import Names
-from engine.data.rewriting import Rewriting
-from engine.data.sentiment import Sentiment
-from engine.data.spans import Spans
+from engine.data.kinds.addition import Addition
+from engine.data.kinds.answering import Answering
+from engine.data.kinds.brackets import Brackets
+from engine.data.kinds.dates import Dates
+from engine.data.kinds.instructions import Instructions
+from engine.data.kinds.modular import Modular
+from engine.data.kinds.names import Names
+from engine.data.kinds.rewriting import Rewriting
+from engine.data.kinds.sentiment import Sentiment
+from engine.data.kinds.spans import Spans
+from engine.data.kinds.text_to_text import TextToText
+from engine.data.kinds.translation import Translation
 from engine.data.task import LabelTask, PairTask, TagTask
-from engine.data.text_to_text import TextToText
-from engine.data.translation.task import Translation
-from engine.training.recipe.data_recipe import LABELLED, PAIRS, TAGGED
+from engine.training.recipe.data_recipe import kinds_of
 
 SMALL: dict[str, PairTask | LabelTask | TagTask] = {
     "rewriting": Rewriting(symbols="abc", shortest=1, longest=5, documents=2_000, held_out=300),
@@ -51,7 +51,7 @@ def told(task: PairTask | LabelTask | TagTask, part: str, seed: int) -> list[tup
 
 
 def test_every_task_is_tried_here() -> None:
-    assert set(SMALL) == {*PAIRS, *LABELLED, *TAGGED}
+    assert set(SMALL) == {*kinds_of(PairTask), *kinds_of(LabelTask), *kinds_of(TagTask)}
 
 
 @pytest.mark.parametrize("name", SMALL)

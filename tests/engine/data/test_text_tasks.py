@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections import Counter
 
-from engine.data.names import TAGS, Names, tables, tags_of
-from engine.data.sentiment import BAD, GOOD, Sentiment, templates
+from engine.data.kinds.names import TAGS, Names, tables, tags_of
+from engine.data.kinds.sentiment import BAD, GOOD, Sentiment, templates
 from engine.training.measures.tagging import f1, in_bio, of_names, spans
 
 

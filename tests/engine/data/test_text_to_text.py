@@ -6,8 +6,7 @@ from functools import cache
 
 import pytest
 
-from engine.data.task import Pair
-from engine.data.text_to_text import (
+from engine.data.kinds.text_to_text import (
     ACCEPTABLE,
     JUDGE,
     LABELS,
@@ -20,6 +19,7 @@ from engine.data.text_to_text import (
     other_number,
     sort_words,
 )
+from engine.data.task import Pair
 from engine.data.translation import words
 from engine.data.translation.lexicon import LEXICON
 

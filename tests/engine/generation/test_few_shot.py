@@ -10,7 +10,7 @@ import torch
 from engine import load
 from engine.checkpoints import Checkpoint
 from engine.data.drawing import is_held_out
-from engine.data.in_context import LETTERS, SPLIT, french_words, kinds, known_words, opposites, signs
+from engine.data.kinds.in_context import LETTERS, SPLIT, french_words, kinds, known_words, opposites, signs
 from engine.generation.few_shot import (
     KS,
     PromptTable,

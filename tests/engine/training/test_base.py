@@ -14,12 +14,14 @@ import torch
 import transformers
 
 from engine.checkpoints import load, locate
-from engine.data.instructions import Bilingual, Instructions
-from engine.data.rewriting import Rewriting
+from engine.data.kinds.bilingual import Bilingual
+from engine.data.kinds.instructions import Instructions
+from engine.data.kinds.rewriting import Rewriting
+from engine.data.tokenizer_recipe import TokenizerRecipe
 from engine.training import Recipe, RunFolder, read_recipe, train
 from engine.training.launch.sizing import find_size, known_size
 from engine.training.measures.exact import by_group
-from engine.training.recipe.data_recipe import Data, TokenizerRecipe
+from engine.training.recipe.data_recipe import Data
 from engine.training.recipe.recipe_file import parse_recipe, write_recipe
 from engine.training.run.fork import apply_changes
 from tests.engine.training.test_recipes import RECIPES, narrow
@@ -45,7 +47,7 @@ def little(name: str, data: Data, base: str = "", steps: int = 4) -> Recipe:
 def shelf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The only shipped checkpoint is one that has just learned a little of two languages."""
     place = tmp_path / "shipped"
-    recipe = little("bilingual", replace(read_recipe(RECIPES / "bilingual.toml").data, bilingual=Bilingual(200, 40)))
+    recipe = little("bilingual", replace(read_recipe(RECIPES / "bilingual.toml").data, table=Bilingual(200, 40)))
     for _ in train(recipe, tmp_path / "base"):
         pass
     place.mkdir()
@@ -55,7 +57,7 @@ def shelf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def instruct(base: str = NAME) -> Recipe:
-    task = replace(read_recipe(RECIPES / "instruct.toml").data, instructions=Instructions(60, 10))
+    task = replace(read_recipe(RECIPES / "instruct.toml").data, table=Instructions(60, 10))
     return little("instruct", task, base)
 
 
@@ -101,7 +103,7 @@ def test_a_base_that_is_not_shipped_or_of_another_model_or_reads_other_tokens_is
         next(train(wider, tmp_path / "two"))
     assert find_size(wider, tmp_path).problem.startswith(f"model must be that of the base {NAME}, with d_model = 16")
     assert known_size(instruct(), tmp_path) is None and find_size(instruct(), tmp_path).vocab_size > 0
-    other = Data(rewriting=Rewriting(documents=40, held_out=10), tokenizer=TokenizerRecipe("char"))
+    other = Data(Rewriting(documents=40, held_out=10), tokenizer=TokenizerRecipe("char"))
     with pytest.raises(ValueError, match=f"^base must have the special tokens =, and {NAME} lacks them"):
         next(train(replace(instruct(), data=other), tmp_path / "three"))
 

@@ -11,13 +11,13 @@ from torch.autograd.graph import saved_tensors_hooks
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
+from engine.data.kinds.stories import Stories
 from engine.model.transformer import Transformer, initialise
 from engine.training import Recipe, RunFolder, read_recipe
 from engine.training.cluster.parallel import Peers
 from engine.training.launch.estimate import FILE, as_far_as_known, calibrate, estimate, operations
 from engine.training.launch.machine import Abilities, plan
 from engine.training.launch.pace import time_left
-from engine.training.recipe.data_recipe import Stories
 from engine.training.recipe.optimiser import optimiser_state
 from engine.training.recipe.recipe import Optimiser
 from engine.training.run.status import Status, write_status
@@ -28,9 +28,9 @@ ASSETS = Path(__file__).parents[3] / "assets"
 
 def open_recipe(name: str) -> Recipe:
     recipe = read_recipe(ASSETS / f"{name}.toml")
-    stories = None if recipe.data.stories is None else Stories(200, 20)
+    table = Stories(200, 20) if isinstance(recipe.data.table, Stories) else recipe.data.table
     machine = replace(recipe.machine, device="cpu", precision="float32", threads=1)
-    return replace(recipe, data=replace(recipe.data, stories=stories), machine=machine)
+    return replace(recipe, data=replace(recipe.data, table=table), machine=machine)
 
 
 def held(trainer: Trainer) -> int:

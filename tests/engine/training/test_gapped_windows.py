@@ -171,7 +171,7 @@ def test_held_out_gaps_are_of_text_that_is_never_learned_from(tmp_path: Path) ->
     ours, theirs = "".join(f"a{i} " for i in range(800)), "".join(f"b{i} " for i in range(200))
     cut = len(theirs) / len(ours + theirs)
     recipe = recipe_of(tmp_path, ours + theirs)
-    recipe = replace(recipe, data=replace(recipe.data, text=replace(recipe.data.text, held_out=cut)))  # type: ignore[type-var]
+    recipe = replace(recipe, data=replace(recipe.data, table=replace(recipe.data.table, held_out=cut)))  # type: ignore[type-var]
     source = opened(recipe, tmp_path / "run")
     assert source.tokenizer is not None
     learned = {int(id) for step in range(40) for id in source.batch(step).ids.unique()}

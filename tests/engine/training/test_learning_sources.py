@@ -9,13 +9,17 @@ import pytest
 import torch
 
 from engine.data.digits import invert, split
+from engine.data.kinds.digits import Digits
+from engine.data.kinds.infill import Gaps
+from engine.data.kinds.sentence_pairs import SentencePairs
+from engine.data.kinds.translation import Translation
 from engine.data.seeds import seed_for
 from engine.data.sentences import pair as passages
 from engine.data.sentences import span
 from engine.data.stories import words
+from engine.data.tokenizer_recipe import TokenizerRecipe
 from engine.scoring.examples import UNASKED
 from engine.training import Recipe, read_recipe, sources
-from engine.training.recipe.data_recipe import Digits, Gaps, SentencePairs, TokenizerRecipe, Translation
 from engine.training.sources import open_source
 from engine.training.sources.digits import DigitPixels
 from engine.training.sources.sequence_to_sequence import SequenceToSequence
@@ -24,15 +28,14 @@ from engine.training.sources.source import Source
 
 RECIPES = Path(__file__).parents[3] / "assets" / "recipes"
 SMALL = {
-    "tales-bert": {"sentence_pairs": SentencePairs(80, 20), "tokenizer": TokenizerRecipe("wordpiece", 400)},
+    "tales-bert": {"table": SentencePairs(80, 20), "tokenizer": TokenizerRecipe("wordpiece", 400)},
     "translate-en-fr": {
-        "rows": None,
-        "translation": Translation(80, 20),
+        "table": Translation(80, 20),
         "tokenizer": TokenizerRecipe("word", sample=80),
     },
-    "infill": {"infill": Gaps(80, 20), "tokenizer": TokenizerRecipe("bpe", 400)},
-    "digits-vit": {"digits": Digits()},
-    "digits-imagegpt": {"digits": Digits()},
+    "infill": {"table": Gaps(80, 20), "tokenizer": TokenizerRecipe("bpe", 400)},
+    "digits-vit": {"table": Digits()},
+    "digits-imagegpt": {"table": Digits()},
 }
 
 
@@ -155,7 +158,7 @@ def test_gaps_drawn_in_training_hide_whole_words_and_filled_again_are_the_passag
 
 def test_a_hidden_word_that_recurs_still_stands_elsewhere(tmp_path: Path) -> None:
     recipe = small("infill")
-    recipe = replace(recipe, data=replace(recipe.data, infill=Gaps(80, 20, own=0.0, long=0.0, recurring=1.0)))
+    recipe = replace(recipe, data=replace(recipe.data, table=Gaps(80, 20, own=0.0, long=0.0, recurring=1.0)))
     of = open_source(recipe, tmp_path)
     assert of.tokenizer is not None
     hidden: Counter[str] = Counter()
@@ -188,7 +191,7 @@ def test_the_share_of_moved_pictures_is_the_recipes(tmp_path: Path) -> None:
     def kept(moved: float) -> float:
         recipe = small("digits-imagegpt")
         digits = Digits(moved=moved)
-        recipe = replace(recipe, data=replace(recipe.data, digits=digits), batch=replace(recipe.batch, size=300))
+        recipe = replace(recipe, data=replace(recipe.data, table=digits), batch=replace(recipe.batch, size=300))
         rows = open_source(recipe, tmp_path).batch(1).ids[:, 1:].tolist()
         return sum(tuple(row) in known for row in rows) / 300
 
@@ -203,7 +206,7 @@ def test_the_share_of_pictures_on_the_other_ground_is_the_recipes(tmp_path: Path
     def drawn(inverted: float) -> list[tuple[int, ...]]:
         recipe = small("digits-imagegpt")
         digits = Digits(moved=0.0, inverted=inverted)
-        recipe = replace(recipe, data=replace(recipe.data, digits=digits), batch=replace(recipe.batch, size=300))
+        recipe = replace(recipe, data=replace(recipe.data, table=digits), batch=replace(recipe.batch, size=300))
         return [tuple(row) for row in open_source(recipe, tmp_path).batch(1).ids[:, 1:].tolist()]
 
     some = drawn(0.3)
@@ -213,7 +216,7 @@ def test_the_share_of_pictures_on_the_other_ground_is_the_recipes(tmp_path: Path
 
 def test_a_judge_that_is_not_there_is_refused_before_the_training(tmp_path: Path) -> None:
     recipe = small("digits-imagegpt")
-    recipe = replace(recipe, data=replace(recipe.data, digits=Digits(judge="nobody")))
+    recipe = replace(recipe, data=replace(recipe.data, table=Digits(judge="nobody")))
     with pytest.raises(ValueError, match="data.digits.judge must be a shipped checkpoint, got 'nobody'"):
         open_source(recipe, tmp_path)
 

@@ -13,9 +13,10 @@ from typing import Any
 import pytest
 
 from engine.checkpoints import load
-from engine.data import hub
-from engine.data.hub import Hub, read_hub
-from engine.data.own import LEARNS, Rows
+from engine.data.kinds import hub
+from engine.data.kinds.hub import Hub, read_hub
+from engine.data.kinds.rows import Rows
+from engine.data.own import LEARNS
 from engine.data.own_tasks import OwnLabels, OwnPairs, OwnTags, held_out, task_of
 from engine.data.task import EVERY
 from engine.scoring.examples import UNASKED
@@ -259,7 +260,7 @@ def test_a_hub_name_that_is_a_path_and_a_missing_package_are_sentences(monkeypat
 
 def test_a_recipe_from_the_hub_learns(datasets: list[Any], folder: Path) -> None:
     recipe = recipe_of(folder, "classification")
-    data = replace(recipe.data, rows=None, hub=Hub(name="some/reviews", rows=6, text="text", label="label"))
+    data = replace(recipe.data, table=Hub(name="some/reviews", rows=6, text="text", label="label"))
     found = list(train(replace(recipe, data=data), folder / "run"))
     assert found[-1].step == 3 and load(folder / "run" / "checkpoint").labels == ("bad", "good")
 

@@ -99,7 +99,7 @@ def test_a_written_recipe_reads_back_equal(recipe_text: str) -> None:
 
 def test_a_text_is_looked_for_beside_its_recipe(recipe_path: Path) -> None:
     data = read_recipe(recipe_path).data
-    assert data.text is not None and data.text.path == str(recipe_path.parent / "corpus.txt")
+    assert data.table.path == str(recipe_path.parent / "corpus.txt")
 
 
 def test_each_option_says_what_it_is() -> None:

@@ -12,30 +12,29 @@ import pytest
 import torch
 
 from engine.checkpoints import load
-from engine.data.addition import Addition
-from engine.data.brackets import Brackets
-from engine.data.dates import Dates
-from engine.data.instructions import Bilingual, Instructions
-from engine.data.modular import Modular
-from engine.data.names import Names
-from engine.data.rewriting import Rewriting
-from engine.data.sentiment import Sentiment
+from engine.data.kinds.addition import Addition
+from engine.data.kinds.answering import Answering
+from engine.data.kinds.bilingual import Bilingual
+from engine.data.kinds.brackets import Brackets
+from engine.data.kinds.dates import Dates
+from engine.data.kinds.digits import Digits
+from engine.data.kinds.everyday import Everyday
+from engine.data.kinds.infill import Gaps
+from engine.data.kinds.instructions import Instructions
+from engine.data.kinds.modular import Modular
+from engine.data.kinds.names import Names
+from engine.data.kinds.rewriting import Rewriting
+from engine.data.kinds.sentence_pairs import SentencePairs
+from engine.data.kinds.sentiment import Sentiment
+from engine.data.kinds.spans import Spans
+from engine.data.kinds.stories import Stories
+from engine.data.kinds.text_to_text import TextToText
+from engine.data.kinds.translation import Translation
+from engine.data.tokenizer_recipe import TokenizerRecipe
 from engine.model.config import ModelConfig
 from engine.training import Recipe, RunFolder, read_recipe, train
 from engine.training.objectives import objectives
-from engine.training.recipe.data_recipe import (
-    Answering,
-    Data,
-    Digits,
-    Everyday,
-    Gaps,
-    SentencePairs,
-    Spans,
-    Stories,
-    TextToText,
-    TokenizerRecipe,
-    Translation,
-)
+from engine.training.recipe.data_recipe import Data
 from engine.training.recipe.recipe import Objective, Preference
 
 pytestmark = pytest.mark.long
@@ -43,41 +42,41 @@ pytestmark = pytest.mark.long
 ASSETS = Path(__file__).parents[3] / "assets"
 RECIPES, LAB = ASSETS / "recipes", ASSETS / "lab"
 LITTLE: dict[str, dict[str, Any]] = {
-    "stories": {"stories": Stories(20, 5), "tokenizer": TokenizerRecipe("bpe", 300)},
-    "everyday": {"everyday": Everyday(40, 10), "tokenizer": TokenizerRecipe("bpe", 300)},
+    "stories": {"table": Stories(20, 5), "tokenizer": TokenizerRecipe("bpe", 300)},
+    "everyday": {"table": Everyday(40, 10), "tokenizer": TokenizerRecipe("bpe", 300)},
     "induction": {},
-    "tales-bert": {"sentence_pairs": SentencePairs(40, 10), "tokenizer": TokenizerRecipe("wordpiece", 300)},
-    "translate-en-fr": {"rows": None, "translation": Translation(40, 10), "tokenizer": TokenizerRecipe("word")},
-    "infill": {"infill": Gaps(40, 10), "tokenizer": TokenizerRecipe("bpe", 300)},
+    "tales-bert": {"table": SentencePairs(40, 10), "tokenizer": TokenizerRecipe("wordpiece", 300)},
+    "translate-en-fr": {"table": Translation(40, 10), "tokenizer": TokenizerRecipe("word")},
+    "infill": {"table": Gaps(40, 10), "tokenizer": TokenizerRecipe("bpe", 300)},
     "digits-vit": {},
     "digits-imagegpt": {},
-    "bilingual": {"bilingual": Bilingual(40, 10)},
-    "instruct": {"instructions": Instructions(40, 10)},
+    "bilingual": {"table": Bilingual(40, 10)},
+    "instruct": {"table": Instructions(40, 10)},
     "in-context": {},
-    "long-stories": {"stories": Stories(20, 5, long=True), "tokenizer": TokenizerRecipe("bpe", 300)},
-    "t5-spans": {"spans": Spans(40, 10)},
-    "t5-tasks": {"text_to_text": TextToText(42, 12)},
-    "t5-answers": {"answering": Answering(40, 10)},
+    "long-stories": {"table": Stories(20, 5, long=True), "tokenizer": TokenizerRecipe("bpe", 300)},
+    "t5-spans": {"table": Spans(40, 10)},
+    "t5-tasks": {"table": TextToText(42, 12)},
+    "t5-answers": {"table": Answering(40, 10)},
 }
 FEW: dict[str, dict[str, Any]] = {  # of the laboratory
-    "reverse": {"rewriting": Rewriting("reverse", documents=40, held_out=10)},
-    "copy": {"rewriting": Rewriting("copy", documents=40, held_out=10)},
-    "sort": {"rewriting": Rewriting("sort", documents=40, held_out=10)},
-    "repeat": {"rewriting": Rewriting("repeat", longest=8, documents=40, held_out=10)},
+    "reverse": {"table": Rewriting("reverse", documents=40, held_out=10)},
+    "copy": {"table": Rewriting("copy", documents=40, held_out=10)},
+    "sort": {"table": Rewriting("sort", documents=40, held_out=10)},
+    "repeat": {"table": Rewriting("repeat", longest=8, documents=40, held_out=10)},
     "induction": {},
-    "modular-addition": {"modular": Modular(modulus=7)},
-    "addition": {"addition": Addition(documents=40, held_out=10)},
-    "brackets": {"brackets": Brackets(longest=16, documents=40, held_out=10)},
-    "dates": {"dates": Dates(documents=40, held_out=10)},
-    "english-french": {"translation": Translation(40, 10)},
+    "modular-addition": {"table": Modular(modulus=7)},
+    "addition": {"table": Addition(documents=40, held_out=10)},
+    "brackets": {"table": Brackets(longest=16, documents=40, held_out=10)},
+    "dates": {"table": Dates(documents=40, held_out=10)},
+    "english-french": {"table": Translation(40, 10)},
     "digits-vit": {},
     "digits-imagegpt": {},
     "python-reference": {},
-    "stories": {"stories": Stories(20, 5), "tokenizer": TokenizerRecipe("bpe", 300)},
-    "sentiment": {"sentiment": Sentiment(documents=40, held_out=10)},
-    "names": {"names": Names(documents=40, held_out=10)},
-    "masked-stories": {"stories": Stories(20, 5), "tokenizer": TokenizerRecipe("wordpiece", 300)},
-    "infill": {"infill": Gaps(40, 10), "tokenizer": TokenizerRecipe("bpe", 300)},
+    "stories": {"table": Stories(20, 5), "tokenizer": TokenizerRecipe("bpe", 300)},
+    "sentiment": {"table": Sentiment(documents=40, held_out=10)},
+    "names": {"table": Names(documents=40, held_out=10)},
+    "masked-stories": {"table": Stories(20, 5), "tokenizer": TokenizerRecipe("wordpiece", 300)},
+    "infill": {"table": Gaps(40, 10), "tokenizer": TokenizerRecipe("bpe", 300)},
 }
 ALL = {RECIPES / f"{name}.toml": little for name, little in LITTLE.items()}
 ALL |= {LAB / f"{name}.toml": few for name, few in FEW.items()}
@@ -156,14 +155,14 @@ def test_a_shipped_recipe_trains_is_measured_and_opens(path: Path, tmp_path: Pat
         assert card["perplexity"]["held_out"] == pytest.approx(math.exp(card["loss"]["held_out"]))
     assert card["measured"].keys() == MEASURED.get(name, set())
     assert card["loss"]["held_out"] == pytest.approx(steps[-1].held_out_loss)
-    assert card["data"].keys() == {recipe.data.kind} | ({"tokenizer"} if recipe.data.digits is None else set())
-    also = {"next_sentence_accuracy"} if recipe.data.sentence_pairs is not None else set()
+    assert card["data"].keys() == {recipe.data.kind} | ({"tokenizer"} if not recipe.data.table.pictures else set())
+    also = {"next_sentence_accuracy"} if recipe.data.kind == "sentence_pairs" else set()
     also |= {"exact"} if kind in ("completion", "sequence_to_sequence") else set()
     assert {key for key in steps[-1].also if not key.startswith("held_out_")} == also
     assert all(steps[-1].also[f"held_out_{key}"] == pytest.approx(card[key]["held_out"]) for key in also)
     finished = load(run.checkpoint)
     assert finished.report.ok and not finished.report.notes
-    assert (finished.tokenizer is None) == (recipe.data.digits is not None) == (finished.processor is not None)
+    assert (finished.tokenizer is None) == (recipe.data.table.pictures) == (finished.processor is not None)
     snapshot = load(run.snapshot(5))
     assert (snapshot.tokenizer is None, snapshot.processor) == (finished.tokenizer is None, finished.processor)
     theirs, ours = finished.model.state_dict(), snapshot.model.state_dict()
@@ -192,13 +191,13 @@ def test_a_run_with_drawn_masks_or_gaps_that_was_left_goes_on_bit_for_bit(name: 
 def test_no_data_is_taken_that_an_objective_has_no_source_for() -> None:
     settings = {one.name for one in fields(Preference)}
     for kind in objectives().values():
-        assert set(kind.sources) <= {one.name for one in fields(Data)} and settings.issuperset(kind.settings)
+        assert kind.sources and settings.issuperset(kind.settings)
     bert = shrunk(RECIPES / "tales-bert.toml")
     with pytest.raises(ValueError, match='must be "next" or "masked" or "infill" for .data.stories., got "completion"'):
-        replace(bert, data=Data(stories=Stories()), objective=Objective("completion"))
+        replace(bert, data=Data(Stories()), objective=Objective("completion"))
     with pytest.raises(ValueError, match='model.head.next_sentence must be False for .* "masked", got True'):
-        replace(bert, data=Data(stories=Stories()))
+        replace(bert, data=Data(Stories()))
     with pytest.raises(ValueError, match='must be "classification" or "next_pixel" for .data.digits., got "masked"'):
-        replace(bert, data=Data(digits=Digits()))
+        replace(bert, data=Data(Digits()))
     with pytest.raises(ValueError, match='data.tokenizer.kind must be "wordpiece" for sentence_pairs, got "bpe"'):
-        Data(sentence_pairs=SentencePairs())
+        Data(SentencePairs())

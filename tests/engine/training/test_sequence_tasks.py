@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from engine.checkpoints import load
-from engine.data.brackets import is_balanced
+from engine.data.kinds.brackets import is_balanced
 from engine.data.task import Pair
 from engine.model.transformer import Transformer, initialise
 from engine.runtime.run import run

@@ -11,13 +11,15 @@ import torch
 from engine.checkpoints import Checkpoint, load
 from engine.checkpoints.locate import SHIPPED
 from engine.data import sentences
-from engine.data.answering import Answering, draw_pair
 from engine.data.corpora import read_corpus
 from engine.data.digits import invert, split
 from engine.data.everyday import unseen_facts
-from engine.data.instructions import Bilingual, Instructions, ask, draw_meaning
+from engine.data.instructions import ask, draw_meaning
+from engine.data.kinds.answering import Answering, draw_pair
+from engine.data.kinds.bilingual import Bilingual
+from engine.data.kinds.instructions import Instructions
+from engine.data.kinds.text_to_text import PREFIXES, TextToText, draw_task
 from engine.data.long_stories import long_story
-from engine.data.text_to_text import PREFIXES, TextToText, draw_task
 from engine.generation.generate import generate
 from engine.inputs.processors import ImageProcessor, PalettePixels
 from engine.inputs.readers import tokens

@@ -4,13 +4,17 @@ from pathlib import Path
 import pytest
 import torch
 
-from engine.data.own import Rows
+from engine.data.documents import Document, read_parts
+from engine.data.kinds.rows import Rows
+from engine.data.kinds.stories import Stories
+from engine.data.kinds.text import Text
+from engine.data.tokenizer_recipe import TokenizerKind, TokenizerRecipe
 from engine.scoring.examples import UNASKED
 from engine.training import Recipe, parse_recipe, train
-from engine.training.recipe.data_recipe import Data, Stories, Text, TokenizerKind, TokenizerRecipe
+from engine.training.recipe.data_recipe import Data
 from engine.training.sources import open_source
-from engine.training.sources.corpus import Document, choose_sample, describe_unknown, open_corpus, read_parts
-from engine.training.sources.windows import Windows, documents
+from engine.training.sources.corpus import choose_sample, describe_unknown, open_corpus
+from engine.training.sources.windows import Windows
 
 REPEATS = """
 [model]
@@ -58,7 +62,7 @@ def test_the_corpus_kept_in_the_folder_is_the_one_that_was_made(recipe: Recipe, 
 
 
 def test_half_of_the_windows_begin_with_a_document(recipe: Recipe, tmp_path: Path) -> None:
-    stories = Data(stories=Stories(documents=20, held_out=3), tokenizer=TokenizerRecipe("char"))
+    stories = Data(Stories(documents=20, held_out=3), tokenizer=TokenizerRecipe("char"))
     source = Windows(replace(recipe, data=stories, batch=replace(recipe.batch, size=400)), tmp_path)
     corpus = source.corpus.train
     begins = {tuple(corpus.ids[start : start + 8].tolist()) for (start,) in corpus.starts.tolist()}
@@ -67,7 +71,7 @@ def test_half_of_the_windows_begin_with_a_document(recipe: Recipe, tmp_path: Pat
 
 
 def test_held_out_stories_are_none_of_those_trained_on() -> None:
-    told = documents(Data(stories=Stories(documents=200, held_out=50)), seed=0)
+    told = Stories(documents=200, held_out=50).make_documents(0)
     assert len(list(told.held_out())) == 50
     assert not set(told.train()) & set(told.held_out())
 
@@ -75,7 +79,7 @@ def test_held_out_stories_are_none_of_those_trained_on() -> None:
 def test_a_text_is_cut_once_at_a_line_and_nothing_is_lost(tmp_path: Path) -> None:
     path = tmp_path / "text.txt"
     path.write_text("".join(f"line {n}\n" for n in range(100)))
-    told = documents(Data(text=Text(str(path), 0.25)), 0)
+    told = Text(str(path), 0.25).make_documents(0)
     ((ours,),) = (document.texts for document in told.train())
     ((theirs,),) = (document.texts for document in told.held_out())
     assert ours + theirs == path.read_text()
@@ -88,8 +92,8 @@ TYPED = "so <|endoftext|> is typed, and [MASK], [CLS], <unk> too.\n" + 40 * "<|>
 @pytest.mark.parametrize("kind", ["char", "word", "byte", "bpe", "bpe-characters", "wordpiece", "unigram"])
 def test_a_mark_in_a_text_is_learned_as_it_is_read_when_typed(kind: TokenizerKind, tmp_path: Path) -> None:
     (tmp_path / "typed.txt").write_text(TYPED)
-    data = Data(text=Text(str(tmp_path / "typed.txt")), tokenizer=TokenizerRecipe(kind))
-    corpus = open_corpus(replace(documents(data, 0), read=read_parts), data, 0, tmp_path)
+    data = Data(Text(str(tmp_path / "typed.txt")), tokenizer=TokenizerRecipe(kind))
+    corpus = open_corpus(replace(data.table.make_documents(0), read=read_parts), data, 0, tmp_path)
     typed = (tmp_path / "typed.txt").read_text()
     learned = [*corpus.train.ids.tolist(), *corpus.held_out.ids.tolist()]
     marks = {id for name, id in corpus.tokenizer.special_tokens.items() if name not in ("<unk>", "[UNK]")}
@@ -100,8 +104,8 @@ def test_a_mark_in_a_text_is_learned_as_it_is_read_when_typed(kind: TokenizerKin
 def test_letters_that_the_tokenizer_of_the_data_lacks_are_counted_and_named(tmp_path: Path) -> None:
     lines = "the cat sat here\n" * 40
     (tmp_path / "lines.txt").write_bytes((lines + "tā ēst ņes\n" * 40).encode("cp1257"))
-    data = Data(text=Text(str(tmp_path / "lines.txt"), held_out=0.5), tokenizer=TokenizerRecipe("char"))
-    told = documents(data, 0)
+    data = Data(Text(str(tmp_path / "lines.txt"), held_out=0.5), tokenizer=TokenizerRecipe("char"))
+    told = data.table.make_documents(0)
     corpus = open_corpus(told, data, 0, tmp_path)
     read, share = corpus.notes
     assert read.startswith("lines.txt was read as Windows-1252 (a guess: the “â” in line 41 is “ā” in Windows-1257; if")
@@ -114,18 +118,18 @@ def test_letters_that_the_tokenizer_of_the_data_lacks_are_counted_and_named(tmp_
 
 def test_a_mark_of_ones_own_is_read_as_one_where_it_is_typed(tmp_path: Path) -> None:
     (tmp_path / "typed.txt").write_text("<name> met <name> .\n" * 100)
-    data = Data(text=Text(str(tmp_path / "typed.txt")), tokenizer=TokenizerRecipe("char", special_tokens=("<name>",)))
-    corpus = open_corpus(documents(data, 0), data, 0, tmp_path)
+    data = Data(Text(str(tmp_path / "typed.txt")), tokenizer=TokenizerRecipe("char", special_tokens=("<name>",)))
+    corpus = open_corpus(data.table.make_documents(0), data, 0, tmp_path)
     mark = corpus.tokenizer.special_tokens["<name>"]
     assert corpus.train.ids.tolist().count(mark) + corpus.held_out.ids.tolist().count(mark) == 200
 
 
 def test_a_text_too_short_for_the_context_or_absent_is_refused(recipe: Recipe, tmp_path: Path) -> None:
     (tmp_path / "short.txt").write_text("too short\n")
-    short = replace(recipe, data=Data(text=Text(str(tmp_path / "short.txt")), tokenizer=TokenizerRecipe("char")))
+    short = replace(recipe, data=Data(Text(str(tmp_path / "short.txt")), tokenizer=TokenizerRecipe("char")))
     with pytest.raises(ValueError, match="at least batch.context . 1 = 9 tokens, got"):
         Windows(short, tmp_path)
-    absent = replace(recipe, data=Data(text=Text(str(tmp_path / "absent.txt"))))
+    absent = replace(recipe, data=Data(Text(str(tmp_path / "absent.txt"))))
     with pytest.raises(ValueError, match="data.text.path must be a file, and there is no absent.txt where"):
         Windows(absent, tmp_path)
 
@@ -144,8 +148,7 @@ def test_repeats_ask_only_for_what_the_earlier_tokens_determine(tmp_path: Path) 
 
 
 def test_data_that_has_changed_is_noticed_when_a_run_goes_on(recipe: Recipe, tmp_path: Path) -> None:
-    assert recipe.data.text is not None
-    corpus = Path(recipe.data.text.path)
+    corpus = Path(recipe.data.table.path)
     before = corpus.read_bytes()
     steps = train(recipe, tmp_path / "run")
     assert next(step for step in steps if step.step == 6)
@@ -165,7 +168,7 @@ def test_data_that_has_changed_is_noticed_when_a_run_goes_on(recipe: Recipe, tmp
 
 def test_a_tokenizer_learns_from_rows_of_the_whole_file() -> None:
     rows = [Document((str(n),)) for n in range(60)]
-    own = Data(rows=Rows(path="rows.csv", text="text"), tokenizer=TokenizerRecipe("word", sample=20))
+    own = Data(Rows(path="rows.csv", text="text"), tokenizer=TokenizerRecipe("word", sample=20))
     told, some = choose_sample(iter(rows), own, 0)
     assert [*told] == rows and len({one.texts for one in some}) == 20 and list(some) == sorted(some, key=rows.index)
     assert all(any(one in rows[part : part + 20] for one in some) for part in (0, 20, 40))

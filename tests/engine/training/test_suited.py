@@ -1,6 +1,6 @@
 """A task's model for another objective: a recipe that reads, with nothing changed that need not be."""
 
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -29,9 +29,9 @@ CHANGES = {
 @pytest.mark.parametrize(("task", "kind"), CHANGES)
 def test_a_model_is_changed_where_the_objective_leaves_no_choice_and_nowhere_else(task: str, kind: str) -> None:
     recipe = read_recipe(LAB / f"{task}.toml")
-    said = asdict(recipe)
+    said = recipe.tables
     model, told = suit_model(kind, recipe.data.kind, said["model"])
-    assert set(told) == CHANGES[task, kind] and said == asdict(recipe)
+    assert set(told) == CHANGES[task, kind] and said == recipe.tables
     made = parse_recipe(as_toml(said | {"model": model, "objective": {"kind": kind}}))
     assert made.objective.kind == kind
     back, _ = suit_model(recipe.objective.kind, recipe.data.kind, model)
@@ -45,7 +45,7 @@ def test_a_model_is_changed_where_the_objective_leaves_no_choice_and_nowhere_els
 
 @pytest.mark.parametrize("kind", ["classification", "token_classification"])
 def test_a_model_that_filled_gaps_reads_the_whole_text_to_classify_it(kind: str) -> None:
-    said = asdict(read_recipe(LAB / "infill.toml"))["model"] | {"infill": None}
+    said = read_recipe(LAB / "infill.toml").tables["model"] | {"infill": None}
     with pytest.raises(ValueError, match="model.attention.mask must not be 'prefix' .* it stands for 'full' there"):
         head = {"kind": HEADS[kind], "classes": 2}
         find_objective(kind).check_model(build(ModelConfig, said | {"head": head, **ONE_AXIS}))
@@ -57,14 +57,14 @@ def test_a_model_that_filled_gaps_reads_the_whole_text_to_classify_it(kind: str)
 
 @pytest.mark.parametrize("task", ["infill", "masked-stories"])
 def test_a_decoder_behind_an_encoder_never_reads_what_it_is_to_write(task: str) -> None:
-    model, told = suit_model("sequence_to_sequence", "rows", asdict(read_recipe(LAB / f"{task}.toml"))["model"])
+    model, told = suit_model("sequence_to_sequence", "rows", read_recipe(LAB / f"{task}.toml").tables["model"])
     assert "attention.mask is causal" in told and model["attention"]["mask"] == "causal"
     assert model["encoder"]["attention"]["mask"] == "full"
 
 
 def test_what_cannot_be_made_to_fit_is_left_for_a_person() -> None:
     recipe = read_recipe(LAB / "digits-vit.toml")
-    model, _ = suit_model("next_pixel", "digits", asdict(recipe)["model"])
+    model, _ = suit_model("next_pixel", "digits", recipe.tables["model"])
     assert model["embedding"]["patches"] is not None and "next_pixel" in objectives()
     with pytest.raises(ValueError, match="a model that reads patches has no tokens to predict"):
-        parse_recipe(as_toml(asdict(recipe) | {"model": model, "objective": {"kind": "next_pixel"}}))
+        parse_recipe(as_toml(recipe.tables | {"model": model, "objective": {"kind": "next_pixel"}}))

@@ -7,12 +7,14 @@ import pytest
 import torch
 
 from engine.checkpoints import load
+from engine.data.kinds.sentence_pairs import SentencePairs
 from engine.data.seeds import seed_for
+from engine.data.tokenizer_recipe import TokenizerRecipe
 from engine.model.config import Attention, Embedding, Norm, OutputHead
 from engine.training import Recipe, RunFolder, train
 from engine.training.cluster.parallel import Peers
 from engine.training.launch.machine import Plan
-from engine.training.recipe.data_recipe import Data, SentencePairs, TokenizerRecipe
+from engine.training.recipe.data_recipe import Data
 from engine.training.recipe.parts import gradient_part
 from engine.training.recipe.recipe import Batch, Objective
 from engine.training.trainer import Trainer, norms_by_part
@@ -152,7 +154,7 @@ def two_heads(recipe: Recipe) -> Recipe:
         embedding=Embedding(segments=2, norm=True),
         head=OutputHead("masked", bias=True, pooler=True, next_sentence=True),
     )
-    data = Data(sentence_pairs=SentencePairs(30, 10), tokenizer=TokenizerRecipe("wordpiece", 300))
+    data = Data(SentencePairs(30, 10), tokenizer=TokenizerRecipe("wordpiece", 300))
     return replace(recipe, model=model, data=data, objective=Objective("masked"), batch=Batch(4, 128))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from torch import Tensor
 
+from engine.data.kinds.preferences import Preferences
 from engine.scoring.examples import Examples
 from engine.training.measures.preferences import measure_preferences, sample_answer
 from engine.training.objectives.kind import CAUSAL, ObjectiveKind
@@ -37,7 +38,7 @@ class DpoLearner(PairLearner):
 
 
 OBJECTIVE = ObjectiveKind(
-    "dpo", 12, {"preferences": PreferredAnswers},
+    "dpo", 12, {Preferences: PreferredAnswers},
     measure=measure_preferences, sample=sample_answer, unit="nats a pair", learner=DpoLearner, needs=CAUSAL, whole=True,
     settings=OF_POLICY,
 )  # fmt: skip

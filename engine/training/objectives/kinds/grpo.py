@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from torch import Tensor
 
+from engine.data.kinds.preferences import Preferences
 from engine.scoring.examples import Counts, Examples
 from engine.training.measures.preferences import measure_preferences, sample_answer
 from engine.training.objectives.kind import CAUSAL, ObjectiveKind
@@ -85,7 +86,7 @@ class GrpoLearner(PolicyLearner):
 
 
 OBJECTIVE = ObjectiveKind(
-    "grpo", 14, {"preferences": PreferredAnswers},
+    "grpo", 14, {Preferences: PreferredAnswers},
     measure=measure_preferences, sample=sample_answer, unit="the clipped objective, of which less is better",
     learner=GrpoLearner, needs=CAUSAL, whole=True, least_answers=2, check=check_answers,
     settings=(*OF_POLICY, *DRAWN, "by_deviation", "weighted_kl"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from engine.data.kinds.preferences import Preferences
 from engine.scoring.examples import Counts, Examples
 from engine.training.examples.padding import pad_rows, real
 from engine.training.measures.preferences import measure_preferences, sample_answer
@@ -87,7 +88,7 @@ def check_batch(recipe: Recipe) -> None:
 
 
 OBJECTIVE = ObjectiveKind(
-    "kto", 15, {"preferences": PreferredAnswers},
+    "kto", 15, {Preferences: PreferredAnswers},
     measure=measure_preferences, sample=sample_answer, unit="1 - the value of an answer, in the mean",
     learner=KtoLearner, needs=CAUSAL, whole=True, check=check_batch,
     settings=(*OF_POLICY, "desirable_weight", "undesirable_weight"),

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import logsigmoid
 
+from engine.data.kinds.preferences import Preferences
 from engine.scoring.examples import Examples
 from engine.training.measures.preferences import measure_preferences, sample_answer
 from engine.training.objectives.kind import CAUSAL, ObjectiveKind
@@ -50,7 +51,7 @@ class OrpoLearner(PairLearner):
 
 
 OBJECTIVE = ObjectiveKind(
-    "orpo", 16, {"preferences": PreferredAnswers},
+    "orpo", 16, {Preferences: PreferredAnswers},
     measure=measure_preferences, sample=sample_answer, unit="nats a token of the chosen answers, and the odds ratio's",
     learner=OrpoLearner, needs=CAUSAL, whole=True, settings=OF_POLICY,
     beta="What the odds of the two answers count beside the chosen one’s own loss.",

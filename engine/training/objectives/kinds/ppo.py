@@ -13,6 +13,7 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from engine.checkpoints.adapter_snapshot import VALUE
+from engine.data.kinds.preferences import Preferences
 from engine.scoring.examples import Counts, Examples
 from engine.training.base.adapter import attach_value
 from engine.training.measures.preferences import measure_preferences, sample_answer
@@ -198,7 +199,7 @@ class PpoLearner(PolicyLearner):
 
 
 OBJECTIVE = ObjectiveKind(
-    "ppo", 13, {"preferences": PreferredAnswers},
+    "ppo", 13, {Preferences: PreferredAnswers},
     measure=measure_preferences, sample=sample_answer, unit="the clipped objective, of which less is better",
     learner=PpoLearner, needs=CAUSAL, whole=True, attach=attach_value, least_answers=1, check=check_answers,
     settings=(*OF_POLICY, *DRAWN, "gamma", "lam", "value_weight", "value_clip", "target_kl", "horizon"),

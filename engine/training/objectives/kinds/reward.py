@@ -7,6 +7,7 @@ from typing import Any
 from torch import Tensor
 from torch.nn.functional import logsigmoid
 
+from engine.data.kinds.preferences import Preferences
 from engine.scoring.examples import Examples
 from engine.training.measures.preferences import measure_preferences, sample_answer
 from engine.training.objectives.kind import ONE_AXIS, WHOLE, ObjectiveKind
@@ -44,7 +45,7 @@ class RewardLearner(PairLearner):
 
 
 OBJECTIVE = ObjectiveKind(
-    "reward", 11, {"preferences": PreferredAnswers},
+    "reward", 11, {Preferences: PreferredAnswers},
     measure=measure_preferences, sample=sample_answer, unit="nats a pair", learner=RewardLearner,
     needs={"head.kind": "sequence", "head.classes": 1, "encoder": None} | ONE_AXIS, never=WHOLE, head="sequence",
     whole=True,

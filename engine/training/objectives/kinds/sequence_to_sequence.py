@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from engine.data.own import Columns
+from engine.data.task import PairTask
 from engine.training.measures.exact import sample_target
 from engine.training.measures.sequence_to_sequence import measure_translation
 from engine.training.objectives.kind import ONE_AXIS, PRESENT, ObjectiveKind
-from engine.training.recipe.data_recipe import OWN, PAIRS
 from engine.training.sources.sequence_to_sequence import SequenceToSequence
 
 OBJECTIVE = ObjectiveKind(
-    "sequence_to_sequence", 4, dict.fromkeys((*PAIRS, *OWN), SequenceToSequence),
+    "sequence_to_sequence", 4, {PairTask: SequenceToSequence, Columns: SequenceToSequence},
     measure=measure_translation, sample=sample_target, marks=("</s>",),
     needs={"head.kind": "language", "encoder": PRESENT, "attention.mask": "causal"} | ONE_AXIS,
     like="english-french", about="Learns to turn sources into targets ({}).",

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from engine.data.own import Columns
 from engine.training.measures.span import measure_span, sample_span
 from engine.training.objectives.kind import ONE_AXIS, WHOLE, ObjectiveKind
-from engine.training.recipe.data_recipe import OWN
 from engine.training.sources.answers import Answers
 
 OBJECTIVE = ObjectiveKind(
-    "span", 9, dict.fromkeys(OWN, Answers),
+    "span", 9, {Columns: Answers},
     measure=measure_span, sample=sample_span, unit="nats a start or end of an answer",
     needs={"head.kind": "span", "encoder": None} | ONE_AXIS, never=WHOLE, head="span",
     like="names", about="Learns to find the answers to questions in {}.",

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from engine.data.own import Columns
+from engine.data.task import TagTask
 from engine.training.measures.tagging import measure_tags, sample_tags
 from engine.training.objectives.kind import ONE_AXIS, WHOLE, ObjectiveKind
-from engine.training.recipe.data_recipe import OWN, TAGGED
 from engine.training.sources.tag_texts import TaggedTexts
 
 OBJECTIVE = ObjectiveKind(
-    "token_classification", 8, dict.fromkeys((*TAGGED, *OWN), TaggedTexts),
+    "token_classification", 8, {TagTask: TaggedTexts, Columns: TaggedTexts},
     measure=measure_tags, sample=sample_tags, unit="nats a word",
     needs={"head.kind": "token", "encoder": None} | ONE_AXIS, never=WHOLE, head="token",
     like="names", about="Learns to tag the words of {}.",

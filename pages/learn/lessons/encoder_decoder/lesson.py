@@ -15,8 +15,8 @@ from engine.course.encoder_decoder import (
     teacher_forced,
     write_words,
 )
-from engine.data.answering import ANSWER, CONTEXT, SUMMARISE
-from engine.data.text_to_text import JUDGE, SORT, TRANSLATE
+from engine.data.kinds.answering import ANSWER, CONTEXT, SUMMARISE
+from engine.data.kinds.text_to_text import JUDGE, SORT, TRANSLATE
 from engine.inputs.readers import given_target, read_translation, tokens
 from engine.runtime import library
 from engine.tokenizers.encoding import Encoding

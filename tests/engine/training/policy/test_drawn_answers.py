@@ -16,6 +16,7 @@ from tokenizers import Tokenizer, models, pre_tokenizers, processors, trainers
 from transformers import GenerationConfig, GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
 
 from engine import load
+from engine.data.documents import Document
 from engine.places import ROOT
 from engine.tokenizers import read_tokenizer
 from engine.training import read_recipe
@@ -24,7 +25,6 @@ from engine.training.policy.kl import masked_sum
 from engine.training.policy.learner import PolicyLearner
 from engine.training.policy.rollouts import read_drawn
 from engine.training.policy.sample import sample_answers
-from engine.training.sources.corpus import Document
 from engine.training.sources.preferences import read_answers
 from engine.training.trainer import Trainer
 from tests.engine.training.test_trainer import trainer

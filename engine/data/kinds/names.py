@@ -36,6 +36,8 @@ class Names(TagTask):
     documents: int = field(default=8_000, metadata=DOCUMENTS)
     held_out: int = field(default=500, metadata=HELD_OUT)
 
+    kind: ClassVar[str] = "names"
+    place: ClassVar[int] = 17
     labels: ClassVar[tuple[str, ...]] = TAGS
 
     def __post_init__(self) -> None:
@@ -106,3 +108,6 @@ def draw_story_sentence(chance: Chance, seed: int) -> Tagged:
 def tags_of(words: Sequence[str], names: set[str]) -> list[str]:
     """The tags of a sentence in which those `names` are people's."""
     return ["B-PERSON" if word in names else OUTSIDE for word in words]
+
+
+KIND = Names

@@ -13,7 +13,7 @@ from typing import ClassVar
 from engine.data.bounds import at_least, symbols
 from engine.data.drawing import Chance, Part, choice, draw_indexed, number
 from engine.data.options import DOCUMENTS, HELD_OUT, LEAST_LENGTH, MOST_LENGTH
-from engine.data.task import Labelled, LabelTask
+from engine.data.task import Labelled, LabelTask, Subject
 from engine.model.option import Option
 
 UNBALANCED, BALANCED = 0, 1
@@ -39,6 +39,9 @@ class Brackets(LabelTask):
     documents: int = field(default=20_000, metadata=DOCUMENTS)
     held_out: int = field(default=1_000, metadata=HELD_OUT)
 
+    kind: ClassVar[str] = "brackets"
+    place: ClassVar[int] = 15
+    subject: ClassVar[Subject] = "Letters"
     labels: ClassVar[tuple[str, ...]] = ("unbalanced", "balanced")
 
     def __post_init__(self) -> None:
@@ -121,3 +124,6 @@ def damage(text: str, kinds: str, chance: Chance) -> str:
     else:
         written[at], written[other] = text[other], text[at]
     return "".join(written)
+
+
+KIND = Brackets

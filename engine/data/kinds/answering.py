@@ -38,6 +38,8 @@ class Answering(PairTask):
     held_out: int = field(default=2_000, metadata=HELD_OUT)
     longest: int = field(default=10, metadata=MOST_WORDS)
 
+    kind: ClassVar[str] = "answering"
+    place: ClassVar[int] = 13
     tokenizers: ClassVar[tuple[str, ...]] = ("word", "bpe")
     separator: ClassVar[str] = BETWEEN
     grouped: ClassVar[str] = "task"
@@ -169,3 +171,6 @@ def strip_details(clause: Clause) -> Clause:
 
 def bare(nominal: Nominal) -> Nominal:
     return replace(nominal, qualities=())
+
+
+KIND = Answering

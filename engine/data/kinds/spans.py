@@ -14,11 +14,11 @@ from typing import ClassVar
 from engine.data import mixture
 from engine.data.bounds import a_share, at_least
 from engine.data.drawing import Chance, Part, choice, draw_indexed, number
+from engine.data.kinds.text_to_text import LABELS, PREFIXES, SHORTEST, write_sentence
 from engine.data.options import DOCUMENTS, HELD_OUT, MIXED, MOST_WORDS
 from engine.data.published import check_named
 from engine.data.sentences import passages
 from engine.data.task import BETWEEN, Pair, PairTask
-from engine.data.text_to_text import LABELS, PREFIXES, SHORTEST, write_sentence
 from engine.data.translation import Pair as Sentences
 from engine.model.option import Option
 
@@ -49,6 +49,8 @@ class Spans(PairTask):
     dropped: float = field(default=0.15, metadata=Option(help="The share of words and marks that is dropped."))
     mean: float = field(default=3.0, metadata=Option(help="Words and marks of a dropped stretch, on average."))
 
+    kind: ClassVar[str] = "spans"
+    place: ClassVar[int] = 11
     tokenizers: ClassVar[tuple[str, ...]] = ("word", "bpe")
     separator: ClassVar[str] = BETWEEN
 
@@ -148,3 +150,6 @@ def corrupt(tokens: Sequence[str], lengths: Sequence[int]) -> Pair:
         else:
             source += piece
     return Pair(source.lstrip(), (target + f" {SENTINEL.format(len(lengths) // 2)}").lstrip())
+
+
+KIND = Spans

@@ -12,7 +12,7 @@ from typing import ClassVar, Literal
 
 from engine.data.bounds import a_share, at_least
 from engine.data.drawing import Part, lot
-from engine.data.task import Pair, PairTask
+from engine.data.task import Pair, PairTask, Subject
 from engine.model.option import Option
 
 Operation = Literal["+", "-", "*", "/"]
@@ -36,6 +36,9 @@ class Modular(PairTask):
     modulus: int = field(default=97, metadata=Option(help="Numbers go from 0 to one below it."))
     trained: float = field(default=0.5, metadata=Option(help="The share of all questions that is learned from."))
 
+    kind: ClassVar[str] = "modular"
+    place: ClassVar[int] = 5
+    subject: ClassVar[Subject] = "Arithmetic"
     tokenizers: ClassVar[tuple[str, ...]] = ("word",)
     ended: ClassVar[bool] = False
 
@@ -67,3 +70,6 @@ def operation_table(options: Modular) -> list[Pair]:
 
 def is_prime(number: int) -> bool:
     return number > 1 and all(number % divisor for divisor in range(2, int(number**0.5) + 1))
+
+
+KIND = Modular

@@ -48,6 +48,8 @@ class TextToText(PairTask):
     sentences: str = field(default="", metadata=MIXED)
     longest: int = field(default=12, metadata=MOST_WORDS)
 
+    kind: ClassVar[str] = "text_to_text"
+    place: ClassVar[int] = 12
     tokenizers: ClassVar[tuple[str, ...]] = ("word", "bpe")
     separator: ClassVar[str] = BETWEEN
     grouped: ClassVar[str] = "task"
@@ -129,3 +131,6 @@ def other_number() -> Mapping[str, str]:
     forms += [(third_person(verb.english), verb.english) for verb in verbs if verb.past != verb.english]
     clear = [pair for pair in forms if nouns.isdisjoint(pair)]
     return {one: other for pair in clear for one, other in (pair, pair[::-1])}
+
+
+KIND = TextToText

@@ -12,7 +12,7 @@ from typing import ClassVar, Literal
 from engine.data.bounds import at_least, symbols
 from engine.data.drawing import Chance, Part, choice, draw_indexed, number
 from engine.data.options import DOCUMENTS, HELD_OUT, LEAST_LENGTH, MOST_LENGTH, SYMBOLS
-from engine.data.task import Pair, PairTask
+from engine.data.task import Pair, PairTask, Subject
 from engine.model.option import Option
 
 Rule = Literal["copy", "reverse", "repeat", "sort"]
@@ -42,6 +42,9 @@ class Rewriting(PairTask):
     documents: int = field(default=20_000, metadata=DOCUMENTS)
     held_out: int = field(default=1_000, metadata=HELD_OUT)
 
+    kind: ClassVar[str] = "rewriting"
+    place: ClassVar[int] = 4
+    subject: ClassVar[Subject] = "Letters"
     tokenizers: ClassVar[tuple[str, ...]] = ("char",)
     grouped: ClassVar[str] = "length"
 
@@ -75,3 +78,6 @@ def pair(options: Rewriting, part: Part, seed: int, index: int) -> Pair:
 
     source = draw_indexed(sequence, str, part, seed, index)
     return Pair(source, "".join(source[place] for place in PLACES[options.rule](source)))
+
+
+KIND = Rewriting

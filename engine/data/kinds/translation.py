@@ -12,7 +12,7 @@ from engine.data.bounds import at_least
 from engine.data.drawing import Part
 from engine.data.options import DOCUMENTS, HELD_OUT
 from engine.data.seeds import seed_for
-from engine.data.task import Pair, PairTask
+from engine.data.task import Pair, PairTask, Subject
 from engine.data.translation import pair as draw_pair
 from engine.data.translation.pair import Pair as Sentences
 
@@ -24,6 +24,9 @@ class Translation(PairTask):
     documents: int = field(default=60_000, metadata=DOCUMENTS)
     held_out: int = field(default=2_000, metadata=HELD_OUT)
 
+    kind: ClassVar[str] = "translation"
+    place: ClassVar[int] = 8
+    subject: ClassVar[Subject] = "Languages"
     tokenizers: ClassVar[tuple[str, ...]] = ("word",)
     grouped: ClassVar[str] = "words"
 
@@ -50,3 +53,6 @@ class Translation(PairTask):
 @lru_cache(maxsize=1)
 def training_sentences(task: Translation, seed: int) -> frozenset[str]:
     return frozenset(one.english for one in task.sentences("train", seed))
+
+
+KIND = Translation

@@ -14,7 +14,7 @@ from typing import ClassVar
 from engine.data.bounds import at_least
 from engine.data.drawing import Chance, Part, draw_indexed, number
 from engine.data.options import DOCUMENTS, HELD_OUT
-from engine.data.task import Pair, PairTask
+from engine.data.task import Pair, PairTask, Subject
 from engine.model.option import Option
 
 MOST = 20  # digits
@@ -33,6 +33,9 @@ class Addition(PairTask):
     documents: int = field(default=20_000, metadata=DOCUMENTS)
     held_out: int = field(default=1_000, metadata=HELD_OUT)
 
+    kind: ClassVar[str] = "addition"
+    place: ClassVar[int] = 6
+    subject: ClassVar[Subject] = "Arithmetic"
     tokenizers: ClassVar[tuple[str, ...]] = ("char",)
     grouped: ClassVar[str] = "carries"
     ended: ClassVar[bool] = False
@@ -78,3 +81,6 @@ def carries(first: int, second: int) -> int:
         carry = int(first % 10 + second % 10 + carry >= 10)
         found, first, second = found + carry, first // 10, second // 10
     return found
+
+
+KIND = Addition

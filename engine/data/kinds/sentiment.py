@@ -35,6 +35,8 @@ class Sentiment(LabelTask):
     documents: int = field(default=8_000, metadata=DOCUMENTS)
     held_out: int = field(default=500, metadata=HELD_OUT)
 
+    kind: ClassVar[str] = "sentiment"
+    place: ClassVar[int] = 16
     tokenizers: ClassVar[tuple[str, ...]] = EVERY
     labels: ClassVar[tuple[str, ...]] = ("ends badly", "ends well")
 
@@ -86,3 +88,6 @@ def story(chance: Chance, label: int, others: float) -> str:
 def say_of(narrator: Narrator, sentence: str, owner: str, thing: str) -> None:
     narrator.let(w=owner, x=thing)
     narrator.say(sentence)
+
+
+KIND = Sentiment

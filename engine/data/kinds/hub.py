@@ -12,7 +12,9 @@ from typing import Any, ClassVar
 
 from engine.budget import budget
 from engine.data.bounds import at_least
+from engine.data.documents import Documents
 from engine.data.own import Columns
+from engine.data.own_tasks import own_documents
 from engine.data.table import MAX_ROWS, Cell, Table, check_columns, split_lists, to_cell
 from engine.model.option import Option
 
@@ -32,6 +34,7 @@ class Hub(Columns):
     rows: int = field(default=10_000, metadata=Option(help="Rows that are read, from the first."))
 
     kind: ClassVar[str] = "hub"
+    place: ClassVar[int] = 19
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -44,6 +47,9 @@ class Hub(Columns):
 
     def table(self) -> Table:
         return read_hub(self.name, self.subset, self.split, self.rows)
+
+    def make_documents(self, seed: int) -> Documents:
+        return own_documents(self, seed)
 
 
 def has_datasets() -> bool:
@@ -109,3 +115,6 @@ def class_cell(value: Any, names: list[str] | None) -> Cell:
 
 def class_name(value: Any, names: list[str]) -> str:
     return names[value] if isinstance(value, int) and 0 <= value < len(names) else str(value)
+
+
+KIND = Hub

@@ -17,6 +17,7 @@ from typing import ClassVar
 
 from engine.data.corpora import read_corpus
 from engine.data.drawing import Chance, Part, choice, is_held_out, number
+from engine.data.task import DataKind
 from engine.data.translation.lexicon import LEXICON
 
 Pairs = Sequence[tuple[str, str]]
@@ -54,10 +55,12 @@ LETTERS: Mapping[str, LetterAnswer] = {
 
 
 @dataclass(frozen=True)
-class InContext:
+class InContext(DataKind):
     """Prompts without end, in characters. Those that are held out have other words, labels, prefixes and suffixes, but
     in the tables that must be known by heart."""
 
+    kind: ClassVar[str] = "in_context"
+    place: ClassVar[int] = 14
     tokenizers: ClassVar[tuple[str, ...]] = ("char",)
 
 
@@ -238,3 +241,6 @@ def draw_relation(chance: Chance, part: Part) -> Relation:
     place = chance() * EDGES[-1]
     rule, _ = next(entry for entry, edge in zip(RULES.values(), EDGES, strict=True) if place < edge)
     return rule(chance, part, SPLIT)
+
+
+KIND = InContext

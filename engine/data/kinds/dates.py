@@ -11,7 +11,7 @@ from engine.data.bounds import at_least
 from engine.data.corpora import read_corpus
 from engine.data.drawing import Chance, Part, choice, draw_indexed, number
 from engine.data.options import DOCUMENTS, HELD_OUT
-from engine.data.task import Pair, PairTask
+from engine.data.task import Pair, PairTask, Subject
 from engine.model.option import Option
 
 
@@ -39,6 +39,9 @@ class Dates(PairTask):
     documents: int = field(default=20_000, metadata=DOCUMENTS)
     held_out: int = field(default=1_000, metadata=HELD_OUT)
 
+    kind: ClassVar[str] = "dates"
+    place: ClassVar[int] = 7
+    subject: ClassVar[Subject] = "Languages"
     tokenizers: ClassVar[tuple[str, ...]] = ("char",)
 
     def __post_init__(self) -> None:
@@ -69,3 +72,6 @@ def pair(options: Dates, part: Part, seed: int, index: int) -> Pair:
         return Pair(write_date(day, choice(chance, list(formats().values()))), day.isoformat())
 
     return draw_indexed(draw, lambda one: one.target, part, seed, index)
+
+
+KIND = Dates
