@@ -334,7 +334,7 @@ def test_each_contrast_makes_a_model_that_trains(task: str, tmp_path: Path) -> N
     table = recipe.data.table
     if hasattr(table, "documents"):
         table = replace(table, documents=200, held_out=50)
-        recipe = replace(recipe, data=replace(recipe.data, **{recipe.data.kind: table}))
+        recipe = replace(recipe, data=replace(recipe.data, table=table))
     source = sources.open_source(recipe, tmp_path)
     batch = source.batch(1)
     for title, changed in contrasts(recipe).items():

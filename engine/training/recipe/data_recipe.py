@@ -6,7 +6,8 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, TypeVar
 
 from engine.data.kinds import data_kinds
-from engine.data.task import DataKind
+from engine.data.own import Columns
+from engine.data.task import DataKind, PairTask
 from engine.data.tokenizer_recipe import TokenizerRecipe
 from engine.model.from_dict import build
 
@@ -32,6 +33,11 @@ class Data:
         if not isinstance(self.table, kind):
             raise ValueError(f"a recipe must have [data.{kind.kind}] here, got [data.{self.kind}]; change it.")
         return self.table
+
+    @property
+    def may_be_pairs(self) -> bool:
+        """Tells whether it has texts that become others, or a person's own may."""
+        return isinstance(self.table, PairTask | Columns)
 
     @property
     def tables(self) -> dict[str, Any]:

@@ -45,7 +45,7 @@ def opened(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Opened]:
                 few = folder / "pairs.tsv"
                 few.write_text("".join(f"{one.english}\t{one.french}\n" for one in map(partial(pair, 0), range(200))))
                 table = replace(table, path=str(few))
-            recipe = replace(recipe, data=replace(recipe.data, **{recipe.data.kind: table}))
+            recipe = replace(recipe, data=replace(recipe.data, table=table))
             source = open_source(recipe, folder)
             known[name] = load(name), recipe, default_probe(recipe, source)
         return known[name]
