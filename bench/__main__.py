@@ -16,7 +16,7 @@ from bench import (
     finetuning,
     forward,
     generation,
-    lab,
+    live_training,
     memory,
     opening,
     pages,
@@ -45,7 +45,7 @@ TOLD = {
     "attention": attention.lines,
     "memory": memory.lines,
     "browser": browser.lines,
-    "lab": lab.lines,
+    "live_training": live_training.lines,
     "finetuning": finetuning.lines,
 }
 

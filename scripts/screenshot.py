@@ -177,7 +177,7 @@ def take_stills(browser: Browser, address: str) -> None:
     box = plot.bounding_box()
     assert box is not None
     page.mouse.click(box["x"] + 0.25 * box["width"], box["y"] + 0.3 * box["height"])
-    take("train", page.locator(".lab"))
+    take("train", page.locator(".train"))
     page.goto(f"{address}/checkpoint")
     take("open", page.get_by_role("heading", name="everyday"))
     page.goto(f"{address}/why_token?text={TEXT}")

@@ -30,7 +30,7 @@ def test_a_head_learns_on_a_body_that_stays_and_both_are_compared(
     page = open_page(f"{empty_server}/checkpoint?model=tales-bert")
     page.get_by_role("link", name="Fine-tune this").click()
     page.wait_for_url("**/adapt*")
-    page.wait_for_selector(".lab[data-state=finished]")  # the recorded run
+    page.wait_for_selector(".train[data-state=finished]")  # the recorded run
     expect(page.get_by_role("combobox", name="base", exact=True)).to_have_value("tales-bert")
     choose(page, "what learns", "the head alone")
     set_steps(page, 20)
@@ -38,7 +38,7 @@ def test_a_head_learns_on_a_body_that_stays_and_both_are_compared(
     page.wait_for_url("**run=tales-bert+sentiment*")
     ended = page.locator("[data-testid=stDataFrame] [role=gridcell]").get_by_text("finished", exact=True)
     ended.wait_for(state="attached", timeout=300_000)  # the table has heard of it, and draws the page once more
-    page.wait_for_selector(".lab[data-state=finished]")
+    page.wait_for_selector(".train[data-state=finished]")
     settle(page)
     page.get_by_text("Before and after: what has changed of the base").click()
     page.get_by_text("103 taken over, 2 new (head.weight, head.bias), 7 left behind").wait_for()
@@ -65,7 +65,7 @@ def test_a_classifier_learned_from_a_csv_by_an_adapter_is_the_same_in_peft_and_o
     set_steps(page, 20)
     page.get_by_role("button", name="Play").click()
     page.wait_for_url("**run=tales-bert+moods*")
-    page.wait_for_selector(".lab[data-state=finished]", timeout=120_000)
+    page.wait_for_selector(".train[data-state=finished]", timeout=120_000)
     folder = Path(os.environ["LOUPE_RUNS"]) / "tales-bert moods" / "adapter" / "tales-bert moods"
     text = "Lily was happy and smiled at the park 3."
     opened = load(folder)

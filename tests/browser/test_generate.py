@@ -90,7 +90,7 @@ def test_a_text_is_written_branches_and_outlives_the_page(look: Callable[..., "P
     assert told(page, "page.run.told") == "Reached the 12-token limit."
     assert page.locator(".branch").count() == 2 and page.locator(".tok.chosen").count() == 1
     turn_to(page, "Attention")
-    page.locator(".attention:not(.generate)").wait_for()
+    page.locator(".attention").wait_for()
     turn_to(page, "Generate")
     page.locator(".branch").nth(1).wait_for()
     page.locator(".branch").nth(0).click()

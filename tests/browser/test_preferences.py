@@ -33,15 +33,15 @@ def test_answers_are_ranked_by_keys_and_a_policy_learns_from_them(
     page.reload()
     page.get_by_text("All of these are ranked.").wait_for()  # as it was left
     page.goto(f"{empty_server}/adapt?way=Preferences&stage=Policy&learner=DPO&pairs=mine")
-    page.wait_for_selector(".lab[data-state=finished]")  # the recorded run
+    page.wait_for_selector(".train[data-state=finished]")  # the recorded run
     page.get_by_text("Answers to held-out prompts").wait_for()
     page.get_by_role("button", name="Play").click()
     page.wait_for_url("**run=stories+dpo*")
-    page.wait_for_selector(".lab[data-state=running]", timeout=60_000)
+    page.wait_for_selector(".train[data-state=running]", timeout=60_000)
     beta = page.get_by_role("slider", name="β of this run, from its next step on")
     beta.wait_for()
-    page.locator(".lab").get_by_role("button", name="Stop").click()  # Streamlit has one of that name too
-    page.wait_for_selector(".lab[data-state=stopped]", timeout=60_000)
+    page.locator(".train").get_by_role("button", name="Stop").click()  # Streamlit has one of that name too
+    page.wait_for_selector(".train[data-state=stopped]", timeout=60_000)
     settle(page)
     page.get_by_text("Before and after: what has changed of the base").click()
     page.get_by_text("How far the next token moved").wait_for()

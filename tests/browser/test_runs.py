@@ -56,7 +56,7 @@ def runs(trained: Path) -> Path:
 def show(open_page: Callable[..., "Page"], address: str, runs: Path) -> Open:
     def shown(run: str = NAME, query: str = "", fragment: str = "") -> "Page":
         page = open_page(f"{address}/train?run={quote(run)}{query}{fragment}", anew=True)
-        page.wait_for_selector(".lab[data-state=finished]")
+        page.wait_for_selector(".train[data-state=finished]")
         page.locator(f"{GRID} canvas").first.wait_for()
         return page
 
@@ -92,9 +92,9 @@ def menu(page: "Page", title: str) -> "Locator":
 
 
 def wait(page: "Page", condition: str) -> None:
-    """Until a condition on `lab`, the object behind the page's view, holds."""
-    every = "[...document.querySelectorAll('*')].map((one) => one.shadowRoot?.querySelector('.lab'))"
-    page.wait_for_function(f"() => {{ const lab = {every}.find(Boolean)?.loupe; return lab && ({condition}); }}")
+    """Until a condition on `view`, the object behind what the page draws, holds."""
+    every = "[...document.querySelectorAll('*')].map((one) => one.shadowRoot?.querySelector('.train'))"
+    page.wait_for_function(f"() => {{ const view = {every}.find(Boolean)?.loupe; return view && ({condition}); }}")
 
 
 def test_a_click_shows_a_run_and_a_tick_lays_another_over_it(show: Open) -> None:
@@ -103,10 +103,10 @@ def test_a_click_shows_a_run_and_a_tick_lays_another_over_it(show: Open) -> None
     page.wait_for_url("**/train?run=second*")
     comes_to(page, lambda: dict(zip(column(page, "run"), column(page, ""), strict=True))[OTHER], "●")
     tick(page, NAME)
-    wait(page, f"lab.overlays.get('{NAME}')?.length > 0")
+    wait(page, f"view.overlays.get('{NAME}')?.length > 0")
     page.locator(".curves-plot .annotation-text", has_text=NAME).first.wait_for()
     page.locator(".other-run").click()
-    wait(page, "lab.overlays.size === 0")
+    wait(page, "view.overlays.size === 0")
     page.locator(".other-run").wait_for(state="detached")
     chosen = page.get_by_test_id("stElementContainer").and_(page.locator("[class*='runs-actions'] > *")).first
     expect(chosen).to_have_text(OTHER)  # the table has heard of it
@@ -182,14 +182,14 @@ def test_gradients_are_those_that_were_watched_and_a_click_moves_the_handle(show
     page.locator(".watch-track").focus()
     page.keyboard.press("Home")
     first = next(line for line in watched(runs) if line["gradients"])
-    wait(page, f"lab.state.step === {first['step']}")
+    wait(page, f"view.state.step === {first['step']}")
     told = shown_numbers(page.locator(".watch-track .norm output").all_text_contents())
     assert told == pytest.approx([first["gradients"][part] for part in order], rel=2e-3)
     page.locator(".watch-plot .nsewdrag").wait_for()
     box = page.locator(".watch-plot .nsewdrag").bounding_box()
     assert box is not None
     page.mouse.click(box["x"] + box["width"] - 2, box["y"] + 5)
-    wait(page, f"lab.state.step === {last['step']}")
+    wait(page, f"view.state.step === {last['step']}")
 
 
 def test_a_hill_has_the_weights_of_its_step(show: Open, runs: Path) -> None:

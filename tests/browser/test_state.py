@@ -27,7 +27,7 @@ QUERY = """wanted => {
   const query = new URLSearchParams(location.search);
   return Object.entries(wanted).every(([name, said]) => query.get(name) === said);
 }"""
-ATTENTION = ".attention[data-ready]:not(.compare, .generate, .lab)"
+ATTENTION = ".attention[data-ready]"
 
 
 def stands(page: "Page", query: dict[str, str]) -> None:

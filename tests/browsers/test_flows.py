@@ -73,9 +73,9 @@ def test_a_cell_that_is_pressed_is_the_one_that_is_chosen(visit: Visit, size: st
 def test_a_curve_goes_to_the_step_that_is_pressed_and_follows_a_drag(visit: Visit, size: str) -> None:
     visit.open("/train")
     visit.until("all('.curves-plot')[0]?._fullLayout !== undefined")
-    visit.until("all('.lab[data-ready]').length", 1)
-    visit.until("all('.lab')[0].loupe.data.plan.seconds > 0")  # the last that comes by itself after a first start
-    step = "all('.lab')[0].loupe.shown"
+    visit.until("all('.train[data-ready]').length", 1)
+    visit.until("all('.train')[0].loupe.data.plan.seconds > 0")  # the last that comes by itself after a first start
+    step = "all('.train')[0].loupe.shown"
     for wanted, parts in ((500, [(0.5, 0.3)]), (250, [(0.5, 0.3), (0.25, 0.3)])):
         visit.drag(".curves-plot .nsewdrag", parts)
         visit.until(f"Math.abs({step} - {wanted}) <= 20")
@@ -131,6 +131,6 @@ def test_a_training_is_played(visit: Visit) -> None:
     visit.open("/train")
     visit.until("all('.curves-plot')[0]?._fullLayout !== undefined")
     visit.click("button", "Play")
-    visit.until("all('.lab')[0].dataset.state", "running")
+    visit.until("all('.train')[0].dataset.state", "running")
     visit.click("button", "Stop")
-    visit.until("['stopped', 'finished'].includes(all('.lab')[0].dataset.state)")
+    visit.until("['stopped', 'finished'].includes(all('.train')[0].dataset.state)")

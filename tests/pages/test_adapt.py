@@ -101,9 +101,9 @@ def test_the_page_speaks_of_the_base_that_is_chosen(query: dict[str, str], says:
     base = app.selectbox(key="base").value
     assert base == query.get("base", base)
     assert says in read_markdown(" ".join(one.value for one in app.caption))
-    (top,), (lab,) = mounted(app, "bar"), mounted(app, "train")
+    (top,), (trained,) = mounted(app, "bar"), mounted(app, "train")
     assert unpack(top.bytes)[0]["model"] == base
-    assert bool(unpack(lab.bytes)[0]["recorded"]) == demo
+    assert bool(unpack(trained.bytes)[0]["recorded"]) == demo
 
 
 @pytest.mark.parametrize("name", library.names())

@@ -73,7 +73,7 @@ PAGES: Mapping[str, tuple[str, ...]] = {
         "log_counts",
     ),
     "inspect/long_sequences": ("length", "window", "k", "kind", "what", "text", "query", "pieces", "pattern", "unit"),
-    "train/lab": RUNS,
+    "train/train": RUNS,
     "train/adapt": RUNS,
 }
 

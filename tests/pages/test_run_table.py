@@ -61,7 +61,7 @@ def place(learnt: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iter
 
 
 def page(run: str, **address: str) -> AppTest:
-    app = at_page("pages/train/lab.py", run=run, **address).run()
+    app = at_page("pages/train/train.py", run=run, **address).run()
     assert not app.exception, app.exception
     return app
 

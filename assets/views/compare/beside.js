@@ -19,14 +19,14 @@ const MODULES = {
   alignment: () => import("../attention/alignment.js"),
 };
 
-export function mount(root, lab) {
-  return new Beside(root, lab);
+export function mount(root, shell) {
+  return new Beside(root, shell);
 }
 
 class Beside {
-  constructor(root, lab) {
+  constructor(root, shell) {
     this.root = root;
-    this.lab = lab;
+    this.shell = shell;
     this.opened = null;
     this.columns = [];
     root.classList.add("beside-runs");
@@ -45,11 +45,11 @@ class Beside {
   }
 
   update() {
-    const { root, lab } = this;
-    const { view } = lab.state;
+    const { root, shell } = this;
+    const { view } = shell.state;
     root.hidden = view === "map";
     if (root.hidden) return this.close();
-    const letters = lab.sides.map(({ letter }) => letter).join("");
+    const letters = shell.sides.map(({ letter }) => letter).join("");
     if (this.columns.map(({ letter }) => letter).join("") !== letters) this.build();
     this.lay();
     if (this.opened === view) this.show();
@@ -58,8 +58,8 @@ class Beside {
 
   build() {
     this.close();
-    this.lab.ends = new Ends((letters) => this.again(letters));
-    this.columns = this.lab.sides.map(({ letter }) => {
+    this.shell.ends = new Ends((letters) => this.again(letters));
+    this.columns = this.shell.sides.map(({ letter }) => {
       const [element, heading, note, room] = [
         make("section", "run-of"),
         make("div", "map-head"),
@@ -68,7 +68,7 @@ class Beside {
       ];
       element.setAttribute("aria-label", letter);
       element.append(heading, note, room);
-      return { letter, element, heading, note, room, face: new Face(this.lab, letter), view: null };
+      return { letter, element, heading, note, room, face: new Face(this.shell, letter), view: null };
     });
     this.scaled = make("p", "sentence one-scale", "Colours and bars end at the same number in every run.");
     this.root.replaceChildren(...this.columns.map(({ element }) => element), this.scaled);
@@ -76,7 +76,7 @@ class Beside {
 
   /** As many runs side by side as have room, and as many in each line. */
   lay() {
-    const { across, sides } = this.lab;
+    const { across, sides } = this.shell;
     const fit = Math.max(1, Math.floor((across + GAP) / (LEAST + GAP)));
     const beside = fit >= sides.length ? sides.length : Math.min(fit, Math.ceil(sides.length / 2));
     this.width = Math.floor((across - GAP * (beside - 1)) / beside);
@@ -89,31 +89,31 @@ class Beside {
     this.opened = name;
     const { module, sorry } = await attempt(MODULES[name]);
     if (this.opened !== name) return;
-    this.lab.ends = new Ends((letters) => this.again(letters));
+    this.shell.ends = new Ends((letters) => this.again(letters));
     for (const column of this.columns) {
       column.view?.destroy();
       const room = make("div", `view view-${name}`);
       column.room.replaceChildren(room);
       column.view = null;
-      column.open = module ? () => this.lab.source.mountView(name, module, room, column.face) : null;
+      column.open = module ? () => this.shell.source.mountView(name, module, room, column.face) : null;
       if (sorry) room.append(sorry());
     }
     this.show();
   }
 
   show() {
-    const { lab } = this;
-    this.scaled.hidden = !SCALED.includes(lab.state.view);
+    const { shell } = this;
+    this.scaled.hidden = !SCALED.includes(shell.state.view);
     for (const column of this.columns) {
       const { letter, heading, face, room } = column;
-      const known = Boolean(lab.attention(letter));
-      heading.replaceChildren(...headingOf(lab, letter));
+      const known = Boolean(shell.attention(letter));
+      heading.replaceChildren(...headingOf(shell, letter));
       room.hidden = !known;
       if (known) {
         face.look(this.width);
         column.view ??= column.open?.() ?? null;
         column.view?.update();
-      } else this.lab.ends.forget(letter);
+      } else this.shell.ends.forget(letter);
       this.explain(column, known);
     }
   }
@@ -124,24 +124,24 @@ class Beside {
 
   /** Why a run shows nothing, or another row than the others. */
   explain({ letter, note, face }, known) {
-    const { lab } = this;
+    const { shell } = this;
     note.hidden = known && !face.missing.query && !face.missing.key;
     if (note.hidden) return;
-    if (!known) return void (note.textContent = lab.absent(letter));
-    const [{ cursor }, missing] = [lab.state, ["query", "key"].filter((part) => face.missing[part])];
+    if (!known) return void (note.textContent = shell.absent(letter));
+    const [{ cursor }, missing] = [shell.state, ["query", "key"].filter((part) => face.missing[part])];
     const shown = { query: face.trace.pieces[face.state.query], key: face.keys[face.state.key] };
     const token = (part, piece) => make("bdi", `role-${part}`, piece);
     const other = letter === "A" ? cursor.letter : letter;
-    if (lab.pair(other)?.queries.entries.every(alone)) {
+    if (shell.pair(other)?.queries.entries.every(alone)) {
       return note.replaceChildren(
-        `${lab.absent(other)} Here the query is `,
+        `${shell.absent(other)} Here the query is `,
         token("query", shown.query),
         " and the key ",
         token("key", shown.key),
         ".",
       );
     }
-    const from = lab.names(cursor.letter, cursor);
+    const from = shell.names(cursor.letter, cursor);
     note.replaceChildren(
       ...missing.flatMap((part) => [
         "No partner of ",

@@ -17,14 +17,14 @@ export class CellMaps extends Maps {
   revealed = ""; // the cell that was brought into sight
 
   place(letter, differs) {
-    return new CellPlace(this.lab, letter, differs);
+    return new CellPlace(this.shell, letter, differs);
   }
 
   draw(width) {
-    const { lab } = this;
+    const { shell } = this;
     const ready = this.places.map((one) => ({
       one,
-      data: (one.differs ? difference : own)(lab, one.letter, width(one)),
+      data: (one.differs ? difference : own)(shell, one.letter, width(one)),
     }));
     const most = Math.max(...ready.map(({ one, data }) => (one.differs && data ? data.max : 0)));
     const rooms = ready.flatMap(({ one, data }) => (data ? [one.map.room(data)] : []));
@@ -34,45 +34,45 @@ export class CellMaps extends Maps {
       data,
       own: data && Math.max(wide, Math.min(CELL.legible, one.map.room(data))), // of a short text beside a long one
     }));
-    const heights = sized.map(({ one, data, own }) => (data && !lab.narrow ? one.map.above(data, own) : 0));
+    const heights = sized.map(({ one, data, own }) => (data && !shell.narrow ? one.map.above(data, own) : 0));
     const above = Math.max(...heights); // the first rows stand at one height
     for (const { one, data, own } of sized) {
       const shown = data && { ...data, above };
       one.show(shown && one.differs ? { ...shown, max: most || 1, differs: most > 0 } : shown, own);
     }
     this.mark();
-    const where = [lab.edition, ...Object.values(lab.state.cursor)].join();
+    const where = [shell.edition, ...Object.values(shell.state.cursor)].join();
     if (where !== this.revealed) this.reveal();
     this.revealed = where;
   }
 
   mark() {
     if (this.root.hidden) return;
-    const { lab } = this;
+    const { shell } = this;
     for (const place of this.places) {
-      const { row, col } = place.where(lab.cursor);
-      place.map.mark(row, col, lab.hover === null);
+      const { row, col } = place.where(shell.cursor);
+      place.map.mark(row, col, shell.hover === null);
       place.picture?.look();
     }
   }
 
   reveal() {
     for (const place of this.places) {
-      const { row, col } = place.where(this.lab.state.cursor);
+      const { row, col } = place.where(this.shell.state.cursor);
       place.map.reveal(row, col);
     }
   }
 
   /** What is drawn in the map of a run, or of a difference: for tests. */
   drawn(letter, differs) {
-    return (differs ? difference : own)(this.lab, letter, 400).block;
+    return (differs ? difference : own)(this.shell, letter, 400).block;
   }
 }
 
 /** One map with its legend, and the picture that its run reads. */
 class CellPlace extends Place {
-  constructor(lab, letter, differs) {
-    super(lab, letter, differs);
+  constructor(shell, letter, differs) {
+    super(shell, letter, differs);
     const [box, picture] = [make("div"), make("div")];
     this.colours = make("div");
     this.body.append(box, this.colours, picture);
@@ -83,44 +83,44 @@ class CellPlace extends Place {
         ]
       : null;
     this.map = map(box, (event, where) => this.heard(event, where), corner);
-    this.picture = differs ? null : pictures(lab, letter, picture);
+    this.picture = differs ? null : pictures(shell, letter, picture);
   }
 
   heard(event, where) {
-    if (event === "step") this.lab.step(this.letter, this.differs, where);
+    if (event === "step") this.shell.step(this.letter, this.differs, where);
     else if (event === "pick") this.pick(where);
     else this.point(where);
   }
 
   show(data, wide) {
-    const { lab, letter, differs, colours } = this;
+    const { shell, letter, differs, colours } = this;
     this.head(Boolean(data));
     if (!data) return;
     this.map.update(data, wide);
-    const key = [lab.edition, differs && [data.max, data.differs], Boolean(data.edited)].join();
+    const key = [shell.edition, differs && [data.max, data.differs], Boolean(data.edited)].join();
     if (colours.dataset.shows !== key)
-      colours.replaceChildren(differs ? differences(lab, letter, data) : weights(lab, data));
+      colours.replaceChildren(differs ? differences(shell, letter, data) : weights(shell, data));
     colours.dataset.shows = key;
     this.picture?.update();
   }
 }
 
-function own(lab, letter, width) {
-  const found = lab.source.pattern(letter);
+function own(shell, letter, width) {
+  const found = shell.source.pattern(letter);
   if (!found) return null;
-  const { trace } = lab.side(letter);
-  const { focus } = lab.attention(letter);
+  const { trace } = shell.side(letter);
+  const { focus } = shell.attention(letter);
   const special = focus === "cross_attn" ? trace.source.special : trace.special;
-  const [layer, head] = lab.headOf(letter);
+  const [layer, head] = shell.headOf(letter);
   return {
     rows: labels(trace.pieces, trace.special),
     cols: labels(trace.keys(focus), special),
     ...found,
     role: "attention",
     scale: "unit",
-    hidden: lab.source.masked(letter),
+    hidden: shell.source.masked(letter),
     edited: editedCells({ trace, state: { focus } }, layer, head),
-    edition: lab.edition,
+    edition: shell.edition,
     width,
     written: { as: "share" },
     label: `${letter}, block ${layer + 1} head ${head + 1}: ${counted(trace.pieces.length, "query", "queries")} by ${counted(special.length, "key")}`,
@@ -131,13 +131,13 @@ function labels(pieces, special) {
   return pieces.map((label, i) => ({ label, special: Boolean(special[i]) }));
 }
 
-function difference(lab, letter, width) {
-  const pair = lab.pair(letter);
-  const [first, second] = [lab.source.pattern("A"), lab.source.pattern(letter)];
+function difference(shell, letter, width) {
+  const pair = shell.pair(letter);
+  const [first, second] = [shell.source.pattern("A"), shell.source.pattern(letter)];
   if (!pair || !first || !second || !pair.queries.entries.some((entry) => !alone(entry))) return null;
   const [rows, cols] = [pair.queries.entries, pair.keys.entries];
   const block = subtract(first, second, rows, cols);
-  const [closed, shut] = [lab.source.masked("A"), lab.source.masked(letter)];
+  const [closed, shut] = [shell.source.masked("A"), shell.source.masked(letter)];
   const masked = (r, c) =>
     Boolean(closed && shut) &&
     rows[r].first.every((i) => cols[c].first.every((j) => closed(i, j))) &&
@@ -155,7 +155,7 @@ function difference(lab, letter, width) {
     scale: "signed",
     hidden: (r, c) => none(r, c) || masked(r, c),
     blank: { rows: rows.map(alone), cols: cols.map(alone) },
-    edition: lab.edition,
+    edition: shell.edition,
     width,
     written: inPoints(block, max),
     label: `${letter} less A: ${counted(rows.length, "query", "queries")} by ${counted(cols.length, "key")}`,
@@ -167,15 +167,15 @@ function inPoints(block, max) {
   return { as: "number", block: { ...block, data: block.data.map((x) => 100 * x) }, max: 100 * max };
 }
 
-function weights(lab, { edited }) {
-  const { element } = legend(lab.element, { role: "attention", scale: "unit", width: 72 });
+function weights(shell, { edited }) {
+  const { element } = legend(shell.element, { role: "attention", scale: "unit", width: 72 });
   element.querySelector(".legend-text").textContent = "weight, 0 to 1 of the row";
   if (edited) element.append(editedSign("cells"));
   return element;
 }
 
-function differences(lab, letter, { max, blank, differs }) {
-  const { element } = legend(lab.element, { role: "edited", scale: "signed", width: 72 });
+function differences(shell, letter, { max, blank, differs }) {
+  const { element } = legend(shell.element, { role: "edited", scale: "signed", width: 72 });
   const striped = blank.rows.some(Boolean) || blank.cols.some(Boolean);
   element.title = "grey: more in A; in colour: more in the other; the middle is no difference";
   element.querySelector(".legend-text").textContent = !differs
@@ -185,36 +185,38 @@ function differences(lab, letter, { max, blank, differs }) {
 }
 
 /** What a model of pictures reads, with the shown row's attention laid over it. */
-function pictures(lab, letter, root) {
+function pictures(shell, letter, root) {
   /** @type {ReturnType<typeof mountPicture> | undefined} */
   let view;
   let drawn = ""; // the rows that are drawn, and of what
   const said = make("p", "picture-note");
   const data = () => {
-    const { trace } = lab.side(letter);
-    const query = looking(lab, letter);
+    const { trace } = shell.side(letter);
+    const query = looking(shell, letter);
     const top = Math.max(
-      ...lab.sides.flatMap((side) => (pictured(lab, side) ? [most(rowOf(lab, side.letter), side.trace.grid)] : [])),
+      ...shell.sides.flatMap((side) =>
+        pictured(shell, side) ? [most(rowOf(shell, side.letter), side.trace.grid)] : [],
+      ),
     );
     said.textContent = `blue is 0 to ${percent(top)} of the row, in every picture`;
     return {
       picture: trace.arrays.picture,
       original: null,
       grid: trace.grid,
-      weights: rowOf(lab, letter),
+      weights: rowOf(shell, letter),
       top,
       query,
-      width: Math.min(PICTURE, lab.across),
+      width: Math.min(PICTURE, shell.across),
     };
   };
-  const rows = () => lab.sides.map(({ letter: each }) => looking(lab, each)).join();
+  const rows = () => shell.sides.map(({ letter: each }) => looking(shell, each)).join();
   const heard = (event, where) => {
-    if (event === "pick") lab.go({ cursor: { ...lab.carry(letter, lab.state.cursor), letter, row: where.row } });
-    else lab.point(where && { letter, row: where.row, col: null });
+    if (event === "pick") shell.go({ cursor: { ...shell.carry(letter, shell.state.cursor), letter, row: where.row } });
+    else shell.point(where && { letter, row: where.row, col: null });
   };
   return {
     update() {
-      root.hidden = !pictured(lab, lab.side(letter));
+      root.hidden = !pictured(shell, shell.side(letter));
       if (root.hidden) return;
       drawn = rows();
       if (view) return view.update(data());
@@ -229,20 +231,20 @@ function pictures(lab, letter, root) {
   };
 }
 
-function pictured(lab, { letter, trace }) {
-  return Boolean(trace.grid && trace.arrays.picture && lab.source.pattern(letter));
+function pictured(shell, { letter, trace }) {
+  return Boolean(trace.grid && trace.arrays.picture && shell.source.pattern(letter));
 }
 
 /** The row of a run that is looked at; its first, where the run has no such token. */
-function looking(lab, letter) {
-  return lab.attention(letter)
-    ? (lab.carry(letter, lab.cursor).row ?? lab.carry(letter, lab.state.cursor).row ?? 0)
+function looking(shell, letter) {
+  return shell.attention(letter)
+    ? (shell.carry(letter, shell.cursor).row ?? shell.carry(letter, shell.state.cursor).row ?? 0)
     : 0;
 }
 
-function rowOf(lab, letter) {
-  const { block, max } = lab.source.pattern(letter);
-  const start = block.offset + looking(lab, letter) * block.stride;
+function rowOf(shell, letter) {
+  const { block, max } = shell.source.pattern(letter);
+  const start = block.offset + looking(shell, letter) * block.stride;
   return Float32Array.from(block.data.subarray(start, start + block.cols), (weight) => weight / max);
 }
 

@@ -1,5 +1,5 @@
 // Two runs or more side by side: the same head of all of them under one cursor, what differs, and what is alike. This is the shell:
-// it holds what is looked at; the parts read `lab` (this object) at every update. How much of the runs is here is its source's affair
+// it holds what is looked at; the parts read `shell` (this object) at every update. How much of the runs is here is its source's affair
 // (source.js; tiled_source.js for texts too long to be sent whole).
 import * as address from "../core/address.js";
 import { mount as mountBeside } from "./beside.js";
@@ -16,9 +16,9 @@ import { known as isView, missing } from "./tabs.js";
 
 /** data is the payload of views/compare/compare.py, of long texts with `tile`. Emits "silence" {letter, layer, head, side, focus}. */
 export function mount(root, data, emit) {
-  const lab = new Compare(root, emit);
-  lab.update(data);
-  return lab;
+  const shell = new Compare(root, emit);
+  shell.update(data);
+  return shell;
 }
 
 class Compare extends Cursor {
@@ -31,7 +31,7 @@ class Compare extends Cursor {
 
   constructor(root, emit) {
     const loadTiled = () => import("./tiled_source.js");
-    super(root, "attention compare", { restore, remembered, emit, Whole: WholeSource, loadTiled });
+    super(root, "compare", { restore, remembered, emit, Whole: WholeSource, loadTiled });
   }
 
   destroy() {

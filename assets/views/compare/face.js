@@ -5,31 +5,31 @@ import { request } from "../core/store.js";
 
 const NARROW = 470; // CSS pixels of room below which a view is laid out as on a phone
 
-/** The run `letter` of `lab` (compare.js) with the head of it that is shown. */
+/** The run `letter` of `shell` (compare.js) with the head of it that is shown. */
 export class RunFace {
-  constructor(lab, letter) {
-    this.lab = lab;
+  constructor(shell, letter) {
+    this.shell = shell;
     this.letter = letter;
     this.width = 0;
     this.narrow = false;
   }
 
   get element() {
-    return this.lab.element;
+    return this.shell.element;
   }
 
   get edition() {
-    return this.lab.edition;
+    return this.shell.edition;
   }
 
   get trace() {
-    return this.lab.side(this.letter).trace;
+    return this.shell.side(this.letter).trace;
   }
 
   /** The shown head, as the server names it. */
   get head() {
-    const { side, focus } = this.lab.attention(this.letter);
-    const [layer, head] = this.lab.headOf(this.letter);
+    const { side, focus } = this.shell.attention(this.letter);
+    const [layer, head] = this.shell.headOf(this.letter);
     return { side, focus, layer, head };
   }
 
@@ -44,11 +44,11 @@ export class RunFace {
   }
 
   pattern(layer, head) {
-    return this.lab.source.patternAt(this.letter, layer, head);
+    return this.shell.source.patternAt(this.letter, layer, head);
   }
 
   tip(title, value) {
-    this.lab.tip(title, value);
+    this.shell.tip(title, value);
   }
 
   /** @returns {Promise<{ [entry: string]: any }>} */
@@ -59,23 +59,23 @@ export class RunFace {
 
 /** What a view of one head is mounted with; `look(width)` brings it up to what is looked at now. */
 export class Face extends RunFace {
-  constructor(lab, letter) {
-    super(lab, letter);
+  constructor(shell, letter) {
+    super(shell, letter);
     this.seen = null; // the stack that is looked at
     this.state = null;
     this.missing = {};
   }
 
   look(width) {
-    const { lab, letter } = this;
-    const { state } = lab;
-    const { side, focus } = lab.attention(letter);
-    const [layer, head] = lab.headOf(letter);
-    this.seen = lab.source.detailed(letter);
+    const { shell, letter } = this;
+    const { state } = shell;
+    const { side, focus } = shell.attention(letter);
+    const [layer, head] = shell.headOf(letter);
+    this.seen = shell.source.detailed(letter);
     const { layers, heads } = this.trace.model;
     const chosen = (state.heads[letter] ?? []).filter(([l, h]) => l < layers && h < heads);
-    const { row, col } = lab.nearest(letter, state.cursor);
-    const carried = lab.carry(letter, state.cursor);
+    const { row, col } = shell.nearest(letter, state.cursor);
+    const carried = shell.carry(letter, state.cursor);
     this.missing = { query: carried.row === null, key: carried.col === null };
     this.state = {
       ...state.own,
@@ -104,26 +104,26 @@ export class Face extends RunFace {
 
   /** Address of plotly.js. */
   get plotly() {
-    return this.lab.data.plotly;
+    return this.shell.data.plotly;
   }
 
   /** What the pointer is over in any of the runs, in the tokens of this one; null where it has none. */
   get hover() {
-    const { lab, letter } = this;
-    if (!lab.hover) return null;
-    const { row, col } = lab.carry(letter, lab.hover);
+    const { shell, letter } = this;
+    if (!shell.hover) return null;
+    const { row, col } = shell.carry(letter, shell.hover);
     if (row === null) return null;
-    return lab.hover.only && col !== null ? { row, col, only: lab.hover.only } : { row, col };
+    return shell.hover.only && col !== null ? { row, col, only: shell.hover.only } : { row, col };
   }
 
   /** Where a ramp ends: for all runs at the same number. */
   end(name, own) {
-    return this.lab.ends.end(this.letter, name, own);
+    return this.shell.ends.end(this.letter, name, own);
   }
 
   /** How often this run was drawn again because another one has larger numbers. */
   get drawnAgain() {
-    return this.lab.ends.turns[this.letter];
+    return this.shell.ends.turns[this.letter];
   }
 
   hook(part) {
@@ -132,38 +132,38 @@ export class Face extends RunFace {
 
   /** Gives every weight of the chosen row ("out") or column ("in"), or a promise of them; undefined where patterns are here. */
   get line() {
-    return this.lab.source.line?.(this);
+    return this.shell.source.line?.(this);
   }
 
   /** Gives every weight of any row; undefined where patterns are here. */
   get weightsOf() {
-    return this.lab.source.weightsOf?.(this);
+    return this.shell.source.weightsOf?.(this);
   }
 
   go({ query, key, layer, head, heads, view, ...own }) {
-    const { lab, letter, state } = this;
+    const { shell, letter, state } = this;
     const change = {};
     if (query !== undefined || key !== undefined)
       change.cursor = { letter, row: query ?? state.query, col: key ?? state.key };
-    if (heads) change.heads = lab.comparing(letter, heads);
+    if (heads) change.heads = shell.comparing(letter, heads);
     const place =
       heads?.length && layer === undefined && head === undefined
         ? heads[0]
         : [layer ?? state.layer, head ?? state.head];
-    if (place[0] !== state.layer || place[1] !== state.head) Object.assign(change, lab.turned(letter, place));
+    if (place[0] !== state.layer || place[1] !== state.head) Object.assign(change, shell.turned(letter, place));
     if (view !== undefined) change.view = view;
     if (Object.keys(own).length)
       change.own = Object.fromEntries(
-        Object.entries({ ...lab.state.own, ...own }).filter(([, value]) => value !== undefined),
+        Object.entries({ ...shell.state.own, ...own }).filter(([, value]) => value !== undefined),
       );
-    lab.go(change);
+    shell.go(change);
   }
 
   point(where) {
-    this.lab.point(where && { letter: this.letter, ...where });
+    this.shell.point(where && { letter: this.letter, ...where });
   }
 
   tell(sentence) {
-    this.lab.tell(`${this.letter}: ${sentence}`);
+    this.shell.tell(`${this.letter}: ${sentence}`);
   }
 }

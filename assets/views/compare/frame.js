@@ -4,15 +4,15 @@ import { alone } from "./merge.js";
 import { tabs as tabLine } from "./tabs.js";
 import { make } from "../core/dom.js";
 
-/** Builds the frame in `lab.element`: {places, live, show(), notice(sentence), named(view)}. */
-export function frame(lab) {
+/** Builds the frame in `shell.element`: {places, live, show(), notice(sentence), named(view)}. */
+export function frame(shell) {
   const notice = make("p", "notice");
   const line = make("div", "head-line");
-  const title = titleLine(lab);
-  const [chips, match] = [make("div", "chips"), matching(lab)];
+  const title = titleLine(shell);
+  const [chips, match] = [make("div", "chips"), matching(shell)];
   line.append(title.element, chips, match.element);
   const belongs = make("p", "belongs");
-  const tabs = tabLine(lab);
+  const tabs = tabLine(shell);
   const [maps, beside, pointed] = [make("div"), make("div"), make("div")];
   const pairs = make("div", "pairs");
   const panels = make("div", "panels");
@@ -21,10 +21,10 @@ export function frame(lab) {
     places[name] = make("section", `panel-of ${name === "similarity" ? "wide" : ""} ${name}-of`);
     panels.append(places[name]);
   }
-  const tip = bubble(lab.element);
-  lab.tip = tip.show;
+  const tip = bubble(shell.element);
+  shell.tip = tip.show;
   const live = make("output", "live");
-  lab.element.replaceChildren(
+  shell.element.replaceChildren(
     notice,
     line,
     belongs,
@@ -42,28 +42,28 @@ export function frame(lab) {
     notice.hidden = !sentence;
   };
   const show = () => {
-    say(lab.sides.flatMap(({ letter, notice: said }) => (said ? [`${letter}: ${said}`] : [])).join(" "));
+    say(shell.sides.flatMap(({ letter, notice: said }) => (said ? [`${letter}: ${said}`] : [])).join(" "));
     title.show();
     match.show();
     tabs.show();
-    showAttentions(chips, lab);
-    belongs.textContent = lab.sides
+    showAttentions(chips, shell);
+    belongs.textContent = shell.sides
       .slice(1)
-      .map(({ letter }) => counted(lab, letter))
+      .map(({ letter }) => counted(shell, letter))
       .join(" ");
-    showPairs(pairs, lab);
+    showPairs(pairs, shell);
   };
   return { places, live, show, notice: say, named: tabs.named };
 }
 
-function titleLine(lab) {
+function titleLine(shell) {
   const element = make("h2", "title");
-  const count = (name) => lab.side("A").trace.model[`${name}s`];
+  const count = (name) => shell.side("A").trace.model[`${name}s`];
   const turn = (label, text, name, by) => {
     const button = make("button", "turn", text);
     button.title = label;
     button.setAttribute("aria-label", label);
-    button.addEventListener("click", () => lab.go({ [name]: (lab.state[name] + by + count(name)) % count(name) }));
+    button.addEventListener("click", () => shell.go({ [name]: (shell.state[name] + by + count(name)) % count(name) }));
     return button;
   };
   const [block, head] = [make("span", "where"), make("span", "where")];
@@ -81,15 +81,15 @@ function titleLine(lab) {
   });
   element.append(...groups);
   const show = () => {
-    const { model, side } = lab.side("A").trace;
-    block.textContent = `${side ? `${side} ` : ""}block ${lab.state.layer + 1} of ${model.layers}`;
-    head.textContent = `head ${lab.state.head + 1} of ${model.heads}`;
+    const { model, side } = shell.side("A").trace;
+    block.textContent = `${side ? `${side} ` : ""}block ${shell.state.layer + 1} of ${model.layers}`;
+    head.textContent = `head ${shell.state.head + 1} of ${model.heads}`;
   };
   return { element, show };
 }
 
 /** Which head of the other runs stands beside A's. */
-function matching(lab) {
+function matching(shell) {
   const element = make("div", "chips");
   element.setAttribute("role", "group");
   element.setAttribute("aria-label", "which head of the others is shown");
@@ -102,42 +102,42 @@ function matching(lab) {
       value === "same"
         ? "the others show the head of the same block and number"
         : "the others show the head whose attention is most like that of A’s head";
-    chip.addEventListener("click", () => lab.go({ match: value, other: null }));
+    chip.addEventListener("click", () => shell.go({ match: value, other: null }));
     element.append(chip);
     return { value, chip };
   });
   const show = () => {
-    const possible = lab.sides.slice(1).some(({ letter }) => lab.sameShape(letter));
+    const possible = shell.sides.slice(1).some(({ letter }) => shell.sameShape(letter));
     for (const { value, chip } of options) {
       chip.disabled = value === "same" && !possible;
-      const shown = lab.matching(lab.state.beside);
-      chip.setAttribute("aria-pressed", String(!lab.state.other && value === shown));
+      const shown = shell.matching(shell.state.beside);
+      chip.setAttribute("aria-pressed", String(!shell.state.other && value === shown));
     }
   };
   return { element, show };
 }
 
 /** One chip for each attention that the runs share, where there are several. */
-function showAttentions(chips, lab) {
-  const options = lab.data.pairs[lab.data.sides[1].letter].attentions;
+function showAttentions(chips, shell) {
+  const options = shell.data.pairs[shell.data.sides[1].letter].attentions;
   chips.hidden = options.length < 2;
   chips.replaceChildren(
     ...options.map(({ key, first: { side, focus } }) => {
       const chip = make("button", "chip", focus === "cross_attn" ? "cross" : `${side} self`);
-      chip.setAttribute("aria-pressed", String(key === lab.state.attention));
-      chip.addEventListener("click", () => lab.go({ attention: key }));
+      chip.setAttribute("aria-pressed", String(key === shell.state.attention));
+      chip.addEventListener("click", () => shell.go({ attention: key }));
       return chip;
     }),
   );
 }
 
 /** How many tokens of a run belong to tokens of A, in a sentence. */
-function counted(lab, letter) {
-  if (lab.data.pairs[letter].same) return `${letter} is the same run as A: change its text, its model or its edits.`;
-  const pair = lab.pair(letter);
+function counted(shell, letter) {
+  if (shell.data.pairs[letter].same) return `${letter} is the same run as A: change its text, its model or its edits.`;
+  const pair = shell.pair(letter);
   if (!pair) return `${letter} has no such attention as the one that is shown.`;
   const { entries } = pair.queries;
-  if (lab.side("A").trace.grid && entries.every((entry) => !alone(entry)))
+  if (shell.side("A").trace.grid && entries.every((entry) => !alone(entry)))
     return `Each row of A stands for the same place as in ${letter}.`;
   const count = (which) => entries.filter(which).length;
   const both = count((entry) => !alone(entry));
@@ -155,16 +155,16 @@ function counted(lab, letter) {
 }
 
 /** The heading of the panels below: which two runs they are about. */
-function showPairs(pairs, lab) {
-  const heading = make("h2", "", `A and ${lab.state.beside}`);
-  const letters = lab.sides.slice(1).map(({ letter }) => letter);
+function showPairs(pairs, shell) {
+  const heading = make("h2", "", `A and ${shell.state.beside}`);
+  const letters = shell.sides.slice(1).map(({ letter }) => letter);
   const chips =
     letters.length < 2
       ? []
       : letters.map((letter) => {
           const chip = make("button", "chip", `A and ${letter}`);
-          chip.setAttribute("aria-pressed", String(letter === lab.state.beside));
-          chip.addEventListener("click", () => lab.go({ beside: letter, other: null }));
+          chip.setAttribute("aria-pressed", String(letter === shell.state.beside));
+          chip.addEventListener("click", () => shell.go({ beside: letter, other: null }));
           return chip;
         });
   if (chips.length) pairs.replaceChildren(...chips);

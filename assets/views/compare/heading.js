@@ -4,23 +4,23 @@ import { isEdited } from "../attention/colours.js";
 import { make } from "../core/dom.js";
 
 /** Letter, model, head and edits of a run, and in a run that is no A the button that silences the head. */
-export function headingOf(lab, letter) {
-  const { title, edits, trace } = lab.side(letter);
-  const [layer, head] = lab.headOf(letter);
+export function headingOf(shell, letter) {
+  const { title, edits, trace } = shell.side(letter);
+  const [layer, head] = shell.headOf(letter);
   const said = make("span", "head-of", `${layer + 1}·${head + 1}${edits ? ` · ${counted(edits, "edit")}` : ""}`);
   said.title = `block ${layer + 1}, head ${head + 1}`;
   const parts = [make("span", `letter ${letter === "A" ? "" : "second"}`, letter), make("span", "name", title), said];
-  const attention = lab.attention(letter);
+  const attention = shell.attention(letter);
   if (attention && isEdited({ trace, state: attention }, layer, head)) parts.push(make("span", "edited-tag", "edited"));
-  if (letter !== "A" && attention) parts.push(silencing(lab, letter, layer, head));
+  if (letter !== "A" && attention) parts.push(silencing(shell, letter, layer, head));
   return parts;
 }
 
 /** Takes the shown head out of a run, or puts it back. */
-function silencing(lab, letter, layer, head) {
+function silencing(shell, letter, layer, head) {
   const button = make("button", "quiet");
-  const { side, focus } = lab.attention(letter);
-  const silent = lab
+  const { side, focus } = shell.attention(letter);
+  const silent = shell
     .side(letter)
     .silenced.some(
       (one) =>
@@ -33,7 +33,7 @@ function silencing(lab, letter, layer, head) {
   button.textContent = silent ? "hear this head again" : "silence this head";
   button.title = `${button.textContent}: block ${layer + 1}, head ${head + 1} in ${letter}: its z is 0`;
   button.setAttribute("aria-label", button.title);
-  button.addEventListener("click", () => lab.emit("silence", { letter, layer, head, side, focus }));
+  button.addEventListener("click", () => shell.emit("silence", { letter, layer, head, side, focus }));
   return button;
 }
 

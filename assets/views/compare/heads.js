@@ -9,7 +9,7 @@ const SIDE = 56; // CSS pixels of a thumbnail
 const APART = 9; // between two of them, frame included
 const MOST = 144; // thumbnails
 
-export function mount(root, lab) {
+export function mount(root, shell) {
   const title = make("h3", "", "Heads that differ most");
   const about = make("p", "about");
   const waiting = make("p", "waiting-for");
@@ -25,12 +25,12 @@ export function mount(root, lab) {
 
   return {
     update() {
-      const { beside } = lab.state;
+      const { beside } = shell.state;
       const able = comparable(beside);
       about.textContent = able ? explained(beside) : missing(beside);
       place.hidden = colours.hidden = waiting.hidden = !able;
       if (!able) return;
-      const changes = lab.source.changes(beside);
+      const changes = shell.source.changes(beside);
       const { shares, done, all, sentence } = changes;
       waiting.hidden = done === all && !sentence;
       waiting.textContent = sentence || `Comparing the heads: block ${done} of ${all} …`;
@@ -41,46 +41,48 @@ export function mount(root, lab) {
   };
 
   function comparable(beside) {
-    return Boolean(lab.described(beside)?.change && lab.pair(beside)?.queries.entries.some((entry) => !alone(entry)));
+    return Boolean(
+      shell.described(beside)?.change && shell.pair(beside)?.queries.entries.some((entry) => !alone(entry)),
+    );
   }
 
   function explained(beside) {
-    const blocks = lab.source.tiled ? " Thumbnails show the largest |difference| of every block." : "";
-    const apart = lab.related(beside)
+    const blocks = shell.source.tiled ? " Thumbnails show the largest |difference| of every block." : "";
+    const apart = shell.related(beside)
       ? ""
       : " Heads of models trained independently do not match by place; the table below shows which heads are alike.";
     return `Head by head in its place: how much of a row’s attention differs, half the sum of |difference|, the mean over the rows but the first.${blocks}${apart}`;
   }
 
   function missing(beside) {
-    const found = lab.described(beside);
-    if (!found || found.change) return lab.absent(beside);
+    const found = shell.described(beside);
+    if (!found || found.change) return shell.absent(beside);
     return `A and ${beside} do not have the same heads, so none matches by place; the table below shows which are alike.`;
   }
 
   function show({ shares, seen, edition }) {
-    const { heads } = lab.side("A").trace.model;
+    const { heads } = shell.side("A").trace.model;
     const order = range(0, shares.length)
       .sort((a, b) => (shares[b] || 0) - (shares[a] || 0) || a - b)
       .slice(0, MOST)
       .map((i) => [Math.floor(i / heads), i % heads]);
-    const key = [lab.edition, lab.state.beside, lab.state.attention, edition, root.clientWidth].join();
+    const key = [shell.edition, shell.state.beside, shell.state.attention, edition, root.clientWidth].join();
     if (key !== drawn) {
       kept = new Map(order.map(([l, h]) => [`${l} ${h}`, seen(l, h)]));
       most = [...kept.values()].reduce((found, { data }) => data.reduce((x, y) => Math.max(x, y), found), 0) || 1;
     }
     const data = gridData(shares, order);
-    if (!grid) grid = mountGrid(place, data, (event, where) => lab.go(where));
+    if (!grid) grid = mountGrid(place, data, (event, where) => shell.go(where));
     else if (key !== drawn) grid.update(data);
     else grid.mark(data);
     drawn = key;
-    const { element } = legend(lab.element, { role: "attention", scale: "unit", width: 60 });
+    const { element } = legend(shell.element, { role: "attention", scale: "unit", width: 60 });
     element.querySelector(".legend-text").textContent = `|difference| of a weight, 0 to ${most.toFixed(2)}`;
     colours.replaceChildren(element);
   }
 
   function gridData(shares, order) {
-    const { layers, heads } = lab.side("A").trace.model;
+    const { layers, heads } = shell.side("A").trace.model;
     const caption = (l, h) => {
       const value = shares[l * heads + h];
       return { text: Number.isNaN(value) ? "–" : `${hundredths(value)} %`, share: value || 0, dim: false };
@@ -90,8 +92,8 @@ export function mount(root, lab) {
       heads,
       side: SIDE,
       pattern: (l, h) => ({ block: kept.get(`${l} ${h}`), max: most }),
-      layer: lab.state.layer,
-      head: lab.state.head,
+      layer: shell.state.layer,
+      head: shell.state.head,
       order,
       columns: Math.max(1, Math.floor((root.clientWidth + 5) / (SIDE + APART))),
       caption,

@@ -8,8 +8,8 @@ const LARGER = 1.2; // a difference has the tokens of both runs
 
 /** The place of one map: of the run `letter`, or of what it differs in from A. */
 export class Place {
-  constructor(lab, letter, differs) {
-    this.lab = lab;
+  constructor(shell, letter, differs) {
+    this.shell = shell;
     this.letter = letter;
     this.differs = differs;
     this.element = make("div", "map-of");
@@ -21,41 +21,41 @@ export class Place {
 
   /** Says whose map it is, and where there is none why. */
   head(able) {
-    const { lab, letter } = this;
-    this.heading.replaceChildren(...(this.differs ? headingOfDifference(letter) : headingOf(lab, letter)));
+    const { shell, letter } = this;
+    this.heading.replaceChildren(...(this.differs ? headingOfDifference(letter) : headingOf(shell, letter)));
     this.note.hidden = able;
     this.body.hidden = !able;
-    if (!able) this.note.textContent = lab.absent(letter);
+    if (!able) this.note.textContent = shell.absent(letter);
   }
 
   /** A cell of this map, {row, col}, in the tokens of a run. */
   token(where) {
-    return this.differs ? this.lab.unmerged(this.letter, where) : { letter: this.letter, ...where };
+    return this.differs ? this.shell.unmerged(this.letter, where) : { letter: this.letter, ...where };
   }
 
   /** A cell of a run in this map; null where that has no such token. */
   where(cursor) {
-    return this.differs ? this.lab.merged(this.letter, cursor) : this.lab.carry(this.letter, cursor);
+    return this.differs ? this.shell.merged(this.letter, cursor) : this.shell.carry(this.letter, cursor);
   }
 
   /** The pointer is over a cell, over a name on an axis ({row: null} or {col: null}), or over nothing. */
   point(where) {
-    this.lab.point(where && this.token(where));
+    this.shell.point(where && this.token(where));
   }
 
   /** Chooses a cell; of an axis only that axis changes. */
   pick(where) {
-    const { lab } = this;
+    const { shell } = this;
     const { letter, row, col } = this.token(where);
-    const [here, near] = [lab.carry(letter, lab.state.cursor), lab.nearest(letter, lab.state.cursor)];
-    lab.go({ cursor: { letter, row: row ?? here.row ?? near.row, col: col ?? here.col ?? near.col } });
+    const [here, near] = [shell.carry(letter, shell.state.cursor), shell.nearest(letter, shell.state.cursor)];
+    shell.go({ cursor: { letter, row: row ?? here.row ?? near.row, col: col ?? here.col ?? near.col } });
   }
 }
 
 export class Maps {
-  constructor(root, lab) {
+  constructor(root, shell) {
     this.root = root;
-    this.lab = lab;
+    this.shell = shell;
     this.places = [];
     this.shown = ""; // the letters that stand there
     this.grid = make("div", "maps");
@@ -67,20 +67,20 @@ export class Maps {
   }
 
   update() {
-    const { root, lab } = this;
-    root.hidden = lab.state.view !== "map";
+    const { root, shell } = this;
+    root.hidden = shell.state.view !== "map";
     if (root.hidden) return;
     this.build();
-    const columns = lab.narrow ? 1 : lab.sides.length === 2 ? 3 : lab.sides.length;
-    const shares = columns === 3 && lab.sides.length === 2 ? [1, 1, LARGER] : range(0, columns).map(() => 1);
+    const columns = shell.narrow ? 1 : shell.sides.length === 2 ? 3 : shell.sides.length;
+    const shares = columns === 3 && shell.sides.length === 2 ? [1, 1, LARGER] : range(0, columns).map(() => 1);
     this.grid.style.gridTemplateColumns = shares.map((share) => `minmax(0, ${share}fr)`).join(" ");
-    this.grid.querySelector(".none")?.toggleAttribute("hidden", lab.narrow);
-    const unit = (lab.across - GAP * (columns - 1)) / shares.reduce((sum, share) => sum + share, 0);
+    this.grid.querySelector(".none")?.toggleAttribute("hidden", shell.narrow);
+    const unit = (shell.across - GAP * (columns - 1)) / shares.reduce((sum, share) => sum + share, 0);
     this.draw((place) => Math.floor(unit * (place.differs ? (shares.at(-1) ?? 1) : 1)));
   }
 
   build() {
-    const letters = this.lab.sides.map(({ letter }) => letter);
+    const letters = this.shell.sides.map(({ letter }) => letter);
     if (this.shown === letters.join("")) return;
     this.shown = letters.join("");
     this.clear();
@@ -97,7 +97,7 @@ export class Maps {
 
   /** @returns {any} a place with what draws in it */
   place(letter, differs) {
-    return new Place(this.lab, letter, differs);
+    return new Place(this.shell, letter, differs);
   }
 
   /** Draws every map; `width` gives the CSS pixels that a place has. */

@@ -5,10 +5,10 @@ import { percent } from "../core/format.js";
 import { whyLink } from "../core/why.js";
 
 /** {update(), mark(), said(), destroy()}: `said` is what stands there, for a caption. */
-export function mount(root, lab) {
+export function mount(root, shell) {
   root.classList.add("pointed");
   root.setAttribute("role", "status");
-  const mark = () => root.replaceChildren(...spoken(lab));
+  const mark = () => root.replaceChildren(...spoken(shell));
   return {
     update: mark,
     mark,
@@ -22,34 +22,34 @@ export function points(x) {
   return percent(Math.abs(x)).replace("\u00a0%", "\u00a0points");
 }
 
-function spoken(lab) {
-  const cells = lab.sides.map(({ letter }) => ({
+function spoken(shell) {
+  const cells = shell.sides.map(({ letter }) => ({
     letter,
-    ...lab.carry(letter, lab.cursor),
-    ...lab.names(letter, lab.cursor),
+    ...shell.carry(letter, shell.cursor),
+    ...shell.names(letter, shell.cursor),
   }));
-  const here = cells.find(({ letter }) => letter === lab.cursor.letter);
+  const here = cells.find(({ letter }) => letter === shell.cursor.letter);
   const where = make("span", "from");
   const names = (part) => [...new Set(cells.map((cell) => cell[part]).filter((name) => name !== null))].join(" | ");
   where.append(make("bdi", "role-query", names("query")), " → ", make("bdi", "role-key", names("key")));
   if (here.row === null || here.col === null) return [where];
   const values = cells.map(({ letter, row, col }) => ({
     letter,
-    value: lab.attention(letter) && row !== null && col !== null ? lab.source.weight(letter, row, col) : null,
+    value: shell.attention(letter) && row !== null && col !== null ? shell.source.weight(letter, row, col) : null,
   }));
   const said = values.map(({ letter, value }) =>
     item(letter, value === null ? "–" : value === undefined ? "…" : percent(value)),
   );
-  for (const { letter } of lab.sides.slice(1)) {
-    const pair = lab.pair(letter);
-    const { row, col } = lab.merged(letter, lab.cursor);
+  for (const { letter } of shell.sides.slice(1)) {
+    const pair = shell.pair(letter);
+    const { row, col } = shell.merged(letter, shell.cursor);
     const [r, c] = [pair?.queries.entries[row], pair?.keys.entries[col]];
-    const both = r && c && !alone(r) && !alone(c) && lab.attention("A") && lab.attention(letter);
+    const both = r && c && !alone(r) && !alone(c) && shell.attention("A") && shell.attention(letter);
     const sums = both
       ? [
           ["A", "first"],
           [letter, "second"],
-        ].map(([one, part]) => lab.source.shared(one, r[part], c[part]))
+        ].map(([one, part]) => shell.source.shared(one, r[part], c[part]))
       : null;
     if (sums?.includes(undefined)) {
       said.push(item(`${letter} − A`, "…", "more"));
@@ -60,15 +60,15 @@ function spoken(lab) {
     const summed = several ? `, tokens together (${sums.map(percent).join(" and ")}),` : "";
     said.push(item(`${letter} − A${summed}`, sums ? `${gap < 0 ? "−" : "+"}${points(gap)}` : "no partner", "more"));
   }
-  return [where, ...said, ...why(lab, here)];
+  return [where, ...said, ...why(shell, here)];
 }
 
 /** A link to what wrote the score of the cell, in the run whose cell it is. */
-function why(lab, { letter, row, col }) {
-  const [address, attention] = [lab.data.addresses?.[letter], lab.attention(letter)];
+function why(shell, { letter, row, col }) {
+  const [address, attention] = [shell.data.addresses?.[letter], shell.attention(letter)];
   if (!address || !attention) return [];
-  const [layer, head] = lab.headOf(letter);
-  const sides = lab.side(letter).trace.sides.length > 1 ? attention : {};
+  const [layer, head] = shell.headOf(letter);
+  const sides = shell.side(letter).trace.sides.length > 1 ? attention : {};
   const place = { side: sides.side, focus: sides.focus, layer, head, pos: row, key: col };
   return [whyLink("why_head", `Why does this head look there in ${letter}?`, place, address)];
 }

@@ -4,7 +4,7 @@ import { make } from "../core/dom.js";
 import { number, percent } from "../core/format.js";
 import { whyLink } from "../core/why.js";
 
-export function mount(root, lab) {
+export function mount(root, shell) {
   const title = make("h3");
   const about = make("p", "about");
   const apart = make("div", "apart");
@@ -14,18 +14,18 @@ export function mount(root, lab) {
   const view = {
     update: () => view.mark(),
     mark() {
-      const { beside } = lab.state;
-      const { says } = lab.data.pairs[beside];
+      const { beside } = shell.state;
+      const { says } = shell.data.pairs[beside];
       title.textContent =
         { next: "Next token", class: "Which class", here: "At this position" }[says.reads] ?? "What they say";
-      const row = says.sentence ? null : place(lab, beside, says);
+      const row = says.sentence ? null : place(shell, beside, says);
       const missing =
         says.sentence || (row === null ? "The row under the cursor has no partner in the other run." : "");
       apart.hidden = list.hidden = Boolean(missing);
       about.textContent = missing;
       if (missing) return;
-      about.replaceChildren(...reader(lab, beside, says));
-      const found = lab.source.said(beside, row);
+      about.replaceChildren(...reader(shell, beside, says));
+      const found = shell.source.said(beside, row);
       for (const part of [apart, list]) part.classList.toggle("late", !found);
       if (found) show(found, beside);
     },
@@ -35,12 +35,12 @@ export function mount(root, lab) {
 
   function show({ names, ids, first, second, kl, variation }, beside) {
     const most = Math.max(...[first, second].map(({ data }) => Math.max(...data)), 1e-9);
-    const rows = lab.data.pairs[beside].says.once ? [0, 0] : lab.spoken(beside).rows;
+    const rows = shell.data.pairs[beside].says.once ? [0, 0] : shell.spoken(beside).rows;
     const heading = ["", "", "A", beside, `${beside} − A`].map((text) => make("span", "heading", text));
     const lines = Array.from(ids.data, (id, i) => {
       const [p, q] = [first.data[i], second.data[i]];
       const links = ["A", beside].map((letter, n) =>
-        share(lab.data.addresses?.[letter], letter, [p, q][n], { row: rows[n], candidate: id }),
+        share(shell.data.addresses?.[letter], letter, [p, q][n], { row: rows[n], candidate: id }),
       );
       return candidate(names[id], p, q, links, most);
     });
@@ -61,16 +61,16 @@ export function mount(root, lab) {
 }
 
 /** The row of the arrays: the group of tokens that the cursor's row is in; null where the other run has none. */
-function place(lab, beside, says) {
+function place(shell, beside, says) {
   if (says.once) return 0;
-  const cursor = lab.spoken(beside);
+  const cursor = shell.spoken(beside);
   if (!cursor) return null;
   return cursor.number;
 }
 
-function reader(lab, beside, says) {
+function reader(shell, beside, says) {
   if (says.once) return ["over the whole of what each reads"];
-  const { pieces } = lab.spoken(beside);
+  const { pieces } = shell.spoken(beside);
   const said = [...new Set(pieces)].map((piece) => make("bdi", "", piece));
   return [
     says.reads === "next" ? "after " : "at ",

@@ -9,7 +9,7 @@ import { counted, percent } from "../core/format.js";
 const CELL = { least: 3, most: 24 }; // CSS pixels
 const SHARE = { wide: 0.46, narrow: 1 }; // of the room
 
-export function mount(root, lab) {
+export function mount(root, shell) {
   const title = make("h3");
   const about = make("p", "about");
   const alike = make("div", "alike");
@@ -24,7 +24,7 @@ export function mount(root, lab) {
     ["texts", "on 24 other texts"],
   ].map(([value, text]) => {
     const chip = make("button", "chip", text);
-    chip.addEventListener("click", () => lab.go({ over: value }));
+    chip.addEventListener("click", () => shell.go({ over: value }));
     over.append(chip);
     return { value, chip };
   });
@@ -34,7 +34,7 @@ export function mount(root, lab) {
   let drawn = {}; // the block and the edition that are drawn
   let lines = []; // {row, col, button} of the best matches
   const named = (i, letter) => {
-    const { heads } = lab.side(letter).trace.model;
+    const { heads } = shell.side(letter).trace.model;
     return [Math.floor(i / heads), i % heads];
   };
   const heard = (event, where) => {
@@ -42,8 +42,10 @@ export function mount(root, lab) {
     if (event === "pick" && where.row !== null && where.col !== null) return choose(where.row, where.col);
     if (event !== "hover") return;
     const both = where && where.row !== null && where.col !== null;
-    lab.tip(
-      both ? `A ${name(named(where.row, "A"))}  ${lab.state.beside} ${name(named(where.col, lab.state.beside))}` : null,
+    shell.tip(
+      both
+        ? `A ${name(named(where.row, "A"))}  ${shell.state.beside} ${name(named(where.col, shell.state.beside))}`
+        : null,
       both ? percent(at(block, where.row, where.col)) : "",
     );
   };
@@ -53,7 +55,7 @@ export function mount(root, lab) {
   ]);
   const choose = (row, col) => {
     const [layer, head] = named(row, "A");
-    lab.go({ layer, head, other: named(col, lab.state.beside) });
+    shell.go({ layer, head, other: named(col, shell.state.beside) });
   };
   const step = ({ row, col }) => {
     if (!block) return;
@@ -62,15 +64,15 @@ export function mount(root, lab) {
   };
   const here = () =>
     [
-      ["A", lab.headOf("A")],
-      [lab.state.beside, lab.headOf(lab.state.beside)],
-    ].map(([letter, [layer, head]]) => layer * lab.side(letter).trace.model.heads + head);
+      ["A", shell.headOf("A")],
+      [shell.state.beside, shell.headOf(shell.state.beside)],
+    ].map(([letter, [layer, head]]) => layer * shell.side(letter).trace.model.heads + head);
 
   return {
     update() {
-      const { beside } = lab.state;
-      block = lab.similarity(beside);
-      const answer = lab.similar.get(lab.similarName(beside));
+      const { beside } = shell.state;
+      block = shell.similarity(beside);
+      const answer = shell.similar.get(shell.similarName(beside));
       title.textContent = `Which heads of A and ${beside} are alike`;
       const known = block && range(0, block.rows).some((row) => strongest(block, row) !== null);
       alike.hidden = !known;
@@ -78,8 +80,8 @@ export function mount(root, lab) {
         ? `1 − the total variation distance between two heads’ rows, the mean over the rows but the first: 100 % is the same attention. Attention to a token that the other text lacks counts as attention elsewhere.`
         : block
           ? "No row counts: the texts share no token after their first."
-          : !lab.described(beside)
-            ? lab.absent(beside)
+          : !shell.described(beside)
+            ? shell.absent(beside)
             : (answer?.sentence ?? "Every head is being compared with every other …");
       if (answer?.rows)
         about.append(
@@ -87,15 +89,15 @@ export function mount(root, lab) {
             ? ` ${answer.rows.toLocaleString("en")} of ${counted(answer.of, "row")}, evenly apart.`
             : ` ${counted(answer.rows, "row")}.`,
         );
-      over.hidden = !lab.described(beside);
-      chips[1].chip.textContent = `on 24 other ${lab.side("A").trace.grid ? "pictures" : "texts"}`;
-      for (const { value, chip } of chips) chip.setAttribute("aria-pressed", String(value === lab.state.over));
+      over.hidden = !shell.described(beside);
+      chips[1].chip.textContent = `on 24 other ${shell.side("A").trace.grid ? "pictures" : "texts"}`;
+      for (const { value, chip } of chips) chip.setAttribute("aria-pressed", String(value === shell.state.over));
       if (!block || !known) return;
-      if (block !== drawn.block || lab.edition !== drawn.edition) {
+      if (block !== drawn.block || shell.edition !== drawn.edition) {
         draw(block);
         lines = best(block).map((found) => line(found));
         matches.replaceChildren(...lines.map(({ button }) => button));
-        drawn = { block, edition: lab.edition };
+        drawn = { block, edition: shell.edition };
       }
       const [r, c] = here();
       one.mark(r, c, true);
@@ -106,13 +108,13 @@ export function mount(root, lab) {
 
   /** @param {ReturnType<typeof import("./runs.js").matrixOf>} block */
   function draw(block) {
-    const { beside } = lab.state;
+    const { beside } = shell.state;
     const values = block.data.filter((x) => !Number.isNaN(x));
     const low = values.reduce((least, x) => Math.min(least, x), 1);
     const span = 1 - low || 1;
     const shades = { ...block, data: block.data.map((x) => ((x - low) / span) ** 2) }; // the ramp takes the square root
     const labels = (letter, count) => range(0, count).map((i) => ({ label: name(named(i, letter)), special: false }));
-    const share = lab.narrow ? SHARE.narrow : SHARE.wide;
+    const share = shell.narrow ? SHARE.narrow : SHARE.wide;
     const data = {
       rows: labels("A", block.rows),
       cols: labels(beside, block.cols),
@@ -122,7 +124,7 @@ export function mount(root, lab) {
       max: 1,
       hidden: undefined,
       blank: null,
-      edition: `${lab.edition} ${beside} ${lab.state.attention}`,
+      edition: `${shell.edition} ${beside} ${shell.state.attention}`,
       width: Math.round(root.clientWidth * share),
       written: null,
       label: `similarity of ${counted(block.rows, "head")} of A and ${block.cols} of ${beside}`,
@@ -135,7 +137,7 @@ export function mount(root, lab) {
   }
 
   function line({ row, col, value, mutual }) {
-    const { beside } = lab.state;
+    const { beside } = shell.state;
     const [mine, theirs] = [named(row, "A"), named(col, beside)];
     const button = make("button", "match");
     const arrow = make("span", "arrow", mutual ? "⇄" : "→");

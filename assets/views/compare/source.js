@@ -23,9 +23,9 @@ class Detailed extends Trace {
 export class WholeSource {
   tiled = false;
 
-  /** `lab` is compare.js. */
-  constructor(lab) {
-    this.lab = lab;
+  /** `shell` is compare.js. */
+  constructor(shell) {
+    this.shell = shell;
   }
 
   begin() {}
@@ -37,7 +37,7 @@ export class WholeSource {
   settle() {}
 
   mountMaps(root) {
-    return new CellMaps(root, this.lab);
+    return new CellMaps(root, this.shell);
   }
 
   mountView(name, module, root, face) {
@@ -46,47 +46,47 @@ export class WholeSource {
 
   /** The first cell to look at: the strongest of A's last row, or of its strongest row where every row has read all. */
   first() {
-    const { lab } = this;
+    const { shell } = this;
     const { block } = this.pattern("A");
     const best = (row) =>
       range(0, block.cols).reduce((found, col) => (at(block, row, col) > at(block, row, found) ? col : found), 0);
-    const full = lab.side("A").trace.model.mask === "full" && lab.attention("A").focus === "attn";
+    const full = shell.side("A").trace.model.mask === "full" && shell.attention("A").focus === "attn";
     const strongest = (found, row) => (at(block, row, best(row)) > at(block, found, best(found)) ? row : found);
-    const rows = range(0, block.rows).filter((row) => lab.shares(row));
-    const wanted = rows.includes(lab.data.look.query) ? lab.data.look.query : null; // the example's
+    const rows = range(0, block.rows).filter((row) => shell.shares(row));
+    const wanted = rows.includes(shell.data.look.query) ? shell.data.look.query : null; // the example's
     const row = wanted ?? (!rows.length ? block.rows - 1 : full ? rows.reduce(strongest) : rows.at(-1));
     return { letter: "A", row, col: best(row) };
   }
 
   /** Layers that are not here yet are fetched, and shown when they are. */
   bring() {
-    const { lab } = this;
-    const { data } = lab;
-    for (const { letter, trace } of lab.sides) {
-      const layer = lab.headOf(letter)[0];
-      if (!lab.attention(letter) || trace.holds(layer)) continue;
-      const late = () => data === lab.data;
+    const { shell } = this;
+    const { data } = shell;
+    for (const { letter, trace } of shell.sides) {
+      const layer = shell.headOf(letter)[0];
+      if (!shell.attention(letter) || trace.holds(layer)) continue;
+      const late = () => data === shell.data;
       trace.fetch(layer).then(
-        () => late() && lab.refresh(),
-        (error) => late() && lab.parts.notice(error.message),
+        () => late() && shell.refresh(),
+        (error) => late() && shell.parts.notice(error.message),
       );
     }
   }
 
   /** The stack of a run that is looked at, as the views of one head want it. */
   detailed(letter) {
-    const { lab } = this;
-    const side = lab.data.sides.find((side) => side.letter === letter);
-    return lab.stack(side, lab.attention(letter).side, Detailed);
+    const { shell } = this;
+    const side = shell.data.sides.find((side) => side.letter === letter);
+    return shell.stack(side, shell.attention(letter).side, Detailed);
   }
 
   /** A run's shown pattern as a block of cells.js: exact where it is here, else in steps of 1/255 with `max` 255. */
   pattern(letter) {
-    return this.lab.attention(letter) && this.patternAt(letter, ...this.lab.headOf(letter));
+    return this.shell.attention(letter) && this.patternAt(letter, ...this.shell.headOf(letter));
   }
 
   patternAt(letter, layer, head) {
-    return this.lab.side(letter).trace.pattern(this.lab.attention(letter).focus, layer, head);
+    return this.shell.side(letter).trace.pattern(this.shell.attention(letter).focus, layer, head);
   }
 
   /** One weight of a run's shown head; null where the run has no such attention, undefined while it is on its way. */
@@ -103,10 +103,10 @@ export class WholeSource {
 
   /** (row, col) => whether a run's mask takes the key away; undefined where nothing is known to be masked. */
   masked(letter) {
-    const { lab } = this;
-    const { trace } = lab.side(letter);
-    const { focus } = lab.attention(letter);
-    const [shown, head] = lab.headOf(letter);
+    const { shell } = this;
+    const { trace } = shell.side(letter);
+    const { focus } = shell.attention(letter);
+    const [shown, head] = shell.headOf(letter);
     const layer = [shown, ...range(0, trace.model.layers)].find((l) => trace.has(`blocks.${l}.${focus}.mask`));
     if (layer === undefined) return undefined;
     const mask = trace.block(`blocks.${layer}.${focus}.mask`, head);
@@ -118,16 +118,16 @@ export class WholeSource {
    * block, done, all: blocks, sentence: why there are no more, edition: which others there are as soon as more is known}.
    */
   changes(letter) {
-    const { lab } = this;
-    const { data, shape } = lab.data.arrays[`${letter}:${lab.state.attention}.change`];
+    const { shell } = this;
+    const { data, shape } = shell.data.arrays[`${letter}:${shell.state.attention}.change`];
     const seen = (layer, head) => {
-      const { queries, keys } = lab.pair(letter);
+      const { queries, keys } = shell.pair(letter);
       const [first, second] = ["A", letter].map((one) => this.patternAt(one, layer, head));
       const block = subtract(first, second, queries.entries, keys.entries);
       for (let i = 0; i < block.data.length; i++) block.data[i] = Math.abs(block.data[i]) || 0; // 0 where one lacks the token
       return block;
     };
-    const edition = lab.sides.map(({ trace }) => Object.keys(trace.arrays).length).join(" ");
+    const edition = shell.sides.map(({ trace }) => Object.keys(trace.arrays).length).join(" ");
     return { shares: Array.from(data), seen, done: shape[0], all: shape[0], sentence: "", edition };
   }
 
@@ -138,7 +138,7 @@ export class WholeSource {
 
   /** What A and another run say at one of the places of `says`: {names, ids, first, second, kl, variation}, of one row each; null while that is on its way. */
   said(letter, place) {
-    const { arrays, pairs } = this.lab.data;
+    const { arrays, pairs } = this.shell.data;
     const row = (name) => {
       const { data, shape } = arrays[`${letter}:says.${name}`];
       const size = shape[1] ?? 1;
@@ -152,7 +152,7 @@ export class WholeSource {
 
   /** How far the residual streams of A and another run are apart: {relative, cosine}, layer group; undefined where they cannot be compared, null while they are on their way. */
   distances(letter) {
-    const { data, state } = this.lab;
+    const { data, state } = this.shell;
     const [relative, cosine] = ["relative", "cosine"].map(
       (name) => data.arrays[`${letter}:${state.attention}.${name}`],
     );

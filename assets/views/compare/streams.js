@@ -11,7 +11,7 @@ const CELL = { least: 3, most: 24, low: 7 }; // CSS pixels
 const TALL = 400; // that the tokens take together, where that leaves them legible
 const MOST = 128; // rows of a long text: more tokens share one
 
-export function mount(root, lab) {
+export function mount(root, shell) {
   const title = make("h3", "", "Residual stream");
   const about = make("p", "about");
   const box = make("div");
@@ -27,25 +27,25 @@ export function mount(root, lab) {
     if (event === "step") return;
     const entry = shown && where && where.row !== null ? shown.at(where.row, where.col ?? 0) : null;
     if (event === "pick" && entry !== null)
-      lab.go({
+      shell.go({
         cursor: {
-          ...lab.state.cursor,
-          ...lab.unmerged(lab.state.beside, { row: entry, col: null }),
-          col: lab.state.cursor.col,
+          ...shell.state.cursor,
+          ...shell.unmerged(shell.state.beside, { row: entry, col: null }),
+          col: shell.state.cursor.col,
         },
       });
     if (event !== "hover") return;
     const { row, col } = where ?? { row: null, col: null };
-    lab.point(where && { ...lab.unmerged(lab.state.beside, { row: entry, col: null }), col: null });
-    if (!shown || entry === null || row === null || col === null) return lab.tip(null);
+    shell.point(where && { ...shell.unmerged(shell.state.beside, { row: entry, col: null }), col: null });
+    if (!shown || entry === null || row === null || col === null) return shell.tip(null);
     const value = at(shown.block, row, col);
     const called =
       shown.per === 1
         ? shown.entries[entry].label
         : `${shown.entries[entry].label}, the largest of ${counted(shown.per, "token")} from row ${row * shown.per}`;
     if (Number.isNaN(value))
-      return lab.tip(called, alone(shown.entries[entry]) ? "no partner" : "several tokens on one side");
-    lab.tip(called, `${number(value)} of |A|, cosine ${number(at(shown.cosine, entry, col))}`);
+      return shell.tip(called, alone(shown.entries[entry]) ? "no partner" : "several tokens on one side");
+    shell.tip(called, `${number(value)} of |A|, cosine ${number(at(shown.cosine, entry, col))}`);
   };
   const one = map(box, heard, [
     ["block →", ""],
@@ -54,26 +54,26 @@ export function mount(root, lab) {
 
   const view = {
     update() {
-      const { beside, attention } = lab.state;
-      const found = lab.source.distances(beside);
-      const key = [lab.edition, beside, attention, Boolean(found)].join();
+      const { beside, attention } = shell.state;
+      const found = shell.source.distances(beside);
+      const key = [shell.edition, beside, attention, Boolean(found)].join();
       if (key === drawn) return view.mark(); // it is the same for every head
       drawn = key;
-      const pair = lab.pair(beside);
+      const pair = shell.pair(beside);
       const entries = pair?.queries.entries ?? [];
       const able = Boolean(found) && entries.some((entry) => !alone(entry));
       box.hidden = colours.hidden = !able;
-      const apart = lab.related(beside)
+      const apart = shell.related(beside)
         ? ""
         : " Models that were trained apart share no directions: they are far apart even where they do the same.";
       about.textContent = able
-        ? `|${beside} − A| / |A| of what enters block 1 (0), then of what leaves each block.${lab.source.tiled ? ` A row is ${Math.ceil(entries.length / MOST)} tokens, and shows the largest.` : ""}${apart}`
+        ? `|${beside} − A| / |A| of what enters block 1 (0), then of what leaves each block.${shell.source.tiled ? ` A row is ${Math.ceil(entries.length / MOST)} tokens, and shows the largest.` : ""}${apart}`
         : found === null && !pair?.streams
           ? "On its way …"
           : missing(pair, beside);
       if (!able) return void (shown = null);
       const whole = spread(found, entries);
-      const per = lab.source.tiled ? Math.ceil(entries.length / MOST) : 1;
+      const per = shell.source.tiled ? Math.ceil(entries.length / MOST) : 1;
       shown = { ...together(whole.block, per), cosine: whole.cosine, entries, per };
       const { block } = shown;
       let max = 0;
@@ -94,20 +94,20 @@ export function mount(root, lab) {
         max: max || 1,
         hidden: none,
         blank,
-        edition: `${lab.edition} ${beside} ${attention}`,
+        edition: `${shell.edition} ${beside} ${attention}`,
         width: root.clientWidth,
         written: null,
         label: "distance of the residual streams, tokens by blocks",
       };
       const wide = Math.max(CELL.least, Math.min(CELL.most, Math.floor(10 * one.room(data)) / 10));
       one.update(data, wide, Math.max(CELL.low, Math.min(wide, TALL / block.rows)));
-      const { element } = legend(lab.element, { role: "residual", scale: "unit", width: 72 });
+      const { element } = legend(shell.element, { role: "residual", scale: "unit", width: 72 });
       element.querySelector(".legend-text").textContent = `0 to ${number(max)} of |A|`;
       colours.replaceChildren(element);
       view.mark();
     },
     mark() {
-      const row = shown && lab.merged(lab.state.beside, lab.cursor).row;
+      const row = shown && shell.merged(shell.state.beside, shell.cursor).row;
       if (shown) one.mark(row === null ? null : Math.floor(row / shown.per), null, false);
     },
     destroy: () => root.replaceChildren(),

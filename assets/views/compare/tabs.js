@@ -12,17 +12,17 @@ export function known(name) {
 }
 
 /** Why a view has nothing to show of the attention that is looked at; "" where it has. */
-export function missing(lab, name) {
-  const { focus } = lab.attention("A");
+export function missing(shell, name) {
+  const { focus } = shell.attention("A");
   if (name === "alignment" && focus !== "cross_attn")
     return "an alignment is one of two texts: look at cross-attention";
-  const worded = lab.sides.some(({ letter, trace }) => lab.attention(letter) && trace.ids.length);
+  const worded = shell.sides.some(({ letter, trace }) => shell.attention(letter) && trace.ids.length);
   if (name === "circuits" && !worded) return "circuits are about tokens, and these rows are parts of a picture";
   return "";
 }
 
 /** {element, show(), named(view)}: one tab is in the tab order, arrow keys move among them. */
-export function tabs(lab) {
+export function tabs(shell) {
   const element = make("div", "tabs");
   element.setAttribute("role", "tablist");
   element.setAttribute("aria-label", "ways to look at the head of every run");
@@ -30,7 +30,7 @@ export function tabs(lab) {
     const button = make("button", "tab", title);
     Object.assign(button.dataset, { view: name, title, about: ABOUT[name] ?? about });
     button.setAttribute("role", "tab");
-    button.addEventListener("click", () => button.ariaDisabled !== "true" && lab.go({ view: name }));
+    button.addEventListener("click", () => button.ariaDisabled !== "true" && shell.go({ view: name }));
     return button;
   });
   element.append(...buttons);
@@ -38,13 +38,13 @@ export function tabs(lab) {
   const show = () => {
     for (const button of buttons) {
       const { view, about } = button.dataset;
-      const why = missing(lab, view);
+      const why = missing(shell, view);
       if (view === "text")
-        button.textContent = button.dataset.title = lab.sides.every(({ trace }) => trace.grid) ? "Picture" : "Text";
+        button.textContent = button.dataset.title = shell.sides.every(({ trace }) => trace.grid) ? "Picture" : "Text";
       button.title = why || about;
       button.ariaDisabled = String(Boolean(why));
-      button.setAttribute("aria-selected", String(view === lab.state.view));
-      button.tabIndex = view === lab.state.view ? 0 : -1;
+      button.setAttribute("aria-selected", String(view === shell.state.view));
+      button.tabIndex = view === shell.state.view ? 0 : -1;
     }
   };
   return { element, show, named: (name) => buttons.find(({ dataset }) => dataset.view === name).textContent };

@@ -72,14 +72,14 @@ export class TileMaps extends Maps {
   /** Another part of one map is looked at: the others follow, and the address says so in A's tokens. */
   moved(page) {
     if (this.following) return;
-    const { lab } = this;
+    const { shell } = this;
     const { map } = this.places.find((place) => place.page === page);
     const { zoom, top, left, wide } = map.window;
     const first = this.places[0];
-    const at = lab.nearest("A", page.cell(top, left));
+    const at = shell.nearest("A", page.cell(top, left));
     const apart = [top - Math.floor(top), left - Math.floor(left)]; // within a token
     Object.assign(
-      lab.state,
+      shell.state,
       zoom === 1
         ? { zoom: undefined, from: undefined }
         : {
@@ -87,13 +87,13 @@ export class TileMaps extends Maps {
             from: [at.row + apart[0], at.col + apart[1]].map((x) => Number(x.toFixed(2))),
           },
     );
-    lab.remember();
+    shell.remember();
     this.follow(page);
   }
 
   /** Brings every map but that of `page` to where the state says. */
   follow(page) {
-    const { zoom, from } = this.lab.state;
+    const { zoom, from } = this.shell.state;
     const [first] = this.maps;
     if (!first) return;
     this.following = true;
@@ -112,7 +112,7 @@ export class TileMaps extends Maps {
   reveal() {
     const [first] = this.maps;
     if (!first) return;
-    const { row, col } = first.page.nearest(this.lab.state.cursor);
+    const { row, col } = first.page.nearest(this.shell.state.cursor);
     first.map.reveal(row, col);
   }
 
@@ -127,7 +127,7 @@ export class TileMaps extends Maps {
 /** A run. `see()` brings it up to what is looked at now, `look(width)` says how much room it has. */
 class RunPage extends RunFace {
   constructor(place, maps) {
-    super(place.lab, place.letter);
+    super(place.shell, place.letter);
     this.place = place;
     this.maps = maps;
     this.state = {};
@@ -135,7 +135,7 @@ class RunPage extends RunFace {
   }
 
   get able() {
-    return Boolean(this.lab.attention(this.letter));
+    return Boolean(this.shell.attention(this.letter));
   }
 
   look(width) {
@@ -145,21 +145,21 @@ class RunPage extends RunFace {
   }
 
   see() {
-    const [layer, head] = this.lab.headOf(this.letter);
-    const { row, col } = this.place.where(this.lab.cursor);
+    const [layer, head] = this.shell.headOf(this.letter);
+    const { row, col } = this.place.where(this.shell.cursor);
     Object.assign(this.state, { layer, head, query: row ?? OFF, key: col ?? OFF });
   }
 
   get data() {
-    return this.lab.source.tilesOf(this.letter);
+    return this.shell.source.tilesOf(this.letter);
   }
 
   get numbers() {
-    return this.lab.source.numbers(this.letter).tiles;
+    return this.shell.source.numbers(this.letter).tiles;
   }
 
   row() {
-    return this.lab.source.row(this.letter, this.state.query);
+    return this.shell.source.row(this.letter, this.state.query);
   }
 
   go({ query, key, jump = false }) {
@@ -172,7 +172,7 @@ class RunPage extends RunFace {
   }
 
   tell() {
-    this.lab.tell(this.lab.pointed.said());
+    this.shell.tell(this.shell.pointed.said());
   }
 
   /** A cell of this map, which may be between two, as a cell of a run. */
@@ -182,7 +182,7 @@ class RunPage extends RunFace {
 
   /** A cell of a run in this map, or the nearest that this has. */
   nearest(cursor) {
-    return this.lab.nearest(this.letter, cursor);
+    return this.shell.nearest(this.letter, cursor);
   }
 }
 
@@ -191,16 +191,16 @@ class DifferencePage extends RunPage {
   known = new Map(); // of a pair of heads, the largest difference
 
   get data() {
-    return this.lab.source.tilesOf(this.letter, true);
+    return this.shell.source.tilesOf(this.letter, true);
   }
 
   get entries() {
-    const { queries, keys } = this.lab.pair(this.letter);
+    const { queries, keys } = this.shell.pair(this.letter);
     return [queries.entries, keys.entries];
   }
 
   get able() {
-    return Boolean(this.lab.pair(this.letter)) && this.entries.every((axis) => axis.some((entry) => !alone(entry)));
+    return Boolean(this.shell.pair(this.letter)) && this.entries.every((axis) => axis.some((entry) => !alone(entry)));
   }
 
   /** Whether one of the texts has a token that the other lacks. */
@@ -222,18 +222,18 @@ class DifferencePage extends RunPage {
 
   /** Both heads, in the entries by which numbers are kept. */
   get head() {
-    const { lab, letter } = this;
-    const [first, second] = ["A", letter].map((one) => lab.headOf(one));
-    return { side: letter, focus: lab.state.attention, layer: first, head: second };
+    const { shell, letter } = this;
+    const [first, second] = ["A", letter].map((one) => shell.headOf(one));
+    return { side: letter, focus: shell.state.attention, layer: first, head: second };
   }
 
   get numbers() {
-    const { lab } = this;
-    if (this.of !== lab.data) {
-      this.of = lab.data;
+    const { shell } = this;
+    if (this.of !== shell.data) {
+      this.of = shell.data;
       this.own?.stop();
       this.known.clear();
-      this.own = lab.source.numbersOf(this, lab.data.trace);
+      this.own = shell.source.numbersOf(this, shell.data.trace);
     }
     return this.own;
   }
@@ -246,7 +246,7 @@ class DifferencePage extends RunPage {
     if (ask === "row") return EMPTY; // a difference is read in tiles, and the cursor's in both runs
     /** @type {import("../core/store.js").Query<"difference">} */
     const query = { ask: "difference", attention: focus, heads: [layer, head], rows, columns, cells: this.data.tile };
-    const answer = await request({ ...query, trace: this.lab.data.pairs[this.letter].trace });
+    const answer = await request({ ...query, trace: this.shell.data.pairs[this.letter].trace });
     this.known.set(String([this.letter, focus, layer, head]), answer.max);
     return answer;
   }
@@ -263,7 +263,7 @@ class DifferencePage extends RunPage {
 
   nearest(cursor) {
     const { row, col } = this.place.where(cursor);
-    const near = this.place.where({ letter: "A", ...this.lab.nearest("A", cursor) });
+    const near = this.place.where({ letter: "A", ...this.shell.nearest("A", cursor) });
     return { row: row ?? near.row ?? 0, col: col ?? near.col ?? 0 };
   }
 }

@@ -19,8 +19,8 @@ export class TiledSource {
   /** @type {Map<string, any>} question about a pair -> answer, or a sentence, or null while it is on its way */
   answers;
 
-  constructor(lab) {
-    this.lab = lab;
+  constructor(shell) {
+    this.shell = shell;
     this.runs = new Map(); // letter -> {tiles, rows}: numbers of what the maps show, and of the rows under the cursor
     this.seen = new Set(); // panels that were in sight once
     this.sight = new IntersectionObserver((entries) => this.saw(entries));
@@ -58,12 +58,12 @@ export class TiledSource {
     for (const name of names) this.sight.unobserve(this.panels[name]);
     setTimeout(() => {
       for (const name of names) this.seen.add(name);
-      if (this.lab.across && this.data) this.lab.refresh();
+      if (this.shell.across && this.data) this.shell.refresh();
     }, SETTLED);
   }
 
   mountMaps(root) {
-    return new TileMaps(root, this.lab);
+    return new TileMaps(root, this.shell);
   }
 
   /** A view that wants every number of a pattern gets a window of them. */
@@ -73,16 +73,16 @@ export class TiledSource {
 
   /** The first cell to look at: of the last row that is shared, or of the example's. */
   first() {
-    const { lab } = this;
-    const { length } = lab.side("A").trace;
-    const rows = range(0, length).filter((row) => lab.shares(row));
-    const row = rows.includes(lab.data.look.query) ? lab.data.look.query : (rows.at(-1) ?? length - 1);
-    return { letter: "A", row, col: Math.min(row, lab.keys("A").length - 1), loose: true };
+    const { shell } = this;
+    const { length } = shell.side("A").trace;
+    const rows = range(0, length).filter((row) => shell.shares(row));
+    const row = rows.includes(shell.data.look.query) ? shell.data.look.query : (rows.at(-1) ?? length - 1);
+    return { letter: "A", row, col: Math.min(row, shell.keys("A").length - 1), loose: true };
   }
 
   /** A cursor that nobody chose goes to the strongest key of its row, once that is here. */
   settle() {
-    const { state } = this.lab;
+    const { state } = this.shell;
     if (!state.cursor?.loose) return;
     const { row } = state.cursor;
     const weights = this.weights("A", row);
@@ -93,18 +93,18 @@ export class TiledSource {
 
   /** Numbers of a run, or of a difference, have come. */
   arrived() {
-    const { lab } = this;
+    const { shell } = this;
     this.settle();
-    if (lab.state.view === "map") lab.maps.show();
-    else lab.beside.again(lab.sides.map(({ letter }) => letter));
-    lab.pointed.mark();
+    if (shell.state.view === "map") shell.maps.show();
+    else shell.beside.again(shell.sides.map(({ letter }) => letter));
+    shell.pointed.mark();
   }
 
   /** Layers are not sent. */
   bring() {}
 
   detailed(letter) {
-    return this.lab.side(letter).trace;
+    return this.shell.side(letter).trace;
   }
 
   /** Of a head there are no numbers but those that are asked for. */
@@ -116,7 +116,7 @@ export class TiledSource {
 
   numbers(letter) {
     if (!this.runs.has(letter)) {
-      const run = new TiledRun(this.lab, letter);
+      const run = new TiledRun(this.shell, letter);
       const [tiles, rows] = [RunNumbers, Numbers].map((Kind) => this.numbersOf(run, run.trace.trace, Kind));
       this.runs.set(letter, { tiles, rows });
     }
@@ -127,7 +127,7 @@ export class TiledSource {
   numbersOf(page, name, Kind = Numbers) {
     const numbers = new Kind(page, {
       arrived: () => this.arrived(),
-      failed: (sentence) => this.lab.parts.notice(sentence),
+      failed: (sentence) => this.shell.parts.notice(sentence),
     });
     numbers.run = name;
     return numbers;
@@ -135,9 +135,9 @@ export class TiledSource {
 
   /** How the tiles of a run are cut, or of what it differs in from A. */
   tilesOf(letter, differs = false) {
-    const { lab } = this;
-    const { data } = lab;
-    const { tiles } = lab.described(letter === "A" ? data.sides[1].letter : letter);
+    const { shell } = this;
+    const { data } = shell;
+    const { tiles } = shell.described(letter === "A" ? data.sides[1].letter : letter);
     const tile = tiles[differs ? 2 : letter === "A" ? 0 : 1];
     return { ...data, tile, across: (tile * data.across) / data.tile };
   }
@@ -195,7 +195,7 @@ export class TiledSource {
 
   distances(letter) {
     if (!this.seen.has("streams")) return null;
-    const query = this.pair(letter, { ask: "streams", attention: this.lab.state.attention });
+    const query = this.pair(letter, { ask: "streams", attention: this.shell.state.attention });
     if (this.known(query) === undefined) this.ask(query);
     return this.known(query)?.arrays ?? null;
   }
@@ -214,20 +214,20 @@ export class TiledSource {
 
   /** Heads are compared by rows that are kept as their blocks are: every block comes first. */
   comparable(letter) {
-    const { lab } = this;
-    if (!lab.described(letter) || !(this.seen.has("similarity") || lab.matching(letter) === "alike")) return false;
-    if (lab.state.over) return true;
+    const { shell } = this;
+    if (!shell.described(letter) || !(this.seen.has("similarity") || shell.matching(letter) === "alike")) return false;
+    if (shell.state.over) return true;
     const { layers, all, sentence } = this.layers(letter);
-    if (sentence) lab.similar.set(lab.similarName(letter), { sentence });
+    if (sentence) shell.similar.set(shell.similarName(letter), { sentence });
     return layers.length === all;
   }
 
   /** Of a pair, block by block: {layers: [{change, seen}, ...] of those that are here, all, sentence where the others cannot be had}. */
   layers(letter) {
-    const query = this.pair(letter, { ask: "change", attention: this.lab.state.attention });
+    const query = this.pair(letter, { ask: "change", attention: this.shell.state.attention });
     const name = JSON.stringify(query);
     if (!this.collected.has(name)) {
-      const all = Math.max(...["A", letter].map((one) => this.lab.side(one).trace.model.layers));
+      const all = Math.max(...["A", letter].map((one) => this.shell.side(one).trace.model.layers));
       this.collected.set(name, { layers: [], all, sentence: "" });
       this.collect(query, this.collected.get(name));
     }
@@ -242,12 +242,12 @@ export class TiledSource {
         const { arrays } = await request({ ...query, layer });
         if (data !== this.data) return;
         found.layers.push(arrays);
-        this.lab.refresh();
+        this.shell.refresh();
       }
     } catch (error) {
       if (data !== this.data) return;
       found.sentence = error.message;
-      this.lab.refresh();
+      this.shell.refresh();
     }
   }
 
@@ -266,8 +266,8 @@ export class TiledSource {
     if (this.answers.has(name)) return;
     this.answers.set(name, null);
     request(query).then(
-      (answer) => data === this.data && (this.answers.set(name, answer), this.lab.refresh()),
-      (error) => data === this.data && this.lab.parts.notice(error.message), // it stays unanswered, and is not asked again
+      (answer) => data === this.data && (this.answers.set(name, answer), this.shell.refresh()),
+      (error) => data === this.data && this.shell.parts.notice(error.message), // it stays unanswered, and is not asked again
     );
   }
 }
@@ -275,7 +275,7 @@ export class TiledSource {
 /** A run as Numbers sees it: tiles are of as many cells as fit its text. */
 class TiledRun extends RunFace {
   get data() {
-    return this.lab.source.tilesOf(this.letter);
+    return this.shell.source.tilesOf(this.letter);
   }
 
   request(query) {

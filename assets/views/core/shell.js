@@ -8,7 +8,7 @@ const NARROW = 800; // CSS pixels of width below which everything stands in one 
 /** Draws again (`refresh`) at another width, which is `across`. */
 export class View {
   constructor(root, name) {
-    this.element = make("div", name);
+    this.element = make("div", `shell ${name}`);
     this.element.loupe = this; // for tests: the numbers behind the picture
     root.append(this.element);
     /** @type {any} payload, once it is here */

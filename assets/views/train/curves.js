@@ -31,8 +31,8 @@ const LOSS = { title: "<b>loss</b>, nats", kinds: runKinds("loss"), format: (x) 
 const ACCURACY = { title: "<b>accuracy</b>", kinds: runKinds("accuracy"), format: (x) => x.toFixed(4), bound: () => 1 };
 
 /** Draws the curves and the track into `root`. */
-export function mount(root, lab) {
-  return new Curves(root, lab);
+export function mount(root, page) {
+  return new Curves(root, page);
 }
 
 class Curves {
@@ -43,9 +43,9 @@ class Curves {
   /** @type {Record<string, Panel>} */
   panels;
 
-  constructor(root, lab) {
+  constructor(root, page) {
     this.root = root;
-    this.lab = lab;
+    this.page = page;
     this.drawn = "";
     this.range = null;
     this.box = make("div", "curves-box");
@@ -55,13 +55,13 @@ class Curves {
     this.readouts = Object.fromEntries(Object.keys(HEIGHTS).map((name) => [name, readout()]));
     this.empty = make("p", "curves-empty");
     this.box.append(this.plot, ...Object.values(this.readouts).map(({ element }) => element), this.empty);
-    this.head = heading(lab);
-    this.track = track.mount(this.box, lab, () => Boolean(this.plot._fullLayout?.dragmode));
-    this.list = track.list(lab);
+    this.head = heading(page);
+    this.track = track.mount(this.box, page, () => Boolean(this.plot._fullLayout?.dragmode));
+    this.list = track.list(page);
     root.append(this.head.element, this.box, this.list.element);
-    this.chart = new Chart(this.plot, lab.data.plotly, {
+    this.chart = new Chart(this.plot, page.data.plotly, {
       drawn: (layout) => this.zoomed(layout),
-      failed: (sentence) => lab.parts.say(sentence),
+      failed: (sentence) => page.parts.say(sentence),
     });
   }
 
@@ -80,18 +80,18 @@ class Curves {
   }
 
   update() {
-    const { lab } = this;
-    const { metrics, marks: marked, frames, status } = lab.editions;
+    const { page } = this;
+    const { metrics, marks: marked, frames, status } = page.editions;
     const known = [
-      lab.edition,
+      page.edition,
       metrics,
       marked,
       frames,
       status,
-      lab.others.edition,
-      lab.state.log,
-      lab.state.curve,
-      lab.element.closest("[data-theme]")?.dataset.theme,
+      page.others.edition,
+      page.state.log,
+      page.state.curve,
+      page.element.closest("[data-theme]")?.dataset.theme,
     ].join();
     if (known !== this.drawn) this.draw();
     this.drawn = known;
@@ -102,35 +102,35 @@ class Curves {
   }
 
   draw() {
-    const { lab } = this;
-    const runs = shownRuns(lab);
+    const { page } = this;
+    const runs = shownRuns(page);
     const at = (this.at = this.room(runs.length > 1));
     if (!at.width) return;
-    const last = Math.max(lab.status?.step ?? 0, ...runs.map(({ metrics }) => metrics.last));
-    this.most = extent(last, Math.max(lab.status?.steps ?? 0, last), lab.active || !last);
-    this.panels = { loss: LOSS, accuracy: ACCURACY, third: third(lab) };
+    const last = Math.max(page.status?.step ?? 0, ...runs.map(({ metrics }) => metrics.last));
+    this.most = extent(last, Math.max(page.status?.steps ?? 0, last), page.active || !last);
+    this.panels = { loss: LOSS, accuracy: ACCURACY, third: third(page) };
     this.box.style.height = `${at.height}px`;
     for (const [name, { element, show }] of Object.entries(this.readouts)) {
       element.style.top = `${at.rooms[name].title}px`;
       show(this.panels[name].kinds);
     }
-    this.rescale(axisOfSteps(this.most, lab.state.log).range);
+    this.rescale(axisOfSteps(this.most, page.state.log).range);
     this.chart.draw(this.traces(runs), this.layout(runs), chartConfig("loupe-curves"));
     this.root.classList.toggle("unmeasured", !runs.some(({ metrics }) => metrics.length)); // axes of nothing say nothing
-    const waits = !lab.status && !lab.run && !lab.data.plan.problem;
+    const waits = !page.status && !page.run && !page.data.plan.problem;
     this.empty.textContent = waits ? FIRST : "";
     this.empty.hidden = !this.empty.textContent;
   }
 
   /** One line for each run and measurement; the run that is looked at is drawn last. */
   traces(runs) {
-    const { lab, plot } = this;
+    const { page, plot } = this;
     return runs.toReversed().flatMap((run) =>
       Object.values(this.panels).flatMap(({ kinds, title }, panel) =>
         kinds
           .filter(([column]) => run.metrics.has(column))
           .map(([column, called, bold]) => {
-            const { x, y } = finite(run.metrics, column, lab.state.log);
+            const { x, y } = finite(run.metrics, column, page.state.log);
             const measure = title.replace(/<\/?b>/g, "").split(",")[0];
             const name = [runs.length > 1 ? literal(run.title) : "", measure, called].filter(Boolean).join(" · ");
             return {
@@ -153,7 +153,7 @@ class Curves {
   }
 
   layout(runs) {
-    const { lab, at, panels } = this;
+    const { page, at, panels } = this;
     const [top, bottom] = [at.rooms.loss.top, at.rooms.third.bottom];
     const share = (px) => (bottom - px) / (bottom - top);
     const axes = Object.entries(panels).map(([name, { kinds, bound, ticks = 2 }], i) => {
@@ -182,7 +182,7 @@ class Curves {
       font: { size: 13 },
     }));
     return {
-      template: lab.template,
+      template: page.template,
       width: at.width,
       height: at.end,
       autosize: false,
@@ -190,8 +190,8 @@ class Curves {
       margin: { l: at.left, r: at.width - at.right, t: top, b: MARGIN.bottom, pad: 0 },
       hovermode: "x unified",
       hoversubplots: "axis",
-      uirevision: `${lab.run} ${lab.state.log} ${this.most}`,
-      xaxis: { ...axisOfSteps(this.most, lab.state.log), anchor: "y3", unifiedhovertitle: { text: "step %{x:,d}" } },
+      uirevision: `${page.run} ${page.state.log} ${this.most}`,
+      xaxis: { ...axisOfSteps(this.most, page.state.log), anchor: "y3", unifiedhovertitle: { text: "step %{x:,d}" } },
       ...Object.fromEntries(axes),
       annotations: [...titles, ...this.names(runs, Object.fromEntries(axes))],
     };
@@ -240,16 +240,16 @@ class Curves {
   }
 
   rescale(range) {
-    const { at, lab } = this;
-    this.scale = scaleOf(range, [at.left, at.right], lab.state.log);
+    const { at, page } = this;
+    this.scale = scaleOf(range, [at.left, at.right], page.state.log);
     this.track.draw({ ...at, most: range.join(), scale: this.scale });
   }
 
   /** The numbers at the handle. */
   tell() {
-    const { lab } = this;
-    const step = lab.metrics.length ? lab.shown : 0;
-    for (const [name, { tell }] of Object.entries(this.readouts)) tell(this.panels?.[name], lab.metrics, step);
+    const { page } = this;
+    const step = page.metrics.length ? page.shown : 0;
+    for (const [name, { tell }] of Object.entries(this.readouts)) tell(this.panels?.[name], page.metrics, step);
   }
 
   mark() {}
@@ -287,9 +287,9 @@ function thin(x, y) {
 }
 
 /** @returns {Panel} the third, which can be chosen */
-function third(lab) {
-  const kinds = measuredCurves(lab.metrics);
-  const [, about] = kinds.find(([name]) => name === lab.state.curve) ?? kinds[0];
+function third(page) {
+  const kinds = measuredCurves(page.metrics);
+  const [, about] = kinds.find(([name]) => name === page.state.curve) ?? kinds[0];
   return { ...about, title: `<b>${about.title}</b>`, bound, ticks: 1 };
 }
 
@@ -322,14 +322,14 @@ function readout() {
 }
 
 /** The run that is looked at and those that are overlaid, each with its color. */
-function shownRuns(lab) {
-  const others = Array.from(lab.overlays, ([title, metrics], i) => ({
+function shownRuns(page) {
+  const others = Array.from(page.overlays, ([title, metrics], i) => ({
     title,
     metrics,
     role: `head-${(i % COLORS) + 2}`,
   }));
   return [
-    { title: lab.run || "recorded", metrics: lab.metrics, role: "attention" },
+    { title: page.run || "recorded", metrics: page.metrics, role: "attention" },
     ...others.filter(({ metrics }) => metrics.length),
   ];
 }
@@ -361,7 +361,7 @@ function rounded(x) {
   );
 }
 
-function heading(lab) {
+function heading(page) {
   const element = make("div", "curves-head");
   const scale = choices(
     "scale of the steps",
@@ -369,35 +369,35 @@ function heading(lab) {
       ["linear", "linear"],
       ["log", "log"],
     ],
-    (value) => lab.go({ log: value === "log" }),
+    (value) => page.go({ log: value === "log" }),
   );
   const strip = make("label", "curves-strip", "third curve ");
   const choice = make("select");
-  choice.addEventListener("change", () => lab.go({ curve: choice.value }));
+  choice.addEventListener("change", () => page.go({ curve: choice.value }));
   strip.append(choice);
   const live = make("button", "chip live-button", "live");
   live.type = "button";
   live.title = "the handle follows the newest step  l";
-  live.addEventListener("click", () => lab.go({ step: "live" }));
+  live.addEventListener("click", () => page.go({ step: "live" }));
   const beside = make("div", "curves-others");
   element.append(scale.element, strip, live, beside);
   let known = "";
   const update = () => {
-    scale.show(lab.state.log ? "log" : "linear");
-    live.setAttribute("aria-pressed", String(lab.state.step === "live"));
-    const kinds = measuredCurves(lab.metrics);
+    scale.show(page.state.log ? "log" : "linear");
+    live.setAttribute("aria-pressed", String(page.state.step === "live"));
+    const kinds = measuredCurves(page.metrics);
     const key = kinds.map(([value]) => value).join();
     if (key !== known) choice.replaceChildren(...kinds.map(([value, { title }]) => new Option(title, value)));
     known = key;
-    choice.value = kinds.some(([value]) => value === lab.state.curve) ? lab.state.curve : "lr";
-    listOverlays(beside, lab);
+    choice.value = kinds.some(([value]) => value === page.state.curve) ? page.state.curve : "lr";
+    listOverlays(beside, page);
   };
   return { element, update };
 }
 
 /** The names of the runs that are overlaid, each to be removed again. */
-function listOverlays(root, lab) {
-  const names = [...lab.overlays.keys()];
+function listOverlays(root, page) {
+  const names = [...page.overlays.keys()];
   if (root.dataset.names === names.join("\n")) return;
   root.dataset.names = names.join("\n");
   const chips = names.map((name, i) => {
@@ -406,9 +406,9 @@ function listOverlays(root, lab) {
     chip.style.setProperty("--chosen", `var(--head-${(i % COLORS) + 2})`);
     chip.setAttribute("aria-label", `remove ${name} from the curves`);
     chip.addEventListener("click", () =>
-      lab.emit(
+      page.emit(
         "overlay",
-        lab.data.overlays.filter((one) => one !== name),
+        page.data.overlays.filter((one) => one !== name),
       ),
     );
     return chip;

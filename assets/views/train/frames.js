@@ -34,18 +34,18 @@ export function named({ names, probe }, id, kind) {
 }
 
 /** {pieces, special} of what stands at the "rows" or the "columns" of an attention. */
-export function axis(lab, frame, attention, side) {
+export function axis(page, frame, attention, side) {
   const { arrays } = frame;
   const { block } = pattern(frame, attention.key, 0, 0);
   const count = side === "rows" ? block.rows : block.cols;
-  if (isPicture(lab)) return cells(lab.probe.grid, count, arrays.ids ? "start" : "[CLS]");
+  if (isPicture(page)) return cells(page.probe.grid, count, arrays.ids ? "start" : "[CLS]");
   const reads = attention[side] === "read";
-  const told = (reads ? lab.probe?.pieces : lab.probe?.target_pieces) ?? [];
+  const told = (reads ? page.probe?.pieces : page.probe?.target_pieces) ?? [];
   const ids = arrays[reads ? "ids" : "target.ids"]?.data ?? [];
   const pieces =
     told.length === count
       ? told
-      : range(0, count).map((i) => (i < ids.length ? named(lab, ids[i], "text") : `${i + 1}`));
+      : range(0, count).map((i) => (i < ids.length ? named(page, ids[i], "text") : `${i + 1}`));
   return { pieces, special: pieces.map(isSpecial) };
 }
 
@@ -76,8 +76,8 @@ const looked = new WeakMap(); // frame -> Map of an attention to a byte a cell, 
 
 /** (row, column) => whether no head of this attention looks there: before anything was learned all look at whatever they may, so that
  * such a cell is masked. */
-export function masked(lab, frame, key) {
-  const early = lab.frames.get(lab.steps[0]);
+export function masked(page, frame, key) {
+  const early = page.frames.get(page.steps[0]);
   const [now, then] = [frame, early].map((one) => (one && holds(one, key) ? looksAt(one, key) : null));
   const { cols } = pattern(frame, key, 0, 0).block;
   const known = then?.length === now.length ? then : now;
@@ -156,12 +156,12 @@ export function suggested(frame, kind) {
 }
 
 /** The chosen position, inside what there is. */
-export function positionOf(lab, frame, kind) {
-  return Math.min(lab.state.position ?? suggested(frame, kind), Math.max(0, count(frame) - 1));
+export function positionOf(page, frame, kind) {
+  return Math.min(page.state.position ?? suggested(frame, kind), Math.max(0, count(frame) - 1));
 }
 
 /** The row of this attention that makes the answer at `position`; null where its rows are others'. */
-export function rowOf(lab, frame, attention, position) {
+export function rowOf(page, frame, attention, position) {
   const { rows } = pattern(frame, attention.key, 0, 0).block;
   if (attention.key === "encoder") return null;
   return rows === count(frame) ? position : null;

@@ -19,14 +19,14 @@ const TALLER = 160; // CSS pixels by which the example may reach below the curve
 const FIGURE = 100; // CSS pixels that a picture needs beside the heads
 
 /** The example and its heads stand in `root`, what the model answers below it in `answer`. */
-export function mount(root, lab, answer) {
-  return new Probe(root, lab, answer);
+export function mount(root, page, answer) {
+  return new Probe(root, page, answer);
 }
 
 class Probe {
-  constructor(root, lab, answer) {
+  constructor(root, page, answer) {
     this.root = root;
-    this.lab = lab;
+    this.page = page;
     this.answer = answer;
     this.row = null;
     this.shown = "";
@@ -35,14 +35,14 @@ class Probe {
     this.step = make("span");
     title.append(make("h2", "", "One example"), this.step);
     this.parts = {
-      form: form(lab),
-      choice: choice(lab),
-      heads: heads(lab),
-      map: headMap(lab, pick),
-      picture: picture(lab, pick),
-      words: words(lab),
-      written: writing(lab),
-      next: next(lab),
+      form: form(page),
+      choice: choice(page),
+      heads: heads(page),
+      map: headMap(page, pick),
+      picture: picture(page, pick),
+      words: words(page),
+      written: writing(page),
+      next: next(page),
     };
     const {
       form: fields,
@@ -74,18 +74,18 @@ class Probe {
   mark() {}
 
   update() {
-    const { lab } = this;
+    const { page } = this;
     this.parts.form.update();
-    const attention = lab.attentions.find(({ key }) => key === lab.state.attention) ?? lab.attentions.at(-1);
-    const there = Boolean(lab.frame && attention && holds(lab.frame, attention.key));
+    const attention = page.attentions.find(({ key }) => key === page.state.attention) ?? page.attentions.at(-1);
+    const there = Boolean(page.frame && attention && holds(page.frame, attention.key));
     this.seen.hidden = this.answer.hidden = !there;
     this.nothing.hidden = there;
     if (!there) this.missing();
-    else this.draw(lab.frame, attention);
+    else this.draw(page.frame, attention);
   }
 
   missing() {
-    const { probe, frame } = this.lab;
+    const { probe, frame } = this.page;
     this.step.textContent = "";
     this.nothing.textContent = probe?.error
       ? ""
@@ -95,16 +95,16 @@ class Probe {
   }
 
   draw(frame, attention) {
-    const { lab, parts } = this;
-    const { layer, head, position } = lab.state;
-    if (this.width === undefined || this.measured !== lab.edition) {
+    const { page, parts } = this;
+    const { layer, head, position } = page.state;
+    if (this.width === undefined || this.measured !== page.edition) {
       this.width = this.root.clientWidth;
-      this.measured = lab.edition;
+      this.measured = page.edition;
     }
     const now = [
-      lab.edition,
-      lab.editions.frames,
-      lab.editions.probe,
+      page.edition,
+      page.editions.frames,
+      page.editions.probe,
       this.width,
       frame.step,
       attention.key,
@@ -115,13 +115,13 @@ class Probe {
     ].join();
     if (now === this.shown) return;
     this.shown = now;
-    const kind = kindOf(lab, frame);
-    const at = positionOf(lab, frame, kind);
-    const shown = headOf(lab, frame, attention);
+    const kind = kindOf(page, frame);
+    const at = positionOf(page, frame, kind);
+    const shown = headOf(page, frame, attention);
     const row =
-      rowOf(lab, frame, attention, at) ??
-      (this.row !== null && this.row < shown.rows.length ? this.row : isPicture(lab) ? 0 : null);
-    const losses = most(lab);
+      rowOf(page, frame, attention, at) ??
+      (this.row !== null && this.row < shown.rows.length ? this.row : isPicture(page) ? 0 : null);
+    const losses = most(page);
     this.step.textContent = `at step ${frame.step.toLocaleString("en")}`;
     parts.choice.update(attention);
     const [grid, room] = this.rooms(attention, shown);
@@ -131,7 +131,7 @@ class Probe {
     parts.picture.update(frame, kind, shown, row ?? 0, losses, this.beside(attention));
     parts.words.update(frame, kind, at, attention, losses);
     this.said.hidden = kind === "class" || kind === "pixels";
-    this.stand([lab.edition, this.width, attention.key, shown.rows.length, kind].join());
+    this.stand([page.edition, this.width, attention.key, shown.rows.length, kind].join());
     parts.written.update(frame, kind, at, losses, this.said.clientWidth);
     parts.next.update(frame, kind, at, attention);
   }
@@ -142,7 +142,7 @@ class Probe {
     if (sizes === this.stood) return;
     this.stood = sizes;
     const taller = this.root.offsetHeight > this.root.previousElementSibling.offsetHeight + TALLER;
-    this.answer.classList.toggle("under", taller && !this.lab.narrow);
+    this.answer.classList.toggle("under", taller && !this.page.narrow);
   }
 
   /** The widths of all heads and of the map: beside each other where the map loses nothing by it. */
@@ -160,7 +160,7 @@ class Probe {
   }
 
   name(frame, attention) {
-    const { layer, head } = this.lab.state;
+    const { layer, head } = this.page.state;
     const found = scoresOf(frame, attention, layer, head);
     if (this.scores.children.length !== found.length) this.scores.replaceChildren(...found.map(() => make("span")));
     found.forEach(({ name, text, title }, i) => {
@@ -176,9 +176,9 @@ class Probe {
 
   /** A row of the map is chosen: a position of the answer, or where it has none, just a row. */
   pick(row) {
-    const { lab } = this;
-    const attention = lab.attentions.find(({ key }) => key === lab.state.attention);
-    if (rowOf(lab, lab.frame, attention, row) !== null) return lab.go({ position: row });
+    const { page } = this;
+    const attention = page.attentions.find(({ key }) => key === page.state.attention);
+    if (rowOf(page, page.frame, attention, row) !== null) return page.go({ position: row });
     this.row = row;
     this.update();
   }
@@ -186,35 +186,35 @@ class Probe {
 
 // --- which head is looked at: one attention of several, and arrows to its block and head -----------------------------------------
 
-/** {element, update(attention)}: a press is `lab.go`. */
-function choice(lab) {
+/** {element, update(attention)}: a press is `page.go`. */
+function choice(page) {
   const element = make("div", "probe-choice");
   const place = make("div");
-  const [block, head] = [turns(lab, "block", "layer", "layers"), turns(lab, "head", "head", "heads")];
+  const [block, head] = [turns(page, "block", "layer", "layers"), turns(page, "head", "head", "heads")];
   element.append(place, block.element, head.element);
   let offered = "";
   /** @type {ReturnType<typeof choices> | undefined} */
   let pressed;
   const update = (attention) => {
-    const keys = lab.attentions.map(({ key }) => key).join();
+    const keys = page.attentions.map(({ key }) => key).join();
     if (!pressed || keys !== offered) {
       offered = keys;
       pressed = choices(
         "which attention",
-        lab.attentions.map(({ key, title }) => [key, title]),
-        (key) => lab.go({ attention: key }),
+        page.attentions.map(({ key, title }) => [key, title]),
+        (key) => page.go({ attention: key }),
       );
       place.replaceChildren(pressed.element);
-      place.hidden = lab.attentions.length < 2;
+      place.hidden = page.attentions.length < 2;
     }
     pressed.show(attention.key);
-    block.show(lab.state.layer, attention);
-    head.show(lab.state.head, attention);
+    block.show(page.state.layer, attention);
+    head.show(page.state.head, attention);
   };
   return { element, update };
 }
 
-function turns(lab, name, entry, many) {
+function turns(page, name, entry, many) {
   const element = make("span", "turns");
   const text = make("span", "number");
   let all = 1;
@@ -222,7 +222,7 @@ function turns(lab, name, entry, many) {
     const one = make("button", "turn", sign);
     one.type = "button";
     one.setAttribute("aria-label", by < 0 ? `the ${name} before` : `the next ${name}`);
-    one.addEventListener("click", () => lab.go({ [entry]: (lab.state[entry] + by + all) % all }));
+    one.addEventListener("click", () => page.go({ [entry]: (page.state[entry] + by + all) % all }));
     return one;
   };
   const [before, after] = [button("‹", -1), button("›", 1)];
@@ -240,9 +240,9 @@ function turns(lab, name, entry, many) {
 const THUMB = { most: 58, least: 22, tall: 236, dense: 80, around: 26, between: 9 }; // CSS pixels; `tall` are all of them
 
 /** {element, update(frame, attention, room)}: `room` is the most that they may take of the page's width, CSS pixels. */
-function heads(lab) {
+function heads(page) {
   const element = make("div", "probe-heads");
-  const heard = (_, { layer, head }) => lab.go({ layer, head });
+  const heard = (_, { layer, head }) => page.go({ layer, head });
   /** @type {ReturnType<typeof headgrid.mount> | undefined} */
   let grid;
   let built = "";
@@ -251,13 +251,13 @@ function heads(lab) {
 
   const pointed = (event) => {
     const button = event.target.closest("button");
-    if (!button || !drawn) return lab.tip(null);
+    if (!button || !drawn) return page.tip(null);
     const [layer, head] = [Number(button.dataset.layer), Number(button.dataset.head)];
     const said = scoresOf(drawn.frame, drawn.attention, layer, head).map(({ name, text }) => `${name} ${text}`);
-    lab.tip(`block ${layer + 1}, head ${head + 1}`, said.slice(0, 4).join(" · "));
+    page.tip(`block ${layer + 1}, head ${head + 1}`, said.slice(0, 4).join(" · "));
   };
   element.addEventListener("pointerover", (event) => event.pointerType !== "touch" && pointed(event));
-  element.addEventListener("pointerleave", () => lab.tip(null));
+  element.addEventListener("pointerleave", () => page.tip(null));
 
   const update = (frame, attention, room) => {
     const { layers, heads: count, key } = attention;
@@ -270,8 +270,8 @@ function heads(lab) {
       Math.min(THUMB.most, across, Math.floor(THUMB.tall / layers) - THUMB.between),
     );
     const side = cells > fitting && cells <= Math.min(across, THUMB.dense) ? cells : fitting;
-    const structure = [lab.edition, key, layers, count, side, block.rows, block.cols].join();
-    const { layer, head } = lab.state;
+    const structure = [page.edition, key, layers, count, side, block.rows, block.cols].join();
+    const { layer, head } = page.state;
     const data = { layers, heads: count, side, pattern: of, layer, head };
     if (!grid || structure !== built) {
       const place = make("div");
@@ -329,22 +329,22 @@ function scoresOf({ arrays }, attention, layer, head) {
 const CELL = { least: 3, most: 34 }; // CSS pixels
 
 /** What a map of one head shows: {rows, cols, block, max, hidden, edition}, for `draw`. */
-export function headOf(lab, frame, attention) {
-  const { layer, head } = lab.state;
-  const [rows, cols] = [axis(lab, frame, attention, "rows"), axis(lab, frame, attention, "columns")];
+export function headOf(page, frame, attention) {
+  const { layer, head } = page.state;
+  const [rows, cols] = [axis(page, frame, attention, "rows"), axis(page, frame, attention, "columns")];
   const listed = ({ pieces, special }) => pieces.map((label, i) => ({ label, special: special[i] }));
   return {
     ...pattern(frame, attention.key, layer, head),
     rows: listed(rows),
     cols: listed(cols),
-    hidden: masked(lab, frame, attention.key),
-    edition: JSON.stringify([lab.edition, attention.key, rows.pieces, cols.pieces]),
+    hidden: masked(page, frame, attention.key),
+    edition: JSON.stringify([page.edition, attention.key, rows.pieces, cols.pieces]),
   };
 }
 
 /** {element, update(shown, width, row)}: `shown` of `headOf`, with `role` and `scale` where it is no pattern; `row` is the chosen one.
  * `pick(row)` is called for a row that is chosen. `say(r, c)` is what stands in a cell, in words. */
-export function headMap(lab, pick) {
+export function headMap(page, pick) {
   const element = make("div", "probe-map");
   let shown;
   /** @type {number | null} */
@@ -357,8 +357,8 @@ export function headMap(lab, pick) {
       return chosen !== null && where.row && pick(Math.max(0, Math.min(shown.rows.length - 1, chosen + where.row)));
     over = where;
     mark();
-    if (!where || where.row === null || where.col === null) return lab.tip(null);
-    lab.tip(`${shown.rows[where.row].label} → ${shown.cols[where.col].label}`, shown.say(where.row, where.col));
+    if (!where || where.row === null || where.col === null) return page.tip(null);
+    page.tip(`${shown.rows[where.row].label} → ${shown.cols[where.col].label}`, shown.say(where.row, where.col));
   };
   const drawn = map(element, heard);
   const colours = make("div");
@@ -370,14 +370,14 @@ export function headMap(lab, pick) {
     shown = { say: (r, c) => spoken(next, r, c), ...next };
     chosen = row;
     const { scale = "unit", role = "attention", max, edition } = next;
-    const data = { ...next, scale, role, width, label: next.label ?? labelOf(lab, next), written: null };
+    const data = { ...next, scale, role, width, label: next.label ?? labelOf(page, next), written: null };
     const wide = Math.max(CELL.least, Math.min(CELL.most, Math.floor(10 * drawn.room(data)) / 10));
     drawn.update(data, wide);
     writeShares(element.querySelector("canvas"), element, { ...data, wide }, scale === "unit" ? max : 1);
     mark();
     if (legended !== [edition, scale].join()) {
       legended = [edition, scale].join();
-      colours.replaceChildren(legend(lab.element, { role, scale, width: 72 }).element);
+      colours.replaceChildren(legend(page.element, { role, scale, width: 72 }).element);
     }
     const text = colours.querySelector(".legend-text");
     const said = scale === "unit" ? "0 to 100\u00a0% of the row" : `±${percent(max)}`;
@@ -396,9 +396,9 @@ function spoken({ block, hidden }, r, c) {
   return hidden?.(r, c) ? "masked" : `≈ ${((100 * at(block, r, c)) / 255).toFixed(0)}\u00a0%`;
 }
 
-function labelOf(lab, { rows, cols }) {
-  const { layer, head } = lab.state;
-  const what = isPicture(lab) ? "places of the picture" : "tokens";
+function labelOf(page, { rows, cols }) {
+  const { layer, head } = page.state;
+  const what = isPicture(page) ? "places of the picture" : "tokens";
   return `block ${layer + 1} head ${head + 1}: ${rows.length} by ${cols.length} ${what}`;
 }
 

@@ -10,30 +10,30 @@ import { axis, cost, count, isSpecial, named, parting, right, top, written } fro
 const LEAST = 1; // nats: where the ramp of a model that knows everything ends
 
 /** {element, update(frame, kind, position, attention, most)}: `most` is the loss at which the ground is fullest. */
-export function words(lab) {
+export function words(page) {
   const element = make("section", "probe-words");
   const title = make("h3");
   const place = make("div");
   const sums = make("p", "probe-cost");
-  const colours = scale(lab);
+  const colours = scale(page);
   element.append(title, place, colours.element, sums);
   /** @type {ReturnType<typeof prose.mount> | undefined} */
   let text;
   /** @type {ReturnType<typeof cells>} */
   let said = [];
   const heard = (event, where) => {
-    if (event === "pick") return said[where.row].row !== null && lab.go({ position: said[where.row].row });
+    if (event === "pick") return said[where.row].row !== null && page.go({ position: said[where.row].row });
     text?.mark(where?.row ?? null);
-    if (!where) return lab.tip(null);
+    if (!where) return page.tip(null);
     const { piece, answer } = said[where.row];
-    lab.tip(piece, answer ? `${number(answer.loss)} nats, p = ${percent(answer.p)}` : "");
+    page.tip(piece, answer ? `${number(answer.loss)} nats, p = ${percent(answer.p)}` : "");
   };
   const update = (frame, kind, position, attention, most) => {
     element.hidden = kind !== "text" && kind !== "here";
     if (element.hidden) return;
-    said = cells(lab, frame, kind, attention);
+    said = cells(page, frame, kind, attention);
     const ends = Math.max(most, LEAST);
-    const painter = paints(lab, ends);
+    const painter = paints(page, ends);
     const data = {
       name: "loss at each token; arrow keys choose one",
       pieces: said.map(({ piece }) => piece),
@@ -46,7 +46,7 @@ export function words(lab) {
     if (text) text.update(data);
     else text = prose.mount(place, data, heard);
     const of =
-      kind === "text" ? "token, given those before it" : lab.task.objective === "masked" ? "hidden token" : "token";
+      kind === "text" ? "token, given those before it" : page.task.objective === "masked" ? "hidden token" : "token";
     title.textContent = `Loss at each ${of}`;
     sums.textContent = total(frame);
     colours.update(ends);
@@ -64,21 +64,21 @@ export function total(frame) {
 }
 
 /** [{piece, row, answer}]: a word and the row of the answer that is about it. */
-function cells(lab, frame, kind, attention) {
-  const own = lab.attentions.find(({ key }) => key === "attn") ?? attention;
-  const { pieces } = axis(lab, frame, own, "rows");
+function cells(page, frame, kind, attention) {
+  const own = page.attentions.find(({ key }) => key === "attn") ?? attention;
+  const { pieces } = axis(page, frame, own, "rows");
   if (kind === "here") return pieces.map((piece, row) => ({ piece, row, answer: right(frame, row) }));
   const later = range(0, count(frame)).map((row) => {
     const answer = right(frame, row);
-    return { piece: pieces[row + 1] ?? (answer ? named(lab, answer.id, kind) : "…"), row, answer };
+    return { piece: pieces[row + 1] ?? (answer ? named(page, answer.id, kind) : "…"), row, answer };
   });
   return [{ piece: pieces[0], row: null, answer: null }, ...later];
 }
 
 /** loss -> {ground, ink}, from the ground up to `ends` nats. */
-export function paints(lab, ends) {
-  const table = ramp(lab.element, "probability", "unit");
-  const choose = inks(lab.element);
+export function paints(page, ends) {
+  const table = ramp(page.element, "probability", "unit");
+  const choose = inks(page.element);
   return (loss) => {
     const ground = css(table[evenly(loss / ends)]);
     return { ground, ink: choose(brightness(ground)).name };
@@ -91,7 +91,7 @@ export function evenly(t) {
 }
 
 /** The ramp with its two ends in nats. */
-export function scale(lab) {
+export function scale(page) {
   const element = make("div", "legend probe-scale");
   const [bar, text] = [make("span", "legend-bar"), make("span", "legend-text")];
   bar.style.width = "72px";
@@ -100,9 +100,9 @@ export function scale(lab) {
   const update = (ends) => {
     const said = `0 to ${ends.toFixed(1)} nats`;
     if (said !== shown) text.textContent = shown = said;
-    if (edition === lab.edition) return;
-    edition = lab.edition;
-    const table = ramp(lab.element, "probability", "unit");
+    if (edition === page.edition) return;
+    edition = page.edition;
+    const table = ramp(page.element, "probability", "unit");
     bar.style.background = `linear-gradient(to right, ${range(0, 9)
       .map((i) => css(table[evenly(i / 8)]))
       .join(", ")})`;
@@ -121,11 +121,11 @@ const ROWS = [
 const WIDTH = { names: 156, letter: 9.5, around: 14, least: 32, most: 96 }; // CSS pixels
 
 /** {element, update(frame, kind, position, most, room)}. */
-export function writing(lab) {
+export function writing(page) {
   const element = make("section", "probe-written");
   const place = make("div", "probe-lines");
   const [parts, sums] = [make("p", "probe-parts"), make("p", "probe-cost")];
-  const colours = scale(lab);
+  const colours = scale(page);
   element.append(make("h3", "", "What it should write, and what it writes"), place, parts, colours.element, sums);
   /** @type {any[]} */
   let columns = [];
@@ -134,15 +134,15 @@ export function writing(lab) {
   const update = (frame, kind, position, most, room) => {
     element.hidden = kind !== "pair" && kind !== "written";
     if (element.hidden) return;
-    const list = pairs(lab, frame, kind);
+    const list = pairs(page, frame, kind);
     const ends = Math.max(most, LEAST);
     const [across, wide] = fitting(list, room);
     const structure = [list.length, across, wide].join();
     if (structure !== built) {
-      columns = build(place, list.length, across, wide, (i) => pick(lab, columns[i].word));
+      columns = build(place, list.length, across, wide, (i) => pick(page, columns[i].word));
       built = structure;
     }
-    const painter = paints(lab, ends);
+    const painter = paints(page, ends);
     const split = parting(list);
     list.forEach((word, i) =>
       columns[i].show(word, i, { chosen: word.row === position && word.row !== null, split, painter }),
@@ -155,17 +155,20 @@ export function writing(lab) {
   return { element, update };
 }
 
-function pick(lab, word) {
-  if (word.row !== null) lab.go({ position: word.row });
+function pick(page, word) {
+  if (word.row !== null) page.go({ position: word.row });
 }
 
 /** The words with their names: {row, right, taught, free, names: {right, taught, free}}. */
-function pairs(lab, frame, kind) {
+function pairs(page, frame, kind) {
   const answer = (list) => list.findLast(({ right }) => right)?.right;
-  const longest = Math.max(0, ...Array.from(lab.frames.values(), ({ arrays }) => arrays["free.ids"]?.data.length ?? 0));
+  const longest = Math.max(
+    0,
+    ...Array.from(page.frames.values(), ({ arrays }) => arrays["free.ids"]?.data.length ?? 0),
+  );
   const last = answer(written(frame, kind, true, longest));
-  const ended = Boolean(last) && isSpecial(named(lab, last.id, kind));
-  const called = (id) => (id === null ? "" : named(lab, id, kind));
+  const ended = Boolean(last) && isSpecial(named(page, last.id, kind));
+  const called = (id) => (id === null ? "" : named(page, id, kind));
   return written(frame, kind, ended, longest).map((word) => ({
     ...word,
     names: { right: word.right ? called(word.right.id) : "", taught: called(word.taught), free: called(word.free) },
@@ -266,11 +269,11 @@ function describeParting(list, { wrong, part }) {
 const CLASSES = 12; // up to which all of them stand there, in their own order
 
 /** {element, update(frame, kind, position, attention)}. */
-export function next(lab) {
+export function next(page) {
   const element = make("section", "probe-next");
   const line = make("div", "probe-next-line");
   const title = make("h3");
-  const turns = turner(lab);
+  const turns = turner(page);
   line.append(title, turns.element);
   const list = make("div", "probe-bars");
   const cost = make("p", "probe-cost");
@@ -279,23 +282,23 @@ export function next(lab) {
   const update = (frame, kind, position, attention) => {
     element.hidden = !count(frame) || isNumber(frame);
     if (element.hidden) return;
-    write(title, asked(lab, frame, kind, position, attention));
+    write(title, asked(page, frame, kind, position, attention));
     turns.update(position, count(frame));
-    const rows = listed(lab, frame, kind, position);
+    const rows = listed(page, frame, kind, position);
     if (bars.length !== rows.length) {
       bars = rows.map(bar);
       list.replaceChildren(...bars.map((one) => one.element));
     }
     rows.forEach((row, i) => bars[i].show(row));
-    spell(cost, lab, right(frame, position), kind);
+    spell(cost, page, right(frame, position), kind);
   };
   return { element, update };
 }
 
 /** [{name, p, right, rest}]: always as many, so that nothing moves while it learns. */
-function listed(lab, frame, kind, position) {
+function listed(page, frame, kind, position) {
   const answer = right(frame, position);
-  const called = ({ id, p }) => ({ name: named(lab, id, kind), p, right: answer?.id === id });
+  const called = ({ id, p }) => ({ name: named(page, id, kind), p, right: answer?.id === id });
   const all = frame.arrays.p?.data;
   if (kind === "class" && all.length <= CLASSES) return range(0, all.length).map((id) => called({ id, p: all[id] }));
   const best = top(frame, position);
@@ -306,11 +309,11 @@ function listed(lab, frame, kind, position) {
 }
 
 /** What the model is asked there, as [text, token, text, token, ...]. */
-export function asked(lab, frame, kind, position, attention) {
+export function asked(page, frame, kind, position, attention) {
   if (kind === "class") return ["Which class"];
   if (kind === "pixels") return [`The grey of pixel ${position + 1}`];
-  const own = lab.attentions.find(({ key }) => key === "attn") ?? attention;
-  const { pieces } = axis(lab, frame, own, "rows");
+  const own = page.attentions.find(({ key }) => key === "attn") ?? attention;
+  const { pieces } = axis(page, frame, own, "rows");
   return [kind === "here" ? "At " : "Next token after ", pieces[position] ?? `position ${position + 1}`];
 }
 
@@ -354,7 +357,7 @@ function bar() {
 }
 
 /** Buttons to the position before and after. */
-function turner(lab) {
+function turner(page) {
   const element = make("span", "turns");
   const place = make("span", "number");
   let [position, most] = [0, 0];
@@ -362,7 +365,7 @@ function turner(lab) {
     const one = make("button", "turn", sign);
     one.type = "button";
     one.setAttribute("aria-label", label);
-    one.addEventListener("click", () => lab.go({ position: Math.max(0, Math.min(most - 1, position + by)) }));
+    one.addEventListener("click", () => page.go({ position: Math.max(0, Math.min(most - 1, position + by)) }));
     return one;
   };
   element.append(button("‹", -1, "the position before"), place, button("›", 1, "the next position"));
@@ -375,14 +378,14 @@ function turner(lab) {
 }
 
 /** Cross-entropy with a target that is 1 at the right answer and 0 elsewhere is one logarithm. */
-function spell(element, lab, answer, kind) {
+function spell(element, page, answer, kind) {
   // Near 1 a float32 has fewer digits than its logarithm: the loss, which is computed from the logits, says what p is.
   const spelled = (loss) => equation([Math.exp(-loss)], (p) => -Math.log(p), loss);
   const { texts: [p] = [], sign, result: loss } = answer ? spelled(answer.loss) : {};
   const parts = answer
     ? [
         "Against the one-hot target (1 at ",
-        named(lab, answer.id, kind),
+        named(page, answer.id, kind),
         `, 0 elsewhere): −ln ${p} ${sign} ${loss} nats`,
       ]
     : ["Answer unknown, so no loss."];

@@ -13,7 +13,7 @@ const ASKS = {
 };
 
 /** {element, update()}. */
-export function form(lab) {
+export function form(page) {
   const element = make("form", "probe-form");
   const fields = {
     text: field("text", "text"),
@@ -39,9 +39,9 @@ export function form(lab) {
   let [edition, waiting, refused] = ["", false, ""];
   let touched = false; // whether somebody has written here what is not asked yet, or not answered
 
-  const watched = () => JSON.stringify(given(lab)) === JSON.stringify(asked());
+  const watched = () => JSON.stringify(given(page)) === JSON.stringify(asked());
   const asked = () => {
-    if (lab.probe?.pixels || lab.task?.data === "digits")
+    if (page.probe?.pixels || page.task?.data === "digits")
       return { text: null, target: null, picture: Number(fields.picture.input.value) };
     const second = fields.label.element.hidden ? fields.target : fields.label;
     return {
@@ -51,20 +51,20 @@ export function form(lab) {
     };
   };
   const ask = async () => {
-    const { run } = lab;
+    const { run } = page;
     [touched, waiting, refused] = [true, true, ""];
     tell();
     try {
-      await lab.order({ ask: "probe", ...asked() });
+      await page.order({ ask: "probe", ...asked() });
     } catch (error) {
-      if (run === lab.run) refused = error.message;
+      if (run === page.run) refused = error.message;
     }
     waiting = false;
     tell();
   };
   const move = (by) => {
     const { input } = fields.picture;
-    input.value = Math.max(0, Math.min(lab.pictureCount - 1, (Number(input.value) || 0) + by));
+    input.value = Math.max(0, Math.min(page.pictureCount - 1, (Number(input.value) || 0) + by));
     ask();
   };
   element.addEventListener("submit", (event) => {
@@ -80,7 +80,7 @@ export function form(lab) {
   after.addEventListener("click", () => move(1));
 
   const tell = () => {
-    const fixed = Boolean(lab.status?.recorded);
+    const fixed = Boolean(page.status?.recorded);
     const why = fixed
       ? COMES
       : waiting
@@ -90,16 +90,16 @@ export function form(lab) {
           : "this is the example that is watched";
     submit.disabled = Boolean(why);
     submit.title = why || "look at the model with this, at its past steps too";
-    const late = lab.status?.catching_up ? "Its snapshots are being looked at with the new example …" : "";
-    const sentence = refused || lab.probe?.error || (waiting ? "On its way …" : late);
+    const late = page.status?.catching_up ? "Its snapshots are being looked at with the new example …" : "";
+    const sentence = refused || page.probe?.error || (waiting ? "On its way …" : late);
     const whole = sentence.charAt(0).toUpperCase() + sentence.slice(1);
     if (whole !== said.textContent) said.textContent = whole;
-    said.classList.toggle("refused", Boolean(refused || lab.probe?.error));
+    said.classList.toggle("refused", Boolean(refused || page.probe?.error));
   };
   const update = () => {
-    const now = [lab.run, lab.editions.probe, lab.task?.objective].join();
+    const now = [page.run, page.editions.probe, page.task?.objective].join();
     if (now !== edition) {
-      const other = edition.split(",")[0] !== String(lab.run);
+      const other = edition.split(",")[0] !== String(page.run);
       edition = now;
       if (other) refused = "";
       if (other || !touched || watched()) show();
@@ -107,7 +107,7 @@ export function form(lab) {
     tell();
   };
   const show = () => {
-    const { probe, task, status } = lab;
+    const { probe, task, status } = page;
     const picture = task?.data === "digits";
     const labels = probe?.labels ?? [];
     const classes = task?.objective === "classification" && !picture && labels.length > 0;
@@ -119,8 +119,8 @@ export function form(lab) {
     fields.label.offer(labels);
     if (picture)
       Object.assign(fields.picture.input, {
-        max: lab.pictureCount - 1,
-        title: `0 to ${lab.pictureCount - 1}: a picture that is held out`,
+        max: page.pictureCount - 1,
+        title: `0 to ${page.pictureCount - 1}: a picture that is held out`,
       });
     for (const { input } of Object.values(fields)) input.disabled = Boolean(status?.recorded);
     for (const one of [before, after]) one.disabled = Boolean(status?.recorded);

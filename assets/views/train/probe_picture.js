@@ -12,7 +12,7 @@ const FAINT = 0.14; // of the picture that shows through where all attention lie
 const TITLES = { plain: "the picture", looks: "where this row looks", cost: "loss at each pixel" };
 
 /** {element, update(frame, kind, shown, row, most, room)}: `shown` of probe.js's `headOf`, `row` that whose attention is drawn. */
-export function picture(lab, pick) {
+export function picture(page, pick) {
   const element = make("section", "probe-picture");
   const figures = Object.fromEntries(Object.keys(TITLES).map((name) => [name, figure(TITLES[name])]));
   const note = make("p", "probe-cost");
@@ -28,16 +28,16 @@ export function picture(lab, pick) {
     if (row < seen.rows) pick(row);
   });
   const update = (frame, kind, shown, row, most, room) => {
-    element.hidden = !isPicture(lab);
+    element.hidden = !isPicture(page);
     if (element.hidden) return;
-    const { pixels, grid } = lab.probe;
+    const { pixels, grid } = page.probe;
     figures.cost.element.hidden = kind !== "pixels";
     const side = Math.floor(Math.min(SIDE.most, (room - 2 * SIDE.gap) / (kind === "pixels" ? 3 : 2)));
     seen = { grid, side, rows: shown.rows.length };
     draw(figures.plain.canvas, pixels, side);
     const context = draw(figures.looks.canvas, pixels, side);
-    looks(context, lab, shown, row, side, kind === "pixels");
-    if (kind === "pixels") costs(figures.cost.canvas, lab, frame, side, most);
+    looks(context, page, shown, row, side, kind === "pixels");
+    if (kind === "pixels") costs(figures.cost.canvas, page, frame, side, most);
     const before = share(shown.block, row, grid.before);
     note.textContent =
       before > 0.002
@@ -82,13 +82,13 @@ function draw(canvas, pixels, side) {
 }
 
 /** One row of attention over the picture; the row's own place in its colour, and what it predicts. */
-function looks(context, lab, { block }, row, side, predicts) {
-  const { grid } = lab.probe;
+function looks(context, page, { block }, row, side, predicts) {
+  const { grid } = page.probe;
   const cell = side / grid.side;
   const place = (i) => [(i % grid.side) * cell, Math.floor(i / grid.side) * cell];
   let most = 1;
   for (let c = grid.before; c < block.cols; c++) most = Math.max(most, at(block, row, c));
-  context.fillStyle = colour(lab.element, "attention");
+  context.fillStyle = colour(page.element, "attention");
   for (let c = grid.before; c < block.cols; c++) {
     context.globalAlpha = curve(at(block, row, c) / most) * (1 - FAINT);
     context.fillRect(...place(c - grid.before), cell, cell);
@@ -97,7 +97,7 @@ function looks(context, lab, { block }, row, side, predicts) {
   const framed = (i, role) => {
     if (i < 0 || i >= grid.side ** 2) return;
     const [x, y] = place(i);
-    context.strokeStyle = colour(lab.element, role);
+    context.strokeStyle = colour(page.element, role);
     context.lineWidth = 2.5;
     context.strokeRect(x + 1.25, y + 1.25, cell - 2.5, cell - 2.5);
   };
@@ -105,12 +105,12 @@ function looks(context, lab, { block }, row, side, predicts) {
   if (predicts) framed(row - grid.before + 1, "probability");
 }
 
-function costs(canvas, lab, frame, side, most) {
-  const { grid } = lab.probe;
+function costs(canvas, page, frame, side, most) {
+  const { grid } = page.probe;
   const context = emptied(canvas, side, side);
   const dpr = window.devicePixelRatio || 1;
   context.setTransform(dpr, 0, 0, dpr, 0, 0);
-  const table = ramp(lab.element, "probability", "unit");
+  const table = ramp(page.element, "probability", "unit");
   const cell = side / grid.side;
   for (let i = 0; i < grid.side ** 2; i++) {
     const answer = right(frame, i);

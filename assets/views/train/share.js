@@ -14,16 +14,16 @@ export function parts({ state }) {
 }
 
 /** For the toolbar: {where, what, sentence} of a caption, `asks` for the server, and what a file is called. */
-export function looked(lab) {
-  const { state, frame, status, editions } = lab;
+export function looked(page) {
+  const { state, frame, status, editions } = page;
   if (!status) return { where: "", what: "", sentence: "" };
-  const attention = lab.attentions.find(({ key }) => key === state.attention);
-  const where = [`step ${whole(lab.shown)} of ${whole(status.steps)}`, attention && headOf(attention, state)]
+  const attention = page.attentions.find(({ key }) => key === state.attention);
+  const where = [`step ${whole(page.shown)} of ${whole(status.steps)}`, attention && headOf(attention, state)]
     .filter(Boolean)
     .join(", ");
-  const told = { where, what: "", sentence: example(lab) };
+  const told = { where, what: "", sentence: example(page) };
   if (!frame || !attention) return told;
-  const other = (lab.second ?? lab.frames.get(lab.steps[0])).step;
+  const other = (page.second ?? page.frames.get(page.steps[0])).step;
   const { layer, head } = state;
   const now = Object.values(editions).join(); // a run goes on: what was told of it before is not what it is now
   return {
@@ -35,7 +35,7 @@ export function looked(lab) {
         attention: attention.key,
         layer,
         head,
-        position: count(frame) ? positionOf(lab, frame, kindOf(lab, frame)) : null,
+        position: count(frame) ? positionOf(page, frame, kindOf(page, frame)) : null,
         now,
       },
     },
@@ -62,8 +62,8 @@ function example({ probe, frame }) {
 }
 
 /** What the part of the address behind the # asks for and this run does not have, a part of a sentence each. */
-export function missed(said, lab) {
-  const { attentions, steps, status, metrics } = lab;
+export function missed(said, page) {
+  const { attentions, steps, status, metrics } = page;
   const found = [];
   const last = Math.max(status.step, metrics.last);
   for (const [name, word] of [

@@ -10,14 +10,14 @@ const RAIL = 30; // px from the top of the track to its rail, with room for the 
 const FAR = 10; // frames that Shift and an arrow go
 
 /** `root` holds the curves; a press anywhere in them takes the handle there, unless `zooming()` says that a drag is the chart's. */
-export function mount(root, lab, zooming) {
-  return new Track(root, lab, zooming);
+export function mount(root, page, zooming) {
+  return new Track(root, page, zooming);
 }
 
 class Track {
-  constructor(root, lab, zooming) {
+  constructor(root, page, zooming) {
     this.root = root;
-    this.lab = lab;
+    this.page = page;
     this.zooming = zooming;
     this.at = null;
     this.dragged = null;
@@ -27,7 +27,7 @@ class Track {
       step: this.handle("step", "step that is looked at"),
       other: this.handle("other", "second step, compared with the first"),
     };
-    this.flags = flags(lab);
+    this.flags = flags(page);
     root.append(
       this.picture,
       this.flags.element,
@@ -53,23 +53,23 @@ class Track {
 
   /** The steps at which something can be seen: of the frames, or of the curves alone. */
   get steps() {
-    const { lab } = this;
-    return lab.steps.length ? lab.steps : lab.metrics.column("step");
+    const { page } = this;
+    return page.steps.length ? page.steps : page.metrics.column("step");
   }
 
   draw(at) {
     this.at = at;
-    const { lab } = this;
+    const { page } = this;
     const { scale, track, left, right } = at;
     const rail = track + RAIL;
-    const done = scale.to(Math.max(lab.status?.step ?? 0, lab.metrics.last));
+    const done = scale.to(Math.max(page.status?.step ?? 0, page.metrics.last));
     const parts = [svg("line", { x1: left, x2: right, y1: rail, y2: rail, class: "rail" })];
-    if (lab.status)
+    if (page.status)
       parts.push(svg("line", { x1: left, x2: Math.min(done, right), y1: rail, y2: rail, class: "rail done" }));
-    const kept = new Set(lab.status?.snapshots ?? []);
+    const kept = new Set(page.status?.snapshots ?? []);
     parts.push(
       ticked(
-        lab.steps.filter((step) => !kept.has(step)),
+        page.steps.filter((step) => !kept.has(step)),
         scale,
         rail,
         "seen",
@@ -84,14 +84,14 @@ class Track {
   }
 
   move() {
-    const { lab, at } = this;
+    const { page, at } = this;
     if (!at?.width) return;
     const { steps } = this;
     const last = steps.length ? steps[steps.length - 1] : 0;
-    const places = { step: lab.shown, other: lab.second?.step ?? lab.state.other };
+    const places = { step: page.shown, other: page.second?.step ?? page.state.other };
     for (const [name, { line, grip }] of Object.entries(this.handles)) {
       const step = places[name];
-      const hidden = !lab.status || !steps.length || (name === "other" && lab.state.other === null);
+      const hidden = !page.status || !steps.length || (name === "other" && page.state.other === null);
       line.hidden = grip.hidden = hidden;
       if (hidden) continue;
       const x = Math.max(at.left, Math.min(at.right, at.scale.to(step)));
@@ -103,14 +103,14 @@ class Track {
         valuemin: steps[0],
         valuemax: last,
         valuenow: step,
-        valuetext: `step ${whole(step)} of ${whole(lab.status.steps)}`,
+        valuetext: `step ${whole(step)} of ${whole(page.status.steps)}`,
       });
     }
     this.flags.move();
   }
 
   press(event) {
-    const { at, lab } = this;
+    const { at, page } = this;
     if (
       event.button !== 0 ||
       !at?.scale ||
@@ -121,9 +121,9 @@ class Track {
     const { x, y } = inside(event, this.root);
     if (x < at.left - 12 || x > at.right + 12 || y > at.height || (y < at.track && this.zooming())) return;
     const other =
-      lab.state.other !== null &&
-      Math.abs(at.scale.to(lab.second?.step ?? lab.state.other) - x) < 10 &&
-      Math.abs(at.scale.to(lab.shown) - x) > 10;
+      page.state.other !== null &&
+      Math.abs(at.scale.to(page.second?.step ?? page.state.other) - x) < 10 &&
+      Math.abs(at.scale.to(page.shown) - x) > 10;
     this.dragged = other ? "other" : "step";
     this.root.setPointerCapture(event.pointerId);
     this.root.classList.add("dragged");
@@ -144,18 +144,18 @@ class Track {
 
   /** Takes a handle to the frame of that number; the newest is followed. */
   to(name, index) {
-    const { steps, lab } = this;
+    const { steps, page } = this;
     const step = steps[Math.max(0, Math.min(steps.length - 1, index))];
     const wanted = name === "step" && index >= steps.length - 1 ? "live" : step;
-    if (lab.state[name] !== wanted) lab.go({ [name]: wanted });
+    if (page.state[name] !== wanted) page.go({ [name]: wanted });
   }
 
   key(event, name) {
-    const { steps, lab } = this;
+    const { steps, page } = this;
     const by = { ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1, PageDown: -FAR, PageUp: FAR }[event.key];
     if (event.ctrlKey || event.metaKey || event.altKey || (!by && event.key !== "Home" && event.key !== "End")) return;
     event.preventDefault();
-    const here = upTo(steps, steps.length, name === "step" ? lab.shown : (lab.second?.step ?? lab.state.other));
+    const here = upTo(steps, steps.length, name === "step" ? page.shown : (page.second?.step ?? page.state.other));
     if (by) this.to(name, Math.max(0, here + by * (event.shiftKey && Math.abs(by) === 1 ? FAR : 1)));
     else this.to(name, event.key === "Home" ? 0 : steps.length - 1);
   }
@@ -206,9 +206,9 @@ const LEVEL = 13; // px between two flags above each other
 const LEVELS = 2; // that there is room for
 
 /** Goes to where it happened, and to the head that it tells of. */
-function look(lab, mark) {
-  lab.go({ step: mark.step, ...lab.whereOf(mark) });
-  lab.tell(mark.sentence);
+function look(page, mark) {
+  page.go({ step: mark.step, ...page.whereOf(mark) });
+  page.tell(mark.sentence);
 }
 
 function flag({ kind }) {
@@ -220,7 +220,7 @@ function flag({ kind }) {
 }
 
 /** {element, draw(at), move()}: a button for each mark above the rail. */
-export function flags(lab) {
+export function flags(page) {
   const element = make("div", "flags");
   const told = make("p", "flag-told");
   told.hidden = true;
@@ -237,13 +237,13 @@ export function flags(lab) {
   };
   const hide = () => (told.hidden = true);
   const draw = (at) => {
-    const key = [lab.editions.marks, at.most, at.width, at.rail, lab.state.log, lab.edition].join();
+    const key = [page.editions.marks, at.most, at.width, at.rail, page.state.log, page.edition].join();
     if (key === drawn) return;
     drawn = key;
     const focused = buttons.findIndex(({ button }) => button.matches(":focus"));
     const taken = Array(LEVELS).fill(-Infinity);
     hide();
-    buttons = lab.marks.map((mark) => {
+    buttons = page.marks.map((mark) => {
       const x = at.scale.to(mark.step);
       const level = Math.max(
         0,
@@ -257,7 +257,7 @@ export function flags(lab) {
       button.style.left = `${x}px`;
       button.style.top = `${at.track + 2 + (LEVELS - 1 - level) * LEVEL}px`;
       button.style.height = `${at.rail - at.track - 2 - (LEVELS - 1 - level) * LEVEL}px`;
-      button.addEventListener("click", () => look(lab, mark));
+      button.addEventListener("click", () => look(page, mark));
       button.addEventListener("pointerenter", () => say(button, mark, at));
       button.addEventListener("pointerleave", hide);
       button.addEventListener("focus", () => say(button, mark, at));
@@ -268,13 +268,13 @@ export function flags(lab) {
     buttons[focused]?.button.focus({ preventScroll: true });
   };
   const move = () => {
-    for (const { button, mark } of buttons) button.classList.toggle("here", mark.step === lab.shown);
+    for (const { button, mark } of buttons) button.classList.toggle("here", mark.step === page.shown);
   };
   return { element, draw, move };
 }
 
 /** {element, update()}: the sentences, each leading to its step. */
-export function list(lab) {
+export function list(page) {
   const element = make("section", "happened");
   const heading = make("h3", "", "What happened");
   const items = make("ol", "happened-list");
@@ -282,11 +282,11 @@ export function list(lab) {
   let drawn = "";
   let buttons = [];
   const draw = (waits) => {
-    buttons = lab.marks.map((mark) => {
+    buttons = page.marks.map((mark) => {
       const button = make("button", "happening");
       button.type = "button";
       button.append(flag(mark), make("span", "happening-step", whole(mark.step)), make("span", "", mark.sentence));
-      button.addEventListener("click", () => look(lab, mark));
+      button.addEventListener("click", () => look(page, mark));
       return { button, mark };
     });
     const rows = buttons.map(({ button }) => {
@@ -298,12 +298,12 @@ export function list(lab) {
     items.replaceChildren(...(rows.length ? rows : [nothing]));
   };
   const update = () => {
-    element.hidden = lab.status === null;
-    const waits = lab.active || !lab.metrics.length; // nothing can have happened yet, or more may
-    const key = `${lab.editions.marks} ${waits}`;
+    element.hidden = page.status === null;
+    const waits = page.active || !page.metrics.length; // nothing can have happened yet, or more may
+    const key = `${page.editions.marks} ${waits}`;
     if (key !== drawn) draw(waits);
     drawn = key;
-    for (const { button, mark } of buttons) button.setAttribute("aria-current", String(mark.step === lab.shown));
+    for (const { button, mark } of buttons) button.setAttribute("aria-current", String(mark.step === page.shown));
   };
   return { element, update };
 }

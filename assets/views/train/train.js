@@ -1,5 +1,5 @@
 // Train: a model learns, and its whole past can be gone through. This is the shell: it follows a run, holds what is looked at, and
-// hands the drawing to the parts, which read `lab` (this object) at every update.
+// hands the drawing to the parts, which read `page` (this object) at every update.
 import { bubble } from "../components/bubble.js";
 import { byArrows } from "../components/tablist.js";
 import * as address from "../core/address.js";
@@ -16,16 +16,16 @@ import * as watch from "./watch.js";
 
 const FIELDS = "input, textarea, select, button, summary, a, [contenteditable]"; // whose keys are their own
 
-/** data is the payload of pages/train/lab.py. Emits "look" (a run's name), "overlay" (names), "command" (its name) and "order" (a column). */
+/** data is the payload of pages/train/train.py. Emits "look" (a run's name), "overlay" (names), "command" (its name) and "order" (a column). */
 export function mount(root, data, emit) {
-  const lab = new Lab(root, emit);
-  lab.update(data);
-  return lab;
+  const page = new TrainView(root, emit);
+  page.update(data);
+  return page;
 }
 
-class Lab extends Run {
+class TrainView extends Run {
   constructor(root, emit) {
-    super(root, "attention lab", { restore, emit });
+    super(root, "train", { restore, emit });
     /** @type {Record<string, any> | null} */
     this.asked = address.read(); // by the link with which the page was opened
     this.held = null; // what is told while a picture is taken
@@ -250,29 +250,29 @@ const TITLES = { two: "Two steps", gradients: "Gradients", weights: "Weights", a
 
 const LATER = 120; // ms
 
-/** Builds the frame in `lab.element`: {live, tip, say(sentence), play(), update(), mark(), destroy()}. */
-export function frame(lab) {
+/** Builds the frame in `page.element`: {live, tip, say(sentence), play(), update(), mark(), destroy()}. */
+export function frame(page) {
   const notice = make("p", "notice");
   notice.setAttribute("role", "status");
   notice.hidden = true;
   const places = Object.fromEntries(
-    ["transport", "curves", "probe", "answer"].map((name) => [name, make("div", `lab-${name}`)]),
+    ["transport", "curves", "probe", "answer"].map((name) => [name, make("div", `train-${name}`)]),
   );
-  const body = make("div", "lab-body");
+  const body = make("div", "train-body");
   body.append(places.curves, places.probe, places.answer);
-  const below = make("div", "lab-below");
-  const tip = bubble(lab.element);
+  const below = make("div", "train-below");
+  const tip = bubble(page.element);
   const live = make("output", "live");
-  lab.element.replaceChildren(places.transport, notice, body, below, tip.element, live);
+  page.element.replaceChildren(places.transport, notice, body, below, tip.element, live);
   const say = (sentence) => {
     notice.textContent = sentence;
     notice.hidden = !sentence;
   };
-  const top = transport.mount(places.transport, lab, say);
-  const drawn = curves.mount(places.curves, lab);
-  const parts = [top, drawn, probe.mount(places.probe, lab, places.answer), tabbed(below, lab)];
+  const top = transport.mount(places.transport, page, say);
+  const drawn = curves.mount(places.curves, page);
+  const parts = [top, drawn, probe.mount(places.probe, page, places.answer), tabbed(below, page)];
   const show = () => {
-    const known = lab.status !== null;
+    const known = page.status !== null;
     for (const one of [places.probe, places.answer]) one.classList.toggle("unknown", !known);
     below.hidden = !known;
   };
@@ -292,13 +292,13 @@ export function frame(lab) {
 }
 
 /** The line of tabs, and the part that the state names. */
-function tabbed(root, lab) {
+function tabbed(root, page) {
   const line = make("div", "tabs");
   line.setAttribute("role", "tablist");
-  const room = make("div", "lab-room");
-  room.id = "lab-room";
+  const room = make("div", "train-room");
+  room.id = "train-room";
   room.setAttribute("role", "tabpanel");
-  const tabs = TABS.map((name) => tab(lab, name));
+  const tabs = TABS.map((name) => tab(page, name));
   line.append(...tabs);
   byArrows(line, () => tabs);
   root.append(line, room);
@@ -307,22 +307,22 @@ function tabbed(root, lab) {
   let part;
   const open = (name) => {
     part?.destroy?.();
-    const place = make("div", `lab-tab lab-tab-${name}`);
+    const place = make("div", `train-tab train-tab-${name}`);
     room.replaceChildren(place);
-    part = name === "two" ? two.mount(place, lab) : watch.mount(place, lab, name);
+    part = name === "two" ? two.mount(place, page) : watch.mount(place, page, name);
     opened = name;
   };
-  const seen = whenSeen(room, () => lab.status !== null && part?.update());
+  const seen = whenSeen(room, () => page.status !== null && part?.update());
   const update = () => {
-    if (lab.status === null) return;
+    if (page.status === null) return;
     for (const one of tabs) {
-      one.setAttribute("aria-selected", String(one.dataset.tab === lab.state.tab));
-      one.tabIndex = one.dataset.tab === lab.state.tab ? 0 : -1;
+      one.setAttribute("aria-selected", String(one.dataset.tab === page.state.tab));
+      one.tabIndex = one.dataset.tab === page.state.tab ? 0 : -1;
     }
-    room.setAttribute("aria-label", TITLES[lab.state.tab]);
-    const anew = opened !== lab.state.tab;
-    if (anew) open(lab.state.tab);
-    seen.draw(anew || Boolean(lab.held));
+    room.setAttribute("aria-label", TITLES[page.state.tab]);
+    const anew = opened !== page.state.tab;
+    if (anew) open(page.state.tab);
+    seen.draw(anew || Boolean(page.held));
   };
   const destroy = () => {
     seen.close();
@@ -360,14 +360,14 @@ function whenSeen(element, draw) {
   };
 }
 
-function tab(lab, name) {
+function tab(page, name) {
   const one = make("button", "tab", TITLES[name]);
   one.type = "button";
   one.dataset.tab = name;
   one.dataset.title = TITLES[name];
   one.setAttribute("role", "tab");
-  one.setAttribute("aria-controls", "lab-room");
-  one.addEventListener("click", () => lab.go({ tab: name }));
+  one.setAttribute("aria-controls", "train-room");
+  one.addEventListener("click", () => page.go({ tab: name }));
   return one;
 }
 

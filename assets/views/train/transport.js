@@ -20,7 +20,7 @@ const SMALL = [
 ];
 
 /** `say(sentence)` shows what went wrong. */
-export function mount(root, lab, say) {
+export function mount(root, page, say) {
   const large = largeButton();
   const small = Object.fromEntries(SMALL.map(([name, label, title]) => [name, smallButton(name, label, title)]));
   const line = make("div", "transport-line");
@@ -32,10 +32,10 @@ export function mount(root, lab, say) {
     group.append(...names.map((name) => small[name]));
     return group;
   });
-  const learning = rate(lab, (query) => order(query));
+  const learning = rate(page, (query) => order(query));
   line.append(large.element, ...groups, learning.element);
   const state = stateLine(() => order({ ask: "order", order: "play" }));
-  const plan = planLine(lab, () => start());
+  const plan = planLine(page, () => start());
   root.append(line, state.element, plan.element);
 
   const tried = async (doing) => {
@@ -44,18 +44,18 @@ export function mount(root, lab, say) {
       return await doing();
     } catch (error) {
       say(error.message);
-      lab.tell(error.message);
+      page.tell(error.message);
       return null;
     }
   };
-  const order = (query) => tried(() => lab.order(query));
+  const order = (query) => tried(() => page.order(query));
   const start = async () => {
-    const answer = await pressed(large, () => tried(() => lab.start()));
-    if (answer) lab.look(answer.run);
+    const answer = await pressed(large, () => tried(() => page.start()));
+    if (answer) page.look(answer.run);
   };
   const play = () => {
-    const { what, why } = mainAction(lab);
-    if (why) return lab.tell(why);
+    const { what, why } = mainAction(page);
+    if (why) return page.tell(why);
     if (what === "start") return start();
     return pressed(large, () => order({ ask: "order", order: what }));
   };
@@ -65,8 +65,8 @@ export function mount(root, lab, say) {
     stop: () => order({ ask: "order", order: "stop" }),
     reset: () => order({ ask: "order", order: "reset" }),
     fork: async () => {
-      const answer = await tried(() => lab.order({ ask: "fork", step: lab.kept(lab.shown) }));
-      if (answer) lab.look(answer.run);
+      const answer = await tried(() => page.order({ ask: "fork", step: page.kept(page.shown) }));
+      if (answer) page.look(answer.run);
     },
   };
   large.element.addEventListener("click", play);
@@ -74,10 +74,10 @@ export function mount(root, lab, say) {
     button.addEventListener("click", () => button.getAttribute("aria-disabled") !== "true" && acts[name]());
   }
   const update = () => {
-    large.show(mainAction(lab));
-    showSmall(small, lab);
+    large.show(mainAction(page));
+    showSmall(small, page);
     learning.update();
-    state.show(lab);
+    state.show(page);
     plan.update();
   };
   return { play, update, mark() {}, destroy: () => learning.destroy() };
@@ -121,9 +121,9 @@ function smallButton(name, label, title) {
   return button;
 }
 
-function showSmall(small, lab) {
-  const why = obstacles(lab);
-  const kept = lab.kept(lab.shown);
+function showSmall(small, page) {
+  const why = obstacles(page);
+  const kept = page.kept(page.shown);
   for (const [name, button] of Object.entries(small)) {
     const forked = `a new run that goes on from step ${whole(kept)}, the snapshot at the handle or the last before it`;
     const title = name === "fork" && kept >= 0 ? forked : button.dataset.title;
@@ -142,14 +142,14 @@ function stateLine(resume) {
   button.addEventListener("click", resume);
   const trouble = make("p", "transport-trouble");
   element.append(text, button, trouble, bar);
-  const show = (lab) => {
-    const said = describeStatus(lab);
+  const show = (page) => {
+    const said = describeStatus(page);
     if (text.textContent !== said) text.textContent = said;
-    const { status } = lab;
+    const { status } = page;
     element.dataset.state = status?.state ?? "none";
     text.title = (status?.chosen ?? []).join("\n");
-    button.hidden = !(lab.run && status?.resumable) || Boolean(status?.locked) || mainAction(lab).what === "play";
-    trouble.textContent = lab.trouble;
+    button.hidden = !(page.run && status?.resumable) || Boolean(status?.locked) || mainAction(page).what === "play";
+    trouble.textContent = page.trouble;
     done.style.width = `${status?.steps ? (100 * status.step) / status.steps : 0}%`;
   };
   return { element, show };
@@ -162,7 +162,7 @@ const STEP = 0.02; // of a power
 const CALM = 120; // ms between two orders while the slider moves
 
 /** `order(query)` tells the run. */
-export function rate(lab, order) {
+export function rate(page, order) {
   const element = make("div", "rate");
   const label = make("label", "rate-label", "learning rate");
   const slider = field({
@@ -194,9 +194,9 @@ export function rate(lab, order) {
     update();
   };
   const update = () => {
-    const held = wanted === undefined ? (lab.status?.lr ?? null) : wanted;
-    const now = held ?? [lab.metrics.at("lr", Infinity), lab.lr].find(Number.isFinite);
-    const cannot = obstacles(lab).rate;
+    const held = wanted === undefined ? (page.status?.lr ?? null) : wanted;
+    const now = held ?? [page.metrics.at("lr", Infinity), page.lr].find(Number.isFinite);
+    const cannot = obstacles(page).rate;
     for (const one of [slider, number, free]) {
       one.disabled = Boolean(cannot);
       one.title = cannot;
@@ -228,7 +228,7 @@ function field(attributes) {
 // --- what the recipe above would train -------------------------------------------------------------------------------------------
 
 /** `start()` trains the recipe as a new run. */
-function planLine(lab, start) {
+function planLine(page, start) {
   const element = make("div", "plan");
   const text = make("p", "plan-line");
   const button = make("button", "chip plan-start", "Train as a new run");
@@ -238,12 +238,12 @@ function planLine(lab, start) {
   what.append(text, button);
   element.append(what);
   const update = () => {
-    const { plan } = lab.data;
-    const changed = lab.run && lab.status && lab.recipe !== plan.recipe;
-    const said = plan.problem || `${changed ? "the recipe now: " : ""}${plan.line}${planTime(lab)}`;
+    const { plan } = page.data;
+    const changed = page.run && page.status && page.recipe !== plan.recipe;
+    const said = plan.problem || `${changed ? "the recipe now: " : ""}${plan.line}${planTime(page)}`;
     if (text.textContent !== said) text.textContent = said;
     text.classList.toggle("problem", Boolean(plan.problem) && !plan.asks);
-    button.hidden = !changed || mainAction(lab).what === "start";
+    button.hidden = !changed || mainAction(page).what === "start";
     enable(button, plan.problem, "the run that you look at goes on beside it");
   };
   return { element, update };
@@ -255,10 +255,10 @@ const ENDED = { stopped: "stopped", killed: "ended", failed: "failed" };
 const ENDS = { 1: "st", 2: "nd", 3: "rd" };
 
 /** One sentence about the run that is looked at. */
-export function describeStatus(lab) {
-  const { status, data } = lab;
-  if (!status && lab.trouble) return "no run is shown";
-  if (!status) return lab.run || data.recorded ? "looking for the run …" : "nothing has been trained yet";
+export function describeStatus(page) {
+  const { status, data } = page;
+  if (!status && page.trouble) return "no run is shown";
+  if (!status) return page.run || data.recorded ? "looking for the run …" : "nothing has been trained yet";
   const at = `step ${whole(status.step)} of ${whole(status.steps)}`;
   const { state } = status;
   if (state === "queued")
@@ -268,11 +268,11 @@ export function describeStatus(lab) {
   const there = status.where ? ` ${status.where}` : "";
   if (state === "preparing") return `preparing${there}: the data is read and the model is built`;
   if (state === "running")
-    return [`training${there}`, at, formatPace(lab), timeLeft(status)].filter(Boolean).join(" · ");
+    return [`training${there}`, at, formatPace(page), timeLeft(status)].filter(Boolean).join(" · ");
   if (state === "paused") return `paused at ${at}${there && `,${there}`}`;
-  const finished = status.recorded ? `Demo: recorded run of “${lab.task.name}”` : "finished";
+  const finished = status.recorded ? `Demo: recorded run of “${page.task.name}”` : "finished";
   if (state === "finished")
-    return [finished, counted(status.step, "step"), trainingTime(lab)].filter(Boolean).join(" · ");
+    return [finished, counted(status.step, "step"), trainingTime(page)].filter(Boolean).join(" · ");
   if (state === "new") return `at its beginning: ${at}`;
   if (status.error) return `${ENDED[state]} at ${at}: ${status.error}`;
   return `${ENDED[state] ?? state} at ${at}`;
@@ -305,41 +305,41 @@ function ordinal(n) {
 }
 
 /** What the large button does now: {label, what, why}; `why` is a sentence where it cannot, `what` an order or "start". */
-export function mainAction(lab) {
-  const { plan } = lab.data;
-  const state = lab.run ? lab.status?.state : "none";
-  const unchanged = lab.recipe === plan.recipe;
-  if (lab.run && lab.status?.locked) return { label: "Train", what: "start", why: plan.problem || "" };
+export function mainAction(page) {
+  const { plan } = page.data;
+  const state = page.run ? page.status?.state : "none";
+  const unchanged = page.recipe === plan.recipe;
+  if (page.run && page.status?.locked) return { label: "Train", what: "start", why: plan.problem || "" };
   if (state === "running" || state === "preparing") return { label: "Pause", what: "pause", why: "" };
   if (state === "queued")
     return { label: "Pause", what: "pause", why: "It waits for its turn; Stop takes it out of the queue." };
   if (state === "paused") return { label: "Play", what: "play", why: "" };
-  if (lab.run && state === undefined && !lab.trouble)
+  if (page.run && state === undefined && !page.trouble)
     return { label: "Play", what: "play", why: "The run is being looked for." };
   if (state === "new" && unchanged) return { label: "Play", what: "play", why: "" };
-  if (lab.status?.resumable && lab.run && unchanged) return { label: "Resume", what: "play", why: "" };
+  if (page.status?.resumable && page.run && unchanged) return { label: "Resume", what: "play", why: "" };
   const why = plan.problem || "";
   if (state === "finished" && unchanged) return { label: "Train again", what: "start", why };
   return { label: state === "none" ? "Play" : "Train", what: "start", why };
 }
 
 /** For each of the smaller buttons why it cannot act, "" where it can. */
-export function obstacles(lab) {
-  const { status } = lab;
-  const none = lab.data.recorded
+export function obstacles(page) {
+  const { status } = page;
+  const none = page.data.recorded
     ? "This run came with Loupe and is finished; press Play to train one of your own."
     : "There is no run yet; press Play.";
-  if (!lab.run || !status)
+  if (!page.run || !status)
     return Object.fromEntries(["steps", "stop", "reset", "fork", "rate"].map((name) => [name, none]));
   const { locked = "" } = status;
   const finished =
     status.state === "finished" ? "The run is finished; reset it, or fork it from a step before its end." : "";
-  const kept = lab.kept(lab.shown);
+  const kept = page.kept(page.shown);
   const nowhere = "There is no snapshot at this step or before; the next ones come as it trains.";
   const end = kept >= status.steps ? "This is the last step; go back to an earlier one to go on from there." : "";
   return {
     steps: locked || finished || (status.state === "queued" ? "It waits for its turn." : ""),
-    stop: locked || (lab.active ? "" : "It is not training."),
+    stop: locked || (page.active ? "" : "It is not training."),
     reset: locked || (status.state === "new" ? "It is at its first step." : ""),
     fork: kept < 0 ? nowhere : end,
     rate: locked || finished,

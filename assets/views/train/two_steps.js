@@ -9,27 +9,27 @@ import { upTo } from "./run.js";
 const GAP = 24; // CSS pixels between the maps
 const LEAST = 0.05; // of a weight: where the ramp of differences ends at least, so that noise does not look like change
 
-export function mount(root, lab) {
-  return new Two(root, lab);
+export function mount(root, page) {
+  return new Two(root, page);
 }
 
 class Two {
-  constructor(root, lab) {
+  constructor(root, page) {
     this.root = root;
-    this.lab = lab;
+    this.page = page;
     this.shown = "";
-    const pick = (row) => rowOf(lab, lab.frame, this.attention, row) !== null && lab.go({ position: row });
-    this.line = steps(lab);
+    const pick = (row) => rowOf(page, page.frame, this.attention, row) !== null && page.go({ position: row });
+    this.line = steps(page);
     const maps = make("div", "two-maps");
     this.maps = range(0, 3).map(() => {
       const place = make("section");
-      const [title, map] = [make("h3"), headMap(lab, pick)];
+      const [title, map] = [make("h3"), headMap(page, pick)];
       place.append(title, map.element);
       maps.append(place);
       return { place, title, map };
     });
     this.note = make("p", "probe-cost");
-    this.lists = { candidates: candidates(lab), losses: losses(lab) };
+    this.lists = { candidates: candidates(page), losses: losses(page) };
     const said = make("div", "two-said");
     said.append(...Object.values(this.lists).map(({ element }) => element));
     this.seen = make("div");
@@ -44,27 +44,27 @@ class Two {
   mark() {}
 
   get attention() {
-    const { attentions, state } = this.lab;
+    const { attentions, state } = this.page;
     return attentions.find(({ key }) => key === state.attention) ?? attentions.at(-1);
   }
 
   update() {
-    const { lab, attention } = this;
-    const { layer, head, position } = lab.state;
-    if (this.measured !== lab.edition) {
+    const { page, attention } = this;
+    const { layer, head, position } = page.state;
+    if (this.measured !== page.edition) {
       this.width = this.root.clientWidth;
-      this.measured = lab.edition;
+      this.measured = page.edition;
     }
-    const first = lab.frames.get(lab.steps[0]) ?? null;
-    const other = lab.second ?? first;
+    const first = page.frames.get(page.steps[0]) ?? null;
+    const other = page.second ?? first;
     const now = [
-      lab.edition,
-      lab.editions.frames,
-      lab.editions.probe,
-      lab.editions.marks,
-      lab.frame?.step,
+      page.edition,
+      page.editions.frames,
+      page.editions.probe,
+      page.editions.marks,
+      page.frame?.step,
       other?.step,
-      lab.state.other,
+      page.state.other,
       attention?.key,
       layer,
       head,
@@ -72,25 +72,25 @@ class Two {
     ].join();
     if (now === this.shown) return;
     this.shown = now;
-    const pair = [other, lab.frame].sort((a, b) => (a?.step ?? 0) - (b?.step ?? 0));
+    const pair = [other, page.frame].sort((a, b) => (a?.step ?? 0) - (b?.step ?? 0));
     const there = pair.every((frame) => frame && attention && holds(frame, attention.key));
     this.line.update(pair, there);
     this.seen.hidden = !there;
     if (there) this.draw(...pair);
     else
-      this.note.textContent = lab.frame
+      this.note.textContent = page.frame
         ? "This model has no attention to look at."
         : "There is nothing to compare yet.";
   }
 
   draw(before, after) {
-    const { lab, attention } = this;
-    const kind = kindOf(lab, after);
-    const position = positionOf(lab, after, kind);
-    const shown = [before, after].map((frame) => headOf(lab, frame, attention));
+    const { page, attention } = this;
+    const kind = kindOf(page, after);
+    const position = positionOf(page, after, kind);
+    const shown = [before, after].map((frame) => headOf(page, frame, attention));
     const alike = ["rows", "cols"].every((side) => JSON.stringify(shown[0][side]) === JSON.stringify(shown[1][side]));
-    const width = lab.narrow ? this.width : Math.floor((this.width - 2 * GAP) / 3);
-    const row = rowOf(lab, after, attention, position);
+    const width = page.narrow ? this.width : Math.floor((this.width - 2 * GAP) / 3);
+    const row = rowOf(page, after, attention, position);
     const draws = [...shown, alike ? changed(...shown) : null];
     const names = [
       `Step ${before.step.toLocaleString("en")}`,
@@ -100,7 +100,7 @@ class Two {
     this.maps.forEach(({ place, title, map }, i) => {
       place.hidden = draws[i] === null;
       if (place.hidden) return;
-      title.textContent = i < 2 ? `${names[i]} · block ${lab.state.layer + 1} head ${lab.state.head + 1}` : names[i];
+      title.textContent = i < 2 ? `${names[i]} · block ${page.state.layer + 1} head ${page.state.head + 1}` : names[i];
       map.update(draws[i], width, row !== null && row < draws[i].rows.length ? row : null);
     });
     this.note.textContent =
@@ -145,21 +145,21 @@ function changed(before, after) {
 }
 
 /** The line that says which steps these are, and chooses the second. */
-function steps(lab) {
+function steps(page) {
   const element = make("div", "two-line");
   const said = make("span");
   const place = make("div", "two-steps");
   const chip = (name, find) => {
     const one = make("button", "chip", name);
     one.type = "button";
-    one.addEventListener("click", () => lab.go({ other: find() }));
+    one.addEventListener("click", () => page.go({ other: find() }));
     place.append(one);
     return one;
   };
-  const nearest = () => beforeMark(lab);
-  const first = chip("the first", () => lab.steps[0]);
+  const nearest = () => beforeMark(page);
+  const first = chip("the first", () => page.steps[0]);
   const mark = chip("before the nearest mark", () => nearest()?.step ?? null);
-  const here = chip("this one", () => lab.frame.step);
+  const here = chip("this one", () => page.frame.step);
   const none = chip("remove", () => null);
   element.append(said, place);
   place.prepend("compare with");
@@ -172,7 +172,7 @@ function steps(lab) {
       ? `From step ${before.step.toLocaleString("en")} to step ${after.step.toLocaleString("en")}`
       : "";
     const found = nearest();
-    const { other } = lab.state;
+    const { other } = page.state;
     first.disabled = here.disabled = !there;
     mark.disabled = found === null;
     mark.title =
@@ -180,9 +180,9 @@ function steps(lab) {
         ? "nothing has been noticed in this run so far"
         : `step ${found.step.toLocaleString("en")}: ${found.sentence}`;
     here.title = "the step at the handle: keep it, and move the handle on";
-    first.setAttribute("aria-pressed", String(other === lab.steps[0] || (other === null && there)));
-    mark.setAttribute("aria-pressed", String(found !== null && other === found.step && other !== lab.steps[0]));
-    here.setAttribute("aria-pressed", String(other !== null && other === lab.frame?.step && other !== lab.steps[0]));
+    first.setAttribute("aria-pressed", String(other === page.steps[0] || (other === null && there)));
+    mark.setAttribute("aria-pressed", String(found !== null && other === found.step && other !== page.steps[0]));
+    here.setAttribute("aria-pressed", String(other !== null && other === page.frame?.step && other !== page.steps[0]));
     none.hidden = other === null;
     none.title = "remove the second handle from the track";
   };
@@ -205,20 +205,20 @@ const LISTED = 7; // candidates
 const BLANK = { name: "", blank: true, bars: [0, 0], texts: ["", "", ""] }; // keeps the room of one
 
 /** {element, update(before, after, kind, position, attention)}: two frames of the same example. */
-function candidates(lab) {
+function candidates(page) {
   const { element, title, list } = panel(["", "", "before", "after", "change"]);
   const show = rows(list, "div");
   const update = (before, after, kind, position, attention) => {
     element.hidden = !count(after) || isNumber(after);
     if (element.hidden) return;
-    write(title, asked(lab, after, kind, position, attention));
+    write(title, asked(page, after, kind, position, attention));
     const found = paired(before, after, kind, position);
     const answer = right(after, position);
     const largest = Math.max(...found.map(({ was, is }) => Math.max(was.p, is.p)), 1e-9);
     const blank = Array(kind === "class" ? 0 : Math.max(0, LISTED - found.length)).fill(BLANK);
     show([
       ...found.map(({ id, was, is }) => ({
-        name: `${named(lab, id, kind)}${answer?.id === id ? " ✓" : ""}`,
+        name: `${named(page, id, kind)}${answer?.id === id ? " ✓" : ""}`,
         strong: answer?.id === id,
         bars: [was.p / largest, is.p / largest],
         vague: [!was.sure, !is.sure],
@@ -258,13 +258,13 @@ function points(change) {
 }
 
 /** {element, update(before, after, kind, position)}: in nats, position by position and together. */
-function losses(lab) {
+function losses(page) {
   const { element, title, list } = panel(["", "", "before", "after", "change"]);
   title.textContent = "Loss at each position, nats";
   list.classList.add("two-losses");
   /** @type {number[]} */
   let places = [];
-  const show = rows(list, "button", (i) => places[i] !== undefined && lab.go({ position: places[i] }));
+  const show = rows(list, "button", (i) => places[i] !== undefined && page.go({ position: places[i] }));
   const update = (before, after, kind, position) => {
     const pairs = range(0, Math.min(count(before), count(after))).flatMap((row) => {
       const [was, is] = [right(before, row), right(after, row)];
@@ -275,7 +275,7 @@ function losses(lab) {
     if (element.hidden) return;
     const largest = Math.max(...pairs.flatMap(({ was, is }) => [was.loss, is.loss]), 1e-9);
     const lines = pairs.map(({ row, was, is }) => ({
-      name: kind === "pixels" ? `pixel ${row + 1}` : named(lab, is.id, kind),
+      name: kind === "pixels" ? `pixel ${row + 1}` : named(page, is.id, kind),
       chosen: row === position,
       bars: [was.loss / largest, is.loss / largest],
       texts: [nats(was.loss), nats(is.loss), signed(is.loss - was.loss)],

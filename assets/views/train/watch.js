@@ -10,8 +10,8 @@ import { axisOfSteps, chartConfig, extent, logged, roundUp, scaleOf } from "./ch
 import { whole } from "./transport.js";
 
 /** `tab` is "gradients", "weights" or "activations". */
-export function mount(root, lab, tab) {
-  return tab === "gradients" ? gradients(root, lab) : histograms(root, lab, tab);
+export function mount(root, page, tab) {
+  return tab === "gradients" ? gradients(root, page) : histograms(root, page, tab);
 }
 
 // --- the parts of a model ----------------------------------------------------------------------------------------------------
@@ -89,7 +89,7 @@ const MOVES = {
 
 let drawnAs = "map"; // remembered while one looks at other tabs
 
-function gradients(root, lab) {
+function gradients(root, page) {
   const element = make("div", "watch gradients");
   const head = make("div", "watch-head");
   const at = make("span", "watch-at");
@@ -115,21 +115,21 @@ function gradients(root, lab) {
   element.append(head, make("p", "watch-about", ABOUT_GRADIENTS), none, track);
   root.append(element);
   /** @type {Record<string, any>} */
-  const view = { lab, track, handle, numbers, plot, texts: new Map() };
+  const view = { page, track, handle, numbers, plot, texts: new Map() };
   const drawn = (layout) => {
-    view.scale = scaleOf(layout.xaxis.range, [view.left, view.right], lab.state.log);
+    view.scale = scaleOf(layout.xaxis.range, [view.left, view.right], page.state.log);
     place(view);
   };
-  const chart = new Chart(plot, lab.data.plotly, { drawn, failed: (sentence) => lab.parts.say(sentence) });
+  const chart = new Chart(plot, page.data.plotly, { drawn, failed: (sentence) => page.parts.say(sentence) });
   let known = "";
 
   const update = () => {
-    const lines = lab.watch.filter((line) => Object.keys(line.gradients).length);
+    const lines = page.watch.filter((line) => Object.keys(line.gradients).length);
     none.hidden = lines.length > 0;
     for (const part of [track, at, chosen.element]) part.hidden = !lines.length;
     if (!lines.length) return;
     chosen.show(drawnAs);
-    const key = [lab.edition, lab.editions.watch, lab.active, element.clientWidth, lab.state.log, drawnAs].join();
+    const key = [page.edition, page.editions.watch, page.active, element.clientWidth, page.state.log, drawnAs].join();
     if (key !== known) {
       known = key;
       lay(view, lines, element.clientWidth);
@@ -144,17 +144,17 @@ function gradients(root, lab) {
 
 /** Finds what is drawn and where: `lines`, `parts`, `range` of the norms, `left`, `right`, `height` in px. */
 function lay(view, lines, width) {
-  const { lab } = view;
+  const { page } = view;
   const parts = partsOf(lines, "gradients");
-  const names = lab.narrow ? NAMES.narrow : NAMES.wide;
+  const names = page.narrow ? NAMES.narrow : NAMES.wide;
   const [left, right] = drawnAs === "map" ? [names, width - NUMBERS] : [TICKS, width - NUMBERS - names];
-  const most = extent(lines.at(-1).step, lab.status?.steps ?? 0, lab.active);
+  const most = extent(lines.at(-1).step, page.status?.steps ?? 0, page.active);
   const norms = lines.flatMap((line) => Object.values(line.gradients)).filter((norm) => norm > 0);
   const ends = norms.length ? [1 / roundUp(1 / Math.min(...norms)), roundUp(Math.max(...norms))] : [0.5, 2];
   const range = ends[1] > ends[0] ? ends : [ends[0] / 2, ends[0] * 2];
   const height =
     drawnAs === "map" ? TOP + parts.length * ROW + BOTTOM : Math.max(LEAST, TOP + BOTTOM + parts.length * APART);
-  const axis = axisOfSteps(most, lab.state.log);
+  const axis = axisOfSteps(most, page.state.log);
   Object.assign(view, {
     lines,
     parts,
@@ -164,21 +164,21 @@ function lay(view, lines, width) {
     height,
     range,
     axis,
-    scale: scaleOf(axis.range, [left, right], lab.state.log),
+    scale: scaleOf(axis.range, [left, right], page.state.log),
   });
 }
 
-function layoutOf({ lab, width, height, left, right, axis, plot }, yaxis, more = {}) {
+function layoutOf({ page, width, height, left, right, axis, plot }, yaxis, more = {}) {
   const margin = { l: left, r: width - right, t: TOP, b: BOTTOM, pad: 0, autoexpand: false };
   const dragmode = plot._fullLayout?.dragmode ?? false;
   return {
-    template: lab.template,
+    template: page.template,
     width,
     height,
     margin,
     dragmode,
     hovermode: "closest",
-    uirevision: `${lab.run} ${lab.state.log} ${drawnAs}`,
+    uirevision: `${page.run} ${page.state.log} ${drawnAs}`,
     xaxis: axis,
     yaxis,
     ...more,
@@ -190,8 +190,8 @@ function layoutOf({ lab, width, height, left, right, axis, plot }, yaxis, more =
  * @returns {[traces: any[], layout: any]}
  */
 function heatmap(view) {
-  const { lab, lines, parts, range, track } = view;
-  const x = lines.map(({ step }) => logged(step, lab.state.log));
+  const { page, lines, parts, range, track } = view;
+  const x = lines.map(({ step }) => logged(step, page.state.log));
   const norms = parts.map((part) => lines.map((line) => line.gradients[part] ?? null));
   const table = ramp(track, "residual", "unit"); // grows with the square root, which is undone
   const colorscale = Array.from({ length: 10 }, (_, i) => [i / 9, css(table[Math.round((i / 9) ** 2 * (STEPS - 1))])]);
@@ -201,7 +201,7 @@ function heatmap(view) {
     orientation: "h",
     thickness: 8,
     lenmode: "pixels",
-    len: lab.narrow ? 150 : 260,
+    len: page.narrow ? 150 : 260,
     x: 1,
     xanchor: "right",
     y: 1,
@@ -234,13 +234,13 @@ function heatmap(view) {
  * @returns {[traces: any[], layout: any]}
  */
 function normLines(view) {
-  const { lab, lines, parts, range, plot } = view;
+  const { page, lines, parts, range, plot } = view;
   const traces = parts.map((part, i) => {
     const known = lines.filter((line) => part in line.gradients);
     return {
       type: "scatter",
       mode: known.length > 1 ? "lines" : "markers",
-      x: known.map(({ step }) => logged(step, lab.state.log)),
+      x: known.map(({ step }) => logged(step, page.state.log)),
       y: known.map((line) => line.gradients[part]),
       name: titleOf(part),
       line: { width: 1.6, color: colour(plot, `head-${(i % COLORS) + 1}`) },
@@ -295,20 +295,20 @@ function list(view) {
 }
 
 /** @param {Record<string, any>} view */
-function place({ lab, handle, left, right, scale }) {
-  handle.style.transform = `translateX(${Math.max(left, Math.min(right, scale.to(lab.shown)))}px)`;
+function place({ page, handle, left, right, scale }) {
+  handle.style.transform = `translateX(${Math.max(left, Math.min(right, scale.to(page.shown)))}px)`;
 }
 
 /** The numbers at the handle. */
 function tell(view, at) {
-  const { lab, lines, parts, track, texts } = view;
-  const line = lines[nearest(lines, lab.shown)];
+  const { page, lines, parts, track, texts } = view;
+  const line = lines[nearest(lines, page.shown)];
   place(view);
   for (const [part, text] of texts) {
     const shown = formatValue(line.gradients[part]);
     if (text.textContent !== shown) text.textContent = shown;
   }
-  at.textContent = stepOf(line, lab.shown);
+  at.textContent = stepOf(line, page.shown);
   const valuetext = `step ${line.step}: ${parts.map((part) => `${titleOf(part)} ${formatValue(line.gradients[part])}`).join(", ")}`;
   const values = { valuemin: lines[0].step, valuemax: lines.at(-1).step, valuenow: line.step, valuetext };
   for (const [name, value] of Object.entries(values))
@@ -316,11 +316,11 @@ function tell(view, at) {
 }
 
 function listen(view, update) {
-  const { track, plot, lab } = view;
+  const { track, plot, page } = view;
   track.addEventListener("click", (event) => {
     if (!view.lines || plot._fullLayout?.dragmode || event.target.closest(".modebar")) return;
     const px = inside(event, track).x;
-    lab.go({
+    page.go({
       step: view.lines[nearest(view.lines, view.scale.from(Math.max(view.left, Math.min(view.right, px))))].step,
     });
   });
@@ -329,8 +329,8 @@ function listen(view, update) {
     if (!by || !view.lines || event.ctrlKey || event.metaKey || event.altKey) return;
     event.preventDefault();
     event.stopPropagation();
-    const to = nearest(view.lines, lab.shown) + (event.shiftKey ? 10 * by : by);
-    lab.go({ step: view.lines[Math.max(0, Math.min(view.lines.length - 1, to))].step });
+    const to = nearest(view.lines, page.shown) + (event.shiftKey ? 10 * by : by);
+    page.go({ step: view.lines[Math.max(0, Math.min(view.lines.length - 1, to))].step });
     update();
   });
 }
@@ -359,7 +359,7 @@ const HEIGHT = HILL + BEFORE * BETWEEN;
 const NEEDLE = 1 / 120; // of the axis: how wide a single value is drawn
 
 /** `what` is "weights" or "activations". */
-function histograms(root, lab, what) {
+function histograms(root, page, what) {
   const element = make("div", "watch histograms");
   const head = make("div", "watch-head");
   const at = make("span", "watch-at");
@@ -386,12 +386,12 @@ function histograms(root, lab, what) {
   );
 
   const build = () => {
-    lines = lab.watch.filter((line) => Object.keys(line[what]).length);
+    lines = page.watch.filter((line) => Object.keys(line[what]).length);
     const parts = partsOf(lines, what);
     for (const [part, panel] of panels) if (!parts.includes(part)) (panel.destroy(), panels.delete(part));
     for (const part of parts) {
       if (!panels.has(part)) {
-        panels.set(part, panelOf(lab, part, what));
+        panels.set(part, panelOf(page, part, what));
         sight.observe(panels.get(part).element);
       }
       panels.get(part).bound(lines);
@@ -400,7 +400,7 @@ function histograms(root, lab, what) {
     if (elements.some((one, i) => grid.children[i] !== one)) grid.replaceChildren(...elements);
   };
   const update = () => {
-    const edition = [lab.edition, lab.editions.watch, element.clientWidth].join();
+    const edition = [page.edition, page.editions.watch, element.clientWidth].join();
     if (edition !== known) {
       build();
       [known, shown] = [edition, ""];
@@ -408,11 +408,11 @@ function histograms(root, lab, what) {
     none.hidden = lines.length > 0;
     at.hidden = grid.hidden = !lines.length;
     if (!lines.length) return;
-    const index = nearest(lines, lab.shown);
-    const key = `${index} ${lab.shown}`;
+    const index = nearest(lines, page.shown);
+    const key = `${index} ${page.shown}`;
     if (key === shown) return;
     shown = key;
-    at.textContent = stepOf(lines[index], lab.shown);
+    at.textContent = stepOf(lines[index], page.shown);
     const before = indicesBefore(index).map((i) => lines[i]);
     for (const panel of panels.values()) panel.show(lines[index], before);
   };
@@ -432,7 +432,7 @@ function indicesBefore(index) {
 }
 
 /** One part: its title, its hill, and its numbers. What is out of sight is drawn when it comes into sight. */
-function panelOf(lab, part, what) {
+function panelOf(page, part, what) {
   const element = make("section", "ridge");
   element.dataset.part = part;
   element.setAttribute("role", "group");
@@ -447,7 +447,7 @@ function panelOf(lab, part, what) {
   const told =
     what === "activations" ? SHARES.map(([key, name, definition]) => [key, entryOf(shares, name, definition)]) : [];
   element.append(make("h4", "", titleOf(part)), plot, numbers, shares);
-  const chart = new Chart(plot, lab.data.plotly, { failed: (sentence) => lab.parts.say(sentence) });
+  const chart = new Chart(plot, page.data.plotly, { failed: (sentence) => page.parts.say(sentence) });
   const role = what === "weights" ? roleOf(part) : "residual";
   let seen = false;
   /** @type {number[]} of the values */
@@ -474,10 +474,10 @@ function panelOf(lab, part, what) {
     }
     waiting = () =>
       chart.draw(
-        ...ridge(lab, plot, role, what, ends, found, before.map((one) => one[what][part]).filter(Boolean)),
+        ...ridge(page, plot, role, what, ends, found, before.map((one) => one[what][part]).filter(Boolean)),
         ridgeConfig(part),
       );
-    if (seen || lab.held) draw();
+    if (seen || page.held) draw();
   };
   const draw = () => {
     waiting?.();
@@ -513,7 +513,7 @@ function ridgeConfig(part) {
  * Histograms [low, high, counts] of one part; `before` are those of earlier steps, the earliest farthest up.
  * @returns {[traces: any[], layout: any]}
  */
-function ridge(lab, plot, role, what, ends, found, before) {
+function ridge(page, plot, role, what, ends, found, before) {
   const ground = colour(plot, "ground");
   const hue = (share) => mixed(colour(plot, role), ground, share);
   const past = before.map((one, i) => {
@@ -547,7 +547,7 @@ function ridge(lab, plot, role, what, ends, found, before) {
       ]
     : [];
   const layout = {
-    template: lab.template,
+    template: page.template,
     width: plot.clientWidth,
     height: HEIGHT + 44,
     margin: { l: 8, r: 8, t: 6, b: 38, pad: 0 },

@@ -44,15 +44,15 @@ def training_session(recorded: Path) -> Session:
 
 def hear(here: Here, session: Session) -> dict[str, Callable[[], None]]:
     def look() -> None:
-        if isinstance(name := event_value("lab", "look"), str):
+        if isinstance(name := event_value("train", "look"), str):
             here.state.choose("run", name)  # a link leads to it
 
     def overlay() -> None:
-        if isinstance(names := event_value("lab", "overlay"), list):
+        if isinstance(names := event_value("train", "overlay"), list):
             session.overlaid = [name for name in names if isinstance(name, str)]
 
     def sort() -> None:
-        here.state.take_former({"runs": str(event_value("lab", "order"))})
+        here.state.take_former({"runs": str(event_value("train", "order"))})
 
     return {"look": look, "overlay": overlay, "command": refresh, "order": sort}
 
@@ -93,6 +93,6 @@ def draw_laboratory(here: Here, session: Session, plan: Plan, recorded: Path | N
         "templates": TEMPLATES,
     }
     export = training_export(session, run, shown, address_now())
-    laboratory(shown | {"take": export.header}, key="lab", on=hear(here, session))
+    laboratory(shown | {"take": export.header}, key="train", on=hear(here, session))
     runs_table(here, session)
     courier("courier", partial(answer, session, page=export.page))

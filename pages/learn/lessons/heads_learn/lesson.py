@@ -235,4 +235,4 @@ def draw_formed() -> None:
             matrix(torch.tensor(rows[at][name]), rows=blocks, columns=heads, digits=2, key=f"heads at {name}",
                    label=series[name])  # fmt: skip
     here = {"task": "induction"}
-    st.page_link("pages/train/lab.py", label=_("Train it here"), icon=":material/play_arrow:", query_params=here)
+    st.page_link("pages/train/train.py", label=_("Train it here"), icon=":material/play_arrow:", query_params=here)

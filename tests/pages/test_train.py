@@ -44,7 +44,7 @@ def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 def page(options: bool = True, **address: str) -> AppTest:
     """The page with every option of the recipe open, or as a visitor finds it."""
-    app = at_page("pages/train/lab.py", **address)
+    app = at_page("pages/train/train.py", **address)
     app.session_state["recipe open"] = options
     return app.run()
 
@@ -205,7 +205,7 @@ def test_a_recipe_and_a_task_are_kept_while_another_page_is_looked_at() -> None:
     app.switch_page("pages/train/adapt.py").run()
     assert not app.exception and record(app, Session).plan.base == "tales-bert"
     app.query_params.clear()
-    app.switch_page("pages/train/lab.py").run()
+    app.switch_page("pages/train/train.py").run()
     assert app.selectbox(key="task").value == "copy" and recipe_of(app) == changed
 
 
@@ -372,5 +372,5 @@ def test_a_link_to_a_task_is_none_to_the_run_that_was_left(runs: Path, monkeypat
         app.query_params.clear()
         for name, value in query.items():
             app.query_params[name] = value
-        app.switch_page("pages/train/lab.py").run()
+        app.switch_page("pages/train/train.py").run()
         assert shown(app)["run"] == run

@@ -24,7 +24,7 @@ from pages.controls.train import user_data as own_data
 from pages.controls.train import user_data as own_files
 from pages.controls.train.recipe_plan import sizing_cache
 from server import settings
-from tests.pages.test_lab import address, page, plan, recipe_of, told
+from tests.pages.test_train import address, page, plan, recipe_of, told
 
 HAMLET = "To be, or not to be, that is the question:\nWhether 'tis nobler in the mind to suffer\n" * 20
 REVIEWS = [(f"a {'good' if i % 2 else 'bad'} film, number {i}", "yes" if i % 2 else "no") for i in range(60)]

@@ -48,37 +48,37 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def lab_server(runs: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def train_server(runs: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("LOUPE_RUNS", str(runs))
         patch.setenv("OMP_NUM_THREADS", "1")
-        with served(UVICORN, "/health", tmp_path_factory.mktemp("lab") / "log") as address:
+        with served(UVICORN, "/health", tmp_path_factory.mktemp("train") / "log") as address:
             yield address
 
 
 @pytest.fixture
-def look(open_page: Callable[[str], Page], lab_server: str) -> Look:
+def look(open_page: Callable[[str], Page], train_server: str) -> Look:
     def opened(run: str, state: str = "") -> Page:
-        page = open_page(f"{lab_server}/train?run={run}{f'#{state}' if state else ''}")
-        page.wait_for_selector(".lab .probe-map canvas")
+        page = open_page(f"{train_server}/train?run={run}{f'#{state}' if state else ''}")
+        page.wait_for_selector(".train .probe-map canvas")
         return page
 
     return opened
 
 
-def lab(page: Page) -> Locator:
-    return page.locator(".lab")
+def view(page: Page) -> Locator:
+    return page.locator(".train")
 
 
 def asked(page: Page, expression: str) -> Any:
-    return lab(page).evaluate(f"e => {{ const lab = e.loupe; return {expression}; }}")
+    return view(page).evaluate(f"e => {{ const view = e.loupe; return {expression}; }}")
 
 
 def await_frame(page: Page, condition: str, step: int) -> None:
     """Until the page has that step's frame of the example that `condition` asks for."""
-    until = f"{condition} && lab.frames.has({step}) && !lab.status.catching_up"
-    wait = f"async e => {{ const lab = e.loupe; while (!({until})) await new Promise((go) => setTimeout(go, 50)); }}"
-    lab(page).evaluate(wait)
+    until = f"{condition} && view.frames.has({step}) && !view.status.catching_up"
+    wait = f"async e => {{ const view = e.loupe; while (!({until})) await new Promise((go) => setTimeout(go, 50)); }}"
+    view(page).evaluate(wait)
 
 
 def texts(page: Page, selector: str) -> list[str]:
@@ -127,7 +127,7 @@ def hover(page: Page, root: str, row: int, col: int, shape: Sequence[int]) -> st
     canvas = page.locator(f"{root} canvas").first
     wide, tall = canvas.evaluate("({ clientWidth, clientHeight }) => [clientWidth, clientHeight]")
     canvas.hover(position={"x": wide * (col + 0.5) / shape[1], "y": tall * (row + 0.5) / shape[0]})
-    return page.locator(".lab .tip strong").text_content() or ""
+    return page.locator(".train .tip strong").text_content() or ""
 
 
 def test_heads_answers_and_losses_are_those_of_the_model_at_the_handle(look: Look, runs: Path) -> None:
@@ -137,8 +137,8 @@ def test_heads_answers_and_losses_are_those_of_the_model_at_the_handle(look: Loo
     checkpoint = model_at(folder, step)
     logits, right, cross = reversal(checkpoint, probe.text)
     page = look("reverse", f"step={step}&attention=cross_attn&layer=1&head=1&position=2")
-    comes_to(page, lambda: asked(page, "lab.frame.step"), step)
-    seen = torch.tensor(asked(page, "Array.from(lab.frame.arrays['patterns.cross_attn'].data)")).view_as(cross)
+    comes_to(page, lambda: asked(page, "view.frame.step"), step)
+    seen = torch.tensor(asked(page, "Array.from(view.frame.arrays['patterns.cross_attn'].data)")).view_as(cross)
     assert (seen - 255 * cross).abs().max() <= 0.51
     assert hover(page, ".probe-map", 3, 1, cross.shape[-2:]) == f"≈ {100 * float(seen[1, 1, 3, 1]) / 255:.0f}\u00a0%"
 
@@ -174,12 +174,12 @@ def test_going_through_the_steps_keeps_every_element_and_asks_for_nothing(look: 
         settle(page)
         before = wire.reruns
         page.wait_for_timeout(1000)
-    moved = lab(page).evaluate(
-        """e => { const parts = ".lab-probe *, .lab-answer *, .lab-tab-two *";
-        const lab = e.loupe, nodes = () => Array.from(e.querySelectorAll(parts));
-        lab.go({ step: lab.steps[0] });
+    moved = view(page).evaluate(
+        """e => { const parts = ".train-probe *, .train-answer *, .train-tab-two *";
+        const view = e.loupe, nodes = () => Array.from(e.querySelectorAll(parts));
+        view.go({ step: view.steps[0] });
         const [there, first] = [nodes(), e.querySelector(".probe-next").textContent];
-        for (const step of lab.steps.slice(1, -1)) lab.go({ step });
+        for (const step of view.steps.slice(1, -1)) view.go({ step });
         const now = nodes();
         return [there.length, now.length, now.filter((node, i) => node !== there[i]).length,
           first !== e.querySelector(".probe-next").textContent]; }"""
@@ -206,11 +206,11 @@ def test_two_steps_say_what_changed_of_a_head_and_of_every_loss(look: Look, runs
     pairs = torch.stack([old["loss"], new["loss"], new["loss"] - old["loss"]], 1)
     torch.testing.assert_close(torch.tensor(told), pairs, atol=1e-3, rtol=0)
     page.locator(".two-losses .two-row").nth(3).click()
-    assert asked(page, "lab.state.position") == 3
+    assert asked(page, "view.state.position") == 3
     page.get_by_role("button", name="this one").click()
-    assert asked(page, "lab.state.other") == step
+    assert asked(page, "view.state.other") == step
     page.get_by_role("button", name="remove").click()
-    assert asked(page, "lab.state.other") is None
+    assert asked(page, "view.state.other") is None
 
 
 def test_another_example_is_looked_at_now_and_at_every_snapshot(look: Look, runs: Path) -> None:
@@ -220,16 +220,16 @@ def test_another_example_is_looked_at_now_and_at_every_snapshot(look: Look, runs
         page.locator(f".probe-field.{name} input").fill(text)
     page.keyboard.press("Enter")
     step = middle(runs / "reverse")
-    await_frame(page, "lab.probe.text === 'rewind'", step)
-    assert texts(page, ".lab-probe .map-top bdi") == [*"rewind"]
-    asked(page, f"lab.go({{ step: {step} }})")
+    await_frame(page, "view.probe.text === 'rewind'", step)
+    assert texts(page, ".train-probe .map-top bdi") == [*"rewind"]
+    asked(page, f"view.go({{ step: {step} }})")
     logits, right, _ = reversal(model_at(runs / "reverse", step), "rewind")
     losses = cross_entropy(logits, right, reduction="none")
     assert costs(page, len(right)) == pytest.approx(losses.tolist(), abs=0.051)
     page.locator(".probe-field.text input").fill("Ünlike 7")
     page.keyboard.press("Enter")
     page.locator(".probe-said", has_text="no token for").wait_for()
-    assert texts(page, ".lab-probe .map-top bdi") == [*"rewind"]
+    assert texts(page, ".train-probe .map-top bdi") == [*"rewind"]
     assert before is not None and read_probe(runs / "reverse") != before
 
 
@@ -238,8 +238,8 @@ def test_a_picture_is_chosen_and_its_classes_are_those_of_the_model(look: Look, 
     page = look("digits-vit")
     page.get_by_role("button", name="the next picture").click()
     step = middle(folder)
-    await_frame(page, "lab.probe.picture === 1", step)
-    asked(page, f"lab.go({{ step: {step}, layer: 1, head: 0 }})")
+    await_frame(page, "view.probe.picture === 1", step)
+    asked(page, f"view.go({{ step: {step}, layer: 1, head: 0 }})")
     checkpoint = model_at(folder, step)
     assert isinstance(checkpoint.processor, ImageProcessor)
     held_out = split(0)
@@ -254,9 +254,9 @@ def test_a_picture_is_chosen_and_its_classes_are_those_of_the_model(look: Look, 
 
 def test_answers_stand_below_both_columns_and_under_the_curves_where_the_example_is_tall(look: Look) -> None:
     def boxes(page: Page) -> list[dict[str, float]]:
-        parts = [".lab-curves", ".lab-probe", ".probe-next", ".lab-answer", ".probe-written"]
+        parts = [".train-curves", ".train-probe", ".probe-next", ".train-answer", ".probe-written"]
         found: list[dict[str, float]] = asked(
-            page, f"{parts}.map(part => lab.element.querySelector(part)?.getBoundingClientRect().toJSON() ?? {{}})"
+            page, f"{parts}.map(part => view.element.querySelector(part)?.getBoundingClientRect().toJSON() ?? {{}})"
         )
         return found
 

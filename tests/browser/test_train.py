@@ -41,32 +41,32 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def lab_server(runs: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def train_server(runs: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("LOUPE_RUNS", str(runs))
         patch.setenv("OMP_NUM_THREADS", "1")
-        with served(UVICORN, "/health", tmp_path_factory.mktemp("lab") / "log") as address:
+        with served(UVICORN, "/health", tmp_path_factory.mktemp("train") / "log") as address:
             yield address
 
 
 @pytest.fixture
-def look(open_page: Callable[[str], "Page"], lab_server: str) -> Callable[..., "Page"]:
+def look(open_page: Callable[[str], "Page"], train_server: str) -> Callable[..., "Page"]:
     def open_(run: str = "", hash: str = "", anew: bool = False) -> "Page":
-        page = open_page(f"{lab_server}/train{f'?run={run}' if run else ''}{hash}", anew)
-        page.wait_for_selector(".lab[data-ready]")
+        page = open_page(f"{train_server}/train{f'?run={run}' if run else ''}{hash}", anew)
+        page.wait_for_selector(".train[data-ready]")
         if run:
-            page.wait_for_selector(".lab[data-state]")
+            page.wait_for_selector(".train[data-state]")
         return page
 
     return open_
 
 
-def lab(page: "Page") -> "Locator":
-    return page.locator(".lab")
+def view(page: "Page") -> "Locator":
+    return page.locator(".train")
 
 
 def asked(page: "Page", expression: str) -> Any:
-    return lab(page).evaluate(f"e => {{ const lab = e.loupe; return {expression}; }}")
+    return view(page).evaluate(f"e => {{ const view = e.loupe; return {expression}; }}")
 
 
 def lines(folder: Path) -> list[dict[str, Any]]:
@@ -102,11 +102,11 @@ def test_the_curves_are_the_lines_of_the_run(look: Callable[..., "Page"], runs: 
     page = look("short")
     for name in ("step", "loss", "accuracy", "held_out_loss", "held_out_accuracy"):
         there = [np.nan if line.get(name) is None else np.float32(line[name]) for line in lines(runs / "short")]
-        shown = asked(page, f"Array.from(lab.metrics.column('{name}'), String)")
+        shown = asked(page, f"Array.from(view.metrics.column('{name}'), String)")
         np.testing.assert_array_equal(np.array(shown, np.float32), np.array(there, np.float32))
     last = lines(runs / "short")[-1]
     page.locator(".curves-plot .scatterlayer path.js-line").first.wait_for()
-    traces = "lab.element.querySelector('.curves-plot').data"
+    traces = "view.element.querySelector('.curves-plot').data"
     drawn = asked(page, f"{traces}.map((trace) => [trace.meta, Array.from(trace.y, String)])")
     for name, values in drawn:
         there = [line[name] for line in lines(runs / "short") if line.get(name) is not None]
@@ -123,7 +123,7 @@ def test_the_handle_goes_through_the_frames_and_asks_for_nothing(
     (file,) = (runs / "short" / "frames").glob("*.bin")
     frames = {frame.step: frame for frame in read_frames(file).frames}
     steps = sorted(frames)
-    assert asked(page, "lab.steps") == steps and handle(page) == steps[-1]
+    assert asked(page, "view.steps") == steps and handle(page) == steps[-1]
     before = quiet(page, wire)
     page.locator(".handle.step").focus()
     for key, index in [("Home", 0), ("ArrowRight", 1), ("Shift+ArrowRight", 11), ("ArrowLeft", 10), ("End", -1)]:
@@ -131,13 +131,13 @@ def test_the_handle_goes_through_the_frames_and_asks_for_nothing(
         assert handle(page) == steps[index]
     box = page.locator(".curves-box").bounding_box()
     assert box is not None
-    x = box["x"] + asked(page, f"lab.parts.curves.scale.to({steps[5]})")
+    x = box["x"] + asked(page, f"view.parts.curves.scale.to({steps[5]})")
     page.mouse.click(x + 1, box["y"] + 90)
     assert handle(page) == steps[5]
-    shown = asked(page, "Array.from(lab.frame.arrays['patterns.cross_attn'].data)")
+    shown = asked(page, "Array.from(view.frame.arrays['patterns.cross_attn'].data)")
     assert shown == frames[steps[5]].tensors["patterns.cross_attn"].flatten().tolist()
     page.keyboard.press("l")
-    assert handle(page) == steps[-1] and asked(page, "lab.state.step") == "live"
+    assert handle(page) == steps[-1] and asked(page, "view.state.step") == "live"
     answered(page)
     assert wire.reruns == before
 
@@ -145,20 +145,20 @@ def test_the_handle_goes_through_the_frames_and_asks_for_nothing(
 def test_of_ten_thousand_lines_the_extremes_are_drawn(look: Callable[..., "Page"]) -> None:
     page = look("short")
     page.locator(".curves-plot .scatterlayer path.js-line").first.wait_for()
-    many = """(() => { const n = 10000, own = lab.metrics, made = new own.constructor();
+    many = """(() => { const n = 10000, own = view.metrics, made = new own.constructor();
         const some = (f) => ({ data: Float32Array.from({ length: n }, (_, i) => f(i)) });
         const wave = (i) => (i === 0 ? 1.95 : i === 7001 ? 3.9 : i === 2003 ? 0.01 : 1 + Math.random());
         const arrays = { "metrics.step": some((i) => i) };
         for (const name of ["loss", "held_out_loss", "accuracy", "held_out_accuracy", "lr"])
             arrays[`metrics.${name}`] = some(wave);
         made.append({ columns: Object.keys(arrays).map((name) => name.slice(8)), arrays });
-        lab.metrics = made;
-        lab.editions.metrics++;
-        lab.refresh();
-        const line = lab.element.querySelector(".curves-plot .xy path.js-line");
+        view.metrics = made;
+        view.editions.metrics++;
+        view.refresh();
+        const line = view.element.querySelector(".curves-plot .xy path.js-line");
         const y = line.getAttribute("d").match(/,-?[\\d.]+/g).map((text) => Number(text.slice(1)));
-        lab.metrics = own; lab.editions.metrics++; lab.refresh();
-        const { loss: room } = lab.parts.curves.at.rooms;
+        view.metrics = own; view.editions.metrics++; view.refresh();
+        const { loss: room } = view.parts.curves.at.rooms;
         return { points: y.length, high: Math.min(...y), low: Math.max(...y), room }; })()"""
     found = asked(page, many)
     height = found["room"]["bottom"] - found["room"]["top"]
@@ -175,10 +175,10 @@ def test_a_zoom_of_the_curves_moves_the_track_with_them_and_asks_for_nothing(
     page = look("short")
     page.locator(".curves-plot .scatterlayer path.js-line").first.wait_for()
     before = quiet(page, wire)
-    lab(page).evaluate("e => Plotly.relayout(e.querySelector('.curves-plot'), { 'xaxis.range': [20, 40] })")
-    left, right = asked(page, "[lab.parts.curves.scale.from(lab.parts.curves.at.left), lab.parts.curves.at.right]")
+    view(page).evaluate("e => Plotly.relayout(e.querySelector('.curves-plot'), { 'xaxis.range': [20, 40] })")
+    left, right = asked(page, "[view.parts.curves.scale.from(view.parts.curves.at.left), view.parts.curves.at.right]")
     assert left == pytest.approx(20)
-    assert asked(page, "lab.parts.curves.scale.to(40)") == pytest.approx(right)
+    assert asked(page, "view.parts.curves.scale.to(40)") == pytest.approx(right)
     answered(page)
     assert wire.reruns == before
 
@@ -191,14 +191,14 @@ def test_a_mark_is_a_flag_with_its_sentence_and_leads_to_its_step(look: Callable
     assert sentence == flag.get_attribute("aria-label") and "500" in (sentence or "")
     assert sentence in page.locator(".happening").all_text_contents()[0]
     page.locator(".happening", has_text="500").click()
-    assert asked(page, "lab.state.step") == SPIKE
-    steps = asked(page, "lab.steps")
+    assert asked(page, "view.state.step") == SPIKE
+    steps = asked(page, "view.steps")
     assert handle(page) == max(step for step in steps if step <= SPIKE)
 
 
 def test_the_place_of_the_handle_stands_in_the_address(look: Callable[..., "Page"]) -> None:
     page = look("short", "#step=12&x=log&curve=grad_norm")
-    assert asked(page, "lab.state.step") == 12 and asked(page, "lab.state.log") is True
+    assert asked(page, "view.state.step") == 12 and asked(page, "view.state.log") is True
     page.locator(".curves-plot .annotation-text", has_text="gradient norm").wait_for()
     page.locator(".handle.step").focus()
     page.keyboard.press("Home")
@@ -217,7 +217,7 @@ def test_a_run_that_failed_says_why_and_can_be_resumed(look: Callable[..., "Page
 
 def test_a_run_that_is_not_there_yet_is_asked_for_again(look: Callable[..., "Page"], runs: Path) -> None:
     page = look()
-    asked(page, "lab.follow('late')")
+    asked(page, "view.follow('late')")
     page.locator(".transport-trouble", has_text="there is no run called 'late' here").wait_for()
     shutil.copytree(runs / "short", runs / "late")
     until(page, "finished")
@@ -243,16 +243,16 @@ def test_a_run_is_taken_as_a_picture_of_each_part_and_as_a_file_that_goes_throug
     alone, faults = context.new_page(), []
     alone.on("pageerror", lambda error: faults.append(str(error)))
     alone.goto(file.as_uri())
-    alone.wait_for_selector(".lab[data-state]")
-    steps = asked(page, "lab.steps")
-    assert asked(alone, "lab.steps") == steps
+    alone.wait_for_selector(".train[data-state]")
+    steps = asked(page, "view.steps")
+    assert asked(alone, "view.steps") == steps
     grip = alone.locator(".handle.step")
     grip.focus()
     alone.keyboard.press("ArrowLeft")
     assert int(grip.get_attribute("aria-valuenow") or -1) == steps[-2]
     assert alone.locator(".probe-title").inner_text().endswith(f"at step {steps[-2]}")
     alone.locator(".probe-heads button").last.click()
-    assert asked(alone, "lab.state.head") == 1
+    assert asked(alone, "view.state.head") == 1
     assert not alone.locator(".transport-play").is_visible() and not alone.locator(".probe-look").is_visible()
     context.close()
     assert not faults
@@ -260,7 +260,7 @@ def test_a_run_is_taken_as_a_picture_of_each_part_and_as_a_file_that_goes_throug
 
 def test_a_link_says_what_of_it_a_run_has_not(look: Callable[..., "Page"]) -> None:
     page = look("short", "#step=5000&attention=cross_attn&head=9", anew=True)
-    notice = page.locator(".lab .notice", has_text="Not all of this link could be restored")
+    notice = page.locator(".train .notice", has_text="Not all of this link could be restored")
     notice.wait_for()
     assert "step 5,000 is not here, the run has come to 60" in notice.inner_text()
     assert "head 10 is not here, there are 2" in notice.inner_text()
@@ -307,10 +307,10 @@ def test_play_pause_ten_steps_the_rate_and_stop_are_done_by_the_training(
     until(page, "training")
     page.locator(".transport-small.reset").click()
     until(page, "at its beginning")
-    comes_to(page, lambda: asked(page, "lab.metrics.length"), 0)
+    comes_to(page, lambda: asked(page, "view.metrics.length"), 0)
     page.locator(".happened", has_text="Nothing yet").wait_for()
     kept = [one for one in runs.iterdir() if (one / "status.json").exists()]
     comes_to(page, lambda: any(state(one).get("state") == "running" for one in kept), False)
 
 
-FIND = "[...document.querySelectorAll('*')].map(e => e.shadowRoot?.querySelector('.lab')).find(Boolean)"
+FIND = "[...document.querySelectorAll('*')].map(e => e.shadowRoot?.querySelector('.train')).find(Boolean)"

@@ -1,4 +1,4 @@
-"""The training lab in a real browser: from Play to the first live points, and the walkthrough beside two trainings."""
+"""The page Train in a real browser: from Play to the first live points, and the walkthrough beside two trainings."""
 
 from __future__ import annotations
 
@@ -30,14 +30,15 @@ BESIDE_REACH = 2.0  # times the idle page's
 STEPS = 100_000  # so that a training does not end while the page is measured
 PATIENCE = 60.0  # seconds until a training must have begun
 
-READY = "[...document.querySelectorAll('*')].some((e) => e.shadowRoot?.querySelector('.lab')?.loupe)"
+READY = "[...document.querySelectorAll('*')].some((e) => e.shadowRoot?.querySelector('.train')?.loupe)"
 # The two first live points are what a curve begins with.
 PLAYED = """() => new Promise((done) => {
-  const find = () => [...document.querySelectorAll('*')].map((e) => e.shadowRoot?.querySelector('.lab')).find(Boolean);
+  const find = () => [...document.querySelectorAll('*')]
+    .map((e) => e.shadowRoot?.querySelector('.train')).find(Boolean);
   const begun = performance.now();
   [...find().querySelectorAll('button')].find((button) => button.textContent.trim() === 'Play').click();
-  const look = () => { const lab = find()?.loupe;
-    if (lab?.run && lab.metrics.length > 1) requestAnimationFrame(() => done((performance.now() - begun) / 1000));
+  const look = () => { const view = find()?.loupe;
+    if (view?.run && view.metrics.length > 1) requestAnimationFrame(() => done((performance.now() - begun) / 1000));
     else requestAnimationFrame(look); };
   look();
 })"""
@@ -81,7 +82,7 @@ def trainings(count: int, runs: Path) -> Iterator[None]:
 def lines() -> Iterator[str]:
     executable = browser_path()
     if executable is None:
-        yield "training lab: no browser found, not measured"
+        yield "live training: no browser found, not measured"
         return
     from playwright.sync_api import sync_playwright
 
