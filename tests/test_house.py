@@ -109,6 +109,7 @@ ROOMS = [
     ["pages.controls.generate", "pages.controls.long_sequences", "pages.controls.checkpoint", "pages.controls.train"],
     ["pages.controls.learn"],
     ["pages.controls.classes"],
+    ["pages.controls.places"],
     ["pages.controls.run_page"],
 ]
 CLIMBS = {
@@ -318,7 +319,7 @@ ASKS_SESSION = {
         "state/session",
         "state/page_state",
         "state/history",
-        "run_page",
+        "places",
         "model_input/model_input",
         "model_input/text_field",
     )

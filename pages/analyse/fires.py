@@ -21,13 +21,16 @@ from engine.analysis.strongest import (
     surveying_of,
 )
 from engine.plurals import count_words
+from engine.tokenizers import Tokenizer
 from engine.training.cluster.ray_survey import RaySurvey, on_cluster
 from pages.controls.corpus import PARAMETERS, choose_corpus
-from pages.controls.model_input.model_input import Subject
-from pages.controls.run_page import measure_steps, run_page, state_of
+from pages.controls.model_input.model_input import Subject, subject_alone
+from pages.controls.run_page import Further, RunPage, state_of
+from pages.controls.share.measure import measure_steps
 from pages.controls.state.page_state import Here
 from pages.controls.state.parameter import Choice
-from views.core.markdown import escape_markdown
+from pages.controls.what_if.experiment import run as run_subject
+from views.core.markdown import Markdown, escape_markdown
 from views.core.run_context import Run, RunContext
 from views.why.fires import FIRES, FIRES_CHARTS, TITLES, CorpusContext, pieces_of, places
 
@@ -46,18 +49,10 @@ MEASURE = Choice(
 )
 
 
-def with_corpus(here: Here, subject: Subject, run: Run) -> CorpusContext:
-    """The run with the texts that its model is surveyed on."""
-    assert isinstance(run, RunContext)
-    corpus, column = choose_corpus(here)
-    return CorpusContext(**vars(run), corpus=corpus, column=column)
-
-
-def tell(run: Run, chosen: Mapping[str, Any]) -> None:
-    """Surveys the texts, and says what was read; leads to the strongest."""
-    assert isinstance(run, CorpusContext)
+def survey_texts(run: CorpusContext) -> Markdown:
+    """Surveys the texts; returns which were read, and how long each is at most, in words."""
     corpus, work = run.corpus, surveying_of(run.checkpoint, run.corpus, partial(on_cluster, run.model_name))
-    one, part = ("picture", "patch") if run.trace.pictures else ("text", "token")
+    one = "picture" if run.trace.pictures else "text"
     if corpus is None:
         count, read = TEXTS, f"{count_words(TEXTS, one)} of the shipped data"
     else:
@@ -80,14 +75,10 @@ def tell(run: Run, chosen: Mapping[str, Any]) -> None:
         subject = run.model_name, corpus and corpus.digest
         measure_steps("survey", subject, work.steps, partial=True, wait=wait)
         read = f"the first {len(work.made.readings)} of these"
-    strength = "what it writes is long" if chosen["measure"] == "written" else "its share of attention is large"
-    st.caption(
-        f"Over {escape_markdown(read)}{most and f', of at most {most}'}: a head is as strong as {strength}, a neuron "
-        f"as its activation. The strongest {part} of each {one} stands in one column."
-    )
-    if run.trace.pictures or run.checkpoint.tokenizer is None:
-        return
-    tokenizer = run.checkpoint.tokenizer
+    return Markdown(f"{escape_markdown(read)}{most and f', of at most {most}'}")
+
+
+def link_strongest(run: CorpusContext, tokenizer: Tokenizer, chosen: Mapping[str, Any]) -> None:
     found = places(run, chosen["side"], chosen["layer"], chosen["measure"], chosen["head"])
     for reading, pos, value in found[:LINKED]:
         piece = pieces_of(run, reading, chosen["side"])[pos]
@@ -100,10 +91,37 @@ def tell(run: Run, chosen: Mapping[str, Any]) -> None:
         )
 
 
-run_page(
-    "What makes it fire", state_of("fires", MEASURE, *PARAMETERS), FIRES, charts=FIRES_CHARTS, context=with_corpus,
-    linked=("measure", "corpus", "text_column"), tell=tell, alone=True,
-)  # fmt: skip
+class Fires(RunPage):
+    title, registry, charts = "What makes it fire", FIRES, FIRES_CHARTS
+    state = state_of("fires", MEASURE, *PARAMETERS)
+    linked = ("measure", "corpus", "text_column")
+
+    def compute(self, here: Here) -> tuple[Subject, Run, Further]:
+        """A model with texts of its own: no person's text, and no edits."""
+        subject = subject_alone(here)
+        return subject, run_subject(subject, ()), ()
+
+    def extend(self, here: Here, subject: Subject, run: Run) -> CorpusContext:
+        """The run with the texts that its model is surveyed on."""
+        assert isinstance(run, RunContext)
+        corpus, column = choose_corpus(here)
+        return CorpusContext(**vars(run), corpus=corpus, column=column)
+
+    def tell(self, run: Run, chosen: Mapping[str, Any]) -> None:
+        """Surveys the texts, and says what was read; leads to the strongest."""
+        assert isinstance(run, CorpusContext)
+        read = survey_texts(run)
+        one, part = ("picture", "patch") if run.trace.pictures else ("text", "token")
+        strength = "what it writes is long" if chosen["measure"] == "written" else "its share of attention is large"
+        st.caption(
+            f"Over {read}: a head is as strong as {strength}, a neuron as its "
+            f"activation. The strongest {part} of each {one} stands in one column."
+        )
+        if not run.trace.pictures and run.checkpoint.tokenizer is not None:
+            link_strongest(run, run.checkpoint.tokenizer, chosen)
+
+
+Fires().show()
 with st.expander("What the kinds of heads are"):
     st.markdown(
         "Each is the mean over the texts in which it is defined; the positional share over every "

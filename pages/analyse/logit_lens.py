@@ -10,7 +10,7 @@ import streamlit as st
 from engine.analysis.lenses import HELD_OUT, PLACES, STEPS, TEXTS, LensKind, measure_lens
 from engine.analysis.logit_lens import check_lens
 from engine.plurals import count_words
-from pages.controls.run_page import run_page, state_of
+from pages.controls.run_page import RunPage, state_of
 from pages.controls.share.links import address_now
 from pages.controls.state.parameter import choice
 from views.core.markdown import escape_markdown
@@ -23,39 +23,43 @@ MENU = {"title": "Logit lens", "address": "logit_lens", "place": 3, "opens": Tru
 WHY = "pages/analyse/why_token.py"
 
 
-def tell(run: Run, chosen: Mapping[str, Any]) -> None:
-    """Says what a click does, leads to what wrote the logit of the place, and says what the chosen lens is made of."""
-    assert isinstance(run, RunContext)
-    row, id = chosen["row"], chosen["candidate"]
-    label = f"Which parts of the model wrote the logit of “{run.name_candidates([id])[0]}” at “{run.rows[row]}”?"
-    query = address_now(row=str(row), candidate=str(id))
-    st.page_link(WHY, label=escape_markdown(label), icon=":material/search:", query_params=query)
-    st.caption("Click a cell of a map to look at its position and its most likely candidate.")
-    texts = count_words(TEXTS[chosen["lens"]], "picture" if run.trace.pictures else "text")
-    if chosen["lens"] == "tuned":
+class LogitLens(RunPage):
+    title, registry, charts = "Logit lens", LENS, CHARTS
+    state = state_of("logit_lens", choice("lens", "logit", get_args(LensKind), label="lens", hidden_as="lens"))
+    linked, about = ("attention", "lens", "what if"), "depth"
+
+    def check(self, run: Run) -> None:
+        check_lens(run.model.config)
+
+    def tell(self, run: Run, chosen: Mapping[str, Any]) -> None:
+        """Says what a click does and what the lens is made of; leads to what wrote the logit of the place."""
+        assert isinstance(run, RunContext)
+        row, id = chosen["row"], chosen["candidate"]
+        label = f"Which parts of the model wrote the logit of “{run.name_candidates([id])[0]}” at “{run.rows[row]}”?"
+        query = address_now(row=str(row), candidate=str(id))
+        st.page_link(WHY, label=escape_markdown(label), icon=":material/search:", query_params=query)
+        st.caption("Click a cell of a map to look at its position and its most likely candidate.")
+        texts = count_words(TEXTS[chosen["lens"]], "picture" if run.trace.pictures else "text")
+        if chosen["lens"] == "tuned":
+            st.caption(
+                f"Each layer first goes through an affine map of its own, learned in {STEPS} steps on {texts} of the "
+                "shipped data so that it says what the model says in the end (Belrose et al. 2023)."
+            )
+        elif chosen["lens"] == "Jacobian":
+            st.caption(
+                f"Each layer is first multiplied by the mean Jacobian of the last stream by it, over {texts} of the "
+                f"shipped data at {PLACES} positions each: what later layers make of it on average. Nothing is learned."
+            )
+        else:
+            return  # nothing was made, and nobody has waited for more than one run
+        kinds: tuple[LensKind, ...] = (chosen["lens"], "logit")
+        found = {kind: measure_lens(run.checkpoint, kind).tolist() for kind in kinds}
+        told = [f"the {kind} lens {', '.join(f'{one:.2f}' for one in each)}" for kind, each in found.items()]
+        unseen = count_words(HELD_OUT, "picture" if run.trace.pictures else "text")
         st.caption(
-            f"Each layer first goes through an affine map of its own, learned in {STEPS} steps on {texts} of the "
-            "shipped data so that it says what the model says in the end (Belrose et al. 2023)."
+            f"On {unseen} that no lens is made of, in nats from what the model says in the end, block by block: "
+            f"{escape_markdown('; '.join(told))}."
         )
-    elif chosen["lens"] == "Jacobian":
-        st.caption(
-            f"Each layer is first multiplied by the mean Jacobian of the last stream by it, over {texts} of the "
-            f"shipped data at {PLACES} positions each: what later layers make of it on average. Nothing is learned."
-        )
-    else:
-        return  # nothing was made, and nobody has waited for more than one run
-    kinds: tuple[LensKind, ...] = (chosen["lens"], "logit")
-    found = {kind: measure_lens(run.checkpoint, kind).tolist() for kind in kinds}
-    told = [f"the {kind} lens {', '.join(f'{one:.2f}' for one in each)}" for kind, each in found.items()]
-    unseen = count_words(HELD_OUT, "picture" if run.trace.pictures else "text")
-    st.caption(
-        f"On {unseen} that no lens is made of, in nats from what the model says in the end, block by block: "
-        f"{escape_markdown('; '.join(told))}."
-    )
 
 
-run_page(
-    "Logit lens", state_of("logit_lens", choice("lens", "logit", get_args(LensKind), label="lens", hidden_as="lens")),
-    LENS, charts=CHARTS, linked=("attention", "lens", "what if"), tell=tell, about="depth",
-    check=lambda run: check_lens(run.model.config),
-)  # fmt: skip
+LogitLens().show()

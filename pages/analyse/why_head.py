@@ -8,7 +8,7 @@ from typing import Any
 import streamlit as st
 
 from engine.plurals import count_words
-from pages.controls.run_page import run_page, state_of
+from pages.controls.run_page import RunPage, state_of
 from pages.controls.state.parameter import Choice
 from views.core.markdown import escape_markdown
 from views.core.run_context import HeadOfRun, Run, RunContext
@@ -26,43 +26,40 @@ BY = Choice(
 )
 
 
-def tell(run: Run, chosen: Mapping[str, Any]) -> None:
-    """The score of the pair, the two parts that count most, and what else decides the weight."""
-    assert isinstance(run, RunContext)
-    side, focus, layer, head, pos, key = (chosen[name] for name in ("side", "focus", "layer", "head", "pos", "key"))
-    found = found_split(run, side, focus, layer, head, pos, key)
-    own, source = run.lanes_of(chosen)
-    asks, asked = (f"“{escape_markdown(piece)}”" for piece in (own.pieces[pos], source.pieces[key]))
-    at = int(found.values.abs().argmax())
-    left, right = divmod(at, found.values.shape[1])
-    query, read = part_name(found.queries[left]), part_name(found.keys[right])
-    largest = float(found.values[left, right])
-    pairs = count_words(found.values.numel(), "pair")
-    st.markdown(
-        f"The score of {asks} for {asked} is **{found.score:.2f}**, the sum of {pairs}. The largest: what {query} "
-        f"wrote at {asks} with what {read} wrote at {asked}, {largest:+.2f}."
-    )
-    weight = float(run.pattern(HeadOfRun(side, focus, layer, head))[pos, key])
-    positions = f"Positions add {found.bias:+.2f} to it. " if found.bias else ""
-    hidden = "The mask hides this key, so the weight is 0 whatever the score."
-    st.markdown(positions + (f"After the softmax the weight is {weight:.3f}." if found.seen else hidden))
-    st.caption(
-        "Norms are held still at the scale of this run (Elhage et al. 2021), so that the pairs add up to the score "
-        "exactly; rotations of positions are in each pair."
-    )
-    st.caption(
-        "The last chart shows how much this head reads of each earlier one. By the weights: the Frobenius norm of the "
-        "product of their two circuits, divided by the product of the norms (Elhage et al. 2021). In this run: the "
-        "length of what the earlier head added to this head's query, key or value, as a share of the lengths of what "
-        "all parts added, averaged over the positions (lengths as in Kobayashi et al. 2020)."
-    )
+class WhyHead(RunPage):
+    title, state, registry, charts = "Why this head", state_of("why_head", BY), HEAD, HEAD_CHARTS
+    linked = ("attention", "by", "what if")
+
+    def tell(self, run: Run, chosen: Mapping[str, Any]) -> None:
+        """The score of the pair, the two parts that count most, and what else decides the weight."""
+        assert isinstance(run, RunContext)
+        side, focus, layer, head, pos, key = (chosen[name] for name in ("side", "focus", "layer", "head", "pos", "key"))
+        found = found_split(run, side, focus, layer, head, pos, key)
+        own, source = run.lanes_of(chosen)
+        asks, asked = (f"“{escape_markdown(piece)}”" for piece in (own.pieces[pos], source.pieces[key]))
+        at = int(found.values.abs().argmax())
+        left, right = divmod(at, found.values.shape[1])
+        query, read = part_name(found.queries[left]), part_name(found.keys[right])
+        largest = float(found.values[left, right])
+        pairs = count_words(found.values.numel(), "pair")
+        st.markdown(
+            f"The score of {asks} for {asked} is **{found.score:.2f}**, the sum of {pairs}. The largest: what {query} "
+            f"wrote at {asks} with what {read} wrote at {asked}, {largest:+.2f}."
+        )
+        weight = float(run.pattern(HeadOfRun(side, focus, layer, head))[pos, key])
+        positions = f"Positions add {found.bias:+.2f} to it. " if found.bias else ""
+        hidden = "The mask hides this key, so the weight is 0 whatever the score."
+        st.markdown(positions + (f"After the softmax the weight is {weight:.3f}." if found.seen else hidden))
+        st.caption(
+            "Norms are held still at the scale of this run (Elhage et al. 2021), so that the pairs add up to the score "
+            "exactly; rotations of positions are in each pair."
+        )
+        st.caption(
+            "The last chart shows how much this head reads of each earlier one. By the weights: the Frobenius norm of "
+            "the product of their two circuits, divided by the product of the norms (Elhage et al. 2021). In this run: "
+            "the length of what the earlier head added to this head's query, key or value, as a share of the lengths "
+            "of what all parts added, averaged over the positions (lengths as in Kobayashi et al. 2020)."
+        )
 
 
-run_page(
-    "Why this head",
-    state_of("why_head", BY),
-    HEAD,
-    charts=HEAD_CHARTS,
-    tell=tell,
-    linked=("attention", "by", "what if"),
-)
+WhyHead().show()

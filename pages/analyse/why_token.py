@@ -15,9 +15,10 @@ from engine.budget import budget
 from engine.edits.experiment import Entry, Experiment
 from engine.plurals import count_words
 from pages.controls.compare.defaults import link_edits
-from pages.controls.model_input.model_input import looked_at
-from pages.controls.run_page import run_page, state_of
+from pages.controls.model_input.model_input import Subject, looked_at
+from pages.controls.run_page import RunPage, state_of
 from pages.controls.share.links import address_now
+from pages.controls.state.page_state import Here
 from pages.controls.state.session import widget_value
 from pages.controls.what_if.experiment_link import linkable
 from views.attention.long import LongContext
@@ -48,47 +49,30 @@ STAGES: dict[Kind, str] = {
     "MLP": "mlp",
 }
 NAMED = 4  # parts in a sentence
+METHOD = (
+    "Norms are held still at the scale of this run (Elhage et al. 2021), so that the parts add up exactly. A part "
+    "is what it adds by itself; what later parts make of it counts as theirs, and is told apart without the head: "
+    "directly and by norms, with all that later parts add held as it was; by later parts, when that goes too."
+)
 
 
-def tell(run: Run, chosen: Mapping[str, Any]) -> None:
-    """Says in sentences what is in the charts: the parts that add most, one head and the test of it."""
-    assert isinstance(run, RunContext)
-    row, id, other = chosen["row"], chosen["candidate"], chosen["against"]
-    found = found_attribution(run, row, id, other)
-    ids = [id] if other is None else [id, other]
-    name, *against = (f"“{escape_markdown(one)}”" for one in run.name_candidates(ids))
-    asked = f"lead of {name} over {against[0]}" if against else f"logit of {name}"
-    first = sorted(found.values.items(), key=lambda part: -abs(part[1]))[:NAMED]
-    parts = "; ".join(f"{escape_markdown(part_name(part))} {value:+.2f}" for part, value in first)
-    count = count_words(len(found.values), "part")
-    st.markdown(f"The {asked} is **{found.logit:.2f}**, the sum of {count}. The largest: {parts}.")
-    pos, largest = next(iter(found.covectors)), first[0][0]
-    if largest.kind in STAGES and not isinstance(run, LongTokenContext):  # the Walkthrough draws no long text
-        place: dict[str, Any] = {"layer": largest.layer or 0, "row": pos, "open": f'["{STAGES[largest.kind]}"]'}
-        st.markdown(link_to("walkthrough", f"See {part_name(largest)} on the Walkthrough", place))
-    cap = run.model.config.head.softcap
-    if cap is not None:
-        st.caption(f"The model caps it afterwards: {cap:g} · tanh(sum / {cap:g}).")
-    account = find_account(run, row, id, other)
-    if account is None:
-        return
+def tell_head(run: RunContext, account: HeadAccount, logit: float, name: LiteralString) -> None:
+    """Draws a sentence on a head: where it looks, and what `logit` is without it."""
     pieces = source_pieces(run, account.head)
     looked, carried = escape_markdown(pieces[account.looked_at]), escape_markdown(pieces[account.carried])
-    fell = found.logit - account.without
-    split = {"directly": account.value, "by what norms divide by": account.by_norms, "by later parts": account.later}
+    fell = logit - account.without
+    split = {
+        "directly": account.value,
+        "by what norms divide by": account.by_norms,
+        "by later parts": account.later,
+    }
     test = ", ".join(f"{value:+.2f} {how}" for how, value in split.items())
     counts = "adds most" if account.value > 0 else "takes away most"
     st.markdown(
         f"Of the heads, **{part_name(account.head)}** {counts}, {account.value:+.2f}. It looks most at “{looked}” "
         f"({account.weight:.2f} of its attention), and the value of “{carried}” carries {account.carried_value:+.2f} "
-        f"of that. Without this head, whose z is then 0, the {'lead' if against else 'logit'} is "
+        f"of that. Without this head, whose z is then 0, the {name} is "
         f"{account.without:.2f}. What it had from the head is {fell:+.2f}: {test}."
-    )
-    link_head(run, account, pos)
-    st.caption(
-        "Norms are held still at the scale of this run (Elhage et al. 2021), so that the parts add up exactly. A part "
-        "is what it adds by itself; what later parts make of it counts as theirs, and is told apart without the head: "
-        "directly and by norms, with all that later parts add held as it was; by later parts, when that goes too."
     )
 
 
@@ -136,8 +120,39 @@ def without_head(run: RunContext, head: Writer) -> dict[str, str]:
     return link_edits(run.model_name, looked_at()[1], both) | seed
 
 
-run_page(
-    "Why this token", state_of("why_token"), TOKEN, charts=TOKEN_CHARTS, tell=tell,
-    check=lambda run: check_lens(run.model.config), long=True,
-    context=lambda _here, _subject, run: hold_vectors(run) if isinstance(run, LongContext) else run,
-)  # fmt: skip
+class WhyToken(RunPage):
+    title, state, registry, charts = "Why this token", state_of("why_token"), TOKEN, TOKEN_CHARTS
+    long = True
+
+    def extend(self, here: Here, subject: Subject, run: Run) -> Run:
+        return hold_vectors(run) if isinstance(run, LongContext) else run
+
+    def check(self, run: Run) -> None:
+        check_lens(run.model.config)
+
+    def tell(self, run: Run, chosen: Mapping[str, Any]) -> None:
+        """Says in sentences what is in the charts: the parts that add most, one head and the test of it."""
+        assert isinstance(run, RunContext)
+        row, id, other = chosen["row"], chosen["candidate"], chosen["against"]
+        found = found_attribution(run, row, id, other)
+        ids = [id] if other is None else [id, other]
+        name, *against = (f"“{escape_markdown(one)}”" for one in run.name_candidates(ids))
+        asked = f"lead of {name} over {against[0]}" if against else f"logit of {name}"
+        first = sorted(found.values.items(), key=lambda part: -abs(part[1]))[:NAMED]
+        parts = "; ".join(f"{escape_markdown(part_name(part))} {value:+.2f}" for part, value in first)
+        count = count_words(len(found.values), "part")
+        st.markdown(f"The {asked} is **{found.logit:.2f}**, the sum of {count}. The largest: {parts}.")
+        pos, largest = next(iter(found.covectors)), first[0][0]
+        if largest.kind in STAGES and not isinstance(run, LongTokenContext):  # the Walkthrough draws no long text
+            place: dict[str, Any] = {"layer": largest.layer or 0, "row": pos, "open": f'["{STAGES[largest.kind]}"]'}
+            st.markdown(link_to("walkthrough", f"See {part_name(largest)} on the Walkthrough", place))
+        cap = run.model.config.head.softcap
+        if cap is not None:
+            st.caption(f"The model caps it afterwards: {cap:g} · tanh(sum / {cap:g}).")
+        if (account := find_account(run, row, id, other)) is not None:
+            tell_head(run, account, found.logit, "lead" if against else "logit")
+            link_head(run, account, pos)
+            st.caption(METHOD)
+
+
+WhyToken().show()

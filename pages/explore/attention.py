@@ -7,7 +7,7 @@ from typing import Any
 from engine.analysis.heads import most_telling_head
 from pages.controls.model_input.model_input import Subject, look
 from pages.controls.model_input.notice import notice
-from pages.controls.run_page import run_page, state_of
+from pages.controls.run_page import PicturePage, state_of
 from pages.controls.share.export import ROOM, Export
 from pages.controls.state.page_state import Here
 from views.attention.attention import TABLE, attention
@@ -36,13 +36,6 @@ def tables_of(stacks: Sequence[Lane]) -> dict[str, Query]:
     return found
 
 
-def exported(run: Run) -> dict[str, Any]:
-    """Options of the export: what a file of the page carries, and what can be downloaded."""
-    if isinstance(run, LongContext):
-        return {"carry": partial(carry_long, run), "room": ROOM}
-    return {"tables": tables_of(run.lanes)}
-
-
 def look_at_first(run: Run) -> dict[str, int]:
     """Selection to begin with: what the example is there for; on a person's own text the head that says most about
     it."""
@@ -54,24 +47,34 @@ def look_at_first(run: Run) -> dict[str, int]:
     return {"layer": layer, "head": head}
 
 
-def draw(_: Here, subject: Subject, run: Run, export: Export) -> bytes:
-    """The payload: every weight of every head; of a long text all heads as overviews, one in tiles."""
-    about = {"notice": notice(subject, run), "take": export.header, "plotly": plotly_address()}
-    if isinstance(run, LongContext):
-        return attention_long(run, name=subject.name, look=look(), notes=about)
-    return attention(
-        run.trace,
-        run.lanes,
-        name=subject.name,
-        scores={kind: vars(scores) for kind, scores in measure_heads(run.trace, run.lanes).items()},
-        table=TABLE,
-        notes={**about, "look": look_at_first(run)},
-        picture=subject.reading.picture,
-        before=run.before,
-    )
+class AttentionPage(PicturePage):
+    title, state, registry, charts = "Attention", state_of("attention"), ATTENTION, CHARTS
+    long = True
+
+    def export_options(self, run: Run) -> dict[str, Any]:
+        """Options of the export: what a file of the page carries, and what can be downloaded."""
+        if isinstance(run, LongContext):
+            return {"carry": partial(carry_long, run), "room": ROOM}
+        return {"tables": tables_of(run.lanes)}
+
+    def payload(self, here: Here, subject: Subject, run: Run, export: Export) -> bytes:
+        """The payload: every weight of every head; of a long text all heads as overviews, one in tiles."""
+        about = {"notice": notice(subject, run), "take": export.header, "plotly": plotly_address()}
+        if isinstance(run, LongContext):
+            return attention_long(run, name=subject.name, look=look(), notes=about)
+        return attention(
+            run.trace,
+            run.lanes,
+            name=subject.name,
+            scores={kind: vars(scores) for kind, scores in measure_heads(run.trace, run.lanes).items()},
+            table=TABLE,
+            notes={**about, "look": look_at_first(run)},
+            picture=subject.reading.picture,
+            before=run.before,
+        )
+
+    def mount(self, payload: bytes) -> None:
+        picture(payload, key="attention view")
 
 
-run_page(
-    "Attention", state_of("attention"), ATTENTION, charts=CHARTS, draw=draw,
-    mount=partial(picture, key="attention view"), long=True, exported=exported,
-)  # fmt: skip
+AttentionPage().show()

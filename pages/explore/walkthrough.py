@@ -1,7 +1,6 @@
 """The walkthrough: one text or picture through one transformer, from what it reads to what it says."""
 
 from dataclasses import replace
-from functools import partial
 
 import streamlit as st
 
@@ -12,7 +11,7 @@ from engine.runtime import library
 from pages.controls.model_input.model_input import Subject, field_value, look, pixels, reading, seed
 from pages.controls.model_input.notice import notice
 from pages.controls.model_input.parameters import OUTPUT_TEMPERATURE, TOP_K, TOP_P
-from pages.controls.run_page import attention_temperature, run_page, state_of
+from pages.controls.run_page import PicturePage, state_of
 from pages.controls.share.export import Export
 from pages.controls.state.hidden import is_hidden
 from pages.controls.state.page_state import Here
@@ -79,46 +78,48 @@ def again() -> None:
     st.query_params["seed"] = str(seed() + 1)
 
 
-def temperatures(here: Here) -> None:
-    attention_temperature(here)
-    for name, width in zip(SAMPLING, (155, 88, 88), strict=True):
-        here.slider(name, width=width)
+class Walkthrough(PicturePage):
+    title, state, registry = "Walkthrough", STATE, WALKTHROUGH
+    linked = ("attention", *SAMPLING, "what if")
+
+    def draw_controls(self, here: Here) -> None:
+        super().draw_controls(here)
+        for name, width in zip(SAMPLING, (155, 88, 88), strict=True):
+            here.slider(name, width=width)
+
+    def extend(self, here: Here, subject: Subject, run: Run) -> WalkthroughContext:
+        """The run with what its head gives under the temperatures and cuts that are set."""
+        sampling = Sampling(*(here[key] for key in SAMPLING))
+        text, second = field_value("text"), field_value("second")
+        said = outcome_of(run.checkpoint, run.trace, subject.reading, sampling, text=text, second=second, seed=seed())
+        return WalkthroughContext(**vars(run), outcome=said, sampling=sampling)
+
+    def payload(self, here: Here, subject: Subject, run: Run, export: Export) -> bytes:
+        assert isinstance(run, WalkthroughContext)
+        shown = subject.reading
+        return walkthrough(
+            run.trace,
+            run.lanes,
+            name=subject.name,
+            outcome=run.outcome,
+            scores=measure_heads(run.trace, run.lanes),
+            picture=shown.picture,
+            original=shown.original,
+            notes={
+                "notice": notice(subject, run),
+                "tour": True,
+                "locked": is_locked(run.checkpoint),
+                "full": len(run.lanes[-1].pieces) >= subject.limit,
+                "look": {"layer": 0, "head": 0, **look()},
+                "row0": first_row(run.checkpoint, shown, run.outcome, pixels(run.checkpoint)),
+                "attention_temperature": here["attention"],
+                "take": export.header,
+                "sampling": {key: here[key] for key in SAMPLING},
+            },
+        )
+
+    def mount(self, payload: bytes) -> None:
+        picture(payload, key=PICTURE, on={"append": append, "again": again})
 
 
-def with_outcome(here: Here, subject: Subject, run: Run) -> WalkthroughContext:
-    """The run with what its head gives under the temperatures and cuts that are set."""
-    sampling = Sampling(*(here[key] for key in SAMPLING))
-    text, second = field_value("text"), field_value("second")
-    said = outcome_of(run.checkpoint, run.trace, subject.reading, sampling, text=text, second=second, seed=seed())
-    return WalkthroughContext(**vars(run), outcome=said, sampling=sampling)
-
-
-def draw(here: Here, subject: Subject, run: Run, export: Export) -> bytes:
-    assert isinstance(run, WalkthroughContext)
-    shown = subject.reading
-    return walkthrough(
-        run.trace,
-        run.lanes,
-        name=subject.name,
-        outcome=run.outcome,
-        scores=measure_heads(run.trace, run.lanes),
-        picture=shown.picture,
-        original=shown.original,
-        notes={
-            "notice": notice(subject, run),
-            "tour": True,
-            "locked": is_locked(run.checkpoint),
-            "full": len(run.lanes[-1].pieces) >= subject.limit,
-            "look": {"layer": 0, "head": 0, **look()},
-            "row0": first_row(run.checkpoint, shown, run.outcome, pixels(run.checkpoint)),
-            "attention_temperature": here["attention"],
-            "take": export.header,
-            "sampling": {key: here[key] for key in SAMPLING},
-        },
-    )
-
-
-run_page(
-    "Walkthrough", STATE, WALKTHROUGH, controls=temperatures, linked=("attention", *SAMPLING, "what if"),
-    context=with_outcome, draw=draw, mount=partial(picture, key=PICTURE, on={"append": append, "again": again}),
-)  # fmt: skip
+Walkthrough().show()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from math import inf
@@ -11,11 +11,15 @@ from typing import Any, Generic, LiteralString, TypeVar
 
 import streamlit as st
 
+from engine.plurals import count_words
 from pages.controls.state.history import is_fragment
 from pages.controls.state.session import Remembered
+from views.core.markdown import escape_markdown
 
 T = TypeVar("T")
 PACE = 0.2  # seconds between two drawings
+SLICE = 0.5  # seconds of measuring, after which a button is heard
+WAIT = 1.0  # seconds between two looks at what another machine measures
 
 
 @dataclass
@@ -69,3 +73,44 @@ def stop_measuring() -> None:
 def measure_button(name: str, measuring: Measurement[Any], first: LiteralString = "Measure") -> None:
     label = "Stop" if measuring.is_active else "Measure again" if measuring.found else first
     st.button(label, key=f"measure {name}", type="primary", on_click=measuring.toggle)
+
+
+def measure_steps(
+    name: str,
+    subject: Hashable,
+    steps: Sequence[Callable[[], Any]],
+    partial: bool = False,
+    wait: Callable[[int], str] = lambda step: "",
+) -> None:
+    """Draws how far the steps are, until all are done; what is below is not drawn before, but for what can be drawn of
+    a `partial` result once somebody stopped it, or while a step waits for another machine: `wait` says what for, empty
+    where it does not. Those that are done once the run keeps, so that it goes on where it was stopped."""
+    measuring = measurement(name, subject, is_active=True)
+    if len(measuring.found) == len(steps):
+        return
+    place = st.empty()
+    st.button("Stop" if measuring.is_active else "Go on", key=f"measure {name}", on_click=measuring.toggle)
+
+    def draw() -> None:
+        done = len(measuring.found)
+        place.progress(done / len(steps), f"{done} of {count_words(len(steps), 'part')} measured")
+
+    def take_ready() -> Iterator[Any]:
+        for number, step in enumerate(steps):
+            if number >= len(measuring.found) and wait(number):
+                st.rerun(scope="fragment" if is_fragment() else "app")
+            yield step()
+
+    def follow() -> None:
+        if says := wait(len(measuring.found)):
+            st.caption(escape_markdown(says))
+        else:
+            st.rerun()
+
+    draw()
+    if measuring.is_active and wait(len(measuring.found)):
+        st.fragment(follow, run_every=WAIT)()
+    else:
+        measuring.go_on(take_ready(), draw, SLICE)
+    if not (partial and measuring.found):
+        st.stop()
