@@ -52,7 +52,7 @@ LAYERS = [
     ("engine/model/from_dict.py", []),
     ("engine/model/layers/", ["engine.model.layers", "engine.model.hooks", "engine.model.config"]),
     ("engine/model/", ["engine.model", "engine.plurals"]),
-    ("engine/tokenizers/", ["engine.tokenizers", "engine.plurals"]),
+    ("engine/tokenizers/", ["engine.tokenizers", "engine.collect", "engine.plurals"]),
     ("engine/", ["engine"]),
     ("loupe/", ["engine", "views.notebook"]),
     ("bench/load.py", ["server.http.workers", "tests.browser.harness"]),

@@ -12,7 +12,7 @@ from math import exp, inf, log
 
 from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 
-from engine.tokenizers.wordpiece import CONTINUES, learn_entries
+from engine.tokenizers.kinds.wordpiece import CONTINUES, learn_entries
 
 MERGES = 40  # most steps of BPE and WordPiece
 SEEDS, LONGEST, ROUNDS = 40, 6, 2  # of Unigram: pieces to begin with, letters of one, rounds of EM before each removal

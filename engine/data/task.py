@@ -13,8 +13,9 @@ from typing import ClassVar, Literal
 from engine.data.documents import Documents
 from engine.data.drawing import Part
 from engine.data.tokenizer_recipe import TokenizerRecipe
+from engine.tokenizers import tokenizer_kinds
 
-EVERY = "char", "word", "byte", "bpe", "bpe-characters", "wordpiece", "unigram"  # kinds of tokenizers
+EVERY = tuple(tokenizer_kinds())
 EQUALS, BETWEEN = SEPARATORS = "=", "<sep>"  # between the texts of a pair; the second where "=" may be in them
 Subject = Literal["Letters", "Arithmetic", "Languages", "Pictures", "Texts"]
 PUBLISHED = ", published"  # behind the name of a group

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
 
 from engine.data.bounds import at_least
 from engine.model.option import Option
-
-TokenizerKind = Literal["char", "word", "byte", "bpe", "bpe-characters", "wordpiece", "unigram"]
+from engine.tokenizers import tokenizer_kinds
 
 
 @dataclass(frozen=True)
@@ -18,9 +16,11 @@ class TokenizerRecipe:
     wherever a text has them.
     """
 
-    kind: TokenizerKind = field(
+    kind: str = field(
         default="bpe",
-        metadata=Option(help="What a token is: a character, a word, a byte, or a learned piece of a word."),
+        metadata=Option(
+            help="What a token is: a character, a word, a byte, or a learned piece of a word.", choices=tokenizer_kinds
+        ),
     )
     vocab_size: int | None = field(
         default=None,
@@ -35,6 +35,9 @@ class TokenizerRecipe:
     )
 
     def __post_init__(self) -> None:
+        if self.kind not in tokenizer_kinds():
+            known = ", ".join(tokenizer_kinds())
+            raise ValueError(f"data.tokenizer.kind must be one of {known}, got {self.kind!r:.80}.")
         bad = next((name for name in self.special_tokens if not name.strip() or name != name.strip()), None)
         if bad is not None or len(set(self.special_tokens)) != len(self.special_tokens):
             raise ValueError(

@@ -16,10 +16,10 @@ from tokenizers.processors import RobertaProcessing, TemplateProcessing
 
 from engine.tokenizers.charsmap import SPACE
 from engine.tokenizers.fast import FastTokenizer
+from engine.tokenizers.kinds.wordpiece import CONTINUES
 from engine.tokenizers.pieces import read_state
 from engine.tokenizers.pipeline_limits import check_pipeline, refuse_failure
 from engine.tokenizers.special import END, UNKNOWN, read_roles, register_special_tokens
-from engine.tokenizers.wordpiece import CONTINUES
 
 Settings = Mapping[str, Any]  # of tokenizer_config.json
 QWEN_WORDS = (

@@ -16,6 +16,7 @@ from tokenizers import Regex, models, pre_tokenizers
 from engine.tokenizers.classes import CLASSES, LLAMA, Settings, TokenizerClass, finish_class, name_class
 from engine.tokenizers.fast import FastTokenizer
 from engine.tokenizers.jsonfile import LARGEST_FILE, check_file_size, check_ids, check_largest, read_object
+from engine.tokenizers.kinds.wordpiece import CONTINUES
 from engine.tokenizers.pieces import read_state
 from engine.tokenizers.pipeline_limits import check_pipeline, flatten_steps, refuse_failure
 from engine.tokenizers.settings import FILES as SETTINGS_FILES
@@ -31,7 +32,6 @@ from engine.tokenizers.spm_checkpoints import (
     find_sentencepiece_file,
     read_sentencepiece,
 )
-from engine.tokenizers.wordpiece import CONTINUES
 
 T = TypeVar("T")
 

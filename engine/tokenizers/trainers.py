@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 
-from engine.tokenizers import bpe, byte, char, unigram, word, wordpiece
+from engine.collect import collect
 from engine.tokenizers.fast import FastTokenizer
+from engine.tokenizers.kind import TokenizerKind
 
-TRAINERS: dict[str, Callable[..., FastTokenizer]] = {
-    "char": char.train,
-    "word": word.train,
-    "byte": byte.train,
-    "bpe": bpe.train,
-    "bpe-characters": bpe.train_on_characters,
-    "wordpiece": wordpiece.train,
-    "unigram": unigram.train,
-}
+
+@cache
+def tokenizer_kinds() -> Mapping[str, TokenizerKind]:
+    return {one.name: one for one in collect("engine.tokenizers.kinds", "KIND", TokenizerKind)}
+
+
+def find_kind(name: str) -> TokenizerKind:
+    """Raises ValueError where there is none."""
+    if name not in tokenizer_kinds():
+        known = ", ".join(tokenizer_kinds())
+        raise ValueError(f"Expected a kind of tokenizer among {known}, got {name!r:.80}; choose one.")
+    return tokenizer_kinds()[name]
 
 
 def train(
@@ -29,7 +34,5 @@ def train(
     The vocabulary is then all that the texts contain, or 1024 entries for BPE and Unigram and 2048 for
     WordPiece; the special tokens are the end of text, or BERT's five for WordPiece, which always has those.
     """
-    if kind not in TRAINERS:
-        raise ValueError(f"Expected a kind of tokenizer among {', '.join(TRAINERS)}, got {kind!r}; choose one.")
     chosen = {"vocab_size": vocab_size, "special_tokens": special_tokens}
-    return TRAINERS[kind](texts, **{name: value for name, value in chosen.items() if value is not None})
+    return find_kind(kind).train(texts, **{name: value for name, value in chosen.items() if value is not None})

@@ -25,6 +25,7 @@ from engine.checkpoints.assemble import list_parameters
 from engine.data.kinds.repeats import Repeats
 from engine.model.config import MLP, Attention, ModelConfig
 from engine.model.transformer import Transformer, initialise
+from engine.tokenizers.trainers import find_kind
 from engine.training.launch.machine import Abilities, plan
 from engine.training.launch.pace import measured_paces
 from engine.training.recipe.limit_checks import check_recipe
@@ -36,8 +37,6 @@ from engine.training.run.folder import runs_folder
 FLOAT32 = 4  # bytes
 FILE = ".speed.json"  # in the folder of the runs
 THERE_AND_BACK = 3  # the backward pass is two products for each of the forward's (Kaplan et al. 2020, section 2.1)
-VOCABULARIES = {"char": 100, "word": 2000, "byte": 258, "bpe-characters": 1024, "wordpiece": 1024, "unigram": 1024}
-VOCABULARIES["bpe"] = 1024  # where the recipe does not say: a guess for those that the data decides, else the default
 
 
 def decoder(width: int, context: int) -> ModelConfig:
@@ -124,7 +123,7 @@ def as_far_as_known(recipe: Recipe) -> ModelConfig:
         return recipe.model
     data = recipe.data.table
     known = len(data.symbols) + 1 if isinstance(data, Repeats) else tokenizer.vocab_size
-    return replace(recipe.model, vocab_size=known or VOCABULARIES[tokenizer.kind])
+    return replace(recipe.model, vocab_size=known or find_kind(tokenizer.kind).vocabulary)
 
 
 def of_activations(config: ModelConfig, recipe: Recipe) -> int:

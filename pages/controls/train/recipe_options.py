@@ -6,6 +6,7 @@ from dataclasses import Field
 from typing import Any
 
 from engine.model.option import Said
+from engine.tokenizers import tokenizer_kinds
 from engine.training import Recipe
 from engine.training.launch.machine import Abilities, plan
 from engine.training.objectives import find_objective
@@ -28,10 +29,10 @@ BUT = ("held_out", "ended")  # but for these
 SAID = {  # options as they are called in the recipe
     "sequence_to_sequence": "sequence to sequence", "span": "answers in a text", "gelu_tanh": "GELU (tanh)",
     "quick_gelu": "quick GELU", "gelu": "GELU", "relu": "ReLU", "silu": "SiLU", "alibi": "ALiBi", "adamw": "AdamW",
-    "sgd": "SGD", "muon": "Muon", "rms": "RMS", "char": "characters", "word": "words", "byte": "bytes",
-    "bpe": "BPE on bytes", "bpe-characters": "BPE on characters", "wordpiece": "WordPiece", "unigram": "Unigram",
+    "sgd": "SGD", "muon": "Muon", "rms": "RMS",
     "yarn": "YaRN", "longrope": "LongRoPE", "llama3": "Llama 3", "parallel_one_norm": "parallel, one norm",
     "cuda": "CUDA", "cpu": "CPU",
+    **{one.name: one.title for one in tokenizer_kinds().values()},
 }  # fmt: skip
 THREADS = (
     "On a CPU. 0 gives each of the {most} trainings that may run at a time as many, whether or not others run: "

@@ -17,7 +17,7 @@ from torch import nn
 
 from engine.checkpoints import Checkpoint, load
 from engine.checkpoints.save import export_checkpoint
-from engine.tokenizers.word import train
+from engine.tokenizers.kinds.word import train
 from tests.engine import tiny
 
 TEXT = "the cat sat on the mat"

@@ -21,7 +21,7 @@ from engine.checkpoints import Checkpoint, hub_transfer
 from engine.checkpoints.hub import LARGEST_INDEX, Download, Progress, download_folder, fetch, parse, plan
 from engine.checkpoints.hub_transfer import HubName
 from engine.runtime.run import run
-from engine.tokenizers.word import train
+from engine.tokenizers.kinds.word import train
 from tests.engine import tiny
 from tests.engine.checkpoints.hub_server import COMMIT, Hub, Repo, serving, sha256
 

@@ -16,7 +16,7 @@ from engine.checkpoints.families import FAMILIES
 from engine.checkpoints.load import count_unnamed
 from engine.generation.generate import generate
 from engine.runtime.run import run
-from engine.tokenizers.word import train
+from engine.tokenizers.kinds.word import train
 from tests.engine import tiny
 
 CAPP = Path(__file__).parents[4] / "shared" / "real" / "capp-gpt2"

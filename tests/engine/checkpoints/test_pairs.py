@@ -22,7 +22,7 @@ from transformers import (
 from engine import load
 from engine.checkpoints import Checkpoint
 from engine.runtime.run import run
-from engine.tokenizers.word import train
+from engine.tokenizers.kinds.word import train
 from tests.engine.checkpoints.against import IDS, equal, equal_pair, opened, shaken, written_back
 
 T5 = {"vocab_size": 40, "d_model": 24, "d_kv": 8, "d_ff": 36, "num_layers": 2, "num_decoder_layers": 3, "num_heads": 4}

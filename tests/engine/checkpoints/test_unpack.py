@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from engine.checkpoints import Checkpoint, load, unpack
 from engine.checkpoints.unpack import CHUNK
 from engine.runtime.run import run
-from engine.tokenizers.word import train
+from engine.tokenizers.kinds.word import train
 from tests.engine import tiny
 
 MIB = 2**20

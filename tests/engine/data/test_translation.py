@@ -15,7 +15,7 @@ from engine.data.translation import Pair, pair, pairs, words
 from engine.data.translation.drawing import adjectives_of
 from engine.data.translation.french import agree, participle, present
 from engine.data.translation.lexicon import LEXICON
-from engine.tokenizers import word
+from engine.tokenizers.kinds import word
 
 DELIGHTED_DOG = 52910  # its index in the stream 0
 

@@ -10,7 +10,7 @@ from engine.inputs.processors import PalettePixels
 from engine.model.config import Attention, Encoder, Infill, ModelConfig, OutputHead, Positions
 from engine.runtime.run import run
 from engine.tokenizers import Encoding
-from engine.tokenizers.word import train
+from engine.tokenizers.kinds.word import train
 from tests.engine import tiny
 from tests.engine.twins import START, twins
 

@@ -13,7 +13,7 @@ from engine.inputs.readers import kind, own_words, read_infill, read_picture, re
 from engine.model.config import ModelConfig, OutputHead
 from engine.runtime.run import run
 from engine.tokenizers import Encoding
-from engine.tokenizers.char import train
+from engine.tokenizers.kinds.char import train
 from tests.engine import tiny
 
 SIDE, LEVELS = 3, 5

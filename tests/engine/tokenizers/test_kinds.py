@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from engine.tokenizers import END, TRAINERS, FastTokenizer, draw_piece, read_tokenizer, train
+from engine.tokenizers import END, FastTokenizer, draw_piece, read_tokenizer, tokenizer_kinds, train
 
 NASTY = (
     "The cat's  mat,\tnaïve — don't (ever)!\r\n\n café cafe\u0301 👩\u200d👩\u200d👧 🇫🇷❤\ufe0f "
@@ -14,7 +14,7 @@ NASTY = (
     "· \\n <b>&amp;</b> \0\ufeff\ufffd 𝔘𝔫𝔦 x=1; "
 )
 TEXTS = [NASTY, "the cat sat on the mat", "the dog sat, too."]
-KINDS = {kind: train(kind, TEXTS) for kind in TRAINERS}
+KINDS = {kind: train(kind, TEXTS) for kind in tokenizer_kinds()}
 OF_BYTES = [KINDS["byte"], KINDS["bpe"]]
 OF_CHARACTERS = ["char", "word", "bpe-characters"]
 NORMALISING = {"wordpiece", "unigram"}  # not every text comes back from these, see their own tests

@@ -8,7 +8,7 @@ from engine.data.documents import Document, read_parts
 from engine.data.kinds.rows import Rows
 from engine.data.kinds.stories import Stories
 from engine.data.kinds.text import Text
-from engine.data.tokenizer_recipe import TokenizerKind, TokenizerRecipe
+from engine.data.tokenizer_recipe import TokenizerRecipe
 from engine.scoring.examples import UNASKED
 from engine.training import Recipe, parse_recipe, train
 from engine.training.recipe.data_recipe import Data
@@ -90,7 +90,7 @@ TYPED = "so <|endoftext|> is typed, and [MASK], [CLS], <unk> too.\n" + 40 * "<|>
 
 
 @pytest.mark.parametrize("kind", ["char", "word", "byte", "bpe", "bpe-characters", "wordpiece", "unigram"])
-def test_a_mark_in_a_text_is_learned_as_it_is_read_when_typed(kind: TokenizerKind, tmp_path: Path) -> None:
+def test_a_mark_in_a_text_is_learned_as_it_is_read_when_typed(kind: str, tmp_path: Path) -> None:
     (tmp_path / "typed.txt").write_text(TYPED)
     data = Data(Text(str(tmp_path / "typed.txt")), tokenizer=TokenizerRecipe(kind))
     corpus = open_corpus(replace(data.table.make_documents(0), read=read_parts), data, 0, tmp_path)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 
 from engine.tokenizers.fast import FastTokenizer
+from engine.tokenizers.kind import TokenizerKind
 from engine.tokenizers.pieces import BYTE_OF_LETTER
 from engine.tokenizers.special import END, unique_names
 
@@ -30,3 +31,6 @@ def train(
             f"{vocab_size}; leave it out."
         )
     return tokenizer
+
+
+KIND = TokenizerKind("byte", 2, train, "bytes", vocabulary=258)

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
 from engine.tokenizers.fast import FastTokenizer
+from engine.tokenizers.kind import TokenizerKind
 from engine.tokenizers.special import END, UNKNOWN, unique_names
 from engine.tokenizers.vocabulary import check_corpus, check_room
 
@@ -60,3 +61,6 @@ def _order_pieces(scores: dict[str, float]) -> list[tuple[str, float]]:
     dropped = {piece for piece in characters if scores[piece] < lowest + PENALTY * len(characters)}
     rounded = {piece: round(lowest if piece in dropped else score, DIGITS) for piece, score in scores.items()}
     return sorted(rounded.items(), key=lambda item: (-item[1], item[0]))
+
+
+KIND = TokenizerKind("unigram", 6, train, "Unigram", vocabulary=1_024)

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from tokenizers import Tokenizer, decoders, models
 
 from engine.tokenizers.fast import FastTokenizer
+from engine.tokenizers.kind import TokenizerKind
 from engine.tokenizers.special import END, UNKNOWN, unique_names
 from engine.tokenizers.vocabulary import check_corpus, rank_by_frequency
 
@@ -21,3 +22,6 @@ def train(texts: Iterable[str], vocab_size: int | None = None, special_tokens: S
     fast.decoder = decoders.Fuse()
     fast.add_special_tokens(names)
     return FastTokenizer(fast)
+
+
+KIND = TokenizerKind("char", 0, train, "characters", vocabulary=100)

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers
 
 from engine.tokenizers.fast import FastTokenizer
+from engine.tokenizers.kind import TokenizerKind
 from engine.tokenizers.special import END, UNKNOWN, unique_names
 from engine.tokenizers.vocabulary import check_corpus, rank_by_frequency
 
@@ -50,3 +51,6 @@ def train(texts: Iterable[str], vocab_size: int | None = None, special_tokens: S
     fast.decoder = JOIN
     fast.add_special_tokens(names)
     return FastTokenizer(fast)
+
+
+KIND = TokenizerKind("word", 1, train, "words", vocabulary=2_000)

@@ -15,6 +15,7 @@ from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers,
 from tokenizers.processors import TemplateProcessing
 
 from engine.tokenizers.fast import FastTokenizer
+from engine.tokenizers.kind import TokenizerKind
 from engine.tokenizers.special import unique_names
 from engine.tokenizers.vocabulary import check_corpus, rank_by_frequency
 
@@ -108,3 +109,6 @@ def _join_symbols(symbols: list[str]) -> str:
 
 def _sort_key(symbol: str) -> tuple[bool, str]:
     return len(symbol) > 1, symbol
+
+
+KIND = TokenizerKind("wordpiece", 5, train, "WordPiece", vocabulary=1_024)
