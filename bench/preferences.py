@@ -17,7 +17,7 @@ from bench.training import opened
 from engine.data.kinds.preferences import Preferences
 from engine.data.stories import story
 from engine.training.base.base import open_base
-from engine.training.policy.pairs import Pair, format_jsonl
+from engine.training.policy.pairs import PreferencePair, format_jsonl
 from engine.training.recipe.data_recipe import Data
 from engine.training.recipe.recipe import Batch, Machine, Objective, Preference, Recipe, Schedule
 from engine.training.sources.preferences import PreferredAnswers
@@ -38,10 +38,10 @@ def rows() -> Iterator[Row]:
         yield paired(f"DPO of {SIZE} pairs, {SMALL.name}, to trl", trainer.advance, step, REACH)
 
 
-def make_pairs() -> list[Pair]:
+def make_pairs() -> list[PreferencePair]:
     """Beginnings of stories with the 160 letters that follow, chosen, and those of another story, rejected."""
     texts = [story(0, index) for index in range(PAIRS + 1)]
-    return [Pair(one[:80], one[80:240], other[80:240]) for one, other in zip(texts, texts[1:], strict=False)]
+    return [PreferencePair(one[:80], one[80:240], other[80:240]) for one, other in zip(texts, texts[1:], strict=False)]
 
 
 def recipe_of(folder: Path) -> Recipe:

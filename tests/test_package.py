@@ -149,7 +149,7 @@ def test_weights_are_fetched_once_go_on_where_they_broke_off_and_are_checked(
 ) -> None:
     (tmp_path / "shipped" / "small").mkdir(parents=True)
     (tmp_path / "shipped" / "small" / "config.json").write_text("{}")
-    wanted = shipped.Fetched("small", len(BYTES), hashlib.sha256(BYTES).hexdigest())
+    wanted = shipped.ShippedWeights("small", len(BYTES), hashlib.sha256(BYTES).hexdigest())
     monkeypatch.setattr(shipped, "CHECKPOINTS", tmp_path / "shipped")
     monkeypatch.setattr(shipped, "USER", tmp_path / "user")
     monkeypatch.setattr(shipped, "fetched", lambda: {"small": wanted})

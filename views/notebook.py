@@ -53,7 +53,7 @@ CHARTS: dict[type, tuple[str, Callable[[RunContext, Any], Table], Sequence[Any]]
 
 
 @dataclass(frozen=True)
-class Shown:
+class NotebookPicture:
     """A picture as the text of an HTML file that works alone, to write to a file too."""
 
     html: str = field(repr=False)
@@ -79,7 +79,7 @@ class Shown:
         return f'<iframe srcdoc="{html.escape(self.html)}" style="{style}"></iframe>'
 
 
-def show(checkpoint: Checkpoint, trace: Trace, result: Result | None = None, **place: int) -> Shown:
+def show(checkpoint: Checkpoint, trace: Trace, result: Result | None = None, **place: int) -> NotebookPicture:
     """Every head of a run, or what `result` found in it. `place` is the layer, head, query and key to look at first.
 
     Raises ValueError for a run of another model, and for a text too long to draw; KeyError for a run that kept too
@@ -95,10 +95,10 @@ def show(checkpoint: Checkpoint, trace: Trace, result: Result | None = None, **p
     title, tabulate, charts = CHARTS[type(result)]
     frame = pd.DataFrame(tabulate(run, result).columns)
     figures: list[Figure] = [partial(chart, frame) for chart in charts]
-    return Shown(chart_file(title, figures, caption=caption))
+    return NotebookPicture(chart_file(title, figures, caption=caption))
 
 
-def show_heads(run: RunContext, caption: Sequence[str], place: dict[str, int]) -> Shown:
+def show_heads(run: RunContext, caption: Sequence[str], place: dict[str, int]) -> NotebookPicture:
     if is_long(run.lanes):
         raise ValueError(
             f"expected at most {budget.max_tokens} tokens, of which every weight is drawn; run a shorter text."
@@ -114,7 +114,9 @@ def show_heads(run: RunContext, caption: Sequence[str], place: dict[str, int]) -
     asked = (query for query in page.carried_queries() if query["ask"] not in CHARTED)  # 2 MB of Plotly in each cell
     answers = answer_all(asked, page.answer, MOST_ANSWERS, ROOM)
     state = f"#{urlencode(place)}" if place else ""
-    return Shown(self_contained("attention", payload, title="Attention", caption=caption, state=state, answers=answers))
+    return NotebookPicture(
+        self_contained("attention", payload, title="Attention", caption=caption, state=state, answers=answers)
+    )
 
 
 def context_of(checkpoint: Checkpoint, trace: Trace) -> RunContext:

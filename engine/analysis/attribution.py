@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from engine.analysis.logit_lens import check_lens
 from engine.analysis.writers import SUBLAYERS, Sublayer, Terms, Walk, Writer, hold_norm, weigh_heads
 from engine.edits import Side, SilenceHeads
-from engine.edits.edit import ALL_REAL, Edit, Real
+from engine.edits.edit import ALL_REAL, Edit, RealTokens
 from engine.model.hooks import ADDED, HookPoint
 from engine.model.layers.attention import Attention
 from engine.model.layers.head import AveragedHead, ClassHead, LanguageHead, MeanHead
@@ -44,7 +44,7 @@ class Attribution:
 
 
 @dataclass(frozen=True)
-class Reading:
+class LogitReading:
     """Reading by a logit of the stream behind the final norm at one position: `covector` is 1 d_model, and `constant`
     what it adds whatever stands there."""
 
@@ -111,45 +111,45 @@ def through_final_norm(walk: Walk, read: Tensor) -> tuple[Tensor, Tensor]:
     return hold_norm(norm, read, walk.value(f"blocks.{layers - 1}.resid_post"))
 
 
-def minus(one: Reading) -> Reading:
+def minus(one: LogitReading) -> LogitReading:
     return replace(one, covector=-one.covector, constant=-one.constant)
 
 
-def merge(readings: list[Reading]) -> Iterator[Reading]:
+def merge(readings: list[LogitReading]) -> Iterator[LogitReading]:
     """Adds up the readings of each position."""
     for pos in dict.fromkeys(one.pos for one in readings):
         same = [one for one in readings if one.pos == pos]
-        yield Reading(pos, torch.stack([one.covector for one in same]).sum(0), sum(one.constant for one in same))  # type: ignore[arg-type]
+        yield LogitReading(pos, torch.stack([one.covector for one in same]).sum(0), sum(one.constant for one in same))  # type: ignore[arg-type]
 
 
 # --- heads of a model ---
 
 
-def read_logit(model: Transformer, trace: Trace, row: int, id: int) -> Iterator[Reading]:
+def read_logit(model: Transformer, trace: Trace, row: int, id: int) -> Iterator[LogitReading]:
     """The readings of the stream that add up to a logit."""
     head, kind = model.head, model.config.head.kind
     assert head is not None
     length = trace[last_stream(model)].shape[1]
     if kind == "span":
         assert isinstance(head, ClassHead)
-        yield Reading(id, *through_classes(head, trace, row, id))
+        yield LogitReading(id, *through_classes(head, trace, row, id))
     elif kind in ("language", "masked", "token"):
         pos = range(length)[trace.logits_at][row]
         if isinstance(head, LanguageHead):
-            yield Reading(pos, *through_vocabulary(head, model.table, trace, row, id))
+            yield LogitReading(pos, *through_vocabulary(head, model.table, trace, row, id))
         else:
             assert isinstance(head, ClassHead)
-            yield Reading(pos, *through_classes(head, trace, id, row))
+            yield LogitReading(pos, *through_classes(head, trace, id, row))
     elif isinstance(head, AveragedHead):
         made: tuple[ClassHead | nn.Linear, ...] = (head, head.distilled)
         for pos, one in enumerate(made):
-            yield Reading(pos, narrow(head, one.weight[id : id + 1].double()) / 2, bias_of(one, id) / 2)
+            yield LogitReading(pos, narrow(head, one.weight[id : id + 1].double()) / 2, bias_of(one, id) / 2)
     elif isinstance(head, MeanHead):
         real = torch.ones(length, dtype=torch.bool) if trace.padding is None else trace.padding[0]
         covector, constant = through_classes(head, trace, id, 0)
         count = int(real.sum())
         for pos in torch.nonzero(real).flatten().tolist():
-            yield Reading(pos, covector / count, constant / count)
+            yield LogitReading(pos, covector / count, constant / count)
     else:
         assert isinstance(head, ClassHead)
         covector, constant = through_classes(head, trace, id, 0)
@@ -157,7 +157,7 @@ def read_logit(model: Transformer, trace: Trace, row: int, id: int) -> Iterator[
             ratio = gain_of(trace["pooler.pre"][0], trace["pooler.out"][0])
             constant = constant + (covector * ratio) @ model.pooler.dense.bias.double()
             covector = (covector * ratio) @ model.pooler.dense.weight.double()
-        yield Reading(pooled_position(model, trace, length), covector, constant)
+        yield LogitReading(pooled_position(model, trace, length), covector, constant)
 
 
 def last_stream(model: Transformer) -> str:
@@ -255,7 +255,7 @@ class Hold(Edit, serialised=False):
     def touches(self) -> tuple[str, ...]:
         return tuple(self.values)
 
-    def apply(self, hook: HookPoint, value: Tensor, real: Real = ALL_REAL) -> Tensor:
+    def apply(self, hook: HookPoint, value: Tensor, real: RealTokens = ALL_REAL) -> Tensor:
         return self.values[hook.name].to(value)
 
 

@@ -17,7 +17,7 @@ from engine.runtime.trace import Trace
 
 
 @dataclass(frozen=True)
-class Averaged:
+class AveragePattern:
     """`pattern` is layer head pos key; `texts` (pos) is how many texts each row is the mean of."""
 
     pattern: Tensor
@@ -44,7 +44,7 @@ def over_heads(
     return total / len(layers)
 
 
-def over_texts(traces: Iterable[Trace], fewest: int = 1, side: str = "", crosses: bool = False) -> Averaged:
+def over_texts(traces: Iterable[Trace], fewest: int = 1, side: str = "", crosses: bool = False) -> AveragePattern:
     """The mean pattern by position, of every text of every trace; a generator of traces is held one at a time.
 
     A row is the mean over the texts that reach its position, and is left out where fewer than `fewest` do. Every row
@@ -68,7 +68,7 @@ def over_texts(traces: Iterable[Trace], fewest: int = 1, side: str = "", crosses
     pattern = total[..., :kept, :] / counts[:kept, None]
     attended = pattern.amax((0, 1, 2)).nonzero()
     last = int(attended.max()) + 1 if len(attended) else 0
-    return Averaged(pattern[..., : last if crosses else max(last, kept)], counts[:kept])
+    return AveragePattern(pattern[..., : last if crosses else max(last, kept)], counts[:kept])
 
 
 @torch.no_grad()

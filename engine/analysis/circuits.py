@@ -25,7 +25,7 @@ Ids = Sequence[int] | Tensor  # one axis
 
 
 @dataclass(frozen=True)
-class Best:
+class TopTokens:
     """Top-k tokens and their values per row (row k), in descending order."""
 
     tokens: Tensor
@@ -35,7 +35,7 @@ class Best:
 @torch.no_grad()
 def top_outputs(
     model: Transformer, layer: int, head: int, sources: Ids, k: int = 10, side: str = "", crosses: bool = False
-) -> Best:
+) -> TopTokens:
     """The `k` tokens whose logits rise most where each of `sources` is attended to; the whole table is never held.
 
     Left out are the biases of v and out (added wherever the head looks) and the logits' own, a soft cap, and of the
@@ -131,7 +131,7 @@ def affordable(rows: int, columns: int) -> None:
         )
 
 
-def best(left: Tensor, vocabulary: int, k: int, values: Callable[[Tensor, Tensor], Tensor]) -> Best:
+def best(left: Tensor, vocabulary: int, k: int, values: Callable[[Tensor, Tensor], Tensor]) -> TopTokens:
     """The `k` best of all tokens for each row, a slice of the vocabulary at a time."""
     if not 1 <= k <= vocabulary:
         raise ValueError(f"k must be 1 to {vocabulary}, the tokens there are, got {k}.")
@@ -144,4 +144,4 @@ def best(left: Tensor, vocabulary: int, k: int, values: Callable[[Tensor, Tensor
             top, at = top.topk(min(k, top.shape[1]), dim=1)
             tokens = tokens.gather(1, at)
         found.append((tokens, top))
-    return Best(*(torch.cat(each) for each in zip(*found, strict=True)))
+    return TopTokens(*(torch.cat(each) for each in zip(*found, strict=True)))

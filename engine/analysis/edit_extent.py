@@ -14,8 +14,8 @@ import torch
 from torch import Tensor
 
 from engine.analysis.recorded_patterns import patterns, side_of
-from engine.analysis.summarised_run import Enough
-from engine.edits import Edit, Fetched
+from engine.analysis.summarised_run import CaptureComplete
+from engine.edits import Edit, FetchedEdit
 from engine.model.config import ModelConfig, kv_heads
 from engine.model.hooks import Axes, HookPoint, match_hooks
 from engine.model.layers.softmax import softmax
@@ -73,7 +73,7 @@ def touched_cells(trace: Trace, before: Trace, layer: int, side: str = "", cross
     return found
 
 
-class Watching(Recording):
+class EditExtentRecording(Recording):
     """A recording that notes, stage by stage, which cells of one head its edits put there, and ends at the pattern."""
 
     def __init__(self, seen: dict[str, Tensor], name: str, head: int, model: Transformer, *given: Any) -> None:
@@ -88,7 +88,7 @@ class Watching(Recording):
             both = (value, after) if stage == "bias" else (value[0], after[0])
             self.seen[stage] = put(stage, *both, self.edits[hook.name], hook.axes, self.heads)[0]
         if hook.name == f"{self.name}pattern":
-            raise Enough
+            raise CaptureComplete
         return after
 
 
@@ -101,8 +101,8 @@ def touched_head(
     made with. An edit is looked at where it acts, so no run without it is needed.
     """
     seen: dict[str, Tensor] = {}
-    with suppress(Enough):
-        watching = partial(Watching, seen, hook.removesuffix("pattern"), head)
+    with suppress(CaptureComplete):
+        watching = partial(EditExtentRecording, seen, hook.removesuffix("pattern"), head)
         run(model, encoding, (), edits, base, recorder=watching, **options)
     if not seen:
         raise ValueError(f"no edit acts on the scores, mask or pattern of {hook}; ask for a head that one touches.")
@@ -152,7 +152,7 @@ def layer_name(trace: Trace, layer: int, side: str, crosses: bool) -> str:
 
 def limits(edit: Edit) -> dict[str, list[int]]:
     """The indices of each axis that an edit names; all of an axis that is not there."""
-    edit = edit.edit if isinstance(edit, Fetched) else edit
+    edit = edit.edit if isinstance(edit, FetchedEdit) else edit
     at = {axis: [i] if isinstance(i, int) else list(i) for axis, i in getattr(edit, "at", {}).items()}
     heads = getattr(edit, "heads", None)
     return at if heads is None else at | {"head": list(heads)}

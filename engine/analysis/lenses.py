@@ -19,7 +19,7 @@ from engine.checkpoints import Checkpoint
 from engine.inputs.readers import Reading
 from engine.inputs.samples import samples
 from engine.model.transformer import Transformer
-from engine.runtime.lru_cache import Shelf
+from engine.runtime.lru_cache import LruCache
 from engine.runtime.run import resume, run
 from engine.runtime.shared_work import SharedWork
 from engine.runtime.trace import Trace
@@ -144,8 +144,8 @@ def repeat(value: Any, copies: int) -> Any:
 # --- of a checkpoint ---
 
 
-learned = Shelf[SharedWork[Translators]](KEPT)
-measured = Shelf[Tensor](2**20)
+learned = LruCache[SharedWork[Translators]](KEPT)
+measured = LruCache[Tensor](2**20)
 
 
 def learning_of(checkpoint: Checkpoint, kind: LensKind) -> SharedWork[Translators]:

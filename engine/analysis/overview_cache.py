@@ -13,7 +13,7 @@ from engine.analysis.summarised_run import Glance, glance, head_pattern
 from engine.edits import Edit
 from engine.model.transformer import Transformer
 from engine.runtime import library
-from engine.runtime.lru_cache import Shelf
+from engine.runtime.lru_cache import LruCache
 from engine.tokenizers.encoding import Encoding
 
 T = TypeVar("T")
@@ -34,7 +34,7 @@ class LongRun:
         return library.run_key(self.model, self.read, self.edits, self.target)
 
 
-class Keyed(Protocol):
+class KeyedRun(Protocol):
     """Run of a model; its key names it, and no other of the same model."""
 
     @property
@@ -44,10 +44,10 @@ class Keyed(Protocol):
     def model(self) -> Transformer: ...
 
 
-class Glances:
+class OverviewCache:
     """Runs on long texts with every head as an overview, and whole patterns of the heads that were looked at."""
 
-    def __init__(self, shelf: Shelf[Any]) -> None:
+    def __init__(self, shelf: LruCache[Any]) -> None:
         self._shelf = shelf  # that of other runs, so that all of them share its budget
 
     def overview(self, run: LongRun, hook: str, head: int, cells: int, base: LongRun | None = None) -> Glance:
@@ -74,7 +74,7 @@ class Glances:
             run, (hook, head), lambda: head_pattern(run.model, run.read, hook, head, base, run.edits, target=run.target)
         )
 
-    def cached(self, run: Keyed, what: Hashable, make: Callable[[], T]) -> T:
+    def cached(self, run: KeyedRun, what: Hashable, make: Callable[[], T]) -> T:
         """Value that was made of a run once, in memory as patterns of long texts are.
 
         Stored with the model's hooks, as a trace has them: while these are held, no other model has their id.
@@ -85,7 +85,7 @@ class Glances:
             kept = self._shelf.keep((run.key, what), (made, run.model.hooks), nbytes(made))
         return kept[0]
 
-    def find(self, run: Keyed, what: Hashable) -> Any:
+    def find(self, run: KeyedRun, what: Hashable) -> Any:
         """Such a value, the first of a tuple; None where it is not kept."""
         return self._shelf.find((run.key, what))
 
@@ -104,4 +104,4 @@ def comparison_hooks(model: Transformer) -> tuple[str, ...]:
     return tuple(hook for hook in model.hook_names if hook.endswith(ends) or hook == "logits")
 
 
-glances = Glances(library.traces.shelf)
+glances = OverviewCache(library.traces.shelf)

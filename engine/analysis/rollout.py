@@ -37,7 +37,7 @@ def roll_out(averages: Iterable[Tensor]) -> Iterator[Tensor]:
 
 
 @dataclass(frozen=True)
-class Crossed:
+class CrossRollout:
     """The shares of the two texts in each position of a target, one row of both together summing to 1."""
 
     source: Tensor  # layer pos key, of the tokens that the encoder read
@@ -50,7 +50,7 @@ def rollout_across(
     end: int | None = None,
     heads: Heads | None = None,
     cross_heads: Heads | None = None,
-) -> Crossed:
+) -> CrossRollout:
     """The decoder's layers `start` up to `end`, rolled out to both texts of the first pair.
 
     The paper's product, applied to the graph with both stacks in it: a layer is first 0.5 A + 0.5 I of its
@@ -61,7 +61,7 @@ def rollout_across(
     fetched = averaged_layers(trace, "decoder", True, start, end, cross_heads)
     encoded = rollout(trace, "encoder")[-1].double()
     sources, targets = zip(*rolled_both(encoded, zip(own, fetched, strict=True)), strict=True)
-    return Crossed(torch.stack(sources).float(), torch.stack(targets).float())
+    return CrossRollout(torch.stack(sources).float(), torch.stack(targets).float())
 
 
 def rolled_both(encoded: Tensor, averages: Iterable[tuple[Tensor, Tensor]]) -> Iterator[tuple[Tensor, Tensor]]:

@@ -21,7 +21,7 @@ ELEMENTS = 2**24  # of a difference that is held at a time
 
 
 @dataclass(frozen=True)
-class Pair:
+class PatternPair:
     """The patterns of two runs, each one a layer, head pos key, and which of their queries and keys belong together."""
 
     first: list[Tensor]
@@ -65,7 +65,7 @@ class Similarity:
     rows: int
 
 
-def head_similarity(texts: Iterable[Pair]) -> Similarity:
+def head_similarity(texts: Iterable[PatternPair]) -> Similarity:
     """1 - the total variation distance between the rows of two heads, the mean over the rows of all texts.
 
     Attention to a token that the other text does not have is attention to another token. Each text's first position
@@ -110,7 +110,7 @@ def variations(first: Tensor, second: Tensor) -> Tensor:
     return total
 
 
-def head_changes(pair: Pair) -> Tensor:
+def head_changes(pair: PatternPair) -> Tensor:
     """layer head: the total variation distance between a head's rows in both runs, the mean over those that count.
 
     Raises ValueError where the runs have other numbers of layers or heads.
@@ -147,7 +147,7 @@ def difference(first: Tensor, second: Tensor, queries: Alignment, keys: Alignmen
 
 def pattern_difference(first: Tensor, second: Tensor, queries: Alignment, keys: Alignment) -> Tensor:
     """query key+2, by the groups of both texts, last what either gives to tokens that the other lacks."""
-    before, after = Pair([first[None]], [second[None]], queries, keys).rows(counted=False)
+    before, after = PatternPair([first[None]], [second[None]], queries, keys).rows(counted=False)
     return (after - before)[0]
 
 

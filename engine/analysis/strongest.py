@@ -30,7 +30,7 @@ from engine.inputs.readers import Reading
 from engine.inputs.samples import samples
 from engine.model.layers.mlp import MLP
 from engine.model.transformer import Transformer
-from engine.runtime.lru_cache import Shelf
+from engine.runtime.lru_cache import LruCache
 from engine.runtime.run import run
 from engine.runtime.shared_work import SharedWork
 from engine.runtime.trace import Trace
@@ -173,7 +173,7 @@ def lengths_written(W_O: Tensor, z: Tensor) -> Tensor:
 # --- of a checkpoint ---
 
 
-surveyed = Shelf[SharedWork[Survey]](BYTES)
+surveyed = LruCache[SharedWork[Survey]](BYTES)
 
 
 def surveying_of(

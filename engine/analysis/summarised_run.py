@@ -28,11 +28,11 @@ T = TypeVar("T")
 PATTERN = "blocks.0.attn.pattern"
 
 
-class Enough(Exception):
+class CaptureComplete(Exception):
     """Everything that was wanted has been seen."""
 
 
-class Reducing(Recording):
+class ReducingRecording(Recording):
     """A recording that hands some values to a function and keeps, by hook name, what that returns."""
 
     def __init__(
@@ -56,7 +56,7 @@ class Reducing(Recording):
         if name not in self.whole:
             del self.values[name]
         if self.stops and self.reductions.keys() <= self.reduced.keys() | self.values.keys():
-            raise Enough
+            raise CaptureComplete
         return value
 
 
@@ -75,7 +75,7 @@ def run_reduced(
     its argument: a view would keep all of it. `options` are run's `target`, `mask`, `cache`, `logits_at`.
     """
     found: dict[str, T] = {}
-    recorder = partial(Reducing, found, reductions_by_hook(model, reductions), False)
+    recorder = partial(ReducingRecording, found, reductions_by_hook(model, reductions), False)
     return run(model, encoding, keep, edits, recorder=recorder, **options), found
 
 
@@ -94,8 +94,8 @@ def rerun_reduced(
     found: dict[str, T] = {}
     wanted = reductions_by_hook(model, reductions)
     try:
-        run(model, encoding, (), edits, base, recorder=partial(Reducing, found, wanted, True), **options)
-    except Enough:
+        run(model, encoding, (), edits, base, recorder=partial(ReducingRecording, found, wanted, True), **options)
+    except CaptureComplete:
         pass
     return {name: found[name] if name in found else reduction(base[name]) for name, reduction in wanted.items()}
 

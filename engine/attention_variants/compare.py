@@ -18,7 +18,7 @@ KS = (8, 16, 32)
 
 
 @dataclass(frozen=True)
-class Searched:
+class SearchMeasurement:
     """Result of one way to search: recall@k for each k asked for; `cost` and `seconds` of one query at the set-up's k,
     and the `bytes` of all that is kept to search in."""
 
@@ -30,7 +30,7 @@ class Searched:
 
 
 @torch.no_grad()
-def searches(material: Material, setup: Setup) -> list[Searched]:
+def searches(material: Material, setup: Setup) -> list[SearchMeasurement]:
     """Exact, by the codes alone, and with the best compared again. Costs are of one query: candidates are counted."""
     length, d_model = material.states.shape
     queries = sampled_queries(material, seed=1, count=ASKED)
@@ -39,13 +39,13 @@ def searches(material: Material, setup: Setup) -> list[Searched]:
     met = coarse.candidates(queries).float().mean().item()
     true = exact(queries, material.states, max(KS))[1]
 
-    def row(name: str, search: Search, cost: Cost, size: int) -> Searched:
+    def row(name: str, search: Search, cost: Cost, size: int) -> SearchMeasurement:
         recall = {k: quantize.recall(search(queries, k)[1], true[:, :k]) for k in KS if k <= length}
         with ALONE:
             begin = time.perf_counter()
             search(queries, setup.k)
             taken = time.perf_counter() - begin
-        return Searched(name, recall, cost, taken / len(queries), size)
+        return SearchMeasurement(name, recall, cost, taken / len(queries), size)
 
     def search_quantized(index: quantize.Index) -> tuple[Search, Cost, int]:
         cost = quantize.search_cost(1, length, 1, d_model, setup.k, index.settings, met)

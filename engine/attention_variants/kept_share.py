@@ -17,7 +17,7 @@ from engine.runtime.run import run
 
 
 @dataclass(frozen=True)
-class Kept:
+class KeptPattern:
     """`pattern` (pos key) is the softmax over the keys `allowed`; `mass` is the share of the full pattern that was on
     them, averaged over queries, and `cells` their share of all that a query might look at."""
 
@@ -27,7 +27,7 @@ class Kept:
     cells: float
 
 
-def keep(pattern: Tensor, allowed: Tensor) -> Kept:
+def keep(pattern: Tensor, allowed: Tensor) -> KeptPattern:
     """A causal pattern (pos key) over fewer keys: what is left of each row, divided by its sum.
 
     That is the softmax over the allowed scores, since softmax over a part of the keys is softmax over all of them,
@@ -38,12 +38,12 @@ def keep(pattern: Tensor, allowed: Tensor) -> Kept:
     left = pattern * allowed
     mass = left.sum(-1, keepdim=True)
     share = allowed.sum().item() / visible.sum().item()
-    return Kept(left / mass.clamp(min=torch.finfo(mass.dtype).tiny), allowed, mass.mean().item(), share)
+    return KeptPattern(left / mass.clamp(min=torch.finfo(mass.dtype).tiny), allowed, mass.mean().item(), share)
 
 
 def patterns(
     checkpoint: Checkpoint, positions: int, layer: int, head: int, setup: Setup, begun: str = ""
-) -> dict[str, Kept]:
+) -> dict[str, KeptPattern]:
     """The head's pattern on the first tokens of the long text that is `begun` so, whole and as every kind of
     `measure.KINDS` limits it.
 

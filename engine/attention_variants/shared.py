@@ -7,9 +7,9 @@ from functools import lru_cache, partial, wraps
 from threading import RLock
 from typing import ParamSpec, TypeVar
 
-from engine.attention_variants.compare import Searched, searches
+from engine.attention_variants.compare import SearchMeasurement, searches
 from engine.attention_variants.cost import Cost
-from engine.attention_variants.kept_share import Kept, patterns
+from engine.attention_variants.kept_share import KeptPattern, patterns
 from engine.attention_variants.material import Material, material
 from engine.attention_variants.measure import KINDS, MOST_BYTES, Point, Setup, cost, grown, measure, point
 from engine.runtime import library
@@ -86,11 +86,13 @@ def expected_seconds(name: str, longest: int, setup: Setup) -> dict[tuple[str, i
 
 @one_at_a_time
 @lru_cache(maxsize=64)
-def compare_searches(name: str, length: int, setup: Setup, begun: str = "") -> list[Searched]:
+def compare_searches(name: str, length: int, setup: Setup, begun: str = "") -> list[SearchMeasurement]:
     return searches(states(name, length, begun), setup)
 
 
 @one_at_a_time
 @lru_cache(maxsize=64)
-def kept_patterns(name: str, positions: int, layer: int, head: int, setup: Setup, begun: str = "") -> dict[str, Kept]:
+def kept_patterns(
+    name: str, positions: int, layer: int, head: int, setup: Setup, begun: str = ""
+) -> dict[str, KeptPattern]:
     return patterns(library.checkpoint(name), positions, layer, head, setup, begun)

@@ -19,7 +19,7 @@ from torch.overrides import TorchFunctionMode
 
 from engine.checkpoints.family import SAME, Family, Row, invert_rows, translate
 from engine.checkpoints.memory import available_memory, gigabytes
-from engine.checkpoints.recomputed import Recomputed
+from engine.checkpoints.recomputed import RecomputedTensor
 from engine.checkpoints.report import IncompleteWeights, Report, TensorRow
 from engine.checkpoints.weights import Weights
 from engine.model.config import ModelConfig, Positions
@@ -197,7 +197,7 @@ def are_equal(one: str, other: str, weights: Weights) -> bool:
 
 def find_differing(
     family: Family, config: ModelConfig, names: Mapping[str, str], weights: Weights
-) -> dict[str, Recomputed]:
+) -> dict[str, RecomputedTensor]:
     """The file's names of tensors that are not what Loupe computes in their place, and what that is."""
     differing = {}
     for theirs, stored in names.items():
@@ -210,7 +210,7 @@ def find_differing(
     return differing
 
 
-def describe_differing(differing: Mapping[str, Recomputed], trained: bool) -> tuple[str, ...]:
+def describe_differing(differing: Mapping[str, RecomputedTensor], trained: bool) -> tuple[str, ...]:
     """Sentence for each kind of tensor that is not what Loupe computes in its place."""
     kinds: dict[str, list[str]] = {}
     for stored, computed in differing.items():

@@ -10,7 +10,7 @@ from typing import Any
 
 from engine.checkpoints.adapters.config import is_adapter
 from engine.checkpoints.llama2c import is_llama2c
-from engine.checkpoints.locate import Place
+from engine.checkpoints.locate import CheckpointLocation
 from engine.checkpoints.weights import read_json, shards
 
 BESIDE = re.compile(
@@ -66,7 +66,7 @@ class Facts:
         return sum(size for _, size in self.files)
 
 
-def read_facts(place: Place, card: Mapping[str, Any] | None = None) -> Facts:
+def read_facts(place: CheckpointLocation, card: Mapping[str, Any] | None = None) -> Facts:
     """Collect the facts; `card` is that of the checkpoint.
 
     Raises ValueError for a config.json or an index that is not one.
@@ -89,7 +89,7 @@ def read_facts(place: Place, card: Mapping[str, Any] | None = None) -> Facts:
     )
 
 
-def _licence_of_file(place: Place) -> str:
+def _licence_of_file(place: CheckpointLocation) -> str:
     """Licence whose text lies beside the weights, "" without one."""
     here = (path for folder in place.folders for path in sorted(folder.iterdir()) if path.is_file())
     file = next((path for path in here if LICENCE_FILE.fullmatch(path.name)), None)
@@ -99,14 +99,14 @@ def _licence_of_file(place: Place) -> str:
     return next((name for title, name in TITLES if title.search(text)), f"see {file.name}")
 
 
-def _list_files(place: Place) -> list[Path]:
+def _list_files(place: CheckpointLocation) -> list[Path]:
     indexed = place.weights.name.endswith(".index.json")
     weights = [*(shards(place.weights) if indexed else ()), place.weights]
     here = [path for folder in place.folders for path in sorted(folder.iterdir()) if path.is_file()]
     return [*weights, *(path for path in here if BESIDE.fullmatch(path.name) and path not in weights)]
 
 
-def _format_without_config(place: Place) -> str:
+def _format_without_config(place: CheckpointLocation) -> str:
     """The format of weights without a config.json."""
     if place.weights.suffix == ".bin" and is_llama2c(place.weights):
         return "llama2.c"

@@ -17,7 +17,7 @@ from torch import Tensor
 from engine.checkpoints.canonical import canonical_config
 from engine.checkpoints.keys import ConfigTable, Key, head_keys, read_model_config, write_table
 from engine.checkpoints.kinds import ANY, KINDS, Kind
-from engine.checkpoints.recomputed import SINUSOIDS, Recomputed
+from engine.checkpoints.recomputed import SINUSOIDS, RecomputedTensor
 from engine.model.config import ModelConfig
 
 DROPPED = None  # in a row, in place of Loupe's name: left out on purpose
@@ -162,7 +162,7 @@ class Family:
         """True for the name of a tensor that is left out on purpose."""
         return self.find_dropped(theirs) is not None
 
-    def find_dropped(self, theirs: str) -> tuple[Recomputed | None, int] | None:
+    def find_dropped(self, theirs: str) -> tuple[RecomputedTensor | None, int] | None:
         """Value that the tensor `theirs`, which is left out, must equal (None: any value), and its layer; None for a
         tensor that is not left out."""
         for name, ours, *must_equal in self.rows:

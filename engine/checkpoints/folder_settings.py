@@ -9,7 +9,7 @@ from typing import Any
 from engine.checkpoints.generation_config import NAME as GENERATION
 from engine.checkpoints.generation_config import read_generation
 from engine.checkpoints.generation_defaults import GenerationDefaults
-from engine.checkpoints.locate import Place
+from engine.checkpoints.locate import CheckpointLocation
 from engine.checkpoints.weights import read_json
 from engine.model.config import ModelConfig
 
@@ -61,7 +61,7 @@ class FolderSettings:
         return read_generation(self.generation, self.config, config.outputs)
 
 
-def read_folder_settings(place: Place) -> FolderSettings:
+def read_folder_settings(place: CheckpointLocation) -> FolderSettings:
     config, generation, processor = (place.find(name) for name in ("config.json", GENERATION, PROCESSOR))
     return FolderSettings(
         read_json(config) if config else {},

@@ -26,7 +26,7 @@ from engine.checkpoints.folder_settings import FolderSettings, read_folder_setti
 from engine.checkpoints.infer import accept_wrapper, infer
 from engine.checkpoints.keys import ConfigTable
 from engine.checkpoints.llama2c import is_llama2c, read_llama2c, tokenizer_beside
-from engine.checkpoints.locate import Place, locate
+from engine.checkpoints.locate import CheckpointLocation, locate
 from engine.checkpoints.quantised import check_not_quantised
 from engine.checkpoints.rename import rename_tensors
 from engine.checkpoints.report import Assumption, IncompleteWeights, Report, UnknownNames
@@ -127,14 +127,14 @@ def assemble_opened(opened: OpenedModel, dtype: torch.dtype | None, name: str) -
         raise ValueError(f"{error} {left_out}".strip()) from None
 
 
-def open_settings(opened: OpenedModel, beside: Place) -> FolderSettings:
+def open_settings(opened: OpenedModel, beside: CheckpointLocation) -> FolderSettings:
     found = read_folder_settings(beside)
     if opened.settings is None:
         return found
     return replace(opened.settings, generation=found.generation, processor=found.processor)
 
 
-def with_adapter(checkpoint: Checkpoint, place: Place) -> Checkpoint:
+def with_adapter(checkpoint: Checkpoint, place: CheckpointLocation) -> Checkpoint:
     """The checkpoint with the adapter that lies beside its weights in them, as transformers opens such a folder, or
     with a note why it cannot be read."""
     try:
@@ -144,7 +144,7 @@ def with_adapter(checkpoint: Checkpoint, place: Place) -> Checkpoint:
         return replace(checkpoint, report=replace(checkpoint.report, notes=notes))
 
 
-def find_base(adapter: Place, given: str | Path | None) -> str | Path:
+def find_base(adapter: CheckpointLocation, given: str | Path | None) -> str | Path:
     """The base that an adapter names, or that is `given`: a shipped name, a path (from here or from beside it), or a
     hub's that is on this machine. Raises ValueError where there is none, and for one that is an adapter itself."""
     config = read_json(adapter.weights.with_name(ADAPTER_CONFIG))
@@ -183,7 +183,7 @@ def cached_base(named: str) -> Path | None:
         return None
 
 
-def find_place(name_or_path: str | Path) -> Place:
+def find_place(name_or_path: str | Path) -> CheckpointLocation:
     """Locate a checkpoint, which is downloaded first where a hub's is named."""
     if isinstance(name_or_path, str) and name_or_path.startswith(run_steps.RUN):
         folders = (budget.runs_folder, ROOT / budget.runs_folder)  # as `locate` looks for a path
@@ -199,7 +199,7 @@ def find_place(name_or_path: str | Path) -> Place:
     return replace(locate(download_folder(name_or_path, budget.max_download)), name=name_or_path)
 
 
-def open_model(place: Place, corrections: Mapping[str, Any], rename: Mapping[str, str]) -> OpenedModel:
+def open_model(place: CheckpointLocation, corrections: Mapping[str, Any], rename: Mapping[str, str]) -> OpenedModel:
     """Choose a model by what the file says of itself, by config.json, or by names and shapes of the tensors."""
     path = place.weights
     if path.suffix == ".bin" and is_llama2c(path):
@@ -283,7 +283,7 @@ def read_family_config(family: Family, theirs: Mapping[str, Any]) -> ModelConfig
     raise ValueError(f"{file}{told}")
 
 
-def open_with_config(place: Place, weights: Weights, corrections: Mapping[str, Any]) -> OpenedModel:
+def open_with_config(place: CheckpointLocation, weights: Weights, corrections: Mapping[str, Any]) -> OpenedModel:
     settings = read_folder_settings(place)
     stored = settings.table
     notes = tuple(
@@ -351,7 +351,7 @@ def declares_family(theirs: Mapping[str, Any], family: Family) -> bool:
     return isinstance(names, list) and any(name in names for name in (family.architecture, *family.also))
 
 
-def open_tokenizer(place: Place, config: ModelConfig) -> tuple[Tokenizer | None, tuple[str, ...]]:
+def open_tokenizer(place: CheckpointLocation, config: ModelConfig) -> tuple[Tokenizer | None, tuple[str, ...]]:
     tokenizer: FastTokenizer | None = None
     for folder in place.folders:
         try:
@@ -381,7 +381,7 @@ def count_unnamed(tokens: int, rows: int) -> int:
 
 
 def open_processor(
-    place: Place, theirs: Mapping[str, Any], config: ModelConfig
+    place: CheckpointLocation, theirs: Mapping[str, Any], config: ModelConfig
 ) -> tuple[Processor | None, tuple[str, ...]]:
     processor: Processor | None = None
     notes: tuple[str, ...] = ()

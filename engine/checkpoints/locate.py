@@ -44,7 +44,7 @@ OF_A_RUN = ("latest", "snapshots")  # folders of a training run, whose tokenizer
 
 
 @dataclass(frozen=True)
-class Place:
+class CheckpointLocation:
     """`weights` is the file to open, `folders` where its config and tokenizer may be, nearest first."""
 
     name: str
@@ -89,7 +89,7 @@ def shipped_folder(name: str) -> Path | None:
     return SHIPPED / name if name in shipped_names() else None
 
 
-def locate(name_or_path: str | Path) -> Place:
+def locate(name_or_path: str | Path) -> CheckpointLocation:
     """A path that is not here is looked for in Loupe's folder, from which copied lines name their models; weights that
     a package leaves out are fetched. Raises FileNotFoundError, naming what there is instead, and as `fetch` does."""
     path = shipped_folder(name_or_path) if isinstance(name_or_path, str) else None
@@ -99,7 +99,7 @@ def locate(name_or_path: str | Path) -> Place:
     if path.parent == SHIPPED and path.name in fetched():
         path = fetch(path.name)
     if path_exists(path) and path.is_file():
-        return Place(path.stem, check_readable(path), search_folders(path.parent))
+        return CheckpointLocation(path.stem, check_readable(path), search_folders(path.parent))
     if not path_exists(path):
         names = ", ".join(shipped_names()) or "none"
         raise FileNotFoundError(
@@ -115,7 +115,7 @@ def locate(name_or_path: str | Path) -> Place:
             raise FileNotFoundError(f"{path} holds shards such as {shard[0]} without their index; fetch {index} too.")
         there = ", ".join(found[:20]) or "nothing"
         raise FileNotFoundError(f"a checkpoint folder must hold one of {', '.join(WEIGHTS)}; {path} holds {there}.")
-    return Place(path.resolve().name, check_readable(weights), search_folders(folder))
+    return CheckpointLocation(path.resolve().name, check_readable(weights), search_folders(folder))
 
 
 def check_readable(path: Path) -> Path:

@@ -21,7 +21,7 @@ MASKED = -1e4  # a score that no softmax lets through
 
 
 @dataclass(frozen=True)
-class Recomputed:
+class RecomputedTensor:
     """`compute` makes the values that a stored tensor must have, of that tensor, the config and the layer."""
 
     label: str
@@ -60,9 +60,11 @@ def sinusoids(stored: Tensor, config: ModelConfig, layer: int) -> Tensor:
     return sinusoidal(torch.arange(stored.shape[0]), config.d_model, config.positions.pairs)
 
 
-CAUSAL_MASK = Recomputed("the causal mask", causal_mask)
-WINDOWED_MASK = Recomputed("the causal mask and its window", windowed_mask)
-MASK_VALUE = Recomputed("a score that masks", lambda stored, *_: stored.float().clamp(max=MASKED).to(stored.dtype))
-POSITION_IDS = Recomputed("0, 1, 2, ...", lambda stored, *_: torch.arange(stored.shape[-1]).expand_as(stored))
-FREQUENCIES = Recomputed("the rotary frequencies of its config", frequencies, relative=ROUNDING)
-SINUSOIDS = Recomputed("the sinusoids", sinusoids, absolute=2**-11)
+CAUSAL_MASK = RecomputedTensor("the causal mask", causal_mask)
+WINDOWED_MASK = RecomputedTensor("the causal mask and its window", windowed_mask)
+MASK_VALUE = RecomputedTensor(
+    "a score that masks", lambda stored, *_: stored.float().clamp(max=MASKED).to(stored.dtype)
+)
+POSITION_IDS = RecomputedTensor("0, 1, 2, ...", lambda stored, *_: torch.arange(stored.shape[-1]).expand_as(stored))
+FREQUENCIES = RecomputedTensor("the rotary frequencies of its config", frequencies, relative=ROUNDING)
+SINUSOIDS = RecomputedTensor("the sinusoids", sinusoids, absolute=2**-11)

@@ -29,7 +29,7 @@ from engine.checkpoints.family import DROPPED, Family, Row, invert_rows, transla
 from engine.checkpoints.folder_settings import LABELS, PROCESSOR, START, FolderSettings
 from engine.checkpoints.generation_config import NAME as GENERATION
 from engine.checkpoints.generation_config import READ, write_generation
-from engine.checkpoints.locate import Place
+from engine.checkpoints.locate import CheckpointLocation
 from engine.checkpoints.recomputed import SINUSOIDS
 from engine.checkpoints.weights import LARGEST_HEADER, LARGEST_JSON, write_weights
 from engine.inputs.processors import read_processor
@@ -292,7 +292,7 @@ def metadata_entry(name: str, data: bytes) -> tuple[str, str]:
 
 
 @contextmanager
-def unpack_header(place: Place, metadata: Mapping[str, str]) -> Iterator[Place]:
+def unpack_header(place: CheckpointLocation, metadata: Mapping[str, str]) -> Iterator[CheckpointLocation]:
     """Replace the files around `place` by those that the header of its weights carries, as long as it is used.
 
     The header comes from others and is not trusted: only the names that `save_file` writes count.

@@ -31,7 +31,7 @@ class NoWeights(ConnectionError):
 
 
 @dataclass(frozen=True)
-class Fetched:
+class ShippedWeights:
     """Weights of the shipped model `name`: a file of so many `bytes`."""
 
     name: str
@@ -49,10 +49,14 @@ class Fetched:
 
 
 @cache
-def fetched() -> dict[str, Fetched]:
+def fetched() -> dict[str, ShippedWeights]:
     """All of them by name; none of them in a checkout, whose weights lie in their folders."""
     table = tomllib.loads(TABLE.read_text(encoding="utf-8")) if TABLE.is_file() else {}
-    return {name: Fetched(name, **said) for name, said in table.items() if not (CHECKPOINTS / name / WEIGHTS).is_file()}
+    return {
+        name: ShippedWeights(name, **said)
+        for name, said in table.items()
+        if not (CHECKPOINTS / name / WEIGHTS).is_file()
+    }
 
 
 def fetch(name: str, address: str = "") -> Path:
@@ -89,7 +93,7 @@ def fetch(name: str, address: str = "") -> Path:
     return wanted.folder
 
 
-def receive(address: str, wanted: Fetched, out: BinaryIO) -> None:
+def receive(address: str, wanted: ShippedWeights, out: BinaryIO) -> None:
     """Append to `out` what it lacks."""
     import httpx2  # slow to import
 

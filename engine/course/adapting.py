@@ -38,7 +38,7 @@ TINY = 1e-6  # of the largest singular value: below it is rounding
 
 
 @dataclass(frozen=True)
-class Opened:
+class LowRankChange:
     """Matrix `w` (out in) and its change (alpha/r) B A: `a` is rank in, `b` is out rank, `delta` out in."""
 
     w: Tensor
@@ -72,13 +72,13 @@ class Opened:
 
 
 @torch.no_grad()
-def open_lora(checkpoint: Checkpoint, adapter: Adapter, name: str) -> Opened:
+def open_lora(checkpoint: Checkpoint, adapter: Adapter, name: str) -> LowRankChange:
     """A matrix and its change (Hu et al. 2022, LoRA, section 4.1). Raises KeyError for a matrix without one."""
     a, b = adapter.matrices[name]
-    return Opened(list_linears(checkpoint.model)[name].weight.detach(), a, b, adapter.scale_of(name))
+    return LowRankChange(list_linears(checkpoint.model)[name].weight.detach(), a, b, adapter.scale_of(name))
 
 
-class Counted(NamedTuple):
+class ParameterCounts(NamedTuple):
     """Numbers of A and B, of the matrices they change, and of the whole model."""
 
     adapter: int
@@ -86,14 +86,14 @@ class Counted(NamedTuple):
     model: int
 
 
-def count_lora(checkpoint: Checkpoint, adapter: Adapter) -> Counted:
+def count_lora(checkpoint: Checkpoint, adapter: Adapter) -> ParameterCounts:
     """Counts; where B has columns of zeros, for which its file has room, they and the rows of A they read are not
     counted."""
     linears = list_linears(checkpoint.model)
     pairs = {name: open_lora(checkpoint, adapter, name) for name in adapter.matrices}
     thin = sum(one.used * (one.a.shape[1] + len(one.b)) for one in pairs.values())
     wide = sum(linears[name].weight.numel() for name, one in pairs.items() if one.used)
-    return Counted(thin, wide, sum(parameter.numel() for parameter in checkpoint.model.parameters()))
+    return ParameterCounts(thin, wide, sum(parameter.numel() for parameter in checkpoint.model.parameters()))
 
 
 def continue_text(checkpoint: Checkpoint, prompt: str, adapter: Adapter, strength: float, most: int) -> str:
@@ -115,7 +115,7 @@ def merge_gap(checkpoint: Checkpoint, encoding: Encoding, adapter: Adapter, stre
 # --- A separator ---
 
 
-class Answered(NamedTuple):
+class PromptAnswer(NamedTuple):
     """Pieces of a prompt, the id of the separator that ends it (None without one), and what the model wrote behind."""
 
     pieces: tuple[str, ...]
@@ -123,7 +123,7 @@ class Answered(NamedTuple):
     written: str
 
 
-def answer_prompt(checkpoint: Checkpoint, text: str, separator: str, most: int = 24) -> Answered:
+def answer_prompt(checkpoint: Checkpoint, text: str, separator: str, most: int = 24) -> PromptAnswer:
     """Greedy continuation of a text and a separator such as [toFrench], "" for none: the task is a token, not a head
     (Radford et al. 2018, section 3.3, on delimiters in the input)."""
     tokenizer = checkpoint.tokenizer
@@ -131,7 +131,7 @@ def answer_prompt(checkpoint: Checkpoint, text: str, separator: str, most: int =
     prompt = add_instruction(text, separator) if separator else text.strip()
     new = [step.id for step in generate(checkpoint, prompt, most, greedy=True)]
     number = tokenizer.special_tokens[separator] if separator else None
-    return Answered(tuple(tokenizer.encode(prompt).pieces), number, answer_behind(checkpoint, new))
+    return PromptAnswer(tuple(tokenizer.encode(prompt).pieces), number, answer_behind(checkpoint, new))
 
 
 # --- L2 + lambda L1 ---
@@ -203,7 +203,7 @@ def fine_tune(
 # --- A reward ---
 
 
-class Measured(NamedTuple):
+class PolicyMeasurement(NamedTuple):
     """Means over held-out prompts at a step: the `reward`, KL from the model it began with, in nats an answer, and the
     share of pairs of neighbouring words that are `distinct`."""
 
@@ -214,12 +214,14 @@ class Measured(NamedTuple):
 
 
 @lru_cache(maxsize=8)
-def recorded_reward(run: str) -> tuple[Measured, ...]:
+def recorded_reward(run: str) -> tuple[PolicyMeasurement, ...]:
     """The held-out measurements of a shipped run that learned from a reward: "ppo" or "ppo-free"."""
     lines = read_lines(RECORDED / run / "metrics.jsonl")
     names = ("held_out_reward", "held_out_kl", "held_out_distinct")
     return tuple(
-        Measured(line["step"], *(line["also"][one] for one in names)) for line in lines if names[0] in line["also"]
+        PolicyMeasurement(line["step"], *(line["also"][one] for one in names))
+        for line in lines
+        if names[0] in line["also"]
     )
 
 

@@ -39,7 +39,7 @@ def fill(rows: Sequence[Sequence[int]]) -> tuple[Tensor, Tensor]:
 
 
 @dataclass(frozen=True)
-class Compared:
+class RowComparison:
     """Comparison of one row alone and in a batch. `alone` and `together` are logits, pos vocab, at its own tokens, and
     `pattern` is layer head pos key, of the row in the batch, at its own tokens."""
 
@@ -61,14 +61,14 @@ class Compared:
         return int((self.alone.round(decimals=digits) != self.together.round(decimals=digits)).sum())
 
 
-def compare_row(name: str, rows: Sequence[Sequence[int]], row: int, masked: bool = True) -> Compared:
+def compare_row(name: str, rows: Sequence[Sequence[int]], row: int, masked: bool = True) -> RowComparison:
     """Row `row` alone and in the batch, with the padding mask or without, where padding counts as tokens."""
     model = opened(name).model
     length = len(rows[row])
     alone = run(model, [rows[row]], KEEP)
     together = run(model, rows if masked else fill(rows)[0], KEEP)
     pattern = together.stack("attn.pattern")[:, row, :, :length]
-    return Compared(alone["logits"][0], together["logits"][row, :length], pattern)
+    return RowComparison(alone["logits"][0], together["logits"][row, :length], pattern)
 
 
 def read_rows(said: str, vocab_size: int, most_rows: int, most: int) -> list[list[int]]:

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import conv1d
 
-from engine.model.layers.attention import Shared
+from engine.model.layers.attention import SharedTensors
 from engine.model.layers.block import Block
 from engine.model.layers.mask import AttentionMask, Full
 from engine.model.transformer import Transformer
@@ -24,7 +24,7 @@ def stream(name: str, ids: Sequence[int], layer: int) -> Tensor:
     return library.traces.trace(name, Encoding.from_ids(ids))[f"blocks.{layer}.resid_pre"]
 
 
-def places(model: Transformer, length: int) -> Shared:
+def places(model: Transformer, length: int) -> SharedTensors:
     """What attention is told about rows of that length: the model's mask and its positions."""
     ids, at = torch.zeros(1, length, dtype=torch.long), torch.arange(length)
     (mask, *_) = model.masks(ids, at, at, None, None)
@@ -88,7 +88,7 @@ def shuffle_gaps(name: str, ids: Sequence[int], layer: int, seed: int = 0) -> di
     rows = stream(name, ids, layer)
     at, order = torch.arange(len(ids)), torch.randperm(len(ids), generator=torch.Generator().manual_seed(seed))
     known = parts(model, layer, len(ids))
-    block, bare = block_of(model, layer), Shared(AttentionMask(Full(), at, at))
+    block, bare = block_of(model, layer), SharedTensors(AttentionMask(Full(), at, at))
     width = rows.shape[-1]
     kernel = torch.randn(width, width, REACH, generator=torch.Generator().manual_seed(seed)) / (REACH * width) ** 0.5
     asked: dict[str, Callable[[Tensor], Tensor]] = {

@@ -38,7 +38,7 @@ def mean_pattern(trace_pattern: Tensor) -> Tensor:
 
 
 @dataclass(frozen=True)
-class Across:
+class CrossAttentionHead:
     """Cross-attention of one head of the decoder. `q` is pos d_head, `k` and `v` are key d_head; `pattern`, pos key,
     and `z`, pos d_head, are computed from them."""
 
@@ -49,7 +49,7 @@ class Across:
     z: Tensor
 
 
-def attend_across(name: str, source: Sequence[int], target: Sequence[int], layer: int, head: int) -> Across:
+def attend_across(name: str, source: Sequence[int], target: Sequence[int], layer: int, head: int) -> CrossAttentionHead:
     """Computes cross-attention by hand: queries from the decoder's stream, keys and values from the encoder's output,
     the same in every layer (Vaswani et al. 2017, section 3.2.3). In a pre-norm model the queries read the normed
     stream, and the encoder's output has passed its final norm."""
@@ -68,7 +68,7 @@ def attend_across(name: str, source: Sequence[int], target: Sequence[int], layer
         k = attention.k(memory).unflatten(-1, (attention.heads, -1))[:, head]
         v = attention.v(memory).unflatten(-1, (attention.heads, -1))[:, head]
     pattern = softmax(q @ k.T / q.shape[-1] ** 0.5)
-    return Across(q, k, v, pattern, pattern @ v)
+    return CrossAttentionHead(q, k, v, pattern, pattern @ v)
 
 
 # --- the target ---
@@ -82,7 +82,7 @@ def shifted_right(checkpoint: Checkpoint, source: Encoding, target: Encoding) ->
 
 
 @dataclass(frozen=True)
-class Forced:
+class TeacherForcedPass:
     """Forward pass over a given target. `read` are the tokens that the decoder is given, `asked` the right ones, `says`
     the model's first choices, `shares` the probabilities of the right ones, `logits` pos vocab."""
 
@@ -94,16 +94,16 @@ class Forced:
 
 
 @torch.inference_mode()
-def teacher_forced(checkpoint: Checkpoint, source: Encoding, target: Encoding) -> Forced:
+def teacher_forced(checkpoint: Checkpoint, source: Encoding, target: Encoding) -> TeacherForcedPass:
     """The decoder reads the right tokens, whatever it says itself (Williams & Zipser 1989); all places at once."""
     read, asked = shifted_right(checkpoint, source, target)
     logits = checkpoint.model(torch.tensor([source.ids]), target=torch.tensor([read]))[0]
     shares = softmax(logits).gather(-1, torch.tensor(asked)[:, None])[:, 0]
-    return Forced(read, asked, logits.argmax(-1).tolist(), shares, logits)
+    return TeacherForcedPass(read, asked, logits.argmax(-1).tolist(), shares, logits)
 
 
 @dataclass(frozen=True)
-class Written:
+class GreedyTranslation:
     """`ids` are the tokens written, the end included where it came; `logits` are pos vocab, of one pass each."""
 
     read: list[int]
@@ -111,14 +111,14 @@ class Written:
     logits: Tensor
 
 
-def write_words(checkpoint: Checkpoint, source: Encoding, most: int = LONGEST - 1) -> Written:
+def write_words(checkpoint: Checkpoint, source: Encoding, most: int = LONGEST - 1) -> GreedyTranslation:
     """The decoder reads what it wrote itself, a pass for every token, and takes the likeliest."""
     steps = list(generate(checkpoint, source, most, greedy=True))
     ids = [step.id for step in steps]
-    return Written([steps[0].before[-1], *ids[:-1]], ids, torch.stack([step.logits for step in steps]))
+    return GreedyTranslation([steps[0].before[-1], *ids[:-1]], ids, torch.stack([step.logits for step in steps]))
 
 
-def gap_to_forced(checkpoint: Checkpoint, source: Encoding, written: Written) -> float:
+def gap_to_forced(checkpoint: Checkpoint, source: Encoding, written: GreedyTranslation) -> float:
     """Largest difference between the logits of what was written token by token, and those of one pass that is given
     the same tokens."""
     ends = checkpoint.end_ids

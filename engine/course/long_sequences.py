@@ -11,7 +11,7 @@ from torch import Tensor
 
 from engine.attention_variants import quantize
 from engine.attention_variants.heads import Heads
-from engine.attention_variants.kept_share import Kept, keep
+from engine.attention_variants.kept_share import KeptPattern, keep
 from engine.attention_variants.material import Material, encode_in_chunks, long_text
 from engine.attention_variants.measure import ALONE, PeakBytes, Setup, computation, cost
 from engine.attention_variants.nearest import Nearest, exact, nearest_attention
@@ -24,7 +24,7 @@ from engine.tokenizers.encoding import Encoding
 
 
 @dataclass(frozen=True)
-class Measured:
+class AttentionCost:
     """`bytes` held at the peak and least `seconds` of several runs, all heads of one layer, from queries to z."""
 
     length: int
@@ -36,7 +36,7 @@ class Measured:
 @torch.no_grad()
 def measure_lengths(
     material: Material, lengths: Sequence[int], kinds: Sequence[str], window: int, times: int = 9
-) -> list[Measured]:
+) -> list[AttentionCost]:
     """Measures each kind of attention ("explicit": with the pattern in memory) at each length, on this machine."""
     found, setup = [], Setup(window=window)
     with ALONE:
@@ -46,7 +46,7 @@ def measure_lengths(
                 compute = computation(kind, material.first(length), setup)
                 with PeakBytes() as seen:
                     compute()
-                found.append(Measured(length, kind, seen.peak, min(time_of(compute) for _ in range(times))))
+                found.append(AttentionCost(length, kind, seen.peak, min(time_of(compute) for _ in range(times))))
     return found
 
 
@@ -64,7 +64,7 @@ def pattern_bytes(length: int, heads: int) -> int:
 # --- Windows ---
 
 
-def keep_window(checkpoint: Checkpoint, encoding: Encoding, layer: int, head: int, window: int) -> Kept:
+def keep_window(checkpoint: Checkpoint, encoding: Encoding, layer: int, head: int, window: int) -> KeptPattern:
     """A head's causal pattern on a text, of which each query keeps the last `window` keys, itself among them
     (Beltagy et al. 2020, Longformer, section 3.1)."""
     pattern = run(checkpoint.model, encoding, keep=[f"blocks.{layer}.attn.pattern"])[f"blocks.{layer}.attn.pattern"]
@@ -127,7 +127,7 @@ def cross_queries(checkpoint: Checkpoint, memory: Tensor, ids: Sequence[int], k:
 
 
 @dataclass(frozen=True)
-class Crossed:
+class NearestCrossAttention:
     """Ids `written`, the start token first; of one layer the attention to the `nearest` states and that to all of them
     (head pos key), and the share of the latter that is on the former (head)."""
 
@@ -137,7 +137,7 @@ class Crossed:
     kept: Tensor
 
 
-def cross(checkpoint: Checkpoint, ids: Sequence[int], k: int, layer: int) -> Crossed:
+def cross(checkpoint: Checkpoint, ids: Sequence[int], k: int, layer: int) -> NearestCrossAttention:
     """A text of any length translated with k nearest states a query. The query is folded through W_K and searches the
     states themselves, so one index serves all heads of all layers (Bertsch et al. 2023, section 3.2)."""
     memory = encode_long(checkpoint, ids)
@@ -147,7 +147,7 @@ def cross(checkpoint: Checkpoint, ids: Sequence[int], k: int, layer: int) -> Cro
     near = nearest_attention(q, memory, heads, k)
     full = nearest_attention(q, memory, heads, len(memory)).dense(len(memory))
     kept = (full * (near.dense(len(memory)) > 0)).sum(-1).mean(-1)
-    return Crossed(written, near, full, kept)
+    return NearestCrossAttention(written, near, full, kept)
 
 
 # --- Product quantization (Jegou et al. 2011) ---
@@ -165,7 +165,7 @@ def states_behind(checkpoint: Checkpoint, ids: Sequence[int], before: int) -> Ma
 
 
 @dataclass(frozen=True)
-class Opened:
+class IndexedState:
     """A query and one state as the index has them. `query` and `residual` are subspace d, in its coordinates; `code` is
     subspace: which centroid of its sub-space each piece became. `tables` (subspace code) hold what every centroid would
     contribute; those that the code picks add up, with `offset`, to `quantized`, which stands for `exact`."""
@@ -180,7 +180,7 @@ class Opened:
     list: int
 
 
-def open_state(index: quantize.Index, query: Tensor, state: int, distances: bool = False) -> Opened:
+def open_state(index: quantize.Index, query: Tensor, state: int, distances: bool = False) -> IndexedState:
     """Product q . h, or squared distance ||q - h||^2, of a query (d_model) and the one numbered `state` by tables.
 
     q . h ~ q . c + sum_i q_i . r_i; ||q - h||^2 ~ sum_i ||(q - c)_i - r_i||^2 (Jegou et al. 2011, equations 13 and 28),
@@ -196,7 +196,7 @@ def open_state(index: quantize.Index, query: Tensor, state: int, distances: bool
         tables, offset, exactly = (pieces * index.codebooks).sum(-1), float(q @ c), float(q @ h)
     code = index.codes[row].long()
     quantized = offset + float(tables[torch.arange(subspaces), code].sum())
-    return Opened(pieces[:, 0], (h - c).view(subspaces, -1), code, tables, offset, quantized, exactly, number)
+    return IndexedState(pieces[:, 0], (h - c).view(subspaces, -1), code, tables, offset, quantized, exactly, number)
 
 
 def recall_curve(index: quantize.Index, queries: Tensor, ks: Sequence[int]) -> list[float]:

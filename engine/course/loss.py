@@ -61,7 +61,7 @@ def most_moved(found: Gradients, count: int) -> list[int]:
 
 
 @dataclass(frozen=True)
-class Hidden:
+class MaskCounts:
     """Counts of the tokens, of those chosen, and of how these were shown: as the mask, as another token, or unchanged.
     A token replaced by itself counts as unchanged."""
 
@@ -72,12 +72,12 @@ class Hidden:
     kept: int
 
 
-def count_hidden(read: Tensor, targets: Tensor, mask: int, tokens: int) -> Hidden:
+def count_hidden(read: Tensor, targets: Tensor, mask: int, tokens: int) -> MaskCounts:
     """`read` and `targets` are batch pos, as the objective draws them; `tokens` of them are the text's."""
     chosen = targets != UNASKED
     masked, kept = chosen & (read == mask), chosen & (read == targets)
     counts = [int(one.sum()) for one in (chosen, masked, chosen & ~masked & ~kept, kept)]
-    return Hidden(tokens, *counts)
+    return MaskCounts(tokens, *counts)
 
 
 @torch.inference_mode()

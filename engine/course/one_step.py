@@ -27,7 +27,7 @@ class Slope:
 
 
 @dataclass(frozen=True)
-class Step:
+class GradientStep:
     """One weight before and after w - rate * gradient, and the loss at both. `promised` is what the loss would be
     after it if the gradient were the same all the way."""
 
@@ -73,11 +73,11 @@ def loss_along(
     return losses
 
 
-def step_one_weight(name: str, ids: Sequence[int], slope: Slope, rate: float) -> Step:
+def step_one_weight(name: str, ids: Sequence[int], slope: Slope, rate: float) -> GradientStep:
     """One step of gradient descent on one weight: w - rate * gradient."""
     after = slope.weight - rate * slope.gradient
     loss, loss_after = loss_along(name, ids, slope.matrix, slope.place, [slope.weight, after])
-    return Step(slope.weight, after, loss, loss_after, loss - rate * slope.gradient**2)
+    return GradientStep(slope.weight, after, loss, loss_after, loss - rate * slope.gradient**2)
 
 
 def descend(

@@ -24,7 +24,7 @@ from engine.tokenizers.encoding import Encoding
 
 
 @dataclass(frozen=True)
-class Unembedded:
+class UnembeddedVector:
     """The last vector `x` (d_model), the table that scores it (vocab d_model), and `logits` (vocab), a dot product for
     each entry. `tied`: the table is that of the embedding, of which `saved` numbers are not stored again."""
 
@@ -35,7 +35,7 @@ class Unembedded:
     saved: int
 
 
-def unembed(name: str, ids: Sequence[int]) -> Unembedded:
+def unembed(name: str, ids: Sequence[int]) -> UnembeddedVector:
     """logits = W_U x of what stands last, behind the final norm. Of tied weights W_U is W_E, an entry a row (Press &
     Wolf 2017, section 2)."""
     checkpoint = library.checkpoint(name)
@@ -45,7 +45,7 @@ def unembed(name: str, ids: Sequence[int]) -> Unembedded:
     table = (model.embed.tokens.weight if own is None else own).detach()
     trace = library.traces.trace(name, Encoding.from_ids(ids))
     x = trace["final_norm.out"][0, -1]
-    return Unembedded(x, table, table @ x, own is None, table.numel() if own is None else 0)
+    return UnembeddedVector(x, table, table @ x, own is None, table.numel() if own is None else 0)
 
 
 # --- temperature ---

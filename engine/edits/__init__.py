@@ -4,33 +4,33 @@
 """
 
 from engine.edits.adapters import ApplyAdapter, find_adapter, keep_adapter
-from engine.edits.edit import AtStart, Edit, Real, Side, Where, edit_from_dict
+from engine.edits.edit import AnchoredEdit, Edit, RealTokens, Side, Where, edit_from_dict
 from engine.edits.edit_validation import validate_edit
 from engine.edits.heads import AttentionTemperature, SilenceHeads
 from engine.edits.masks import DrawMask, PaintMask, PresetMask
 from engine.edits.parts import parts
 from engine.edits.patterns import DrawPattern, PaintPattern, SetPattern
 from engine.edits.positions import DropPositions, ShiftPositions, SwapPositions
-from engine.edits.sources import ChangeToken, Fetched, Patch, Runs, Source, Steer, resolve
+from engine.edits.sources import ChangeToken, FetchedEdit, Patch, Source, SourceRuns, Steer, resolve
 from engine.edits.values import Replace, Scale
 
 __all__ = [
     "ApplyAdapter",
-    "AtStart",
+    "AnchoredEdit",
     "AttentionTemperature",
     "ChangeToken",
     "DrawMask",
     "DrawPattern",
     "DropPositions",
     "Edit",
-    "Fetched",
+    "FetchedEdit",
     "PaintMask",
     "PaintPattern",
     "Patch",
     "PresetMask",
-    "Real",
+    "RealTokens",
     "Replace",
-    "Runs",
+    "SourceRuns",
     "Scale",
     "SetPattern",
     "ShiftPositions",

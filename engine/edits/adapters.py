@@ -10,14 +10,14 @@ from typing import Any
 from torch import Tensor
 
 from engine.budget import budget
-from engine.edits.edit import ALL_REAL, Edit, Reach, Real
-from engine.edits.sources import Fetching, Runs
+from engine.edits.edit import ALL_REAL, Edit, Reach, RealTokens
+from engine.edits.sources import FetchingEdit, SourceRuns
 from engine.model.hooks import HookPoint
 from engine.model.layers.lora import Adapter, LowRank, check_fits
-from engine.runtime.lru_cache import Shelf
+from engine.runtime.lru_cache import LruCache
 
 STRONGEST = 2.0
-_adapters: Shelf[Adapter] = Shelf(lambda: budget.adapters_memory)
+_adapters: LruCache[Adapter] = LruCache(lambda: budget.adapters_memory)
 
 
 def keep_adapter(adapter: Adapter) -> str:
@@ -42,7 +42,7 @@ def digest_of(key: str) -> str:
 
 
 @dataclass(frozen=True)
-class ApplyAdapter(Fetching):
+class ApplyAdapter(FetchingEdit):
     """Add an adapter to the linear maps it was made for (Hu et al. 2022, section 4.1), with a `strength` from 0 to 2.
 
     `adapter` is its key, as `keep_adapter` gives it. Several add up. Of an adapter that the model's weights hold
@@ -75,7 +75,7 @@ class ApplyAdapter(Fetching):
     def touches(self) -> tuple[str, ...]:
         return tuple(self.held.matrices)  # a linear map and the hook of what it makes have one name
 
-    def hold(self, runs: Runs) -> AppliedAdapter:
+    def hold(self, runs: SourceRuns) -> AppliedAdapter:
         """Raises ValueError for an adapter that is not here or not of this model."""
         check_fits(self.held, runs.model)
         merged = digest_of(self.adapter) in runs.model.merged
@@ -97,7 +97,7 @@ class AppliedAdapter(Edit, serialised=False):
     def touches(self) -> tuple[str, ...]:
         return self.edit.touches()
 
-    def apply(self, hook: HookPoint, value: Tensor, real: Real = ALL_REAL) -> Tensor:
+    def apply(self, hook: HookPoint, value: Tensor, real: RealTokens = ALL_REAL) -> Tensor:
         return value
 
     def adapt(self, name: str, x: Tensor, out: Tensor, training: bool = False) -> Tensor:

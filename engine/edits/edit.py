@@ -18,7 +18,7 @@ Reach = Literal["each", "prompt", "whole"]
 
 
 @dataclass(frozen=True, eq=False)
-class Real:
+class RealTokens:
     """Places of tokens, not of what a batch was filled up with: of queries, batch pos, and of keys, batch
     key.
 
@@ -29,7 +29,7 @@ class Real:
     key: Tensor | None = None
 
 
-ALL_REAL = Real()
+ALL_REAL = RealTokens()
 
 
 class Edit:
@@ -43,7 +43,7 @@ class Edit:
         """Hook names or patterns whose value this edit changes."""
         raise TypeError(f"{type(self).__name__} must name the hooks it touches.")
 
-    def apply(self, hook: HookPoint, value: Tensor, real: Real = ALL_REAL) -> Tensor:
+    def apply(self, hook: HookPoint, value: Tensor, real: RealTokens = ALL_REAL) -> Tensor:
         """A new tensor; the old one may be shared with other runs and is never written to."""
         raise TypeError(f"{type(self).__name__} must say what it does to {hook.name}.")
 
@@ -87,7 +87,7 @@ def edit_from_dict(data: Mapping[str, Any]) -> Edit:
 
 
 @dataclass(frozen=True)
-class AtStart(Edit, serialised=False):
+class AnchoredEdit(Edit, serialised=False):
     """An edit made for a text of `length` tokens, in a run over more of it: what is anchored stays within those."""
 
     edit: Edit
@@ -96,7 +96,7 @@ class AtStart(Edit, serialised=False):
     def touches(self) -> tuple[str, ...]:
         return self.edit.touches()
 
-    def apply(self, hook: HookPoint, value: Tensor, real: Real = ALL_REAL) -> Tensor:
+    def apply(self, hook: HookPoint, value: Tensor, real: RealTokens = ALL_REAL) -> Tensor:
         grows = {"pos", "key"} if "cross_attn." not in hook.name else {"pos"}
         if hook.name.startswith("encoder.") or not grows & set(hook.axes) or not self.edit.is_anchored(hook):
             return self.edit.apply(hook, value, real)

@@ -8,7 +8,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from engine.edits.edit import ALL_REAL, Edit, Reach, Real, Side, attention, heads_only, merge_at
+from engine.edits.edit import ALL_REAL, Edit, Reach, RealTokens, Side, attention, heads_only, merge_at
 from engine.model.hooks import HookPoint
 
 
@@ -34,7 +34,7 @@ class SilenceHeads(Edit):
         part = "masked_scores" if self.how == "uniform" else "z"
         return (f"{attention(self.stack, self.layer, self.cross)}.{part}",)
 
-    def apply(self, hook: HookPoint, value: Tensor, real: Real = ALL_REAL) -> Tensor:
+    def apply(self, hook: HookPoint, value: Tensor, real: RealTokens = ALL_REAL) -> Tensor:
         if self.how == "uniform":
             quiet = level(value)
         else:
@@ -64,7 +64,7 @@ class AttentionTemperature(Edit):
             return ("*.temperature",)
         return (f"{attention(self.stack, self.layer, self.cross)}.temperature",)
 
-    def apply(self, hook: HookPoint, value: Tensor, real: Real = ALL_REAL) -> Tensor:
+    def apply(self, hook: HookPoint, value: Tensor, real: RealTokens = ALL_REAL) -> Tensor:
         return merge_at(hook, value, heads_only(self.heads), torch.full_like(value, self.value))
 
     def reach(self, hook: HookPoint) -> Reach:

@@ -8,7 +8,7 @@ from typing import Literal, get_args
 import torch
 from torch import Tensor
 
-from engine.edits.edit import ALL_REAL, Edit, Reach, Real, Side, attention, heads_only, merge_at, query_positions
+from engine.edits.edit import ALL_REAL, Edit, Reach, RealTokens, Side, attention, heads_only, merge_at, query_positions
 from engine.model.hooks import HookPoint
 from engine.model.layers.mask import Causal, Full, Mask, Prefix, SlidingWindow
 
@@ -32,7 +32,7 @@ class DrawMask(Edit):
     def touches(self) -> tuple[str, ...]:
         return (f"{attention(self.stack, self.layer, self.cross)}.mask",)
 
-    def apply(self, hook: HookPoint, value: Tensor, real: Real = ALL_REAL) -> Tensor:
+    def apply(self, hook: HookPoint, value: Tensor, real: RealTokens = ALL_REAL) -> Tensor:
         if len({len(row) for row in self.allowed}) > 1:
             raise ValueError("the rows of a drawn mask must be equally long; give each a value for every key.")
         drawn = torch.tensor(self.allowed, dtype=torch.bool, device=value.device)
@@ -72,7 +72,7 @@ class PresetMask(Edit):
     def touches(self) -> tuple[str, ...]:
         return (f"{attention(self.stack, self.layer, self.cross)}.mask",)
 
-    def apply(self, hook: HookPoint, value: Tensor, real: Real = ALL_REAL) -> Tensor:
+    def apply(self, hook: HookPoint, value: Tensor, real: RealTokens = ALL_REAL) -> Tensor:
         allowed = exclude_padding(self.mask.allows(*query_positions(hook, value)), real)
         return merge_at(hook, value, heads_only(self.heads), allowed.expand(value.shape))
 
@@ -123,7 +123,7 @@ class PaintMask(Edit):
     def touches(self) -> tuple[str, ...]:
         return (f"{attention(self.stack, self.layer, self.cross)}.mask",)
 
-    def apply(self, hook: HookPoint, value: Tensor, real: Real = ALL_REAL) -> Tensor:
+    def apply(self, hook: HookPoint, value: Tensor, real: RealTokens = ALL_REAL) -> Tensor:
         painted = self.painted_cells(hook, value)
         if self.to == "flip":
             new = value ^ painted
@@ -149,6 +149,6 @@ class PaintMask(Edit):
         return painted
 
 
-def exclude_padding(allowed: Tensor, real: Real) -> Tensor:
+def exclude_padding(allowed: Tensor, real: RealTokens) -> Tensor:
     """Restricts what is allowed (... pos key) to what is there, batch 1 pos key where the batch has padding."""
     return allowed if real.key is None else allowed & real.key[:, None, None, :]

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import one_hot
 
-from engine.edits.edit import ALL_REAL, Edit, Reach, Real, Side, attention, heads_only, merge_at, query_positions
+from engine.edits.edit import ALL_REAL, Edit, Reach, RealTokens, Side, attention, heads_only, merge_at, query_positions
 from engine.edits.heads import level
 from engine.model.hooks import HookPoint
 from engine.plurals import count_words
@@ -47,7 +47,7 @@ class SetPattern(Edit):
         part = "masked_scores" if self.to == "uniform" else "pattern"
         return (f"{attention(self.stack, self.layer, self.cross)}.{part}",)
 
-    def apply(self, hook: HookPoint, value: Tensor, real: Real = ALL_REAL) -> Tensor:
+    def apply(self, hook: HookPoint, value: Tensor, real: RealTokens = ALL_REAL) -> Tensor:
         if self.to == "uniform":
             return merge_at(hook, value, heads_only(self.heads), level(value))
         pos, keys = query_positions(hook, value)
@@ -93,7 +93,7 @@ class DrawPattern(Edit):
     def touches(self) -> tuple[str, ...]:
         return (f"{attention(self.stack, self.layer, self.cross)}.pattern",)
 
-    def apply(self, hook: HookPoint, value: Tensor, real: Real = ALL_REAL) -> Tensor:
+    def apply(self, hook: HookPoint, value: Tensor, real: RealTokens = ALL_REAL) -> Tensor:
         drawn = torch.tensor(self.weights, dtype=value.dtype, device=value.device)
         if drawn.shape != value.shape[-2:]:
             raise ValueError(
@@ -137,7 +137,7 @@ class PaintPattern(Edit):
     def touches(self) -> tuple[str, ...]:
         return (f"{attention(self.stack, self.layer, self.cross)}.pattern",)
 
-    def apply(self, hook: HookPoint, value: Tensor, real: Real = ALL_REAL) -> Tensor:
+    def apply(self, hook: HookPoint, value: Tensor, real: RealTokens = ALL_REAL) -> Tensor:
         first, rows, columns = self.places(hook, value)
         weights = torch.tensor(self.weights, dtype=value.dtype, device=value.device)
         painted = torch.zeros(value.shape[-2:], dtype=torch.bool, device=value.device)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from engine.edits.edit import ALL_REAL, Edit, Real, Side, attention, selection
+from engine.edits.edit import ALL_REAL, Edit, RealTokens, Side, attention, selection
 from engine.model.hooks import HookPoint
 from engine.model.layers.position import NOWHERE
 
@@ -31,7 +31,7 @@ class SwapPositions(Edit):
     def touches(self) -> tuple[str, ...]:
         return position_ids(self.stack, self.layer)
 
-    def apply(self, hook: HookPoint, value: Tensor, real: Real = ALL_REAL) -> Tensor:
+    def apply(self, hook: HookPoint, value: Tensor, real: RealTokens = ALL_REAL) -> Tensor:
         selection(hook, value, {"pos": [self.first, self.second]})
         out = value.clone()
         out[self.first], out[self.second] = value[self.second], value[self.first]
@@ -55,7 +55,7 @@ class DropPositions(Edit):
     def touches(self) -> tuple[str, ...]:
         return position_ids(self.stack, self.layer)
 
-    def apply(self, hook: HookPoint, value: Tensor, real: Real = ALL_REAL) -> Tensor:
+    def apply(self, hook: HookPoint, value: Tensor, real: RealTokens = ALL_REAL) -> Tensor:
         out = value.clone()
         out[among(hook, value, self.positions)] = NOWHERE
         return out
@@ -79,7 +79,7 @@ class ShiftPositions(Edit):
     def touches(self) -> tuple[str, ...]:
         return position_ids(self.stack, self.layer)
 
-    def apply(self, hook: HookPoint, value: Tensor, real: Real = ALL_REAL) -> Tensor:
+    def apply(self, hook: HookPoint, value: Tensor, real: RealTokens = ALL_REAL) -> Tensor:
         picked = among(hook, value, self.positions) & (value != NOWHERE)
         out = torch.where(picked, value + self.by, value)
         if bool((out[picked] < 0).any()):

@@ -18,7 +18,7 @@ from engine.edits.edit import (
     ALL_REAL,
     Edit,
     Reach,
-    Real,
+    RealTokens,
     Side,
     Where,
     edit_from_dict,
@@ -57,7 +57,9 @@ class Source:
         if self.pixels is not None:
             check_pixels(self.pixels)
         for edit in self.edits:
-            if issubclass(Edit.kinds.get(str(edit.get("edit")), Edit), FromRuns):  # before it is made: no end otherwise
+            if issubclass(
+                Edit.kinds.get(str(edit.get("edit")), Edit), RunSourcedEdit
+            ):  # before it is made: no end otherwise
                 raise ValueError(f"the run values come from must not need a further one; leave out {edit['edit']}.")
         self.as_edits()
 
@@ -78,7 +80,7 @@ def check_pixels(pixels: list[list[list[float]]]) -> None:
         raise ValueError("pixels must be finite numbers, got one that is not; correct it.")
 
 
-class Runs:
+class SourceRuns:
     """The runs that edits take values from, each made once. `read` makes one with the hooks that it is to keep.
 
     Its source is None for the text that is edited, without edits.
@@ -95,39 +97,39 @@ class Runs:
         return self._made[key]
 
 
-class Fetching(Edit, serialised=False):
+class FetchingEdit(Edit, serialised=False):
     """An edit that has to get its values before it can be applied."""
 
-    def hold(self, runs: Runs) -> Edit:
+    def hold(self, runs: SourceRuns) -> Edit:
         """The edit with what it names."""
-        return Fetched(self, self.fetch(runs))
+        return FetchedEdit(self, self.fetch(runs))
 
-    def fetch(self, runs: Runs) -> Mapping[str, Tensor]:
+    def fetch(self, runs: SourceRuns) -> Mapping[str, Tensor]:
         """Values it puts in place, by the full name of each hook that it touches."""
         raise TypeError(f"{type(self).__name__} must say where its values come from.")
 
     def put(self, hook: HookPoint, value: Tensor, fetched: Tensor) -> Tensor:
         raise TypeError(f"{type(self).__name__} must say what it does to {hook.name}.")
 
-    def apply(self, hook: HookPoint, value: Tensor, real: Real = ALL_REAL) -> Tensor:
+    def apply(self, hook: HookPoint, value: Tensor, real: RealTokens = ALL_REAL) -> Tensor:
         raise TypeError(f"{type(self).__name__} has no values yet; resolve() it first, as run() does.")
 
 
-class FromRuns(Fetching, serialised=False):
+class RunSourcedEdit(FetchingEdit, serialised=False):
     """Its values are those of other runs."""
 
 
 @dataclass(frozen=True, eq=False)
-class Fetched(Edit, serialised=False):
+class FetchedEdit(Edit, serialised=False):
     """An edit with the values it named, by hook."""
 
-    edit: Fetching
+    edit: FetchingEdit
     values: Mapping[str, Tensor]
 
     def touches(self) -> tuple[str, ...]:
         return self.edit.touches()
 
-    def apply(self, hook: HookPoint, value: Tensor, real: Real = ALL_REAL) -> Tensor:
+    def apply(self, hook: HookPoint, value: Tensor, real: RealTokens = ALL_REAL) -> Tensor:
         return self.edit.put(hook, value, self.values[hook.name])
 
     def is_anchored(self, hook: HookPoint) -> bool:
@@ -140,13 +142,13 @@ class Fetched(Edit, serialised=False):
         return self.edit.to_dict()
 
 
-def resolve(edits: Sequence[Edit], runs: Runs) -> tuple[Edit, ...]:
+def resolve(edits: Sequence[Edit], runs: SourceRuns) -> tuple[Edit, ...]:
     """The same edits, those that name values holding them. Raises ValueError for a run that cannot be made."""
-    return tuple(edit.hold(runs) if isinstance(edit, Fetching) else edit for edit in edits)
+    return tuple(edit.hold(runs) if isinstance(edit, FetchingEdit) else edit for edit in edits)
 
 
 @dataclass(frozen=True)
-class Patch(FromRuns):
+class Patch(RunSourcedEdit):
     """Put what a hook held in another run in place of this one's (activation patching, Meng et al. 2022, section 2.1).
 
     `source` None is this text's run without edits. `at` says what is replaced; `source_hook` and `source_at` what by,
@@ -163,7 +165,7 @@ class Patch(FromRuns):
     def touches(self) -> tuple[str, ...]:
         return (self.hook,)
 
-    def fetch(self, runs: Runs) -> Mapping[str, Tensor]:
+    def fetch(self, runs: SourceRuns) -> Mapping[str, Tensor]:
         model = runs.model
         names = match_hooks(self.hook, model.hook_names)
         others = names if self.source_hook is None else match_hooks(self.source_hook, model.hook_names)
@@ -189,7 +191,7 @@ class Patch(FromRuns):
 
 
 @dataclass(frozen=True)
-class Steer(FromRuns):
+class Steer(RunSourcedEdit):
     """Add `factor` times the difference between two texts' values (Turner et al. 2023, Activation Addition).
 
     It is read at each text's `last` position, or is that of their means over positions. `at` says where it is added;
@@ -212,7 +214,7 @@ class Steer(FromRuns):
     def touches(self) -> tuple[str, ...]:
         return (self.hook,)
 
-    def fetch(self, runs: Runs) -> Mapping[str, Tensor]:
+    def fetch(self, runs: SourceRuns) -> Mapping[str, Tensor]:
         names = match_hooks(self.hook, runs.model.hook_names)
         for name in names:
             axes = runs.model.hooks[name].axes
@@ -235,7 +237,7 @@ class Steer(FromRuns):
 
 
 @dataclass(frozen=True)
-class ChangeToken(Fetching):
+class ChangeToken(FetchingEdit):
     """Let the embedding at `position` be that of another `token`; with a `share` below 1, mixed with its own."""
 
     position: int
@@ -252,7 +254,7 @@ class ChangeToken(Fetching):
     def touches(self) -> tuple[str, ...]:
         return (f"{self.stack}.embed.tokens" if self.stack else "embed.tokens",)
 
-    def fetch(self, runs: Runs) -> Mapping[str, Tensor]:
+    def fetch(self, runs: SourceRuns) -> Mapping[str, Tensor]:
         model = runs.model
         (name,) = match_hooks(*self.touches(), model.hook_names)
         token = torch.tensor([[self.token]], device=model.device)

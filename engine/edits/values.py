@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from engine.edits.edit import ALL_REAL, Edit, Reach, Real, Where, from_the_end, merge_at, write_at
+from engine.edits.edit import ALL_REAL, Edit, Reach, RealTokens, Where, from_the_end, merge_at, write_at
 from engine.model.hooks import HookPoint
 
 
@@ -27,7 +27,7 @@ class Scale(Edit):
     def touches(self) -> tuple[str, ...]:
         return (self.hook,)
 
-    def apply(self, hook: HookPoint, value: Tensor, real: Real = ALL_REAL) -> Tensor:
+    def apply(self, hook: HookPoint, value: Tensor, real: RealTokens = ALL_REAL) -> Tensor:
         if value.dtype == torch.bool:
             raise ValueError(f"{hook.name} is true or false and has no scale; use Replace or DrawMask.")
         if not value.is_floating_point():
@@ -53,7 +53,7 @@ class Replace(Edit):
     def touches(self) -> tuple[str, ...]:
         return (self.hook,)
 
-    def apply(self, hook: HookPoint, value: Tensor, real: Real = ALL_REAL) -> Tensor:
+    def apply(self, hook: HookPoint, value: Tensor, real: RealTokens = ALL_REAL) -> Tensor:
         try:
             new = torch.as_tensor(self.value, dtype=value.dtype, device=value.device)
         except (TypeError, ValueError, RuntimeError, OverflowError):

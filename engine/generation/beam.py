@@ -12,7 +12,7 @@ from torch import Tensor
 
 from engine.generation.constraints import FORBIDDEN, constrain, require_token
 from engine.generation.prompt import Prompt, Reader, Text, begin, text_of
-from engine.generation.stopping import Stop, Stopping, stopping_rules
+from engine.generation.stopping import Stop, StopRules, stopping_rules
 
 if TYPE_CHECKING:
     from engine.checkpoints import Checkpoint
@@ -162,7 +162,7 @@ def beam(
 
 
 @torch.inference_mode()
-def search(ending: Stopping, settings: Beam) -> Iterator[BeamStep]:
+def search(ending: StopRules, settings: Beam) -> Iterator[BeamStep]:
     """The search as it goes, a step for every token. What is unfinished at the last counts as finished."""
     prompt, room = ending.prompt, ending.room
     reader, new = Reader(prompt, room), [prompt.ids]
@@ -185,7 +185,7 @@ def search(ending: Stopping, settings: Beam) -> Iterator[BeamStep]:
         new = [(one.id,) for one in kept]
 
 
-def constrain_rows(log_probabilities: Tensor, kept: Sequence[Hypothesis], ending: Stopping) -> Tensor:
+def constrain_rows(log_probabilities: Tensor, kept: Sequence[Hypothesis], ending: StopRules) -> Tensor:
     """hypothesis vocab, as the checkpoint changes it: what it forces and forbids, and its repetition penalty."""
     prompt, asked = ending.prompt, ending.prompt.checkpoint.writing
     penalty = asked.value("repetition_penalty", None, 1.0)
@@ -199,7 +199,7 @@ def constrain_rows(log_probabilities: Tensor, kept: Sequence[Hypothesis], ending
 
 
 def continuations(
-    kept: Sequence[Hypothesis], log_probabilities: Tensor, count: int, settings: Beam, ending: Stopping
+    kept: Sequence[Hypothesis], log_probabilities: Tensor, count: int, settings: Beam, ending: StopRules
 ) -> list[Hypothesis]:
     """The `count` most probable ways to go on; `log_probabilities` is hypothesis vocab, of the next token."""
     so_far = torch.tensor([one.log_probability for one in kept], device=log_probabilities.device)

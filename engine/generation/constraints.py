@@ -16,12 +16,12 @@ from engine.generation.sampling import penalize
 from engine.plurals import count_words
 
 if TYPE_CHECKING:
-    from engine.generation.stopping import Stopping
+    from engine.generation.stopping import StopRules
 
 FORBIDDEN = float("-inf")
 
 
-def constrain(scores: Tensor, before: Sequence[int], ending: Stopping, penalty: float) -> Tensor:
+def constrain(scores: Tensor, before: Sequence[int], ending: StopRules, penalty: float) -> Tensor:
     """`scores` (vocab; logits, in a beam search log-probabilities) of what follows the ids `before` under the
     repetition `penalty`, and as the checkpoint changes them: -inf where it forbids a token."""
     prompt = ending.prompt
@@ -48,7 +48,7 @@ def constrain(scores: Tensor, before: Sequence[int], ending: Stopping, penalty: 
     return forbid(scores, set().union(*list_suppressed(before, ending).values()))
 
 
-def list_forbidden(before: Ids, ending: Stopping) -> dict[str, set[int]]:
+def list_forbidden(before: Ids, ending: StopRules) -> dict[str, set[int]]:
     """Tokens that may not follow, unless they are forced, by the setting that says so."""
     prompt = ending.prompt
     asked, ends = prompt.checkpoint.writing, list(prompt.checkpoint.end_ids)
@@ -64,7 +64,7 @@ def list_forbidden(before: Ids, ending: Stopping) -> dict[str, set[int]]:
     }
 
 
-def list_suppressed(before: Ids, ending: Stopping) -> dict[str, set[int]]:
+def list_suppressed(before: Ids, ending: StopRules) -> dict[str, set[int]]:
     """Tokens that may not follow, forced or not, by the setting that says so."""
     asked, began = ending.prompt.checkpoint.writing, len(ending.prompt.ids)
     first = began + (began == 1 and asked.forced_bos_token_id is not None)
@@ -72,7 +72,7 @@ def list_suppressed(before: Ids, ending: Stopping) -> dict[str, set[int]]:
     return {"suppress_tokens": {*asked.suppress_tokens}, "begin_suppress_tokens": {*begins}}
 
 
-def require_token(scores: Tensor, before: Sequence[int], ending: Stopping) -> None:
+def require_token(scores: Tensor, before: Sequence[int], ending: StopRules) -> None:
     """Raise ValueError, naming the settings, where a checkpoint forbids every token that could follow `before`.
 
     transformers then ends in a sum of no numbers where it draws, and writes token 0 where it does not.

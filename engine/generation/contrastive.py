@@ -13,7 +13,7 @@ from engine.edits import Edit
 from engine.generation.edited_reader import EditedReader
 from engine.generation.prompt import Prompt, picture_pixels
 from engine.generation.sampling import Sampling
-from engine.generation.stopping import Stop, Stopping
+from engine.generation.stopping import Stop, StopRules
 from engine.model.transformer import Transformer
 from engine.runtime.run import stream
 
@@ -44,7 +44,7 @@ def check_settings(alpha: float, sampling: Sampling) -> None:
         )
 
 
-def readable(ending: Stopping, begun: int) -> Stopping:
+def readable(ending: StopRules, begun: int) -> StopRules:
     """Ends contrastive search before a token whose candidates have no place to be read, and so no hidden state: the
     last one, which is written where the context ends. Raises ValueError where that is the next one after `begun`
     tokens.

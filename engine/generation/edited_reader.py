@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from engine.edits import AtStart, Edit
+from engine.edits import AnchoredEdit, Edit
 from engine.generation.prompt import LAST, Prompt, Reader
 from engine.model.hooks import active
 from engine.runtime.recording import Recording
@@ -19,7 +19,7 @@ def fit_edits(prompt: Prompt, edits: Sequence[Edit]) -> tuple[Edit, ...]:
     if not edits:
         return ()
     read = (prompt.source, prompt.ids) if prompt.source else (prompt.ids, None)
-    return tuple(AtStart(edit, len(prompt.ids)) for edit in resolve_edits(prompt.checkpoint.model, edits, *read))
+    return tuple(AnchoredEdit(edit, len(prompt.ids)) for edit in resolve_edits(prompt.checkpoint.model, edits, *read))
 
 
 class EditedReader:

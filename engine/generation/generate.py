@@ -17,7 +17,7 @@ from engine.generation.contrastive import Candidate, ContrastiveReader
 from engine.generation.edited_reader import EditedReader, fit_edits
 from engine.generation.prompt import Reader, Text, begin, text_of
 from engine.generation.sampling import Distribution, Sampling, distribution, draw, penalize, rank, skip_draws
-from engine.generation.stopping import Stop, Stopping, stopping_rules
+from engine.generation.stopping import Stop, StopRules, stopping_rules
 
 if TYPE_CHECKING:
     from engine.checkpoints import Checkpoint
@@ -42,7 +42,7 @@ class Step:
     logits: Tensor
     sampling: Sampling
     before: tuple[int, ...]
-    stopping: Stopping
+    stopping: StopRules
     edits: tuple[Edit, ...] = ()
     candidates: tuple[Candidate, ...] = ()
 
@@ -161,7 +161,7 @@ def settings_of(
 
 
 def steps(
-    ending: Stopping,
+    ending: StopRules,
     sampling: Sampling,
     seed: int = 0,
     begun: tuple[int, ...] = (),
@@ -195,7 +195,7 @@ def steps(
         ids += new
 
 
-def is_over(ending: Stopping, begun: tuple[int, ...]) -> bool:
+def is_over(ending: StopRules, begun: tuple[int, ...]) -> bool:
     """True if there is no room, or what was `begun` has ended. Raises ValueError for ids that no text has."""
     if len(begun) >= ending.room:
         return True
@@ -206,7 +206,7 @@ def is_over(ending: Stopping, begun: tuple[int, ...]) -> bool:
     return ending.check((*prompt.ids, *begun[:-1]), begun[-1], len(begun) - 1) is not None
 
 
-def reader_of(ending: Stopping, edits: tuple[Edit, ...], alpha: float) -> Reader | EditedReader | ContrastiveReader:
+def reader_of(ending: StopRules, edits: tuple[Edit, ...], alpha: float) -> Reader | EditedReader | ContrastiveReader:
     if alpha:
         return ContrastiveReader(ending.prompt, ending.room, edits, alpha)
     return EditedReader(ending.prompt, ending.room, edits) if edits else Reader(ending.prompt, ending.room)

@@ -45,7 +45,7 @@ class Stop:
 
 
 @dataclass(frozen=True)
-class Stopping:
+class StopRules:
     """Rules for when a text that follows `prompt` ends: after `room` tokens because of `limit`, or earlier at an end
     token or a stop string.
     """
@@ -87,7 +87,7 @@ def common(a: bytes, b: bytes) -> int:
 
 def stopping_rules(
     prompt: Prompt, max_tokens: int | None = None, stop_at_end: bool = True, strings: str | Sequence[str] | None = None
-) -> Stopping:
+) -> StopRules:
     """`strings` None are the checkpoint's own. Raises ValueError for a negative `max_tokens`, and for stop strings that
     are empty or that no text can hold."""
     room, checkpoint = prompt.room(max_tokens), prompt.checkpoint
@@ -99,7 +99,7 @@ def stopping_rules(
     if wanted and checkpoint.tokenizer is None:
         raise ValueError("stop strings need a text to stand in, and this checkpoint has no tokenizer; leave them out.")
     ends = tuple(checkpoint.end_ids) if stop_at_end else ()
-    return Stopping(prompt, room, limit(prompt, room), ends, wanted)
+    return StopRules(prompt, room, limit(prompt, room), ends, wanted)
 
 
 def limit(prompt: Prompt, room: int) -> Stop:

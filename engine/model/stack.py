@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from engine.model.config import ModelConfig
 from engine.model.hooks import HookPoint
-from engine.model.layers.attention import Shared
+from engine.model.layers.attention import SharedTensors
 from engine.model.layers.block import Block
 from engine.model.layers.cache import KVCache
 from engine.model.layers.embed import Embed
@@ -183,14 +183,16 @@ class Stack(Module):
                 mask = mask & Blocks(patches.side, attention.block)
         return mask if padding is None else mask & Padding(padding)
 
-    def share(self, mask: AttentionMask, pos: Tensor) -> Shared:
+    def share(self, mask: AttentionMask, pos: Tensor) -> SharedTensors:
         if self.frequencies is None:
             table = None if self.relative is None else self.relative.weight.T
-            return Shared(mask, bias=self.bias(mask), table=table)
+            return SharedTensors(mask, bias=self.bias(mask), table=table)
         dtype, length = next(self.parameters()).dtype, len(mask.key)
         if pos.dim() == 3:
-            return Shared(mask, rotation=(self.rotation(pos[0], length, dtype), self.rotation(pos[1], length, dtype)))
-        return Shared(mask, rotation=self.rotation(pos, length, dtype))
+            return SharedTensors(
+                mask, rotation=(self.rotation(pos[0], length, dtype), self.rotation(pos[1], length, dtype))
+            )
+        return SharedTensors(mask, rotation=self.rotation(pos, length, dtype))
 
     def rotation(self, pos: Tensor, length: int, dtype: torch.dtype) -> Rotation:
         assert self.frequencies is not None
@@ -213,6 +215,6 @@ class Stack(Module):
         bias: Tensor = self.relative(buckets).permute(2, 0, 1)
         return bias
 
-    def share_across(self, pos: Tensor, memory: Tensor, padding: Tensor | None) -> Shared:
+    def share_across(self, pos: Tensor, memory: Tensor, padding: Tensor | None) -> SharedTensors:
         mask: Mask = Full() if padding is None else Full() & Padding(padding)
-        return Shared(AttentionMask(mask, pos, torch.arange(memory.shape[1], device=memory.device)))
+        return SharedTensors(AttentionMask(mask, pos, torch.arange(memory.shape[1], device=memory.device)))

@@ -23,7 +23,7 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class Card:
+class DeviceMemory:
     """A device and the bytes that are free on it."""
 
     device: torch.device
@@ -31,14 +31,14 @@ class Card:
 
 
 @dataclass(frozen=True)
-class Choice:
+class DeviceChoice:
     """`why` is a sentence where it is not what was asked for."""
 
     device: torch.device
     why: str = ""
 
 
-class Teller:
+class Notifier:
     """Tells a sentence to the log, and to the `listener`, in the thread of the session whose computation it is of."""
 
     listener: Callable[[str], Any] | None = None
@@ -49,20 +49,20 @@ class Teller:
             self.listener(sentence)
 
 
-tell = Teller()
+tell = Notifier()
 
 
-def list_cards() -> list[Card]:
+def list_cards() -> list[DeviceMemory]:
     """The CUDA devices; what PyTorch keeps of freed memory counts as free."""
     found = []
     for number in range(torch.cuda.device_count() if torch.cuda.is_available() else 0):
         free, _ = torch.cuda.mem_get_info(number)
         kept = torch.cuda.memory_reserved(number) - torch.cuda.memory_allocated(number)
-        found.append(Card(torch.device("cuda", number), free + kept))
+        found.append(DeviceMemory(torch.device("cuda", number), free + kept))
     return found
 
 
-def choose(asked: str, need: int, cards: list[Card]) -> Choice:
+def choose(asked: str, need: int, cards: list[DeviceMemory]) -> DeviceChoice:
     """The card named, or the one with the most free memory, where `need` bytes fit into it; the CPU otherwise.
 
     Raises SystemExit, with a sentence, where the setting names no kind of device.
@@ -70,16 +70,18 @@ def choose(asked: str, need: int, cards: list[Card]) -> Choice:
     if not re.fullmatch(r"auto|cpu|cuda(:\d{1,3})?", asked):
         raise SystemExit(f"device must be auto, cpu, cuda or cuda:N, got {asked[:80]!r}; correct it.")
     if asked == "cpu" or (asked == "auto" and not cards):
-        return Choice(CPU)
+        return DeviceChoice(CPU)
     if ":" in asked:
         cards = [card for card in cards if card.device == torch.device(asked)]
     if not cards:
-        return Choice(CPU, f"It is computed on the CPU: the setting device is {asked}, and PyTorch sees none such.")
+        return DeviceChoice(
+            CPU, f"It is computed on the CPU: the setting device is {asked}, and PyTorch sees none such."
+        )
     best = max(cards, key=lambda card: card.free)
     if need > best.free:
         room = f"{best.device} has {gigabytes(best.free)} free"
-        return Choice(CPU, f"It is computed on the CPU: it needs {gigabytes(need)} with one run, and {room}.")
-    return Choice(best.device)
+        return DeviceChoice(CPU, f"It is computed on the CPU: it needs {gigabytes(need)} with one run, and {room}.")
+    return DeviceChoice(best.device)
 
 
 def stored_dtype(checkpoint: Checkpoint) -> torch.dtype:

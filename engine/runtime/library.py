@@ -29,7 +29,7 @@ from engine.checkpoints.adapters.config import CONFIG as ADAPTER_CONFIG
 from engine.checkpoints.adapters.read import read_adapter
 from engine.checkpoints.locate import (
     WEIGHTS,
-    Place,
+    CheckpointLocation,
     current_name,
     current_path,
     locate,
@@ -43,7 +43,7 @@ from engine.model.transformer import Transformer
 from engine.places import ADAPTERS
 from engine.runtime import openings
 from engine.runtime.device import place
-from engine.runtime.lru_cache import Shelf
+from engine.runtime.lru_cache import LruCache
 from engine.runtime.run import run
 from engine.runtime.trace import Trace
 from engine.tokenizers.encoding import Encoding
@@ -54,7 +54,7 @@ LONGEST = 40  # letters of a title
 
 
 @dataclass(frozen=True)
-class Opening:
+class LoadOptions:
     """Arguments of `engine.load`: `dtype` None keeps the numbers as stored, `config` corrects config.json, `rename`
     maps the names of tensors; `device` is where it is computed, "" as the setting says.
 
@@ -90,7 +90,7 @@ class Opening:
         return {**named, **given, **more, "stamp": list(_stamp(self.source))}
 
     @classmethod
-    def from_record(cls, record: Mapping[str, Any]) -> Opening:
+    def from_record(cls, record: Mapping[str, Any]) -> LoadOptions:
         dtype = record.get("dtype") and getattr(torch, record["dtype"])
         more = {"uploaded": record.get("uploaded", False), "device": record.get("device", "")}
         return cls(Path(record["source"]), dtype, record["config"], record["rename"], record["title"], None, **more)
@@ -111,7 +111,7 @@ def knows(name: str) -> bool:
     return known or hub_folder(name) is not None or run_weights(name) is not None
 
 
-def parse_name(name: str) -> Opening:
+def parse_name(name: str) -> LoadOptions:
     """Parses how a checkpoint of that name is opened. Raises ValueError for any other, so that a name is never a
     path."""
     name = current_name(name)
@@ -119,13 +119,13 @@ def parse_name(name: str) -> Opening:
     if offered is not None:
         return offered
     if name in shipped_names():
-        return Opening(name, title=name)
+        return LoadOptions(name, title=name)
     if name in names():
-        return Opening(Path(budget.models_folder) / name, title=name)
+        return LoadOptions(Path(budget.models_folder) / name, title=name)
     if (folder := hub_folder(name)) is not None:
-        return Opening(folder, title=name)
+        return LoadOptions(folder, title=name)
     if (file := run_weights(name)) is not None:
-        return Opening(file, title=name)
+        return LoadOptions(file, title=name)
     if name.startswith(RUN):
         raise ValueError(f"{absent(name)}.")
     if "~" in name or is_path(name):
@@ -133,7 +133,7 @@ def parse_name(name: str) -> Opening:
     raise ValueError(f"there is no model called {name[:200]!r}; the models here are {', '.join(names())}.")
 
 
-def offer(given: Opening) -> str:
+def offer(given: LoadOptions) -> str:
     """A name for what may be opened so, the same one for the same again. It is not opened yet.
 
     Its title, then 40 random bits: it stands in links. Those to a path, which nobody deletes with the server, are kept;
@@ -162,7 +162,7 @@ def rename_with(name: str, **changes: Any) -> str:
     return plain if knows(plain) and parse_name(plain).key == after.key else offer(after)
 
 
-def checkpoint_place(name: str) -> Place:
+def checkpoint_place(name: str) -> CheckpointLocation:
     """Place of the files of a checkpoint. Raises as `parse_name` does, and FileNotFoundError."""
     return locate(parse_name(name).source)
 
@@ -225,7 +225,7 @@ def version(name: str) -> tuple[object, ...]:
     return () if file is None else (str(file), *_stamp(file))
 
 
-def with_known_base(how: Opening) -> Opening:
+def with_known_base(how: LoadOptions) -> LoadOptions:
     """Restricts an uploaded adapter, which comes from others, to a base that is named and never a path. Raises
     ValueError for a base that is no name here."""
     place = locate(how.source)
@@ -243,7 +243,7 @@ def with_known_base(how: Opening) -> Opening:
     return replace(how, config={**how.config, BASE: str(parse_name(base).source)})
 
 
-def name_adapters(opened: Checkpoint, how: Opening) -> Checkpoint:
+def name_adapters(opened: Checkpoint, how: LoadOptions) -> Checkpoint:
     """The folder of an upload or of a hub says nothing: their adapters are called as they were opened."""
     if not how.uploaded and not how.title.startswith(HUB):
         return opened
@@ -284,7 +284,7 @@ class Checkpoints:
     """Checkpoints by name, opened once and shared, within a budget of bytes of weights."""
 
     def __init__(self, budget: int | Callable[[], int]) -> None:
-        self._shelf: Shelf[Checkpoint] = Shelf(budget)
+        self._shelf: LruCache[Checkpoint] = LruCache(budget)
         self._opening: dict[str, Lock] = {}
 
     def __call__(self, name: str) -> Checkpoint:
@@ -337,7 +337,7 @@ class Answers:
     """Cache of what was computed of a checkpoint, as bytes, by what was asked."""
 
     def __init__(self, budget: int) -> None:
-        self._shelf: Shelf[bytes] = Shelf(budget)
+        self._shelf: LruCache[bytes] = LruCache(budget)
 
     def answer(self, asked: Mapping[str, Any], make: Callable[[], bytes]) -> bytes:
         """`asked` names the checkpoint, as "checkpoint" or "model"; what `make` raises is not kept."""
@@ -354,7 +354,7 @@ class Traces:
     """Full traces by what they were made from; once they hold more than `budget` bytes, those not used longest go."""
 
     def __init__(self, budget: int | Callable[[], int]) -> None:
-        self.shelf: Shelf[Any] = Shelf(budget)
+        self.shelf: LruCache[Any] = LruCache(budget)
 
     def trace(
         self,
@@ -387,7 +387,7 @@ def run_key(
     return id(model.hooks), what, target, tuple(map(repr, edits))
 
 
-def _find_offer(name: str) -> Opening | None:
+def _find_offer(name: str) -> LoadOptions | None:
     """Opening that was offered by that name, if it is still there: also a path from before the server was started, or
     an upload to another process of the server."""
     found = _offers.find(name)
@@ -396,7 +396,7 @@ def _find_offer(name: str) -> Opening | None:
     for folder in (budget.runs_folder, budget.uploads_folder):
         kept = openings.find_path(folder, name) if folder and "~" in name else None
         if kept and (source := current_path(Path(kept["source"]))).exists():
-            again = Opening.from_record({**kept, "source": source})
+            again = LoadOptions.from_record({**kept, "source": source})
             _names[again.key] = name
             return _offers.keep(name, again, 0)
     return None
@@ -419,10 +419,10 @@ def _disk(folder: TemporaryDirectory[str] | None) -> int:
     return 0 if folder is None else sum(p.stat().st_size for p in Path(folder.name).rglob("*") if p.is_file())
 
 
-_offers: Shelf[Opening] = Shelf(lambda: budget.uploads_disk)
+_offers: LruCache[LoadOptions] = LruCache(lambda: budget.uploads_disk)
 _names: dict[tuple[object, ...], str] = {}
 _adapter_folders: dict[str, Path] = {}
-_trained_adapters: Shelf[Adapter] = Shelf(lambda: budget.adapters_memory)
+_trained_adapters: LruCache[Adapter] = LruCache(lambda: budget.adapters_memory)
 checkpoint = Checkpoints(lambda: budget.models_memory)
 traces = Traces(lambda: budget.trace_memory)
 answers = Answers(ANSWERS_MEMORY)

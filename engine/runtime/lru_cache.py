@@ -10,7 +10,7 @@ from typing import Generic, TypeVar
 Value = TypeVar("Value")
 
 
-class Shelf(Generic[Value]):
+class LruCache(Generic[Value]):
     """Values by key; once they have more than `budget` bytes, those not used longest go, but never the newest.
 
     `budget` may be a function that says it anew each time.

@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from torch import Tensor
 
-from engine.edits import Edit, Real
+from engine.edits import Edit, RealTokens
 from engine.model.hooks import HookPoint, match_hooks
 from engine.model.transformer import Transformer
 
@@ -25,8 +25,11 @@ class Recording:
         target_padding: Tensor | None = None,
     ) -> None:
         self.kept, self.hooks = kept, model.hooks
-        self.real = Real(padding, padding)
-        self.decoder_real, self.cross_real = Real(target_padding, target_padding), Real(target_padding, padding)
+        self.real = RealTokens(padding, padding)
+        self.decoder_real, self.cross_real = (
+            RealTokens(target_padding, target_padding),
+            RealTokens(target_padding, padding),
+        )
         self.values: dict[str, Tensor] = {}
         self.edits = edits_by_hook(edits, model)
         self.changes = bool(edits)
@@ -61,7 +64,7 @@ class Recording:
         later.wanted = self.kept | later.edits.keys()
         return later
 
-    def real_at(self, name: str) -> Real:
+    def real_at(self, name: str) -> RealTokens:
         if not name.startswith("decoder."):
             return self.real
         return self.cross_real if ".cross_attn." in name else self.decoder_real

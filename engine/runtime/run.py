@@ -11,7 +11,7 @@ from time import perf_counter
 import torch
 from torch import Tensor
 
-from engine.edits import Edit, Runs, Source, resolve
+from engine.edits import Edit, Source, SourceRuns, resolve
 from engine.model.hooks import active
 from engine.model.layers.cache import KVCache
 from engine.model.layers.mask import Mask
@@ -63,7 +63,7 @@ def run(
         recording.values, model.hooks, ids, padding, encodings, tuple(edits), mask, logits_at, past,
         written, target_encodings, target_padding,
     )  # fmt: skip
-    begin = Begin() if base is None else continue_run(base, trace, recording, model, cache)
+    begin = RunStart() if base is None else continue_run(base, trace, recording, model, cache)
     if begin is None:
         return trace
     kinds = segments(encodings, ids) if model.config.embedding.segments else None
@@ -113,11 +113,11 @@ def resolve_edits(
             return base
         return run(model, encoding, keep, target=target, mask=mask)
 
-    return resolve(edits, Runs(model, read))
+    return resolve(edits, SourceRuns(model, read))
 
 
 @dataclass(frozen=True)
-class Begin:
+class RunStart:
     """Start of a run: the block, what it reads, and what the encoder gave where that is passed over."""
 
     start: int = 0
@@ -127,7 +127,7 @@ class Begin:
 
 def continue_run(
     base: Trace, trace: Trace, recording: Recording, model: Transformer, cache: KVCache | None
-) -> Begin | None:
+) -> RunStart | None:
     """Takes over what `base` has and tells `trace` where it starts; None where nothing is left to compute."""
     check_base(base, trace, cache)
     start = trace.start = first_layer(base, trace, recording.kept, model)
@@ -211,7 +211,7 @@ def earlier(base: Trace, start: int, kept: frozenset[str], model: Transformer) -
     return {n: base[n] for n in base if n in kept and layer_of(n, layers, first) < start}
 
 
-def resume(base: Trace, start: int, model: Transformer) -> Begin:
+def resume(base: Trace, start: int, model: Transformer) -> RunStart:
     """Outputs of block `start` - 1, and of the encoder where it is over.
 
     Not what block `start` read: that, `base` may have edited.
@@ -219,12 +219,12 @@ def resume(base: Trace, start: int, model: Transformer) -> Begin:
     first = encoder_layers(model)
     if first == 0 or start < first:
         side = "encoder." if first else ""
-        return Begin(start, recorded_value(base, stream(model, f"{side}blocks.{start - 1}.")) if start else None)
+        return RunStart(start, recorded_value(base, stream(model, f"{side}blocks.{start - 1}.")) if start else None)
     final = "encoder.final_norm.out"
     memory = recorded_value(base, final if final in model.hooks else stream(model, f"encoder.blocks.{first - 1}."))
     if start == first:
-        return Begin(start, None, memory)
-    return Begin(start, recorded_value(base, stream(model, f"decoder.blocks.{start - first - 1}.")), memory)
+        return RunStart(start, None, memory)
+    return RunStart(start, recorded_value(base, stream(model, f"decoder.blocks.{start - first - 1}.")), memory)
 
 
 def stream(model: Transformer, block: str) -> str:

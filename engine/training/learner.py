@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Learning:
+class LearnerContext:
     """What a learner computes with. `forward` is the pass of an update, compiled where that pays, and `eager` the same
     uncompiled; in both an adapter acts where there is one, as it does within `adapted()`. `precision()` is the context
     of a pass. The model as it is called by itself is the base where `holds_base`. `state` is what a learner of this run
@@ -44,7 +44,7 @@ class Learner:
 
     turns = 1
 
-    def __init__(self, learning: Learning) -> None:
+    def __init__(self, learning: LearnerContext) -> None:
         self.learning, self.recipe = learning, learning.recipe
         self.state = dict(learning.state)
         self.weight = self.usual_weight

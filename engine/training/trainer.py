@@ -39,7 +39,7 @@ from engine.training.base.base import begin_with, read_transfer, write_transfer
 from engine.training.cluster.compilation import Compilation
 from engine.training.cluster.parallel import Peers
 from engine.training.launch.machine import Plan
-from engine.training.learner import Learning, evaluation
+from engine.training.learner import LearnerContext, evaluation
 from engine.training.objectives import find_objective
 from engine.training.recipe.optimiser import build_optimisers, hold_whole, optimiser_state
 from engine.training.recipe.parts import choose_parts, gradient_part
@@ -54,7 +54,7 @@ from engine.training.sources import open_source
 
 
 @dataclass(frozen=True)
-class Numbers:
+class StepNumbers:
     """`scores` by name: "loss", "accuracy", and what else the objective counts."""
 
     scores: Mapping[str, float]
@@ -78,8 +78,8 @@ class Update:
     def loss(self) -> Tensor:
         return self.scores["loss"]
 
-    def read(self) -> Numbers:
-        return Numbers({name: float(value) for name, value in self.scores.items()}, float(self.grad_norm), self.lr)
+    def read(self) -> StepNumbers:
+        return StepNumbers({name: float(value) for name, value in self.scores.items()}, float(self.grad_norm), self.lr)
 
 
 class Trainer:
@@ -149,8 +149,8 @@ class Trainer:
             self.progress = replace(progress, threads=self.plan.threads)
             self.scaler.load_state_dict(progress.scaler)
 
-    def _learning(self) -> Learning:
-        return Learning(
+    def _learning(self) -> LearnerContext:
+        return LearnerContext(
             recipe=self.recipe,
             source=self.source,
             model=self.model,
@@ -265,7 +265,7 @@ class Trainer:
         parts = self.recipe.batch.accumulate
         yield from [mine] if parts == 1 else (mine.share(index, parts) for index in range(parts))
 
-    def check(self, numbers: Numbers, step: int) -> None:
+    def check(self, numbers: StepNumbers, step: int) -> None:
         """Raises Diverged where the loss of update `step` is no number, or its gradient, which float16 leaves out."""
         for what, value in (("loss", numbers.scores["loss"]), ("gradient", numbers.grad_norm)):
             if not math.isfinite(value) and not (what == "gradient" and self.plan.scaled):

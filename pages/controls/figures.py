@@ -15,7 +15,7 @@ from typing import Any, Literal
 import numpy as np
 import torch
 
-from pages.controls.state.session import Remembered, event_value
+from pages.controls.state.session import SessionValue, event_value
 from views.core.component import view
 from views.core.payload import pack
 
@@ -23,7 +23,7 @@ Numbers = np.ndarray | torch.Tensor
 Scale = Literal["unit", "signed"]
 MOST_CELLS = 2_000_000  # of one picture
 
-PICKED = Remembered[dict[str, Any]]("picked", dict)  # what a browser said was clicked last in a picture, by its key
+PICKED = SessionValue[dict[str, Any]]("picked", dict)  # what a browser said was clicked last in a picture, by its key
 
 mounted = view("figures", events=("pick",))
 

@@ -57,7 +57,7 @@ def temperature_edits(here: Here) -> list[Edit]:
 
 
 @dataclass(frozen=True)
-class Shown:
+class PageRun:
     """A run on its page, which answers `questions` about it."""
 
     here: Here
@@ -116,7 +116,7 @@ class RunPage:
         looked_at, run, further = self.compute(here)
         run = self.extend(here, looked_at, run)
         export = run_export(self.title, here, looked_at, run, tuple(self.linked), **self.export_options(run))
-        shown = Shown(here, run, export, self.draw(here, looked_at, run, export, further), self.registry.of(run))
+        shown = PageRun(here, run, export, self.draw(here, looked_at, run, export, further), self.registry.of(run))
         whole = {title: one for title, one in self.charts.items() if run.whole or shown.questions[one[0]].steps}
         if whole:
             self.draw_charts(shown, whole)
@@ -146,7 +146,7 @@ class RunPage:
             st.caption(escape_markdown(cut))
         return draw_page(export, b"", None, (RUN, run), (self.registry, run), unsaved=further)
 
-    def draw_charts(self, shown: Shown, charts: Charts) -> None:
+    def draw_charts(self, shown: PageRun, charts: Charts) -> None:
         try:
             self.check(shown.run)
             chosen = shown.choose_shared(self.about or next(iter(charts.values()))[0])
@@ -180,7 +180,7 @@ class PicturePage(RunPage):
         payload = self.payload(here, subject, run, export)
         return draw_page(export, payload, self.mount, (RUN, run), (self.registry, run), unsaved=further)
 
-    def draw_charts(self, shown: Shown, charts: Charts) -> None:
+    def draw_charts(self, shown: PageRun, charts: Charts) -> None:
         section = st.expander("Charts over all layers", key="charts", on_change="rerun", icon=":material/bar_chart:")
         if not section.open:
             return

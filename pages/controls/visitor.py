@@ -9,7 +9,7 @@ import streamlit as st
 
 from engine.budget import budget
 from engine.runtime import library
-from pages.controls.state.session import Remembered
+from pages.controls.state.session import SessionValue
 from server.library import visitors
 from server.library.hosts import is_loopback
 
@@ -63,4 +63,4 @@ def remember(name: str) -> None:
         visitors.visit(budget.runs_folder, whose, name)
 
 
-OPENED = Remembered("opened", opened_before)
+OPENED = SessionValue("opened", opened_before)

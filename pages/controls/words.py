@@ -23,13 +23,13 @@ from babel.messages.pofile import read_po
 
 from engine.places import ASSETS
 from pages.controls.state.hidden import HIDDEN, HIDE
-from pages.controls.state.session import Remembered
+from pages.controls.state.session import SessionValue
 from views.core.markdown import Markdown, escape_markdown
 
 CATALOGUE = ASSETS / "learn"
 ENGLISH = "en"
 LANG = "{lang}"  # in the path of a text, for the language
-CHOSEN = Remembered("language", lambda: ENGLISH)
+CHOSEN = SessionValue("language", lambda: ENGLISH)
 ASIDE = ContextVar("language of what is made outside of a session", default="")
 FENCE = "+++\n"  # around what a lesson says of itself, in TOML
 

@@ -12,7 +12,7 @@ from pages.controls.prediction import await_guess
 from pages.controls.share.export import draw_page
 from pages.controls.state.session import event_value
 from views.compare.compare import compare
-from views.compare.pair import Shown, match_attentions
+from views.compare.pair import ComparedRun, match_attentions
 from views.core.component import plotly_address, view
 from views.what_if.questions import WHAT_IF
 
@@ -22,10 +22,10 @@ PICTURE = "compare"
 picture = view("compare", events=("silence",))
 
 
-def shown_side(side: Side) -> Shown:
+def shown_side(side: Side) -> ComparedRun:
     cut = notice(Subject(side.name, side.checkpoint, side.reading, side.limit), side.run)
     said = " ".join(text for text in (side.problem, cut) if text)
-    return Shown(side.letter, side.title, side.reading, side.run, said)
+    return ComparedRun(side.letter, side.title, side.reading, side.run, said)
 
 
 def on_silence() -> None:

@@ -13,7 +13,7 @@ from pages.controls.generate.prompt import prompt_controls
 from pages.controls.generate.prompting import draw_prompting
 from pages.controls.generate.settings import settings
 from pages.controls.generate.surprise import draw_surprise
-from pages.controls.generate.tabs import PICTURE, Shown, Written, branch_of, events, open_tab
+from pages.controls.generate.tabs import PICTURE, TabContent, WritingRecord, branch_of, events, open_tab
 from pages.controls.generate.temperature import draw_temperature
 from pages.controls.prediction import await_guess
 from pages.controls.share.export import draw_page
@@ -24,7 +24,7 @@ from views.core.markdown import escape_markdown
 from views.generate.availability import two_readings
 from views.generate.generate import page_payload
 from views.generate.questions import GENERATE as QUESTIONS
-from views.generate.session import Writing
+from views.generate.session import GenerationContext
 
 MENU = {"title": "Generate", "address": "generate", "place": 3, "opens": True}
 
@@ -33,7 +33,7 @@ BELOW = {"cache": draw_cache}
 picture = view("generate", events=("interrupt", "link", "branch", "look", "open", "measured"))
 
 
-def mount(writing: Writing, place: DeltaGenerator, payload: bytes) -> None:
+def mount(writing: GenerationContext, place: DeltaGenerator, payload: bytes) -> None:
     with place:
         picture(payload, key=PICTURE, on=events(writing))
 
@@ -41,16 +41,16 @@ def mount(writing: Writing, place: DeltaGenerator, payload: bytes) -> None:
 honour_link(GENERATE.rules)
 here = GENERATE.open()
 name, checkpoint, prompt, call, fields = prompt_controls(here)
-session = find_record(Written)
+session = find_record(WritingRecord)
 tab = open_tab(here, prompt)
 with st.container():  # empty on other tabs: the picture below keeps its place, and so what it is at
     how = settings(here, checkpoint, tab)
     if apart := two_readings(prompt, how.most):
         st.caption(escape_markdown(apart))
-writing = Writing(name, checkpoint, prompt, call, how, session.live, session.measured, fields)
+writing = GenerationContext(name, checkpoint, prompt, call, how, session.live, session.measured, fields)
 await_guess(writing.digest)
 above, middle, below = st.container(), st.container(), st.container()
-shown = Shown()
+shown = TabContent()
 with above:
     if tab in ABOVE:
         shown = ABOVE[tab](here, writing)

@@ -28,7 +28,7 @@ from pages.controls.architecture.parameters import (
     NOBODY,
     OF_MODEL,
     SIZES,
-    Possible,
+    PossibleModel,
     adjust_to,
 )
 from pages.controls.bar import bar
@@ -110,7 +110,7 @@ def choose_sizes(below: Callable[[str], None]) -> dict[str, int]:
 
 def last_possible(name: str, config: ModelConfig) -> tuple[dict[str, str], dict[str, int]]:
     """Switches and sizes of the model called `name` when it was drawn last, or as published."""
-    last = find_record(Possible)
+    last = find_record(PossibleModel)
     if last.name == name:
         return last.switches, last.numbers
     return {switch.name: switch.get(config) for switch in SWITCHES}, sizes(config)
@@ -163,7 +163,7 @@ models = names()
 open_on_looked_at(here, models)
 if published := published_config():
     adjust_to(here, models, published)
-    if find_record(Possible).name != here.begin("model"):
+    if find_record(PossibleModel).name != here.begin("model"):
         here.restart(*OF_MODEL)
 honour_link(here.rules, models)
 st.html("<style>[class*=st-key-table-] { overflow-x: auto; } :has(> .st-key-misfit) { flex: 1 0 100%; }</style>")
@@ -200,7 +200,7 @@ except ValueError as error:
         offer_changes(name, own, chosen, numbers, error)
     chosen, numbers = last_possible(name, own)
     config = with_sizes(thrown(own, chosen), **numbers)
-possible = find_record(Possible)
+possible = find_record(PossibleModel)
 possible.name, possible.switches, possible.numbers = name, chosen, numbers
 
 total = count(config)

@@ -21,7 +21,7 @@ from pages.controls.model_input.model_input import example, look_at, looked_at, 
 from pages.controls.share.export import draw_page
 from pages.controls.share.links import address_now, honour_link
 from pages.controls.share.panel import share_panel
-from pages.controls.state.session import Remembered
+from pages.controls.state.session import SessionValue
 from pages.controls.visitor import recent
 from views.charts.show import NamedChart
 from views.charts.standalone import chart_file
@@ -43,7 +43,7 @@ MEASURED_COLUMNS = GROUPED | {"seconds": NUMBER(format="%.6f"), "recall": NUMBER
 SEARCH_COLUMNS = GROUPED | {f"recall@{k}": NUMBER(format="%.3f") for k in KS}
 SEARCH_COLUMNS |= {"µs a query": NUMBER(format="%.1f"), "kept, MB": NUMBER(format="%.2f")}
 # What a button has started: each run of the page measures one point more, until there are so many.
-MEASURING = Remembered[tuple[Any, int]]("measuring up to", lambda: (None, 0))
+MEASURING = SessionValue[tuple[Any, int]]("measuring up to", lambda: (None, 0))
 picture = view("long_sequences/patterns")
 FORMULAS = r"""
 | attention | multiply-adds | floats held at the peak |

@@ -9,7 +9,7 @@ import pytest
 from torch import Tensor
 
 from engine.analysis.alignment import by_pieces
-from engine.analysis.similarity import Pair, head_changes
+from engine.analysis.similarity import PatternPair, head_changes
 from engine.checkpoints import load
 from engine.runtime.run import run
 from tests.browser.harness import expect
@@ -103,7 +103,7 @@ def test_maps_and_their_difference_hold_every_peak_and_the_cursor_reads_exact_nu
     assert numbers == pytest.approx([float(first[row, col]), other, other - float(first[row, col])], rel=6e-3, abs=1e-6)
     page.locator(".long-map").nth(2).hover(position={"x": 60, "y": 160})
     page.locator(".tip strong", has_text="points").wait_for()
-    change = head_changes(Pair(list(patterns[0]), list(patterns[1]), aligned, aligned)).flatten()
+    change = head_changes(PatternPair(list(patterns[0]), list(patterns[1]), aligned, aligned)).flatten()
     order = [f"{i // 4 + 1}·{i % 4 + 1}" for i in change.argsort(descending=True).tolist()]
     page.locator(".heads-of").scroll_into_view_if_needed()
     page.locator(".heads-of .which").nth(len(order) - 1).wait_for()

@@ -12,7 +12,7 @@ from engine.generation.generate import generate
 from engine.runtime import library
 from tests.browser.harness import answered, comes_to, turn_to
 from tests.browser.test_take import saved
-from views.generate.beam_search import Wanted
+from views.generate.beam_search import BeamOptions
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Locator, Page
@@ -216,7 +216,7 @@ def test_an_older_link_opens_the_tab_that_stands_after_the_hash_with_its_control
     page = look("#view=beam&beam_tokens=6&beam_beams=2")
     page.locator('.generate[data-ready="beam"]').wait_for()
     page.wait_for_function(f"() => {FIND}.loupe.tab.search?.state === 'whole'")
-    assert told(page, "page.tab.search.query.wanted") == vars(Wanted(beams=2, best=2, tokens=6))
+    assert told(page, "page.tab.search.query.wanted") == vars(BeamOptions(beams=2, best=2, tokens=6))
     page.wait_for_function("() => !location.hash.includes('beam_')")
     page = look("#view=temperature&t=2&numbers=[1,2]")
     page.locator(".st-key-panel-of-numbers .vega-bind input").wait_for()

@@ -12,9 +12,9 @@ from engine.runtime import library
 from tests.browser.harness import answered, expect
 from tests.browser.test_generate import ESCAPE, FIND, IDLE, at_next_part, open_tab, told
 from tests.browser.test_take import saved
-from views.generate.beam_search import EXAMPLES, Wanted, search_to
-from views.generate.kv_cache import Cached, cache_arrays
-from views.generate.session import Call, Writing
+from views.generate.beam_search import EXAMPLES, BeamOptions, search_to
+from views.generate.kv_cache import CachedPrompt, cache_arrays
+from views.generate.session import Call, GenerationContext
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -24,9 +24,9 @@ pytestmark = pytest.mark.long
 Open = Callable[[str], "Page"]
 
 
-def writing(model: str, text: str) -> Writing:
+def writing(model: str, text: str) -> GenerationContext:
     checkpoint = library.checkpoint(model)
-    return Writing(model, checkpoint, begin(checkpoint, text), Call(repr(text)))
+    return GenerationContext(model, checkpoint, begin(checkpoint, text), Call(repr(text)))
 
 
 def test_the_tree_of_the_example_is_walked_played_and_written_on_from(open_page: Open, server: str) -> None:
@@ -35,7 +35,7 @@ def test_the_tree_of_the_example_is_walked_played_and_written_on_from(open_page:
     page = open_page(f"{server}/generate?{said}#view=beam&beam_tokens={example['tokens']}")
     nodes = page.locator(".beam-node")
     nodes.first.wait_for()
-    search = search_to(writing(example["model"], example["text"]), Wanted(tokens=12, stop_at=example["stop_at"]))
+    search = search_to(writing(example["model"], example["text"]), BeamOptions(tokens=12, stop_at=example["stop_at"]))
     apart = sum(at < 0 for at in search.on_greedy)
     assert nodes.count() == len(search.nodes) + apart
     assert nodes.evaluate_all("all => all.filter((one) => one.classList.contains('is-pruned')).length") == sum(
@@ -92,7 +92,7 @@ def test_a_search_is_seen_step_by_step_stopped_and_gone_on_with(
     assert page.evaluate("going") == "Searching, at most 30 steps …"
     count = told(page, "page.tab.search.count")
     page.locator(".beam-now", has_text=f"Stopped after {count} of 30 steps.").wait_for()
-    whole = search_to(writing("stories", text), Wanted(beams=3, tokens=30))
+    whole = search_to(writing("stories", text), BeamOptions(beams=3, tokens=30))
     some = [one for one in whole.nodes if len(one.ids) <= count]
     answered(page)  # what was on its way, too
     assert told(page, "page.tab.search.nodes.map((node) => node.id)") == [one.id for one in some]
@@ -139,7 +139,7 @@ def test_the_cache_grows_with_what_is_written(open_page: Open, server: str) -> N
     page.wait_for_function(f"() => {FIND}.loupe.tab.found.pieces.length === {given + 6}")
     page.wait_for_function(IDLE)
     ids = tuple(told(page, "page.written"))
-    arrays = cache_arrays(Cached(writing("stories", text), ids))
+    arrays = cache_arrays(CachedPrompt(writing("stories", text), ids))
     page.locator(".cache-frame canvas").first.focus()
     page.keyboard.press("ArrowRight")  # the newest position
     k, v = (float(arrays[name][0, 0, -1]) for name in "kv")

@@ -9,7 +9,7 @@ from streamlit.testing.v1 import AppTest
 
 from engine.edits.experiment import Experiment
 from pages.controls.state.session import Record
-from pages.controls.what_if.experiment import Tried
+from pages.controls.what_if.experiment import EditTrial
 from pages.controls.what_if.experiment_link import linkable, to_link
 from views.core.markdown import JOINER
 
@@ -48,7 +48,7 @@ def record(app: AppTest, kind: type[Record]) -> Record:
 
 def try_edits(app: AppTest, made: Experiment) -> None:
     """Lets the session and its address have the edits, as the panel does."""
-    tried = record(app, Tried)
+    tried = record(app, EditTrial)
     tried.made, tried.text = made, to_link(made) if made.entries and linkable(made) else ""
     app.query_params["edits"] = tried.text
 

@@ -169,10 +169,10 @@ def test_any_model_that_is_here_can_be_the_base_and_any_part_of_it_learn() -> No
 def test_an_upload_stays_where_a_training_finds_it(tmp_path: Path) -> None:
     folder = TemporaryDirectory(dir=tmp_path)
     load("stories").save(Path(folder.name))
-    name = library.offer(library.Opening(Path(folder.name), title="mine", folder=folder))
+    name = library.offer(library.LoadOptions(Path(folder.name), title="mine", folder=folder))
     recipe = on_base(presets(FOLDER)["supervised"].recipe, name)
     assert recipe.base == name and recipe.model.head.language
-    kept = library.Opening.from_record(openings.find_path(budget.runs_folder, name) or {})
+    kept = library.LoadOptions.from_record(openings.find_path(budget.runs_folder, name) or {})
     assert Path(kept.source).is_dir() and not Path(kept.source).is_relative_to(tmp_path)
 
 
@@ -294,7 +294,7 @@ def little_bert(tmp_path_factory: pytest.TempPathFactory) -> str:
     learned = {name: value[:96] if "positions" in name else value for name, value in whole.model.state_dict().items()}
     model.load_state_dict({name: learned[name] for name in model.state_dict()})
     replace(whole, model=model).save(folder)
-    return library.offer(library.Opening(folder, title="little"))
+    return library.offer(library.LoadOptions(folder, title="little"))
 
 
 @pytest.mark.parametrize("form", ["tagged", "two texts", "answers"])

@@ -43,7 +43,7 @@ def keep(folder: Path, **options: Any) -> Path:
 
 
 def name(folder: Path) -> str:
-    return library.offer(library.Opening(folder, title=folder.name))
+    return library.offer(library.LoadOptions(folder, title=folder.name))
 
 
 def own(folder: Path) -> Adapter:
@@ -119,7 +119,7 @@ def test_a_link_of_another_page_takes_the_place_of_the_edits_and_undo_brings_the
     app.switch_page(WALKTHROUGH).run()
     assert edits(app) == [ApplyAdapter.of(own(pirate))]
     assert sent(app, "experiment")[0]["entries"][0]["words"] == "adapter “pirate” at 1"
-    assert record(app, what_if.Tried).made.undo() == made(QUIET)
+    assert record(app, what_if.EditTrial).made.undo() == made(QUIET)
     try_edits(app, made(QUIET))
     assert edits(app.run()) == [QUIET]
 
@@ -213,7 +213,7 @@ def test_an_export_holds_the_adapter_or_weights_with_it(pirate: Path, tmp_path: 
 def test_an_uploaded_adapter_is_called_as_it_was_uploaded(tmp_path: Path) -> None:
     folder = TemporaryDirectory()
     keep(Path(folder.name), seed=7)
-    uploaded = library.offer(library.Opening(Path(folder.name), title="mine", folder=folder))
+    uploaded = library.offer(library.LoadOptions(Path(folder.name), title="mine", folder=folder))
     (adapter,) = library.checkpoint(uploaded).adapters
     assert adapter.name == "mine" and find_adapter(adapter.key).name == "mine"
     assert library.adapter_folder(adapter.key) is None

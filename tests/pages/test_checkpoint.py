@@ -25,7 +25,7 @@ from engine.checkpoints.locate import SHIPPED
 from engine.model.config import MLP, Attention, ModelConfig
 from engine.model.transformer import Transformer, initialise
 from engine.runtime import device, library
-from engine.runtime.device import Card
+from engine.runtime.device import DeviceMemory
 from pages.controls.checkpoint import open_form
 from pages.controls.checkpoint.link import FORMER
 from pages.controls.checkpoint.open_form import TYPED
@@ -194,13 +194,13 @@ def test_a_link_to_a_path_holds_over_a_restart_of_the_server(
     folder: Path, here: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     name = name_of(typed(page().run(), str(folder)))
-    for kept, empty in (("_offers", library.Shelf[library.Opening](2**20)), ("_names", {})):
+    for kept, empty in (("_offers", library.LruCache[library.LoadOptions](2**20)), ("_names", {})):
         monkeypatch.setattr(library, kept, empty)
     library.checkpoint.cache_clear()
     app = page(name).run()
     assert name_of(app) == name and name in app.selectbox(key="model").options
     folder.rename(folder.parent / "away")
-    monkeypatch.setattr(library, "_offers", library.Shelf[library.Opening](2**20))
+    monkeypatch.setattr(library, "_offers", library.LruCache[library.LoadOptions](2**20))
     assert "was opened from are not there any more" in told(page(name).run())
 
 
@@ -311,14 +311,14 @@ def test_a_model_is_computed_where_a_person_says(models: Path, monkeypatch: pyte
     Checkpoint(initialise(Transformer(CONFIG), 0), name="mine").save(models / "mine")
     app = page("mine").run()
     assert not [one for one in app.selectbox if one.label == "computed on"]  # there is nothing to choose here
-    monkeypatch.setattr(device, "list_cards", lambda: [Card(torch.device("cuda", 0), 10**8)])
+    monkeypatch.setattr(device, "list_cards", lambda: [DeviceMemory(torch.device("cuda", 0), 10**8)])
     app.run()
     menu = app.selectbox(key="device mine")
     assert menu.options[0] == "as the setting says (cpu)" and "0.1 GB free" in menu.options[2]
     menu.select("cuda:0").run()
     name = name_of(app)
     assert not app.exception and "cuda:0 has 0.1 GB free" in told(app) and library.parse_name(name).device == "cuda:0"
-    assert library.Opening.from_record(library.parse_name(name).record).key == library.parse_name(name).key
+    assert library.LoadOptions.from_record(library.parse_name(name).record).key == library.parse_name(name).key
     app.selectbox(key=f"device {name}").select("").run()
     assert name_of(app) == "mine"
 

@@ -19,7 +19,7 @@ from engine.edits.experiment import Experiment
 from engine.inputs.readers import read_text
 from engine.runtime import library
 from engine.runtime.run import run
-from pages.controls.compare.run import Said
+from pages.controls.compare.run import SideControls
 from pages.controls.compare.run import run as run_sides
 from tests.pages.test_attention_long import mine  # noqa: F401
 from tests.pages.test_attention_long import text as numbers
@@ -68,7 +68,7 @@ def test_what_is_run_is_said_while_long_texts_are_and_no_sentence_stays() -> Non
     for count in (3, COUNT):
         readings = [read_text(checkpoint, said, COUNT) for said in texts(count)]
         given = [(*who, checkpoint, one, lanes(checkpoint, one)) for who, one in zip(WHO, readings, strict=True)]
-        found = run_sides([Said(*one, Experiment(), "", str) for one in given], told.append)
+        found = run_sides([SideControls(*one, Experiment(), "", str) for one in given], told.append)
         assert [side.run.whole for side in found] == [count == 3] * 2 and (count == COUNT or not told)
     size = f"{COUNT} tokens in {config.layers} layers of {config.attention.heads} heads."
     assert told == [f"Running A, 1 of 2: first reads {size}", f"Running B, 2 of 2: second reads {size}"]

@@ -30,7 +30,7 @@ from engine.edits import (
 from engine.runtime import library
 from pages.controls.what_if.edit_form import distinct, ranges, read_numbers, read_ranges
 from pages.controls.what_if.edit_panel import Panels
-from pages.controls.what_if.experiment import Tried
+from pages.controls.what_if.experiment import EditTrial
 from pages.controls.what_if.kind import kinds
 from tests.pages.mounted import field, record, try_edits
 from tests.pages.test_experiment import made, opened
@@ -59,7 +59,7 @@ def press(app: AppTest) -> AppTest:
 
 
 def edits(app: AppTest) -> list[Edit]:
-    return list(record(app, Tried).made.edits)
+    return list(record(app, EditTrial).made.edits)
 
 
 @pytest.mark.parametrize(
@@ -200,7 +200,7 @@ def test_a_form_follows_its_edit_and_goes_with_its_model() -> None:
     app = opened(experiment=made(SilenceHeads(0, [0]), AttentionTemperature(2.0)))
     record(app, Panels).states["what if"].opening = {"do": "edit", "number": 1}
     app.run()
-    try_edits(app, record(app, Tried).made.remove(0))
+    try_edits(app, record(app, EditTrial).made.remove(0))
     app.run()
     field(app.number_input, "temperature").set_value(3.0).run()
     app = press(app)

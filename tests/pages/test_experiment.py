@@ -26,7 +26,7 @@ from engine.runtime import library
 from engine.runtime.run import run
 from pages.controls.model_input.model_input import Subject
 from pages.controls.what_if import experiment as what_if
-from pages.controls.what_if.experiment import Tried
+from pages.controls.what_if.experiment import EditTrial
 from pages.controls.what_if.experiment_link import (
     BROKEN,
     PAINTED,
@@ -104,7 +104,7 @@ def test_edits_go_along_from_page_to_page_and_leave_the_address_with_the_last_of
     app = opened(experiment=made(QUIET))
     app.switch_page(ATTENTION).run()
     assert sent(app, "attention")[0]["edited"] == ["blocks.2.attn.z"] and "edits" in app.query_params
-    try_edits(app, record(app, Tried).made.remove(0))
+    try_edits(app, record(app, EditTrial).made.remove(0))
     app.run()
     assert sent(app, "attention")[0]["edited"] == [] and "edits" not in app.query_params
     assert sent(app, "experiment")[0]["undo"]

@@ -101,5 +101,5 @@ def test_an_adapter_finds_its_base(named: str, tmp_path: Path, monkeypatch: pyte
     assert "mine" in [one.name for one in library.adapters_for(PRESENT)]
     upload = tmp_path / "upload"
     shutil.copytree(config.parent, upload)
-    name = library.offer(library.Opening(upload, title="upload", uploaded=True))
+    name = library.offer(library.LoadOptions(upload, title="upload", uploaded=True))
     assert library.checkpoint(name).adapters[0].name == "upload"

@@ -29,12 +29,12 @@ from engine.model.config import RotaryScaling
 from engine.model.transformer import Transformer
 from engine.runtime import library
 from engine.runtime.run import run
-from pages.controls.generate.tabs import Written
+from pages.controls.generate.tabs import WritingRecord
 from tests.pages.mounted import mounted
 from tests.pages.test_take import ran
 from views.core.payload import Named, unpack
 from views.generate.codegen import temperature_lines
-from views.generate.session import Call, Settings, Writing
+from views.generate.session import Call, GenerationContext, Settings
 
 ROOT = Path(__file__).parents[2]
 GENERATE, ATTENTION = "pages/explore/generate.py", "pages/explore/attention.py"
@@ -241,7 +241,7 @@ def test_the_lines_of_a_temperature_give_its_distribution() -> None:
     prompt = view(app)[0]["prompt"]["ids"]
     checkpoint = library.checkpoint("stories")
     text = 'Max gave the red ball to Anna. "Thank you," said'
-    one = Writing("stories", checkpoint, begin(checkpoint, text), Call(repr(text)))
+    one = GenerationContext("stories", checkpoint, begin(checkpoint, text), Call(repr(text)))
     assert list(one.prompt.ids) == prompt
     found = ran(temperature_lines(one, tuple(ids), 2.5))
     step = next(generate(library.checkpoint("stories"), prompt, 4, begun=ids))
@@ -253,7 +253,7 @@ def test_the_temperature_of_a_finished_text_is_that_of_its_end() -> None:
     ids = write(app, 20, method="greedy")
     assert ids[-1] in library.checkpoint("translate-en-fr").end_ids
     branch = {view(app)[0]["trace"]: (tuple(ids), None)}
-    app.session_state[f"{Written.__module__}.{Written.__qualname__}"] = Written(branches=branch)
+    app.session_state[f"{WritingRecord.__module__}.{WritingRecord.__qualname__}"] = WritingRecord(branches=branch)
     app.segmented_control(key="view").set_value("temperature").run()
     (place,) = [one for one in app.number_input if one.label == "tokens written before it"]
     assert place.value == place.max == len(ids) - 1 and not app.warning and len(charts(app)) == 2

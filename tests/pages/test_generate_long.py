@@ -16,7 +16,7 @@ from engine.runtime import library
 from tests.pages.test_generate import asked, charts, exported, opened, streamed, view
 from tests.pages.test_take import ran
 from views.generate.codegen import temperature_lines
-from views.generate.session import Call, Writing
+from views.generate.session import Call, GenerationContext
 
 pytestmark = pytest.mark.long
 
@@ -100,7 +100,7 @@ def test_the_temperature_of_a_long_text_is_of_what_follows_its_last_tokens_that_
     logits = run(loaded.model, last, "logits")["logits"][0, -1]
     at_one = curves[curves["temperature"] == 1]["probability"].to_numpy()
     np.testing.assert_allclose(at_one[:8], logits.softmax(-1).topk(8).values, atol=1e-5)
-    one = Writing("stories", loaded, begin(loaded, LONG, longer=True), Call(repr(LONG)))
+    one = GenerationContext("stories", loaded, begin(loaded, LONG, longer=True), Call(repr(LONG)))
     script = temperature_lines(one, (), 2.0)
     torch.testing.assert_close(ran(script)["found"].probabilities, (logits / 2).softmax(-1), atol=1e-6, rtol=1e-4)
     assert set(charts(app)[0][1]["curves"]["row"]) == {0, 1, 2}

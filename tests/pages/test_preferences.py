@@ -16,7 +16,7 @@ from engine.runtime import library
 from engine.training import Recipe, read_recipe, train
 from engine.training.launch.sizing import Sizing
 from engine.training.policy.judge import rewards_of, running_rewards
-from engine.training.policy.pairs import Pair, read_pairs
+from engine.training.policy.pairs import PreferencePair, read_pairs
 from engine.training.policy.rules import happy_words
 from engine.training.recipe.recipe import Log, Machine, Schedule
 from engine.training.run.control import read_order
@@ -88,14 +88,14 @@ def test_answers_are_drawn_chosen_skipped_and_undone_and_a_reload_loses_nothing(
     (first, *_), count = read_ranking().questions, len(read_ranking().questions)
     assert 5 < count <= 20 and read_ranking().drawn == 20
     app.button(key="choose 2").click().run()
-    assert read_ranking().all_pairs == (Pair(first[0], first[2], first[1]),)
+    assert read_ranking().all_pairs == (PreferencePair(first[0], first[2], first[1]),)
     app.button(key="skip").click().run()
     assert len(read_ranking().all_pairs) == 1 and len(read_ranking().choices) == 2
     app.button(key="undo").click().run()
     app.button(key="undo").click().run()
     app.button(key="choose 1").click().run()
     again = page("Rank").run()  # another session of the same visitor
-    assert read_ranking().all_pairs == (Pair(*first),) and as_shown(again) == f"2 of {count}"
+    assert read_ranking().all_pairs == (PreferencePair(*first),) and as_shown(again) == f"2 of {count}"
     again.button(key="rank by rule").click().run()
     by_rule = read_ranking().all_pairs[1:]
     assert by_rule and not read_ranking().rest
@@ -132,7 +132,7 @@ def test_pairs_are_uploaded_or_it_is_said_what_is_wrong_and_cleared_after_asking
     upload("a,,b")
     assert "row 1" in told(app) and not read_ranking().all_pairs
     upload("a,good,bad")
-    assert read_ranking().all_pairs == (Pair("a", "good", "bad"),) and not app.warning
+    assert read_ranking().all_pairs == (PreferencePair("a", "good", "bad"),) and not app.warning
     upload("a,good,bad")
     assert "1 of the 1 pair" in told(app) and len(read_ranking().all_pairs) == 1
     app.button(key="clear pairs").click().run()

@@ -14,7 +14,7 @@ from engine.inputs.samples import samples
 from engine.runtime import library
 from engine.runtime.run import run
 from views.compare import compare as page
-from views.compare.pair import Compared, Shown, match_attentions
+from views.compare.pair import ComparedRun, RunPair, match_attentions
 from views.compare.questions import Comparison, carry
 from views.compare.texts import over_texts
 from views.core.lanes import digest, lanes
@@ -33,7 +33,7 @@ def one_thread():
     torch.set_num_threads(threads)
 
 
-def shown(letter: str, text: str = FIRST, model: str = "stories", edits: tuple[Edit, ...] = ()) -> Shown:
+def shown(letter: str, text: str = FIRST, model: str = "stories", edits: tuple[Edit, ...] = ()) -> ComparedRun:
     checkpoint = library.checkpoint(model)
     if model == "translate-en-fr":
         read = read_translation(checkpoint, text, "", 64)
@@ -41,15 +41,15 @@ def shown(letter: str, text: str = FIRST, model: str = "stories", edits: tuple[E
         picture = model == "digits-vit"
         read = read_picture(checkpoint, pictures()[0][int(text)]) if picture else read_text(checkpoint, text, 64)
     trace = run(checkpoint.model, read.read, edits=edits, target=read.target)
-    return Shown(letter, model, read, RunContext(model, checkpoint, trace, lanes(checkpoint, read)))
+    return ComparedRun(letter, model, read, RunContext(model, checkpoint, trace, lanes(checkpoint, read)))
 
 
-def sent(*sides: Shown) -> tuple[dict, dict[str, Named]]:
+def sent(*sides: ComparedRun) -> tuple[dict, dict[str, Named]]:
     first, *others = sides
     return unpack(page.compare([match_attentions(first, other) for other in others], {}))
 
 
-def answered(pairs: list[Compared], query: dict) -> bytes:
+def answered(pairs: list[RunPair], query: dict) -> bytes:
     return Page(*Comparison(pairs).parts).answer(query)
 
 

@@ -24,7 +24,7 @@ from tests.views.test_attention_long import GPT2, LENGTH, SMALL, TWO, ids
 from views.attention.long import ACROSS, LARGEST_TILE, TILE, long_context, spans
 from views.compare.compare import compare
 from views.compare.differences import CELLS, ROWS
-from views.compare.pair import Compared, Shown, match_attentions
+from views.compare.pair import ComparedRun, RunPair, match_attentions
 from views.compare.questions import Comparison
 from views.compare.tables import Looked, difference, matrix, pattern
 from views.compare.tiles import about_pair, carry_long
@@ -44,27 +44,27 @@ def inserted(read: Encoding) -> Encoding:
 
 def shown(
     letter: str, model: Transformer, read: Encoding, target: Encoding | None = None, *edits: Edit, long: bool = True
-) -> Shown:
+) -> ComparedRun:
     checkpoint, reading = Checkpoint(model), Reading(read, target=target)
     stacks = lanes(checkpoint, reading)
     if long:
         made = long_context("it", checkpoint, stacks, LongRun(model, read, edits, target), {})
-        return Shown(letter, "it", reading, made)
+        return ComparedRun(letter, "it", reading, made)
     trace = run(model, read, target=target, edits=edits)
-    return Shown(letter, "it", reading, RunContext("it", checkpoint, trace, stacks))
+    return ComparedRun(letter, "it", reading, RunContext("it", checkpoint, trace, stacks))
 
 
-def pair_of(config: ModelConfig = SMALL, *edits: Edit, long: bool = True) -> Compared:
+def pair_of(config: ModelConfig = SMALL, *edits: Edit, long: bool = True) -> RunPair:
     model, first = tiny.model(config), ids(LENGTH)
     second = shown("B", model, inserted(first), None, *edits, long=long)
     return match_attentions(shown("A", model, first, long=long), second)
 
 
-def answered(pairs: list[Compared], query: dict) -> bytes:
+def answered(pairs: list[RunPair], query: dict) -> bytes:
     return Page(*Comparison(pairs).parts).answer(query)
 
 
-def answer(pair: Compared, **query: object) -> tuple[dict, dict[str, Named]]:
+def answer(pair: RunPair, **query: object) -> tuple[dict, dict[str, Named]]:
     return unpack(answered([pair], about_pair(pair, **of_attention(**query))))
 
 
@@ -73,7 +73,7 @@ def of_attention(**query: object) -> dict:
     return query if query["ask"] == "says" else {"attention": "attn", **query}
 
 
-def by_entries(pair: Compared, layer: int, head: int, other: tuple[int, int]) -> Tensor:
+def by_entries(pair: RunPair, layer: int, head: int, other: tuple[int, int]) -> Tensor:
     """The difference of two heads, with a row and a column of NaN for the token that one text has alone."""
     mine = pair.first.run.trace[f"blocks.{layer}.attn.pattern"][0, head]
     theirs = pair.second.run.trace[f"blocks.{other[0]}.attn.pattern"][0, other[1]]

@@ -13,7 +13,15 @@ from engine.runtime import library
 from engine.runtime.run import run
 from views.attention.attention import attention
 from views.core.component import PLOTLY
-from views.core.export import MODULES, Answered, imported_modules, modules, pack_text, rename_imports, self_contained
+from views.core.export import (
+    MODULES,
+    PackedAnswer,
+    imported_modules,
+    modules,
+    pack_text,
+    rename_imports,
+    self_contained,
+)
 from views.core.lanes import lanes
 from views.core.payload import pack
 from views.walkthrough.walkthrough import walkthrough
@@ -63,7 +71,7 @@ def test_a_module_whose_name_is_made_later_is_inside_with_all_that_it_may_be() -
 
 def test_plotly_is_inside_where_a_chart_is_drawn_and_not_where_none_can_be() -> None:
     def library(view: str, *asks: str) -> str:
-        answers = [Answered({"ask": ask}, pack_text(pack({}, {}))) for ask in asks]
+        answers = [PackedAnswer({"ask": ask}, pack_text(pack({}, {}))) for ask in asks]
         page = self_contained(view, pack({}, {}), title="t", answers=answers)
         return "".join(re.findall(r'<script type="text/plain" id="plotly">(.*?)</script>', page))
 
@@ -81,7 +89,7 @@ def test_nothing_names_a_host_and_the_policy_forbids_all_fetching() -> None:
 
 def test_numbers_and_answers_come_out_as_they_went_in() -> None:
     payload, answer = pack({"a": 1}, {}), pack({"b": 2}, {})
-    answers = [Answered({"ask": "x"}, pack_text(answer))]
+    answers = [PackedAnswer({"ask": "x"}, pack_text(answer))]
     page = self_contained("attention", payload, title="t", state="#layer=2", answers=answers)
     found = given(page)
     assert unpacked(found["payload"]) == payload
@@ -92,7 +100,7 @@ def test_numbers_and_answers_come_out_as_they_went_in() -> None:
 
 def test_what_a_text_says_can_neither_end_a_script_nor_open_an_element() -> None:
     evil = "</script><script>alert(1)</script><!--"
-    answers = [Answered({"q": evil}, "")]
+    answers = [PackedAnswer({"q": evil}, "")]
     page = self_contained("attention", pack({}, {}), title=evil, caption=[evil], state=evil, answers=answers)
     assert page.count("<script") == page.count("</script>") == 3
     assert given(page)["state"] == evil and given(page)["answers"][0]["query"] == {"q": evil}

@@ -24,7 +24,7 @@ from views.generate import session as generate_writing
 from views.generate import streaming as generate_parts
 from views.generate.generate import page_payload, puts_spaces
 from views.generate.questions import GENERATE
-from views.generate.session import Call, Settings, Writing
+from views.generate.session import Call, GenerationContext, Settings
 from views.generate.steps import ROWS, STAGES, steps_payload
 from views.generate.streaming import WAITING, Live
 from views.generate.temperature import GRID, logits_after, most_probable, parse_numbers, temper
@@ -34,20 +34,20 @@ USUAL = Settings()
 TEXT = "Max gave the red ball to"
 
 
-def writing(name: str = "stories", text: Any = TEXT, target: str | None = None) -> Writing:
+def writing(name: str = "stories", text: Any = TEXT, target: str | None = None) -> GenerationContext:
     checkpoint = library.checkpoint(name)
-    return Writing(name, checkpoint, begin(checkpoint, text, target), Call(repr(text)))
+    return GenerationContext(name, checkpoint, begin(checkpoint, text, target), Call(repr(text)))
 
 
-def answered(one: Writing, query: dict[str, Any]) -> bytes:
+def answered(one: GenerationContext, query: dict[str, Any]) -> bytes:
     return Page((GENERATE, one)).answer(query)
 
 
-def streamed(one: Writing, query: dict[str, Any]) -> Iterator[bytes]:
+def streamed(one: GenerationContext, query: dict[str, Any]) -> Iterator[bytes]:
     return Page((GENERATE, one)).parts(query)
 
 
-def kinds() -> list[Writing]:
+def kinds() -> list[GenerationContext]:
     pixels = library.checkpoint("digits-imagegpt").processor.ids(pictures()[0][0]).flatten()[:40]
     return [
         writing(),
@@ -57,29 +57,31 @@ def kinds() -> list[Writing]:
     ]
 
 
-def asked(one: Writing, settings: Settings = USUAL, **query: Any) -> tuple[dict[str, Any], dict[str, Named]]:
+def asked(one: GenerationContext, settings: Settings = USUAL, **query: Any) -> tuple[dict[str, Any], dict[str, Named]]:
     said = {name: value for name, value in vars(settings).items() if value != getattr(USUAL, name)}
     return unpack(answered(one, {"trace": one.digest, "settings": said, **query}))
 
 
-def asked_plainly(one: Writing, **query: Any) -> tuple[dict[str, Any], dict[str, Named]]:
+def asked_plainly(one: GenerationContext, **query: Any) -> tuple[dict[str, Any], dict[str, Named]]:
     return unpack(answered(one, {"trace": one.digest, **query}))
 
 
-def straight(one: Writing, settings: Settings, most: int) -> list[Step]:
+def straight(one: GenerationContext, settings: Settings, most: int) -> list[Step]:
     prompt = one.prompt
     read, target = (prompt.source, prompt.ids) if prompt.source else (prompt.ids, None)
     return list(generate(one.checkpoint, read, most, target=target, **settings.options(one.checkpoint)))
 
 
-def parts(one: Writing, settings: Settings = USUAL, **query: Any) -> Generator[tuple[dict[str, Any], dict[str, Named]]]:
+def parts(
+    one: GenerationContext, settings: Settings = USUAL, **query: Any
+) -> Generator[tuple[dict[str, Any], dict[str, Named]]]:
     said = {name: value for name, value in vars(settings).items() if value != getattr(USUAL, name)}
     for part in streamed(one, {"trace": one.digest, "settings": said, "ask": "write", **query}):
         yield unpack(part)
 
 
 def in_pieces(
-    one: Writing, settings: Settings, goal: int, begun: Sequence[int] = (), forget: bool = False
+    one: GenerationContext, settings: Settings, goal: int, begun: Sequence[int] = (), forget: bool = False
 ) -> tuple[list[int], dict[str, Any]]:
     ids = list(begun)
     for _ in range(goal + 1):
@@ -174,9 +176,9 @@ def test_a_rerun_that_comes_while_another_still_writes_a_token_takes_the_text_ov
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     one, begins, reached, free = writing(), [], Event(), Event()
-    made = Writing.generate
+    made = GenerationContext.generate
 
-    def slow(here: Writing, settings: Settings, most: int, begun: Sequence[int] = ()) -> Iterator[Step]:
+    def slow(here: GenerationContext, settings: Settings, most: int, begun: Sequence[int] = ()) -> Iterator[Step]:
         begins.append(tuple(begun))
         for step in made(here, settings, most, begun):
             if len(begins) == 1:
@@ -184,7 +186,7 @@ def test_a_rerun_that_comes_while_another_still_writes_a_token_takes_the_text_ov
                 assert free.wait(60)
             yield step
 
-    monkeypatch.setattr(Writing, "generate", slow)
+    monkeypatch.setattr(GenerationContext, "generate", slow)
     broken: list[Any] = []
     old = Thread(target=lambda: broken.extend(parts(one, begun=[], goal=6)))
     old.start()

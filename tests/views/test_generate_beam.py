@@ -23,36 +23,36 @@ from views.core.table_files import Table
 from views.generate import beam_search as generate_searching
 from views.generate import streaming as generate_parts
 from views.generate.beam_report import fork, greedy_told, over_told
-from views.generate.beam_search import EXAMPLES, MOST, STATES, Search, Searching, Wanted, search_to
+from views.generate.beam_search import EXAMPLES, MOST, STATES, BeamOptions, BeamSession, Search, search_to
 from views.generate.questions import GENERATE, carry_queries
-from views.generate.session import Call, Writing
+from views.generate.session import Call, GenerationContext
 from views.generate.streaming import Live
 
 NAMES = [example["model"] for example in EXAMPLES]
 
 
-def writing(name: str, text: Any, target: str | None = None) -> Writing:
+def writing(name: str, text: Any, target: str | None = None) -> GenerationContext:
     checkpoint = library.checkpoint(name)
-    return Writing(name, checkpoint, begin(checkpoint, text, target), Call(repr(text)))
+    return GenerationContext(name, checkpoint, begin(checkpoint, text, target), Call(repr(text)))
 
 
-def example(number: int = 0, **more: Any) -> tuple[Writing, Wanted]:
+def example(number: int = 0, **more: Any) -> tuple[GenerationContext, BeamOptions]:
     found = EXAMPLES[number]
-    wanted = Wanted(beams=found["beams"], tokens=found["tokens"], stop_at=found["stop_at"])
+    wanted = BeamOptions(beams=found["beams"], tokens=found["tokens"], stop_at=found["stop_at"])
     return writing(found["model"], found["text"]), replace(wanted, **more)
 
 
-def kinds() -> list[tuple[Writing, Wanted]]:
+def kinds() -> list[tuple[GenerationContext, BeamOptions]]:
     pixels = library.checkpoint("digits-imagegpt").processor.ids(pictures()[0][0]).flatten()[:40]
     return [
         example(0),
         example(1, early="never", penalty=0.6, best=4),
-        (writing("translate-en-fr", "The dog sees a small white cat.", "Le"), Wanted(beams=3, early="yes")),
-        (writing("digits-imagegpt", pixels), Wanted(tokens=8, beams=2, best=1)),
+        (writing("translate-en-fr", "The dog sees a small white cat.", "Le"), BeamOptions(beams=3, early="yes")),
+        (writing("digits-imagegpt", pixels), BeamOptions(tokens=8, beams=2, best=1)),
     ]
 
 
-def engine_search(one: Writing, wanted: Wanted) -> BeamResult:
+def engine_search(one: GenerationContext, wanted: BeamOptions) -> BeamResult:
     prompt = one.prompt
     read, target = (prompt.source, prompt.ids) if prompt.source else (prompt.ids, None)
     early = {"no": False, "yes": True, "never": "never"}[wanted.early]
@@ -62,30 +62,30 @@ def engine_search(one: Writing, wanted: Wanted) -> BeamResult:
     )  # fmt: skip
 
 
-def asked(one: Writing, wanted: Wanted, **more: Any) -> tuple[dict[str, Any], Any]:
+def asked(one: GenerationContext, wanted: BeamOptions, **more: Any) -> tuple[dict[str, Any], Any]:
     return unpack(Page((GENERATE, one)).answer(query_of(one, wanted, **more)))
 
 
-def query_of(one: Writing, wanted: Wanted, ask: str = "beam", **more: Any) -> dict[str, Any]:
+def query_of(one: GenerationContext, wanted: BeamOptions, ask: str = "beam", **more: Any) -> dict[str, Any]:
     """What a browser asks; of `more`, what is of the search goes into what is wanted."""
     own = {name: value for name, value in more.items() if name in vars(wanted)}
     rest = {name: value for name, value in more.items() if name not in own}
     return {"ask": ask, "trace": one.digest, "wanted": {**vars(wanted), **own}, **rest}
 
 
-def node_table(one: Writing, wanted: Wanted, **more: Any) -> Table:
+def node_table(one: GenerationContext, wanted: BeamOptions, **more: Any) -> Table:
     return Page((GENERATE, one)).table(query_of(one, wanted, **more))
 
 
-def path_table(one: Writing, wanted: Wanted, **more: Any) -> Table:
+def path_table(one: GenerationContext, wanted: BeamOptions, **more: Any) -> Table:
     return Page((GENERATE, one)).table(query_of(one, wanted, "paths", **more))
 
 
-def search_lines(one: Writing, wanted: Wanted, **more: Any) -> str:
+def search_lines(one: GenerationContext, wanted: BeamOptions, **more: Any) -> str:
     return Page((GENERATE, one)).python(query_of(one, wanted, **more))
 
 
-def log_probabilities(one: Writing, ids: tuple[int, ...]) -> torch.Tensor:
+def log_probabilities(one: GenerationContext, ids: tuple[int, ...]) -> torch.Tensor:
     """Of each of the ids, by a run over all of them, without a cache."""
     prompt, model = one.prompt, one.checkpoint.model
     read = [*prompt.ids, *ids]
@@ -186,8 +186,11 @@ def searches() -> list[Search]:
     found = []
     for seed in range(40):
         checkpoint, _ = twins("gpt2", seed, ends=(1, 8, 13))
-        one = Writing("twin", checkpoint, begin(checkpoint, [5, 9, 7]), Call("[5, 9, 7]"))
-        for wanted in (Wanted(beams=2, best=1, tokens=6), Wanted(beams=2, best=1, tokens=9, early="yes", penalty=2.0)):
+        one = GenerationContext("twin", checkpoint, begin(checkpoint, [5, 9, 7]), Call("[5, 9, 7]"))
+        for wanted in (
+            BeamOptions(beams=2, best=1, tokens=6),
+            BeamOptions(beams=2, best=1, tokens=9, early="yes", penalty=2.0),
+        ):
             found.append(search_to(one, wanted))
     return found
 
@@ -258,7 +261,7 @@ def test_what_a_browser_asks_for_in_parts_is_checked(came: Any) -> None:
         assert sentence in str(refused.value)
 
 
-def parts(one: Writing, wanted: Wanted, **more: Any) -> Iterator[tuple[dict[str, Any], Any]]:
+def parts(one: GenerationContext, wanted: BeamOptions, **more: Any) -> Iterator[tuple[dict[str, Any], Any]]:
     for part in Page((GENERATE, one)).parts(query_of(one, wanted, "beam_parts", **more)):
         yield unpack(part)
 
@@ -299,8 +302,8 @@ def test_a_search_goes_on_behind_what_came_whatever_became_of_what_waited(monkey
     monkeypatch.setattr(generate_parts, "PACE", 0.0)
     steps, (one, wanted) = list[Any](), example()
     whole, one = asked(one, wanted), replace(one, live=Live())
-    once = generate_searching.Searching.go_on
-    monkeypatch.setattr(generate_searching.Searching, "go_on", lambda self: steps.append(self.count) or once(self))
+    once = generate_searching.BeamSession.go_on
+    monkeypatch.setattr(generate_searching.BeamSession, "go_on", lambda self: steps.append(self.count) or once(self))
     coming = parts(one, wanted)
     assert [next(coming)[0]["count"] for _ in range(3)] == [1, 2, 3]
     coming.close()  # broken off
@@ -315,13 +318,13 @@ def test_a_search_goes_on_behind_what_came_whatever_became_of_what_waited(monkey
 
 def test_two_reruns_that_search_at_once_find_what_one_finds(monkeypatch: pytest.MonkeyPatch) -> None:
     one, wanted = example()
-    made = Searching.go_on_alone
+    made = BeamSession.go_on_alone
 
-    def slow(searching: Searching) -> None:
+    def slow(searching: BeamSession) -> None:
         sleep(0.02)
         made(searching)
 
-    monkeypatch.setattr(Searching, "go_on_alone", slow)
+    monkeypatch.setattr(BeamSession, "go_on_alone", slow)
     found: list[Search] = []
     both = [Thread(target=lambda: found.append(search_to(one, wanted))) for _ in range(3)]
     for thread in both:
@@ -354,15 +357,15 @@ def test_a_search_is_not_made_again_and_holds_no_cache_once_it_is_over() -> None
 def test_a_search_that_fails_says_so_behind_what_it_found_and_begins_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(generate_parts, "PACE", 0.0)
     one, wanted = example()
-    once = generate_searching.Searching.go_on
+    once = generate_searching.BeamSession.go_on
 
-    def go_on(self: generate_searching.Searching) -> None:
+    def go_on(self: generate_searching.BeamSession) -> None:
         if self.count == 2:
             raise ValueError("There is no room.")
         once(self)
 
     with monkeypatch.context() as patched, pytest.raises(ValueError, match="no room"):
-        patched.setattr(generate_searching.Searching, "go_on", go_on)
+        patched.setattr(generate_searching.BeamSession, "go_on", go_on)
         coming = parts(one, wanted)
         assert [next(coming)[0]["count"] for _ in range(2)] == [1, 2]
         next(coming)
@@ -392,7 +395,7 @@ def test_the_first_steps_of_a_search_are_told_and_taken_as_such() -> None:
 def test_the_lines_of_python_make_the_first_steps_of_a_search(capsys: pytest.CaptureFixture[str]) -> None:
     target = writing("translate-en-fr", "The dog sees a small white cat.", "Le")
     call = Call(repr("The dog sees a small white cat."), repr("Le"))
-    for one, wanted in (example(0, early="yes"), (replace(target, call=call), Wanted(beams=3, penalty=0.5))):
+    for one, wanted in (example(0, early="yes"), (replace(target, call=call), BeamOptions(beams=3, penalty=0.5))):
         names: dict[str, Any] = {}
         exec(search_lines(one, wanted, steps=3), names)
         expected = engine_search(one, wanted).steps[:3]
@@ -414,7 +417,7 @@ def test_a_full_context_leaves_nothing_to_search() -> None:
     one = writing("translate-en-fr", "The dog sees a cat.")
     full = replace(one, prompt=replace(one.prompt, ids=(*one.prompt.ids, *[7] * (49 - len(one.prompt.ids)))))
     with pytest.raises(ValueError, match="context of 48 tokens is full. There is nothing to search"):
-        search_to(full, Wanted())
+        search_to(full, BeamOptions())
 
 
 def test_the_tables_are_of_the_search_that_is_shown() -> None:

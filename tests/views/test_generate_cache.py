@@ -20,7 +20,7 @@ from views.core.questions import STALE, Page
 from views.generate.codegen import cache_lines
 from views.generate.kv_cache import (
     POINTS,
-    Cached,
+    CachedPrompt,
     cost_table,
     costs,
     dtype_of,
@@ -30,15 +30,17 @@ from views.generate.kv_cache import (
     time_table,
 )
 from views.generate.questions import GENERATE, LONGEST, carry_queries
-from views.generate.session import Call, Writing
+from views.generate.session import Call, GenerationContext
 
 
-def writing(name: str, text: Any, target: str | None = None) -> Writing:
+def writing(name: str, text: Any, target: str | None = None) -> GenerationContext:
     checkpoint = library.checkpoint(name)
-    return Writing(name, checkpoint, begin(checkpoint, text, target), Call(repr(text), repr(target) if target else ""))
+    return GenerationContext(
+        name, checkpoint, begin(checkpoint, text, target), Call(repr(text), repr(target) if target else "")
+    )
 
 
-def kinds() -> list[Writing]:
+def kinds() -> list[GenerationContext]:
     pixels = library.checkpoint("digits-imagegpt").processor.ids(pictures()[0][0]).flatten()[:40]
     return [
         writing("stories", "Max gave the red ball to"),
@@ -48,12 +50,12 @@ def kinds() -> list[Writing]:
     ]
 
 
-def grouped() -> Writing:
+def grouped() -> GenerationContext:
     checkpoint = Checkpoint(tiny.model(tiny.config("rotary", attention={"kv_heads": 2}), seed=1))
-    return Writing("grouped", checkpoint, begin(checkpoint, [1, 2, 3]), Call("[1, 2, 3]"))
+    return GenerationContext("grouped", checkpoint, begin(checkpoint, [1, 2, 3]), Call("[1, 2, 3]"))
 
 
-def asked(one: Writing, **query: Any) -> tuple[dict[str, Any], Any]:
+def asked(one: GenerationContext, **query: Any) -> tuple[dict[str, Any], Any]:
     return unpack(Page((GENERATE, one)).answer({"trace": one.digest, **query}))
 
 
@@ -121,7 +123,7 @@ def test_lengths_are_spread_over_the_context() -> None:
 def test_the_time_of_a_token_is_measured_at_any_length_of_the_context() -> None:
     for one in kinds():
         for length in (1, one.checkpoint.config.context):
-            found = measure_token(Cached(one, tuple(BEGUN)), length)
+            found = measure_token(CachedPrompt(one, tuple(BEGUN)), length)
             assert found.length == length and found.cached > 0 and found.again > 0
 
 
@@ -134,15 +136,15 @@ def test_what_is_read_for_a_measuring_is_the_text_and_then_its_last_token(monkey
 
     monkeypatch.setattr("views.generate.kv_cache.token_times", times)
     one = writing("translate-en-fr", "The dog sees a cat.", "Le")
-    measure_token(Cached(one, (7, 8)), 3)
-    measure_token(Cached(one, (7, 8)), 7)
+    measure_token(CachedPrompt(one, (7, 8)), 3)
+    measure_token(CachedPrompt(one, (7, 8)), 7)
     ids = [*one.prompt.ids, 7, 8]
     assert read == [(ids[:3], [3], one.prompt.source), ([*ids, 8, 8, 8], [7], one.prompt.source)]
 
 
 def test_a_whole_picture_is_drawn_as_far_as_the_model_reads_it() -> None:
     checkpoint = library.checkpoint("digits-imagegpt")
-    one = Writing("digits-imagegpt", checkpoint, begin(checkpoint, []), Call("[]"))
+    one = GenerationContext("digits-imagegpt", checkpoint, begin(checkpoint, []), Call("[]"))
     header, arrays = asked(one, ask="cache", begun=[3] * 64)
     assert len(header["pieces"]) == arrays["k"].data.shape[-1] == min(65, checkpoint.config.context)
 
@@ -167,7 +169,7 @@ def test_what_a_browser_asks_is_checked(query: dict[str, Any], sentence: str) ->
 
 def test_a_text_too_long_to_be_drawn_is_refused() -> None:
     checkpoint = Checkpoint(tiny.model(tiny.config(context=LONGEST + 8)))
-    one = Writing("long", checkpoint, begin(checkpoint, [1] * (LONGEST + 1)), Call("ids"))
+    one = GenerationContext("long", checkpoint, begin(checkpoint, [1] * (LONGEST + 1)), Call("ids"))
     with pytest.raises(ValueError, match="At most 2,048 positions are drawn, and here are 2,049"):
         asked(one, ask="cache", begun=[])
 
@@ -175,7 +177,7 @@ def test_a_text_too_long_to_be_drawn_is_refused() -> None:
 def test_the_tables_hold_what_is_drawn() -> None:
     one = kinds()[0]
     header, arrays = asked(one, ask="cache", begun=BEGUN)
-    table = norm_table(Cached(one, tuple(BEGUN))).columns
+    table = norm_table(CachedPrompt(one, tuple(BEGUN))).columns
     assert np.array_equal(np.array(table["k_norm"]).reshape(4, 4, -1), arrays["k"].data)
     assert np.array_equal(np.array(table["v_norm"]).reshape(4, 4, -1), arrays["v"].data)
     row = (2 * 4 + 3) * len(header["pieces"]) + 5

@@ -21,31 +21,31 @@ from views.generate import streaming as generate_parts
 from views.generate import surprise_cache as generate_measured
 from views.generate.codegen import surprise_lines
 from views.generate.questions import GENERATE, carry_queries
-from views.generate.session import Call, Writing
+from views.generate.session import Call, GenerationContext
 from views.generate.surprise import between, measurement, surprise_table, token_frame
 
 TEXT = "Once upon a time there was a girl"
 
 
-def writing(name: str = "stories", *prompt: Any) -> Writing:
+def writing(name: str = "stories", *prompt: Any) -> GenerationContext:
     loaded = checkpoint(name)
     begun = begin(loaded, *(prompt or (TEXT,)))
-    return Writing(name, loaded, begun, Call(repr(prompt[0] if prompt else TEXT)))
+    return GenerationContext(name, loaded, begun, Call(repr(prompt[0] if prompt else TEXT)))
 
 
-def told(here: Writing, written: tuple[int, ...] = ()) -> tuple[dict[str, Any], dict[str, Any]]:
+def told(here: GenerationContext, written: tuple[int, ...] = ()) -> tuple[dict[str, Any], dict[str, Any]]:
     """Of all of a text."""
     measuring = measurement(here, written)
     return between(here, measuring, 0, len(measuring.steps))
 
 
-def parts(here: Writing, **query: Any) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+def parts(here: GenerationContext, **query: Any) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
     for part in Page((GENERATE, here)).parts({"ask": "surprise_parts", "trace": here.digest, "written": [], **query}):
         header, arrays = unpack(part)
         yield header, {name: named.data for name, named in arrays.items()}
 
 
-def answered(here: Writing, query: dict[str, Any]) -> bytes:
+def answered(here: GenerationContext, query: dict[str, Any]) -> bytes:
     return Page((GENERATE, here)).answer(query)
 
 
@@ -129,9 +129,9 @@ def test_the_table_has_a_row_for_each_token() -> None:
 LONG = "Once upon a time there was a girl. " * 60
 
 
-def long_writing() -> Writing:
+def long_writing() -> GenerationContext:
     loaded = checkpoint("stories")
-    return Writing("stories", loaded, begin(loaded, LONG, longer=True), Call(repr(LONG)))
+    return GenerationContext("stories", loaded, begin(loaded, LONG, longer=True), Call(repr(LONG)))
 
 
 def test_a_long_text_comes_in_parts_that_make_up_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -181,7 +181,7 @@ def test_the_lines_of_a_folder_that_somebody_opened_run_as_they_stand(tmp_path: 
     weights = load_file(folder / "model.safetensors")
     save_file({name.replace("ln_f", "last"): tensor for name, tensor in weights.items()}, folder / "model.safetensors")
     rename = {"transformer.last.*": "transformer.ln_f.*"}
-    opening = library.Opening(folder, None, {"layer_norm_epsilon": 0.5}, rename, title="stories")
+    opening = library.LoadOptions(folder, None, {"layer_norm_epsilon": 0.5}, rename, title="stories")
     name = library.offer(opening)
     fields = given("stories")
     trace = traced(name, fields)
@@ -195,7 +195,7 @@ def test_the_lines_of_an_upload_run_once_its_path_is_filled_in(tmp_path: Path) -
     folder = TemporaryDirectory()
     library.checkpoint("induction").save(folder.name)
     library.checkpoint("induction").save(tmp_path)
-    name = library.offer(library.Opening(Path(folder.name), title="mine", folder=folder))
+    name = library.offer(library.LoadOptions(Path(folder.name), title="mine", folder=folder))
     fields = given("induction")
     trace = traced(name, fields)
     script = lines(name, library.checkpoint(name), fields, trace)
@@ -230,7 +230,7 @@ def test_adapters_are_read_from_their_folders_before_the_edits(tmp_path: Path) -
     base, fields = library.checkpoint("stories"), given("stories")
     for seed, title in enumerate(("pirate", "polite")):
         write_adapter(random_adapter(base.model, "attn.q", seed=seed), base, tmp_path / title)
-    names = [library.offer(library.Opening(tmp_path / title, title=title)) for title in ("pirate", "polite")]
+    names = [library.offer(library.LoadOptions(tmp_path / title, title=title)) for title in ("pirate", "polite")]
     pirate, polite = (library.checkpoint(name).adapters[0] for name in names)
     unknown = random_adapter(base.model, "mlp.out", seed=9, name="unknown")
 

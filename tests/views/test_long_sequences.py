@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from engine.attention_variants.compare import Searched
+from engine.attention_variants.compare import SearchMeasurement
 from engine.attention_variants.cost import Cost
 from engine.attention_variants.kept_share import keep
 from engine.attention_variants.measure import KINDS, Point, Setup, cost
@@ -76,7 +76,7 @@ def test_the_payload_has_each_pattern_with_nothing_where_a_query_may_not_look() 
 
 
 def test_the_table_has_a_row_a_search() -> None:
-    table = search_table([Searched("exact", {8: 1.0, 16: 0.5}, Cost(1000, 4, 7), 2e-6, 3_000_000)])
+    table = search_table([SearchMeasurement("exact", {8: 1.0, 16: 0.5}, Cost(1000, 4, 7), 2e-6, 3_000_000)])
     assert table.to_dict("records") == [
         {
             "search": "exact",

@@ -14,7 +14,7 @@ from engine.analysis.logit_lens import logit_lens
 from engine.analysis.score_split import split_score
 from tests.views.test_export import OTHERS, given, sources, unpacked
 from views.core.payload import unpack
-from views.notebook import Shown, register, show
+from views.notebook import NotebookPicture, register, show
 
 TEXT = 'Max gave the red ball to Anna. "Thank you," said'
 
@@ -38,7 +38,7 @@ def made() -> tuple[Checkpoint, Trace]:
     return checkpoint, run(checkpoint.model, checkpoint.tokenizer.encode(TEXT))
 
 
-def file_of(shown: Shown) -> str:
+def file_of(shown: NotebookPicture) -> str:
     frame = Frame(shown._repr_html_())
     assert frame.tags == ["iframe"] and frame.file == shown.html
     assert "default-src &#x27;none&#x27;" in frame.file and "connect-src" not in frame.file
@@ -46,7 +46,7 @@ def file_of(shown: Shown) -> str:
     return frame.file
 
 
-def drawn(shown: Shown, number: int = 0) -> list[dict]:
+def drawn(shown: NotebookPicture, number: int = 0) -> list[dict]:
     """Lines of the table that a chart of the file draws."""
     (found,) = re.findall(r'<script type="application/json" id="given">(.*?)</script>', file_of(shown))
     (data,) = json.loads(found)[number]["light"]["datasets"].values()

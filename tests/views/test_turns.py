@@ -5,12 +5,12 @@ from time import monotonic
 
 import pytest
 
-from views.core.turns import Turns
+from views.core.turns import FairLock
 
 LONG = 60.0  # seconds that no test lasts
 
 
-def started(turns: Turns, name: str, order: list[str], go_on: Event) -> Thread:
+def started(turns: FairLock, name: str, order: list[str], go_on: Event) -> Thread:
     """A thread that is in its turn, or waits for it, until `go_on` is set."""
 
     def script() -> None:
@@ -27,7 +27,7 @@ def started(turns: Turns, name: str, order: list[str], go_on: Event) -> Thread:
 
 
 def test_scripts_run_one_after_the_other_in_the_order_in_which_they_came() -> None:
-    turns, order = Turns(LONG), []
+    turns, order = FairLock(LONG), []
     events = [Event() for _ in "abc"]
     threads = [started(turns, name, order, event) for name, event in zip("abc", events, strict=True)]
     for number, (thread, event) in enumerate(zip(threads, events, strict=True), 1):
@@ -40,7 +40,7 @@ def test_scripts_run_one_after_the_other_in_the_order_in_which_they_came() -> No
 
 
 def test_a_script_that_takes_longer_than_its_lease_lets_the_next_begin() -> None:
-    turns, order, held = Turns(0.05), [], Event()
+    turns, order, held = FairLock(0.05), [], Event()
     slow = started(turns, "slow", order, held)
     begun = monotonic()
     with turns.take():
@@ -52,7 +52,7 @@ def test_a_script_that_takes_longer_than_its_lease_lets_the_next_begin() -> None
 
 
 def test_a_turn_within_a_turn_is_the_same_and_a_fault_ends_it() -> None:
-    turns = Turns(LONG)
+    turns = FairLock(LONG)
     with pytest.raises(KeyError), turns.take(), turns.take():
         raise KeyError
     with turns.take():

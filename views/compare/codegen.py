@@ -8,7 +8,7 @@ from engine.analysis.alignment import Alignment, by_characters, by_pieces
 from engine.runtime import library
 from engine.runtime.trace import Trace
 from engine.tokenizers.encoding import Encoding
-from views.compare.pair import Compared, Shown
+from views.compare.pair import ComparedRun, RunPair
 from views.compare.tables import Looked, alignments, group_of, place
 from views.core.codegen import Fields, Imports, hook_index, import_lines, run_lines
 
@@ -20,7 +20,7 @@ PASSED = ("{}_rotated", "{}_norm.out", "{}")  # what scores are made of: the las
 STEPS = ("scores", "capped", "bias", "masked_scores", "pattern")
 
 
-def tab_lines(pairs: Sequence[Compared], looked: Looked, imports: Imports) -> list[str]:
+def tab_lines(pairs: Sequence[RunPair], looked: Looked, imports: Imports) -> list[str]:
     """Lines of Python for the cell of each run that has it; none for a tab that shows the pattern."""
     made = {"product": product, "steps": steps, "points": points, "circuits": circuits}.get(looked.view)
     if made is None:
@@ -38,7 +38,7 @@ def tab_lines(pairs: Sequence[Compared], looked: Looked, imports: Imports) -> li
 class HeadSource:
     """A head of a run: `block` is the name of its attention's hooks but for their last word."""
 
-    def __init__(self, shown: Shown, pair: Compared, looked: Looked, block: str, head: int) -> None:
+    def __init__(self, shown: ComparedRun, pair: RunPair, looked: Looked, block: str, head: int) -> None:
         self.shown, self.block, self.head, self.how = shown, block, head, looked.how
         self.attention = pair.attentions[looked.attention_index(pair)][shown.letter != "A"]
         self.name = shown.letter.lower()
@@ -63,7 +63,7 @@ class HeadSource:
         return next(name for part in PASSED if (name := self.block + part.format(letter)) in self.trace)
 
 
-def cells(pairs: Sequence[Compared], looked: Looked) -> dict[str, tuple[int, int]]:
+def cells(pairs: Sequence[RunPair], looked: Looked) -> dict[str, tuple[int, int]]:
     """The cell that is looked at, in the tokens of every run that has it."""
     letter, *cell = looked.cursor
     known = [pair for pair in pairs if looked.number(pair) is not None]
@@ -122,7 +122,7 @@ ALIGNING = "engine.analysis.alignment"
 WHOLE = ("product", "steps", "points")  # tabs that look at all that an attention computes
 
 
-def comparison_lines(pairs: Sequence[Compared], given: Mapping[str, Fields], looked: Looked) -> str:
+def comparison_lines(pairs: Sequence[RunPair], given: Mapping[str, Fields], looked: Looked) -> str:
     """Writes the lines that bind `pattern_a`, `pattern_b`, ... and `difference_b`, ..., and print what is looked at, of
     the map and of the tab that is open; `given` is by letter. Raises ValueError for what a run does not have."""
     imports: Imports = {}
@@ -148,7 +148,7 @@ def comparison_lines(pairs: Sequence[Compared], given: Mapping[str, Fields], loo
     return "\n".join(lines) + "\n"
 
 
-def needed(pairs: Sequence[Compared], looked: Looked, shown: Shown) -> str | None:
+def needed(pairs: Sequence[RunPair], looked: Looked, shown: ComparedRun) -> str | None:
     """The hooks that the lines look at, of a long text, of which not every value finds room; None is all."""
     if shown.run.whole:
         return None
@@ -159,14 +159,14 @@ def needed(pairs: Sequence[Compared], looked: Looked, shown: Shown) -> str | Non
     return hook if looked.view not in WHOLE else f"{hook.removesuffix('pattern')}*"
 
 
-def pattern_line(shown: Shown, hook: str, head: int) -> str:
+def pattern_line(shown: ComparedRun, hook: str, head: int) -> str:
     alone = (f"0, {head}", ("query", "key"))  # of a pattern that the trace does not hold
     index, axes = hook_index(shown.run.trace, hook, head) if shown.run.whole else alone
     name = shown.letter.lower()
     return f'pattern_{name} = {name}["{hook}"][{index}]  # {" ".join(("query", *axes[1:]))}'
 
 
-def difference_lines(pair: Compared, looked: Looked, imports: Imports) -> list[str]:
+def difference_lines(pair: RunPair, looked: Looked, imports: Imports) -> list[str]:
     """The second pattern less the first, at the tokens that belong together."""
     name = pair.second.letter.lower()
     (one, other), (queries, keys) = pair.attentions[looked.attention_index(pair)], alignments(pair, looked)
@@ -197,7 +197,7 @@ def is_identity(alignment: Alignment) -> bool:
     return alignment.first == here and alignment.second == here
 
 
-def alignment_call(pair: Compared, side: str, other: str, alignment: Alignment) -> tuple[set[str], str]:
+def alignment_call(pair: RunPair, side: str, other: str, alignment: Alignment) -> tuple[set[str], str]:
     """The call that pairs the tokens so, from what was read; where none does, the pairs themselves."""
     name = pair.second.letter.lower()
     first, second = read_by(pair.first.run.trace, side), read_by(pair.second.run.trace, other)
@@ -217,7 +217,7 @@ def read_by(trace: Trace, side: str) -> tuple[Encoding, str] | None:
     return (found[0], f"{name}[0]") if found else None
 
 
-def print_line(pairs: Sequence[Compared], looked: Looked) -> str:
+def print_line(pairs: Sequence[RunPair], looked: Looked) -> str:
     """The difference of the pair that is looked at, where both runs have the tokens, else the weight in one run."""
     letter, row, col = looked.cursor
     for pair in pairs:

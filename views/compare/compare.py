@@ -15,7 +15,7 @@ from engine.runtime.trace import Trace
 from views.attention.attention import attention_arrays, edited_cells, edited_heads, in_bytes
 from views.attention.long import TILE
 from views.compare.differences import CELLS
-from views.compare.pair import Compared, Shown, digest_of, shown_in, together
+from views.compare.pair import ComparedRun, RunPair, digest_of, shown_in, together
 from views.compare.tiles import cells_across, tile_sides
 from views.core.lanes import lane_header, model_header
 from views.core.payload import pack
@@ -24,7 +24,7 @@ WHOLE = 6 * 2**20  # bytes of all patterns together; of larger runs they come in
 PARTS = (".pattern", ".mask")
 
 
-def compare(pairs: Sequence[Compared], notes: Mapping[str, Any]) -> bytes:
+def compare(pairs: Sequence[RunPair], notes: Mapping[str, Any]) -> bytes:
     """Every pair has the same first run. Arrays of a run stand under its letter (`A/blocks.0.attn.pattern`), those of a
     pair under the letter of its second run (`B:attn.change`, layer head)."""
     shown, long = shown_in(pairs), pairs[0].is_long
@@ -52,7 +52,7 @@ def recorded_patterns(trace: Trace) -> list[Tensor]:
     return [trace[hook] for hook in trace if hook.endswith("attn.pattern")]
 
 
-def all_layers(one: Shown) -> dict[str, Tensor]:
+def all_layers(one: ComparedRun) -> dict[str, Tensor]:
     found: dict[str, Tensor] = {}
     for lane in one.run.lanes:
         for layer in range(lane.config.layers):
@@ -60,14 +60,14 @@ def all_layers(one: Shown) -> dict[str, Tensor]:
     return found
 
 
-def layer_arrays(one: Shown, layer: int, side: str) -> dict[str, Tensor]:
+def layer_arrays(one: ComparedRun, layer: int, side: str) -> dict[str, Tensor]:
     """Patterns and masks of a layer, and which cells edits put there."""
     trace = one.run.trace
     found = {hook: value for hook, value in attention_arrays(trace, layer, side).items() if hook.endswith(PARTS)}
     return found | (edited_cells(trace, one.run.before, layer, side) if found else {})
 
 
-def side_header(one: Shown) -> dict[str, Any]:
+def side_header(one: ComparedRun) -> dict[str, Any]:
     return {
         "letter": one.letter,
         "title": one.title,
@@ -84,6 +84,6 @@ def side_header(one: Shown) -> dict[str, Any]:
     }
 
 
-def is_whole(pairs: Sequence[Compared]) -> bool:
+def is_whole(pairs: Sequence[RunPair]) -> bool:
     """Tells whether every weight is in the payload."""
     return sum(value.numel() * 4 for one in shown_in(pairs) for value in recorded_patterns(one.run.trace)) <= WHOLE

@@ -17,8 +17,8 @@ from engine.analysis.similarity import difference, group_shares, layer_changes, 
 from views.compare.pair import (
     LISTED,
     Attention,
-    Compared,
-    Shown,
+    ComparedRun,
+    RunPair,
     alike_in_shape,
     candidates,
     prediction_arrays,
@@ -30,12 +30,12 @@ CELLS = 32  # a side of a thumbnail
 ROWS = 64  # by which heads are compared, each with each
 
 
-def cache_pair(pair: Compared, what: tuple[Hashable, ...], make: Callable[[], T]) -> T:
+def cache_pair(pair: RunPair, what: tuple[Hashable, ...], make: Callable[[], T]) -> T:
     """Caches a value made of both runs with the first."""
     return pair.first.run.cached((pair.second.run.key, *what), make)
 
 
-def says(pair: Compared, number: int) -> tuple[dict[str, str], dict[str, Tensor]]:
+def says(pair: RunPair, number: int) -> tuple[dict[str, str], dict[str, Tensor]]:
     """Predictions of both runs at a group of tokens, and their names. Raises ValueError where they predict nothing."""
     header = prediction_places(pair)
     if header["sentence"]:
@@ -51,7 +51,7 @@ def says(pair: Compared, number: int) -> tuple[dict[str, str], dict[str, Tensor]
     return candidates(pair, found.ids), prediction_arrays(found)
 
 
-def head_difference(pair: Compared, number: int, first: HeadOfRun, second: HeadOfRun) -> Tensor:
+def head_difference(pair: RunPair, number: int, first: HeadOfRun, second: HeadOfRun) -> Tensor:
     """The second run's head less the first's, by the entries of both texts; NaN where one lacks the token."""
 
     def make() -> Tensor:
@@ -61,13 +61,13 @@ def head_difference(pair: Compared, number: int, first: HeadOfRun, second: HeadO
     return cache_pair(pair, ("difference", first, second), make)
 
 
-def align_sides(pair: Compared, number: int) -> tuple[Alignment, Alignment]:
+def align_sides(pair: RunPair, number: int) -> tuple[Alignment, Alignment]:
     """Alignments of the queries and of the keys."""
     one, other = pair.attentions[number]
     return pair.alignment(one.side, other.side), pair.alignment(one.keys(), other.keys())
 
 
-def layer_change(pair: Compared, number: int, layer: int) -> dict[str, Tensor]:
+def layer_change(pair: RunPair, number: int, layer: int) -> dict[str, Tensor]:
     """Change of one layer between both runs: `change` (head), and `seen` f16 head row column, what of each head
     differs; neither where heads have no counterpart by place. Caches the rows by which heads are compared."""
     runs = tuple(zip((pair.first, pair.second), pair.attentions[number], strict=True))
@@ -87,19 +87,19 @@ def layer_change(pair: Compared, number: int, layer: int) -> dict[str, Tensor]:
     return cache_pair(pair, ("change", runs[0][1].key, layer), make)
 
 
-def layer_of(shown: Shown, attention: Attention, layer: int) -> Tensor:
+def layer_of(shown: ComparedRun, attention: Attention, layer: int) -> Tensor:
     """All heads of a layer, head pos key."""
     hook = attention.head(layer, 0).hook
     return shown.run.reduce({hook: lambda pattern: pattern[0].clone()})[hook].float()
 
 
-def compared_rows(pair: Compared, number: int) -> tuple[list[Group], int]:
+def compared_rows(pair: RunPair, number: int) -> tuple[list[Group], int]:
     """Groups by whose rows heads are compared, each with each, and how many count."""
     return spread_groups(align_sides(pair, number)[0], ROWS)
 
 
 def some_rows(
-    pair: Compared, number: int, shown: Shown, attention: Attention, layer: int, pattern: Tensor | None = None
+    pair: RunPair, number: int, shown: ComparedRun, attention: Attention, layer: int, pattern: Tensor | None = None
 ) -> Tensor:
     """The compared rows of a layer of one of the two runs, head query key+1."""
     mine = shown is pair.first
@@ -112,7 +112,7 @@ def some_rows(
     return cache_pair(pair, ("rows", mine, attention.key, layer), make)
 
 
-def alike(pair: Compared, number: int) -> tuple[Tensor, int, int]:
+def alike(pair: RunPair, number: int) -> tuple[Tensor, int, int]:
     """head head: every head of the first run by every one of the second; over how many rows of how many."""
     groups, count = compared_rows(pair, number)
 

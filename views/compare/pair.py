@@ -13,7 +13,7 @@ from torch import Tensor
 from engine.analysis.alignment import Alignment, by_characters, by_pieces
 from engine.analysis.predictions import Predictions, predictions
 from engine.analysis.recorded_patterns import patterns
-from engine.analysis.similarity import Pair, head_changes, head_similarity, stream_distance
+from engine.analysis.similarity import PatternPair, head_changes, head_similarity, stream_distance
 from engine.inputs.readers import Reading, kind
 from engine.tokenizers.encoding import Encoding
 from views.core.lanes import Lane, candidate_names
@@ -26,7 +26,7 @@ AT_ONCE = 10**8  # differences of weights; more are computed when somebody looks
 
 
 @dataclass(frozen=True)
-class Shown:
+class ComparedRun:
     """Run, one of those that are compared, by its letter; `title` is how its model is called."""
 
     letter: LiteralString
@@ -66,11 +66,11 @@ class Attention:
 
 
 @dataclass(frozen=True)
-class Compared(BareContext):
+class RunPair(BareContext):
     """Two runs, and for each attention of the first the one of the second that it is set beside."""
 
-    first: Shown
-    second: Shown
+    first: ComparedRun
+    second: ComparedRun
     attentions: list[tuple[Attention, Attention]]
     alignments: dict[tuple[str, str], Alignment] = field(default_factory=dict)
 
@@ -115,9 +115,9 @@ class Compared(BareContext):
             self.alignments[first, second] = align_stacks(self.first, self.second, first, second)
         return self.alignments[first, second]
 
-    def patterns(self, number: int) -> Pair:
+    def patterns(self, number: int) -> PatternPair:
         one, other = self.attentions[number]
-        return Pair(
+        return PatternPair(
             patterns(self.first.run.trace, one.side, one.crosses),
             patterns(self.second.run.trace, other.side, other.crosses),
             self.alignment(one.side, other.side),
@@ -125,21 +125,21 @@ class Compared(BareContext):
         )
 
 
-def digest_of(shown: Sequence[Shown]) -> str:
+def digest_of(shown: Sequence[ComparedRun]) -> str:
     """A name for runs together, the same for the same ones in this order."""
     return hashlib.sha256(" ".join(one.run.digest for one in shown).encode()).hexdigest()[:16]
 
 
-def shown_in(pairs: Sequence[Compared]) -> list[Shown]:
+def shown_in(pairs: Sequence[RunPair]) -> list[ComparedRun]:
     """The runs of pairs that have one first run."""
     return [pairs[0].first, *(pair.second for pair in pairs)]
 
 
-def match_attentions(first: Shown, second: Shown) -> Compared:
+def match_attentions(first: ComparedRun, second: ComparedRun) -> RunPair:
     """Attentions of the same name; of models that share none, those of the stacks that speak."""
     mine, theirs = attentions(first.run.lanes), attentions(second.run.lanes)
     both = [(one, one) for one in mine if one in theirs]
-    return Compared(first, second, both or [(Attention(mine[-1].side), Attention(theirs[-1].side))])
+    return RunPair(first, second, both or [(Attention(mine[-1].side), Attention(theirs[-1].side))])
 
 
 def attentions(lanes: Sequence[Lane]) -> list[Attention]:
@@ -147,7 +147,7 @@ def attentions(lanes: Sequence[Lane]) -> list[Attention]:
     return found + [Attention(lane.side, True) for lane in lanes if lane.config.encoder is not None]
 
 
-def align_stacks(first: Shown, second: Shown, side: str, other: str) -> Alignment:
+def align_stacks(first: ComparedRun, second: ComparedRun, side: str, other: str) -> Alignment:
     """The tokens of two stacks that belong together: none, where the rows are other parts of a picture."""
     mine, theirs = first.run.lane(side), second.run.lane(other)
     grids = [lane.grid["side"] if lane.grid else 0 for lane in (mine, theirs)]
@@ -171,11 +171,11 @@ def by_spans(first: Encoding, second: Encoding) -> Alignment:
     return by_characters(first, second)
 
 
-def vocabulary(shown: Shown) -> tuple[str, ...]:
+def vocabulary(shown: ComparedRun) -> tuple[str, ...]:
     return () if shown.run.checkpoint.tokenizer is None else shown.run.checkpoint.tokenizer.pieces
 
 
-def together(pair: Compared) -> tuple[dict[str, Any], dict[str, Tensor]]:
+def together(pair: RunPair) -> tuple[dict[str, Any], dict[str, Tensor]]:
     """Header and arrays of a pair: what belongs together, and the differences there; of long texts no number, since
     these are asked for.
 
@@ -194,7 +194,7 @@ def together(pair: Compared) -> tuple[dict[str, Any], dict[str, Tensor]]:
     return named, {before + key: value for key, value in arrays.items()}
 
 
-def attention_pair(pair: Compared, number: int, arrays: dict[str, Tensor]) -> dict[str, Any]:
+def attention_pair(pair: RunPair, number: int, arrays: dict[str, Tensor]) -> dict[str, Any]:
     """Header of one attention of both runs; of whole runs `arrays` gets the differences."""
     one, other = pair.attentions[number]
     apart = "" if one.crosses else far(pair, one, other)
@@ -210,13 +210,13 @@ def attention_pair(pair: Compared, number: int, arrays: dict[str, Tensor]) -> di
     return alignment_header(pair, number) | {"streams": apart, "change": alike}
 
 
-def alike_in_shape(pair: Compared, one: Attention, other: Attention) -> bool:
+def alike_in_shape(pair: RunPair, one: Attention, other: Attention) -> bool:
     """Tells whether each head has one in its place."""
     mine, theirs = pair.first.run.lane(one.side).config, pair.second.run.lane(other.side).config
     return (mine.layers, mine.attention.heads) == (theirs.layers, theirs.attention.heads)
 
 
-def far(pair: Compared, one: Attention, other: Attention) -> str:
+def far(pair: RunPair, one: Attention, other: Attention) -> str:
     """Why the residual streams of the two cannot be compared, or nothing."""
     mine, theirs = pair.first.run.lane(one.side).config, pair.second.run.lane(other.side).config
     if (mine.layers, mine.d_model) == (theirs.layers, theirs.d_model):
@@ -228,7 +228,7 @@ def far(pair: Compared, one: Attention, other: Attention) -> str:
     return ""
 
 
-def streams(pair: Compared, number: int) -> dict[str, Tensor]:
+def streams(pair: RunPair, number: int) -> dict[str, Tensor]:
     """Layer group, as `stream_distance` has them."""
     one, other = pair.attentions[number]
     aligned = pair.alignment(one.side, other.side)
@@ -236,7 +236,7 @@ def streams(pair: Compared, number: int) -> dict[str, Tensor]:
     return {"relative": found.relative.float(), "cosine": found.cosine.float()}
 
 
-def alignment_header(pair: Compared, number: int) -> dict[str, Any]:
+def alignment_header(pair: RunPair, number: int) -> dict[str, Any]:
     """Says which attentions of the two it is, and which of their queries and keys belong together."""
     one, other = pair.attentions[number]
     return {
@@ -248,7 +248,7 @@ def alignment_header(pair: Compared, number: int) -> dict[str, Any]:
     }
 
 
-def cost(pair: Pair) -> int:
+def cost(pair: PatternPair) -> int:
     """Counts the differences of weights a comparison of every head with every head takes."""
     heads = [sum(len(layer) for layer in side) for side in (pair.first, pair.second)]
     return heads[0] * heads[1] * len(pair.queries.groups) * (len(pair.keys.groups) + 2)
@@ -258,7 +258,7 @@ def group_header(alignment: Alignment) -> list[list[Any]]:
     return [[list(group.first), list(group.second), group.same] for group in alignment.groups]
 
 
-def prediction_header(pair: Compared, arrays: dict[str, Tensor]) -> dict[str, Any]:
+def prediction_header(pair: RunPair, arrays: dict[str, Tensor]) -> dict[str, Any]:
     """Predictions of both runs at the places that belong together; a sentence where their choices differ."""
     header = prediction_places(pair)
     if header["sentence"]:
@@ -271,7 +271,7 @@ def prediction_header(pair: Compared, arrays: dict[str, Tensor]) -> dict[str, An
     return header | {"names": candidates(pair, found.ids)}
 
 
-def prediction_places(pair: Compared) -> dict[str, Any]:
+def prediction_places(pair: RunPair) -> dict[str, Any]:
     """Places at which both runs predict something, or a sentence where their choices differ."""
     first, second = pair.first, pair.second
     if not all("logits" in one.run.trace for one in (first, second)):
@@ -299,13 +299,13 @@ def prediction_arrays(found: Predictions) -> dict[str, Tensor]:
     return {name: getattr(found, name) for name in ("first", "second", "kl", "variation")} | {"ids": found.ids.int()}
 
 
-def candidates(pair: Compared, ids: Tensor) -> dict[str, str]:
+def candidates(pair: RunPair, ids: Tensor) -> dict[str, str]:
     """Names of what is chosen among, by id."""
     classes = pair.first.run.checkpoint.model.config.head.kind in ("sequence", "token")
     return candidate_names(ids, (pair.first.run.checkpoint.labels if classes else choices(pair.first)) or None, ())
 
 
-def choices(shown: Shown) -> tuple[str, ...]:
+def choices(shown: ComparedRun) -> tuple[str, ...]:
     """The names of what a head chooses among."""
     config = shown.run.checkpoint.model.config
     if config.head.over_classes:

@@ -18,7 +18,7 @@ from views.attention.long_questions import ATTENTION
 from views.compare import tables
 from views.compare.codegen import comparison_lines
 from views.compare.differences import alike, head_difference, layer_change, says
-from views.compare.pair import Compared, Shown, digest_of, shown_in, streams
+from views.compare.pair import ComparedRun, RunPair, digest_of, shown_in, streams
 from views.compare.tables import head_at, looked_at
 from views.compare.texts import over_texts
 from views.compare.tiles import carry_long
@@ -42,14 +42,14 @@ Place = tuple[int, int]  # layer and head
 # --- two runs ---
 
 
-def number_of(pair: Compared, attention: str) -> int:
+def number_of(pair: RunPair, attention: str) -> int:
     found = pair.number(attention)
     assert found is not None  # it was checked
     return found
 
 
 @PAIR.question("similarity", returns={"similarity": HEADS})
-def ask_similarity(pair: Compared, attention: Attention, over: Literal["here", "texts"] = "here") -> Answer:
+def ask_similarity(pair: RunPair, attention: Attention, over: Literal["here", "texts"] = "here") -> Answer:
     """Every head of the first run by every one of the second: on what both read, of long texts over some rows `of` all;
     or over several texts."""
     number = number_of(pair, attention)
@@ -61,7 +61,7 @@ def ask_similarity(pair: Compared, attention: Attention, over: Literal["here", "
 
 
 @PAIR.question("streams", returns={"relative": ("layer", "group"), "cosine": ("layer", "group")})
-def ask_streams(pair: Compared, attention: Attention) -> dict[str, Tensor]:
+def ask_streams(pair: RunPair, attention: Attention) -> dict[str, Tensor]:
     """Distances of the residual streams."""
     number = number_of(pair, attention)
     if pair.attentions[number][0].crosses:
@@ -70,7 +70,7 @@ def ask_streams(pair: Compared, attention: Attention) -> dict[str, Tensor]:
 
 
 @PAIR.question("change", returns={"change": ("head",), "seen": ("head", *CELLS)})
-def ask_change(pair: Compared, attention: Attention, layer: Layer) -> Answer:
+def ask_change(pair: RunPair, attention: Attention, layer: Layer) -> Answer:
     """Difference of each head of a layer; nothing where heads have no counterpart by place."""
     return Answer(layer_change(pair, number_of(pair, attention), layer), {"layer": layer})
 
@@ -78,7 +78,7 @@ def ask_change(pair: Compared, attention: Attention, layer: Layer) -> Answer:
 @PAIR.question(
     "says", returns=dict.fromkeys(("ids", "first", "second"), RANKED) | dict.fromkeys(("kl", "variation"), PLACES)
 )
-def ask_says(pair: Compared, group: int) -> Answer:
+def ask_says(pair: RunPair, group: int) -> Answer:
     """Predictions of both runs at a group of tokens."""
     called, arrays = says(pair, group)
     return Answer(arrays, {"names": called})
@@ -86,7 +86,7 @@ def ask_says(pair: Compared, group: int) -> Answer:
 
 @PAIR.question("difference", returns={"weight": CELLS, "at": CELLS})
 def ask_difference(
-    pair: Compared, attention: Attention, heads: tuple[Place, Place], rows: Span, columns: Span, cells: int = TILE
+    pair: RunPair, attention: Attention, heads: tuple[Place, Place], rows: Span, columns: Span, cells: int = TILE
 ) -> Answer:
     """A window of the difference of two heads as at most `cells` x `cells` cells: `weight` row column, signed, each the
     element of its block that is furthest from zero, NaN where a block has no tokens that belong together. `max` is the
@@ -107,11 +107,11 @@ def ask_difference(
 class Comparison(BareContext):
     """All runs of the page; `fields` gives, by letter, what stands in the fields of each."""
 
-    pairs: Sequence[Compared]
+    pairs: Sequence[RunPair]
     fields: Callable[[], Mapping[str, Fields]] = dict
 
     @property
-    def runs(self) -> list[Shown]:
+    def runs(self) -> list[ComparedRun]:
         return shown_in(self.pairs)
 
     @property

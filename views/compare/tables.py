@@ -10,7 +10,7 @@ from torch import Tensor
 
 from engine.analysis.alignment import Alignment, Group, shared
 from engine.analysis.weights.projection import How
-from views.compare.pair import Compared
+from views.compare.pair import RunPair
 from views.core.matrix_files import Matrix
 from views.core.run_context import HeadOfRun
 
@@ -31,17 +31,17 @@ class Looked:
     view: str = "map"
     how: How = "pca"
 
-    def number(self, pair: Compared) -> int | None:
+    def number(self, pair: RunPair) -> int | None:
         """Finds which attention of the pair it is, None where the two share none of the name."""
         return pair.number(self.attention)
 
-    def attention_index(self, pair: Compared) -> int:
+    def attention_index(self, pair: RunPair) -> int:
         number = self.number(pair)
         if number is None:
             raise ValueError(NOWHERE)
         return number
 
-    def cell_groups(self, pair: Compared) -> tuple[int, int] | None:
+    def cell_groups(self, pair: RunPair) -> tuple[int, int] | None:
         """The cell among the groups of tokens that belong together, None where one run lacks a token of it."""
         letter, row, col = self.cursor
         if letter not in ("A", pair.second.letter):
@@ -56,7 +56,7 @@ def group_of(groups: Sequence[Group], first: bool, position: int) -> int | None:
 
 
 def looked_at(
-    pairs: Sequence[Compared], attention: str, heads: Mapping[str, Any], beside: str, at: tuple[str, int, int],
+    pairs: Sequence[RunPair], attention: str, heads: Mapping[str, Any], beside: str, at: tuple[str, int, int],
     view: str = "map", how: How = "pca",
 ) -> Looked:  # fmt: skip
     """Reads what a browser says is looked at. Raises ValueError for what these runs do not have."""
@@ -70,7 +70,7 @@ def looked_at(
     return looked
 
 
-def check(pairs: Sequence[Compared], looked: Looked) -> None:
+def check(pairs: Sequence[RunPair], looked: Looked) -> None:
     letter, row, col = looked.cursor
     having = [pair for pair in pairs if looked.number(pair) is not None and letter in ("A", pair.second.letter)]
     if not having or looked.number(pairs[0]) is None:
@@ -80,17 +80,17 @@ def check(pairs: Sequence[Compared], looked: Looked) -> None:
         raise ValueError(NOWHERE)
 
 
-def place(pair: Compared, looked: Looked, letter: str) -> tuple[str, int]:
+def place(pair: RunPair, looked: Looked, letter: str) -> tuple[str, int]:
     """The hook of a run's pattern, and the head. Raises ValueError for a head that the run does not have."""
     found = head_of(pair, looked, letter)
     return found.hook, found.head
 
 
-def head_of(pair: Compared, looked: Looked, letter: str) -> HeadOfRun:
+def head_of(pair: RunPair, looked: Looked, letter: str) -> HeadOfRun:
     return head_at(pair, looked.attention_index(pair), letter == "A", looked.heads.get(letter, (-1, -1)))
 
 
-def head_at(pair: Compared, number: int, mine: bool, place: tuple[int, int]) -> HeadOfRun:
+def head_at(pair: RunPair, number: int, mine: bool, place: tuple[int, int]) -> HeadOfRun:
     """A head of the first run (`mine`) or of the second. Raises ValueError for one that the run does not have."""
     attention = pair.attentions[number][0 if mine else 1]
     config = (pair.first if mine else pair.second).run.lane(attention.side).config
@@ -100,33 +100,33 @@ def head_at(pair: Compared, number: int, mine: bool, place: tuple[int, int]) -> 
     return attention.head(layer, head)
 
 
-def pattern(pair: Compared, looked: Looked, letter: str) -> Tensor:
+def pattern(pair: RunPair, looked: Looked, letter: str) -> Tensor:
     """Pattern of the selected head of one run, query key."""
     found = head_of(pair, looked, letter)
     shown = pair.first if letter == "A" else pair.second
     return shown.run.pattern(found)
 
 
-def alignments(pair: Compared, looked: Looked) -> tuple[Alignment, Alignment]:
+def alignments(pair: RunPair, looked: Looked) -> tuple[Alignment, Alignment]:
     """Alignments of the queries and of the keys."""
     one, other = pair.attentions[looked.attention_index(pair)]
     return pair.alignment(one.side, other.side), pair.alignment(one.keys(), other.keys())
 
 
-def difference(pair: Compared, looked: Looked) -> Tensor:
+def difference(pair: RunPair, looked: Looked) -> Tensor:
     """The second run's pattern less the first's, group group: attention to a group is summed, from a group averaged."""
     queries, keys = alignments(pair, looked)
     second = shared(pattern(pair, looked, pair.second.letter), queries.second, keys.second)
     return second - shared(pattern(pair, looked, "A"), queries.first, keys.first)
 
 
-def names(pairs: Sequence[Compared]) -> list[str]:
+def names(pairs: Sequence[RunPair]) -> list[str]:
     """The matrices that can be taken away: B − A, A, B."""
     letters = [pair.second.letter for pair in pairs]
     return [*(f"{letter} {LESS} A" for letter in letters), "A", *letters]
 
 
-def matrix(pairs: Sequence[Compared], looked: Looked, name: str) -> Matrix:
+def matrix(pairs: Sequence[RunPair], looked: Looked, name: str) -> Matrix:
     """Matrix with one of `names`. Raises ValueError where the runs lack the attention or tokens in common."""
     letter, _, less = name.partition(f" {LESS} ")
     wanted = [pair for pair in pairs if letter in ("A", pair.second.letter) and looked.number(pair) is not None]
@@ -139,7 +139,7 @@ def matrix(pairs: Sequence[Compared], looked: Looked, name: str) -> Matrix:
     return replace(shown.run.matrix(*place(pair, looked, letter), None), model=shown.title)
 
 
-def of_difference(pair: Compared, looked: Looked) -> Matrix:
+def of_difference(pair: RunPair, looked: Looked) -> Matrix:
     queries, keys = alignments(pair, looked)
     if not queries.groups or not keys.groups:
         raise ValueError(f"A and {pair.second.letter} have no tokens that belong together.")
@@ -156,7 +156,7 @@ def of_difference(pair: Compared, looked: Looked) -> Matrix:
     return Matrix("difference", f" {LESS} ".join(told), values, ("query", "key"), tokens)
 
 
-def labels(pair: Compared, alignment: Alignment, side: str, other: str) -> list[str]:
+def labels(pair: RunPair, alignment: Alignment, side: str, other: str) -> list[str]:
     """The tokens of every group: once where both runs have the same."""
     found = []
     for group in alignment.groups:

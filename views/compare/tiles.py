@@ -10,17 +10,17 @@ from engine.analysis.similarity import entries
 from views.attention.long import ACROSS, LARGEST_TILE, TILE, spans
 from views.attention.long_questions import about_head, ask_tiles
 from views.compare.differences import align_sides
-from views.compare.pair import Compared, Shown, shown_in
+from views.compare.pair import ComparedRun, RunPair, shown_in
 from views.compare.tables import Looked, head_of
 
 
-def cells_across(shown: Sequence[Shown]) -> int:
+def cells_across(shown: Sequence[ComparedRun]) -> int:
     """Cells of a map that is seen whole, along each side: fewer where there are more maps, or more to see in one."""
     sparse = all(lane.config.attention.mask == "causal" for one in shown for lane in one.run.lanes)
     return ACROSS if len(shown) == 2 and sparse else TILE
 
 
-def tile_sides(pair: Compared, number: int, across: int) -> list[int]:
+def tile_sides(pair: RunPair, number: int, across: int) -> list[int]:
     """Tile widths of the first run, of the second and of their difference."""
     sizes = ((*alignment.lengths, entries(alignment)[1]) for alignment in align_sides(pair, number))
     return [tile_width(max(both), across) for both in zip(*sizes, strict=True)]
@@ -34,7 +34,7 @@ def tile_width(longest: int, across: int) -> int:
     return max(width, TILE // 2)
 
 
-def carry_long(pairs: Sequence[Compared], looked: Looked) -> Iterator[dict[str, Any]]:
+def carry_long(pairs: Sequence[RunPair], looked: Looked) -> Iterator[dict[str, Any]]:
     """Yields what the view asks of the selected heads: the overviews and what is predicted at every place, then the
     tiles at closer zoom."""
     having = [pair for pair in pairs if looked.number(pair) is not None]
@@ -46,7 +46,7 @@ def carry_long(pairs: Sequence[Compared], looked: Looked) -> Iterator[dict[str, 
             yield from chain.from_iterable(of_all(pair, looked) for pair in having)
 
 
-def own_tiles(pair: Compared, looked: Looked, whole: bool, across: int) -> Iterator[dict[str, Any]]:
+def own_tiles(pair: RunPair, looked: Looked, whole: bool, across: int) -> Iterator[dict[str, Any]]:
     sides = tile_sides(pair, looked.attention_index(pair), across)
     for shown, side in zip((pair.first, pair.second), sides, strict=False):
         head = head_of(pair, looked, shown.letter)
@@ -54,7 +54,7 @@ def own_tiles(pair: Compared, looked: Looked, whole: bool, across: int) -> Itera
         yield from ask_tiles(shown.run, head, product(down, over), cells=side)
 
 
-def differences(pair: Compared, looked: Looked, whole: bool, across: int) -> Iterator[dict[str, Any]]:
+def differences(pair: RunPair, looked: Looked, whole: bool, across: int) -> Iterator[dict[str, Any]]:
     number, letters = looked.attention_index(pair), ("A", pair.second.letter)
     places = [list(looked.heads[letter]) for letter in letters]
     side = tile_sides(pair, number, across)[2]
@@ -64,7 +64,7 @@ def differences(pair: Compared, looked: Looked, whole: bool, across: int) -> Ite
         yield about_pair(pair, ask="difference", attention=looked.attention, **more)
 
 
-def of_all(pair: Compared, looked: Looked) -> Iterator[dict[str, Any]]:
+def of_all(pair: RunPair, looked: Looked) -> Iterator[dict[str, Any]]:
     """Yields the requests about every head and all places."""
     one, other = pair.attentions[looked.attention_index(pair)]
     if not one.crosses:
@@ -82,5 +82,5 @@ def of_all(pair: Compared, looked: Looked) -> Iterator[dict[str, Any]]:
             yield about_head(shown.run, head_of(pair, looked, shown.letter), ask="row", pos=row)
 
 
-def about_pair(pair: Compared, /, **query: Any) -> dict[str, Any]:
+def about_pair(pair: RunPair, /, **query: Any) -> dict[str, Any]:
     return {"trace": pair.digest, **query}

@@ -30,7 +30,7 @@ POLICY = (
 )
 
 
-class Answered(NamedTuple):
+class PackedAnswer(NamedTuple):
     """Query of a view, and the payload that answers it as `packed` writes it."""
 
     query: Mapping[str, Any]
@@ -42,9 +42,9 @@ def answer_all(
     answer: Callable[[Mapping[str, Any]], bytes],
     most: int = MOST_ANSWERS,
     room: int = MOST_BYTES,
-) -> list[Answered]:
+) -> list[PackedAnswer]:
     """Answers to the queries that can be answered, up to `most` of them and `room` bytes."""
-    found: list[Answered] = []
+    found: list[PackedAnswer] = []
     for query in queries:
         if len(found) == most or room < LEAST:
             break
@@ -53,7 +53,7 @@ def answer_all(
         except ValueError:
             continue
         if len(content) <= room:
-            found.append(Answered(query, content))
+            found.append(PackedAnswer(query, content))
             room -= len(content)
     return found
 
@@ -65,7 +65,7 @@ def self_contained(
     title: str,
     caption: Iterable[str] = (),
     state: str = "",
-    answers: Iterable[Answered] = (),
+    answers: Iterable[PackedAnswer] = (),
 ) -> str:
     """The text of the file. `view` is a module of assets/views, `payload` what `pack` wrote for it.
 

@@ -15,7 +15,7 @@ from time import monotonic
 LEASE = 0.25  # seconds after which the next one begins beside a script that takes longer
 
 
-class Turns:
+class FairLock:
     """A lock that is given in the order in which it was asked for, and that nobody keeps for longer than `lease`."""
 
     def __init__(self, lease: float = LEASE) -> None:
@@ -51,4 +51,4 @@ class Turns:
                     self._changed.notify_all()
 
 
-turns = Turns()
+turns = FairLock()

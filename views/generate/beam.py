@@ -16,12 +16,12 @@ from views.core.codegen import Imports
 from views.core.payload import pack
 from views.core.table_files import Table
 from views.generate.beam_report import greedy_told, over_told
-from views.generate.beam_search import EXAMPLES, STATES, Search, Wanted
+from views.generate.beam_search import EXAMPLES, STATES, BeamOptions, Search
 from views.generate.codegen import call_arguments, join_lines, prompt_lines
-from views.generate.session import Writing
+from views.generate.session import GenerationContext
 from views.generate.steps import stop_header
 
-USUAL = Wanted(best=1)
+USUAL = BeamOptions(best=1)
 SHOWN = """for one in result.hypotheses:
     print(f"{one.score:.3f} {one.log_probability:.2f} {len(one.ids)} {one.text!r}")"""
 GOING = """for one in (*found[-1].best, *found[-1].kept):
@@ -130,13 +130,13 @@ def greedy_arrays(search: Search, first: int = 0) -> dict[str, Tensor]:
     }
 
 
-def examples(writing: Writing, stop_at: str) -> list[dict[str, Any]]:
+def examples(writing: GenerationContext, stop_at: str) -> list[dict[str, Any]]:
     """Lists the shipped examples, those of the model that is looked at first; without the one that is looked at."""
     others = [one for one in EXAMPLES if not is_here(writing, stop_at, one)]
     return sorted(others, key=lambda one: one["model"] != writing.name)
 
 
-def is_here(writing: Writing, stop_at: str, example: Mapping[str, Any]) -> bool:
+def is_here(writing: GenerationContext, stop_at: str, example: Mapping[str, Any]) -> bool:
     if (writing.name, stop_at) != (example["model"], example["stop_at"]):
         return False
     return begin(writing.checkpoint, example["text"]).ids == writing.prompt.ids
@@ -204,7 +204,7 @@ def beam_script(search: Search) -> str:
 
 def settings_of(search: Search) -> dict[str, Any]:
     """Arguments of the search that are not the defaults, Loupe's and the checkpoint's."""
-    wanted, asked = search.wanted, Wanted.from_checkpoint(search.writing.checkpoint)
+    wanted, asked = search.wanted, BeamOptions.from_checkpoint(search.writing.checkpoint)
     found: dict[str, Any] = {"beams": wanted.beams}
     if not wanted.penalty == USUAL.penalty == asked.penalty:
         found["length_penalty"] = wanted.penalty

@@ -19,7 +19,7 @@ from engine.generation.generate import Step
 from engine.generation.stopping import Stop, stopping_rules
 from engine.places import ASSETS
 from views.core.questions import UNKNOWN
-from views.generate.session import Query, Settings, Writing, usual_settings
+from views.generate.session import GenerationContext, Query, Settings, usual_settings
 
 EXAMPLES = tomllib.loads((ASSETS / "texts" / "beam.toml").read_text())["examples"]
 MOST = {"beams": 10, "tokens": 64}
@@ -30,7 +30,7 @@ Place = tuple[int, int]  # step, rank
 
 
 @dataclass(frozen=True)
-class Wanted:
+class BeamOptions:
     """Options of a search: `penalty` is the length penalty, `best` how many texts are asked for; `stop_at` as in
     Settings."""
 
@@ -42,7 +42,7 @@ class Wanted:
     stop_at: str = ""
 
     @classmethod
-    def from_query(cls, query: Query) -> Wanted:
+    def from_query(cls, query: Query) -> BeamOptions:
         """Reads what a browser asks. Raises ValueError, with a sentence, for what cannot be searched."""
         match query:
             case {"beams": int(beams), "penalty": int() | float() as penalty, "best": int(best),
@@ -74,7 +74,7 @@ class Wanted:
         return replace(usual, method="greedy", most=self.tokens, stop_at=self.stop_at)
 
     @classmethod
-    def from_checkpoint(cls, checkpoint: Checkpoint) -> Wanted:
+    def from_checkpoint(cls, checkpoint: Checkpoint) -> BeamOptions:
         """Options at which a checkpoint asks to be searched, as far as the page goes."""
         asked, usual, (low, high) = checkpoint.writing, cls(), PENALTIES
         early = {value: name for name, value in EARLY.items()}[asked.value("early_stopping", None, False)]
@@ -87,7 +87,7 @@ class Wanted:
 
 
 @dataclass(frozen=True)
-class Greedy:
+class GreedyText:
     """The text that greedy finds, with the log-probability (nats) of each token, and their sum so far."""
 
     ids: tuple[int, ...]
@@ -96,7 +96,7 @@ class Greedy:
     stopped: Stop | None
 
     @classmethod
-    def from_tokens(cls, tokens: Sequence[tuple[int, Tensor, Stop | None]]) -> Greedy:
+    def from_tokens(cls, tokens: Sequence[tuple[int, Tensor, Stop | None]]) -> GreedyText:
         """Arrays of id, log-probability and end of each token."""
         ids, own, stops = zip(*tokens, strict=True)
         logs = torch.stack(own)
@@ -107,10 +107,10 @@ class Greedy:
 class Search:
     """A search, or its first steps. `nodes` are all hypotheses, step by step, the most probable first."""
 
-    writing: Writing
-    wanted: Wanted
+    writing: GenerationContext
+    wanted: BeamOptions
     steps: tuple[BeamStep, ...]
-    greedy: Greedy
+    greedy: GreedyText
     is_over: bool = True
 
     @cached_property
@@ -172,11 +172,11 @@ class Search:
 Token = tuple[int, Tensor, Stop | None]  # its log-probability is an array without axes
 
 
-class Searching:
+class BeamSession:
     """Continues by a step of the search, and by a token of the greedy text beside it. Of what is over no KV cache is
     kept. Raises ValueError where there is no room for a token, and for stop strings that no text can hold."""
 
-    def __init__(self, writing: Writing, wanted: Wanted) -> None:
+    def __init__(self, writing: GenerationContext, wanted: BeamOptions) -> None:
         ending = stopping_rules(writing.prompt, wanted.tokens, True, wanted.greedy(writing.checkpoint).strings)
         if not ending.room:
             raise ValueError(f"{ending.limit.sentence} There is nothing to search.")
@@ -212,23 +212,23 @@ class Searching:
                 self.text = None
         self.count += 1
 
-    def result(self, wanted: Wanted, most: int | None = None) -> Search:
+    def result(self, wanted: BeamOptions, most: int | None = None) -> Search:
         """Nodes of the first `most` times that it went on."""
         with self.one_at_a_time:
             count = self.count if most is None else min(most, self.count)
-            greedy = Greedy.from_tokens(self.tokens[:count])
+            greedy = GreedyText.from_tokens(self.tokens[:count])
             return Search(self.writing, wanted, tuple(self.steps[:count]), greedy, self.is_over and count == self.count)
 
 
-def search_to(writing: Writing, wanted: Wanted, most: int | None = None) -> Search:
-    """All of it, or the first `most` steps. Raises ValueError as `Searching`."""
+def search_to(writing: GenerationContext, wanted: BeamOptions, most: int | None = None) -> Search:
+    """All of it, or the first `most` steps. Raises ValueError as `BeamSession`."""
     with hold_search(writing, wanted) as one:
         while not one.is_over and (most is None or one.count < most):
             one.go_on()
         return one.result(wanted, most)
 
 
-def hold_search(writing: Writing, wanted: Wanted) -> AbstractContextManager[Searching]:
+def hold_search(writing: GenerationContext, wanted: BeamOptions) -> AbstractContextManager[BeamSession]:
     """The one that waits, or one that begins, which waits again afterwards."""
     key = (writing.digest, replace(wanted, best=1))  # how many are shown changes nothing
-    return writing.live.hold(key, lambda: Searching(writing, wanted))
+    return writing.live.hold(key, lambda: BeamSession(writing, wanted))

@@ -7,7 +7,7 @@ from typing import Any
 
 from views.core.codegen import Imports, import_lines, quote, source_of
 from views.generate.availability import unwritten, why_no_logits, why_no_surprise
-from views.generate.session import Settings, Writing
+from views.generate.session import GenerationContext, Settings
 from views.generate.surprise_cache import STRIDES
 
 SUMS = (
@@ -18,7 +18,7 @@ WINDOWS = "print([(one.begin, one.asked, one.end) for one in found.windows])"
 PRINTED = ("for step in steps:", '    print(step.piece, f"{step.probability:.3f}", step.rank)')
 
 
-def prompt_lines(writing: Writing) -> tuple[Imports, list[str]]:
+def prompt_lines(writing: GenerationContext) -> tuple[Imports, list[str]]:
     """Writes the imports, and the lines that load the checkpoint and bind what the prompt is made of."""
     source, note = source_of(writing.name)
     imports: Imports = {"engine": {"load"}}
@@ -28,7 +28,7 @@ def prompt_lines(writing: Writing) -> tuple[Imports, list[str]]:
     return imports, [f"checkpoint = load({source}){note}", *writing.call.lines]
 
 
-def call_arguments(writing: Writing, more: Mapping[str, object], most: int | None = None) -> str:
+def call_arguments(writing: GenerationContext, more: Mapping[str, object], most: int | None = None) -> str:
     """The arguments of `generate` or `beam` from this prompt; of text `more` is quoted as a person would."""
     parts = ["checkpoint", writing.call.prompt]
     parts += [] if most is None else [f"max_tokens={most}"]
@@ -37,7 +37,7 @@ def call_arguments(writing: Writing, more: Mapping[str, object], most: int | Non
     return ", ".join(parts)
 
 
-def written_lines(writing: Writing, said: list[int], begun: int, settings: dict[str, Any] | None) -> str:
+def written_lines(writing: GenerationContext, said: list[int], begun: int, settings: dict[str, Any] | None) -> str:
     """Writes the lines that bind `steps` to those of a branch from its last fork on: of its ids, so many were `begun`,
     and the others were written with `settings`."""
     if why := unwritten(writing.prompt):
@@ -53,7 +53,7 @@ def written_lines(writing: Writing, said: list[int], begun: int, settings: dict[
     return join_lines(imports, lines)
 
 
-def temperature_lines(writing: Writing, place: tuple[int, ...], temperature: float) -> str:
+def temperature_lines(writing: GenerationContext, place: tuple[int, ...], temperature: float) -> str:
     """Writes the lines that bind `found` to the distribution at a temperature, after the ids of `place`."""
     if why_no_logits(writing.prompt):
         raise ValueError(why_no_logits(writing.prompt))
@@ -76,7 +76,7 @@ def temperature_lines(writing: Writing, place: tuple[int, ...], temperature: flo
     return "import math\n\n" + join_lines(imports, lines)
 
 
-def cache_lines(writing: Writing, ids: tuple[int, ...]) -> str:
+def cache_lines(writing: GenerationContext, ids: tuple[int, ...]) -> str:
     """Writes the lines that bind `cache` to the KV cache after the prompt and `ids`, `k` and `v` to the lengths of its
     vectors."""
     imports, lines = prompt_lines(writing)
@@ -104,7 +104,7 @@ def cache_lines(writing: Writing, ids: tuple[int, ...]) -> str:
     return join_lines(imports, lines)
 
 
-def surprise_lines(writing: Writing, written: tuple[int, ...], stride: str) -> str:
+def surprise_lines(writing: GenerationContext, written: tuple[int, ...], stride: str) -> str:
     """Writes the lines that bind `found` to the Surprise of the prompt and of what was `written` after it."""
     why = why_no_surprise(writing.prompt)
     if why:

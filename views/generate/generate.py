@@ -17,14 +17,14 @@ from engine.inputs.readers import kind, unit
 from engine.tokenizers import Tokenizer
 from views.core.payload import pack
 from views.generate.availability import missing_tabs, why_no_logits
-from views.generate.session import Writing, settings_header
+from views.generate.session import GenerationContext, settings_header
 from views.generate.steps import stop_header
 
 LAST = 12  # tokens of a prompt that is too long
 TRIED = 2000  # tokens of a vocabulary, in search of two words
 
 
-def page_payload(writing: Writing, notes: Mapping[str, Any]) -> bytes:
+def page_payload(writing: GenerationContext, notes: Mapping[str, Any]) -> bytes:
     """`palette`, colour channel in 0..1, is there for a model of pictures. Of a prompt that is longer than its model
     reads the last tokens are told, and how many there are."""
     checkpoint, prompt = writing.checkpoint, writing.prompt
@@ -53,7 +53,7 @@ def page_payload(writing: Writing, notes: Mapping[str, Any]) -> bytes:
     return pack(header, palette(checkpoint))
 
 
-def text_header(writing: Writing, ids: Sequence[int]) -> dict[str, Any]:
+def text_header(writing: GenerationContext, ids: Sequence[int]) -> dict[str, Any]:
     tokenizer = writing.checkpoint.tokenizer
     special = set() if tokenizer is None else set(tokenizer.special_tokens.values())
     return {

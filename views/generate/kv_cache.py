@@ -16,17 +16,17 @@ from engine.model.config import ModelConfig, kv_heads
 from engine.model.layers.cache import KVCache, LayerCache
 from engine.model.presets import NAMED
 from views.core.table_files import Table
-from views.generate.session import Writing
+from views.generate.session import GenerationContext
 
 POINTS = 64  # of a curve, at most
 REFERENCE = "gpt2"  # the shape that a model's memory is compared with
 
 
 @dataclass(frozen=True)
-class Cached:
+class CachedPrompt:
     """The cache once the prompt and what is `begun` behind it are read, as the next token finds it."""
 
-    writing: Writing
+    writing: GenerationContext
     begun: tuple[int, ...]
 
     @property
@@ -50,7 +50,7 @@ class Cached:
         return reader.cache
 
 
-def cache_header(found: Cached) -> dict[str, Any]:
+def cache_header(found: CachedPrompt) -> dict[str, Any]:
     """`cell` are the bytes of a key and a value of one head at one position, `column` those of a position."""
     writing, config = found.writing, found.config
     sizes = heads_of(found.cache.layers) if config.layers else {}
@@ -75,7 +75,7 @@ def heads_of(layers: Sequence[LayerCache]) -> dict[str, int]:
     return {"heads": heads, "width": width, "number": number, "cell": 2 * width * number}
 
 
-def cache_arrays(found: Cached) -> dict[str, Tensor]:
+def cache_arrays(found: CachedPrompt) -> dict[str, Tensor]:
     """layer head pos, of each the length of the vector; `cross.k` and `cross.v` layer head source."""
     cache, length = found.cache, len(found.ids)
     arrays = {name: norms([getattr(layer, name)[0, :, :length] for layer in cache.layers]) for name in "kv"}
@@ -88,7 +88,7 @@ def norms(layers: Sequence[Tensor]) -> Tensor:
     return torch.stack([layer.float().norm(dim=-1) for layer in layers])
 
 
-def dtype_of(writing: Writing) -> torch.dtype:
+def dtype_of(writing: GenerationContext) -> torch.dtype:
     return next(writing.checkpoint.model.parameters()).dtype
 
 
@@ -127,7 +127,7 @@ def spread(last: int, count: int) -> list[int]:
     return sorted({1, *range(step, last, step), last})
 
 
-def measure_token(found: Cached, length: int) -> TokenTime:
+def measure_token(found: CachedPrompt, length: int) -> TokenTime:
     """Seconds of one token at a length: of the text that is there, and where it is shorter, of its last token again and
     again."""
     ids = [*found.ids[:length], *[found.ids[-1]] * (length - len(found.ids))]
@@ -138,7 +138,7 @@ def measure_token(found: Cached, length: int) -> TokenTime:
 # --- to download ---
 
 
-def norm_table(found: Cached) -> Table:
+def norm_table(found: CachedPrompt) -> Table:
     """A row for each block, head and position."""
     writing = found.writing
     arrays = cache_arrays(found)
@@ -159,7 +159,7 @@ def norm_table(found: Cached) -> Table:
     return Table(columns, {"model": writing.name, "table": "lengths of keys and values in the KV cache"})
 
 
-def cost_table(writing: Writing) -> Table:
+def cost_table(writing: GenerationContext) -> Table:
     found = costs(writing.checkpoint.config, len(writing.prompt.source), dtype_of(writing))
     columns: dict[str, Any] = {
         "length": found["lengths"],
@@ -173,7 +173,7 @@ def cost_table(writing: Writing) -> Table:
     return Table(columns, {"model": writing.name, "table": "one token with the KV cache and without"})
 
 
-def time_table(writing: Writing, times: Sequence[TokenTime]) -> Table:
+def time_table(writing: GenerationContext, times: Sequence[TokenTime]) -> Table:
     if not times:
         raise ValueError("Nothing is measured yet: press Measure in the tab Cache first.")
     columns: dict[str, Any] = {

@@ -33,7 +33,7 @@ ANSWER = 40  # tokens written after an instruction
 OWN = "your own"
 
 
-class Written(NamedTuple):
+class PromptContinuation(NamedTuple):
     """Text that a model writes after `prompt`, always the likeliest token: `text`, why it stopped, and of each token
     the most probable ones in its place: ids and probabilities (token, row)."""
 
@@ -97,16 +97,16 @@ def continue_greedily(checkpoint: Checkpoint, prompt: str, most: int, stops: Seq
     return generate(checkpoint, prompt, most, greedy=True, stop_strings=stops)
 
 
-def written_after(checkpoint: Checkpoint, prompt: str, text: str, steps: Sequence[Step]) -> Written:
+def written_after(checkpoint: Checkpoint, prompt: str, text: str, steps: Sequence[Step]) -> PromptContinuation:
     stop = "" if not steps or steps[-1].stopped is None else steps[-1].stopped.sentence
     if not steps:
-        return Written(checkpoint, prompt, text, stop, (), torch.empty(0, 0), torch.empty(0, 0))
+        return PromptContinuation(checkpoint, prompt, text, stop, (), torch.empty(0, 0), torch.empty(0, 0))
     own = torch.stack([step.logits.float() for step in steps]).softmax(-1)
     top = own.topk(min(ROWS, own.shape[-1]))
-    return Written(checkpoint, prompt, text, stop, tuple(step.id for step in steps), top.indices, top.values)
+    return PromptContinuation(checkpoint, prompt, text, stop, tuple(step.id for step in steps), top.indices, top.values)
 
 
-def write_shots(checkpoint: Checkpoint, table: PromptTable, k: int, query: str, seed: int) -> Written:
+def write_shots(checkpoint: Checkpoint, table: PromptTable, k: int, query: str, seed: int) -> PromptContinuation:
     """Writes the model's answer after `k` examples and the query. Raises ValueError, with a sentence."""
     prompt = prompting.few_shot(table, k, query, seed)
     answer = prompting.answer(checkpoint, table, k, query, seed)
@@ -114,7 +114,7 @@ def write_shots(checkpoint: Checkpoint, table: PromptTable, k: int, query: str, 
     return written_after(checkpoint, prompt, answer.written, steps)
 
 
-def write_instructed(checkpoint: Checkpoint, text: str) -> dict[str, Written]:
+def write_instructed(checkpoint: Checkpoint, text: str) -> dict[str, PromptContinuation]:
     """Writes the model's answers after the text alone ("") and under each of its instructions."""
     found = {}
     for task in ("", *prompting.instructions(checkpoint)):
@@ -175,7 +175,7 @@ def pair_frame(found: Sequence[tuple[InstructedPair, str]]) -> pd.DataFrame:
 # --- to download ---
 
 
-def answer_table(name: str, found: Sequence[Written]) -> Table:
+def answer_table(name: str, found: Sequence[PromptContinuation]) -> Table:
     """A row for each of the most probable tokens at each place of what was written."""
     rows = [
         (one.prompt, place, piece, row["token"], id, row["probability"])

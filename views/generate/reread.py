@@ -5,10 +5,10 @@ from __future__ import annotations
 from engine.budget import budget
 from engine.checkpoints import Checkpoint
 from engine.inputs.readers import SPAN, given_target, kind, tokens
-from views.generate.session import Writing
+from views.generate.session import GenerationContext
 
 
-def fields_after(writing: Writing, begun: tuple[int, ...]) -> dict[str, str] | None:
+def fields_after(writing: GenerationContext, begun: tuple[int, ...]) -> dict[str, str] | None:
     """Fields of the prompt with what was `begun` after it; None where such a page reads other tokens: no text stands
     for these, or they are too many."""
     checkpoint, fields, ids = writing.checkpoint, dict(writing.fields), (*writing.prompt.ids, *begun)

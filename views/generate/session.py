@@ -119,7 +119,7 @@ class Call:
 
 
 @dataclass(frozen=True)
-class Writing:
+class GenerationContext:
     """Context of questions: a prompt, of which `digest` is the name. `settings` are those of the page's controls;
     `live` are the generators that wait to be asked for more, `call` is the prompt in Python, `measured` what was
     measured of texts. `fields` are what an address says of the prompt, none where it cannot say it."""

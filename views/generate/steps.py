@@ -13,7 +13,7 @@ from engine.generation.generate import Step
 from engine.generation.sampling import Distribution, distribution, entropy
 from engine.generation.stopping import Stop
 from engine.model.layers.softmax import softmax
-from views.generate.session import Writing
+from views.generate.session import GenerationContext
 
 ROWS = 20  # of the most probable tokens; the chosen one stands behind them
 STAGES = ("logits", "penalized", "scaled", "shares", "probabilities")
@@ -22,7 +22,7 @@ BITS = math.log(2)  # nats
 COLD = 1e-3  # a temperature below which a quotient may overflow, in one step and not in another
 
 
-def steps_payload(writing: Writing, steps: Sequence[Step]) -> tuple[dict[str, Any], dict[str, Tensor]]:
+def steps_payload(writing: GenerationContext, steps: Sequence[Step]) -> tuple[dict[str, Any], dict[str, Tensor]]:
     """Header and arrays, every array with an axis `step` first. Before any stage there is `own`, the softmax of the
     logits as they are, and `log_own`, its logarithm."""
     if not steps:

@@ -19,7 +19,7 @@ WAITING = 2  # of one visit; each holds a KV cache
 PACE = 0.15  # seconds of work for a part; the first holds one step
 
 
-class Growing(Protocol):
+class StepStream(Protocol):
     """Keeper of the `count` of steps that are made, of which none is made twice: a rerun of the page that breaks
     another one off comes to it while that one is still at a step, and then awaits it."""
 
@@ -55,7 +55,7 @@ def time_part(work: Iterator[T], pace: float) -> tuple[list[T], float]:
     return made, perf_counter() - start
 
 
-def grown(one: Growing, came: int, shared: bool) -> Iterator[tuple[int, int]]:
+def grown(one: StepStream, came: int, shared: bool) -> Iterator[tuple[int, int]]:
     """Goes on, and yields from which step to which there is a part after those that `came`."""
     for _ in pace_parts(steps(one), shared):
         if one.count > came:
@@ -65,7 +65,7 @@ def grown(one: Growing, came: int, shared: bool) -> Iterator[tuple[int, int]]:
             return
 
 
-def steps(one: Growing) -> Iterator[int]:
+def steps(one: StepStream) -> Iterator[int]:
     while not one.is_over:
         one.go_on()
         yield one.count

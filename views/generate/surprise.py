@@ -11,7 +11,7 @@ from engine.analysis.surprise import Surprise
 from engine.inputs.readers import kind
 from views.core.table_files import Table
 from views.generate.availability import why_no_surprise
-from views.generate.session import Writing
+from views.generate.session import GenerationContext
 from views.generate.steps import BITS
 from views.generate.surprise_cache import Measurement
 
@@ -30,7 +30,9 @@ TAUGHT = {  # by the objective that a model was trained with, where that asks fo
 }
 
 
-def between(writing: Writing, measuring: Measurement, begin: int, end: int) -> tuple[dict[str, Any], dict[str, Tensor]]:
+def between(
+    writing: GenerationContext, measuring: Measurement, begin: int, end: int
+) -> tuple[dict[str, Any], dict[str, Tensor]]:
     """Header and arrays of the steps `begin` to `end`. All arrays have an axis `token` first; `at` is the token's place
     among what is read.
 
@@ -56,7 +58,7 @@ def between(writing: Writing, measuring: Measurement, begin: int, end: int) -> t
     return header, arrays_of(found, FEW if len(measuring.windows) > 1 else ROWS, 0 if pseudo(writing) else 1)
 
 
-def sums(writing: Writing, found: Surprise) -> dict[str, Any]:
+def sums(writing: GenerationContext, found: Surprise) -> dict[str, Any]:
     """Adds up the tokens, as they are and as training would."""
     return {
         "total": found.total,
@@ -68,7 +70,7 @@ def sums(writing: Writing, found: Surprise) -> dict[str, Any]:
     }
 
 
-def pseudo(writing: Writing) -> bool:
+def pseudo(writing: GenerationContext) -> bool:
     return not writing.checkpoint.config.generates
 
 
@@ -87,7 +89,7 @@ def arrays_of(found: Surprise, rows: int, behind: int) -> dict[str, Tensor]:
     }
 
 
-def measurement(writing: Writing, written: tuple[int, ...], stride: Stride = "half") -> Measurement:
+def measurement(writing: GenerationContext, written: tuple[int, ...], stride: Stride = "half") -> Measurement:
     """Raises ValueError for a text that is too long even for that."""
     why = why_no_surprise(writing.prompt)
     if why:
@@ -95,7 +97,7 @@ def measurement(writing: Writing, written: tuple[int, ...], stride: Stride = "ha
     return writing.measured.measure(writing.prompt, written, stride)
 
 
-def token_frame(writing: Writing, found: Surprise) -> pd.DataFrame:
+def token_frame(writing: GenerationContext, found: Surprise) -> pd.DataFrame:
     """Index, position, token, surprise and entropy (bits) of each token that was predicted."""
     after = 0 if pseudo(writing) else 1
     return pd.DataFrame(
@@ -109,7 +111,7 @@ def token_frame(writing: Writing, found: Surprise) -> pd.DataFrame:
     )
 
 
-def surprise_table(writing: Writing, written: tuple[int, ...], stride: Stride, first: int | None) -> Table:
+def surprise_table(writing: GenerationContext, written: tuple[int, ...], stride: Stride, first: int | None) -> Table:
     """A row for each token that is scored, of the `first` steps where the browser has no more."""
     measuring = measurement(writing, written, stride)
     found = measuring.between(0, first or len(measuring.steps))

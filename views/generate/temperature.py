@@ -15,7 +15,7 @@ from engine.generation.sampling import Sampling, distribution, effective_choices
 from views.core.table_files import Table
 from views.generate.availability import why_no_logits
 from views.generate.charts import HIGHEST_TEMPERATURE, TEMPERATURE_STEP
-from views.generate.session import Settings, Writing
+from views.generate.session import GenerationContext, Settings
 from views.generate.steps import BITS
 
 GRID = tuple(round(TEMPERATURE_STEP * i, 2) for i in range(round(HIGHEST_TEMPERATURE / TEMPERATURE_STEP) + 1))
@@ -25,7 +25,7 @@ ROWS = 8  # of the most probable tokens
 FIRST = "2, 4, 5"  # the numbers that the tab opens on
 
 
-class Tempered(NamedTuple):
+class TemperatureSweep(NamedTuple):
     """Axes: probability (temperature, row); rest, entropy (bits) and choices (temperature); logit (row). `rest` is the
     probability of all that no row shows; entropy and effective choices are of the whole distribution."""
 
@@ -51,7 +51,7 @@ def parse_numbers(text: str) -> list[float]:
     return found
 
 
-def logits_after(writing: Writing, begun: tuple[int, ...]) -> Tensor:
+def logits_after(writing: GenerationContext, begun: tuple[int, ...]) -> Tensor:
     """Logits (vocab) after a text; of one longer than the model reads, after as many of its last tokens as it does.
     Raises ValueError where nothing can follow."""
     prompt = writing.prompt
@@ -65,11 +65,11 @@ def logits_after(writing: Writing, begun: tuple[int, ...]) -> Tensor:
     return step.logits.float()
 
 
-def temper(logits: Tensor, rows: Sequence[int] | None = None) -> Tempered:
+def temper(logits: Tensor, rows: Sequence[int] | None = None) -> TemperatureSweep:
     """The distribution at every temperature of GRID; `rows` are ids (None: all) whose probabilities are kept."""
     found = [distribution(logits, Sampling(temperature=one)).probabilities for one in GRID]
     shown = torch.arange(len(logits)) if rows is None else torch.tensor(rows)
-    return Tempered(
+    return TemperatureSweep(
         torch.tensor(GRID),
         logits[shown],
         torch.stack([one[shown] for one in found]),
@@ -83,7 +83,7 @@ def most_probable(logits: Tensor) -> list[int]:
     return [int(id) for id in logits.topk(min(ROWS, len(logits))).indices]
 
 
-def curve_frame(found: Tempered, names: Sequence[str]) -> pd.DataFrame:
+def curve_frame(found: TemperatureSweep, names: Sequence[str]) -> pd.DataFrame:
     """Name, row, logit, temperature and probability; where there is a name more than rows, it is that of the rest."""
     columns = [*found.probability.unbind(-1), found.rest][: len(names)]
     logits = [*found.logit.tolist(), None][: len(names)]
@@ -95,13 +95,13 @@ def curve_frame(found: Tempered, names: Sequence[str]) -> pd.DataFrame:
     return pd.concat(frames, ignore_index=True)
 
 
-def total_frame(found: Tempered) -> pd.DataFrame:
+def total_frame(found: TemperatureSweep) -> pd.DataFrame:
     return pd.DataFrame(
         {"temperature": GRID, "entropy": found.entropy.double().numpy(), "choices": found.choices.double().numpy()}
     )
 
 
-def temperature_table(writing: Writing, begun: tuple[int, ...]) -> Table:
+def temperature_table(writing: GenerationContext, begun: tuple[int, ...]) -> Table:
     """A row for each temperature, a column for each of the most probable tokens after `begun`."""
     logits = logits_after(writing, begun)
     rows = most_probable(logits)

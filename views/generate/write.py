@@ -17,13 +17,13 @@ from engine.generation.stopping import Stop, stopping_rules
 from views.core.payload import pack
 from views.core.questions import UNKNOWN
 from views.core.table_files import Table
-from views.generate.session import MOST, Settings, Writing
+from views.generate.session import MOST, GenerationContext, Settings
 from views.generate.steps import BITS, CUTS, STAGES, step_arrays, steps_payload, stop_header
 from views.generate.streaming import pace_parts
 
 
 @dataclass(frozen=True)
-class Written:
+class TokenBatch:
     """Some tokens after `before` of them, the seconds the engine took for all, and what ended the text, if it has."""
 
     before: int
@@ -32,7 +32,9 @@ class Written:
     stop: Stop | None
 
 
-def write_on(writing: Writing, settings: Settings, begun: tuple[int, ...], goal: int, shared: bool) -> Iterator[bytes]:
+def write_on(
+    writing: GenerationContext, settings: Settings, begun: tuple[int, ...], goal: int, shared: bool
+) -> Iterator[bytes]:
     """Parts of what is written after `begun` until the text has `goal` tokens. Raises ValueError with a sentence."""
     if not 0 < goal <= writing.prompt.tokens_left + MOST:
         raise ValueError(UNKNOWN)
@@ -41,9 +43,9 @@ def write_on(writing: Writing, settings: Settings, begun: tuple[int, ...], goal:
 
 
 def write_parts(
-    writing: Writing, settings: Settings, begun: tuple[int, ...], goal: int, shared: bool
-) -> Iterator[Written]:
-    with writing.live.hold((writing.digest, settings, goal), Text) as text:
+    writing: GenerationContext, settings: Settings, begun: tuple[int, ...], goal: int, shared: bool
+) -> Iterator[TokenBatch]:
+    with writing.live.hold((writing.digest, settings, goal), PendingText) as text:
         turn = text.take_turn()
         before = begun
         for steps, seconds in pace_parts(text.behind(begun, turn, partial(writing.generate, settings, goal)), shared):
@@ -51,7 +53,7 @@ def write_parts(
                 return
             ids = (*before, *(step.id for step in steps))
             stop = steps[-1].stopped if steps else find_stop(writing, settings, ids, goal)
-            yield Written(len(before), steps, seconds, of_this_run(stop, settings))
+            yield TokenBatch(len(before), steps, seconds, of_this_run(stop, settings))
             if stop is not None:
                 return
             before = ids
@@ -62,7 +64,7 @@ def of_this_run(stop: Stop | None, settings: Settings) -> Stop | None:
     return replace(stop, count=settings.most) if stop is not None and stop.kind == "max_tokens" else stop
 
 
-class Text:
+class PendingText:
     """Store of texts that wait to be written on. Who takes it may come while a rerun of the page that is broken
     off is still at it."""
 
@@ -99,20 +101,20 @@ class Text:
             return self.last
 
 
-def find_stop(writing: Writing, settings: Settings, begun: tuple[int, ...], goal: int) -> Stop:
+def find_stop(writing: GenerationContext, settings: Settings, begun: tuple[int, ...], goal: int) -> Stop:
     """Says what ended a text behind which nothing follows."""
     ending = stopping_rules(writing.prompt, goal, True, settings.strings)
     before = (*writing.prompt.ids, *begun[:-1])
     return (ending.check(before, begun[-1], len(begun) - 1) if begun else None) or ending.limit
 
 
-def written_payload(writing: Writing, found: Written) -> bytes:
+def written_payload(writing: GenerationContext, found: TokenBatch) -> bytes:
     header, arrays = steps_payload(writing, found.steps)
     own = {"before": found.before, "seconds": found.seconds, "stop": stop_header(found.stop)}
     return pack({**header, **own}, arrays)
 
 
-def step_after(writing: Writing, settings: Settings, begun: tuple[int, ...]) -> Step | None:
+def step_after(writing: GenerationContext, settings: Settings, begun: tuple[int, ...]) -> Step | None:
     """The step behind `begun`: the last one that is written only where the text is as long as was asked for, for an end
     that a checkpoint forces belongs there."""
     forced = writing.checkpoint.writing.forced_eos_token_id is not None
@@ -122,7 +124,7 @@ def step_after(writing: Writing, settings: Settings, begun: tuple[int, ...]) -> 
     return next(writing.generate(settings, goal, begun), None)
 
 
-def step_payload(writing: Writing, settings: Settings, begun: tuple[int, ...], chosen: int | None) -> bytes:
+def step_payload(writing: GenerationContext, settings: Settings, begun: tuple[int, ...], chosen: int | None) -> bytes:
     """The step behind `begun`, at which `chosen` was, or where that is None nothing has been chosen yet."""
     step = step_after(writing, settings, begun)
     if step is None:
@@ -137,7 +139,7 @@ def step_payload(writing: Writing, settings: Settings, begun: tuple[int, ...], c
 # --- a branch that another tab found ---
 
 
-def replay(writing: Writing, settings: Settings, begun: tuple[int, ...], ids: tuple[int, ...]) -> list[Step]:
+def replay(writing: GenerationContext, settings: Settings, begun: tuple[int, ...], ids: tuple[int, ...]) -> list[Step]:
     """Generates as `generate` under the settings, with the `ids` in place of what it chooses. It ends where the first
     of them ends the text."""
     ending = stopping_rules(writing.prompt, writing.prompt.tokens_left, True, settings.strings)
@@ -169,7 +171,7 @@ def sampling_of(settings: Settings) -> Sampling:
 
 
 @torch.inference_mode()
-def logits_before(writing: Writing, begun: Sequence[int], ids: Sequence[int]) -> Tensor:
+def logits_before(writing: GenerationContext, begun: Sequence[int], ids: Sequence[int]) -> Tensor:
     """id vocab: what each of the ids follows from."""
     prompt, model = writing.prompt, writing.checkpoint.model
     read = torch.tensor([[*prompt.ids, *begun, *ids[:-1]]], device=model.device)
@@ -182,7 +184,7 @@ def logits_before(writing: Writing, begun: Sequence[int], ids: Sequence[int]) ->
 # --- to download ---
 
 
-def token_table(writing: Writing, ids: tuple[int, ...]) -> Table:
+def token_table(writing: GenerationContext, ids: tuple[int, ...]) -> Table:
     """A row for each token of the branch that is looked at, by one run over all of it: the model's own distribution."""
     if not ids:
         raise ValueError("Nothing is written yet: write first.")
@@ -204,7 +206,7 @@ def token_table(writing: Writing, ids: tuple[int, ...]) -> Table:
 
 
 @torch.inference_mode()
-def logits_of_ids(writing: Writing, ids: tuple[int, ...]) -> Tensor:
+def logits_of_ids(writing: GenerationContext, ids: tuple[int, ...]) -> Tensor:
     """token vocab: the logits from which each of the `ids` followed."""
     prompt, model = writing.prompt, writing.checkpoint.model
     read = torch.tensor([[*prompt.ids, *ids[:-1]]], device=model.device)
@@ -215,7 +217,7 @@ def logits_of_ids(writing: Writing, ids: tuple[int, ...]) -> Tensor:
     return model(read, logits_at=at)[0].float().cpu()
 
 
-def step_table(writing: Writing, begun: tuple[int, ...], settings: Settings) -> Table:
+def step_table(writing: GenerationContext, begun: tuple[int, ...], settings: Settings) -> Table:
     """A row for each token that is shown of the step that is looked at, a column for each stage."""
     step = step_after(writing, settings, begun)
     if step is None:

@@ -8,7 +8,7 @@ from typing import Literal
 import altair as alt
 import pandas as pd
 
-from engine.attention_variants.compare import Searched
+from engine.attention_variants.compare import SearchMeasurement
 from engine.attention_variants.cost import Cost
 from engine.attention_variants.measure import KINDS, Point, grown
 from views.charts.show import NamedChart
@@ -59,7 +59,7 @@ def formula_rows(
     return pd.DataFrame(rows, columns=["kind", "length", "seconds", "bytes"])
 
 
-def search_table(rows: Sequence[Searched]) -> pd.DataFrame:
+def search_table(rows: Sequence[SearchMeasurement]) -> pd.DataFrame:
     """Table of the searches: recall@k, operations and time of one query, memory."""
     return pd.DataFrame(
         {

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.attention_variants.kept_share import Kept
+from engine.attention_variants.kept_share import KeptPattern
 from engine.attention_variants.measure import KINDS
 from views.core.payload import pack
 
@@ -16,7 +16,7 @@ BRIGHTEST = 0.3  # weights from here on have the full hue: at 1 only the first t
 
 
 def kept_patterns(
-    kept: Mapping[str, Kept],
+    kept: Mapping[str, KeptPattern],
     *,
     heads: tuple[int, int],
     shown: tuple[int, int],
@@ -39,14 +39,14 @@ def kept_patterns(
     return pack(header, arrays, dict.fromkeys(arrays, ("query", "key")))
 
 
-def shares(kept: Mapping[str, Kept]) -> list[dict[str, Any]]:
+def shares(kept: Mapping[str, KeptPattern]) -> list[dict[str, Any]]:
     """Name and title of each pattern, its share of the attention and of the cells."""
     return [
         {"name": name, "title": TITLES[name], "mass": part.mass, "cells": part.cells} for name, part in kept.items()
     ]
 
 
-def name_arrays(kept: Mapping[str, Kept]) -> dict[str, np.ndarray]:
+def name_arrays(kept: Mapping[str, KeptPattern]) -> dict[str, np.ndarray]:
     """Each pattern (f32 query key) by its name in the payload, NaN where a query may not look."""
     return {
         f"pattern.{name}": np.where(part.allowed.numpy(), part.pattern.float().numpy(), np.float32(np.nan))

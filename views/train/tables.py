@@ -24,7 +24,7 @@ Named = Callable[[int], str]  # a token or a class by its id
 
 
 @dataclass(frozen=True)
-class At:
+class FrameSelection:
     """Choice of what is looked at: a step's frame, the one that it is compared with, and one head of one attention,
     counted from 0, by the name that it has in a frame ("attn", "encoder", "cross_attn")."""
 
@@ -49,18 +49,18 @@ class At:
         return f"step {self.frame.step}: {self.attention} block {self.layer} head {self.head}.pattern"
 
 
-def head_matrix(at: At, tokens: Mapping[str, Sequence[str]]) -> Matrix:
+def head_matrix(at: FrameSelection, tokens: Mapping[str, Sequence[str]]) -> Matrix:
     """query key: one head's pattern, to within 1 in 510, which is what a look keeps of it."""
     return Matrix(at.title, at.run, shares(at.frame, at)[at.layer, at.head], ("query", "key"), tokens)
 
 
-def heads_matrix(at: At, tokens: Mapping[str, Sequence[str]]) -> Matrix:
+def heads_matrix(at: FrameSelection, tokens: Mapping[str, Sequence[str]]) -> Matrix:
     """layer head query key: all heads of that attention."""
     name = f"step {at.frame.step}: {at.attention}.pattern"
     return Matrix(name, at.run, shares(at.frame, at), ("layer", "head", "query", "key"), tokens)
 
 
-def change_matrix(at: At, tokens: Mapping[str, Sequence[str]]) -> Matrix:
+def change_matrix(at: FrameSelection, tokens: Mapping[str, Sequence[str]]) -> Matrix:
     """query key: the pattern of the later step less that of the earlier. Raises ValueError where they do not match."""
     if at.other is None or at.other.tensors.get(at.hook) is None:
         raise ValueError("there is no second step to compare with; choose one.")
@@ -72,12 +72,12 @@ def change_matrix(at: At, tokens: Mapping[str, Sequence[str]]) -> Matrix:
     return Matrix(name, at.run, (last - first)[at.layer, at.head], ("query", "key"), tokens)
 
 
-def shares(frame: Frame, at: At) -> np.ndarray:
+def shares(frame: Frame, at: FrameSelection) -> np.ndarray:
     """layer head query key, float32."""
     return frame.tensors[at.hook].numpy().astype(np.float32) / np.float32(BYTE)
 
 
-def answer_table(at: At, named: Named) -> Table:
+def answer_table(at: FrameSelection, named: Named) -> Table:
     """A row for each position and each of its likeliest answers; `right` marks the one that should have come."""
     ids, chances = (at.frame.tensors[name].numpy() for name in ("top.ids", "top.p"))
     asked = at.frame.tensors["asked"].numpy()
@@ -96,7 +96,7 @@ def answer_table(at: At, named: Named) -> Table:
     )
 
 
-def loss_table(at: At, named: Named) -> Table:
+def loss_table(at: FrameSelection, named: Named) -> Table:
     """A row for each position: what is right there and what it costs in nats; NaN where nobody knows."""
     asked, losses = (at.frame.tensors[name].numpy() for name in ("asked", "loss"))
     return about(
@@ -111,7 +111,7 @@ def loss_table(at: At, named: Named) -> Table:
     )
 
 
-def score_table(at: At) -> Table:
+def score_table(at: FrameSelection) -> Table:
     """A row for each head and each of its scores on the example."""
     rows = [
         (side or "attn", TITLES.get(key, key), layer, head, np.float32(values[layer, head].item()))

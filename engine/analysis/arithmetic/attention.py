@@ -24,12 +24,12 @@ from engine.analysis.arithmetic.sources import Source
 from engine.model.layers.attention import Attention
 from engine.model.layers.mask import (
     Blocks,
-    Both,
     Causal,
-    Drawn,
     Full,
+    IntersectionMask,
     Mask,
     Padding,
+    PaintedMask,
     Prefix,
     RowPrefix,
     SlidingWindow,
@@ -199,9 +199,9 @@ def why(kind: Mask, pos: int, key: int) -> str:
             return f"squares of {block} by {block} patches"
         case Padding(real):
             return "a token" if bool(real[0, key]) else "padding"
-        case Drawn():
+        case PaintedMask():
             return "drawn by hand"
-        case Both(left, right):
+        case IntersectionMask(left, right):
             return f"{why(left, pos, key)}, and {why(right, pos, key)}"
     return "every token may look at every token"
 

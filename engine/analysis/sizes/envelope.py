@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from engine.analysis.sizes.formula import Formula, Whole, factor_out, total
+from engine.analysis.sizes.formula import Formula, Integer, factor_out, total
 from engine.analysis.sizes.parameters import Part, parameters
 from engine.analysis.sizes.shape import stacks
 from engine.model.config import ModelConfig
@@ -81,4 +81,4 @@ def across(parts: list[Part]) -> Formula:
 
 
 def sum_parts(parts: Iterable[Part], wanted: Callable[[Part], bool], role: str | None = None) -> Formula:
-    return total([Whole(0)] + [part.formula for part in parts if wanted(part) and role in (None, part.role)])
+    return total([Integer(0)] + [part.formula for part in parts if wanted(part) and role in (None, part.role)])

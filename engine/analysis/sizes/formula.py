@@ -116,7 +116,7 @@ class Style:
 
 
 @dataclass(frozen=True)
-class Whole(Formula):
+class Integer(Formula):
     """A number that is itself, such as the 2 of a multiply and an add."""
 
     number: int
@@ -199,7 +199,7 @@ class Sum(Formula):
 
 
 @dataclass(frozen=True)
-class Least(Formula):
+class Minimum(Formula):
     """The smaller of two."""
 
     one: Formula
@@ -218,7 +218,7 @@ class Least(Formula):
 
 
 def formula(number: Formula | int) -> Formula:
-    return Whole(number) if isinstance(number, int) else number
+    return Integer(number) if isinstance(number, int) else number
 
 
 def product(factors: list[Formula]) -> Formula:
@@ -226,11 +226,11 @@ def product(factors: list[Formula]) -> Formula:
     flat = [inner for factor in factors for inner in (factor.factors if isinstance(factor, Product) else (factor,))]
     number = 1
     for factor in flat:
-        number *= factor.number if isinstance(factor, Whole) else 1
-    named = [factor for factor in flat if not isinstance(factor, Whole)]
+        number *= factor.number if isinstance(factor, Integer) else 1
+    named = [factor for factor in flat if not isinstance(factor, Integer)]
     if number == 0 or not named:
-        return Whole(number)
-    parts = [*([Whole(number)] if number != 1 else []), *named]
+        return Integer(number)
+    parts = [*([Integer(number)] if number != 1 else []), *named]
     return parts[0] if len(parts) == 1 else Product(tuple(parts))
 
 
@@ -246,7 +246,7 @@ def total(terms: list[Formula]) -> Formula:
     added = sorted((pair for pair in alike.values() if pair[0]), key=lambda pair: pair[0] < 0)
     kept = tuple(times * rest for times, rest in added)
     if not kept:
-        return Whole(0)
+        return Integer(0)
     return kept[0] if len(kept) == 1 else Sum(kept)
 
 
@@ -263,15 +263,15 @@ def factor_out(formula: Formula) -> Formula:
             for factors in left:
                 factors.remove(factor)
     common = gcd(*numbers)
-    inner = [product([Whole(number // common), *factors]) for number, factors in zip(numbers, left, strict=True)]
-    return product([Whole(common), *shared, total(inner)])
+    inner = [product([Integer(number // common), *factors]) for number, factors in zip(numbers, left, strict=True)]
+    return product([Integer(common), *shared, total(inner)])
 
 
 def split(term: Formula) -> tuple[int, Formula]:
     """The whole number in front, and what it multiplies."""
-    if isinstance(term, Whole):
-        return term.number, Whole(1)
-    if isinstance(term, Product) and isinstance(first := term.factors[0], Whole):
+    if isinstance(term, Integer):
+        return term.number, Integer(1)
+    if isinstance(term, Product) and isinstance(first := term.factors[0], Integer):
         return first.number, product(list(term.factors[1:]))
     return 1, term
 
@@ -279,6 +279,6 @@ def split(term: Formula) -> tuple[int, Formula]:
 def negate(term: Formula) -> Formula | None:
     """The term without its minus; None where it has none."""
     first = term.factors[0] if isinstance(term, Product) else term
-    if not (isinstance(first, Whole) and first.number < 0):
+    if not (isinstance(first, Integer) and first.number < 0):
         return None
     return -1 * term

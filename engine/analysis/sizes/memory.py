@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from engine.analysis.sizes.formula import Formula, Symbol, Whole, formula, total
+from engine.analysis.sizes.formula import Formula, Integer, Symbol, formula, total
 from engine.analysis.sizes.parameters import count
 from engine.analysis.sizes.shape import Stack, norm_width, stacks
 from engine.analysis.sizes.work import reaches
@@ -103,13 +103,13 @@ class Tally:
             self.kept.append(Memory(name, (self.b if each is None else each) * numbers, quadratic))
 
     def statistics(self, name: str, numbers: Formula) -> None:
-        self.keep(name, numbers, Whole(FLOAT32))
+        self.keep(name, numbers, Integer(FLOAT32))
 
     def stack(self, stack: Stack, tokens: Symbol, source: Symbol) -> None:
         config, d, title = stack.config, self.d, f"{stack.title} " if stack.title else ""
         rows = self.B * tokens
         if config.embedding.norm:
-            self.norms(f"{title}embedding norm", rows, Whole(1), 1, 1, stack.embedding_width)
+            self.norms(f"{title}embedding norm", rows, Integer(1), 1, 1, stack.embedding_width)
         if config.embedding.width is not None:
             self.keep("vectors of tokens before their map", rows * stack.E)
         self.angles(stack, tokens)
@@ -120,10 +120,10 @@ class Tally:
             self.attention(stack, config.cross_attention, tokens, source, "cross-attention", across=True)
         if config.mlp is not None:
             wide = KEPT_OF_ACTIVATION[config.mlp.activation] + (2 if config.mlp.gated else 0)
-            inputs = d if config.sublayers != "parallel_one_norm" else Whole(0)
+            inputs = d if config.sublayers != "parallel_one_norm" else Integer(0)
             self.keep(f"{title}MLP", rows * stack.L * total([inputs, wide * stack.d_ff]))
         if config.final_norm:
-            self.norms(f"{title}final norm", rows, Whole(1), 1, 1)
+            self.norms(f"{title}final norm", rows, Integer(1), 1, 1)
 
     def block_norms(self, stack: Stack, rows: Formula, title: str) -> None:
         config = stack.config
@@ -180,9 +180,9 @@ class Tally:
             layers = layers + (Symbol("L_w", len(attention.windowed or ())) if mixed else stack.L)
         self.keep(f"{name}: patterns", layers * pattern, quadratic=True)
         if attention.nearest is not None:
-            self.keep(f"{name}: masks", stack.L * pattern + square, Whole(1), quadratic=True)
+            self.keep(f"{name}: masks", stack.L * pattern + square, Integer(1), quadratic=True)
         elif not explicit or limited or attention.mask != "full":
-            self.keep(f"{name}: masks", (2 if mixed else 1) * square, Whole(1), quadratic=True)
+            self.keep(f"{name}: masks", (2 if mixed else 1) * square, Integer(1), quadratic=True)
 
     def query_norms(self, stack: Stack, attention: Attention, tokens: Symbol, name: str) -> None:
         both = stack.heads(attention) + stack.kv_heads(attention)
@@ -208,7 +208,7 @@ class Tally:
         if config.positions.kind != "rotary":
             return
         turned = config.positions.turned or config.d_head // config.positions.axes
-        texts: Formula = 2 * self.B if config.positions.axes == 2 else Whole(1)
+        texts: Formula = 2 * self.B if config.positions.axes == 2 else Integer(1)
         self.keep("cos and sin of the positions", 2 * texts * tokens * Symbol("d_r", turned))
 
     def ends(self, tokens: Symbol) -> None:
@@ -227,7 +227,7 @@ class Tally:
             self.keep("head: dense", rows * total([d, KEPT_OF_ACTIVATION[head.activation] * read]))
             extra = norm_width(config) and 1
             self.keep("head: norm", rows * ((self.normed - 1) * extra * formula(read)))
-            self.scales("head", Whole(extra), rows, formula(read))
+            self.scales("head", Integer(extra), rows, formula(read))
         if head.kind == "token" and head.dense:
             self.keep("head: dense", KEPT_OF_ACTIVATION[head.activation] * rows * read)
         if not pooled or config.narrows:

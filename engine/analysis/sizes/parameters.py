@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from engine.analysis.sizes.formula import Formula, Symbol, Whole, formula, product, total
+from engine.analysis.sizes.formula import Formula, Integer, Symbol, formula, product, total
 from engine.analysis.sizes.shape import Stack, norm_width, stacks
 from engine.model.config import Attention, ModelConfig
 
@@ -163,7 +163,7 @@ def ends(config: ModelConfig) -> Iterator[Part]:
     if head.kind == "masked":
         yield Part("head, norm", "head.norm.*", "head", "norm", norm_width(config) * dense)
     if config.tied and not head.over_classes:
-        yield Part("head, W_U = W_E", "", "head", "matrix", Whole(0))
+        yield Part("head, W_U = W_E", "", "head", "matrix", Integer(0))
     else:
         name = "head, W" if head.over_classes else "head, W_U"
         yield Part(name, "head.weight", "head", "matrix", last.outputs * dense)

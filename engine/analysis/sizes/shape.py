@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from engine.analysis.sizes.formula import Formula, Symbol, Whole
+from engine.analysis.sizes.formula import Formula, Integer, Symbol
 from engine.model.config import Attention, ModelConfig, kv_heads
 
 
@@ -81,7 +81,7 @@ class Stack:
         """The numbers of one patch."""
         patches = self.config.embedding.patches
         if patches is None:
-            return Whole(0)
+            return Integer(0)
         side = Symbol("P", patches.size)
         return side * side * Symbol("C", patches.channels)
 

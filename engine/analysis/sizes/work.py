@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from engine.analysis.sizes.formula import Formula, Least, Symbol, formula, total
+from engine.analysis.sizes.formula import Formula, Minimum, Symbol, formula, total
 from engine.analysis.sizes.shape import Stack, stacks
 from engine.model.config import Attention, ModelConfig
 
@@ -87,7 +87,7 @@ def reaches(
     if attention.window is None:
         yield layers, formula(read)
         return
-    near = Least(read, Symbol("w", attention.window))
+    near = Minimum(read, Symbol("w", attention.window))
     if attention.windowed is None:
         yield layers, near
         return

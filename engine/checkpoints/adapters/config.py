@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.budget import budget
-from engine.checkpoints.locate import SHIPPED, Place, current_path, path_exists, shipped_folder
+from engine.checkpoints.locate import SHIPPED, CheckpointLocation, current_path, path_exists, shipped_folder
 from engine.checkpoints.run_steps import RUN, kept_steps, name_step, split_name
 from engine.checkpoints.run_steps import weights as find_run_weights
 from engine.checkpoints.save import name_export
@@ -100,7 +100,7 @@ def check_pattern(pattern: str) -> str:
     return pattern
 
 
-def is_adapter(place: Place) -> bool:
+def is_adapter(place: CheckpointLocation) -> bool:
     """True for a folder that holds an adapter and not a model."""
     return place.weights.name in WEIGHTS and place.find(CONFIG) is not None
 

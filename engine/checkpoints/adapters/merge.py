@@ -25,7 +25,7 @@ from engine.checkpoints.family import SAME
 from engine.checkpoints.folder_settings import read_folder_settings
 from engine.checkpoints.heads import with_head
 from engine.checkpoints.keys import read_link
-from engine.checkpoints.locate import Place
+from engine.checkpoints.locate import CheckpointLocation
 from engine.checkpoints.save import family_for
 from engine.checkpoints.weights import Weights, open_weights, read_json
 from engine.edits.adapters import digest_of
@@ -90,7 +90,7 @@ def with_tensors(model: Transformer, tensors: Mapping[str, Tensor]) -> Transform
 
 
 def with_saved(base: Checkpoint, folder: Path, weights: Weights) -> Checkpoint:
-    settings = read_folder_settings(Place(folder.name, folder / CONFIG, (folder,)))
+    settings = read_folder_settings(CheckpointLocation(folder.name, folder / CONFIG, (folder,)))
     kind = find_head(base, weights, read_json(folder / CONFIG).get("task_type"))
     config = with_head(base.config, kind, base.family)
     if kind in ("sequence", "token"):

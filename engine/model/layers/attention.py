@@ -25,7 +25,7 @@ NEVER = torch.tensor(float("-inf"), device="cpu")  # a number would be made a te
 
 
 @dataclass(frozen=True)
-class Shared:
+class SharedTensors:
     """Values that one run makes once for all its layers: who may attend to whom, and what positions do to queries,
     keys, scores.
 
@@ -104,7 +104,7 @@ class Attention(Module):
         self.inner_hooks = inner + ([self.hook_capped] if self.softcap is not None else [])
 
     def forward(
-        self, x: Tensor, shared: Shared, cache: LayerCache | None = None, memory: Tensor | None = None
+        self, x: Tensor, shared: SharedTensors, cache: LayerCache | None = None, memory: Tensor | None = None
     ) -> Tensor:
         """`x` is batch pos d_model; `memory`, batch key d_model, is what keys and values are made of instead of `x`."""
         shared = self.with_position_ids(shared)
@@ -112,7 +112,7 @@ class Attention(Module):
         z = self.hook_z(self.attend(q, k, v, shared).transpose(1, 2))  # batch pos head d_head
         return self.hook_out(self.join(z))
 
-    def with_position_ids(self, shared: Shared) -> Shared:
+    def with_position_ids(self, shared: SharedTensors) -> SharedTensors:
         """`shared`, once an edit gave tokens other positions."""
         mask, hook = shared.mask, self.hook_position_ids
         if hook is None or not hook.is_active or (ids := hook(mask.pos)) is mask.pos:
@@ -125,7 +125,7 @@ class Attention(Module):
         return replace(shared, bias=moved)
 
     def project(
-        self, x: Tensor, memory: Tensor, shared: Shared, cache: LayerCache | None
+        self, x: Tensor, memory: Tensor, shared: SharedTensors, cache: LayerCache | None
     ) -> tuple[Tensor, Tensor, Tensor]:
         q = self.query(x)  # batch pos head d_head
         if self.crosses and cache is not None and cache.length:  # those of a memory are made once
@@ -156,13 +156,13 @@ class Attention(Module):
             return rotate_both(x, (first, second), self.pairs)
         return rotate(x, first, second, self.pairs)  # type: ignore[arg-type]
 
-    def attend(self, q: Tensor, k: Tensor, v: Tensor, shared: Shared) -> Tensor:
+    def attend(self, q: Tensor, k: Tensor, v: Tensor, shared: SharedTensors) -> Tensor:
         """pattern v, batch head pos d_head, in the fastest of the forms that make what is looked at."""
         if self.softcap is None and self.nearest is None and not any_wanted(self.inner_hooks):
             return self.attend_fused(q, k, v, shared)
         return (self.attend_by_strips if self.only_pattern_of(q, shared) else self.explicit)(q, k, v, shared)
 
-    def explicit(self, q: Tensor, k: Tensor, v: Tensor, shared: Shared) -> Tensor:
+    def explicit(self, q: Tensor, k: Tensor, v: Tensor, shared: SharedTensors) -> Tensor:
         scores = self.hook_scores(self.scores(q, k))  # batch head pos key
         capped = scores if self.softcap is None else self.hook_capped(self.softcap * torch.tanh(scores / self.softcap))
         biased = capped if shared.bias is None else capped + self.hook_bias(shared.bias)
@@ -181,7 +181,7 @@ class Attention(Module):
         temperature = self.hook_temperature(unit)
         return None if temperature is unit else temperature[:, None, None]
 
-    def only_pattern_of(self, q: Tensor, shared: Shared) -> bool:
+    def only_pattern_of(self, q: Tensor, shared: SharedTensors) -> bool:
         """True if a long text is attended to in the plain causal way, and only the last of the steps is looked at."""
         if q.shape[2] < LONG or not shared.mask.is_causal or shared.bias is not None or q.requires_grad:
             return False
@@ -189,7 +189,7 @@ class Attention(Module):
             return False
         return not any(hook.is_active for hook in self.inner_hooks if hook is not self.hook_pattern)
 
-    def attend_by_strips(self, q: Tensor, k: Tensor, v: Tensor, _: Shared) -> Tensor:
+    def attend_by_strips(self, q: Tensor, k: Tensor, v: Tensor, _: SharedTensors) -> Tensor:
         causal = pattern_by_strips(q, k, self.scores)
         pattern = self.hook_pattern(causal)
         return mix_by_strips(pattern, v, self.mixture) if pattern is causal else self.mixture(pattern, v)
@@ -222,7 +222,7 @@ class Attention(Module):
         best = torch.where(mask, scores, float("-inf")).topk(self.nearest, dim=-1).indices
         return torch.zeros_like(mask).scatter(-1, best, True) & mask
 
-    def attend_fused(self, q: Tensor, k: Tensor, v: Tensor, shared: Shared) -> Tensor:
+    def attend_fused(self, q: Tensor, k: Tensor, v: Tensor, shared: SharedTensors) -> Tensor:
         mask = shared.mask
         allowed = None if mask.is_causal or mask.allows_all else mask.tensor
         if shared.bias is not None:

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from engine.model.config import ModelConfig
 from engine.model.hooks import HookPoint
-from engine.model.layers.attention import Attention, Shared
+from engine.model.layers.attention import Attention, SharedTensors
 from engine.model.layers.cache import LayerCache
 from engine.model.layers.dropout import dropout
 from engine.model.layers.mlp import MLP
@@ -67,10 +67,10 @@ class Block(Module):
     def forward(
         self,
         resid: Tensor,
-        shared: Shared,
+        shared: SharedTensors,
         cache: LayerCache | None = None,
         memory: Tensor | None = None,
-        across: Shared | None = None,
+        across: SharedTensors | None = None,
         cross_cache: LayerCache | None = None,
     ) -> Tensor:
         """batch pos d_model. `memory` (batch key d_model) is the encoder's; `across` says what of it may be seen."""

@@ -14,7 +14,7 @@ class Mask:
         raise TypeError(f"{type(self).__name__} must say who may attend to whom.")
 
     def __and__(self, other: Mask) -> Mask:
-        return Both(self, other)
+        return IntersectionMask(self, other)
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ class Padding(Mask):
 
 
 @dataclass(frozen=True, eq=False)
-class Drawn(Mask):
+class PaintedMask(Mask):
     """A mask painted by hand: `matrix` is pos key, or head pos key. Positions beyond it are not allowed."""
 
     matrix: Tensor
@@ -119,7 +119,7 @@ class Drawn(Mask):
 
 
 @dataclass(frozen=True)
-class Both(Mask):
+class IntersectionMask(Mask):
     left: Mask
     right: Mask
 

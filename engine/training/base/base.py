@@ -20,7 +20,7 @@ from engine.checkpoints.adapter_snapshot import FILE, name_tensors
 from engine.checkpoints.assemble import build_without_memory
 from engine.checkpoints.folder_settings import FolderSettings
 from engine.checkpoints.load import OpenedModel, find_place, open_model, open_settings, open_tokenizer
-from engine.checkpoints.locate import Place, current_name, path_exists
+from engine.checkpoints.locate import CheckpointLocation, current_name, path_exists
 from engine.checkpoints.save import unpack_header
 from engine.model.config import ModelConfig
 from engine.model.transformer import Transformer, draw_weights
@@ -43,10 +43,10 @@ PARTS_OF_HEAD = ("head.", "pooler.", "next_sentence.", "language.")
 # --- Opening ---
 
 
-def find_opening(name: str) -> library.Opening:
+def find_opening(name: str) -> library.LoadOptions:
     """Opening of a base, by its name. Raises ValueError for a run or a step that is not here."""
     known = name.startswith(library.RUN) or library.knows(name)
-    return library.parse_name(name) if known else library.Opening(name)
+    return library.parse_name(name) if known else library.LoadOptions(name)
 
 
 def open_base(name: str) -> tuple[OpenedModel, Tokenizer | None]:
@@ -72,7 +72,7 @@ def pad_id_of(name: str) -> int | None:
 
 
 @contextmanager
-def open_files(name: str) -> Iterator[tuple[OpenedModel, Place]]:
+def open_files(name: str) -> Iterator[tuple[OpenedModel, CheckpointLocation]]:
     how = find_opening(name)
     try:
         place = find_place(how.source)

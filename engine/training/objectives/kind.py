@@ -13,7 +13,7 @@ from engine.data.kinds.preferences import Preferences
 from engine.data.task import DataKind
 from engine.model.config import HeadKind, ModelConfig
 from engine.model.transformer import Transformer
-from engine.training.learner import Learner, Learning
+from engine.training.learner import Learner, LearnerContext
 
 if TYPE_CHECKING:
     from engine.training.recipe.recipe import Recipe
@@ -56,7 +56,7 @@ class ObjectiveKind:
     measure: Callable[[Trainer], dict[str, Any]]
     sample: Callable[[Trainer], str]
     unit: str = "nats a token"
-    learner: Callable[[Learning], Learner] = Learner
+    learner: Callable[[LearnerContext], Learner] = Learner
     needs: Mapping[str, Any] = field(default_factory=dict)
     of_data: Mapping[type[DataKind], Mapping[str, Any]] = field(default_factory=dict)
     never: Mapping[str, Mapping[Any, Any]] = field(default_factory=dict)

@@ -12,10 +12,10 @@ from engine.model.transformer import Transformer
 from engine.plurals import count_words
 from engine.tokenizers import Tokenizer
 from engine.training.base.base import load_base
-from engine.training.policy.rollouts import Answers
+from engine.training.policy.rollouts import SampledAnswers
 from engine.training.policy.rules import RULES
 
-Judge = Callable[[Answers], Tensor]  # to a reward for each answer, (answer,)
+Judge = Callable[[SampledAnswers], Tensor]  # to a reward for each answer, (answer,)
 
 
 def open_judge(name: str, tokenizer: Tokenizer, where: device) -> Judge:

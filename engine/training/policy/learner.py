@@ -23,10 +23,10 @@ from engine.data.seeds import seed_for
 from engine.scoring.examples import UNASKED, Counts, Examples
 from engine.training.base.base import begin_with
 from engine.training.examples.padding import pad_rows, real
-from engine.training.learner import Learner, Learning, evaluation
+from engine.training.learner import Learner, LearnerContext, evaluation
 from engine.training.policy.judge import Judge, open_judge
 from engine.training.policy.kl import k1, log_probs_of, masked_sum
-from engine.training.policy.rollouts import Answers, Prompt, draw_answers, read_drawn
+from engine.training.policy.rollouts import Prompt, SampledAnswers, draw_answers, read_drawn
 from engine.training.recipe.recipe import Recipe
 from engine.training.run.failures import Diverged
 from engine.training.sources.preferences import AnsweredPairs, PreferredAnswers
@@ -46,7 +46,7 @@ def next_of(values: Tensor) -> Tensor:
 class PreferenceLearner(Learner):
     refers = True  # to the base, which the policy is compared with
 
-    def __init__(self, learning: Learning) -> None:
+    def __init__(self, learning: LearnerContext) -> None:
         super().__init__(learning)
         assert isinstance(learning.source, PreferredAnswers)
         self.source, self.settings = learning.source, learning.recipe.preference
@@ -77,7 +77,7 @@ class PreferenceLearner(Learner):
         temperature = self.settings.temperature if drawn else 1.0
         return log_probs_of(logits_of(ids, padding=real)[:, :-1], next_of(ids), temperature)
 
-    def draw(self, prompts: list[Prompt], seed: int) -> Answers:
+    def draw(self, prompts: list[Prompt], seed: int) -> SampledAnswers:
         tokenizer = self.source.corpus.tokenizer
         most, ends = self.settings.answer_tokens, self.source.end_ids
         drawn = draw_answers(self.learning.model, prompts, most, seed, self.settings.temperature, ends, self.policy)
@@ -86,9 +86,9 @@ class PreferenceLearner(Learner):
         answer = stands & (torch.arange(ids.shape[1]) >= torch.tensor([len(prompt) for prompt in prompts])[:, None])
         texts = [read_drawn(tokenizer, *each) for each in zip(prompts, drawn, strict=True)]
         where = self.learning.device
-        return Answers(ids.to(where), stands.to(where), answer.to(where), texts)
+        return SampledAnswers(ids.to(where), stands.to(where), answer.to(where), texts)
 
-    def examine(self, answers: Answers) -> dict[str, Tensor]:
+    def examine(self, answers: SampledAnswers) -> dict[str, Tensor]:
         """Measures of the answers, one by one (answer,): "kl" in nats over all tokens by k1, "length" in tokens, and
         "reward" and "watched" from the judges that there are."""
         models, texts = (self.policy, self.reference), (answers.ids, answers.real)
@@ -192,7 +192,7 @@ class PairLearner(PreferenceLearner, ABC):
 class PolicyLearner(PreferenceLearner, ABC):
     """Answers that the policy draws at each step, and what they are worth."""
 
-    def __init__(self, learning: Learning) -> None:
+    def __init__(self, learning: LearnerContext) -> None:
         super().__init__(learning)
         self.turns = self.settings.updates
         self.seen: dict[str, Tensor] = {}  # of the answers of this step
@@ -214,10 +214,10 @@ class PolicyLearner(PreferenceLearner, ABC):
             return self.prepare(answers, rewards, reference, step)
 
     @abstractmethod
-    def prepare(self, answers: Answers, rewards: Tensor, reference: Tensor, step: int) -> Examples:
+    def prepare(self, answers: SampledAnswers, rewards: Tensor, reference: Tensor, step: int) -> Examples:
         """Examples that all turns learn from."""
 
-    def see(self, answers: Answers, rewards: Tensor, log_probs: Tensor, reference: Tensor, step: int) -> None:
+    def see(self, answers: SampledAnswers, rewards: Tensor, log_probs: Tensor, reference: Tensor, step: int) -> None:
         """Notes what the answers of a step are like. Raises Diverged where they have left the reference too far."""
         mask = next_of(answers.answer)
         kl = masked_sum(k1(log_probs, reference), mask, 1).mean()
@@ -235,7 +235,7 @@ class PolicyLearner(PreferenceLearner, ABC):
                 "is nothing to learn from them. Take another reward, longer answers or a higher temperature."
             )
 
-    def examples(self, answers: Answers, **more: Tensor) -> Examples:
+    def examples(self, answers: SampledAnswers, **more: Tensor) -> Examples:
         """What is asked is each token of an answer, which is what `Counts` then counts."""
         inputs = {"ids": answers.ids, "padding": answers.real, "answer": answers.answer, **more}
         return Examples(inputs, answers.ids.masked_fill(~answers.answer, UNASKED))

@@ -16,7 +16,7 @@ from engine.data.table import Table, parse_table, read_table
 
 
 @dataclass(frozen=True)
-class Pair:
+class PreferencePair:
     """Two different answers to a prompt, which may be empty."""
 
     prompt: str
@@ -24,10 +24,10 @@ class Pair:
     rejected: str
 
 
-COLUMNS = tuple(field.name for field in fields(Pair))
+COLUMNS = tuple(field.name for field in fields(PreferencePair))
 
 
-def read_pairs(path: Path | str) -> tuple[Pair, ...]:
+def read_pairs(path: Path | str) -> tuple[PreferencePair, ...]:
     """The pairs of a file that `engine.data.table.read_table` reads, a row each.
 
     Raises ValueError, in one sentence, for a file that is none or too large, one without a row or a column that is
@@ -36,12 +36,12 @@ def read_pairs(path: Path | str) -> tuple[Pair, ...]:
     return to_pairs(read_table(path))
 
 
-def parse_pairs(raw: bytes, name: str) -> tuple[Pair, ...]:
+def parse_pairs(raw: bytes, name: str) -> tuple[PreferencePair, ...]:
     """Reads an uploaded file as `read_pairs` does, whose `name` says of what kind it is."""
     return to_pairs(parse_table(raw, name))
 
 
-def to_pairs(table: Table) -> tuple[Pair, ...]:
+def to_pairs(table: Table) -> tuple[PreferencePair, ...]:
     if not set(COLUMNS) <= set(table.columns):
         known = ", ".join(map(repr, table.columns))
         raise ValueError(
@@ -53,21 +53,21 @@ def to_pairs(table: Table) -> tuple[Pair, ...]:
     return tuple(new_pair(row, *cells) for row, cells in enumerate(rows, 1))
 
 
-def new_pair(row: int, prompt: str | tuple[str, ...], chosen: str, rejected: str) -> Pair:
+def new_pair(row: int, prompt: str | tuple[str, ...], chosen: str, rejected: str) -> PreferencePair:
     if isinstance(prompt, tuple):
         raise ValueError(f"row {row:,} must have a text or nothing as its prompt, got a list; write it as one text.")
     if chosen == rejected:
         raise ValueError(
             f"row {row:,} must have two different answers, got {chosen!r:.80} twice; correct or remove the row."
         )
-    return Pair(prompt, chosen, rejected)
+    return PreferencePair(prompt, chosen, rejected)
 
 
-def format_jsonl(pairs: Iterable[Pair]) -> str:
+def format_jsonl(pairs: Iterable[PreferencePair]) -> str:
     return "".join(json.dumps(asdict(pair), ensure_ascii=False) + "\n" for pair in pairs)
 
 
-def format_csv(pairs: Iterable[Pair]) -> str:
+def format_csv(pairs: Iterable[PreferencePair]) -> str:
     file = StringIO()
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow(COLUMNS)

@@ -16,7 +16,7 @@ Prompt = tuple[int, ...]
 
 
 @dataclass(frozen=True)
-class Answers:
+class SampledAnswers:
     """Prompts and the answers that were drawn to them: `ids` and `real` are answer pos, `answer` (answer pos) holds for
     an answer's own tokens, and `texts` are (prompt, answer)."""
 

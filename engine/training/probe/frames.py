@@ -15,7 +15,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load, save
 from torch import Tensor
 
-from engine.training.run.append_log import Place, read_appended
+from engine.training.run.append_log import LogPosition, read_appended
 from engine.training.run.atomic import replace_atomically
 
 LENGTH = struct.Struct("<I")
@@ -52,7 +52,7 @@ class Frames:
     """`anew`: the file was replaced, and these are all that it has; earlier ones are to be forgotten."""
 
     frames: tuple[Frame, ...]
-    place: Place
+    place: LogPosition
     anew: bool
 
 
@@ -66,9 +66,9 @@ class Record:
     stop: int
 
 
-def read_frames(path: Path, since: Place | None = None) -> Frames:
+def read_frames(path: Path, since: LogPosition | None = None) -> Frames:
     """Reads the frames written since; one that is still being written is left for later."""
-    more = read_appended(path, since or Place(), whole_records)
+    more = read_appended(path, since or LogPosition(), whole_records)
     return Frames(tuple(decode_frames(more.data)), more.place, more.anew)
 
 

@@ -11,7 +11,7 @@ KNOWN = 64  # bytes before a place that tell whether the file is still the one t
 
 
 @dataclass(frozen=True)
-class Place:
+class LogPosition:
     """Place up to which a file was read; `before` are the last bytes of that. The default is the beginning of any
     file."""
 
@@ -25,11 +25,11 @@ class Chunk:
     """`data` are whole records. `anew`: the file is another one than at the last place, and they are all of it."""
 
     data: bytes
-    place: Place
+    place: LogPosition
     anew: bool
 
 
-def read_appended(path: Path, place: Place, whole: Callable[[bytes], int]) -> Chunk:
+def read_appended(path: Path, place: LogPosition, whole: Callable[[bytes], int]) -> Chunk:
     """Reads what was appended since `place`. `whole` counts the bytes of its argument that are whole records. A missing
     file reads as an empty one."""
     try:
@@ -44,11 +44,11 @@ def read_appended(path: Path, place: Place, whole: Callable[[bytes], int]) -> Ch
                 file.seek(0)
             data = file.read()
     except FileNotFoundError:
-        return Chunk(b"", Place(), place.offset > 0)
+        return Chunk(b"", LogPosition(), place.offset > 0)
     offset = place.offset if same else 0
     data = data[: whole(data)]
     before = ((place.before if same else b"") + data)[-KNOWN:]
-    return Chunk(data, Place(stat.st_ino, offset + len(data), before), place.offset > 0 and not same)
+    return Chunk(data, LogPosition(stat.st_ino, offset + len(data), before), place.offset > 0 and not same)
 
 
 def whole_lines(data: bytes) -> int:

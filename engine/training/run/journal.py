@@ -30,7 +30,7 @@ from engine.training.run.live import write_marks
 from engine.training.run.patience import Patience
 from engine.training.run.repeat import repeat
 from engine.training.run.status import ACTIVE, Status, watch_status, write_status
-from engine.training.trainer import Numbers, Trainer
+from engine.training.trainer import StepNumbers, Trainer
 
 HEARTBEAT = 1.0  # seconds between two writings of status.json
 GAVE_WAY = "a training that waited has its place now; resume it, and it waits for its turn again."
@@ -159,7 +159,7 @@ class Journal:
     def measures_at(self, step: int) -> bool:
         return step % self.log.held_out_every == 0 or step in self.early
 
-    def record(self, trainer: Trainer, numbers: Numbers | None) -> Step:
+    def record(self, trainer: Trainer, numbers: StepNumbers | None) -> Step:
         """Write one line of metrics. Raises Diverged where there is nothing left to train."""
         made = trainer.progress
         tokens, seconds = made.tokens - self.lap[0], made.seconds - self.lap[1]

@@ -11,7 +11,7 @@ from engine.training.probe.frames import Frame, read_frames
 from engine.training.probe.probe import Probe, read_probe
 from engine.training.probe.snapshot_frames import frame_files
 from engine.training.probe.watch import FILE, WatchLine, read_line
-from engine.training.run.append_log import Place, read_appended, whole_lines
+from engine.training.run.append_log import LogPosition, read_appended, whole_lines
 from engine.training.run.folder import RunFolder
 
 Line = dict[str, Any]
@@ -22,10 +22,10 @@ class Cursor:
     """Place up to which one reader has been told; of frames, for one probe: those of the run's process, and those of
     its past."""
 
-    metrics: Place = field(default_factory=Place)
-    watched: Place = field(default_factory=Place)
-    frames: Place = field(default_factory=Place)
-    past: Place = field(default_factory=Place)
+    metrics: LogPosition = field(default_factory=LogPosition)
+    watched: LogPosition = field(default_factory=LogPosition)
+    frames: LogPosition = field(default_factory=LogPosition)
+    past: LogPosition = field(default_factory=LogPosition)
     probe: Probe | None = None
 
 
@@ -63,15 +63,17 @@ def news(run: RunFolder, since: Cursor) -> News:
     )
 
 
-def lines(path: Path, since: Place) -> tuple[tuple[Line, ...], Place, bool]:
+def lines(path: Path, since: LogPosition) -> tuple[tuple[Line, ...], LogPosition, bool]:
     more = read_appended(path, since, whole_lines)
     return tuple(json.loads(one) for one in more.data.splitlines()), more.place, more.anew
 
 
-def frames_of(run: RunFolder, probe: Probe | None, since: Cursor) -> tuple[tuple[Frame, ...], Place, Place, bool]:
+def frames_of(
+    run: RunFolder, probe: Probe | None, since: Cursor
+) -> tuple[tuple[Frame, ...], LogPosition, LogPosition, bool]:
     """All of them where the probe is another one, a file was replaced, or older ones were made of its snapshots."""
     if probe is None:
-        return (), Place(), Place(), since.probe is not None
+        return (), LogPosition(), LogPosition(), since.probe is not None
     ours, past = frame_files(run.path, probe)
     if probe == since.probe:
         new, older = read_frames(ours, since.frames), read_frames(past, since.past)

@@ -23,7 +23,7 @@ from engine.training.examples.classification import classification_examples
 from engine.training.examples.completion import Marks, completion_examples
 from engine.training.examples.padding import pad_rows, real
 from engine.training.objectives import find_objective
-from engine.training.policy.pairs import Pair, read_pairs
+from engine.training.policy.pairs import PreferencePair, read_pairs
 from engine.training.recipe.recipe import Recipe
 from engine.training.run.folder import RunFolder
 from engine.training.sources.corpus import Tokens
@@ -44,7 +44,7 @@ class AnsweredPairs:
     answer: Tensor
 
 
-class PreferredAnswers(ShelvedTexts[Pair]):
+class PreferredAnswers(ShelvedTexts[PreferencePair]):
     """Pairs of answers, each behind its prompt; one that is too long for the context is left out. As examples of its
     own it asks for the chosen answers. A prompt with all its pairs is learned from or held out."""
 
@@ -73,7 +73,7 @@ class PreferredAnswers(ShelvedTexts[Pair]):
         known = (id for id in ends if id is not None and id < config.vocab_size)
         self.end = next(known, None)  # of the answers of a file
 
-    def task_examples(self, part: Part) -> Iterator[Pair]:
+    def task_examples(self, part: Part) -> Iterator[PreferencePair]:
         held_out = part == "held_out"
         if self.pairs_held_out is not None:
             return iter(self.pairs_held_out if held_out else self.pairs)
@@ -146,5 +146,5 @@ def read_answers(tokenizer: Tokenizer, document: Document) -> list[list[int]]:
     return [read[0][0][:count], *(before[count:] + after for before, after in read)]
 
 
-def document(one: Pair) -> Document:
+def document(one: PreferencePair) -> Document:
     return Document((one.prompt, one.chosen, one.rejected))

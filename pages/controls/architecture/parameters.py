@@ -38,7 +38,7 @@ ANATOMY = PageState(
 
 
 @dataclass
-class Possible:
+class PossibleModel:
     """Switches and sizes of the last model that was possible."""
 
     name: str = ""

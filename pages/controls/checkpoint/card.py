@@ -33,7 +33,7 @@ from pages.controls.checkpoint.open_form import choose_device
 from pages.controls.checkpoint.tensors import tensor_table
 from pages.controls.share.export import Export, draw_page
 from pages.controls.share.links import address_now
-from pages.controls.state.session import Remembered
+from pages.controls.state.session import SessionValue
 from views.architecture.codegen import part_table, size_lines
 from views.charts.show import charts_wait, release_charts
 from views.checkpoint import checkpoint as drawn
@@ -42,7 +42,7 @@ from views.core.markdown import escape_markdown
 from views.core.shown_tables import TABLES, ShownTables
 
 TEXTS = tomllib.loads((ASSETS / "texts" / "examples.toml").read_text())
-PARITIES = Remembered[dict[str, tuple[Parity, str]]]("parities", dict)  # by the checkpoint's name
+PARITIES = SessionValue[dict[str, tuple[Parity, str]]]("parities", dict)  # by the checkpoint's name
 CONTROLS = ("model", "numbers", "own files", "actions")  # that a link can hide
 
 architecture = view("checkpoint", events=("drawn",))

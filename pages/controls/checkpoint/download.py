@@ -6,12 +6,12 @@ import streamlit as st
 
 from engine.budget import budget
 from pages.controls.checkpoint.load_errors import warn
-from pages.controls.state.session import Remembered
+from pages.controls.state.session import SessionValue
 from views.checkpoint import checkpoint as drawn
 from views.core.markdown import code_markdown, escape_markdown
 
 PATIENCE = 0.25  # seconds between two drawings of a progress
-BEGUN = Remembered("downloads", str)  # the checkpoint whose download begins in the run after the click
+BEGUN = SessionValue("downloads", str)  # the checkpoint whose download begins in the run after the click
 
 
 def download(name: str) -> bool:

@@ -6,10 +6,10 @@ from pathlib import Path
 import streamlit as st
 
 from engine.runtime import library
-from pages.controls.state.session import Remembered
+from pages.controls.state.session import SessionValue
 from views.core.markdown import escape_markdown
 
-SAID = Remembered("said", str)  # above the page, once
+SAID = SessionValue("said", str)  # above the page, once
 
 
 def sentence(error: Exception, folder: Path | None = None) -> str:

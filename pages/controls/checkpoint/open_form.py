@@ -16,7 +16,7 @@ from engine.runtime import library
 from engine.runtime.device import list_places
 from pages.controls.checkpoint.load_errors import SAID, load_sentence, sentence
 from pages.controls.checkpoint.parameters import CHECKPOINT
-from pages.controls.state.session import Remembered, set_widget, widget_value
+from pages.controls.state.session import SessionValue, set_widget, widget_value
 from pages.controls.visitor import on_this_machine, remember
 from views.checkpoint import checkpoint as drawn
 
@@ -24,8 +24,8 @@ AS_STORED = "as stored"
 NUMBERS = {"float32": torch.float32, AS_STORED: None}
 FILES = [".safetensors", ".bin", ".pt", ".pth", ".json", ".txt", ".model", ".spm", ".md", ".zip"]
 TYPED = "typed model"
-WANTED = Remembered("wanted of the hub", str)
-UPLOADS = Remembered("uploads", int)  # how often the box of files was emptied
+WANTED = SessionValue("wanted of the hub", str)
+UPLOADS = SessionValue("uploads", int)  # how often the box of files was emptied
 # Names that say nothing.
 USUAL = ("model", "adapter_model", "pytorch_model", "ckpt", "latest", "checkpoint", "0_Transformer")
 
@@ -69,7 +69,7 @@ def read_typed() -> None:
     elif not (path := Path(typed).expanduser().absolute()).exists():
         SAID.set(f'No model or folder named "{typed}". The name of a model of a hub begins with hub:, as hub:org/name.')
     else:
-        try_to_open(library.offer(library.Opening(path, title=title(path))))
+        try_to_open(library.offer(library.LoadOptions(path, title=title(path))))
 
 
 def try_to_open(name: str) -> None:
@@ -146,4 +146,4 @@ def take_upload(key: str) -> None:
     title = Path(next(weights_first, "")).stem
     if found.notes:
         SAID.set(" ".join(found.notes))
-    show(library.offer(library.Opening(found.folder, title=title, folder=folder)))
+    show(library.offer(library.LoadOptions(found.folder, title=title, folder=folder)))

@@ -16,7 +16,7 @@ from pages.controls.checkpoint.parameters import CHECKPOINT
 from pages.controls.share.links import address_now
 from pages.controls.share.panel import share_panel
 from pages.controls.state.page_state import Here
-from pages.controls.state.session import Remembered
+from pages.controls.state.session import SessionValue
 from views.charts.show import current_shade
 from views.charts.template import colors
 from views.checkpoint import checkpoint as drawn
@@ -25,7 +25,7 @@ from views.core.markdown import escape_markdown
 from views.core.table_files import Table
 
 MOST_COLOURED = 5000  # rows; a style for each cell travels with the table
-LED = Remembered("led to", str)  # the row of the table that was led from last
+LED = SessionValue("led to", str)  # the row of the table that was led from last
 GLYPHS = {"loaded": "✓", "tied": "=", "dropped": "–", "missing": "✗", "unexpected": "?"}
 ROLES = {"loaded": "value", "tied": "query", "dropped": "mlp", "missing": "edited", "unexpected": "edited"}
 

@@ -40,7 +40,7 @@ WITH_A_RUN = "walkthrough", "attention"  # whose run can be handed in
 
 
 @dataclass(frozen=True)
-class Shown:
+class PageInput:
     """What a page runs: a model, what it reads, and the edits."""
 
     model: str
@@ -54,12 +54,12 @@ class Shown:
         return Given(self.checkpoint, self.read, trace)
 
 
-def shown_now() -> Shown:
+def shown_now() -> PageInput:
     """What the page of this visitor runs. Raises ValueError, with a sentence, where it reads no text."""
     return shown(looked_at()[0], field_value, find_carried().values.get(ATTENTION.name, 1.0), current())
 
 
-def shown_by(step: Step) -> Shown:
+def shown_by(step: Step) -> PageInput:
     """What the page runs to which the link of a step leads. Raises ValueError where it reads no text."""
     name, query = current_name(step.query.get("model", FIRST_MODEL)), dict(step.query)
     fields: dict[str, Any] = {field: EMPTY.get(field, "") for field in EVERY_FIELD} | example(name)
@@ -69,13 +69,13 @@ def shown_by(step: Step) -> Shown:
     return shown(name, (fields | query).get, temperature, edits)
 
 
-def shown(name: str, said: Callable[[str], Any], temperature: float, made: Experiment) -> Shown:
+def shown(name: str, said: Callable[[str], Any], temperature: float, made: Experiment) -> PageInput:
     checkpoint = library.checkpoint(name)
     read = reading(checkpoint, said=said).read
     if not isinstance(read, Encoding) or not len(read):
         raise ValueError("This question is about a text; type one on the page.")
     tempered = [] if temperature == 1 else [AttentionTemperature(temperature)]
-    return Shown(name, checkpoint, read, (*tempered, *made.edits))
+    return PageInput(name, checkpoint, read, (*tempered, *made.edits))
 
 
 def given_now(kind: StepKind) -> Given | None:

@@ -20,7 +20,7 @@ from pages.controls.classes.who import (
     wait_for_database,
     whose,
 )
-from pages.controls.state.session import Remembered, widget_value
+from pages.controls.state.session import SessionValue, widget_value
 from pages.controls.words import translate as _
 from pages.controls.words import translate_count as _n
 from server.classes.steps import Step
@@ -28,8 +28,8 @@ from server.classes.store import Answer, Learner, Room, Unreachable
 from views.core.component import PAGE
 from views.core.markdown import escape_markdown
 
-REFUSED = Remembered("class answer refused", str)
-OWN = Remembered[int | None]("step at which a learner is by themselves", lambda: None)
+REFUSED = SessionValue("class answer refused", str)
+OWN = SessionValue[int | None]("step at which a learner is by themselves", lambda: None)
 # Pictures and charts of a page, which show what is to be guessed.
 PICTURES = ".st-key-walkthrough, .st-key-attention, .st-key-generate-view, .st-key-compare, .st-key-what-if-effects"
 COVERED = f":is({PICTURES}) [data-testid^=stBidiComponent], [data-testid=stVegaLiteChart] {{ filter: blur(14px); "

@@ -21,20 +21,20 @@ from pages.controls.menu import entries
 from pages.controls.sign_in import may_start_class
 from pages.controls.state.history import entry_address, is_turned
 from pages.controls.state.page_state import Here
-from pages.controls.state.session import Remembered, set_widget, widget_value
+from pages.controls.state.session import SessionValue, set_widget, widget_value
 from server.classes.steps import LONGEST, Step, from_json
 from server.classes.store import DAYS
 from server.settings import FIRST_MODEL
 from views.core.markdown import escape_markdown
 
-DRAFT = Remembered("steps of a class to be", list[Step])
-SAID = Remembered("why a step was refused", str)
-VISITED = Remembered("class session was visited", bool)
-EDITED = Remembered[int | None]("step that is edited", lambda: None)
+DRAFT = SessionValue("steps of a class to be", list[Step])
+SAID = SessionValue("why a step was refused", str)
+VISITED = SessionValue("class session was visited", bool)
+EDITED = SessionValue[int | None]("step that is edited", lambda: None)
 SHORT = 60  # characters of a text in a line
 TIMES = {0: "no limit", 30: "30 s", 60: "1 min", 120: "2 min", 300: "5 min", 600: "10 min"}
-SECRET = Remembered("secrets of classes", dict[str, str])
-BEGUN = Remembered("classes that this visitor has just begun", set[str])
+SECRET = SessionValue("secrets of classes", dict[str, str])
+BEGUN = SessionValue("classes that this visitor has just begun", set[str])
 
 
 def read_steps(here: Here) -> list[Step]:

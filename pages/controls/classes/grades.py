@@ -6,7 +6,7 @@ from engine.characters import cut_characters
 from pages.controls.classes.kind import is_graded
 from pages.controls.classes.who import classes, guard, whose
 from pages.controls.learn.course import SCORES
-from pages.controls.state.session import Remembered
+from pages.controls.state.session import SessionValue
 from server.classes.names import LONGEST_NAME
 from server.classes.store import Damaged, keeps_classes
 from server.lti.launches import launches_of
@@ -25,8 +25,8 @@ def find_targets() -> set[str]:
         return set()  # it is said on the pages of a class
 
 
-TARGETS = Remembered("what a platform grades", find_targets)
-REPORTED = Remembered[dict[str, float]]("grades reported", dict)
+TARGETS = SessionValue("what a platform grades", find_targets)
+REPORTED = SessionValue[dict[str, float]]("grades reported", dict)
 
 
 def report_grades() -> None:

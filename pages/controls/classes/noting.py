@@ -10,12 +10,12 @@ from pages.controls.classes.banner import own_step
 from pages.controls.classes.who import classes, joined
 from pages.controls.learn.predict import QUESTIONS
 from pages.controls.share.links import address_now
-from pages.controls.state.session import Remembered, widget_value
+from pages.controls.state.session import SessionValue, widget_value
 from server.classes.grading import Grade
 from server.classes.store import Learner, Room, Unreachable
 from views.core.component import PAGE
 
-TOLD = Remembered[tuple[str, str, dict[str, str]] | None]("page that the class knows", lambda: None)
+TOLD = SessionValue[tuple[str, str, dict[str, str]] | None]("page that the class knows", lambda: None)
 
 
 def note_visit() -> None:

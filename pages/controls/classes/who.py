@@ -10,7 +10,7 @@ from typing import ParamSpec
 import streamlit as st
 
 from pages.controls.menu import Entry, entries
-from pages.controls.state.session import Remembered
+from pages.controls.state.session import SessionValue
 from pages.controls.visitor import visitor_name
 from server.classes.store import Answer, Classes, Damaged, Learner, Room, Unreachable, keeps_classes, open_classes
 from server.settings import CLASSES_PLACE
@@ -19,13 +19,13 @@ from views.core.markdown import escape_markdown
 
 P = ParamSpec("P")
 
-ALONE = Remembered("visitor without a cookie", lambda: secrets.token_hex(16))
+ALONE = SessionValue("visitor without a cookie", lambda: secrets.token_hex(16))
 news = view("classes/news", events=("news",))  # tells when something changed in a room
 
 
 # The version of a room, as server/http/class_news.py tells it, while its database does not answer.
 UNREACHABLE = "unreachable"
-TROUBLE = Remembered("change of a class that was not kept", str)
+TROUBLE = SessionValue("change of a class that was not kept", str)
 
 
 def classes() -> Classes:
@@ -42,8 +42,8 @@ def find_joined() -> str:
     return classes().room_of(whose()) if keeps_classes(CLASSES_PLACE) else ""
 
 
-JOINED = Remembered("class that was joined", find_joined)
-OVER = Remembered("class that is over", str)
+JOINED = SessionValue("class that was joined", find_joined)
+OVER = SessionValue("class that is over", str)
 
 
 def find_left() -> list[tuple[Room, Learner]]:

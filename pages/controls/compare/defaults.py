@@ -12,11 +12,11 @@ from engine.edits.experiment import Experiment
 from engine.inputs.readers import kind
 from engine.runtime import library
 from pages.controls.compare.parameters import LAST, LETTERS, OWN, key, value
-from pages.controls.model_input.model_input import EMPTY, EVERY_FIELD, EXAMPLES, TYPED, Read, example, find_carried
+from pages.controls.model_input.model_input import EMPTY, EVERY_FIELD, EXAMPLES, TYPED, LastInput, example, find_carried
 from pages.controls.state.history import is_drawn, went_back
 from pages.controls.state.page_state import Here
 from pages.controls.state.session import find_record
-from pages.controls.what_if.experiment import Tried
+from pages.controls.what_if.experiment import EditTrial
 from server.settings import FIRST_MODEL
 
 RUN = "run: "  # before the name of a training run, among the models; its steps stand beside them
@@ -52,7 +52,7 @@ class Sides:
 def open_sides(here: Here, said: Mapping[str, str]) -> None:
     """Opens the page on what its address says, with what goes along with that, else on what was compared last, else on
     A beside something like it."""
-    kept, first, led = find_record(Sides), first_things(), find_record(Tried).left
+    kept, first, led = find_record(Sides), first_things(), find_record(EditTrial).left
     anew, moved = led != kept.led or not kept.first, first != kept.first
     opens = led != kept.led or not (is_drawn(key("A", "model")) or went_back())
     kept.first, kept.led = first, led
@@ -112,7 +112,7 @@ def first_things() -> dict[str, Any]:
     """Model and text that the other pages look at, or what they would open on."""
     kept = find_carried().values
     named = kept.get("model", FIRST_MODEL)
-    same = find_record(Read).model == named
+    same = find_record(LastInput).model == named
     fields = {field: kept[field] for field in EVERY_FIELD if field in kept} if same else values_of_example(named)
     model, step = with_step(named)
     return empty() | fields | {"model": model, "step": LAST if step is None else step}
@@ -167,7 +167,7 @@ def reads_alike(*names: str) -> bool:
 
 def second_side(first: dict[str, Any]) -> dict[str, Any]:
     """B: the same under the edits that are being tried, or else a text that differs, where A's is an example."""
-    experiment = find_record(Tried).made
+    experiment = find_record(EditTrial).made
     if experiment.edits:
         return {**first, "edits": format_edits(experiment)}
     plain = all(first[field] == value for field, value in values_of_example(first["model"]).items())

@@ -12,13 +12,13 @@ from pages.controls.model_input.model_input import FIELDS, fields_said
 from pages.controls.share.export import MOST_BYTES, ROOM, Export
 from pages.controls.share.links import address_now
 from pages.controls.what_if.experiment_link import linkable, to_link
-from views.compare.pair import Compared
+from views.compare.pair import RunPair
 from views.compare.questions import Comparison, carry
 from views.compare.tables import names
 from views.core.codegen import Fields
 
 
-def comparison_of(sides: Sequence[Side], pairs: Sequence[Compared]) -> Comparison:
+def comparison_of(sides: Sequence[Side], pairs: Sequence[RunPair]) -> Comparison:
     """Comparison of the sides as they stand in the controls."""
     return Comparison(pairs, lambda: {side.letter: fields_of(side) for side in sides})
 

@@ -33,7 +33,7 @@ LIMIT = max(GIVEN.long_tokens, GIVEN.max_tokens)  # tokens of a text
 
 
 @dataclass(frozen=True)
-class Said:
+class SideControls:
     """Values of the controls of a side; `problem` says which of its edits could not be read, or is empty. `field` gives
     what it reads: where its text was emptied, what it read before."""
 
@@ -49,13 +49,13 @@ class Said:
 
 
 @dataclass(frozen=True)
-class Side(Said):
+class Side(SideControls):
     """`run` is that with the edits that fit, as `make` makes it; `unfit` says by its number why another does not, and
     so does `problem`."""
 
     run: Run
     unfit: Mapping[int, str]
-    make: Callable[[Said, Sequence[Edit]], Run]
+    make: Callable[[SideControls, Sequence[Edit]], Run]
 
     @property
     def before(self) -> Run:
@@ -73,7 +73,7 @@ class Side(Said):
         return min(LIMIT, self.checkpoint.model.config.context)
 
 
-def read_side(letter: LiteralString) -> Said | None:
+def read_side(letter: LiteralString) -> SideControls | None:
     """Reads the controls of a side; None, with a sentence on the page, where that cannot be run."""
     field: Callable[[str], Any] = partial(picture_value, letter)
     kept = find_record(Sides).read
@@ -97,7 +97,7 @@ def read_side(letter: LiteralString) -> Said | None:
     model: str = value(letter, "model")
     title = f"{model.removeprefix(RUN)} · step {value(letter, 'step'):,}" if model.startswith(RUN) else model
     stacks = lanes(checkpoint, read)
-    return Said(letter, title, name, checkpoint, read, stacks, experiment, " ".join(broken), field)
+    return SideControls(letter, title, name, checkpoint, read, stacks, experiment, " ".join(broken), field)
 
 
 def read_edits(letter: str) -> tuple[Experiment, list[str]]:
@@ -110,7 +110,7 @@ def read_edits(letter: str) -> tuple[Experiment, list[str]]:
     return kept.replace_all(found.entries), broken
 
 
-def run(sides: Sequence[Said], tell: Callable[[str], Any]) -> list[Side]:
+def run(sides: Sequence[SideControls], tell: Callable[[str], Any]) -> list[Side]:
     """All in the same way, so that they can be set side by side: in parts as soon as one text is too long. That takes
     its time, in which `tell` is given a sentence on each."""
     whole = not any(is_long(side.lanes) for side in sides)
@@ -122,7 +122,7 @@ def run(sides: Sequence[Said], tell: Callable[[str], Any]) -> list[Side]:
     return found
 
 
-def effort(said: Said) -> str:
+def effort(said: SideControls) -> str:
     config, tokens = said.checkpoint.model.config, sum(len(lane.pieces) for lane in said.lanes)
     layers = count_words(config.layers, "layer")
     if config.encoder:
@@ -131,7 +131,7 @@ def effort(said: Said) -> str:
     return f"{said.title} reads {count_words(tokens, 'token')} in {layers} of {heads}"
 
 
-def run_side(said: Said, make: Callable[[Said, Sequence[Edit]], Run]) -> Side:
+def run_side(said: SideControls, make: Callable[[SideControls, Sequence[Edit]], Run]) -> Side:
     """Runs with all edits at once, since each further run takes its time."""
     on = {number: entry.edit for number, entry in enumerate(said.experiment.entries) if entry.on}
     fits, unfit = list[Edit](), dict[int, str]()
@@ -147,18 +147,18 @@ def run_side(said: Said, make: Callable[[Said, Sequence[Edit]], Run]) -> Side:
                 unfit[number] = sentence(error)
     left_out = (f"One edit does not fit here and is left out: {why}" for why in unfit.values())
     problem = " ".join(filter(None, [said.problem, *left_out]))
-    known = {field.name: getattr(said, field.name) for field in fields(Said)} | {"problem": problem}
+    known = {field.name: getattr(said, field.name) for field in fields(SideControls)} | {"problem": problem}
     return Side(**known, run=found, unfit=unfit, make=make)
 
 
-def run_whole(said: Said, edits: Sequence[Edit]) -> Run:
+def run_whole(said: SideControls, edits: Sequence[Edit]) -> Run:
     name, read, target = said.name, said.reading.read, said.reading.target
     before = library.traces.trace(name, read, (), target)
     trace = library.traces.trace(name, read, edits, target)
     return RunContext(name, said.checkpoint, trace, said.lanes, before)
 
 
-def run_in_pieces(said: Said, edits: Sequence[Edit]) -> Run:
+def run_in_pieces(said: SideControls, edits: Sequence[Edit]) -> Run:
     """Runs from the run without edits, where that is kept."""
     model, read, target = said.checkpoint.model, said.reading.read, said.reading.target
     made, plain = LongRun(model, read, tuple(edits), target), LongRun(model, read, (), target)

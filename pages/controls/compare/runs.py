@@ -47,7 +47,7 @@ from pages.controls.state.session import find_record
 from pages.controls.visitor import recent
 from pages.controls.what_if.adapters import known_adapters
 from pages.controls.what_if.edit_panel import EditPanel
-from pages.controls.what_if.experiment import Tried, run_beginning, shown_picture, write_on
+from pages.controls.what_if.experiment import EditTrial, run_beginning, shown_picture, write_on
 from server.settings import FIRST_MODEL
 from views.core.markdown import escape_markdown
 from views.what_if.experiment import editable
@@ -168,7 +168,7 @@ def edits_button(here: Here, letter: LiteralString) -> None:
 def edit_side(side: Side) -> EditsContext:
     """Draws the panel of a side's edits; what it asks is answered from what it returns."""
     letter = side.letter
-    tried = find_record(Tried).made
+    tried = find_record(EditTrial).made
 
     def change(made: Experiment) -> None:
         find_record(Sides).experiments[letter] = made

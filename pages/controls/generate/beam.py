@@ -6,12 +6,12 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
-from pages.controls.generate.tabs import Shown
+from pages.controls.generate.tabs import TabContent
 from pages.controls.state.page_state import Here
 from views.core.markdown import Markdown, escape_markdown
-from views.generate.beam_search import EXAMPLES, Wanted
+from views.generate.beam_search import EXAMPLES, BeamOptions
 from views.generate.generate import grid
-from views.generate.session import Writing
+from views.generate.session import GenerationContext
 
 STOPS = {
     "no": "when the best that goes on, scored at its length, is worse than the worst of the finished",
@@ -20,8 +20,8 @@ STOPS = {
 }
 
 
-def draw_beam(here: Here, writing: Writing) -> Shown:
-    asked = Wanted.from_checkpoint(writing.checkpoint)
+def draw_beam(here: Here, writing: GenerationContext) -> TabContent:
+    asked = BeamOptions.from_checkpoint(writing.checkpoint)
     here.set_defaults(beam_beams=asked.beams, beam_penalty=asked.penalty, beam_early=asked.early)
     pictures = grid(writing.checkpoint) is not None
     stop_at = "" if pictures else writing.settings.stop_at
@@ -36,13 +36,13 @@ def draw_beam(here: Here, writing: Writing) -> Shown:
     if pictures:
         st.caption("All finished pictures have one length, so the length penalty changes no order.")
     st.caption("Where greedy misses the best text: " + " · ".join(link(one) for one in EXAMPLES))
-    return Shown(header={"beam": vars(Wanted(beams, penalty, min(best, beams), early, tokens, stop_at))})
+    return TabContent(header={"beam": vars(BeamOptions(beams, penalty, min(best, beams), early, tokens, stop_at))})
 
 
 def link(example: dict[str, str | int]) -> Markdown:
     """Markdown that opens the example."""
     said = {name: example[name] for name in ("model", "text", "stop_at") if example.get(name)}
     said |= {"view": "beam", "beam_tokens": example["tokens"]}
-    if example["beams"] != Wanted().beams:
+    if example["beams"] != BeamOptions().beams:
         said["beam_beams"] = example["beams"]
     return Markdown(f"[{escape_markdown(example['model'])}](/generate?{escape_markdown(urlencode(said))})")

@@ -11,17 +11,17 @@ import streamlit as st
 
 from engine.analysis.caching import TokenTime
 from engine.plurals import count_words
-from pages.controls.generate.tabs import Shown, branch_of
+from pages.controls.generate.tabs import TabContent, branch_of
 from pages.controls.share.measure import Measurement, measure_button, measurement
 from views.charts.show import NamedChart
 from views.generate.charts import cost_chart, cost_frame, time_frame
-from views.generate.kv_cache import Cached, costs, dtype_of, measure_token, time_table
-from views.generate.session import Writing
+from views.generate.kv_cache import CachedPrompt, costs, dtype_of, measure_token, time_table
+from views.generate.session import GenerationContext
 
 
-def draw_cache(writing: Writing) -> Shown:
+def draw_cache(writing: GenerationContext) -> TabContent:
     found = costs(writing.checkpoint.config, len(writing.prompt.source), dtype_of(writing))
-    by_length = LengthCharts(Cached(writing, branch_of(writing)[0]), writing.checkpoint.config.context)
+    by_length = LengthCharts(CachedPrompt(writing, branch_of(writing)[0]), writing.checkpoint.config.context)
     measuring = measurement("cache", writing.digest)
     work, memory, times = st.columns(3, gap="large")
     with work:
@@ -35,7 +35,7 @@ def draw_cache(writing: Writing) -> Shown:
         return (measure_token(by_length.cached, one) for one in found["times"])
 
     time_charts = [by_length.times(measuring.found)] if measuring.found else []
-    return Shown(
+    return TabContent(
         tables={"Cache: seconds": lambda: time_table(writing, measuring.found)},
         charts=[work_chart, memory_chart, *time_charts],
         work=lambda: measuring.go_on(times_of(), draw_seen),
@@ -46,7 +46,7 @@ def draw_cache(writing: Writing) -> Shown:
 class LengthCharts:
     """Charts over the length, with a rule at that of the text; `context` is their longest."""
 
-    cached: Cached
+    cached: CachedPrompt
     context: int
 
     @property

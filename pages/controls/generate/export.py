@@ -9,7 +9,7 @@ from engine.inputs.readers import kind
 from pages.controls.generate.parameters import GENERATE, OF_TABS, USUAL
 from pages.controls.generate.prompt import prompt_notice
 from pages.controls.generate.settings import USED
-from pages.controls.generate.tabs import Shown
+from pages.controls.generate.tabs import TabContent
 from pages.controls.model_input.model_input import FIELDS, field_value
 from pages.controls.share.export import Export
 from pages.controls.share.links import VERSION, VERSIONED, address_of
@@ -18,13 +18,15 @@ from pages.controls.state.page_state import Here
 from views.charts.standalone import chart_file
 from views.core.questions import UNKNOWN, Query
 from views.generate.availability import missing_tabs, notice
-from views.generate.beam_search import Wanted
+from views.generate.beam_search import BeamOptions
 from views.generate.generate import grid, page_payload
 from views.generate.questions import TABLES, carry_queries
-from views.generate.session import Writing
+from views.generate.session import GenerationContext
 
 
-def writing_export(here: Here, writing: Writing, tab: str, shown: Shown) -> tuple[Export, Callable[[Query], bytes]]:
+def writing_export(
+    here: Here, writing: GenerationContext, tab: str, shown: TabContent
+) -> tuple[Export, Callable[[Query], bytes]]:
     """Export of the component of an open tab, and what its file draws; for a file, `of` is {kept: the tree of what was
     written, branch: the ids of the one that is shown}."""
     fields = FIELDS[kind(writing.checkpoint)]
@@ -65,16 +67,16 @@ def tree_of(of: Query) -> tuple[dict[str, Any], list[int]]:
     raise ValueError(UNKNOWN)
 
 
-def tab_notes(writing: Writing, tab: str, shown: Shown) -> dict[str, Any]:
+def tab_notes(writing: GenerationContext, tab: str, shown: TabContent) -> dict[str, Any]:
     """What stands above the tabs, and settings that the payload holds of the open one; of the others, which a file has
     too, their defaults."""
-    usual = Wanted(stop_at="" if grid(writing.checkpoint) else writing.settings.stop_at)
+    usual = BeamOptions(stop_at="" if grid(writing.checkpoint) else writing.settings.stop_at)
     others = {"beam": vars(usual), "surprise": {"reads": "written", "stride": "half", "charted": 0}}
     told = " ".join(filter(None, [prompt_notice(writing), notice(writing.prompt)]))
     return {"view": tab, "notice": told, **others, **shown.header}
 
 
-def link_of(here: Here, writing: Writing, tab: str) -> dict[str, str]:
+def link_of(here: Here, writing: GenerationContext, tab: str) -> dict[str, str]:
     """The query of a link to what is shown: the prompt, settings and controls of the open tab off their defaults."""
     settings = USUAL if writing.checkpoint.config.generates else ()
     own = (parameter.name for parameter in OF_TABS.get(tab, ()))
@@ -82,7 +84,7 @@ def link_of(here: Here, writing: Writing, tab: str) -> dict[str, str]:
     return address_of(writing.name, fields) | here.link("view", *settings, *own)
 
 
-def share_charts(here: Here, writing: Writing, tab: str, shown: Shown) -> None:
+def share_charts(here: Here, writing: GenerationContext, tab: str, shown: TabContent) -> None:
     """Draws the panel of a tab's charts, and of its tables where there are any."""
     title = tab.title()
     caption = (writing.name, shown.sentence)

@@ -8,7 +8,7 @@ from typing import Any
 from pages.controls.model_input.parameters import INPUT, OUTPUT_TEMPERATURE, TOP_K, TOP_P
 from pages.controls.state.page_state import PageState
 from pages.controls.state.parameter import Choice, Number, Text, choice
-from views.generate.beam_search import EARLY, PENALTIES, Wanted
+from views.generate.beam_search import EARLY, PENALTIES, BeamOptions
 from views.generate.beam_search import MOST as MOST_OF_BEAMS
 from views.generate.charts import HIGHEST_TEMPERATURE
 from views.generate.prompting import LONGEST_LINK, QUERIES, QUERY, TEXT
@@ -63,17 +63,17 @@ SETTINGS = (
     Number("seed", 0, 0, MOST_SEED, label="seed", hidden_as="seed"),
 )  # fmt: skip
 BEAM = (
-    Number("beam_beams", Wanted().beams, 1, MOST_OF_BEAMS["beams"], label="beams",
+    Number("beam_beams", BeamOptions().beams, 1, MOST_OF_BEAMS["beams"], label="beams",
            help="How many hypotheses go on at each step."),
     Number(
-        "beam_penalty", Wanted().penalty, *PENALTIES, step=0.1, label="length penalty",
+        "beam_penalty", BeamOptions().penalty, *PENALTIES, step=0.1, label="length penalty",
         help="The sum of log-probabilities is divided by the length to this power: 0 favours short texts, greater "
         "values long ones.",
     ),
-    Number("beam_best", Wanted().best, 1, MOST_OF_BEAMS["beams"], label="n best",
+    Number("beam_best", BeamOptions().best, 1, MOST_OF_BEAMS["beams"], label="n best",
            help="How many of the finished texts are shown, at most one for each beam."),
-    choice("beam_early", Wanted().early, EARLY, label="early stopping"),
-    Number("beam_tokens", Wanted().tokens, 1, MOST_OF_BEAMS["tokens"], label="maximum tokens",
+    choice("beam_early", BeamOptions().early, EARLY, label="early stopping"),
+    Number("beam_tokens", BeamOptions().tokens, 1, MOST_OF_BEAMS["tokens"], label="maximum tokens",
            help="What is unfinished then counts as finished."),
 )  # fmt: skip
 TEMPERATURE = (

@@ -31,7 +31,7 @@ from pages.controls.model_input.picture import chosen_picture
 from pages.controls.state.page_state import Here
 from views.core.codegen import Fields, picture_line, quote
 from views.core.markdown import Markdown, escape_markdown
-from views.generate.session import Call, Writing
+from views.generate.session import Call, GenerationContext
 
 BEGUN = {"target": "target so far (may be empty)", "span": "in the gap so far (may be empty)"}
 
@@ -107,7 +107,7 @@ def prompt_of(checkpoint: Checkpoint, said: Callable[[str], Any] = field_value) 
             return begin(checkpoint, require_tokens(tokens(checkpoint, said("text"))), longer=True)
 
 
-def prompt_notice(writing: Writing) -> str:
+def prompt_notice(writing: GenerationContext) -> str:
     """Sentence about a prompt whose first budget.max_tokens the model foresees worse than by guessing, else empty."""
     checkpoint = writing.checkpoint
     ids = writing.prompt.ids[: min(budget.max_tokens, checkpoint.config.context)]

@@ -16,7 +16,7 @@ from engine.plurals import count_words
 from engine.runtime import library
 from pages.controls.generate.parameters import GENERATE, MOST_SHOTS
 from pages.controls.generate.prompt import sentence
-from pages.controls.generate.tabs import Shown
+from pages.controls.generate.tabs import TabContent
 from pages.controls.share.measure import Measurement, measure_button, measurement
 from pages.controls.state.page_state import Here
 from pages.controls.state.session import selected
@@ -29,7 +29,7 @@ from views.generate.prompting import (
     OWN,
     QUERY,
     TEXT,
-    Written,
+    PromptContinuation,
     accuracy_table,
     answer_table,
     answers,
@@ -44,7 +44,7 @@ from views.generate.prompting import (
     write_instructed,
     write_shots,
 )
-from views.generate.session import Writing
+from views.generate.session import GenerationContext
 
 HIGH = 420  # pixels of a table
 
@@ -52,18 +52,18 @@ HIGH = 420  # pixels of a table
 ALONE = "<style>.st-key-controls, .st-key-headline { display: none !important; }</style>"
 
 
-def draw_prompting(here: Here, writing: Writing) -> Shown:
+def draw_prompting(here: Here, writing: GenerationContext) -> TabContent:
     st.html(ALONE)
     part = here.segments("prompting", label_visibility="collapsed")
     return draw_shots(here, writing) if part == "shots" else draw_instructed(here, writing)
 
 
-def draw_shots(here: Here, writing: Writing) -> Shown:
+def draw_shots(here: Here, writing: GenerationContext) -> TabContent:
     fields = st.container(horizontal=True, vertical_alignment="bottom", gap="small")
     left, middle, right = st.columns([1.4, 2, 1.4], gap="large")
     table = choose_table(here, writing, fields, left)
     if table is None:
-        return Shown()
+        return TabContent()
     query = ask_query(here, fields, table)
     k, seed = choose_examples(here, fields, table)
     name, n = here["p_model"], here.begin("p_n")
@@ -72,7 +72,7 @@ def draw_shots(here: Here, writing: Writing) -> Shown:
         if rows is None:
             st.caption(escape_markdown(table.about))
         show_rows(table, k, query, seed)
-    found: list[Written] = []
+    found: list[PromptContinuation] = []
     charts: list[NamedChart] = []
     with middle:
         st.markdown("**The prompt, and the model’s answer**")
@@ -85,7 +85,7 @@ def draw_shots(here: Here, writing: Writing) -> Shown:
     with right:
         st.markdown("**Accuracy as K grows**")
         measuring, accuracy, work = show_accuracy(here, name, table, seed)
-    return Shown(
+    return TabContent(
         sentence=f"{name}, {count_words(k, 'example')}, “{query}”",
         python=lambda: shots_lines(name, table, rows, k, query, seed, n),
         tables={
@@ -97,7 +97,7 @@ def draw_shots(here: Here, writing: Writing) -> Shown:
     )
 
 
-def choose_table(here: Here, writing: Writing, fields: Any, left: Any) -> PromptTable | None:
+def choose_table(here: Here, writing: GenerationContext, fields: Any, left: Any) -> PromptTable | None:
     """Draws which model is asked and of which table; None where rows of one's own make none, which a sentence says."""
     tables = prompting.tables()
     here.menu("p_model", offered_models(writing.name), place=fields, width=170)
@@ -158,7 +158,7 @@ def show_rows(table: PromptTable, k: int, query: str, seed: int) -> None:
     )
 
 
-def show_answer(table: PromptTable, found: Written, k: int, query: str, seed: int) -> None:
+def show_answer(table: PromptTable, found: PromptContinuation, k: int, query: str, seed: int) -> None:
     expected = table.output(query)
     is_right = found.text == expected
     sign = "" if expected is None else " ✓" if is_right else " ✕"
@@ -190,7 +190,7 @@ def mark(text: str, hue: str) -> str:
     )
 
 
-def show_tokens(found: Written, name: str) -> list[NamedChart]:
+def show_tokens(found: PromptContinuation, name: str) -> list[NamedChart]:
     """Tokens of an answer, and what else the model might have written in the place of one of them."""
     pieces = found.pieces
     if not pieces:
@@ -245,17 +245,17 @@ def show_accuracy(
     )
 
 
-def draw_instructed(here: Here, writing: Writing) -> Shown:
+def draw_instructed(here: Here, writing: GenerationContext) -> TabContent:
     models = instructed_models(writing.name)
     if not models:
         st.info("No model here knows instructions.")
-        return Shown()
+        return TabContent()
     usual = here.defaults["p_text"]
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         name = here.menu("p_instructed", models, width=170)
         text = here.text("p_text", max_chars=TEXT).strip() or usual
         st.button("Example", type="tertiary", key="example of p_text", on_click=GENERATE.choose, args=("p_text", usual))
-    found: dict[str, Written] = {}
+    found: dict[str, PromptContinuation] = {}
     charts: list[NamedChart] = []
     try:
         found = write_instructed(library.checkpoint(name), text)
@@ -285,7 +285,7 @@ def draw_instructed(here: Here, writing: Writing) -> Shown:
 
     draw()
     said = "; ".join(f"{task or 'no instruction'}: “{one.text}”" for task, one in found.items())
-    return Shown(
+    return TabContent(
         sentence=f"{name}, “{text}”. {said}",
         python=lambda: instructed_lines(name, text),
         tables={"Prompting: answer": lambda: answer_table(name, list(found.values()))},

@@ -14,7 +14,7 @@ from pages.controls.state.session import event_value, find_record
 from views.charts.show import NamedChart
 from views.core.table_files import Table
 from views.generate.availability import missing_tabs
-from views.generate.session import Writing
+from views.generate.session import GenerationContext
 from views.generate.streaming import Live
 from views.generate.surprise_cache import Measured
 
@@ -25,7 +25,7 @@ Branch = tuple[tuple[int, ...], int | None]  # ids after the prompt, and index o
 
 
 @dataclass
-class Written:
+class WritingRecord:
     """Record of writing in a session: the branch of each prompt that the browser shows, by the prompt's digest,
     the token of the tab Surprise that is looked at, what is being written, and texts whose surprise was measured."""
 
@@ -36,7 +36,7 @@ class Written:
 
 
 @dataclass(frozen=True)
-class Shown:
+class TabContent:
     """Contents of an open tab: a sentence about it, its lines of Python and its tables, each made when they are asked
     for; `header` is for the component, `work` goes on with a measurement once the page is drawn."""
 
@@ -57,13 +57,13 @@ def open_tab(here: Here, prompt: Prompt) -> str:
     return tab
 
 
-def branch_of(writing: Writing) -> Branch:
+def branch_of(writing: GenerationContext) -> Branch:
     """Ids of the branch that the browser shows after the prompt, and which of its tokens is looked at (None: the
     newest), as far as it has said."""
-    return find_record(Written).branches.get(writing.digest, ((), None))
+    return find_record(WritingRecord).branches.get(writing.digest, ((), None))
 
 
-def events(writing: Writing) -> dict[str, Callable[[], None]]:
+def events(writing: GenerationContext) -> dict[str, Callable[[], None]]:
     """Callbacks of what the component says: a link's keys after the #, the branch that it shows, a token that is looked
     at, a tab to open."""
 
@@ -81,13 +81,13 @@ def events(writing: Writing) -> dict[str, Callable[[], None]]:
         match branch:
             case {"trace": str(trace), "ids": list(ids), "at": int() | None as at} if trace == writing.digest:
                 try:
-                    find_record(Written).branches[trace] = writing.ids(ids), at
+                    find_record(WritingRecord).branches[trace] = writing.ids(ids), at
                 except ValueError:
                     return
 
     def adopt_look() -> None:
         at = event_value(PICTURE, "look")
-        find_record(Written).looked = at if type(at) is int and at >= 0 else None
+        find_record(WritingRecord).looked = at if type(at) is int and at >= 0 else None
 
     def adopt_tab() -> None:
         if event_value(PICTURE, "open") in TABS:

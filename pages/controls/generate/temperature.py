@@ -9,18 +9,18 @@ import torch
 
 from engine.plurals import count_words
 from pages.controls.generate.parameters import GENERATE
-from pages.controls.generate.tabs import Shown, branch_of
+from pages.controls.generate.tabs import TabContent, branch_of
 from pages.controls.state.page_state import Here
 from views.charts.show import NamedChart
 from views.core.markdown import code_markdown, escape_markdown
 from views.generate.availability import why_no_logits
 from views.generate.charts import named_apart, temperature_chart
 from views.generate.codegen import temperature_lines
-from views.generate.session import Writing
+from views.generate.session import GenerationContext
 from views.generate.temperature import (
     LARGEST,
     NUMBERS,
-    Tempered,
+    TemperatureSweep,
     curve_frame,
     logits_after,
     most_probable,
@@ -42,7 +42,7 @@ SLIDER = """<style>
 </style>"""
 
 
-def draw_temperature(here: Here, writing: Writing) -> Shown:
+def draw_temperature(here: Here, writing: GenerationContext) -> TabContent:
     here.set_defaults(t=writing.settings.temperature)
     st.html(SLIDER)
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
@@ -57,7 +57,7 @@ def draw_temperature(here: Here, writing: Writing) -> Shown:
     with right:
         st.markdown("**The model’s logits**")
         logits, begun = of_logits(writing, t)
-    return Shown(
+    return TabContent(
         sentence=f"T = {t:.2f}",
         python=lambda: temperature_lines(writing, begun, t),
         tables={"Temperature: probabilities": lambda: temperature_table(writing, begun)},
@@ -79,7 +79,7 @@ def of_numbers(here: Here) -> NamedChart | None:
     return show_tempered(found, names, False, "temperature of numbers", here["t"])
 
 
-def of_logits(writing: Writing, t: float) -> tuple[NamedChart | None, tuple[int, ...]]:
+def of_logits(writing: GenerationContext, t: float) -> tuple[NamedChart | None, tuple[int, ...]]:
     """Draws them; the chart, if anything can follow, and the ids after the prompt and before the position."""
     if why := why_no_logits(writing.prompt):
         st.info(escape_markdown(why))
@@ -96,7 +96,7 @@ def of_logits(writing: Writing, t: float) -> tuple[NamedChart | None, tuple[int,
     return show_tempered(temper(logits, rows), names, more > 0, "temperature of logits", t), begun
 
 
-def show_tempered(found: Tempered, names: Sequence[str], with_rest: bool, key: str, t: float) -> NamedChart:
+def show_tempered(found: TemperatureSweep, names: Sequence[str], with_rest: bool, key: str, t: float) -> NamedChart:
     data = {"curves": curve_frame(found, named_apart(names)), "totals": total_frame(found)}
     chart = NamedChart(temperature_chart, (len(found.logit), with_rest), data, {"temperature": t})
     with st.container(key=key.replace("temperature", "panel").replace(" ", "-")):
@@ -104,7 +104,7 @@ def show_tempered(found: Tempered, names: Sequence[str], with_rest: bool, key: s
     return chart
 
 
-def place_of(writing: Writing) -> tuple[int, ...]:
+def place_of(writing: GenerationContext) -> tuple[int, ...]:
     """Draws which position of the text is looked at, of a finished one at most that of its end; the ids after the
     prompt and before it."""
     ids, at = branch_of(writing)

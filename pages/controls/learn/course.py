@@ -28,7 +28,7 @@ from pages.controls.share.panel import share_panel
 from pages.controls.state.hidden import TEACHERS, is_hidden
 from pages.controls.state.page_state import PageState
 from pages.controls.state.parameter import Hideable
-from pages.controls.state.session import Remembered, event_value, set_widget, widget_value
+from pages.controls.state.session import SessionValue, event_value, set_widget, widget_value
 from pages.controls.words import LANG, kept_entries, language, own_names, parse_text, set_language
 from pages.controls.words import translate as _
 from views.core.component import view
@@ -125,8 +125,8 @@ def remember(finished: Sequence[Any]) -> None:
     DONE.set(lessons_among([*done(), *finished]))
 
 
-SCORES = Remembered[dict[str, float]]("scores of lessons", dict)  # share right, where all that was asked is answered
-DONE = Remembered("lessons done", lambda: lessons_among(st.query_params.get("done", "").split(",")))
+SCORES = SessionValue[dict[str, float]]("scores of lessons", dict)  # share right, where all that was asked is answered
+DONE = SessionValue("lessons done", lambda: lessons_among(st.query_params.get("done", "").split(",")))
 
 
 def restore() -> None:

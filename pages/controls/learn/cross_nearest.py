@@ -6,7 +6,7 @@ from functools import lru_cache
 
 import streamlit as st
 
-from engine.course.long_sequences import Crossed, cross, read_long
+from engine.course.long_sequences import NearestCrossAttention, cross, read_long
 from engine.runtime import library
 from pages.controls.figures import matrix
 from pages.controls.learn.fields import LONGEST, read_field, read_words
@@ -22,7 +22,7 @@ TWO_SENTENCES = 20  # tokens: about as many as it learned from at a time
 
 
 @lru_cache(maxsize=64)
-def crossed(ids: tuple[int, ...], k: int, layer: int) -> Crossed:
+def crossed(ids: tuple[int, ...], k: int, layer: int) -> NearestCrossAttention:
     return cross(library.checkpoint(TRANSLATOR), ids, k, layer)
 
 

@@ -15,14 +15,14 @@ from torch import Tensor
 from engine.checkpoints import Checkpoint
 from engine.inputs.readers import tokens
 from engine.tokenizers.encoding import Encoding
-from pages.controls.state.session import Remembered, set_widget, widget_value
+from pages.controls.state.session import SessionValue, set_widget, widget_value
 from pages.controls.words import translate as _
 from views.core.markdown import escape_markdown
 
 T = TypeVar("T")
 MOST_CELLS = 64  # of a matrix that is typed
 LONGEST = 400  # characters of a short text
-READ_LAST = Remembered[dict[str, Any]]("read last", dict)  # the last valid value of each field, by its key
+READ_LAST = SessionValue[dict[str, Any]]("read last", dict)  # the last valid value of each field, by its key
 
 
 def read_field(

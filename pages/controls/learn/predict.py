@@ -18,7 +18,7 @@ from typing import Any, LiteralString
 import streamlit as st
 
 from pages.controls.figures import PICKED, picked_place
-from pages.controls.state.session import Remembered, set_widget
+from pages.controls.state.session import SessionValue, set_widget
 from pages.controls.words import numeral
 from pages.controls.words import translate as _
 from views.core.function_code import call_lines, source_of
@@ -31,7 +31,7 @@ Again = Callable[[], None]
 
 
 @dataclass
-class Answered:
+class PredictionRecord:
     """What the session remembers of a question: what it was about as it was answered, what was said first (None: it was
     shown without), whether that was right, whether one of its answers was seen, and whether the reader tries again; in
     words what was said, and `why` it is wrong."""
@@ -57,9 +57,11 @@ class Answered:
         change()
 
 
-QUESTIONS = Remembered[defaultdict[str, Answered]]("questions", lambda: defaultdict(Answered))  # by their keys
-ASKED = Remembered[set[str]]("questions of the page", set)  # their keys, of a page that empties it first
-OPEN = Remembered("questions hide nothing", bool)  # while a page shows what its question would hide
+QUESTIONS = SessionValue[defaultdict[str, PredictionRecord]](
+    "questions", lambda: defaultdict(PredictionRecord)
+)  # by their keys
+ASKED = SessionValue[set[str]]("questions of the page", set)  # their keys, of a page that empties it first
+OPEN = SessionValue("questions hide nothing", bool)  # while a page shows what its question would hide
 
 
 def choose(

@@ -44,7 +44,7 @@ from pages.controls.model_input.picture import chosen_picture, show_ink
 from pages.controls.model_input.text_field import several_lines
 from pages.controls.state.hidden import is_hidden
 from pages.controls.state.history import is_drawn, went_back, write
-from pages.controls.state.page_state import Here, Left, Visits
+from pages.controls.state.page_state import Here, PageRecord, Visits
 from pages.controls.state.session import find_record
 from pages.controls.visitor import recent
 from server.settings import FIRST_MODEL, GIVEN
@@ -74,7 +74,7 @@ NO_TEXT = "No text. Still showing the previous one. Type a few words above."
 
 
 @dataclass
-class Read:
+class LastInput:
     """Last input of a page in this session: of which model, with the fields that one has, and the last input of a
     model that was not empty, with its name."""
 
@@ -174,7 +174,7 @@ def begin_fields(here: Here, name: str, wanted: Kind) -> None:
     """Each model starts on its own example; a text the person wrote, or a link hid, stays where the new model reads
     texts too, and what stood beside it does not. A page that opens on another model, which does not know most of that
     text, has the example."""
-    found, read = example(name), find_record(Read)
+    found, read = example(name), find_record(LastInput)
     named = "text" in st.query_params
     here.set_defaults(**{field: found.get(field, EMPTY.get(field, "")) for field in EVERY_FIELD})
     for field in FIELDS[wanted]:
@@ -213,7 +213,7 @@ def look_at(name: str) -> None:
         find_carried().values["model"] = name
 
 
-def find_carried() -> Left:
+def find_carried() -> PageRecord:
     """Finds what goes along from page to page."""
     return find_record(Visits).carried
 
@@ -269,7 +269,7 @@ def sizes(checkpoint: Checkpoint) -> str:
 def looked_at() -> tuple[str, dict[str, Any]]:
     """The model and the fields of the page that read something last; for pages that read nothing."""
     values = find_carried().values
-    return values.get("model", FIRST_MODEL), {field: values[field] for field in find_record(Read).fields}
+    return values.get("model", FIRST_MODEL), {field: values[field] for field in find_record(LastInput).fields}
 
 
 def field_value(field: str) -> Any:
@@ -298,12 +298,12 @@ def reading(checkpoint: Checkpoint, limit: int = GIVEN.max_tokens, said: Callabl
 
 
 def keep_read(here: Here) -> None:
-    find_record(Read).kept = {field: field_value(field) for field in EVERY_FIELD} | {"model": here["model"]}
+    find_record(LastInput).kept = {field: field_value(field) for field in EVERY_FIELD} | {"model": here["model"]}
 
 
 def read_before(name: str) -> dict[str, Any]:
     """Fields of what the model called `name` read before its text was emptied, or of its example."""
-    kept = find_record(Read).kept
+    kept = find_record(LastInput).kept
     return kept if kept.get("model") == name else {field: EMPTY.get(field, "") for field in EVERY_FIELD} | example(name)
 
 

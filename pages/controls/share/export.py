@@ -20,7 +20,7 @@ from pages.controls.share.hiding import hideable_controls
 from pages.controls.share.links import VERSION, VERSIONED, fit_address
 from pages.controls.share.panel import data_file
 from views.core.component import courier
-from views.core.export import MOST_ANSWERS, MOST_BYTES, Answered, answer_all, self_contained
+from views.core.export import MOST_ANSWERS, MOST_BYTES, PackedAnswer, answer_all, self_contained
 from views.core.questions import Answer, BareContext, Context, Page, Query, Registry
 from views.core.table_files import Format
 
@@ -146,7 +146,7 @@ def standalone_file(
     header: Mapping[str, Any],
     payload: bytes,
     state: str,
-    answers: Sequence[Answered] = (),
+    answers: Sequence[PackedAnswer] = (),
     page: str | None = None,
 ) -> str:
     """Returns the file of a view; `header` is entry "take" of its payload, `page` the page's name if not the view's."""

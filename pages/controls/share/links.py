@@ -33,7 +33,7 @@ NAMED = 5  # of what is lost; the others are counted
 
 
 @dataclass
-class Followed:
+class FollowedLink:
     """The link that the session followed last: its page, what of it could not be restored, and what the page was at
     once it was drawn."""
 
@@ -77,7 +77,7 @@ def honour_link(
     hides. Call it before the controls are drawn: they drop from the address what they cannot use. `models` are those
     that the page knows, where that is not what the library knows; `refusal` says of another why the page does not show
     it."""
-    followed = find_record(Followed)
+    followed = find_record(FollowedLink)
     now = [dict(find_carried().values), *map(widget_value, ("model", *rules))]
     here = widget_value(PAGE, "")
     if followed.page != here:

@@ -13,7 +13,7 @@ import streamlit as st
 
 from engine.plurals import count_words
 from pages.controls.state.history import is_fragment
-from pages.controls.state.session import Remembered
+from pages.controls.state.session import SessionValue
 from views.core.markdown import escape_markdown
 
 T = TypeVar("T")
@@ -54,7 +54,7 @@ class Measurement(Generic[T]):
         st.rerun()
 
 
-MEASURED = Remembered[dict[str, Measurement[Any]]]("measurements", dict)  # by their names
+MEASURED = SessionValue[dict[str, Measurement[Any]]]("measurements", dict)  # by their names
 
 
 def measurement(name: str, subject: Hashable, is_active: bool = False) -> Measurement[Any]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pages.controls.state.session import Remembered
+from pages.controls.state.session import SessionValue
 
 HIDE = "hide"  # in a link
-HIDDEN = Remembered[Sequence[str]]("hidden controls", tuple)
+HIDDEN = SessionValue[Sequence[str]]("hidden controls", tuple)
 
 TEACHERS = "teachers"  # what is for them alone, which every class link hides
 

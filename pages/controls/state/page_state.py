@@ -36,7 +36,7 @@ from views.core.markdown import escape_markdown
 
 
 @dataclass
-class Left:
+class PageRecord:
     """Values that a page was left at, and the defaults that it had then; what its next run shall set, and the texts
     that it shall read as from an address."""
 
@@ -50,8 +50,8 @@ class Left:
 class Visits:
     """Records of each page, by its address, and of all that goes along from page to page."""
 
-    left: dict[str, Left] = field(default_factory=dict)
-    carried: Left = field(default_factory=Left)
+    left: dict[str, PageRecord] = field(default_factory=dict)
+    carried: PageRecord = field(default_factory=PageRecord)
 
 
 STATES: list[PageState] = []  # of all pages that are imported
@@ -70,10 +70,10 @@ class PageState:
     def rules(self) -> dict[str, Rule]:
         return {name: parameter.must_be for name, parameter in self.parameters.items()}
 
-    def find_left(self, name: str) -> Left:
+    def find_left(self, name: str) -> PageRecord:
         """Finds the record of a parameter."""
         visits = find_record(Visits)
-        return visits.carried if self.parameters[name].carried else visits.left.setdefault(self.page, Left())
+        return visits.carried if self.parameters[name].carried else visits.left.setdefault(self.page, PageRecord())
 
     def open(self) -> Here:
         return Here(self)

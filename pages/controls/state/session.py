@@ -1,7 +1,7 @@
 """What a session remembers, and what its widgets stand at: with page_state.py the one place that asks Streamlit for it.
 
-What is no value of a widget is declared where it is used: one value as a `Remembered`, several that belong together as
-a class that `find_record` finds. A widget that no page state declares is read and set by its key.
+Any other value is declared where it is used: one as a `SessionValue`, several that belong together as a class that
+`find_record` finds. A widget that no page state declares is read and set by its key.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Record = TypeVar("Record")
 
 
 @dataclass(frozen=True)
-class Remembered(Generic[T]):
+class SessionValue(Generic[T]):
     """One value, under a name that nothing else in a session has; `begin` makes what it is at first."""
 
     name: str
@@ -35,7 +35,7 @@ class Remembered(Generic[T]):
 
 def find_record(kind: type[Record]) -> Record:
     """The session's record of that kind, begun with its defaults."""
-    return Remembered(f"{kind.__module__}.{kind.__qualname__}", kind).get()
+    return SessionValue(f"{kind.__module__}.{kind.__qualname__}", kind).get()
 
 
 def widget_value(key: str, default: Any = None) -> Any:

@@ -27,7 +27,7 @@ from views.core.questions import UNKNOWN, Axis, BareContext, Query, Registry
 from views.core.table_files import Table
 from views.train.codegen import WatchedHead, training_lines
 from views.train.tables import (
-    At,
+    FrameSelection,
     answer_table,
     change_matrix,
     curve_table,
@@ -214,14 +214,14 @@ def of_a_step(session: Session, run: str, table: str, query: Query) -> Table | M
     return made[table]()
 
 
-def place(run: str, frames: Sequence[Frame], query: Query) -> At:
+def place(run: str, frames: Sequence[Frame], query: Query) -> FrameSelection:
     by_step = {frame.step: frame for frame in frames}
     match query:
         case {"step": int(step), "attention": str(attention), "layer": int(layer), "head": int(head)}:
             other = query.get("other")
             second = by_step.get(other) if isinstance(other, int) else None
             if step in by_step:
-                return At(run or RECORDED_NAME, by_step[step], second, attention, layer, head)
+                return FrameSelection(run or RECORDED_NAME, by_step[step], second, attention, layer, head)
     raise ValueError(UNKNOWN if frames else NOTHING)
 
 
@@ -234,7 +234,7 @@ def seen_by(session: Session, run: str, told: News) -> ProbeReading | None:
     return look_at(reader.live.run, told.cursor.probe)
 
 
-def tokens(at: At, looked: ProbeReading | None) -> dict[str, list[str]]:
+def tokens(at: FrameSelection, looked: ProbeReading | None) -> dict[str, list[str]]:
     """Tokens at the rows and the columns of an attention; a picture has none."""
     tokenizer = looked.checkpoint.tokenizer if looked is not None and looked.checkpoint is not None else None
     sides = {"attn": ("target.ids", "target.ids"), "encoder": ("ids", "ids"), "cross_attn": ("target.ids", "ids")}

@@ -172,7 +172,7 @@ def list_judges(session: Session) -> Mapping[str, str]:
     found = {rule: name_of_rule(rule) for rule in RULES}
     recorded = newest_weights(RunFolder(PREFERRED / "reward"))
     if recorded is not None:
-        found[library.offer(library.Opening(recorded, title=RECORDED_REWARD))] = RECORDED_REWARD
+        found[library.offer(library.LoadOptions(recorded, title=RECORDED_REWARD))] = RECORDED_REWARD
     for run in runs():
         name = name_step(run.name)
         kind = objectives().get(kind_of_run(run.name))

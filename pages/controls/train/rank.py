@@ -17,7 +17,7 @@ import streamlit as st
 from engine.budget import budget
 from engine.plurals import count_words
 from engine.runtime import library
-from engine.training.policy.pairs import Pair, format_csv, format_jsonl, parse_pairs, read_pairs
+from engine.training.policy.pairs import PreferencePair, format_csv, format_jsonl, parse_pairs, read_pairs
 from engine.training.policy.rules import RULES, rank_by_rule
 from engine.training.policy.sample import sample_answers
 from engine.training.run.atomic import read_json, write_json
@@ -51,7 +51,7 @@ class Ranking:
     """`pairs` were uploaded or made before; `choices` are of the first `questions`: which answer is better, 0 or 1, or
     None where neither is. `drawn` is how many prompts were answered."""
 
-    pairs: tuple[Pair, ...] = ()
+    pairs: tuple[PreferencePair, ...] = ()
     questions: tuple[Question, ...] = ()
     choices: tuple[int | None, ...] = ()
     drawn: int = 0
@@ -61,7 +61,7 @@ class Ranking:
         return self.questions[len(self.choices) :]
 
     @property
-    def all_pairs(self) -> tuple[Pair, ...]:
+    def all_pairs(self) -> tuple[PreferencePair, ...]:
         chosen = zip(self.questions, self.choices, strict=False)
         return self.pairs + tuple(pair_of(question, choice) for question, choice in chosen if choice is not None)
 
@@ -82,9 +82,9 @@ class Ranking:
         return replace(self, choices=self.choices[:-1])
 
 
-def pair_of(question: Question, choice: int) -> Pair:
+def pair_of(question: Question, choice: int) -> PreferencePair:
     prompt, *answers = question
-    return Pair(prompt, answers[choice], answers[1 - choice])
+    return PreferencePair(prompt, answers[choice], answers[1 - choice])
 
 
 def prefer(rule: str, question: Question) -> int | None:
@@ -104,7 +104,7 @@ def read_ranking() -> Ranking:
     try:
         found = read_json(ranking_file()) or {}
         return Ranking(
-            tuple(Pair(*map(str, row)) for row in found["pairs"]),
+            tuple(PreferencePair(*map(str, row)) for row in found["pairs"]),
             tuple((str(prompt), str(first), str(second)) for prompt, first, second in found["questions"]),
             tuple(None if choice is None else int(bool(choice)) for choice in found["choices"]),
             int(found["drawn"]),

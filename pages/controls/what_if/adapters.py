@@ -12,12 +12,12 @@ from engine.edits import ApplyAdapter, find_adapter, keep_adapter
 from engine.edits.experiment import Entry, Experiment
 from engine.model.layers.lora import Adapter
 from engine.runtime import library
-from pages.controls.state.session import Remembered, set_widget, widget_value
+from pages.controls.state.session import SessionValue, set_widget, widget_value
 from pages.controls.visitor import recent
 from views.core.markdown import escape_markdown
 
 SWITCH = "switch of "  # before the key of an adapter
-MET = Remembered[dict[str, None]]("adapters opened", dict)  # keys of those of checkpoints that were open once
+MET = SessionValue[dict[str, None]]("adapters opened", dict)  # keys of those of checkpoints that were open once
 
 
 def known_adapters(name: str, checkpoint: Checkpoint, made: Experiment) -> list[Adapter]:

@@ -65,7 +65,7 @@ UNDRAWN = (
 
 
 @dataclass
-class Tried:
+class EditTrial:
     """The edits that are tried, with the way back; `text` is what the address says of them, and `left` how often they
     have led to Compare."""
 
@@ -146,7 +146,7 @@ def run_beginning(name: str, reading: Reading) -> Trace:
 
 def notes(made: Experiment) -> dict[str, Any]:
     """Builds what the panel reads beside the edits."""
-    asked = {"guessing": predicts_edits(), "asked": predicts_runs(), "left": find_record(Tried).left}
+    asked = {"guessing": predicts_edits(), "asked": predicts_runs(), "left": find_record(EditTrial).left}
     return asked if linkable(made) else asked | {"broken": [*EDITS_OF_PAGE.state.broken, unlinkable_sentence(made)]}
 
 
@@ -165,7 +165,7 @@ def shown_picture(checkpoint: Checkpoint, said: Callable[[str], Any] = field_val
 def current() -> Experiment:
     """The edits that are tried, or that a link or the browser's history has led to. The address keeps what could not be
     read until an edit is made."""
-    tried, text = find_record(Tried), EDITS.open().begin("edits")
+    tried, text = find_record(EditTrial), EDITS.open().begin("edits")
     if text != tried.text:
         found, broken = from_link(text) if text else (Experiment(), [])
         tried.made, tried.text = tried.made.replace_all(found.entries), text
@@ -217,7 +217,7 @@ def carry_out(asked: Mapping[str, Any]) -> bool:
 
 def leave() -> None:
     """Lets Compare, where the panel leads then, begin anew: A as this page has it, B under the edits."""
-    find_record(Tried).left += 1
+    find_record(EditTrial).left += 1
 
 
 def reveal() -> None:
@@ -225,7 +225,7 @@ def reveal() -> None:
 
 
 def keep_experiment(made: Experiment) -> None:
-    tried = find_record(Tried)
+    tried = find_record(EditTrial)
     tried.made, tried.text = made, to_link(made) if made.entries and linkable(made) else ""
     EDITS.choose("edits", tried.text)
 
@@ -235,4 +235,6 @@ def read_subject() -> tuple[Checkpoint, Reading]:
     return checkpoint, reading(checkpoint)
 
 
-EDITS_OF_PAGE = EditPanel("what if", lambda: find_record(Tried).made, keep_experiment, read_subject, others=carry_out)
+EDITS_OF_PAGE = EditPanel(
+    "what if", lambda: find_record(EditTrial).made, keep_experiment, read_subject, others=carry_out
+)

@@ -19,7 +19,7 @@ Shown = Mapping[str, Any]  # an edit as `to_form` gives it
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ways:
+class EditVariants:
     """Several edits that one form makes, of which the field `label` chooses one among `titles`.
 
     `of` is the key of the one that the values take, `begin` are the values of another, beside those that are `kept`;
@@ -59,7 +59,7 @@ class EditKind:
     edits: tuple[type[Edit], ...]
     fields: Sequence[Field]
     words: Callable[[Any, Terms], str]
-    ways: Ways | None = None
+    ways: EditVariants | None = None
     fits: Callable[[Editable], bool] = lambda model: True
     lacking: str = ""
     shows: Callable[[Shown, Editable], bool] | None = None

@@ -15,7 +15,7 @@ from engine.analysis.arithmetic import Explanation, explain, explain_candidate
 from engine.edits import Scale, SilenceHeads
 from engine.generation.sampling import Sampling, distribution
 from engine.model.config import Embedding, Norm, OutputHead
-from engine.model.layers.mask import Drawn
+from engine.model.layers.mask import PaintedMask
 from engine.model.transformer import Transformer
 from engine.runtime.trace import Trace
 from tests.browser import zoo
@@ -192,7 +192,7 @@ def test_a_row_in_which_nothing_is_allowed_is_zero() -> None:
     made = model(config(attention={"mask": "full"}))
     mask = torch.ones(8, 8, dtype=torch.bool)
     mask[2] = False
-    trace = run(made, IDS, mask=Drawn(mask))
+    trace = run(made, IDS, mask=PaintedMask(mask))
     found = explain(made, trace, "blocks.0.attn.pattern", 2, 1, head=0)
     assert found.recomputed == found.stored == 0
     assert explain(made, trace, "blocks.0.attn.masked_scores", 2, 1, head=0).recomputed == -math.inf

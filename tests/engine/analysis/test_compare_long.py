@@ -8,7 +8,7 @@ from torch import Tensor
 
 from engine.analysis.alignment import Alignment, Group, by_pieces
 from engine.analysis.similarity import (
-    Pair,
+    PatternPair,
     difference,
     entries,
     group_shares,
@@ -105,7 +105,7 @@ def test_a_window_outside_the_difference_is_refused() -> None:
 def test_what_goes_elsewhere_in_a_layer_is_what_whole_patterns_say(alignment: Alignment) -> None:
     first, second = patterns(3, 9, 0), patterns(3, 12, 1)
     change, seen = layer_changes(first, second, alignment, alignment, 100)
-    torch.testing.assert_close(change, head_changes(Pair([first], [second], alignment, alignment))[0])
+    torch.testing.assert_close(change, head_changes(PatternPair([first], [second], alignment, alignment))[0])
     expected = torch.stack([by_hand(*both, alignment) for both in zip(first, second, strict=True)])
     torch.testing.assert_close(seen, expected.abs().nan_to_num().double(), atol=1e-6, rtol=1e-5)
     coarse = layer_changes(first, second, alignment, alignment, 2)[1]
@@ -120,7 +120,7 @@ def test_heads_are_as_alike_over_all_rows_as_whole_patterns_say(alignment: Align
     assert len(groups) == count == sum(0 not in one.first and 0 not in one.second for one in alignment.groups)
     mine = group_shares(first, [one.first for one in groups], alignment.first)
     theirs = group_shares(second, [one.second for one in groups], alignment.second)
-    expected = head_similarity([Pair([first], [second], alignment, alignment)]).heads
+    expected = head_similarity([PatternPair([first], [second], alignment, alignment)]).heads
     torch.testing.assert_close(similarity(mine, theirs), expected, atol=1e-6, rtol=1e-5)
 
 

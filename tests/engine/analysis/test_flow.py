@@ -11,7 +11,7 @@ from engine.analysis.flow import crossed_flow_from, crossed_network, flow, flow_
 from engine.analysis.rollout import rollout_across
 from engine.budget import budget
 from engine.model.config import Encoder
-from engine.model.layers.mask import Causal, Drawn
+from engine.model.layers.mask import Causal, PaintedMask
 from engine.runtime.run import run
 from engine.runtime.trace import Trace
 from tests.engine import tiny
@@ -121,7 +121,9 @@ def test_the_flow_through_one_layer_is_its_row() -> None:
 def test_a_position_that_sees_nothing_gets_itself_alone() -> None:
     allowed = torch.ones(COUNT, COUNT, dtype=torch.bool).tril()
     allowed[3] = False
-    assert torch.equal(flow(network(run(MODEL, tiny.IDS, mask=Drawn(allowed) & Causal())), 3), torch.eye(COUNT)[3])
+    assert torch.equal(
+        flow(network(run(MODEL, tiny.IDS, mask=PaintedMask(allowed) & Causal())), 3), torch.eye(COUNT)[3]
+    )
 
 
 def test_flow_is_refused_where_it_would_take_long(monkeypatch: pytest.MonkeyPatch) -> None:

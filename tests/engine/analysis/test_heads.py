@@ -25,7 +25,7 @@ from engine.analysis.heads import (
 from engine.model.config import MLP, Attention, Embedding, Encoder, ModelConfig, OutputHead, Patches
 from engine.model.hooks import HookPoint
 from engine.model.layers.cache import KVCache
-from engine.model.layers.mask import Drawn
+from engine.model.layers.mask import PaintedMask
 from engine.runtime.run import run
 from engine.runtime.trace import Trace
 from tests.engine import tiny
@@ -140,7 +140,7 @@ def test_a_row_that_sees_nothing_counts_in_no_average() -> None:
     model = tiny.model()
     allowed = torch.ones(8, 8, dtype=torch.bool).tril()
     allowed[5] = False
-    trace = run(model, [IDS], mask=Drawn(allowed))
+    trace = run(model, [IDS], mask=PaintedMask(allowed))
     pattern = trace["blocks.0.attn.pattern"][0]
     rows = [pos for pos in range(1, 8) if pos != 5]
     scores = head_scores(trace)

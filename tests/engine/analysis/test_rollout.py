@@ -6,7 +6,7 @@ import torch
 
 from engine.analysis.rollout import rollout, rollout_across
 from engine.model.layers.cache import KVCache
-from engine.model.layers.mask import Causal, Drawn
+from engine.model.layers.mask import Causal, PaintedMask
 from engine.runtime.run import run
 from engine.runtime.trace import Trace
 from tests.engine import tiny
@@ -50,7 +50,7 @@ def test_layers_that_are_not_rolled_out_need_not_be_recorded() -> None:
 def test_a_position_that_sees_nothing_stays_what_it_was() -> None:
     allowed = torch.ones(COUNT, COUNT, dtype=torch.bool).tril()
     allowed[3] = False
-    found = rollout(run(MODEL, tiny.IDS, mask=Drawn(allowed) & Causal()))
+    found = rollout(run(MODEL, tiny.IDS, mask=PaintedMask(allowed) & Causal()))
     assert torch.equal(found[-1, 3], torch.eye(COUNT)[3])
     assert torch.allclose(found.sum(-1), torch.ones(3, COUNT))
 

@@ -11,7 +11,7 @@ from engine.analysis.effects import pattern_change, shift
 from engine.analysis.effects import stream_distance as distance_of_one_text
 from engine.analysis.predictions import predictions
 from engine.analysis.recorded_patterns import patterns
-from engine.analysis.similarity import Pair, head_changes, head_similarity, stream_distance
+from engine.analysis.similarity import PatternPair, head_changes, head_similarity, stream_distance
 from engine.edits import SilenceHeads
 from engine.runtime.run import run
 from tests.engine.tiny import IDS, config, model, normal
@@ -41,7 +41,7 @@ def test_every_head_is_compared_with_every_head_of_the_other_model() -> None:
     pairs = [(0, 0), (2, 1), (3, 2), (4, 4)]
     assert [(a[0], b[0]) for a, b in zip(aligned.first, aligned.second, strict=True)] == pairs
     first, second = random_patterns(5, 2, 3, seed=0), random_patterns(5, 3, 2, seed=9)
-    found = head_similarity([Pair(first, second, aligned, aligned)])
+    found = head_similarity([PatternPair(first, second, aligned, aligned)])
     assert found.heads.shape == (6, 6) and found.rows == 3
     for i in range(6):
         for j in range(6):
@@ -52,8 +52,8 @@ def test_every_head_is_compared_with_every_head_of_the_other_model() -> None:
 def test_over_several_texts_it_is_the_mean_of_their_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     short, long = by_pieces("abc", "abc"), by_pieces("abcdef", "abcdef")
     texts = [
-        Pair(random_patterns(3, 1, 2, 0), random_patterns(3, 1, 2, 1), short, short),
-        Pair(random_patterns(6, 1, 2, 2), random_patterns(6, 1, 2, 3), long, long),
+        PatternPair(random_patterns(3, 1, 2, 0), random_patterns(3, 1, 2, 1), short, short),
+        PatternPair(random_patterns(6, 1, 2, 2), random_patterns(6, 1, 2, 3), long, long),
     ]
     alone = [head_similarity([text]) for text in texts]
     monkeypatch.setattr("engine.analysis.similarity.ELEMENTS", 1)  # a row at a time
@@ -66,7 +66,7 @@ def test_over_several_texts_it_is_the_mean_of_their_rows(monkeypatch: pytest.Mon
 def test_a_run_beside_itself_has_heads_alike_to_themselves_and_nothing_changed() -> None:
     trace = run(model(), IDS)
     aligned = by_pieces(list(map(str, range(8))), list(map(str, range(8))))
-    pair = Pair(patterns(trace), patterns(trace), aligned, aligned)
+    pair = PatternPair(patterns(trace), patterns(trace), aligned, aligned)
     torch.testing.assert_close(head_similarity([pair]).heads.diagonal(), torch.ones(12))
     assert not head_changes(pair).any() and not stream_distance(trace, trace, aligned).relative.any()
 
@@ -76,19 +76,19 @@ def test_the_change_of_a_head_is_that_of_an_edit_without_the_first_row() -> None
     before = run(made, IDS)
     after = run(made, IDS, edits=[SilenceHeads(0, [1, 2])], base=before)
     aligned = by_pieces(list("abcdefgh"), list("abcdefgh"))
-    found = head_changes(Pair(patterns(before), patterns(after), aligned, aligned))
+    found = head_changes(PatternPair(patterns(before), patterns(after), aligned, aligned))
     torch.testing.assert_close(found * 7 / 8, pattern_change(before, after))  # the first row cannot change
 
 
 def test_heads_that_do_not_stand_in_the_same_places_are_a_sentence() -> None:
     aligned = by_pieces("ab", "ab")
     with pytest.raises(ValueError, match="same heads in each layer"):
-        head_changes(Pair(random_patterns(2, 1, 2, 0), random_patterns(2, 1, 3, 0), aligned, aligned))
+        head_changes(PatternPair(random_patterns(2, 1, 2, 0), random_patterns(2, 1, 3, 0), aligned, aligned))
 
 
 def test_one_token_has_no_row_that_counts() -> None:
     aligned = by_pieces("a", "a")
-    found = head_similarity([Pair(random_patterns(1, 1, 2, 0), random_patterns(1, 1, 2, 1), aligned, aligned)])
+    found = head_similarity([PatternPair(random_patterns(1, 1, 2, 0), random_patterns(1, 1, 2, 1), aligned, aligned)])
     assert found.rows == 0 and found.heads.isnan().all()
 
 

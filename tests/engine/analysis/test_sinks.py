@@ -10,7 +10,7 @@ from torch import Tensor
 from engine.analysis.heads import head_scores
 from engine.analysis.sinks import Column, column, describe_sink
 from engine.model.config import MLP, Attention, Embedding, Encoder, ModelConfig, OutputHead, Patches
-from engine.model.layers.mask import Drawn
+from engine.model.layers.mask import PaintedMask
 from engine.runtime.run import run
 from engine.tokenizers.encoding import Encoding
 from tests.engine import tiny
@@ -103,7 +103,7 @@ def test_a_picture_has_columns_too() -> None:
 def test_a_column_that_nobody_may_see_and_a_text_of_one_token_are_said_so() -> None:
     allowed = torch.ones(8, 8, dtype=torch.bool).tril()
     allowed[:, 5] = False
-    hidden = column(run(tiny.model(), [IDS], mask=Drawn(allowed)), 0, 5, 0)
+    hidden = column(run(tiny.model(), [IDS], mask=PaintedMask(allowed)), 0, 5, 0)
     assert hidden.queries == 0 and math.isnan(hidden.share) and math.isnan(hidden.times)
     assert describe_sink(hidden) == "Key 5 is seen by no query that may see another key too."
     single = column(run(tiny.model(), [[4]]), 0, 0, 0)

@@ -13,7 +13,7 @@ from torch.nn.functional import cross_entropy
 from torch.utils.flop_counter import FlopCounterMode
 
 from engine.analysis.sizes import activations, count, envelope, forward, kv_cache, parameters, per_token, states
-from engine.analysis.sizes.formula import Formula, Least, Symbol, Whole, factor_out, total
+from engine.analysis.sizes.formula import Formula, Integer, Minimum, Symbol, factor_out, total
 from engine.model.config import (
     MLP,
     Attention,
@@ -298,6 +298,6 @@ def test_formulas_are_written_as_one_would_write_them() -> None:
     assert (d * total([d, wide])).text == "d·(d + d_ff)"
     assert factor_out(3 * layers * d * wide - 8 * layers * d * d).text == "L·d·(3·d_ff − 8·d)"
     assert factor_out(4 * d + 2 * layers * d).text == "2·d·(2 + L)" and factor_out(d) is d
-    assert Least(d, wide).text == "min(d, d_ff)"
-    assert (d - d).value == 0 and (0 * d) == Whole(0)
+    assert Minimum(d, wide).text == "min(d, d_ff)"
+    assert (d - d).value == 0 and (0 * d) == Integer(0)
     assert (layers * d).value == math.prod((12, 768))

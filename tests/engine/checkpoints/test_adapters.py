@@ -471,9 +471,9 @@ def test_what_was_uploaded_names_its_base_and_never_a_path(tmp_path: Path) -> No
         for named in (str(tmp_path / "base"), "../base", "", None):
             rewritten(folder, **{BASE: named})
             with pytest.raises(ValueError, match="must name its base as one of the models here"):
-                library.with_known_base(library.Opening(folder, folder=held))
+                library.with_known_base(library.LoadOptions(folder, folder=held))
         rewritten(folder, **{BASE: "stories"})
-        how = library.with_known_base(library.Opening(folder, folder=held))
+        how = library.with_known_base(library.LoadOptions(folder, folder=held))
         assert len(load(how.source, config=how.config).adapters[0].matrices) > 1
 
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from engine.edits import DrawMask, Edit, Replace
-from engine.model.layers.mask import Drawn, Full
+from engine.model.layers.mask import Full, PaintedMask
 from engine.runtime.run import run
 from tests.engine import tiny
 
@@ -31,7 +31,7 @@ def test_a_row_emptied_by_an_edit_is_zero(how: str, mask: str) -> None:
 
 
 def test_a_row_emptied_by_a_mask_is_zero() -> None:
-    trace = run(tiny.model(), tiny.IDS, mask=Drawn(torch.tensor(NOTHING_AT_2)))
+    trace = run(tiny.model(), tiny.IDS, mask=PaintedMask(torch.tensor(NOTHING_AT_2)))
     assert (trace.stack("attn.pattern")[:, :, :, 2] == 0).all()
 
 

@@ -16,12 +16,12 @@ from engine.model.layers.cache import KVCache
 from engine.model.layers.mlp import MLP
 from engine.model.twin import Twin, twins
 from engine.runtime import device
-from engine.runtime.device import Card, choose
+from engine.runtime.device import DeviceMemory, choose
 from tests.engine import tiny
 from tests.second_device import SecondTwin, on_second_device
 
 GB = 10**9
-CARDS = [Card(torch.device("cuda", 0), 8 * GB), Card(torch.device("cuda", 1), 20 * GB)]
+CARDS = [DeviceMemory(torch.device("cuda", 0), 8 * GB), DeviceMemory(torch.device("cuda", 1), 20 * GB)]
 
 
 @pytest.fixture(autouse=True)
@@ -34,7 +34,7 @@ def test_the_roomiest_card_is_chosen_and_the_cpu_where_none_has_room() -> None:
     assert str(choose("auto", 9 * GB, CARDS).device) == "cuda:1"
     assert str(choose("cuda:0", 7 * GB, CARDS).device) == "cuda:0"
     for asked, cards in (("cpu", CARDS), ("auto", [])):
-        assert choose(asked, 1, cards) == device.Choice(torch.device("cpu"))
+        assert choose(asked, 1, cards) == device.DeviceChoice(torch.device("cpu"))
     small = choose("cuda:0", 9 * GB, CARDS)
     assert str(small.device) == "cpu" and "needs 9.0 GB" in small.why and "cuda:0 has 8.0 GB free" in small.why
     assert "sees none such" in choose("cuda:7", 1, CARDS).why
@@ -43,7 +43,7 @@ def test_the_roomiest_card_is_chosen_and_the_cpu_where_none_has_room() -> None:
 
 
 def test_what_is_opened_is_reckoned_and_says_why_it_is_on_the_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(device, "list_cards", lambda: [Card(torch.device("cuda", 0), 10**8)])
+    monkeypatch.setattr(device, "list_cards", lambda: [DeviceMemory(torch.device("cuda", 0), 10**8)])
     small = load("bilingual")
     assert device.stored_dtype(small) == torch.float16 and device.stored_dtype(load("stories")) == torch.float32
     weights = sum(parameter.numel() for parameter in small.model.parameters()) * 2

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from engine import Checkpoint
-from engine.analysis.overview_cache import Glances, LongRun
+from engine.analysis.overview_cache import LongRun, OverviewCache
 from engine.budget import budget
 from engine.edits import AttentionTemperature
 from engine.model.config import MLP, Attention, ModelConfig
@@ -90,9 +90,9 @@ def test_a_folder_with_weights_alone_is_offered_too(own: str, tmp_path: Path) ->
 
 def test_what_a_person_opens_gets_a_name_that_only_those_know_who_have_it(tmp_path: Path) -> None:
     folder = stored(tmp_path / "away")
-    name = library.offer(library.Opening(folder, title="away"))
+    name = library.offer(library.LoadOptions(folder, title="away"))
     assert re.fullmatch(r"away~[0-9a-f]{10}", name)
-    assert library.offer(library.Opening(folder, title="away")) == name
+    assert library.offer(library.LoadOptions(folder, title="away")) == name
     assert name not in library.names() and library.names(name, "away", "nothing")[-1] == name
     assert library.checkpoint(name) is library.checkpoint(name)
     assert library.checkpoint_place(name).folders[0] == folder
@@ -100,17 +100,17 @@ def test_what_a_person_opens_gets_a_name_that_only_those_know_who_have_it(tmp_pa
 
 @pytest.mark.parametrize("title", ["../../etc", "a/b\0c", "<b>$x$</b>", "", "~", "x" * 500])
 def test_a_name_is_made_of_plain_letters_whatever_the_title(title: str, tmp_path: Path) -> None:
-    name = library.offer(library.Opening(tmp_path / "nowhere", title=title))
+    name = library.offer(library.LoadOptions(tmp_path / "nowhere", title=title))
     assert re.fullmatch(r"[\w.-]{1,40}~[0-9a-f]{10}", name)
 
 
 def test_a_folder_that_was_written_again_is_another_checkpoint(tmp_path: Path) -> None:
     folder = stored(tmp_path / "run")
-    first = library.offer(library.Opening(folder, title="run"))
+    first = library.offer(library.LoadOptions(folder, title="run"))
     before = library.checkpoint(first).model.state_dict()["embed.tokens.weight"].clone()
     stored(folder, seed=1)
     os.utime(folder / "model.safetensors", ns=(1, 1))
-    second = library.offer(library.Opening(folder, title="run"))
+    second = library.offer(library.LoadOptions(folder, title="run"))
     after = library.checkpoint(second).model.state_dict()["embed.tokens.weight"]
     assert second != first and not torch.equal(before, after)
 
@@ -124,7 +124,7 @@ def test_the_same_checkpoint_opened_otherwise_is_another_and_the_way_back_leads_
 
 
 def test_open_checkpoints_are_kept_within_a_budget(tmp_path: Path) -> None:
-    one, two = (library.offer(library.Opening(stored(tmp_path / n), title=n)) for n in ("one", "two"))
+    one, two = (library.offer(library.LoadOptions(stored(tmp_path / n), title=n)) for n in ("one", "two"))
     shelf = library.Checkpoints(budget=library.weight(library.checkpoint(one)))
     first = shelf(one)
     assert shelf(one) is first and shelf.has(one)
@@ -134,19 +134,19 @@ def test_open_checkpoints_are_kept_within_a_budget(tmp_path: Path) -> None:
 
 
 def test_two_sessions_open_a_checkpoint_once(tmp_path: Path) -> None:
-    name = library.offer(library.Opening(stored(tmp_path / "twice"), title="twice"))
+    name = library.offer(library.LoadOptions(stored(tmp_path / "twice"), title="twice"))
     shelf = library.Checkpoints(budget=10**9)
     with ThreadPoolExecutor(8) as pool:
         assert len({id(found) for found in pool.map(shelf, [name] * 8)}) == 1
 
 
 def test_uploads_are_deleted_when_others_need_the_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(library, "_offers", library.Shelf[library.Opening](budget=1))
+    monkeypatch.setattr(library, "_offers", library.LruCache[library.LoadOptions](budget=1))
     folders = [TemporaryDirectory(dir=tmp_path, prefix="upload") for _ in range(2)]
     names = []
     for folder in folders:
         stored(Path(folder.name))
-        names.append(library.offer(library.Opening(Path(folder.name), title="mine", folder=folder)))
+        names.append(library.offer(library.LoadOptions(Path(folder.name), title="mine", folder=folder)))
     paths = [Path(folder.name) for folder in folders]
     del folder, folders
     gc.collect()
@@ -161,9 +161,9 @@ def test_an_upload_to_one_process_of_a_server_opens_in_the_others_while_it_is_he
 ) -> None:
     monkeypatch.setattr(budget, "uploads_folder", str(tmp_path / "told"))
     held = TemporaryDirectory(dir=tmp_path)
-    name = library.offer(library.Opening(stored(Path(held.name)), title="mine", folder=held))
+    name = library.offer(library.LoadOptions(stored(Path(held.name)), title="mine", folder=held))
     first = library.checkpoint(name).model.state_dict()
-    monkeypatch.setattr(library, "_offers", library.Shelf[library.Opening](budget=1))  # as in another process
+    monkeypatch.setattr(library, "_offers", library.LruCache[library.LoadOptions](budget=1))  # as in another process
     monkeypatch.setattr(library, "checkpoint", library.Checkpoints(budget=10**9))
     assert library.knows(name) and library.parse_name(name).uploaded and library.parse_name(name).folder is None
     again = library.checkpoint(name).model.state_dict()
@@ -214,7 +214,7 @@ def test_long_runs_and_whole_ones_share_one_budget(own: str) -> None:
     model, hook = library.checkpoint(own).model, "blocks.0.attn.pattern"
     texts = [Encoding.from_ids([i] * 8) for i in range(4)]
     traces = library.Traces(budget=library.Traces(10**9).trace(own, texts[0]).bytes)
-    glances = Glances(traces.shelf)
+    glances = OverviewCache(traces.shelf)
     first = glances.overview(LongRun(model, texts[0]), hook, 0, cells=4)
     assert glances.overview(LongRun(model, texts[0]), hook, 1, cells=4) is first
     traces.trace(own, texts[1])  # as large as all the room there is
@@ -223,7 +223,7 @@ def test_long_runs_and_whole_ones_share_one_budget(own: str) -> None:
 
 def test_a_head_of_a_long_run_is_kept_as_long_as_nobody_else_can_have_its_name(own: str) -> None:
     text, hook = Encoding.from_ids([1, 2, 3]), "blocks.0.attn.pattern"
-    glances = Glances(library.Shelf(10**9))
+    glances = OverviewCache(library.LruCache(10**9))
     for seed in range(3):  # each freed before the next, whose objects may take its place in memory
         model = initialise(Transformer(CONFIG), seed)
         made = LongRun(model, text)
@@ -235,7 +235,7 @@ def test_a_head_of_a_long_run_is_kept_as_long_as_nobody_else_can_have_its_name(o
 
 
 def test_what_is_dropped_from_a_shelf_makes_room_for_as_much() -> None:
-    shelf = library.Shelf(10)
+    shelf = library.LruCache(10)
     for key in ("old", "young"):
         shelf.keep(key, key, 5)
     shelf.drop("young")

@@ -24,7 +24,7 @@ from engine import SilenceHeads, generate, run
 from engine.checkpoints import Checkpoint
 from engine.generation.generate import Step
 from engine.runtime import library
-from pages.controls.what_if.experiment import Tried
+from pages.controls.what_if.experiment import EditTrial
 from pages.controls.what_if.experiment_link import from_link
 from server.http.api import chat, completions, routes, trace
 from server.http.api.models import list_names, open_named
@@ -174,7 +174,7 @@ def test_a_trace_is_what_the_engine_records(program: TestClient, stories: Checkp
     app = at_page("pages/explore/walkthrough.py", **link).run()
     assert not app.exception and not any("link" in one.value for one in app.info)
     assert (app.session_state["model"], app.session_state["text"]) == ("stories", PROMPT)
-    assert record(app, Tried).made.edits == (edit,)
+    assert record(app, EditTrial).made.edits == (edit,)
     again = program.post("/api/trace", json={"model": "stories", "ids": list(read.ids), "keep": ["logits"]})
     assert opened(again.headers["x-loupe-link"])["text"] == PROMPT
     assert torch.equal(safetensors.torch.load(again.content)["logits"], run(stories.model, read, "logits")["logits"])

@@ -13,7 +13,7 @@ from engine.training.objectives.kind import CAUSAL, ObjectiveKind
 from engine.training.objectives.kinds.ppo import clip_surrogate
 from engine.training.policy.kl import entropy_of, k3, log_probs_of, masked_mean
 from engine.training.policy.learner import DRAWN, OF_POLICY, PolicyLearner, check_answers, next_of
-from engine.training.policy.rollouts import Answers
+from engine.training.policy.rollouts import SampledAnswers
 from engine.training.sources.preferences import PreferredAnswers
 
 
@@ -65,7 +65,7 @@ def score_grpo(
 class GrpoLearner(PolicyLearner):
     """Group relative policy optimisation: each answer beside the others to its prompt."""
 
-    def prepare(self, answers: Answers, rewards: Tensor, reference: Tensor, step: int) -> Examples:
+    def prepare(self, answers: SampledAnswers, rewards: Tensor, reference: Tensor, step: int) -> Examples:
         logits = self.policy(answers.ids, padding=answers.real)
         temperature = self.settings.temperature
         log_probs = log_probs_of(logits[:, :-1], next_of(answers.ids), temperature)

@@ -20,7 +20,7 @@ from engine.training.measures.preferences import measure_preferences, sample_ans
 from engine.training.objectives.kind import CAUSAL, ObjectiveKind
 from engine.training.policy.kl import entropy_of, k1, k3, log_probs_of, masked_mean
 from engine.training.policy.learner import DRAWN, OF_POLICY, PolicyLearner, check_answers, next_of
-from engine.training.policy.rollouts import Answers
+from engine.training.policy.rollouts import SampledAnswers
 from engine.training.sources.preferences import PreferredAnswers
 
 # --- Answers that were drawn ---
@@ -171,7 +171,7 @@ class PpoLearner(PolicyLearner):
             last = model.forward_resid(ids, padding=real)
             return model.heads(last, real)[0], value(last.float())[..., 0]
 
-    def prepare(self, answers: Answers, rewards: Tensor, reference: Tensor, step: int) -> Examples:
+    def prepare(self, answers: SampledAnswers, rewards: Tensor, reference: Tensor, step: int) -> Examples:
         logits, values = self.read(answers.ids, answers.real)
         mask, settings = next_of(answers.answer), self.settings
         log_probs = log_probs_of(logits[:, :-1], next_of(answers.ids), settings.temperature)

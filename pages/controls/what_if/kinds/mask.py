@@ -16,7 +16,7 @@ from pages.controls.what_if.edit_fields import (
     whole_number_field,
 )
 from pages.controls.what_if.edit_form import Form
-from pages.controls.what_if.kind import EditKind, Ways, goes
+from pages.controls.what_if.kind import EditKind, EditVariants, goes
 from views.what_if.edit_words import Terms, attention_words, join_words
 from views.what_if.experiment import Editable
 
@@ -77,6 +77,6 @@ FIELDS = (
 )
 KIND = EditKind(
     name="mask", place=0, title="Mask", about="who may see whom", edits=(PaintMask, DrawMask, PresetMask),
-    ways=Ways(label="mask", titles=WAYS, of=way, begin=lambda way, form: start(way), kept=PLACE, offers=offers),
+    ways=EditVariants(label="mask", titles=WAYS, of=way, begin=lambda way, form: start(way), kept=PLACE, offers=offers),
     fields=FIELDS, blank=blank, words=words,
 )  # fmt: skip

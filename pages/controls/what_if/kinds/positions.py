@@ -15,7 +15,7 @@ from pages.controls.what_if.edit_fields import (
     whole_number_field,
 )
 from pages.controls.what_if.edit_form import Form
-from pages.controls.what_if.kind import EditKind, Ways, edit_name, goes
+from pages.controls.what_if.kind import EditKind, EditVariants, edit_name, goes
 from views.what_if.edit_words import Terms, attention_words
 from views.what_if.experiment import Editable
 
@@ -74,6 +74,6 @@ FIELDS = (
 KIND = EditKind(
     name="positions", place=5, title="Positions", about="swap, drop, shift",
     edits=(SwapPositions, DropPositions, ShiftPositions), fields=FIELDS, blank=blank, words=words, fits=fits,
-    ways=Ways(titles=WAYS, of=edit_name, begin=begin, kept=("layer", "stack")),
+    ways=EditVariants(titles=WAYS, of=edit_name, begin=begin, kept=("layer", "stack")),
     lacking="this model has none to change; it tells its tokens apart by their order under the mask alone.",
 )  # fmt: skip

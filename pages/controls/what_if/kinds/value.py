@@ -7,7 +7,7 @@ from typing import Any
 from engine.edits import Replace, Scale
 from pages.controls.what_if.edit_fields import Field, Place, Values, at_field, find_hook, hook_field, number_field
 from pages.controls.what_if.edit_form import Form, read_numbers
-from pages.controls.what_if.kind import EditKind, Ways, goes
+from pages.controls.what_if.kind import EditKind, EditVariants, goes
 from views.what_if.edit_words import Terms, chosen
 from views.what_if.experiment import Editable
 
@@ -59,6 +59,6 @@ FIELDS = (
 )
 KIND = EditKind(
     name="value", place=9, title="Any value", about="set or scale what a hook holds", edits=(Replace, Scale),
-    ways=Ways(titles=WAYS, of=way, begin=lambda way, form: start(way), kept=("hook", "at")),
+    ways=EditVariants(titles=WAYS, of=way, begin=lambda way, form: start(way), kept=("hook", "at")),
     fields=FIELDS, blank=blank, words=words,
 )  # fmt: skip

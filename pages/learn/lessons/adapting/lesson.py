@@ -8,9 +8,9 @@ import pandas as pd
 import streamlit as st
 
 from engine.course.adapting import (
-    Answered,
     Losses,
-    Opened,
+    LowRankChange,
+    PromptAnswer,
     answer_prompt,
     continue_text,
     count_lora,
@@ -123,7 +123,7 @@ def changed_matrices(_key: str, called: str) -> list[str]:
     return [name for name in adapter.matrices if open_lora(checkpoint, adapter, name).used]
 
 
-def ask(found: Opened) -> bool:
+def ask(found: LowRankChange) -> bool:
     (out, into), rank = found.w.shape, found.used
     answer = rank * (out + into)
     options = sorted({answer, out * into, rank * into, rank * rank, out + into})
@@ -156,7 +156,7 @@ def ask(found: Opened) -> bool:
     )
 
 
-def draw_sizes(found: Opened, covered: bool, shade: Shade) -> alt.Chart:
+def draw_sizes(found: LowRankChange, covered: bool, shade: Shade) -> alt.Chart:
     """W, and A above and B beside it, to scale; how many numbers the two have is covered while it is asked for."""
     (out, into), rank, ink = found.w.shape, found.used, colors(shade)
     longest = max(out, into)
@@ -338,7 +338,7 @@ def draw_losses(table: pd.DataFrame, names: list[str], shade: Shade) -> alt.Char
 
 
 @lru_cache(maxsize=128)
-def answered(text: str, separator: str) -> Answered:
+def answered(text: str, separator: str) -> PromptAnswer:
     return answer_prompt(library.checkpoint(INSTRUCTED), text, separator)
 
 

@@ -3,7 +3,7 @@
 import streamlit as st
 import torch
 
-from engine.course.batch import Compared, compare_row, fill, read_rows, tokenizer_of
+from engine.course.batch import RowComparison, compare_row, fill, read_rows, tokenizer_of
 from pages.controls.figures import cover, matrix, tokens
 from pages.controls.learn.fields import choose_view, other_input, read_field, read_words, write_matrix
 from pages.controls.learn.predict import estimate, is_answered, is_found, point, show_code
@@ -177,7 +177,7 @@ def ask_mask(real: torch.Tensor) -> None:
     estimate(_("The mask is covered. How many of its entries are 0?"), filled, 0, key=MASK, why=why)
 
 
-def draw_outputs(found: Compared, name: str, rows: list[list[int]], row: int) -> None:
+def draw_outputs(found: RowComparison, name: str, rows: list[list[int]], row: int) -> None:
     """Logits of the entries that the last token, alone, finds likeliest."""
     pieces = pieces_of(name, rows)[row][:SHOWN]
     top = found.alone[-1].topk(ENTRIES).indices
@@ -192,7 +192,7 @@ def draw_outputs(found: Compared, name: str, rows: list[list[int]], row: int) ->
             )  # fmt: skip
 
 
-def draw_attention(found: Compared, name: str, rows: list[list[int]], row: int) -> None:
+def draw_attention(found: RowComparison, name: str, rows: list[list[int]], row: int) -> None:
     pieces = pieces_of(name, rows)[row]
     padding = [_("padding")] * (found.pattern.shape[-1] - len(pieces))
     st.caption(_("weights of row {row} in the batch, mean over all layers and heads").format(row=row + 1))
@@ -220,7 +220,7 @@ def ask_share(percent: float) -> None:
     estimate(question, percent, TOLERANCE, key=SHARE, unit="%", why=lambda _said: seen if percent else hidden)
 
 
-def draw_verdict(found: Compared, name: str, rows: list[list[int]], row: int, masked: bool) -> None:
+def draw_verdict(found: RowComparison, name: str, rows: list[list[int]], row: int, masked: bool) -> None:
     """Draws a sentence on what the batch changed, over all logits of the row and not only those that are drawn."""
     changed, count = found.changed(DIGITS), found.alone.numel()
     said = {"changed": numeral(changed, ","), "count": numeral(count, ","), "digits": DIGITS}

@@ -14,7 +14,7 @@ from engine.attention_variants.measure import index_of, sampled_queries
 from engine.attention_variants.nearest import exact, fold
 from engine.attention_variants.quantize import Index, Settings
 from engine.course.long_sequences import (
-    Measured,
+    AttentionCost,
     keep_window,
     measure_lengths,
     open_state,
@@ -34,7 +34,7 @@ from pages.controls.learn.fields import (
     read_short_text,
 )
 from pages.controls.learn.predict import choose, estimate, is_answered, is_found, point, show_code
-from pages.controls.state.session import Remembered
+from pages.controls.state.session import SessionValue
 from pages.controls.words import join_sentences, numeral
 from pages.controls.words import translate as _
 from views.charts.show import show_altair
@@ -52,7 +52,7 @@ ASKED = 64  # queries of which the recall is measured
 MIB = 2**20
 TOLERANCE = 0.5  # times the bytes
 QUESTION, NEAR, OUTSIDE = (f"long_sequences {part}question" for part in ("", "near ", "outside "))
-TURN = Remembered("long_sequences turn", int)  # how often the cost was measured again
+TURN = SessionValue("long_sequences turn", int)  # how often the cost was measured again
 
 
 def experiment() -> bool:
@@ -134,7 +134,7 @@ def draw_bytes(length: int, times: int, covered: bool) -> None:
 
 
 @lru_cache(maxsize=64)
-def measured(length: int, times: int, turn: int) -> list[Measured]:
+def measured(length: int, times: int, turn: int) -> list[AttentionCost]:
     """`turn` makes it measure again."""
     lengths = [length * factor for factor in range(1, times + 1)]
     material = shared.states(MODEL, LONGER * TIMES).first(lengths[-1])
@@ -178,7 +178,7 @@ def draw_cost(length: int, times: int) -> None:
     )
 
 
-def ask_near(near: list[Measured], times: int) -> bool:
+def ask_near(near: list[AttentionCost], times: int) -> bool:
     """Asks how the memory grows in a window, and tells whether that may be shown."""
     growth = near[-1].bytes / near[0].bytes
     reason = _("{short:.2f} MiB become {long:.2f}: each token meets at most {n}, however long the text is.").format(

@@ -9,7 +9,7 @@ import streamlit as st
 import torch
 
 from engine.analysis.surprise import Surprise, surprise
-from engine.course.loss import Hidden, count_hidden, follows, gradients_at, masked_loss, most_moved
+from engine.course.loss import MaskCounts, count_hidden, follows, gradients_at, masked_loss, most_moved
 from engine.inputs.readers import tokens
 from engine.runtime import library
 from engine.scoring.examples import UNASKED, Examples
@@ -240,7 +240,7 @@ def bert_marks() -> Marks:
 
 
 @lru_cache(maxsize=32)
-def hide_often(ids: tuple[int, ...], draws: int, seed: int) -> tuple[Examples, Hidden]:
+def hide_often(ids: tuple[int, ...], draws: int, seed: int) -> tuple[Examples, MaskCounts]:
     """A text with words hidden, drawn anew in every row, and how often what was done."""
     marks = bert_marks()
     drawn = masked_windows(torch.tensor([ids] * draws), marks, torch.Generator().manual_seed(seed))
@@ -282,7 +282,7 @@ def draw_masked(text: str) -> None:
     )
 
 
-def draw_counts(counts: Hidden) -> None:
+def draw_counts(counts: MaskCounts) -> None:
     rules = (
         (_("shown as [MASK]"), MASKED, counts.masked),
         (_("shown as a random token"), REPLACED, counts.replaced),

@@ -15,7 +15,7 @@ from engine.tokenizers.encoding import Encoding
 from pages.controls.figures import matrix
 from pages.controls.learn.fields import choose_view, name_apart, other_input, read_field, read_short_text
 from pages.controls.learn.predict import choose, estimate, is_answered, is_found, point, show_code
-from pages.controls.state.session import Remembered, event_value
+from pages.controls.state.session import SessionValue, event_value
 from pages.controls.words import join_sentences
 from pages.controls.words import translate as _
 from pages.controls.words import translate_count as _n
@@ -28,7 +28,7 @@ MODEL, TEXT = "everyday", "The cat sat on the mat"
 OTHERS = "She gave the dog a bone", "Tom likes to read books at night"
 MOST = 10  # tokens
 QUESTION, EXAMPLES, SHAPE = (f"masks_and_heads {part}question" for part in ("", "examples ", "shape "))
-PAINTED = Remembered[dict[int, torch.Tensor]]("masks painted by hand", dict)  # by the number of their tokens
+PAINTED = SessionValue[dict[int, torch.Tensor]]("masks painted by hand", dict)  # by the number of their tokens
 
 fit = lru_cache(maxsize=8)(fit_difference)
 

@@ -8,7 +8,7 @@ import pandas as pd
 import streamlit as st
 import torch
 
-from engine.course.one_step import Slope, Step, descend, find_slopes, loss_along, step_one_weight
+from engine.course.one_step import GradientStep, Slope, descend, find_slopes, loss_along, step_one_weight
 from engine.runtime import library
 from pages.controls.learn.fields import choose_view, other_input, read_field, read_short_text
 from pages.controls.learn.predict import choose, estimate, is_answered, is_found, show_code
@@ -77,7 +77,7 @@ def name_of(slope: Slope) -> str:
     return f"{slope.matrix.removesuffix('.weight')} [{', '.join(map(str, slope.place))}]"
 
 
-def ask(slope: Slope, step: Step, rate: float) -> bool:
+def ask(slope: Slope, step: GradientStep, rate: float) -> bool:
     uphill = slope.weight + rate * slope.gradient
     right = _("w − rate · gradient = {weight:.3f} − {rate:g} · ({gradient:.3f}) = {after:.3f}.")
     reason = right.format(weight=slope.weight, rate=rate, gradient=slope.gradient, after=step.after)
@@ -106,7 +106,7 @@ def ask(slope: Slope, step: Step, rate: float) -> bool:
 # --- one weight ---
 
 
-def draw_curve(ids: tuple[int, ...], slope: Slope, step: Step, answered: bool, covered: bool) -> None:
+def draw_curve(ids: tuple[int, ...], slope: Slope, step: GradientStep, answered: bool, covered: bool) -> None:
     """The loss along the weight, with its tangent where it stands; the step once it was asked for, but the loss behind
     it while that is covered."""
     low, high = sorted((step.weight, step.after)) if answered else (step.weight, step.weight)
@@ -126,7 +126,7 @@ def draw_valley(
     weights: tuple[float, ...],
     losses: list[float],
     slope: Slope,
-    step: Step,
+    step: GradientStep,
     answered: bool,
     covered: bool,
     shade: Shade,
@@ -152,7 +152,7 @@ def draw_valley(
     return alt.layer(valley.encode(x, y), tangent.encode(x, y), points).properties(height=250)
 
 
-def ask_promise(step: Step) -> None:
+def ask_promise(step: GradientStep) -> None:
     """Asks what the loss does on the way, which the curve says where the weight will stand."""
     options = [_("falls further than promised"), _("falls, but less than promised"), _("grows")]
     answer = 2 if step.loss_after > step.loss else int(step.loss_after >= step.promised)
@@ -167,7 +167,7 @@ def ask_promise(step: Step) -> None:
     )
 
 
-def say_step(slope: Slope, step: Step, rate: float) -> None:
+def say_step(slope: Slope, step: GradientStep, rate: float) -> None:
     sentence = _(
         "The loss was **{loss:.3f}**. With the slope of the beginning it would be {loss:.3f} − {rate:g} · "
         "({gradient:.3f})² = {promised:.3f} after the step; it is **{after:.3f}**."

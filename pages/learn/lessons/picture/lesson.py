@@ -10,7 +10,7 @@ from pages.controls.figures import bars, cover, matrix
 from pages.controls.learn.fields import choose_view, other_input
 from pages.controls.learn.predict import estimate, is_answered, is_found, point, show_code
 from pages.controls.model_input.picture import open_upload
-from pages.controls.state.session import Remembered
+from pages.controls.state.session import SessionValue
 from pages.controls.words import join_sentences, numeral
 from pages.controls.words import translate as _
 from views.core.markdown import escape_markdown
@@ -23,7 +23,7 @@ ACROSS = SIDE // PATCH
 GIVEN, SHOWN = 20, 6  # pixels at first; levels of a distribution
 MOST_LIKE = 3  # places that are most like another
 QUESTION, NEAR, NEXT = (f"picture {part}question" for part in ("", "near ", "next "))
-TOKEN = Remembered("picture token", lambda: ASKED)  # that is asked for
+TOKEN = SessionValue("picture token", lambda: ASKED)  # that is asked for
 
 
 def experiment() -> bool:

@@ -9,7 +9,7 @@ import torch
 from engine.edits import AttentionTemperature, DrawMask
 from engine.model.config import ModelConfig
 from engine.model.layers import attention as attention_file
-from engine.model.layers.mask import Causal, Drawn, Full, Mask, Prefix, SlidingWindow
+from engine.model.layers.mask import Causal, Full, Mask, PaintedMask, Prefix, SlidingWindow
 from engine.runtime.run import run
 from tests.engine import tiny
 
@@ -18,7 +18,7 @@ MASKS: dict[str, Mask | None] = {
     "full": Full(),
     "prefix": Prefix(3),
     "window": Causal() & SlidingWindow(2),
-    "drawn": Drawn(torch.tensor([[False] * 8, *[[True, False] * 4] * 7])),  # row 0 may see nothing
+    "drawn": PaintedMask(torch.tensor([[False] * 8, *[[True, False] * 4] * 7])),  # row 0 may see nothing
 }
 KV_HEADS = (4, 2, 1)
 

@@ -2,7 +2,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from engine.model.layers.mask import AttentionMask, Causal, Drawn, Full, Mask, Padding, Prefix, SlidingWindow
+from engine.model.layers.mask import AttentionMask, Causal, Full, Mask, Padding, PaintedMask, Prefix, SlidingWindow
 
 POS = torch.arange(4)
 
@@ -27,8 +27,8 @@ def grid(mask: Mask, pos: Tensor = POS, key: Tensor = POS) -> list[str]:
         (Full() & Causal(), ["x...", "xx..", "xxx.", "xxxx"]),
         (Causal() & Full(), ["x...", "xx..", "xxx.", "xxxx"]),
         (Prefix(2) & Padding(torch.tensor([[False, True, True, True]])), [".x..", ".x..", ".xx.", ".xxx"]),
-        (Drawn(torch.eye(4, dtype=torch.bool).flip(0)), ["...x", "..x.", ".x..", "x..."]),
-        (Drawn(torch.ones(2, 2, dtype=torch.bool)), ["xx..", "xx..", "....", "...."]),
+        (PaintedMask(torch.eye(4, dtype=torch.bool).flip(0)), ["...x", "..x.", ".x..", "x..."]),
+        (PaintedMask(torch.ones(2, 2, dtype=torch.bool)), ["xx..", "xx..", "....", "...."]),
     ],
     ids=repr,
 )
@@ -47,7 +47,7 @@ def test_masks_know_absolute_positions_when_the_queries_are_not_the_first(mask: 
 
 def test_a_mask_drawn_for_each_head_differs_between_heads() -> None:
     matrix = torch.stack([torch.zeros(4, 4, dtype=torch.bool), torch.ones(4, 4, dtype=torch.bool)])
-    allowed = AttentionMask(Drawn(matrix), POS, POS).tensor
+    allowed = AttentionMask(PaintedMask(matrix), POS, POS).tensor
     assert allowed.shape == (1, 2, 4, 4)
     assert allowed[0].any(-1).any(-1).tolist() == [False, True]
 
@@ -64,8 +64,11 @@ def test_padding_differs_between_the_rows_of_a_batch() -> None:
     [
         (lambda: Padding(torch.ones(2, 3)), "padding must be bool .*, got torch.float32"),
         (lambda: Padding(torch.ones(3, dtype=torch.bool)), r"axes batch key, got shape \(3,\)"),
-        (lambda: Drawn(torch.ones(3, 3, dtype=torch.int64)), "a drawn mask must be bool .*, got torch.int64"),
-        (lambda: Drawn(torch.ones(1, 1, 3, 3, dtype=torch.bool)), r"pos key or head pos key, got shape \(1, 1, 3, 3\)"),
+        (lambda: PaintedMask(torch.ones(3, 3, dtype=torch.int64)), "a drawn mask must be bool .*, got torch.int64"),
+        (
+            lambda: PaintedMask(torch.ones(1, 1, 3, 3, dtype=torch.bool)),
+            r"pos key or head pos key, got shape \(1, 1, 3, 3\)",
+        ),
     ],
 )
 def test_a_mask_of_the_wrong_kind_says_what_was_expected_and_what_came(make, message: str) -> None:

@@ -8,29 +8,29 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.training.policy.pairs import Pair, format_csv, format_jsonl, parse_pairs, read_pairs
+from engine.training.policy.pairs import PreferencePair, format_csv, format_jsonl, parse_pairs, read_pairs
 from engine.training.policy.rules import RULES, happy_words, rank_by_rule, shorter_than
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 ANSWERS = st.tuples(TEXTS, TEXTS, TEXTS).filter(lambda one: one[1].strip() and one[2].strip() and one[1] != one[2])
-PAIRS = st.lists(ANSWERS.map(lambda one: Pair(*one)), min_size=1, max_size=6).map(tuple)
+PAIRS = st.lists(ANSWERS.map(lambda one: PreferencePair(*one)), min_size=1, max_size=6).map(tuple)
 
 
 @given(PAIRS)
 @settings(deadline=None, max_examples=50)
-def test_what_is_written_as_jsonl_is_read_back(pairs: tuple[Pair, ...]) -> None:
+def test_what_is_written_as_jsonl_is_read_back(pairs: tuple[PreferencePair, ...]) -> None:
     assert parse_pairs(format_jsonl(pairs).encode(), "pairs.jsonl") == pairs
 
 
 @given(PAIRS.filter(lambda pairs: not set("\r\0") & set(format_csv(pairs))))
 @settings(deadline=None, max_examples=50)
-def test_what_is_written_as_csv_is_read_back(pairs: tuple[Pair, ...]) -> None:
+def test_what_is_written_as_csv_is_read_back(pairs: tuple[PreferencePair, ...]) -> None:
     assert parse_pairs(format_csv(pairs).encode(), "pairs.csv") == pairs
 
 
 def test_columns_may_stand_in_any_order_with_others_between(tmp_path: Path) -> None:
     (tmp_path / "pairs.csv").write_bytes("rejected;judge;prompt;chosen\nno, never;ann;;caf\xe9\n".encode("cp1252"))
-    assert read_pairs(tmp_path / "pairs.csv") == (Pair("", "café", "no, never"),)
+    assert read_pairs(tmp_path / "pairs.csv") == (PreferencePair("", "café", "no, never"),)
 
 
 @pytest.mark.parametrize(
