@@ -42,6 +42,8 @@ class Over {
   picture;
   /** @type {ReturnType<typeof legible>} */
   inks;
+  /** @type {Uint32Array} the ramp of the weights */
+  table;
   /** @type {(weight: number) => string} */
   spelled;
 

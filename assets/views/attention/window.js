@@ -173,7 +173,7 @@ class Windowed {
   within() {
     const { rows } = this.trace;
     const { query } = this.page.state;
-    const last = rows.at(-1);
+    const last = rows[rows.length - 1];
     return (
       (query > rows[0] || query === 0) && (query < last || last === this.page.trace.length - 1) && rows.includes(query)
     );

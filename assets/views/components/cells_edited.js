@@ -17,9 +17,9 @@ export function outline(context, root, { block, edited, width, pitch }, dpr) {
   for (let r = 0; r <= edited.rows; r++) path.across(r, edited.cols, (c) => on(r - 1, c) !== on(r, c));
   for (let c = 0; c <= edited.cols; c++) path.down(c, edited.rows, (r) => on(r, c - 1) !== on(r, c));
   context.setTransform(dpr, 0, 0, dpr, 0, 0);
-  for (const [role, thick, dash] of [
-    ["ground", THICK.ground, []],
-    ["edited", THICK.line, wide * pitch < 30 ? [] : DASH],
+  for (const { role, thick, dash } of [
+    { role: "ground", thick: THICK.ground, dash: [] },
+    { role: "edited", thick: THICK.line, dash: wide * pitch < 30 ? [] : DASH },
   ]) {
     context.strokeStyle = colour(root, role);
     context.lineWidth = thick;

@@ -19,6 +19,8 @@ export const arrived = location.search.slice(1);
 /** Whether this is a frame in a notebook: an address that nobody can write, so what is looked at is kept here alone. */
 const framed = location.protocol === "about:";
 
+/** @typedef {Record<string, any>} Entries what stands behind the #, by name: whatever somebody typed there */
+
 let state = parse(location.hash || opened());
 let path = location.pathname;
 let timer = 0;
@@ -49,7 +51,10 @@ export function linked() {
   return print({ ...looked(), ...state });
 }
 
-/** The page to which a link leads now, or this one where it leads nowhere else, looks at what stands behind a #. */
+/**
+ * The page to which a link leads now, or this one where it leads nowhere else, looks at what stands behind a #.
+ * @param {string} hash
+ */
 export function lead(hash) {
   led = parse(hash);
   setTimeout(() => {
@@ -60,19 +65,28 @@ export function lead(hash) {
   }, LED);
 }
 
-/** Says which block, head and row a page shows, of which its address names what somebody has chosen. */
+/**
+ * Says which block, head and row a page shows, of which its address names what somebody has chosen.
+ * @param {Entries} place
+ */
 export function show(place) {
   shown = { ...picked(place), query: place.query };
   for (const callback of observers) callback();
 }
 
-/** Calls `callback()` when `looked` may say something else, by whichever hand. Returns how to stop. */
+/**
+ * Calls `callback()` when `looked` may say something else, by whichever hand. Returns how to stop.
+ * @param {(entries?: Entries) => void} callback
+ */
 export function observe(callback) {
   observers.add(callback);
   return () => observers.delete(callback);
 }
 
-/** Merges `patch` into the address; undefined or null takes an entry out. A page that is left says nothing any more. */
+/**
+ * Merges `patch` into the address; undefined or null takes an entry out. A page that is left says nothing any more.
+ * @param {Entries | undefined} patch
+ */
 export function write(patch) {
   if (path !== location.pathname) turn();
   if (left) return;
@@ -84,7 +98,10 @@ export function write(patch) {
   for (const callback of observers) callback();
 }
 
-/** Calls `callback(object)` when the address changes by other hands: back, forward, an edit. Returns how to stop. */
+/**
+ * Calls `callback(object)` when the address changes by other hands: back, forward, an edit. Returns how to stop.
+ * @param {(entries: Entries) => void} callback
+ */
 export function follow(callback) {
   followers.add(callback);
   return () => followers.delete(callback);
@@ -96,7 +113,10 @@ export function arrive() {
   left = false;
 }
 
-/** The names of the longest entries of a query (the text behind the ?), without which it can be read; none of most. */
+/**
+ * The names of the longest entries of a query (the text behind the ?), without which it can be read; none of most.
+ * @param {string} query
+ */
 export function excess(query) {
   const entries = query.split("&").sort((one, other) => other.length - one.length);
   const found = [];
@@ -163,10 +183,12 @@ function turn() {
   closeDrawer();
 }
 
+/** @param {Entries} entries */
 function picked(entries) {
   return Object.fromEntries(Object.entries(entries).filter(([name]) => CARRIED.includes(name)));
 }
 
+/** @param {string} place */
 function pageOfHeads(place) {
   return PAGES_OF_HEADS.includes(place.slice(place.lastIndexOf("/") + 1));
 }
@@ -189,10 +211,15 @@ function adopt() {
   state = parse(location.hash);
 }
 
+/**
+ * @param {string} hash
+ * @returns {Entries}
+ */
 function parse(hash) {
   return Object.fromEntries(Array.from(new URLSearchParams(hash.slice(1)), ([name, text]) => [name, value(text)]));
 }
 
+/** @param {string} text */
 function value(text) {
   try {
     return JSON.parse(text);
@@ -201,6 +228,7 @@ function value(text) {
   }
 }
 
+/** @param {Entries} object */
 function print(object) {
   const texts = Object.entries(object).map(([name, item]) => [
     name,
@@ -221,6 +249,7 @@ function print(object) {
  */
 function oneEntryPerStep() {
   const [push, replace] = [history.pushState, history.replaceState];
+  /** @type {History["pushState"]} */
   const change = (data, unused, url) => {
     const next = new URL(url ?? "", location.href);
     const turns = next.pathname !== location.pathname;
@@ -245,6 +274,7 @@ function begin() {
   entered = leaving = false;
 }
 
+/** @param {EventTarget | null} target */
 function leave(target) {
   const link = target instanceof Element && target.closest("a");
   if (!link || link.pathname === location.pathname || link.target === "_blank") return;
@@ -252,7 +282,10 @@ function leave(target) {
   leaving = true;
 }
 
-/** What of a query is looked at: a model, what it reads, and the edits; of Compare those of every side. */
+/**
+ * What of a query is looked at: a model, what it reads, and the edits; of Compare those of every side.
+ * @param {string} query
+ */
 function subject(query) {
   const named = [...new URLSearchParams(query)].filter(([name]) => SUBJECT.test(name));
   return JSON.stringify(named.sort());

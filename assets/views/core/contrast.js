@@ -1,7 +1,11 @@
 // Letters on a coloured ground: which of the theme's two ends is read best there.
 import { colour } from "./palette.js";
 
-/** rgba (as in a ramp's table) -> the colour of ink or of the ground, whichever contrasts more with it (WCAG 2, 1.4.3). */
+/**
+ * rgba (as in a ramp's table) -> the colour of ink or of the ground, whichever contrasts more with it (WCAG 2, 1.4.3).
+ * @param {Element} root
+ * @returns {(rgba: number) => string}
+ */
 export function legible(root) {
   const pair = ["ink", "ground"].map((role) => colour(root, role));
   const lights = pair.map((hex) => light([1, 3, 5].map((i) => parseInt(hex.slice(i, i + 2), 16))));
@@ -12,6 +16,7 @@ export function legible(root) {
   };
 }
 
+/** @param {number[]} bytes */
 function light(bytes) {
   const [r, g, b] = bytes
     .map((byte) => byte / 255)

@@ -9,20 +9,33 @@ import { enter, leave, speak, unsent } from "./messages.js";
 const FIRST_PATIENCE = 5000; // ms before open questions are asked again; doubles while the server is busy
 const LAST_PATIENCE = 60000;
 
-const routes = new WeakMap(); // parentElement -> the courier that stands there
-/** @type {any} */
-let newest = null; // the courier of this page
+/**
+ * A courier; `coming` are the questions that are answered in parts, `parts` what has come of them, by run and place.
+ * @typedef {{ patience: number, flying: boolean, timer: number, turn: number, run: number, next: number, hurried: boolean,
+ *   coming: Set<number>, parts: Map<number, Map<number, Part>>, emit: StreamlitComponent["setTriggerValue"] | null }} Route
+ * @typedef {{ id: number, ended?: boolean, sentence?: string, arrays: Record<string, import("./payload.js").NamedArray> }} Part
+ */
+
+/** @type {WeakMap<ShadowRoot, Route>} by the place where each stands */
+const routes = new WeakMap();
+/** @type {Route} the courier of this page */
+let newest;
 let path = location.pathname; // of the page that the newest courier stands on
 
 /**
  * Called by Streamlit. A part of an answer comes by the same module: one that is loaded with the first part only may not
  * come, from a server that is just started anew, and a browser does not load again what did not come.
+ * @param {string} name
+ * @param {StreamlitComponent} component
  */
 export async function present(name, component) {
   return name === "courier" ? answer(component) : part(component);
 }
 
-/** For every answer, and for every rerun of the page, which may have swallowed a question. */
+/**
+ * For every answer, and for every rerun of the page, which may have swallowed a question.
+ * @param {StreamlitComponent} component
+ */
 function answer({ data, parentElement, setTriggerValue }) {
   let route = routes.get(parentElement);
   if (!route) {
@@ -34,6 +47,9 @@ function answer({ data, parentElement, setTriggerValue }) {
         timer: 0,
         turn: 0,
         run: 0,
+        next: 0,
+        hurried: false,
+        emit: null,
         coming: new Set(),
         parts: new Map(),
       }),
@@ -62,6 +78,11 @@ function answer({ data, parentElement, setTriggerValue }) {
     });
 }
 
+/**
+ * @param {Route} route
+ * @param {number} run
+ * @param {number[]} streamed
+ */
 function expect(route, run, streamed) {
   Object.assign(route, {
     run,
@@ -73,13 +94,16 @@ function expect(route, run, streamed) {
   deliver(route);
 }
 
-/** For every part of an answer, in any order where several come at once, and again with an old one. */
+/**
+ * For every part of an answer, in any order where several come at once, and again with an old one.
+ * @param {StreamlitComponent} component
+ */
 function part({ data, parentElement }) {
   hide(parentElement.host);
   const route = newest;
   const { turn: run, place, ...said } = unpack(data);
-  if (!route.parts.has(run)) route.parts.set(run, new Map()); // before the word that it comes
-  route.parts.get(run).set(place, said);
+  const parts = route.parts.get(run) ?? new Map();
+  route.parts.set(run, parts.set(place, said)); // which may be before the word that it comes
   const { next } = route;
   deliver(route);
   if (route.next === next) return;
@@ -90,37 +114,48 @@ function part({ data, parentElement }) {
   else if (pending().length) depart(route);
 }
 
-/** Hands over what has come of this run, in the order in which it was made. */
+/**
+ * Hands over what has come of this run, in the order in which it was made.
+ * @param {Route} route
+ */
 function deliver(route) {
   const here = route.parts.get(route.run);
-  for (; here.has(route.next); route.next++) {
-    const { id, ended, sentence, arrays } = here.get(route.next);
-    here.delete(route.next);
+  for (let said; (said = here?.get(route.next)); route.next++) {
+    const { id, ended, sentence, arrays } = said;
+    here?.delete(route.next);
     if (!ended) hand(id, arrays.part.data);
     else if (route.coming.delete(id)) settle(id, null, sentence);
   }
 }
 
-/** Nothing to see, so no gap in the page either: neither around the component nor around its fragment. */
+/**
+ * Nothing to see, so no gap in the page either: neither around the component nor around its fragment.
+ * @param {Element} host
+ */
 function hide(host) {
   const element = '[data-testid="stElementContainer"]';
   const fragment = host.closest('[data-testid="stLayoutWrapper"]');
   const alone = fragment?.querySelectorAll(element).length === 1;
   const outermost = alone ? fragment : host.closest(element);
-  if (outermost) outermost.style.display = "none";
+  if (outermost instanceof HTMLElement) outermost.style.display = "none";
 }
 
-/** Once for all that comes now. */
+/**
+ * Once for all that comes now.
+ * @param {Route} route
+ */
 function hurry(route) {
   if (route.coming.size && !route.hurried) route.hurried = heldUp();
 }
 
+/** @param {Route} route */
 function depart(route) {
   if (route.flying) return hurry(route);
   route.flying = true;
   queueMicrotask(() => ask(route)); // questions asked in one go travel in one message
 }
 
+/** @param {Route} route */
 function ask(route) {
   const questions = pending();
   route.flying = Boolean(route.emit && questions.length);
@@ -129,6 +164,7 @@ function ask(route) {
   patiently(route);
 }
 
+/** @param {Route} route */
 function patiently(route) {
   route.timer = setTimeout(() => {
     route.patience = Math.min(2 * route.patience, LAST_PATIENCE);

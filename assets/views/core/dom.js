@@ -2,12 +2,14 @@
 
 /**
  * An element with a class and a text.
- * @param {string | number | null} [text]
+ * @param {any} tag
+ * @param {string} className
+ * @param {string | number | null} text
  */
 export function make(tag, className = "", text = null) {
   const element = document.createElement(tag);
   if (className) element.className = className;
-  if (text !== null) element.textContent = text;
+  if (text !== null) element.textContent = String(text);
   return element;
 }
 
@@ -22,7 +24,11 @@ export function pencil(canvas, settings) {
   return context;
 }
 
-/** A section under a small heading, with a softer note behind it. */
+/**
+ * A section under a small heading, with a softer note behind it.
+ * @param {string} name
+ * @param {string} [note]
+ */
 export function section(name, note) {
   const element = make("section");
   const heading = make("h3", "", name);
@@ -31,7 +37,11 @@ export function section(name, note) {
   return element;
 }
 
-/** [from, from + 1, ..., to - 1] */
+/**
+ * [from, from + 1, ..., to - 1]
+ * @param {number} from
+ * @param {number} to
+ */
 export function range(from, to) {
   return Array.from({ length: Math.max(0, to - from) }, (_, i) => from + i);
 }

@@ -1,6 +1,9 @@
 // Numbers as text: one precision everywhere, and never rounded to a lie.
 
-/** A signed value with five significant digits, enough to follow a calculation by hand, or `more`; an exponent where it is tiny. */
+/**
+ * A signed value with five significant digits, enough to follow a calculation by hand, or `more`; an exponent where it is tiny.
+ * @param {number} x
+ */
 export function number(x, more = 0) {
   if (Number.isNaN(x)) return "not a number";
   if (!Number.isFinite(x)) return x > 0 ? "∞" : "−∞";
@@ -10,12 +13,18 @@ export function number(x, more = 0) {
   return minus(x.toFixed(Math.max(1, 4 + more - Math.floor(Math.log10(size)))));
 }
 
-/** A value inside a formula: in parentheses where its sign would follow another. */
+/**
+ * A value inside a formula: in parentheses where its sign would follow another.
+ * @param {number} x
+ */
 export function operand(x, more = 0) {
   return x < 0 ? `(${number(x, more)})` : number(x, more);
 }
 
-/** What a text of `number`, `operand` or `percent` says. */
+/**
+ * What a text of `number`, `operand` or `percent` says.
+ * @param {string} text
+ */
 export function read(text) {
   const value = Number(text.replaceAll("−", "-").replace(/[()%\u00a0]/g, ""));
   return text.endsWith("%") ? value / 100 : value;
@@ -35,7 +44,9 @@ const MORE = 12; // digits, with which a double is nearly itself
  * @param {Format | Format[]} writes
  */
 export function equation(values, f, result, write = number, writes = write) {
+  /** @param {number[]} digits */
   const print = (digits) => values.map((value, i) => (Array.isArray(writes) ? writes[i] : writes)(value, digits[i]));
+  /** @param {number[]} digits */
   const holds = (digits) => write(f(...print(digits).map(read))) === write(result);
   let digits = values.map(() => 0);
   while (digits[0] < MORE && !holds(digits)) digits = digits.map((more) => more + 1);
@@ -54,7 +65,10 @@ export function equation(values, f, result, write = number, writes = write) {
   return { texts: print(digits), digits, sign: "=", result: write(result) };
 }
 
-/** A share of 1 as a percentage with three significant digits, or `more`, never parted from its sign. */
+/**
+ * A share of 1 as a percentage with three significant digits, or `more`, never parted from its sign.
+ * @param {number} p
+ */
 export function percent(p, more = 0) {
   if (!Number.isFinite(p)) return number(p);
   const share = 100 * p;
@@ -65,29 +79,44 @@ export function percent(p, more = 0) {
   return `${Number(text) === 100 && p < 1 ? share.toPrecision(7 + more) : text}\u00a0%`;
 }
 
-/** The distance between two values that should be one: 0, or a power of ten. */
+/**
+ * The distance between two values that should be one: 0, or a power of ten.
+ * @param {number} x
+ */
 export function difference(x) {
   if (!Number.isFinite(x)) return number(x);
   return x === 0 ? "0" : exponent(Math.abs(x), 0);
 }
 
+/**
+ * @param {number} x
+ * @param {number} digits
+ */
 function exponent(x, digits) {
   const [mantissa, power] = x.toExponential(digits).split("e");
   return `${minus(mantissa)}e${minus(power.replace("+", ""))}`;
 }
 
+/** @param {string} text */
 function minus(text) {
   return text.replace("-", "−");
 }
 
 const DIGITS = "₀₁₂₃₄₅₆₇₈₉";
 
-/** 12 -> ₁₂ */
+/**
+ * 12 -> ₁₂
+ * @param {number} n
+ */
 export function subscript(n) {
-  return String(n).replace(/\d/g, (digit) => DIGITS[digit]);
+  return String(n).replace(/\d/g, (digit) => DIGITS[Number(digit)]);
 }
 
-/** The count and the noun in the number it asks for: "1 block", "1,200 blocks"; `plural` is one that no s makes. */
+/**
+ * The count and the noun in the number it asks for: "1 block", "1,200 blocks"; `plural` is one that no s makes.
+ * @param {number} count
+ * @param {string} noun
+ */
 export function counted(count, noun, plural = `${noun}s`) {
   return `${count.toLocaleString("en")} ${count === 1 ? noun : plural}`;
 }

@@ -14,18 +14,21 @@ export function mount(root, data) {
   const button = make("button", "projector");
   button.type = "button";
   if (CSS.supports("zoom", "1.3")) root.append(button); // not in Firefox before 126
+  /** @param {boolean} on */
   const show = (on) => {
     document.documentElement.toggleAttribute("data-projector", on);
     button.textContent = on ? "× leave" : "projector";
     button.title = on ? "Back to the usual size (Esc)" : "Projector size: larger type, thicker lines, no margins";
     button.setAttribute("aria-pressed", String(on));
   };
+  /** @param {boolean} on */
   const turn = (on) => {
     sessionStorage.setItem(KEPT, on ? "on" : "");
     show(on);
     dispatchEvent(new Event("resize"));
   };
   const isOn = () => document.documentElement.hasAttribute("data-projector");
+  /** @param {KeyboardEvent} event */
   const leave = (event) => {
     if (event.key === "Escape" && isOn() && !event.defaultPrevented && !document.querySelector(OPEN)) turn(false);
   };
@@ -36,6 +39,7 @@ export function mount(root, data) {
   const drawer = new MutationObserver(nameDrawer);
   const page = document.querySelector("[data-testid=stAppViewContainer]");
   if (page) drawer.observe(page, { childList: true, subtree: true });
+  /** @param {{ terms: Record<string, import("./terms.js").Entry> }} data */
   const update = ({ terms }) => {
     nameDrawer();
     useTerms(terms);

@@ -7,11 +7,25 @@ import { shade } from "./theme.js";
 import { watchTitles } from "./terms.js";
 import { enter, speak } from "./messages.js";
 
-const places = new WeakMap(); // parentElement (a ShadowRoot that outlives reruns) -> what is mounted in it
+/**
+ * @typedef {Record<string, string>} Styles texts of style sheets, by the name of the module that each stands beside
+ * @typedef {import("./payload.js").Payload} Payload
+ * @typedef {{ update: (data: Payload) => void, destroy: () => void }} Mounted
+ * @typedef {StreamlitComponent["setTriggerValue"]} Emit
+ * @typedef {{ mount: (root: HTMLElement, data: Payload, emit: Emit) => Mounted }} Module
+ * @typedef {{ root: HTMLElement, sentence: HTMLElement, turn: number, closed: boolean, view: Mounted | null, data: Payload, bytes?: Uint8Array,
+ *   module?: Promise<Module>, drawn?: Payload, emit: Emit, unwatch?: () => void, forget: () => void,
+ *   offer?: Promise<typeof import("../share/share.js")>, toolbar?: ReturnType<typeof import("../share/share.js").mount> }} Place
+ */
+
+/** @type {WeakMap<ShadowRoot, Place>} what is mounted in a root, which outlives reruns */
+const places = new WeakMap();
 
 /**
- * Draws `component.data` with the module `name` in `component.parentElement`; returns the clean-up. `styles` are the texts of all
- * style sheets, by the name of the module that each stands beside.
+ * Draws `component.data` with the module `name` in `component.parentElement`; returns the clean-up.
+ * @param {string} name
+ * @param {StreamlitComponent} component
+ * @param {Styles} styles
  */
 export async function present(name, component, styles) {
   arrive();
@@ -47,7 +61,11 @@ export async function present(name, component, styles) {
   return () => leave(place, turn);
 }
 
-/** What can be taken away stands below the view of a page that says so. */
+/**
+ * What can be taken away stands below the view of a page that says so.
+ * @param {Place} place
+ * @param {Styles} styles
+ */
 async function offer(place, styles) {
   place.offer ??= import("../share/share.js");
   const { mount } = await place.offer;
@@ -59,7 +77,11 @@ async function offer(place, styles) {
   }
 }
 
-/** Puts a style sheet behind the view, whose own may stand before it. */
+/**
+ * Puts a style sheet behind the view, whose own may stand before it.
+ * @param {Element} root
+ * @param {string | undefined} text
+ */
 function addStyle(root, text) {
   if (!text) return;
   const style = document.createElement("style");
@@ -68,6 +90,10 @@ function addStyle(root, text) {
   root.after(style);
 }
 
+/**
+ * @param {ShadowRoot} parentElement
+ * @returns {Place}
+ */
 function open(parentElement) {
   enter();
   for (const old of parentElement.querySelectorAll(".loupe-view, .loupe-sentence, .loupe-style")) old.remove();
@@ -78,13 +104,17 @@ function open(parentElement) {
   sentence.setAttribute("role", "alert");
   sentence.hidden = true;
   parentElement.append(sentence, root);
-  const place = { root, sentence, turn: 0, closed: false, view: null, module: null, bytes: null, data: null };
+  const forget = () => places.delete(parentElement);
+  const place = { root, sentence, turn: 0, closed: false, view: null, data: { arrays: {} }, emit: () => {}, forget };
   places.set(parentElement, place);
-  place.forget = () => places.delete(parentElement);
   return place;
 }
 
-/** Decodes new bytes; a rerun that brought the same ones again changes nothing. */
+/**
+ * Decodes new bytes; a rerun that brought the same ones again changes nothing.
+ * @param {Place} place
+ * @param {Uint8Array} bytes
+ */
 function take(place, bytes) {
   if (place.bytes && same(place.bytes, bytes)) return false;
   place.data = unpack(bytes);
@@ -92,6 +122,10 @@ function take(place, bytes) {
   return true;
 }
 
+/**
+ * @param {Uint8Array} a
+ * @param {Uint8Array} b
+ */
 function same(a, b) {
   if (a === b) return true;
   if (a.length !== b?.length) return false;
@@ -99,6 +133,10 @@ function same(a, b) {
   return true;
 }
 
+/**
+ * @param {Place} place
+ * @param {string} sentence
+ */
 function say(place, sentence) {
   place.sentence.textContent = sentence;
   place.sentence.hidden = !sentence;
@@ -106,6 +144,10 @@ function say(place, sentence) {
 }
 
 // Streamlit also runs the clean-up of a call that newer data overtook: only the last call, gone from the page, ends a view.
+/**
+ * @param {Place} place
+ * @param {number} turn
+ */
 function leave(place, turn) {
   setTimeout(() => {
     if (turn !== place.turn || place.root.isConnected || place.closed) return;

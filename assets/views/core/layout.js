@@ -2,6 +2,10 @@
 import { pencil } from "./dom.js";
 import { windowSize } from "./place.js";
 
+/** @typedef {import("./trace.js").Trace} Trace */
+/** @typedef {ReturnType<typeof import("../walkthrough/stages.js").stages>[number]} Stage */
+/** @typedef {Stage["open"][number]} Panel */
+
 export const NARROW = 800; // below this the flow runs downward
 
 const GAP = 9; // between stages
@@ -18,10 +22,15 @@ const TITLE = 48; // what the title over a small matrix needs
 const MINI = 12; // another block's strip
 export const TIGHT = 1360; // of the page, below which titles are set smaller
 const OPEN_LEAST = 112; // of an open panel
+/** @type {Record<string, number>} */
 const OPEN_CELL = { strip: 5, matrix: 15 };
 const OPEN_MOST = 640;
 
-/** Rows get lower as a text gets longer: the distance of two rows and the height of a cell, CSS pixels. */
+/**
+ * Rows get lower as a text gets longer: the distance of two rows and the height of a cell, CSS pixels.
+ * @param {number} length
+ * @param {boolean} narrow
+ */
 export function rows(length, narrow) {
   const roomy = length <= 8 ? 34 : length <= 14 ? 28 : length <= 24 ? 24 : length <= 48 ? 20 : 16;
   const fitting = Math.floor((tallest() - AROUND) / length);
@@ -30,19 +39,32 @@ export function rows(length, narrow) {
   return { pitch, height: pitch - (pitch > 28 ? 12 : pitch > 20 ? 10 : pitch > 16 ? 7 : 4) };
 }
 
-/** How many next tokens each of `lists` has: as many as stand beside the rows without hiding what is drawn below them. */
+/**
+ * How many next tokens each of `lists` has: as many as stand beside the rows without hiding what is drawn below them.
+ * @param {number} length
+ * @param {boolean} narrow
+ */
 export function listed(length, narrow, lists = 1) {
   if (lists > 1) return narrow ? 5 : Math.max(3, Math.min(8, Math.floor((height(length) - 250) / 24 / lists)));
   return narrow ? 10 : Math.max(6, Math.min(20, Math.floor((height(length) - 172) / 24)));
 }
 
-/** The side of a thumbnail: at most `widest`, and so that all layers are seen without scrolling the page. */
+/**
+ * The side of a thumbnail: at most `widest`, and so that all layers are seen without scrolling the page.
+ * @param {number} length
+ * @param {number} layers
+ * @param {number} widest
+ * @param {boolean} narrow
+ */
 export function thumbnail(length, layers, widest, narrow) {
   const room = windowSize().height - CHROME - height(length);
   return Math.max(18, Math.min(56, widest, narrow ? 56 : Math.floor(room / layers) - 8));
 }
 
-/** The height of the flow for a text, CSS pixels. */
+/**
+ * The height of the flow for a text, CSS pixels.
+ * @param {number} length
+ */
 function height(length) {
   return Math.min(Math.max(length * rows(length, false).pitch + AROUND, SHORTEST), tallest());
 }
@@ -57,6 +79,11 @@ export const FLOW = { least: 388, rest: 480 };
 /**
  * Widths for `stages` (stages.js) in `width` pixels: {tokens, next, minis, panel: Map of panel -> width, lines}.
  * Open panels take what their cells need; the closed ones share what is left, never less than their least.
+ * @param {number} width
+ * @param {Stage[]} stages
+ * @param {Set<string>} open
+ * @param {Trace} trace
+ * @param {number} layer
  */
 export function widths(width, stages, open, trace, layer) {
   const beside = trace.grid ? 62 : trace.positions.length ? 64 : 50; // the id, a cell of the picture, or two positions
@@ -111,26 +138,42 @@ export function widths(width, stages, open, trace, layer) {
   return { tokens, next, mini, panel, lines };
 }
 
-/** The width of the longest piece as the token column writes it, CSS pixels. */
+/**
+ * The width of the longest piece as the token column writes it, CSS pixels.
+ * @param {string[]} pieces
+ */
 function widest(pieces) {
   const measured = textWidths("600 14px");
   return Math.max(...pieces.map(measured));
 }
 
-/** Measures titles of panels. */
+/**
+ * Measures titles of panels.
+ * @param {boolean} tight
+ * @returns {(title: string) => number}
+ */
 function titleWidths(tight) {
   const measured = textWidths(`600 ${tight ? 11 : 12}px`);
   return (title) => measured(title) - (tight ? 0.22 * title.length : 0);
 }
 
-/** Measures texts of one line in a font of the page, CSS pixels. */
+/**
+ * Measures texts of one line in a font of the page, CSS pixels.
+ * @param {string} font
+ * @returns {(text: string) => number}
+ */
 function textWidths(font) {
   const ruler = pencil(document.createElement("canvas"));
   ruler.font = `${font} ${getComputedStyle(document.body).fontFamily}`;
   return (text) => ruler.measureText(text).width;
 }
 
-/** A phone's width: every panel as wide as the page allows beside its row labels. */
+/**
+ * A phone's width: every panel as wide as the page allows beside its row labels.
+ * @param {number} width
+ * @param {Stage[]} stages
+ * @param {Set<string>} open
+ */
 export function stacked(width, stages, open) {
   const panel = new Map();
   for (const stage of stages) {
@@ -139,6 +182,11 @@ export function stacked(width, stages, open) {
   return { tokens: width, next: width, mini: MINI, panel, lines: 0 };
 }
 
+/**
+ * @param {Panel} panel
+ * @param {Trace} trace
+ * @param {number} layer
+ */
 function opened(panel, trace, layer) {
   const { cols } = trace.block(panel.hook.replace("{l}", layer), panel.flat ? null : 0);
   return Math.max(

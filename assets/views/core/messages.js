@@ -6,11 +6,16 @@
 const APART = 20; // ms in which Streamlit sends what it was told
 const LEAVING = 10000; // ms after which a page that was to be left, and is still here, speaks again
 
-const waiting = []; // [who, say], in the order in which they wanted to speak
+/** @type {[who: string, say: () => unknown][]} in the order in which they wanted to speak */
+const waiting = [];
 let [left, silent] = ["", 0]; // the path of the page that is being left, and until when nobody speaks
-let [last, until, timer] = [null, 0, 0]; // who spoke last, and when that has been sent for sure
+let [last, until, timer] = ["", 0, 0]; // who spoke last, and when that has been sent for sure
 
-/** Calls `say()`, at once or as soon as what somebody else has said is on its way. `who` names those that are rerun together. */
+/**
+ * Calls `say()`, at once or as soon as what somebody else has said is on its way. `who` names those that are rerun together.
+ * @param {string} who
+ * @param {() => unknown} say
+ */
 export function speak(who, say) {
   if (!waiting.length && may(who)) return utter(who, say);
   waiting.push([who, say]);
@@ -22,7 +27,10 @@ export function unsent() {
   return Math.max(0, until - performance.now());
 }
 
-/** Says that the page at `path` is being left. */
+/**
+ * Says that the page at `path` is being left.
+ * @param {string} path
+ */
 export function leave(path) {
   [left, silent] = [path, performance.now() + LEAVING];
 }
@@ -34,11 +42,16 @@ export function enter() {
   later();
 }
 
+/** @param {string} who */
 function may(who) {
   const now = performance.now();
   return now >= silent && (who === last || now >= until);
 }
 
+/**
+ * @param {string} who
+ * @param {() => unknown} say
+ */
 function utter(who, say) {
   [last, until] = [who, performance.now() + APART];
   say();
@@ -49,7 +62,7 @@ function later() {
   if (!waiting.length) return;
   timer = setTimeout(
     () => {
-      while (waiting.length && may(waiting[0][0])) utter(...waiting.shift());
+      while (waiting.length && may(waiting[0][0])) utter(.../** @type {typeof waiting[0]} */ (waiting.shift()));
       later();
     },
     Math.max(0, Math.max(until, silent) - performance.now()),

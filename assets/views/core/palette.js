@@ -4,15 +4,26 @@
 export const STEPS = 256;
 const MASK = 0.45; // a mask says where, not how much: it stays quieter than any quantity
 
-/** The CSS colour of a role ("query", "key", "residual", ...) under the present theme. */
+/**
+ * The CSS colour of a role ("query", "key", "residual", ...) under the present theme.
+ * @param {Element} root
+ * @param {string} role
+ */
 export function colour(root, role) {
   return getComputedStyle(root).getPropertyValue(`--${role}`).trim();
 }
 
 const made = new WeakMap(); // element that has a theme -> {theme, tables}: the ramps that were looked up below it, as long as it stays
 
-/** A lookup table, Uint32 RGBA: "unit" for 0..1, "signed" for -1..1, "mask" for 0 or 1. */
+/**
+ * A lookup table, Uint32 RGBA: "unit" for 0..1, "signed" for -1..1, "mask" for 0 or 1.
+ * @param {Element} root
+ * @param {string} role
+ * @param {Scale} scale
+ * @returns {Uint32Array}
+ */
 export function ramp(root, role, scale) {
+  /** @type {HTMLElement | null} */
   const themed = root.closest("[data-theme]");
   if (!themed?.isConnected) return table(root, role, scale);
   const { theme } = themed.dataset;
@@ -25,6 +36,11 @@ export function ramp(root, role, scale) {
   return found;
 }
 
+/**
+ * @param {Element} root
+ * @param {string} role
+ * @param {Scale} scale
+ */
 function table(root, role, scale) {
   const style = getComputedStyle(root);
   const [zero, hue, negative, ground] = ["zero", role, "negative", "ground"].map((name) =>
@@ -42,25 +58,40 @@ function table(root, role, scale) {
   return new Uint32Array(steps.buffer);
 }
 
-/** Small weights stay visible: the colour of w is the ramp at sqrt(w), and the legend is drawn with the same curve. */
+/**
+ * Small weights stay visible: the colour of w is the ramp at sqrt(w), and the legend is drawn with the same curve.
+ * @param {number} t
+ */
 export function curve(t) {
   return Math.sqrt(t);
 }
 
-/** The index in a ramp for value x, `max` being where the ramp ends. */
+/**
+ * The index in a ramp for value x, `max` being where the ramp ends.
+ * @param {number} x
+ * @param {Scale} scale
+ * @param {number} max
+ */
 export function step(x, scale, max) {
   const t = scale === "signed" ? 0.5 + x / (2 * max) : x / max;
   return t <= 0 ? 0 : t >= 1 ? STEPS - 1 : Math.round(t * (STEPS - 1)) || 0;
 }
 
+/** @param {number} rgba */
 export function css(rgba) {
   return `rgb(${rgba & 255} ${(rgba >> 8) & 255} ${(rgba >> 16) & 255})`;
 }
 
+/**
+ * @param {number[]} from
+ * @param {number[]} to
+ * @param {number} t
+ */
 function mix(from, to, t) {
   return from.map((c, i) => c + (to[i] - c) * t);
 }
 
+/** @param {string} hex */
 function channels(hex) {
   const digits = hex.replace("#", "");
   return [0, 2, 4].map((i) => parseInt(digits.slice(i, i + 2), 16));

@@ -3,15 +3,19 @@
 // The typed arrays look into the bytes they came in, without a copy, whenever those bytes start at a multiple of 8.
 
 const ALIGNMENT = 8;
+/** @type {Record<string, number>} bytes of an element */
 const SIZE = { f32: 4, f16: 2, u8: 1, i32: 4, bool: 1 };
 
 /**
  * @typedef {{ data: any, dtype: string, shape: number[], dims: string[] }} NamedArray
+ * @typedef {{ arrays: Record<string, NamedArray>, [entry: string]: any }} Payload
  */
 
 /**
  * Uint8Array -> {...header, arrays: {name: {data, dtype, shape, dims}}}.
  * f16 comes as a Float16Array, or, in a browser without one, as a Float32Array with the same values.
+ * @param {Uint8Array} bytes
+ * @returns {Payload}
  */
 export function unpack(bytes) {
   if (!(bytes instanceof Uint8Array)) {
@@ -26,11 +30,19 @@ export function unpack(bytes) {
   }
   const header = JSON.parse(new TextDecoder().decode(bytes.subarray(4, 4 + length)));
   const start = Math.ceil((4 + length) / ALIGNMENT) * ALIGNMENT;
+  /** @type {Payload["arrays"]} */
   const arrays = {};
   for (const [name, entry] of Object.entries(header.arrays)) arrays[name] = read(bytes, start, name, entry);
   return { ...header, arrays };
 }
 
+/**
+ * @param {Uint8Array} bytes
+ * @param {number} start
+ * @param {string} name
+ * @param {{ dtype: string, shape: number[], dims: string[], offset: number }} entry
+ * @returns {NamedArray}
+ */
 function read(bytes, start, name, { dtype, shape, dims, offset }) {
   const count = shape.reduce((product, size) => product * size, 1);
   const begin = start + offset;
@@ -43,6 +55,12 @@ function read(bytes, start, name, { dtype, shape, dims, offset }) {
   return { data: typed(dtype, bytes.buffer, bytes.byteOffset + begin, count), dtype, shape, dims };
 }
 
+/**
+ * @param {string} dtype
+ * @param {ArrayBufferLike} buffer
+ * @param {number} offset
+ * @param {number} count
+ */
 function typed(dtype, buffer, offset, count) {
   if (dtype === "f32") return new Float32Array(buffer, offset, count);
   if (dtype === "i32") return new Int32Array(buffer, offset, count);
@@ -51,7 +69,10 @@ function typed(dtype, buffer, offset, count) {
   return Float32Array.from(new Uint16Array(buffer, offset, count), widen);
 }
 
-/** The value of an IEEE half, given its 16 bits. */
+/**
+ * The value of an IEEE half, given its 16 bits.
+ * @param {number} bits
+ */
 export function widen(bits) {
   const sign = bits & 0x8000 ? -1 : 1;
   const exponent = (bits >> 10) & 0x1f;

@@ -37,7 +37,10 @@ function zoomOf(element) {
   return zoom;
 }
 
-/** The element that a shadow tree belongs to. */
+/**
+ * The element that a shadow tree belongs to.
+ * @param {Element} element
+ */
 function hostOf(element) {
   const root = element.getRootNode();
   return root instanceof ShadowRoot ? root.host : null;
@@ -50,7 +53,10 @@ function size(element) {
     : { width: element.clientWidth, height: element.clientHeight };
 }
 
-/** How many pixels of the window one pixel of the element is wide. */
+/**
+ * How many pixels of the window one pixel of the element is wide.
+ * @param {Element} element
+ */
 export function scaleOf(element) {
   const { width } = size(element);
   return width ? seen(element).width / width : 1;
@@ -77,7 +83,11 @@ export function inside(event, element) {
   return { x: at.x * width, y: at.y * height };
 }
 
-/** An element's box from the corner of another on, in pixels of that. */
+/**
+ * An element's box from the corner of another on, in pixels of that.
+ * @param {Element} element
+ * @param {Element} other
+ */
 export function boxIn(element, other) {
   const [box, from, scale] = [seen(element), seen(other), scaleOf(other)];
   return {
@@ -91,6 +101,8 @@ export function boxIn(element, other) {
 /**
  * What leads from `clientX - left` and `clientY - top` of a part's measured box to places in it, in pixels of `element`, in which
  * it stands: those times `scale`, and `x` and `y` more. For a library that does this arithmetic itself.
+ * @param {Element} part
+ * @param {Element} element
  */
 export function boxTransform(part, element) {
   const [{ left, top }, at, scale] = [part.getBoundingClientRect(), seen(part), scaleOf(element)];
@@ -103,7 +115,10 @@ export function windowSize(element = document.querySelector("[data-testid=stApp]
   return { width: window.innerWidth / scale, height: window.innerHeight / scale };
 }
 
-/** How far below the beginning of the page an element begins, in its own pixels. */
+/**
+ * How far below the beginning of the page an element begins, in its own pixels.
+ * @param {Element} element
+ */
 export function pageTop(element) {
   return Math.max(0, seen(element).top + window.scrollY) / scaleOf(element);
 }

@@ -19,6 +19,7 @@ export function loadPlotly(address) {
   return library;
 }
 
+/** @param {string} address */
 async function fetchLibrary(address) {
   const carried = document.getElementById("plotly");
   if (carried)
@@ -26,7 +27,8 @@ async function fetchLibrary(address) {
       Object.assign(document.createElement("script"), { textContent: await unzip(carried.textContent) }),
     );
   else await import(new URL(address, location.href).href);
-  return globalThis.Plotly ?? globalThis.moduleName;
+  const { Plotly, moduleName } = /** @type {Record<string, unknown>} */ (/** @type {unknown} */ (globalThis));
+  return Plotly ?? moduleName;
 }
 
 /** @param {string} text gzip as base64 */
@@ -49,7 +51,10 @@ export function adoptStyle(element) {
   root.append(style);
 }
 
-/** In place of plotly.js 7.1's own, which knows of `transform` and not of `zoom`: how it comes from the window to its pixels. */
+/**
+ * In place of plotly.js 7.1's own, which knows of `transform` and not of `zoom`: how it comes from the window to its pixels.
+ * @param {HTMLElement & { _fullLayout: object }} chart
+ */
 function unscale(chart) {
   const { scale, x, y } = boxTransform(chart.querySelector(".nsewdrag") ?? chart, chart);
   const _invTransform = [
@@ -61,7 +66,10 @@ function unscale(chart) {
   Object.assign(chart._fullLayout, { _invTransform, _invScaleX: scale, _invScaleY: scale });
 }
 
-/** A text as it is: plotly.js reads tags. */
+/**
+ * A text as it is: plotly.js reads tags.
+ * @param {string} text
+ */
 export function literal(text) {
   return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;");
 }
@@ -108,12 +116,19 @@ export class Chart {
     );
   }
 
-  /** Keeps the place of a chart whose library is on its way, so that what stands below it does not jump. */
+  /**
+   * Keeps the place of a chart whose library is on its way, so that what stands below it does not jump.
+   * @param {string} minWidth
+   * @param {string} minHeight
+   */
   reserve(minWidth, minHeight) {
     Object.assign(this.element.style, { minWidth, minHeight });
   }
 
-  /** Changes entries of the layout. New shapes take milliseconds: the traces are not drawn again. */
+  /**
+   * Changes entries of the layout. New shapes take milliseconds: the traces are not drawn again.
+   * @param {Record<string, unknown>} change
+   */
   relayout(change) {
     if (this.waiting) Object.assign(this.waiting[1], change);
     else if (this.element._fullLayout) this.library.relayout(this.element, change);

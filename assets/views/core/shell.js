@@ -7,6 +7,10 @@ const NARROW = 800; // CSS pixels of width below which everything stands in one 
 
 /** Draws again (`refresh`) at another width, which is `across`. */
 export class View {
+  /**
+   * @param {HTMLElement} root
+   * @param {string} name
+   */
   constructor(root, name) {
     this.element = make("div", `shell ${name}`);
     this.element.loupe = this; // for tests: the numbers behind the picture
@@ -52,7 +56,11 @@ export class Shell extends View {
   /** @type {Parts} */
   parts;
 
-  /** @param {Keeping} keeping */
+  /**
+   * @param {Keeping} keeping
+   * @param {HTMLElement} root
+   * @param {string} name
+   */
   constructor(root, name, keeping) {
     const { restore, remembered, emit } = keeping;
     super(root, name);
@@ -62,6 +70,7 @@ export class Shell extends View {
     this.state = restore(address.read());
     /** @type {any} */
     this.hover = null;
+    /** @param {KeyboardEvent} event */
     this.onKey = (event) => this.key(event);
     window.addEventListener("keydown", this.onKey);
     this.unfollow = address.follow((entries) => this.data && this.turn(restore(entries)));
@@ -73,11 +82,15 @@ export class Shell extends View {
     super.destroy();
   }
 
-  /** The address names another state. */
+  /**
+   * The address names another state.
+   * @param {Partial<State>} state
+   */
   turn(state) {
     this.go(state);
   }
 
+  /** @param {object} change */
   go(change) {
     Object.assign(this.state, change);
   }
@@ -92,6 +105,7 @@ export class Shell extends View {
     return /** @type {any} */ (this).trace.model;
   }
 
+  /** @param {KeyboardEvent} event */
   key(event) {
     if (!this.data || isElsewhere(event)) return;
     const state = /** @type {any} */ (this.state);
@@ -101,10 +115,15 @@ export class Shell extends View {
     if (layer) this.go({ layer: (state.layer + layer + layers) % layers });
   }
 
+  /**
+   * @param {string | null} title
+   * @param {string} [value]
+   */
   tip(title, value) {
     this.parts.tip(title, value);
   }
 
+  /** @param {string} sentence */
   tell(sentence) {
     this.parts.live.textContent = sentence;
   }
@@ -121,7 +140,11 @@ export class SourceShell extends Shell {
   /** @type {any} */
   source;
 
-  /** @param {Keeping & { Whole: any, loadTiled: () => Promise<any> }} keeping */
+  /**
+   * @param {Keeping & { Whole: any, loadTiled: () => Promise<any> }} keeping
+   * @param {HTMLElement} root
+   * @param {string} name
+   */
   constructor(root, name, keeping) {
     super(root, name, keeping);
     this.Whole = keeping.Whole;
@@ -133,6 +156,7 @@ export class SourceShell extends Shell {
     super.destroy();
   }
 
+  /** @param {import("./payload.js").Payload} data */
   update(data) {
     this.newest = data;
     const tiled = "tile" in data;
@@ -144,12 +168,19 @@ export class SourceShell extends Shell {
     }).then(({ sorry }) => sorry && !late() && this.element.replaceChildren(sorry()));
   }
 
+  /**
+   * @param {import("./payload.js").Payload} data
+   * @param {new (page: object) => object} Source
+   */
   take(data, Source) {
     this.adopt(Source);
     this.data = data;
   }
 
-  /** Returns whether the source before was of another class, which it stops. */
+  /**
+   * Returns whether the source before was of another class, which it stops.
+   * @param {new (page: object) => object} Source
+   */
   adopt(Source) {
     if (this.source instanceof Source) return false;
     this.source?.stop();
@@ -158,7 +189,11 @@ export class SourceShell extends Shell {
   }
 }
 
-/** What `fetched` promises, such as a module, or `sorry()`, the sentence that stands in its place. */
+/**
+ * What `fetched` promises, such as a module, or `sorry()`, the sentence that stands in its place.
+ * @template Module
+ * @param {() => Promise<Module>} fetched
+ */
 export async function attempt(fetched) {
   try {
     return { module: await fetched(), sorry: null };
@@ -169,7 +204,13 @@ export async function attempt(fetched) {
   }
 }
 
-/** Whether a pressed key is meant for what has the focus, or for the browser. */
+/**
+ * Whether a pressed key is meant for what has the focus, or for the browser.
+ * @param {KeyboardEvent} event
+ */
 export function isElsewhere(event, fields = "input, textarea, select, [contenteditable]") {
-  return event.ctrlKey || event.metaKey || event.altKey || Boolean(event.composedPath()[0].closest?.(fields));
+  const [target] = event.composedPath();
+  return (
+    event.ctrlKey || event.metaKey || event.altKey || (target instanceof Element && Boolean(target.closest(fields)))
+  );
 }

@@ -63,6 +63,10 @@ export function inquire(query) {
 /**
  * Asks what comes in parts: `take(part)` is called with each, decoded, as soon as it is here, and the promise resolves behind the last one, or when `signal`
  * aborts. `query()` makes the query when it is sent, which is again where a rerun of the page broke it off: it says what has come by then.
+ * @param {() => object} query
+ * @param {(part: import("./payload.js").Payload) => void} take
+ * @param {AbortSignal} signal
+ * @returns {Promise<void>}
  */
 export function stream(query, take, signal) {
   const id = ++last;
@@ -88,7 +92,10 @@ export function pending() {
   );
 }
 
-/** `work` is called where a question waits behind what comes in parts; it may break that off, by a rerun of the whole page, and it is asked for anew. */
+/**
+ * `work` is called where a question waits behind what comes in parts; it may break that off, by a rerun of the whole page, and it is asked for anew.
+ * @param {() => void} work
+ */
 export function onHeldUp(work) {
   breakOff = work;
 }
@@ -100,12 +107,21 @@ export function heldUp() {
   return waits;
 }
 
-/** For the courier: a part of what answers question `id`. */
+/**
+ * For the courier: a part of what answers question `id`.
+ * @param {number} id
+ * @param {Uint8Array} bytes
+ */
 export function hand(id, bytes) {
   for (const question of waiting.values()) if (question.id === id) question.take(unpack(bytes));
 }
 
-/** For the courier: settles question `id` with the bytes of a payload, or with a sentence. */
+/**
+ * For the courier: settles question `id` with the bytes of a payload, or with a sentence.
+ * @param {number} id
+ * @param {Uint8Array | null} [bytes]
+ * @param {string} [sentence]
+ */
 export function settle(id, bytes, sentence) {
   for (const [key, question] of waiting) {
     if (question.id !== id) continue;
@@ -114,7 +130,7 @@ export function settle(id, bytes, sentence) {
     else if (question.make) question.resolve();
     else {
       try {
-        question.resolve(unpack(bytes));
+        question.resolve(unpack(/** @type {Uint8Array} */ (bytes)));
       } catch (error) {
         question.reject(error);
       }
@@ -123,19 +139,27 @@ export function settle(id, bytes, sentence) {
   }
 }
 
-/** For the courier: `bell` is called whenever a question waits; the newest courier of the page has it. */
+/**
+ * For the courier: `bell` is called whenever a question waits; the newest courier of the page has it.
+ * @param {() => void} bell
+ */
 export function onRequest(bell) {
   ring = bell;
   if (waiting.size) ring();
 }
 
-/** A query as text, the same for the same entries in any order. */
+/**
+ * A query as text, the same for the same entries in any order.
+ * @param {unknown} value
+ * @returns {string}
+ */
 export function canonical(value) {
   if (Array.isArray(value)) return `[${value.map(canonical)}]`;
   if (value && typeof value === "object") {
-    return `{${Object.keys(value)
+    const entries = /** @type {Record<string, unknown>} */ (value);
+    return `{${Object.keys(entries)
       .sort()
-      .map((key) => `${JSON.stringify(key)}:${canonical(value[key])}`)}}`;
+      .map((key) => `${JSON.stringify(key)}:${canonical(entries[key])}`)}}`;
   }
   return JSON.stringify(value);
 }

@@ -26,7 +26,10 @@ export function useTerms(terms) {
   for (const root of roots) linkWithin(root);
 }
 
-/** Links terms in the titles below `root`, now and whenever they change; returns what ends that. */
+/**
+ * Links terms in the titles below `root`, now and whenever they change; returns what ends that.
+ * @param {HTMLElement} root
+ */
 export function watchTitles(root) {
   const observer = new MutationObserver((changes) => {
     for (const { target, addedNodes } of changes) {

@@ -9,7 +9,11 @@ export const KINDS = [
   ["byte", "byte", "soft"],
 ];
 
-/** What sort of token each piece is. */
+/**
+ * What sort of token each piece is.
+ * @param {string[]} pieces
+ * @param {Iterable<number>} special
+ */
 export function kindsOf(pieces, special) {
   const specials = new Set(special);
   const marked = pieces.some((piece) => /^[·▁]\p{L}/u.test(piece));
@@ -58,12 +62,18 @@ export function joinBytes(pieces) {
   return shown;
 }
 
-/** How many bytes a character has in UTF-8 that begins with this one. */
+/**
+ * How many bytes a character has in UTF-8 that begins with this one.
+ * @param {number} byte
+ */
 function lengthOf(byte) {
   return byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : 2;
 }
 
-/** The character of these bytes, or the sign for none. */
+/**
+ * The character of these bytes, or the sign for none.
+ * @param {number[]} bytes
+ */
 function decode(bytes) {
   const text = new TextDecoder().decode(Uint8Array.from(bytes));
   return text.includes("\ufffd") ? "\ufffd" : text;

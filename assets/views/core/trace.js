@@ -9,6 +9,8 @@ export class Trace {
   arrays;
   /** @type {string[]} what the tokens say */
   pieces;
+  /** @type {number[][]} the two ids of the place of each token, where it has two */
+  positions;
   /** @type {boolean[]} which of them are special */
   special;
   /** @type {Record<number, string>} what the candidates of the head are called */
@@ -35,52 +37,81 @@ export class Trace {
     this.reads = side === this.sides.at(-1) ? data.reads : null; // only the last stack has the head
   }
 
-  /** The same run, seen from another of its stacks. */
+  /**
+   * The same run, seen from another of its stacks.
+   * @param {ConstructorParameters<typeof Trace>[0]} data
+   * @param {string} side
+   */
   from(data, side) {
     return side === this.side ? this : new Trace({ ...data, arrays: this.arrays }, side);
   }
 
-  /** A name as the engine has it: what belongs to the whole model, or is the encoder's already, stays. */
+  /**
+   * A name as the engine has it: what belongs to the whole model, or is the encoder's already, stays.
+   * @param {string} name
+   */
   named(name) {
     return /^(encoder\.|head\.|pooler\.|next_sentence|logits)/.test(name) ? name : this.prefix + name;
   }
 
+  /** @param {string} name */
   array(name) {
     return this.arrays[this.named(name)];
   }
 
+  /** @param {string} name */
   has(name) {
     return this.array(name) !== undefined;
   }
 
-  /** Whether a layer's values are here: all that the page draws of it, which is its attention at least. */
+  /**
+   * Whether a layer's values are here: all that the page draws of it, which is its attention at least.
+   * @param {number} layer
+   */
   holds(layer) {
     return this.has(`blocks.${layer}.attn.pattern`);
   }
 
-  /** Brings a layer's values here; resolves when they are. */
+  /**
+   * Brings a layer's values here; resolves when they are.
+   * @param {number} layer
+   */
   async fetch(layer) {
     if (this.holds(layer)) return;
     const { arrays } = await request({ trace: this.trace, ask: "layer", layer, side: this.side });
     Object.assign(this.arrays, arrays);
   }
 
-  /** The head of keys and values that a query head reads (grouped queries share). */
+  /**
+   * The head of keys and values that a query head reads (grouped queries share).
+   * @param {number} head
+   */
   keyHead(head) {
     return Math.floor((head * this.model.kv_heads) / this.model.heads);
   }
 
-  /** What the columns of a matrix of attention are: the source for cross-attention, this stack's own tokens otherwise. */
+  /**
+   * What the columns of a matrix of attention are: the source for cross-attention, this stack's own tokens otherwise.
+   * @param {string} name
+   * @returns {string[]}
+   */
   keys(name) {
     return name.includes("cross_attn") ? this.source.pieces : this.pieces;
   }
 
-  /** What the rows of a hook are. */
+  /**
+   * What the rows of a hook are.
+   * @param {string} name
+   * @returns {string[]}
+   */
   readers(name) {
     return /cross_attn\.(k|v|k_norm\.out)$/.test(name) ? this.source.pieces : this.pieces;
   }
 
-  /** The row of `next.*` for row `pos`: a class is said once, and where an answer starts and ends (`list` 0, 1) too. */
+  /**
+   * The row of `next.*` for row `pos`: a class is said once, and where an answer starts and ends (`list` 0, 1) too.
+   * @param {number} pos
+   */
   outcomeRow(pos, list = 0) {
     return this.reads === "answer" ? list : Math.min(pos, this.arrays["next.id"].shape[0] - 1);
   }
@@ -100,6 +131,8 @@ export class Trace {
    * A hook as rows x columns (see cells.js): `head` picks one where the hook has heads, null flattens them.
    * @param {string} name
    * @param {number | null} [head]
+   * @param {string} name
+   * @returns {Block}
    */
   block(name, head = null) {
     const { data, shape } = this.array(name);
@@ -114,18 +147,31 @@ export class Trace {
     return { data, offset: index * width, stride: heads * width, rows, cols: width };
   }
 
-  /** Whether a hook's axes are head pos key. */
+  /**
+   * Whether a hook's axes are head pos key.
+   * @param {string} name
+   */
   isSquare(name) {
     return /\.(scores|capped|mask|bias|masked_scores|pattern)$/.test(name);
   }
 
-  /** A head's pattern as a block of cells.js, whose numbers are full at `max`: exact where the layer is here, else in bytes. */
+  /**
+   * A head's pattern as a block of cells.js, whose numbers are full at `max`: exact where the layer is here, else in bytes.
+   * @param {string} focus
+   * @param {number} layer
+   * @param {number} head
+   */
   pattern(focus, layer, head) {
     const exact = `blocks.${layer}.${focus}.pattern`;
     return this.has(exact) ? { block: this.block(exact, head), max: 1 } : this.overview(focus, layer, head);
   }
 
-  /** The same in bytes, 255 = 1, as a payload has those of all heads: of a long text each the largest of its block. */
+  /**
+   * The same in bytes, 255 = 1, as a payload has those of all heads: of a long text each the largest of its block.
+   * @param {string} focus
+   * @param {number} layer
+   * @param {number} head
+   */
   overview(focus, layer, head) {
     const { data, shape } = this.arrays[`patterns.${this.prefix}${focus}`];
     const [, heads, rows, cols] = shape;
@@ -137,6 +183,8 @@ export class Trace {
    * @param {string} name
    * @param {number} pos
    * @param {number | null} [head]
+   * @param {string} name
+   * @returns {Cells}
    */
   row(name, pos, head = null) {
     if (name === "embed.sum") return this.embedded(pos);
@@ -163,13 +211,19 @@ export class Trace {
       .filter((name) => this.has(name));
   }
 
-  /** Row `pos` of their sum. */
+  /**
+   * Row `pos` of their sum.
+   * @param {number} pos
+   */
   embedded(pos) {
     const rows = this.parts().map((name) => this.row(name, pos));
     return Float64Array.from(rows[0], (_, i) => rows.reduce((total, row) => total + row[i], 0));
   }
 
-  /** How many rows down a hook begins: what the whole text has once stands beside the token where it was read. */
+  /**
+   * How many rows down a hook begins: what the whole text has once stands beside the token where it was read.
+   * @param {string} name
+   */
   begins(name) {
     if (this.block(name, 0).rows === this.length) return 0;
     return name === "head.distilled" ? 1 : this.speaker();
@@ -190,7 +244,10 @@ export class Trace {
     return this.model.sublayers !== "sequential";
   }
 
-  /** The residual stream that leaves block `l`. */
+  /**
+   * The residual stream that leaves block `l`.
+   * @param {number} l
+   */
   after(l) {
     if (l < 0) return this.entry();
     const normed = this.normsAfter();
