@@ -139,6 +139,8 @@ give_mib("uploads_disk", "of all uploads that are kept")
 give_mib("models_memory", "of the weights of open checkpoints")
 GIVEN.device = _text("device", Budget.device, "where opened models are computed: `auto`, `cpu`, `cuda` or `cuda:N`")
 MAX_FORWARDS = _number("max_forwards", 2, "passes", "through a model that compute at a time in a process, where heavy")
+WORK_SECONDS = _number("work_seconds", 300, "seconds", "of what is computed for one message of a visitor; 0: no limit")
+FREE_MEMORY = _mib("free_memory_mib", 256 * MIB, "of the machine that stay free: a computation ends before")
 give_number("heavy", "million", "weights × tokens from which a pass is heavy: some second on a CPU")
 give_mib("adapters_memory", "of adapters that edits name")
 

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from engine.tokenizers.encoding import Encoding
+from engine.work_limit import check_work
 
 WORDS = re.compile(r"\w+|[^\w\s]")
 
@@ -96,6 +97,7 @@ def common(first: Sequence[str], second: Sequence[str]) -> list[tuple[int, int]]
     rows, cols = len(first), len(second)
     longest = [[0] * (cols + 1) for _ in range(rows + 1)]  # of what stands from (i, j) on
     for i in range(rows - 1, -1, -1):
+        check_work()
         for j in range(cols - 1, -1, -1):
             skipped = max(longest[i + 1][j], longest[i][j + 1])
             longest[i][j] = 1 + longest[i + 1][j + 1] if first[i] == second[j] else skipped

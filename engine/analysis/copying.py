@@ -10,6 +10,7 @@ from engine.analysis.token_circuits import W_U, embed_alone, lacks, norm_before,
 from engine.analysis.weights.circuit import attention_of, rows, stack_of, writing_rows
 from engine.model.layers.norm import BatchNorm, LayerNorm, RMSNorm
 from engine.model.transformer import Transformer
+from engine.work_limit import check_work
 
 SLICE = 4096  # tokens of the vocabulary at a time
 
@@ -28,6 +29,7 @@ def copying_scores(model: Transformer, side: str = "", crosses: bool = False) ->
     gram = read_and_write(model, side, crosses)
     found = torch.empty(shape, dtype=torch.float64)
     for layer in range(shape[0]):
+        check_work()
         attention = attention_of(model, layer, side, crosses)
         W_O = onward(model, side, writing_rows(model, layer, side, crosses).float())
         W_V = rows(attention.v.weight.float(), attention)

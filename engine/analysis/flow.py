@@ -17,6 +17,7 @@ from torch import Tensor
 from engine.analysis.rollout import Heads, add_residual, averaged_layers, mixed_layers, past_of
 from engine.budget import budget
 from engine.runtime.trace import Trace
+from engine.work_limit import check_work
 
 SCALE = 2**30  # a capacity of 1; what leaves a position sums to 1, so no flow leaves the range of an int32
 RATE = 15e6  # weights times keys that one core reads in a second, as far as it can be said beforehand
@@ -175,4 +176,9 @@ def solver(pipes: Network) -> Callable[[int, int], float]:
 
     start, end, capacity = pipes.edges
     graph = csr_array((capacity, (start, end)), shape=(pipes.tops.stop,) * 2)
-    return lambda pos, key: float(maximum_flow(graph, pipes.tops[pos], pipes.inputs[key]).flow_value / SCALE)
+
+    def find_most(pos: int, key: int) -> float:
+        check_work()
+        return float(maximum_flow(graph, pipes.tops[pos], pipes.inputs[key]).flow_value / SCALE)
+
+    return find_most

@@ -10,6 +10,8 @@ from weakref import WeakKeyDictionary
 
 from torch import Tensor, nn
 
+from engine.work_limit import suspend_limit
+
 PACE = 1.0  # seconds between two words to who waits
 
 
@@ -37,7 +39,8 @@ class Line:
         if not self.most or getattr(self._here, "inside", False) or self.reckon(model, inputs) < self.heavy:
             yield
             return
-        self._wait()
+        with suspend_limit():
+            self._wait()
         self._here.inside = True
         try:
             yield

@@ -21,6 +21,7 @@ from torch.utils.weak import WeakTensorKeyDictionary
 from engine.model.hooks import ActiveRun, HookPoint, active, current_run
 from engine.model.layers.cache import KVCache
 from engine.model.line import line
+from engine.work_limit import check_work
 
 Given = ParamSpec("Given")
 Made = TypeVar("Made")
@@ -126,6 +127,7 @@ def computed_by_twin(forward: Forward[Given, Made]) -> Forward[Given, Made]:
     def compute(model: Any, *given: Given.args, **options: Given.kwargs) -> Made:
         if is_compiling():
             return forward(model, *given, **options)
+        check_work()
         with line.enter(model, (*given, options.get("target"))):
             twin = None if torch.is_grad_enabled() else twins.get(model)
             if twin is None:

@@ -47,6 +47,7 @@ from engine.runtime.lru_cache import LruCache
 from engine.runtime.run import run
 from engine.runtime.trace import Trace
 from engine.tokenizers.encoding import Encoding
+from engine.work_limit import suspend_limit
 
 HUB, RUN = "hub:", run_steps.RUN
 ANSWERS_MEMORY = 64 * 2**20  # bytes
@@ -295,7 +296,7 @@ class Checkpoints:
         if found is not None:
             return found
         how = parse_name(name)
-        with self._opening.setdefault(name, Lock()):  # however many ask at once
+        with suspend_limit(), self._opening.setdefault(name, Lock()):  # however many ask at once
             found = self._shelf.find(key)
             if found is None:
                 how = with_known_base(how)

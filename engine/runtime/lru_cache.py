@@ -5,9 +5,17 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from threading import Lock
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
+from weakref import WeakSet
 
 Value = TypeVar("Value")
+_shelves: WeakSet[Shelf[Any]] = WeakSet()
+
+
+def release_all() -> None:
+    """Drops what all shelves of this process keep: it is made anew when it is asked for."""
+    for shelf in list(_shelves):
+        shelf.clear()
 
 
 class LruCache(Generic[Value]):
@@ -21,6 +29,7 @@ class LruCache(Generic[Value]):
         self._kept: OrderedDict[Hashable, tuple[Value, int]] = OrderedDict()
         self._bytes = 0
         self._lock = Lock()
+        _shelves.add(self)
 
     @property
     def bytes(self) -> int:

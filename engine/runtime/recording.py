@@ -11,6 +11,7 @@ from torch import Tensor
 from engine.edits import Edit, RealTokens
 from engine.model.hooks import HookPoint, match_hooks
 from engine.model.transformer import Transformer
+from engine.work_limit import check_work
 
 
 class Recording:
@@ -39,6 +40,7 @@ class Recording:
         return hook.name in self.wanted
 
     def visit(self, hook: HookPoint, value: Tensor) -> Tensor:
+        check_work()
         name = hook.name
         if self.changes:
             for edit in self.edits.get(name, ()):

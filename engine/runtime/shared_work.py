@@ -8,6 +8,8 @@ from itertools import islice
 from threading import Lock
 from typing import Generic, TypeVar
 
+from engine.work_limit import suspend_limit
+
 Value = TypeVar("Value")
 PARTS = 8  # between which a page draws
 
@@ -20,7 +22,7 @@ class SharedWork(Generic[Value]):
 
     def reach(self, part: int = PARTS) -> Value:
         """What is made once that many parts of the work are done."""
-        with self.lock:
+        with self.lock, suspend_limit():  # which would leave the work cut off for all others
             while self.done < part:
                 for made in islice(self.work, -(-self.count // PARTS)):
                     self.made = made

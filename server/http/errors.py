@@ -8,7 +8,9 @@ import secrets
 
 import streamlit as st
 
+from engine.work_limit import WorkLimitError
 from server.http.logs import describe_error
+from views.core.markdown import escape_markdown
 
 TOLD = (
     "Something failed here that Loupe did not expect. What stands around it is as it was. Reload the page; if it "
@@ -28,6 +30,9 @@ def tell_error(error: Exception) -> bool:
 
     A server that shows details leaves that to Streamlit.
     """
+    if isinstance(error, WorkLimitError):
+        st.warning(escape_markdown(error))
+        return True
     if st.get_option(DETAILS) != "none":
         return False
     number = secrets.token_hex(3)

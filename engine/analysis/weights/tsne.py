@@ -7,6 +7,8 @@ import math
 import torch
 from torch import Tensor
 
+from engine.work_limit import check_work
+
 STEPS, EARLY = 1000, 250  # of gradient descent; the first of them exaggerated, with less momentum
 EXAGGERATION = 12.0
 MOMENTUM = (0.5, 0.8)  # early and after
@@ -26,6 +28,7 @@ def embed(rows: Tensor, start: Tensor, perplexity: float) -> Tensor:
     rate = max(len(rows) / EXAGGERATION / 4, LEAST_RATE)
     moved, gains = torch.zeros_like(points), torch.ones_like(points)
     for step in range(STEPS):
+        check_work()
         early = step < EARLY
         slope = gradient(alike, points, EXAGGERATION if early else 1.0)
         gains = torch.where(moved * slope < 0, gains + GAIN_UP, gains * GAIN_DOWN).clamp(min=LEAST_GAIN)

@@ -26,6 +26,7 @@ from server.http.streamlit_patches import (
     fragment_states,
     history_navigation,
     kept_downloads,
+    limited_runs,
     no_outward_request,
     observed_runs,
     same_page_link,
@@ -36,7 +37,7 @@ from server.http.streamlit_patches import (
 
 PATCHES = (
     first_message, concurrent_change, same_page_link, finished_runs, history_navigation, turned_page, fragment_states,
-    whole_callbacks, state_lookup, observed_runs, no_outward_request, kept_downloads,
+    whole_callbacks, state_lookup, observed_runs, no_outward_request, kept_downloads, limited_runs,
 )  # fmt: skip
 _applied = list[str]()
 
