@@ -2,6 +2,7 @@
 
 import argparse
 import asyncio
+import logging
 import os
 import sys
 from tempfile import TemporaryDirectory
@@ -12,7 +13,6 @@ from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
-from uvicorn.config import LOGGING_CONFIG
 
 from engine.places import SCRIPT, SERVER
 from server.http.class_news import ROUTE, tell_news
@@ -20,7 +20,7 @@ from server.http.draining import CLOSES, DrainingServer, DrainingWorker
 from server.http.errors import hide_details, tell_error
 from server.http.first_load import FirstLoad
 from server.http.headers import SecurityHeaders
-from server.http.logs import write_json, writes_json
+from server.http.logs import TEXT, write_json, write_lines, writes_json
 from server.http.metrics import METRICS, CountSessions, tell_metrics
 from server.http.own_names import OwnNames
 from server.http.readiness import ALIVE, READY, Gate, tell_alive, tell_ready
@@ -36,6 +36,8 @@ patch_streamlit()
 hide_details()
 if writes_json():
     write_json()
+else:
+    write_lines(logging.Formatter(TEXT))
 
 
 async def health(request: Request) -> JSONResponse:
@@ -104,7 +106,7 @@ def serve() -> None:
         h11_max_incomplete_event_size=2**22,
         timeout_graceful_shutdown=CLOSES,
         access_log=False,
-        log_config=None if writes_json() else LOGGING_CONFIG,
+        log_config=None,
     )
     if given.worker:
         return serve_as_worker(config, given.worker, DrainingWorker)

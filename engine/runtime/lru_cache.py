@@ -9,13 +9,6 @@ from typing import Any, Generic, TypeVar
 from weakref import WeakSet
 
 Value = TypeVar("Value")
-_shelves: WeakSet[Shelf[Any]] = WeakSet()
-
-
-def release_all() -> None:
-    """Drops what all shelves of this process keep: it is made anew when it is asked for."""
-    for shelf in list(_shelves):
-        shelf.clear()
 
 
 class LruCache(Generic[Value]):
@@ -29,7 +22,7 @@ class LruCache(Generic[Value]):
         self._kept: OrderedDict[Hashable, tuple[Value, int]] = OrderedDict()
         self._bytes = 0
         self._lock = Lock()
-        _shelves.add(self)
+        _caches.add(self)
 
     @property
     def bytes(self) -> int:
@@ -67,3 +60,12 @@ class LruCache(Generic[Value]):
         with self._lock:
             self._kept.clear()
             self._bytes = 0
+
+
+_caches: WeakSet[LruCache[Any]] = WeakSet()
+
+
+def release_all() -> None:
+    """Drops what all caches of this process keep: it is made anew when it is asked for."""
+    for cache in list(_caches):
+        cache.clear()

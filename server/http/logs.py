@@ -1,6 +1,7 @@
-"""Logs as JSON: one line an event on standard error, for programs to read.
+"""Logs on standard error, each line with its level, its page and the number of its session: as text, or as JSON for
+programs to read.
 
-Nothing that a person wrote stands in them. Only what Loupe and uvicorn say by words of their own is said: of other
+Nothing that a person wrote stands in the JSON. Only what Loupe and uvicorn say by words of their own is said: of other
 loggers their name alone, and of an error its kind and its place, since its sentence may quote a text.
 """
 
@@ -14,21 +15,49 @@ from datetime import UTC, datetime
 from traceback import extract_tb
 from types import TracebackType
 
+import streamlit as st
 import streamlit.logger
+from streamlit.runtime.scriptrunner import get_script_run_ctx
+from streamlit.runtime.scriptrunner_utils.script_run_context import ScriptRunContext
 
 from server.http.page_names import name_page
 from server.http.streamlit_patches.observed_runs import runs
 from server.settings import LOG
 
 READ = {
+    "scriptrunner_utils.script_run_context:get_script_run_ctx": "dccbffa7ec2c9687",
     "streamlit.logger:get_logger": "83412d57059aa9ca",
     "streamlit.logger:setup_formatter": "af158d92e97bd6f0",
     "streamlit.logger:update_formatter": "872afe9852a8203f",
 }
 OWN = "loupe"
 SPEAK = (OWN, "uvicorn", "uvicorn.error")  # whose words are constants of a program; what they insert is left out
-EXTRA = ("page", "seconds", "code", "number", "error", "at")
+EXTRA = ("page", "session", "seconds", "code", "number", "error", "at")
+TEXT = "%(asctime)s %(levelname)-7s %(origin)s%(message)s"
 log = logging.getLogger(OWN)
+
+
+class Origin(logging.Filter):
+    """Gives each record of a script its `page` and the number of its `session`, counted from 1 in this process."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.sessions = dict[str, int]()
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        context = get_script_run_ctx(suppress_warning=True)
+        record.origin = ""
+        if context is not None:
+            session = self.sessions.setdefault(context.session_id, len(self.sessions) + 1)
+            page = name_page(find_address(context))
+            record.__dict__ |= {"session": session, "page": page, "origin": f"{page} session {session}: "}
+        return True
+
+
+def find_address(context: ScriptRunContext) -> str:
+    """Address of the page that a script runs, "" for the first."""
+    page = context.pages_manager.get_pages().get(context.page_script_hash)
+    return page.get("url_pathname", "") if page else ""
 
 
 class JsonLines(logging.Formatter):
@@ -57,17 +86,24 @@ def writes_json() -> bool:
     return LOG == "json"
 
 
-def write_json() -> None:
-    """From now on every logger of this process writes JSON, and each run of a script is an event."""
+def write_lines(formatter: logging.Formatter) -> None:
+    """From now on every logger of this process writes lines of one form."""
     handler = logging.StreamHandler()
-    handler.setFormatter(JsonLines())
+    handler.addFilter(Origin())
+    handler.setFormatter(formatter)
     logging.basicConfig(handlers=[handler], force=True, level=logging.WARNING)
     for name in SPEAK:
         hand_on(logging.getLogger(name))
-    log.setLevel(logging.INFO)
     logging.captureWarnings(True)
+    st.set_option("logger.enableRich", False)  # which writes past the loggers
     streamlit.logger.setup_formatter = hand_on
     streamlit.logger.update_formatter()
+
+
+def write_json() -> None:
+    """Lines for programs; each run of a script is one."""
+    write_lines(JsonLines())
+    log.setLevel(logging.INFO)
     sys.excepthook = log_error
     threading.excepthook = lambda said: log_error(said.exc_type, said.exc_value, said.exc_traceback)
     runs.listeners.append(log_run)

@@ -1,6 +1,7 @@
 """What an operator asks of a server, and what it does as it begins and ends."""
 
 import asyncio
+import io
 import json
 import logging
 import re
@@ -18,6 +19,7 @@ from starlette.responses import HTMLResponse, PlainTextResponse
 from starlette.routing import Route, WebSocketRoute
 from starlette.testclient import TestClient, WebSocketDenialResponse
 from starlette.websockets import WebSocket
+from streamlit.testing.v1 import AppTest
 
 from server.http import headers, logs, metrics
 from server.http.readiness import ALIVE, READY, Gate, readiness, tell_alive, tell_ready
@@ -112,6 +114,27 @@ def test_a_line_of_the_log_quotes_nobody() -> None:
     assert [line["event"] for line in read] == ["run", "streamlit.runtime line 7", "a %s of"]
     assert {"level": "error", "page": "attention", "seconds": 0.5, "error": "ValueError"}.items() <= read[0].items()
     assert "secret" not in "".join(lines) and Path(__file__).name in read[0]["at"]
+
+
+SAYS = """
+import logging
+logging.getLogger("loupe").warning("something")
+"""
+
+
+def test_a_line_of_the_log_has_its_page_and_the_number_of_its_session() -> None:
+    lines = io.StringIO()
+    handler = logging.StreamHandler(lines)
+    handler.addFilter(logs.Origin())
+    handler.setFormatter(logging.Formatter(logs.TEXT))
+    logging.getLogger("loupe").addHandler(handler)
+    try:
+        AppTest.from_string(SAYS).run()
+        logging.getLogger("loupe").warning("of the server")
+    finally:
+        logging.getLogger("loupe").removeHandler(handler)
+    first, second = lines.getvalue().splitlines()
+    assert first.endswith(" WARNING home session 1: something") and second.endswith(" WARNING of the server")
 
 
 def test_a_page_says_what_it_may_do_and_who_may_frame_it() -> None:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from engine import run
-from engine.runtime.lru_cache import Shelf
+from engine.runtime.lru_cache import LruCache
 from engine.runtime.shared_work import PARTS, SharedWork
 from engine.work_limit import WorkLimitError, check_work, limit_work, suspend_limit
 from server.http.streamlit_patches import limited_runs
@@ -58,11 +58,11 @@ def test_time_that_is_waited_does_not_count(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_what_is_kept_goes_before_the_memory_is_used_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    shelf = Shelf[int](100)
-    shelf.keep("a", 1, 60)
+    cache = LruCache[int](100)
+    cache.keep("a", 1, 60)
     free = [1, limited_runs.FREE_MEMORY]
     monkeypatch.setattr(limited_runs, "available_memory", lambda: free.pop(0) if free else 0)
     limited_runs.check_memory()
-    assert shelf.bytes == 0 and shelf.find("a") is None
+    assert cache.bytes == 0 and cache.find("a") is None
     with pytest.raises(WorkLimitError, match="must keep .* of its memory free, and less is left"):
         limited_runs.check_memory()
