@@ -26,6 +26,7 @@ from server.http.own_names import OwnNames
 from server.http.readiness import ALIVE, READY, Gate, tell_alive, tell_ready
 from server.http.starting import choose_port, greet, tell_trainings
 from server.http.streamlit_patches import patch_streamlit
+from server.http.uploads import UploadLimit
 from server.http.visitor_cookie import VisitorCookie
 from server.http.warming import warm
 from server.http.workers import SHARED, CannotServe, Front, serve_as_worker
@@ -77,7 +78,8 @@ app = st.App(
         *program_routes(),
     ],
     middleware=[
-        Middleware(each) for each in (OwnNames, Gate, CountSessions, SecurityHeaders, VisitorCookie, FirstLoad)
+        Middleware(each)
+        for each in (OwnNames, Gate, UploadLimit, CountSessions, SecurityHeaders, VisitorCookie, FirstLoad)
     ],
 )
 

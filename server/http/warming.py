@@ -20,6 +20,7 @@ from engine.training.launch.warm_trainer import shared as warm_trainer
 from server.http.logs import log
 from server.http.readiness import readiness
 from server.http.streamlit_patches.observed_runs import runs
+from server.http.uploads import drop_left_files
 from server.http.workers import here
 from server.settings import FIRST_MODEL
 
@@ -74,7 +75,9 @@ async def warm(app: st.App) -> AsyncIterator[None]:
     """Warms up beside a server that answers its probes from the first moment, and ends what waits with it."""
     readiness.warming = asyncio.create_task(warm_up())
     others = asyncio.create_task(go_on(readiness.warming))
+    dropping = asyncio.create_task(drop_left_files())
     yield
+    dropping.cancel()
     others.cancel()
     readiness.warming.cancel()
     warm_trainer.close()
