@@ -197,7 +197,7 @@ export function mountKeys(root, emit) {
       const drawn = {
         block,
         role: "attention",
-        scale: "signed",
+        scale: /** @type {Scale} */ ("signed"),
         max: data.max,
         width,
         pitch,

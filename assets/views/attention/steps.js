@@ -219,7 +219,7 @@ class Steps {
     return {
       block,
       role,
-      scale: scale === "signed" ? "signed" : "unit",
+      scale: /** @type {Scale} */ (scale === "signed" ? "signed" : "unit"),
       max,
       width,
       pitch,

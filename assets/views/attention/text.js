@@ -411,7 +411,7 @@ function mountAverage(root, page) {
     const data = {
       block,
       role: "attention",
-      scale: "unit",
+      scale: /** @type {Scale} */ ("unit"),
       max: top,
       width: pitch * cols,
       pitch,

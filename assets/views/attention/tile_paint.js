@@ -124,7 +124,8 @@ function drawEdited(context, root, view) {
   for (const tile of [...view.tiles].reverse()) fill(edited, known, tile, { firstRow, firstCol, cell });
   const [breadth, height] = [cell.wide * wide, cell.high * tall];
   const canvas = new OffscreenCanvas(Math.ceil(countCols * breadth * dpr), Math.ceil(countRows * height * dpr));
-  outline(canvas.getContext("2d"), root, { block: edited, edited, width: countCols * breadth, pitch: height }, dpr);
+  const brush = canvas.getContext("2d");
+  if (brush) outline(brush, root, { block: edited, edited, width: countCols * breadth, pitch: height }, dpr);
   context.drawImage(
     canvas,
     Math.round((firstCol * cell.wide - left) * wide * dpr),

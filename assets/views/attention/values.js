@@ -14,7 +14,7 @@ export const KINDS = [
     title: "raw scores",
     about: "q·k, before the mask",
     part: "scores",
-    scale: "signed",
+    scale: /** @type {Scale} */ ("signed"),
     role: "attention",
   },
   {
@@ -22,7 +22,7 @@ export const KINDS = [
     title: "masked",
     about: "what enters the softmax",
     part: "masked_scores",
-    scale: "signed",
+    scale: /** @type {Scale} */ ("signed"),
     role: "attention",
   },
   {
@@ -30,7 +30,7 @@ export const KINDS = [
     title: "pattern",
     about: "each weight of the head",
     part: "pattern",
-    scale: "unit",
+    scale: /** @type {Scale} */ ("unit"),
     role: "attention",
   },
   {
@@ -38,7 +38,7 @@ export const KINDS = [
     title: "value-weighted",
     about: "what each weight moves: the length of p · v W_O",
     part: null,
-    scale: "unit",
+    scale: /** @type {Scale} */ ("unit"),
     role: "value",
   },
 ];

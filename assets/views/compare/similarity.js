@@ -40,7 +40,7 @@ export function mount(root, shell) {
   const heard = (event, where) => {
     if (event === "step") return step(where);
     if (event === "pick" && where.row !== null && where.col !== null) return choose(where.row, where.col);
-    if (event !== "hover") return;
+    if (event !== "hover" || !block) return;
     const both = where && where.row !== null && where.col !== null;
     shell.tip(
       both

@@ -3,24 +3,38 @@ import { make } from "../core/dom.js";
 import { number, percent } from "../core/format.js";
 
 /**
+ * @typedef {"softmax" | "logistic" | "identity"} Link
+ * @typedef {{ piece: string, id: number, logit: number, scaled: number, share: number, inTopK: boolean, inTopP: boolean,
+ *   probability: number }} Row
+ * @typedef {{ rows: Row[], open?: boolean, link: Link, chosen?: number | null, idName: string }} Bars
+ */
+
+/**
  * data = {rows: [{piece, id, logit, scaled, share, inTopK, inTopP, probability}], open, link, chosen, idName}; emits "pick" {index}.
  * Open, every stage from logit to probability stands in its own column. Under the link "logistic" a bar is a share of 1,
  * under "identity" the one row is a number and no probability.
+ * @param {HTMLElement} root
+ * @param {Bars} data
+ * @param {(event: "pick", where: { index: number }) => unknown} emit
  */
 export function mount(root, data, emit) {
   root.classList.add("bars");
   root.addEventListener("click", (event) => {
-    const row = event.target.closest(".bar-row");
-    if (row) emit("pick", { index: Number(row.dataset.index) });
+    const row = /** @type {Element} */ (event.target).closest(".bar-row");
+    if (row instanceof HTMLElement) emit("pick", { index: Number(row.dataset.index) });
   });
   const view = {
+    /** @param {Bars} next */
     update(next) {
       const most = next.link === "logistic" ? 1 : Math.max(...next.rows.map((row) => row.probability), 1e-9);
-      const focused = root.getRootNode().activeElement?.dataset?.index;
+      const { activeElement } = /** @type {ShadowRoot | Document} */ (root.getRootNode());
+      const focused = activeElement instanceof HTMLElement ? activeElement.dataset.index : undefined;
       const rows = next.rows.map((row, index) => barRow(row, index, most, next));
       root.replaceChildren(...(next.open ? [heading(next.link), ...rows] : rows));
       root.classList.toggle("open", Boolean(next.open));
-      if (focused !== undefined) root.querySelector(`[data-index="${focused}"]`)?.focus({ preventScroll: true });
+      if (focused === undefined) return;
+      const again = /** @type {HTMLElement | null} */ (root.querySelector(`[data-index="${focused}"]`));
+      again?.focus({ preventScroll: true });
     },
     destroy: () => root.replaceChildren(),
   };
@@ -28,12 +42,14 @@ export function mount(root, data, emit) {
   return view;
 }
 
+/** @type {Record<Link, string[]>} */
 const COLUMNS = {
   softmax: ["logit", "÷ temp.", "softmax", "top-k", "top-p"],
   logistic: ["logit", "÷ temp."],
   identity: [],
 };
 
+/** @param {Link} link */
 function heading(link) {
   const row = make("div", "bar-row heading", "");
   const last = make("span", "share", link === "identity" ? "logit" : "probability");
@@ -41,6 +57,12 @@ function heading(link) {
   return row;
 }
 
+/**
+ * @param {Row} row
+ * @param {number} index
+ * @param {number} most
+ * @param {Bars} of
+ */
 function barRow(row, index, most, { open, link, chosen, idName }) {
   const button = make("button", "bar-row");
   const value = link === "identity" ? number(row.logit) : percent(row.probability);
@@ -52,6 +74,7 @@ function barRow(row, index, most, { open, link, chosen, idName }) {
   name.title = `${row.piece} (${idName} ${row.id})`;
   button.append(name);
   if (open) {
+    /** @param {boolean} is */
     const kept = (is) => (is ? "kept" : "cut");
     const cells = [
       number(row.logit),

@@ -1,14 +1,22 @@
 // The painting of a block: cells as colours, apart where they are wide enough, hidden ones as dots, edited ones within a line.
 import { outline } from "./cells_edited.js";
+import { pencil } from "../core/dom.js";
 import { css, ramp, STEPS } from "../core/palette.js";
 
 const APART_FROM = 7; // CSS pixels: cells at least this wide are drawn apart, narrower ones side by side
 const ROUND = { from: 12, most: 1200 }; // wide and few enough for round corners, which cost a path a cell
 const FAINT = 40; // the step of the ramp in which a hidden cell's dot is drawn
+/** @typedef {Omit<import("./cells.js").Picture, "label">} Painted */
+
 /** @type {OffscreenCanvas | null} */
 let scratch = null; // one pixel a cell, and reused: a canvas costs more than what is drawn on it
 
-/** Paints a block (see mountCells of cells.js for what is given); also used for thumbnails, which nobody points at. */
+/**
+ * Paints a block (see mountCells of cells.js for what is given); also used for thumbnails, which nobody points at.
+ * @param {HTMLCanvasElement} canvas
+ * @param {Element} root
+ * @param {Painted} shown
+ */
 export function paint(canvas, root, shown) {
   const { block, role, scale, width, pitch } = shown;
   const dpr = window.devicePixelRatio || 1;
@@ -20,14 +28,20 @@ export function paint(canvas, root, shown) {
     drawTogether(context, table, shown, dpr);
     if (wide >= APART_FROM) drawGaps(context, table, shown, wide, dpr);
   }
-  if (shown.edited) outline(context, root, shown, dpr);
+  const { edited } = shown;
+  if (edited) outline(context, root, { ...shown, edited }, dpr);
 }
 
-/** The context of a canvas of this size, CSS pixels, with nothing on it. */
+/**
+ * The context of a canvas of this size, CSS pixels, with nothing on it.
+ * @param {HTMLCanvasElement} canvas
+ * @param {number} width
+ * @param {number} tall
+ */
 export function emptied(canvas, width, tall) {
   const dpr = window.devicePixelRatio || 1;
   const [across, down] = [Math.max(1, Math.round(width * dpr)), Math.max(1, Math.round(tall * dpr))];
-  const context = canvas.getContext("2d");
+  const context = pencil(canvas);
   if (canvas.width === across && canvas.height === down) {
     context.setTransform(1, 0, 0, 1, 0, 0);
     context.clearRect(0, 0, across, down);
@@ -36,6 +50,13 @@ export function emptied(canvas, width, tall) {
   return context;
 }
 
+/**
+ * @param {CanvasRenderingContext2D} context
+ * @param {Uint32Array} table
+ * @param {Painted} shown
+ * @param {number} wide
+ * @param {number} dpr
+ */
 function drawRound(context, table, { block, scale, max, pitch, height, hidden }, wide, dpr) {
   context.setTransform(dpr, 0, 0, dpr, 0, 0);
   const gap = (pitch - height) / 2;
@@ -57,6 +78,13 @@ function drawRound(context, table, { block, scale, max, pitch, height, hidden },
   }
 }
 
+/**
+ * @param {CanvasRenderingContext2D} context
+ * @param {Uint32Array} table
+ * @param {Painted} shown
+ * @param {number} wide
+ * @param {number} dpr
+ */
 function drawGaps(context, table, { block, pitch, hidden }, wide, dpr) {
   context.setTransform(dpr, 0, 0, dpr, 0, 0);
   const between = wide >= ROUND.from ? 2 : 1;
@@ -69,6 +97,12 @@ function drawGaps(context, table, { block, pitch, hidden }, wide, dpr) {
   }
 }
 
+/**
+ * @param {CanvasRenderingContext2D} context
+ * @param {Uint32Array} table
+ * @param {Painted} shown
+ * @param {number} dpr
+ */
 function drawTogether(context, table, { block, scale, max, pitch, height, hidden }, dpr) {
   const { rows, cols } = block;
   const { canvas } = context;
@@ -89,7 +123,12 @@ function drawTogether(context, table, { block, scale, max, pitch, height, hidden
   }
 }
 
-/** The step of the ramp of every cell, row by row: `step` of palette.js, without a call a cell. */
+/**
+ * The step of the ramp of every cell, row by row: `step` of palette.js, without a call a cell.
+ * @param {Block} block
+ * @param {Scale} scale
+ * @param {number} max
+ */
 function indices({ data, offset, stride, rows, cols }, scale, max) {
   const signed = scale === "signed";
   const top = STEPS - 1;
@@ -104,6 +143,7 @@ function indices({ data, offset, stride, rows, cols }, scale, max) {
   return steps;
 }
 
+/** @param {ImageData} image */
 function pixelled(image) {
   if (!scratch || scratch.width < image.width || scratch.height < image.height) {
     scratch = new OffscreenCanvas(

@@ -9,7 +9,11 @@ const STOPS = 8; // of the gradient
 const WIDEST = 72; // CSS pixels
 const CLOSE = 11; // CSS pixels of a key, below which its label is small and steep
 
-/** The keys' pieces under a matrix, slanted: {element, labels}. */
+/**
+ * The keys' pieces under a matrix, slanted: {element, labels}.
+ * @param {string[]} pieces
+ * @param {number} width
+ */
 export function axis(pieces, width) {
   const element = make("div", "axis");
   const labels = pieces.map((piece, i) => {
@@ -26,7 +30,11 @@ export function axis(pieces, width) {
   return { element, labels };
 }
 
-/** What a colour means, in numbers: {element, show(block, end)}, `end` where not that of the block itself. `root` is where the theme's colours are read. A narrow one leaves it to who draws it to say what its end is. */
+/**
+ * What a colour means, in numbers: {element, show(block, end)}, `end` where not that of the block itself. `root` is where the theme's colours are read. A narrow one leaves it to who draws it to say what its end is.
+ * @param {Element} root
+ * @param {{ role: string, scale: Scale, width: number }} what
+ */
 export function legend(root, { role, scale, width }) {
   const element = make("div", "legend");
   const table = ramp(root, role, scale);
@@ -42,12 +50,17 @@ export function legend(root, { role, scale, width }) {
   element.title = unit
     ? "colour grows with the square root of the weight"
     : "from grey (negative) to the hue (positive); of 100 absolute values 99 are within";
+  /**
+   * @param {Block} block
+   * @param {number} [end]
+   */
   const show = (block, end = extent(block)) => {
     if (!unit) text.textContent = `±${rounded(end)}${width < WIDEST ? "" : `, ${PERCENTILE}`}`;
   };
   return { element, show };
 }
 
+/** @param {number} x */
 function rounded(x) {
   return x >= 100 ? x.toFixed(0) : x >= 10 ? x.toFixed(1) : x >= 0.01 ? x.toFixed(2) : x.toExponential(1);
 }

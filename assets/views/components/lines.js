@@ -2,14 +2,21 @@
 import { pencil } from "../core/dom.js";
 import { colour } from "../core/palette.js";
 
+/** @typedef {{ weights: Cells, query: number, width: number, pitch: number }} Lines */
+
 const FULL = 5; // CSS pixels of a weight of 1
 
-/** data = {weights, query, width, pitch}: `weights` are one row of a pattern, one weight a key. */
+/**
+ * data = {weights, query, width, pitch}: `weights` are one row of a pattern, one weight a key.
+ * @param {HTMLElement} root
+ * @param {Lines} data
+ */
 export function mount(root, data) {
   const canvas = document.createElement("canvas");
   canvas.setAttribute("aria-hidden", "true"); // the pattern beside it says the same
   root.append(canvas);
   const view = {
+    /** @param {Lines} next */
     update({ weights, query, width, pitch }) {
       const dpr = window.devicePixelRatio || 1;
       const tall = weights.length * pitch;

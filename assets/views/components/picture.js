@@ -1,8 +1,15 @@
 // A picture a model reads, cell by cell, and where one row of attention looks on it.
-import { make } from "../core/dom.js";
+import { make, pencil } from "../core/dom.js";
 import { percent } from "../core/format.js";
 import { colour, curve } from "../core/palette.js";
 import { fraction } from "../core/place.js";
+
+/**
+ * @typedef {import("../core/payload.js").NamedArray} Pixels
+ * @typedef {{ side: number, offset: number, predicts?: boolean, first?: string, given?: number }} Grid
+ * @typedef {{ picture: Pixels, original?: Pixels | null, grid: Grid, weights: Cells, top?: number, query: number, width: number }} Looked
+ * @typedef {(event: "hover" | "pick", where: { row: number } | null) => unknown} Emit
+ */
 
 const FAINT = 0.16; // of the picture under the attention
 
@@ -10,6 +17,9 @@ const FAINT = 0.16; // of the picture under the attention
  * data = {picture, grid, weights, top?, query, width}: `picture` is an array height width channel in 0..1 (-1: nothing there),
  * `grid` {side, offset, predicts}: its cells in rows of `side`, cell i being row i + offset of the model. `weights` is one row
  * of a pattern, and the colour is full at `top`, or at the largest of them. Emits "hover" {row} | null and "pick" {row}.
+ * @param {HTMLElement} root
+ * @param {Looked} data
+ * @param {Emit} emit
  */
 export function mount(root, data, emit) {
   root.classList.add("picture");
@@ -19,21 +29,24 @@ export function mount(root, data, emit) {
   const plain = make("div", "picture-plain");
   root.append(canvas, note, plain);
   let shown = data;
-  const rowOf = (event) => {
+  /** @param {MouseEvent} event */
+  const where = (event) => {
     const { grid, weights } = shown;
     const { x, y } = fraction(event, canvas);
+    /** @param {number} at */
     const cell = (at) => Math.max(0, Math.min(grid.side - 1, Math.floor(at * grid.side)));
     const row = cell(y) * grid.side + cell(x) + grid.offset;
-    return row < weights.length ? row : null;
+    return row < weights.length ? { row } : null;
   };
   canvas.addEventListener(
     "pointermove",
-    (event) => event.pointerType !== "touch" && emit("hover", rowOf(event) === null ? null : { row: rowOf(event) }),
+    (/** @type {PointerEvent} */ event) => event.pointerType !== "touch" && emit("hover", where(event)),
   );
   canvas.addEventListener("pointerleave", () => emit("hover", null));
-  canvas.addEventListener("click", (event) => rowOf(event) !== null && emit("pick", { row: rowOf(event) }));
+  canvas.addEventListener("click", (/** @type {MouseEvent} */ event) => where(event) && emit("pick", where(event)));
 
   const view = {
+    /** @param {Looked} next */
     update(next) {
       shown = next;
       draw(canvas, root, next);
@@ -53,8 +66,13 @@ export function mount(root, data, emit) {
   return view;
 }
 
-/** The picture itself, and where a model completed it the one it was given part of. */
+/**
+ * The picture itself, and where a model completed it the one it was given part of.
+ * @param {Element} root
+ * @param {Looked} shown
+ */
 function small(root, { picture, original, grid }) {
+  /** @type {[Pixels, string][]} */
   const named = original
     ? [
         [picture, `${grid.given} given, completed`],
@@ -67,7 +85,7 @@ function small(root, { picture, original, grid }) {
     const dpr = window.devicePixelRatio || 1;
     canvas.width = canvas.height = Math.round(SMALL * dpr);
     canvas.style.width = canvas.style.height = `${SMALL}px`;
-    const context = canvas.getContext("2d");
+    const context = pencil(canvas);
     context.scale(dpr, dpr);
     paintPixels(context, root, pixels, 0, 0, pixels.shape[0], SMALL);
     if (original && pixels === picture) boundary(context, root, grid, SMALL / grid.side);
@@ -76,8 +94,14 @@ function small(root, { picture, original, grid }) {
   });
 }
 
-/** The line between the pixels that were given and those that were drawn. */
-export function boundary(context, root, { side, given }, cell) {
+/**
+ * The line between the pixels that were given and those that were drawn.
+ * @param {CanvasRenderingContext2D} context
+ * @param {Element} root
+ * @param {Pick<Grid, "side" | "given">} grid
+ * @param {number} cell
+ */
+export function boundary(context, root, { side, given = 0 }, cell) {
   const [rows, rest] = [Math.floor(given / side), given % side];
   context.strokeStyle = colour(root, "probability");
   context.lineWidth = 1.5;
@@ -91,17 +115,26 @@ export function boundary(context, root, { side, given }, cell) {
 
 const SMALL = 100; // CSS pixels
 
+/**
+ * @param {Cells} weights
+ * @param {number} end
+ */
 function range(weights, end) {
   let total = 0;
   for (let i = 0; i < end; i++) total += weights[i];
   return total;
 }
 
+/**
+ * @param {HTMLCanvasElement} canvas
+ * @param {Element} root
+ * @param {Looked} shown
+ */
 function draw(canvas, root, { picture, grid, weights, top, query, width }) {
   const dpr = window.devicePixelRatio || 1;
   canvas.width = canvas.height = Math.round(width * dpr);
   canvas.style.width = canvas.style.height = `${width}px`;
-  const context = canvas.getContext("2d");
+  const context = pencil(canvas);
   context.scale(dpr, dpr);
   const hue = colour(root, "attention");
   paintPixels(context, root, picture, 0, 0, picture.shape[0], width);
@@ -118,6 +151,14 @@ function draw(canvas, root, { picture, grid, weights, top, query, width }) {
   if (grid.predicts) outline(context, root, grid, cell, query - grid.offset + 1, "probability");
 }
 
+/**
+ * @param {CanvasRenderingContext2D} context
+ * @param {Element} root
+ * @param {Grid} grid
+ * @param {number} cell
+ * @param {number} i
+ * @param {string} role
+ */
 function outline(context, root, grid, cell, i, role) {
   if (i < 0 || i >= grid.side ** 2) return;
   const [x, y] = at(i, grid, cell);
@@ -126,11 +167,26 @@ function outline(context, root, grid, cell, i, role) {
   context.strokeRect(x + 1.25, y + 1.25, cell - 2.5, cell - 2.5);
 }
 
+/**
+ * @param {number} i
+ * @param {Grid} grid
+ * @param {number} cell
+ * @returns {[number, number]}
+ */
 function at(i, grid, cell) {
   return [(i % grid.side) * cell, Math.floor(i / grid.side) * cell];
 }
 
-/** Pixels of a square part of a picture, from (left, top) on, `size` pixels a side, drawn `width` wide. */
+/**
+ * Pixels of a square part of a picture, from (left, top) on, `size` pixels a side, drawn `width` wide.
+ * @param {CanvasRenderingContext2D} context
+ * @param {Element} root
+ * @param {Pixels} pixels
+ * @param {number} left
+ * @param {number} top
+ * @param {number} size
+ * @param {number} width
+ */
 export function paintPixels(context, root, { data, shape }, left, top, size, width) {
   const [, across, channels] = shape;
   const step = width / size;
@@ -149,7 +205,12 @@ export function paintPixels(context, root, { data, shape }, left, top, size, wid
   }
 }
 
-/** The cell that row `i` of the model stands for, as a small canvas; null for a row that is no part of the picture. */
+/**
+ * The cell that row `i` of the model stands for, as a small canvas; null for a row that is no part of the picture.
+ * @param {Pixels} picture
+ * @param {Grid} grid
+ * @param {number} i
+ */
 export function swatch(picture, grid, i) {
   const cell = i - grid.offset;
   if (cell < 0) return null;
@@ -157,7 +218,7 @@ export function swatch(picture, grid, i) {
   const canvas = make("canvas", "swatch");
   const dpr = window.devicePixelRatio || 1;
   canvas.width = canvas.height = Math.round(SWATCH * dpr);
-  const context = canvas.getContext("2d");
+  const context = pencil(canvas);
   context.scale(dpr, dpr);
   paintPixels(
     context,

@@ -2,16 +2,30 @@
 import { make } from "../core/dom.js";
 
 /**
+ * @typedef {{ name: string, pieces: string[], special: ArrayLike<unknown>, size: number, chosen?: number | null,
+ *   paint: (i: number) => { ground: string, ink: string } | null, quiet: (i: number) => boolean }} Prose
+ * @typedef {(event: "hover" | "pick", where: { row: number } | null) => unknown} Emit
+ */
+
+/**
  * data = {name, pieces, special, size, chosen, paint(i) -> {ground, ink} | null, quiet(i)}; `size` is that of the letters, CSS
  * pixels. Emits "hover" {row} | null and "pick" {row}; the arrow keys pick too. `mark(i)` underlines a token.
+ * @param {HTMLElement} root
+ * @param {Prose} data
+ * @param {Emit} emit
  */
 export function mount(root, data, emit) {
   root.classList.add("prose");
   root.tabIndex = 0;
   root.setAttribute("role", "listbox");
   let shown = data;
+  /** @type {HTMLElement[]} */
   let tokens = [];
-  const rowOf = (event) => tokens.indexOf(event.target.closest(".piece"));
+  /** @param {Event} event */
+  const rowOf = (event) => {
+    const piece = /** @type {Element} */ (event.target).closest(".piece");
+    return tokens.findIndex((token) => token === piece);
+  };
   root.addEventListener(
     "pointermove",
     (event) => event.pointerType !== "touch" && emit("hover", rowOf(event) < 0 ? null : { row: rowOf(event) }),
@@ -28,6 +42,7 @@ export function mount(root, data, emit) {
     });
   });
   const view = {
+    /** @param {Prose} next */
     update(next) {
       if (!tokens.length || next.pieces.join("\n") !== shown.pieces.join("\n")) tokens = write(root, next);
       shown = next;
@@ -42,6 +57,7 @@ export function mount(root, data, emit) {
         token.setAttribute("aria-selected", String(i === next.chosen));
       });
     },
+    /** @param {number | null} row */
     mark(row) {
       tokens.forEach((token, i) => token.classList.toggle("pointed", i === row));
     },
@@ -51,7 +67,11 @@ export function mount(root, data, emit) {
   return view;
 }
 
-/** Which pieces begin a word: where spaces are drawn those after one, else all that are not marked as going on. */
+/**
+ * Which pieces begin a word: where spaces are drawn those after one, else all that are not marked as going on.
+ * @param {string[]} pieces
+ * @param {ArrayLike<unknown>} [special]
+ */
 export function begins(pieces, special = []) {
   const spaced = pieces.some((piece) => /^[·▁]./u.test(piece));
   return pieces.map(
@@ -60,12 +80,18 @@ export function begins(pieces, special = []) {
   );
 }
 
-/** Lines break between words only, and after a line end. */
+/**
+ * Lines break between words only, and after a line end.
+ * @param {HTMLElement} root
+ * @param {Pick<Prose, "pieces" | "special">} text
+ */
 function write(root, { pieces, special }) {
   const starts = begins(pieces, special);
   const loose = !pieces.some((piece) => /^[·▁]./u.test(piece)) && pieces.some((piece) => [...piece].length > 1);
   root.classList.toggle("loose", loose);
+  /** @type {HTMLElement[]} */
   const tokens = [];
+  /** @type {HTMLElement[]} */
   const parts = [];
   pieces.forEach((piece, i) => {
     const token = make("span", "piece");
@@ -73,14 +99,18 @@ function write(root, { pieces, special }) {
     token.append(make("bdi", special[i] ? "special" : "", piece));
     tokens.push(token);
     if (starts[i]) parts.push(make("span", "word"));
-    parts.findLast((part) => part.className === "word").append(token);
+    parts.findLast((part) => part.className === "word")?.append(token);
     if (/\\n$|↵$/.test(piece)) parts.push(make("br"));
   });
   root.replaceChildren(...parts);
   return tokens;
 }
 
-/** The size of letters at which a text of so many tokens is read from afar and still seen whole. */
+/**
+ * The size of letters at which a text of so many tokens is read from afar and still seen whole.
+ * @param {number} count
+ * @param {boolean} narrow
+ */
 export function letters(count, narrow) {
   const size = count <= 16 ? 25 : count <= 40 ? 21 : count <= 90 ? 18 : 15;
   return narrow ? Math.min(size, 19) : size;

@@ -3,6 +3,17 @@
 import { counted } from "../core/format.js";
 import { pencil, range } from "../core/dom.js";
 
+/**
+ * @typedef {{ mask: "full" | "causal" | "prefix", window: boolean, heads: number, kvHeads: number, dHead: number, notes: string[] }} Attention
+ * @typedef {{ width: number, activation: string, gated: boolean }} Mlp
+ * @typedef {{ boxes: { id: string, label: string, detail: string }[], tied: boolean, out: string }} Ends
+ * @typedef {{ prefix: string, layers: number, shared: boolean, width: number, picture: { side: number } | null, norm: string,
+ *   embedding: { id: string, label: string, detail: string }[], embedNorm: boolean, place: "before" | "after" | "around",
+ *   sublayers: "sequential" | "parallel" | "parallel_one_norm", residual: boolean, attention: Attention, cross: Attention | null,
+ *   mlp: Mlp | null, finalNorm: boolean }} Stack as views/architecture/architecture.py describes it
+ * @typedef {{ width: number, mirror?: boolean, ends?: Ends | null, counts: Map<string, number>, marked: Set<string> }} Drawing
+ */
+
 const NS = "http://www.w3.org/2000/svg";
 const TRUNK = 45; // where the stream runs
 const COLUMN = 96; // where the boxes begin
@@ -17,16 +28,25 @@ const MONO = 0.61; // width of a character of the monospace, in its size
 
 const ruler = pencil(document.createElement("canvas"));
 
-/** Width in CSS pixels of a text in the page's sans. */
+/**
+ * Width in CSS pixels of a text in the page's sans.
+ * @param {string} text
+ * @param {number} size
+ */
 function measure(text, size, weight = 400) {
   ruler.font = `${weight} ${size}px Inter, system-ui, "Segoe UI", Roboto, Arial, sans-serif`;
   return ruler.measureText(text).width;
 }
 
-/** @param {string | null} [text] */
+/**
+ * @template {keyof SVGElementTagNameMap} Tag
+ * @param {Tag} tag
+ * @param {Record<string, string | number>} attributes
+ * @param {string | null} text
+ */
 export function svg(tag, attributes = {}, text = null) {
   const element = document.createElementNS(NS, tag);
-  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, String(value));
   if (text !== null) element.textContent = text;
   return element;
 }
@@ -34,6 +54,8 @@ export function svg(tag, attributes = {}, text = null) {
 /**
  * {element, height, top, cross}: a group whose bottom is y = 0 and whose top is y = -height; `top` is where the stream
  * ends and `cross` where the encoder's result enters, {x, y} each. `counts` are parameters a block id.
+ * @param {Stack} stack
+ * @param {Drawing} how
  */
 export function drawStack(stack, { width, mirror = false, ends = null, counts, marked }) {
   const pen = new Pen({ width, mirror, counts, marked, prefix: stack.prefix });
@@ -48,6 +70,7 @@ export function drawStack(stack, { width, mirror = false, ends = null, counts, m
 }
 
 class Pen {
+  /** @param {Omit<Drawing, "ends"> & { prefix: string }} how */
   constructor({ width, mirror, counts, marked, prefix }) {
     this.width = width;
     this.mirror = mirror;
@@ -59,25 +82,48 @@ class Pen {
     this.lines = this.group.appendChild(svg("g"));
     this.boxes = this.group.appendChild(svg("g"));
     this.y = 0;
+    this.start = 0; // where the stream begins
+    this.seam = 0; // from where it is still to be drawn
+    /** @type {{ x: number, y: number } | null} */
     this.cross = null;
     this.right = width - EDGE;
   }
 
-  /** A place across, from the side of the stream. */
+  /**
+   * A place across, from the side of the stream.
+   * @param {number} at
+   */
   x(at) {
     return this.mirror ? this.width - at : at;
   }
 
+  /** @param {[number, number][]} points */
   path(points, className = "wire", arrow = false) {
     const d = points.map(([x, y], i) => `${i ? "L" : "M"}${this.x(x)} ${y}`).join("");
     this.lines.append(svg("path", { d, class: className, ...(arrow ? { "marker-end": "url(#tip)" } : {}) }));
   }
 
+  /**
+   * @param {number} x
+   * @param {number} y
+   * @param {string} words
+   * @param {string} className
+   */
   text(x, y, words, className, anchor = "start") {
     return this.boxes.appendChild(svg("text", { x, y, class: className, "text-anchor": anchor }, words));
   }
 
-  /** A block that can be pointed at: a group of its own around what `draw(group, left, top)` puts into it. */
+  /**
+   * A block that can be pointed at: a group of its own around what `draw(group, left, top)` puts into it.
+   * @param {string} id
+   * @param {string} label
+   * @param {number} at
+   * @param {number} top
+   * @param {number} width
+   * @param {number} height
+   * @param {string} className
+   * @param {(group: SVGElement, left: number, top: number, count: number | undefined) => void} draw
+   */
   target(id, label, at, top, width, height, className, draw) {
     const left = this.mirror ? this.width - at - width : at;
     const full = this.prefix && !["pooler", "next_sentence", "head"].includes(id) ? this.prefix + id : id;
@@ -103,6 +149,7 @@ class Pen {
     return { left, top, width, height };
   }
 
+  /** @param {Stack} stack */
   input({ picture }) {
     const words = picture ? `[CLS] and ${picture.side} × ${picture.side} patches of a picture` : "token ids";
     const middle = this.x((COLUMN + this.right) / 2);
@@ -110,6 +157,7 @@ class Pen {
     this.y = -24;
   }
 
+  /** @param {Stack} stack */
   embedding({ embedding, embedNorm, norm }) {
     const at = TRUNK + 36;
     const width = this.right - at;
@@ -145,12 +193,15 @@ class Pen {
       else this.start = middle;
       this.y = top - ROW.gap;
     });
-    this.seam = this.start; // from where the stream is still to be drawn
+    this.seam = this.start;
     if (embedNorm) this.trunkNorm("embed_norm", norm, 4);
     this.y -= 10;
   }
 
-  /** The frame around what is repeated, and how often. */
+  /**
+   * The frame around what is repeated, and how often.
+   * @param {Stack} stack
+   */
   block(stack) {
     const bottom = this.y;
     this.y -= 10;
@@ -172,6 +223,7 @@ class Pen {
     this.y -= stack.finalNorm ? 0 : 8;
   }
 
+  /** @param {Stack} stack */
   sequential(stack) {
     const { attention, cross, mlp } = stack;
     this.sublayer(
@@ -181,15 +233,24 @@ class Pen {
       heightOfAttention(attention),
     );
     if (cross) {
+      /** @type {Parameters<Pen["sublayer"]>[2]} */
       const draw = (at, top, width) => {
         const box = this.attention("cross_attn", "cross-attention", cross, at, top, width);
         this.cross = { x: this.mirror ? box.left : box.left + box.width, y: top + box.height / 2 };
       };
       this.sublayer(stack, "norm_cross", draw, heightOfAttention(cross));
     }
-    if (mlp) this.sublayer(stack, "norm2", (at, top, width) => this.mlp(stack, at, top, width), HEIGHT_OF_MLP);
+    const { width: d } = stack;
+    if (mlp)
+      this.sublayer(stack, "norm2", (at, top, width) => this.mlp({ width: d, mlp }, at, top, width), HEIGHT_OF_MLP);
   }
 
+  /**
+   * @param {Stack} stack
+   * @param {string} norm
+   * @param {(at: number, top: number, width: number) => void} draw
+   * @param {number} height
+   */
   sublayer(stack, norm, draw, height) {
     const middle = COLUMN + PILL.width / 2;
     const around = stack.place === "around";
@@ -210,6 +271,7 @@ class Pen {
     this.y -= 7;
   }
 
+  /** @param {Stack} stack */
   parallel(stack) {
     const gap = 12;
     const half = (this.right - COLUMN - (stack.mlp ? gap : 0)) / (stack.mlp ? 2 : 1);
@@ -245,7 +307,8 @@ class Pen {
     const height = Math.max(heightOfAttention(stack.attention), HEIGHT_OF_MLP + LINE);
     this.y -= height;
     this.attention("attn", "attention", stack.attention, columns[0], this.y, half, height);
-    if (stack.mlp) this.mlp(stack, columns[1], this.y, half, height);
+    const { width: d, mlp } = stack;
+    if (mlp) this.mlp({ width: d, mlp }, columns[1], this.y, half, height);
     for (const middle of middles)
       this.path([
         [middle, this.y],
@@ -261,7 +324,12 @@ class Pen {
     this.y -= 9;
   }
 
-  /** A branch comes back to the stream; without a residual connection it becomes the stream. */
+  /**
+   * A branch comes back to the stream; without a residual connection it becomes the stream.
+   * @param {Stack} stack
+   * @param {number} leaves
+   * @param {number} middle
+   */
   join(stack, leaves, middle) {
     const level = this.y;
     this.stream(leaves);
@@ -285,12 +353,21 @@ class Pen {
     this.y = level - 10;
   }
 
+  /**
+   * @param {string} id
+   * @param {string} name
+   * @param {number} middle
+   */
   branchNorm(id, name, middle) {
     this.y -= PILL.height;
     this.pill(id, name, middle, this.y);
     this.wire(middle, 10);
   }
 
+  /**
+   * @param {number} middle
+   * @param {number} length
+   */
   wire(middle, length) {
     this.path([
       [middle, this.y],
@@ -299,6 +376,11 @@ class Pen {
     this.y -= length;
   }
 
+  /**
+   * @param {string} id
+   * @param {string} name
+   * @param {number} gap
+   */
   trunkNorm(id, name, gap) {
     this.y -= gap;
     this.stream(this.y);
@@ -308,6 +390,12 @@ class Pen {
     this.y -= 6;
   }
 
+  /**
+   * @param {string} id
+   * @param {string} name
+   * @param {number} middle
+   * @param {number} top
+   */
   pill(id, name, middle, top) {
     this.target(
       id,
@@ -325,6 +413,7 @@ class Pen {
     );
   }
 
+  /** @param {number} y */
   plus(y) {
     const x = this.x(TRUNK);
     this.boxes.append(
@@ -333,7 +422,10 @@ class Pen {
     );
   }
 
-  /** The stream, from where it was last drawn up to `y`. */
+  /**
+   * The stream, from where it was last drawn up to `y`.
+   * @param {number} y
+   */
   stream(y) {
     this.path(
       [
@@ -345,11 +437,13 @@ class Pen {
     this.seam = y;
   }
 
+  /** @param {number} length */
   rise(length) {
     this.y -= length;
     this.stream(this.y);
   }
 
+  /** @param {Ends} ends */
   ends({ boxes, out }) {
     this.y -= 14;
     const [left, right] = [0, this.right];
@@ -384,13 +478,13 @@ class Pen {
       });
       this.path(
         [
-          [middles.at(-1), this.y],
-          [middles.at(-1), this.y - 18],
+          [middles[middles.length - 1], this.y],
+          [middles[middles.length - 1], this.y - 18],
         ],
         "wire",
         true,
       );
-      this.text(this.x(middles.at(-1)), this.y - 25, out, "note strong", "middle");
+      this.text(this.x(middles[middles.length - 1]), this.y - 25, out, "note strong", "middle");
       this.y -= 44;
     } else {
       this.rise(10);
@@ -399,11 +493,14 @@ class Pen {
     }
   }
 
-  /** The dashed line of a tied head, from it down to the table of tokens. */
+  /**
+   * The dashed line of a tied head, from it down to the table of tokens.
+   * @param {Ends | null} ends
+   */
   finish(ends) {
     if (!ends?.tied || this.prefix) return;
     const box = this.boxes.querySelector('[data-block="head"] .face');
-    const y = Number(box.getAttribute("y")) + Number(box.getAttribute("height")) / 2;
+    const y = Number(box?.getAttribute("y")) + Number(box?.getAttribute("height")) / 2;
     const outside = this.width - 2;
     this.path(
       [
@@ -417,6 +514,14 @@ class Pen {
     );
   }
 
+  /**
+   * @param {string} id
+   * @param {string} title
+   * @param {Attention} made
+   * @param {number} at
+   * @param {number} top
+   * @param {number} width
+   */
   attention(id, title, made, at, top, width, height = heightOfAttention(made)) {
     return this.target(id, title, at, top, width, height, "role-attention", (group, left, y, count) => {
       const place = placed(left, width);
@@ -433,6 +538,12 @@ class Pen {
     });
   }
 
+  /**
+   * @param {{ width: number, mlp: Mlp }} stack
+   * @param {number} at
+   * @param {number} top
+   * @param {number} width
+   */
   mlp({ width: d, mlp }, at, top, width, height = HEIGHT_OF_MLP) {
     this.target("mlp", "MLP", at, top, width, height, "role-mlp", (group, left, y, count) => {
       const place = placed(left, width);
@@ -457,14 +568,25 @@ class Pen {
     });
   }
 
-  /** A line of small text, smaller still where it would not fit into `room`. */
+  /**
+   * A line of small text, smaller still where it would not fit into `room`.
+   * @param {SVGElement} group
+   * @param {number} x
+   * @param {number} y
+   * @param {string} words
+   * @param {number} room
+   */
   detail(group, x, y, words, room) {
     const size = Math.min(13.5, (13.5 * room) / measure(words, 13.8));
     group.append(svg("text", { x, y, class: "detail", style: `font-size:${size}px` }, words));
   }
 }
 
-/** Where picture and words of a box go: side by side, or, in a narrow one, the picture in the corner behind the title. */
+/**
+ * Where picture and words of a box go: side by side, or, in a narrow one, the picture in the corner behind the title.
+ * @param {number} left
+ * @param {number} width
+ */
 function placed(left, width) {
   const narrow = width < NARROW;
   const size = narrow ? 32 : GLYPH;
@@ -480,6 +602,7 @@ function placed(left, width) {
   };
 }
 
+/** @param {Attention} made */
 function notesOf(made) {
   return made.kvHeads === made.heads ? made.notes : [`${made.kvHeads} of keys and values`, ...made.notes];
 }
@@ -487,12 +610,19 @@ function notesOf(made) {
 const NARROW = 205;
 const HEIGHT_OF_MLP = 72;
 
+/** @param {Attention} made */
 function heightOfAttention(made) {
   const notes = notesOf(made).length;
   return Math.max(GLYPH + 24, 25 + LINE + 8 + 16 + notes * 17 + (notes ? 8 : 4));
 }
 
-/** A number that ends at `x`, smaller where there is less room, and none where it could not be read. */
+/**
+ * A number that ends at `x`, smaller where there is less room, and none where it could not be read.
+ * @param {number} x
+ * @param {number} y
+ * @param {number} count
+ * @param {number} room
+ */
 function numberAt(x, y, count, room) {
   const words = count.toLocaleString("en");
   const size = Math.min(13, room / (words.length * MONO));
@@ -501,7 +631,14 @@ function numberAt(x, y, count, room) {
     : [svg("text", { x, y, class: "number", "text-anchor": "end", style: `font-size:${size}px` }, words)];
 }
 
-/** Who may attend to whom, in a square of a few tokens: rows are queries, columns keys. */
+/**
+ * Who may attend to whom, in a square of a few tokens: rows are queries, columns keys.
+ * @param {SVGElement} group
+ * @param {Attention} made
+ * @param {number} left
+ * @param {number} top
+ * @param {number} size
+ */
 function maskGlyph(group, { mask, window }, left, top, size) {
   const cell = size / CELLS;
   const prefix = CELLS / 2;
@@ -518,11 +655,23 @@ function maskGlyph(group, { mask, window }, left, top, size) {
   }
 }
 
-/** How wide the stream and the inner layer are; a gate is a second inner layer, multiplied. */
+/**
+ * How wide the stream and the inner layer are; a gate is a second inner layer, multiplied.
+ * @param {SVGElement} group
+ * @param {number} d
+ * @param {Mlp} mlp
+ * @param {number} left
+ * @param {number} top
+ * @param {number} size
+ */
 function mlpGlyph(group, d, { width, gated }, left, top, size) {
   const narrow = Math.max(5, Math.min(size, (size * d) / Math.max(width, d)));
   const inner = Math.max(5, Math.min(size, (size * width) / Math.max(width, d)));
   const bar = 8;
+  /**
+   * @param {number} y
+   * @param {number} w
+   */
   const line = (y, w, x = left + (size - w) / 2) =>
     group.append(svg("rect", { x, y, width: w, height: bar, rx: 2, class: "bar" }));
   const middle = top + size / 2 - bar / 2;
@@ -537,15 +686,22 @@ function mlpGlyph(group, d, { width, gated }, left, top, size) {
   if (!gated) group.prepend(svg("path", { d: shape, class: "bar-edge" }));
 }
 
-/** A tick for each head's queries, and under them one for each head of keys and values, as wide as those that share it. */
+/**
+ * A tick for each head's queries, and under them one for each head of keys and values, as wide as those that share it.
+ * @param {SVGElement} group
+ * @param {Attention} made
+ * @param {number} left
+ * @param {number} top
+ * @param {number} room
+ */
 function headTicks(group, { heads, kvHeads }, left, top, room) {
   const pitch = Math.min(9, room / heads);
   const gap = pitch > 4 ? 2 : pitch > 2 ? 1 : 0.4;
   const rows = [
-    [heads, pitch, "query"],
-    [kvHeads, (pitch * heads) / kvHeads, "key"],
+    { count: heads, wide: pitch, role: "query" },
+    { count: kvHeads, wide: (pitch * heads) / kvHeads, role: "key" },
   ];
-  rows.forEach(([count, wide, role], i) => {
+  rows.forEach(({ count, wide, role }, i) => {
     for (const head of range(0, count)) {
       group.append(
         svg("rect", { x: left + head * wide, y: top + i * 7, width: wide - gap, height: 5, class: `tick ${role}` }),

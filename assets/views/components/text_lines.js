@@ -7,6 +7,8 @@ const ECHOES = 50; // of what was told may still come back
 const DRAWN = 300; // ms after which Streamlit has drawn what came with the same run
 const HINT = "Shift + Enter begins a new line";
 
+/** @typedef {{ fields: Record<string, string>, back: Record<string, string> }} Fields */
+
 /** @type {TextLines | null} */
 let lines = null;
 let mounted = 0; // one for all: while pages turn, or Streamlit draws anew, two are mounted for a moment
@@ -14,6 +16,8 @@ let mounted = 0; // one for all: while pages turn, or Streamlit draws anew, two 
 /**
  * data.fields: the name of each field, with its text where that has several lines, else "". data.back: after the browser's way
  * back the text of each that it led to, else nothing. Nothing is drawn in `root`.
+ * @param {HTMLElement} root
+ * @param {Fields} data
  */
 export function mount(root, data) {
   root.className = ""; // no view, for whoever looks for one
@@ -21,6 +25,7 @@ export function mount(root, data) {
   const shared = (lines ??= new TextLines());
   shared.update(data);
   return {
+    /** @param {Fields} next */
     update: (next) => shared.update(next),
     destroy: () => {
       if (--mounted) return;
@@ -32,12 +37,21 @@ export function mount(root, data) {
 
 class TextLines {
   constructor() {
+    /** @type {Record<string, string>} */
     this.fields = {};
-    this.areas = new Map(); // name of a field -> the area that stands over its line
-    this.told = new Map(); // name of a field -> what the server has been told of it, the newest last
-    this.heard = { keydown: (event) => this.key(event), paste: (event) => this.paste(event) };
-    for (const [name, hear] of Object.entries(this.heard)) document.addEventListener(name, hear, true); // before Streamlit hears of it
-    this.sizes = new ResizeObserver((entries) => entries.forEach(({ target }) => fit(target))); // a narrower area has more lines
+    /** @type {Map<string, HTMLTextAreaElement>} the area that stands over the line of each field */
+    this.areas = new Map();
+    /** @type {Map<string, string[]>} what the server has been told of each field, the newest last */
+    this.told = new Map();
+    /** @param {KeyboardEvent} event */
+    this.onKey = (event) => this.key(event);
+    /** @param {ClipboardEvent} event */
+    this.onPaste = (event) => this.paste(event);
+    document.addEventListener("keydown", this.onKey, true); // before Streamlit hears of it
+    document.addEventListener("paste", this.onPaste, true);
+    this.sizes = new ResizeObserver((entries) =>
+      entries.forEach(({ target }) => fit(/** @type {HTMLTextAreaElement} */ (target))),
+    ); // a narrower area has more lines
     this.watch = new MutationObserver(() => this.stand());
     this.watch.observe(document.querySelector("[data-testid=stMain]") ?? document.body, {
       childList: true,
@@ -46,12 +60,14 @@ class TextLines {
   }
 
   destroy() {
-    for (const [name, hear] of Object.entries(this.heard)) document.removeEventListener(name, hear, true);
+    document.removeEventListener("keydown", this.onKey, true);
+    document.removeEventListener("paste", this.onPaste, true);
     this.watch.disconnect();
     this.sizes.disconnect();
     for (const field of [...this.areas.keys()]) this.close(field);
   }
 
+  /** @param {Fields} data */
   update(data) {
     for (const field of this.areas.keys()) if (!(field in data.fields)) this.close(field);
     for (const [field, text] of Object.entries(data.fields)) {
@@ -67,7 +83,10 @@ class TextLines {
     if (Object.keys(data.back).length) setTimeout(() => location.search === here && this.retype(data.back), DRAWN);
   }
 
-  /** Streamlit's line takes a text that was typed a moment ago for the echo of that, and leaves what was typed after it there. */
+  /**
+   * Streamlit's line takes a text that was typed a moment ago for the echo of that, and leaves what was typed after it there.
+   * @param {Record<string, string>} texts
+   */
   retype(texts) {
     for (const [field, text] of Object.entries(texts)) {
       const line = lineOf(field);
@@ -82,21 +101,26 @@ class TextLines {
     for (const [field, text] of Object.entries(this.fields)) {
       const line = lineOf(field);
       if (line && line.title !== HINT) line.title = HINT;
-      if (this.areas.has(field) && !this.areas.get(field).isConnected) this.areas.delete(field);
+      if (this.areas.get(field)?.isConnected === false) this.areas.delete(field);
       if (line && text && !this.areas.has(field)) this.open(field, line, text);
     }
   }
 
+  /**
+   * @param {string} field
+   * @param {HTMLInputElement} line
+   * @param {string} text
+   */
   open(field, line, text) {
     const area = make("textarea", "loupe-lines");
     area.rows = 1;
     area.setAttribute("aria-label", line.getAttribute("aria-label"));
-    area.addEventListener("input", (event) => {
+    area.addEventListener("input", (/** @type {InputEvent} */ event) => {
       fit(area);
       if (!event.isComposing) this.tell(field);
     });
     area.addEventListener("compositionend", () => this.tell(field));
-    area.addEventListener("keydown", (event) => {
+    area.addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => {
       if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) apply(lineOf(field));
       event.stopPropagation();
     });
@@ -112,6 +136,7 @@ class TextLines {
     return area;
   }
 
+  /** @param {string} field */
   close(field) {
     const area = this.areas.get(field);
     const line = lineOf(field);
@@ -121,11 +146,15 @@ class TextLines {
     line.hidden = false;
   }
 
+  /** @param {KeyboardEvent} event */
   key(event) {
     if (event.key === "Enter" && event.shiftKey && !event.isComposing) this.insert(event, "\n");
   }
 
-  /** A line break at the end alone comes along with any line that is copied, and begins no second one. */
+  /**
+   * A line break at the end alone comes along with any line that is copied, and begins no second one.
+   * @param {ClipboardEvent} event
+   */
   paste(event) {
     const text = (event.clipboardData?.getData("text/plain") ?? "").replaceAll(/\r\n?/g, "\n");
     const line = text.replace(/\n$/, "");
@@ -135,48 +164,69 @@ class TextLines {
     document.execCommand("insertText", false, line); // a browser would make a space of the line break
   }
 
-  /** Puts a text of several lines where a line has its cursor, and opens the area for it. */
+  /**
+   * Puts a text of several lines where a line has its cursor, and opens the area for it.
+   * @param {KeyboardEvent | ClipboardEvent} event
+   * @param {string} text
+   */
   insert(event, text) {
-    const line = event.target;
+    const line = /** @type {HTMLInputElement} */ (event.target);
     const field = this.fieldOf(line);
     if (!field) return;
     event.preventDefault();
     event.stopPropagation();
-    const [before, behind] = [line.value.slice(0, line.selectionStart) + text, line.value.slice(line.selectionEnd)];
+    const [before, behind] = [
+      line.value.slice(0, line.selectionStart ?? 0) + text,
+      line.value.slice(line.selectionEnd ?? 0),
+    ];
     const area = this.open(field, line, before + behind);
     area.focus();
     area.setSelectionRange(before.length, before.length);
     this.tell(field);
   }
 
+  /** @param {EventTarget | null} line */
   fieldOf(line) {
     return Object.keys(this.fields).find((name) => lineOf(name) === line);
   }
 
+  /** @param {string} field */
   tell(field) {
-    const { value } = this.areas.get(field);
+    const { value = "" } = this.areas.get(field) ?? {};
     this.fields[field] = value.includes("\n") ? value : "";
     this.told.set(field, [...(this.told.get(field) ?? []), this.fields[field]].slice(-ECHOES));
     typed(lineOf(field), value);
   }
 }
 
-/** @returns {HTMLInputElement | null} */
+/**
+ * @returns {HTMLInputElement | null}
+ * @param {string} field
+ */
 function lineOf(field) {
   return document.querySelector(`.st-key-${field} input`);
 }
 
+/**
+ * @param {HTMLTextAreaElement} area
+ * @param {string} text
+ */
 function put(area, text) {
   if (area.value !== text) area.value = text;
   fit(area);
 }
 
+/** @param {HTMLTextAreaElement} area */
 function fit(area) {
   area.style.height = "auto";
   area.style.height = `${Math.min(TALLEST, area.scrollHeight)}px`;
 }
 
-/** Types `text` into a line of Streamlit's: React asks the line what it holds, and is told before a browser drops the line breaks. */
+/**
+ * Types `text` into a line of Streamlit's: React asks the line what it holds, and is told before a browser drops the line breaks.
+ * @param {HTMLInputElement | null} line
+ * @param {string} text
+ */
 function typed(line, text) {
   if (!line) return;
   const own = Object.getOwnPropertyDescriptor(line, "value");
@@ -185,10 +235,11 @@ function typed(line, text) {
     line.dispatchEvent(new Event("input", { bubbles: true }));
   } finally {
     if (own) Object.defineProperty(line, "value", own);
-    else delete line.value;
+    else Reflect.deleteProperty(line, "value");
   }
 }
 
+/** @param {HTMLInputElement | null} line */
 function apply(line) {
   line?.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter", code: "Enter", keyCode: 13, bubbles: true }));
 }

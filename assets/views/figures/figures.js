@@ -149,7 +149,7 @@ function inkOf(value, max) {
 
 /** What stands at a cell: where it is, its value, and what that was made of. */
 function sentence({ rows, columns, terms, arrays }, row, col) {
-  const value = (array) => at({ data: array.data, offset: 0, stride: array.shape[1] }, row, col);
+  const value = ({ data, shape: [rows, cols] }) => at({ data, offset: 0, stride: cols, rows, cols }, row, col);
   const where = [rows[row] ?? `row ${row + 1}`, columns[col] ?? `column ${col + 1}`].join(" → ");
   const made = terms.map((name) => `${name} ${number(value(arrays[`term ${name}`]))}`);
   const found = value(arrays.values);
@@ -210,6 +210,7 @@ function bars(element, emit) {
       inTopP: true,
       inTopK: true,
     }));
+    /** @type {import("../components/bars.js").Bars} */
     const next = { rows: entries, open: false, link: "logistic", chosen: picked?.[0] ?? null, idName: "row" };
     if (list) return list.update(next);
     list = mountBars(element.appendChild(make("div")), next, (_, { index }) => emit("pick", [index]));

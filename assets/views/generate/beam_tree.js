@@ -19,6 +19,8 @@ export class TreePicture {
   lane;
   /** @type {{ place: HTMLElement, edges: SVGElement }[]} one a step */
   columns;
+  /** @type {SVGElement} the lines between the nodes */
+  edges;
   /** @type {Map<string, any>} key of a node -> its button */
   drawn;
   /** @type {Map<string, any>} key of a node -> the line that leads to it */
@@ -76,7 +78,7 @@ export class TreePicture {
     const width = this.x(Math.max(search.columns, going ? search.room : 0) - 1) + this.size.node + this.size.gap;
     const height = this.lane + (apart || going ? ROW : 0);
     Object.assign(this.ground.style, { width: `${width}px`, height: `${height}px` });
-    for (const [name, value] of Object.entries({ width, height })) this.edges.setAttribute(name, value);
+    for (const [name, value] of Object.entries({ width, height })) this.edges.setAttribute(name, String(value));
     this.named.hidden = !apart;
     for (let step = before; step < search.columns; step++) this.columns.push(this.column(step));
     for (const node of search.keys.values()) if (node.step >= before) this.put(node);

@@ -188,7 +188,8 @@ text is laid out as an image of ${counted(high, "row")} of ${wide}.`;
     const block = { data, offset: 0, stride: cols, rows, cols };
     const pitch = width / rows;
     const label = `${part.title}: ${counted(rows, "query", "queries")} down, ${counted(cols, "key")} across`;
-    const look = { role: "attention", scale: "unit", max: this.data.brightest, width, pitch, height: pitch, label };
+    const scale = /** @type {Scale} */ ("unit");
+    const look = { role: "attention", scale, max: this.data.brightest, width, pitch, height: pitch, label };
     const hidden = (r, c) => Number.isNaN(at(block, r, c));
     const cells = mountCells(place, { block, hidden, ...look }, (event, where) => this.point(event, where));
     return { cells, block, weight };
@@ -249,7 +250,7 @@ text is laid out as an image of ${counted(high, "row")} of ${wide}.`;
 }
 
 /**
- * @param {{cols: number}} block
+ * @param {Block} block
  * @param {number} row
  */
 function strongestKey(block, row) {

@@ -63,6 +63,7 @@ class Track {
     const { scale, track, left, right } = at;
     const rail = track + RAIL;
     const done = scale.to(Math.max(page.status?.step ?? 0, page.metrics.last));
+    /** @type {SVGElement[]} */
     const parts = [svg("line", { x1: left, x2: right, y1: rail, y2: rail, class: "rail" })];
     if (page.status)
       parts.push(svg("line", { x1: left, x2: Math.min(done, right), y1: rail, y2: rail, class: "rail done" }));

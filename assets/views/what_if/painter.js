@@ -194,7 +194,8 @@ class MaskGrid extends Grid {
   }
 
   picture() {
-    return { block: this.block((row, col) => Number(this.allowed(this.index({ row, col })))), scale: "mask", max: 1 };
+    const scale = /** @type {Scale} */ ("mask");
+    return { block: this.block((row, col) => Number(this.allowed(this.index({ row, col })))), scale, max: 1 };
   }
 
   /** What may be seen and could not before is filled. */
@@ -392,7 +393,7 @@ class WeightGrid extends Grid {
     const signed = block.data.some((x) => x < 0);
     return {
       block,
-      scale: signed ? "signed" : "unit",
+      scale: /** @type {Scale} */ (signed ? "signed" : "unit"),
       max: most,
       hidden: (r, c) => !block.data[r * block.cols + c] && !this.mask[this.at(r, c)],
     };

@@ -377,9 +377,9 @@ export class Grid {
   /** Writes into the edit what is painted. */
   write() {}
 
-  /** @returns {{ block?: any, scale?: string, max?: number, hidden?: any }} the view, as it is painted */
+  /** @returns {Pick<import("../components/cells_paint.js").Painted, "block" | "scale" | "max" | "hidden">} the view, as it is painted */
   picture() {
-    return {};
+    throw new Error(`expected ${this.constructor.name} to say what it paints`);
   }
 
   /** Draws over the cells. */
