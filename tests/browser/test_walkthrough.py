@@ -432,7 +432,7 @@ def test_one_token_and_a_phone_and_the_dark(browser, stage: str) -> None:  # typ
     page = context.new_page()
     page.goto(f"{stage}/walkthrough?text=The")
     page.wait_for_selector(READY)
-    assert root(page).get_attribute("class") == "walkthrough narrow"
+    assert root(page).get_attribute("class") == "shell walkthrough narrow"
     assert page.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
     widest = root(page).evaluate(
         "e => Math.max(...[...e.querySelectorAll('*')].map(x => x.getBoundingClientRect().right))"
