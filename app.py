@@ -6,16 +6,16 @@ import streamlit as st
 
 from engine.budget import budget
 from engine.checkpoints.shipped import NoWeights
-from engine.model.line import line
+from engine.model.pass_queue import pass_queue
 from engine.places import ASSETS
-from engine.runtime.device import tell
+from engine.runtime.device import notifier
 from pages.controls.classes.banner import draw_step
 from pages.controls.classes.grades import report_grades
 from pages.controls.classes.noting import note_visit
 from pages.controls.classes.who import draw_unreachable
 from pages.controls.learn.glossary import draw_terms, title_terms
 from pages.controls.menu import entries
-from pages.controls.notice import greet, notify
+from pages.controls.notice import announce_wait, notify
 from pages.controls.share.links import remember_hidden
 from pages.controls.sign_in import draw_signed_in, require_sign_in
 from pages.controls.state.history import keep_entry, use_present_names
@@ -32,8 +32,8 @@ ABOUT = "**Loupe**, a laboratory for looking inside transformers. What is drawn 
 
 fill_budget()  # under `streamlit run app.py` too, as what follows
 patch_streamlit()
-tell.listener = notify
-line.most, line.heavy, line.greet = MAX_FORWARDS, budget.heavy * 10**6, greet
+notifier.listener = notify
+pass_queue.most, pass_queue.heavy, pass_queue.announce = MAX_FORWARDS, budget.heavy * 10**6, announce_wait
 
 # Streamlit opens its default page at "/" only. The first page shall open at its own name too, as every other
 # page does: so it stands here twice, and the menu shows the one that the address asks for.

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from engine.places import made
+from engine.places import default_folder
 
 MIB = 2**20
 
@@ -24,7 +24,7 @@ class Budget:
     flow_work: int = 80_000_000  # weights x keys
     trace_memory: int = 1024 * MIB
     max_download: int = 8192 * MIB
-    models_folder: str = made("models")
+    models_folder: str = default_folder("models")
     weights_address: str = ""
     max_upload: int = 2048 * MIB
     uploads_folder: str = ""
@@ -33,7 +33,7 @@ class Budget:
     device: str = "cpu"
     heavy: int = 20_000  # millions of weights x tokens
     adapters_memory: int = 1024 * MIB
-    runs_folder: str = made("runs")
+    runs_folder: str = default_folder("runs")
     runs_store: str = ""  # where `runs_folder` has copies of what lies there
     ray_address: str = ""
     max_trainings: int = 2

@@ -33,6 +33,6 @@ def install(extra: str) -> str:
     return f"pip install '{DISTRIBUTION}[{extra}]'" if INSTALLED else f"pip install -e '{ROOT}[{extra}]'"
 
 
-def made(kind: str) -> str:
+def default_folder(kind: str) -> str:
     """Folder of what is made, such as "runs", where no setting names one."""
     return str(USER / kind) if INSTALLED else kind

@@ -22,14 +22,14 @@ class Pulse:
     looked: float
 
     @property
-    def watched(self) -> float:
+    def observed_seconds(self) -> float:
         """Seconds for which this process knows that nothing was heard, whatever the clocks say."""
         return self.looked - self.since
 
     @property
     def silence(self) -> float:
         """Seconds since something was heard, as well as is known."""
-        return self.before + self.watched
+        return self.before + self.observed_seconds
 
 
 _pulses: dict[str, Pulse] = {}

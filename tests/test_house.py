@@ -34,7 +34,10 @@ LAYERS = [
     # and what is above them.
     ("server/http/warming.py", ["server", "engine.attention_variants", "engine.runtime", "engine.training"]),
     ("server/http/first_load.py", ["server.http", "pages.controls.menu", "views.core"]),
-    ("server/http/metrics.py", ["server", "engine.budget", "engine.runtime", "engine.model.line", "engine.training"]),
+    (
+        "server/http/metrics.py",
+        ["server", "engine.budget", "engine.runtime", "engine.model.pass_queue", "engine.training"],
+    ),
     ("server/http/logs.py", ["server", "engine.runtime"]),
     ("server/http/starting.py", ["server", "engine.training"]),
     ("server/http/page_names.py", ["pages.controls.menu"]),

@@ -63,7 +63,7 @@ def test_a_wheel_holds_what_the_first_page_needs_and_knows_the_rest() -> None:
     for recipe in (path for room in ("adapt", "lab", "preferences") for path in (ASSETS / room).rglob("*.toml")):
         base = tomllib.loads(recipe.read_text(encoding="utf-8")).get("base")
         assert base is None or base in held, f"{recipe}: pages read its base when they are imported"
-    assert not shipped.fetched()  # a checkout has its own
+    assert not shipped.list_shipped_weights()  # a checkout has its own
 
 
 class Became(Exception):
@@ -152,7 +152,7 @@ def test_weights_are_fetched_once_go_on_where_they_broke_off_and_are_checked(
     wanted = shipped.ShippedWeights("small", len(BYTES), hashlib.sha256(BYTES).hexdigest())
     monkeypatch.setattr(shipped, "CHECKPOINTS", tmp_path / "shipped")
     monkeypatch.setattr(shipped, "USER", tmp_path / "user")
-    monkeypatch.setattr(shipped, "fetched", lambda: {"small": wanted})
+    monkeypatch.setattr(shipped, "list_shipped_weights", lambda: {"small": wanted})
     with pytest.raises(shipped.NoWeights, match="set LOUPE_WEIGHTS"):
         shipped.fetch("small", "")
     with pytest.raises(shipped.NoWeights, match="go online"):

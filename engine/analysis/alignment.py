@@ -131,16 +131,16 @@ def shared(pattern: Tensor, queries: Sequence[tuple[int, ...]], keys: Sequence[t
     To a group it is the sum over its tokens, from a group their mean (Clark et al. 2019, "What Does BERT Look At?",
     section 4.1). Of single tokens it is the pattern's own elements.
     """
-    return gathered(mean_rows(pattern, queries), keys, -1)
+    return sum_groups(mean_rows(pattern, queries), keys, -1)
 
 
 def mean_rows(pattern: Tensor, queries: Sequence[tuple[int, ...]]) -> Tensor:
     """... query key: the mean row of each group."""
-    rows, sizes = gathered(pattern, queries, -2), torch.tensor([len(group) for group in queries])
+    rows, sizes = sum_groups(pattern, queries, -2), torch.tensor([len(group) for group in queries])
     return rows / sizes[:, None] if (sizes > 1).any() else rows
 
 
-def gathered(values: Tensor, groups: Sequence[tuple[int, ...]], axis: int) -> Tensor:
+def sum_groups(values: Tensor, groups: Sequence[tuple[int, ...]], axis: int) -> Tensor:
     """The sum of the elements of each group along an axis, counted from the end: picked out, not multiplied out."""
     found = values.index_select(axis, torch.tensor([i for group in groups for i in group], dtype=torch.long))
     if all(len(group) == 1 for group in groups):

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from engine.analysis.alignment import Alignment, Group, gathered, mean_rows
+from engine.analysis.alignment import Alignment, Group, mean_rows, sum_groups
 from engine.analysis.tiles import Tile, Window, tile
 from engine.plurals import count_words
 from engine.runtime.trace import Trace
@@ -32,13 +32,13 @@ class PatternPair:
     def rows(self, counted: bool = True) -> tuple[Tensor, Tensor]:
         """Every head's rows in the groups of keys of both runs, layer-head query key.
 
-        What a row gives to tokens that the other run does not have stands at the end, as `apart` has it. `counted`
-        leaves out the groups that count as no row.
+        What a row gives to tokens that the other run does not have stands at the end (`pad_unshared`). `counted` leaves
+        out the groups that count as no row.
         """
         groups = [group for group in self.queries.groups if not counted or group.counts_as_row]
         first = torch.cat([group_shares(one, [g.first for g in groups], self.keys.first) for one in self.first])
         second = torch.cat([group_shares(one, [g.second for g in groups], self.keys.second) for one in self.second])
-        return apart(first, second)
+        return pad_unshared(first, second)
 
 
 def group_shares(pattern: Tensor, queries: Groups, keys: Groups) -> Tensor:
@@ -46,10 +46,10 @@ def group_shares(pattern: Tensor, queries: Groups, keys: Groups) -> Tensor:
     taken = {i for group in keys for i in group}
     left = tuple(i for i in range(pattern.shape[-1]) if i not in taken)
     rows = mean_rows(pattern, queries)
-    return torch.cat([gathered(rows, keys, -1), gathered(rows, [left], -1)], -1)
+    return torch.cat([sum_groups(rows, keys, -1), sum_groups(rows, [left], -1)], -1)
 
 
-def apart(first: Tensor, second: Tensor) -> tuple[Tensor, Tensor]:
+def pad_unshared(first: Tensor, second: Tensor) -> tuple[Tensor, Tensor]:
     """The `group_shares` of two runs with what each gives to tokens that the other does not have in a place of its
     own."""
     nothing, other = torch.zeros_like(first[..., :1]), torch.zeros_like(second[..., :1])
@@ -85,7 +85,7 @@ def head_similarity(texts: Iterable[PatternPair]) -> Similarity:
 
 def similarity(first: Tensor, second: Tensor) -> Tensor:
     """head head, of the `group_shares` of some rows of two runs: `head_similarity` over these."""
-    return similarity_of(variations(*apart(first, second)), first.shape[1])
+    return similarity_of(variations(*pad_unshared(first, second)), first.shape[1])
 
 
 def similarity_of(total: Tensor, rows: int) -> Tensor:

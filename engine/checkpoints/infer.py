@@ -310,10 +310,10 @@ def describe(family: Family, shapes: Shapes, wishes: Mapping[str, Any], more: Ma
     hidden = [key for key in keys if key.paths and read_evidence(key, seen) is None]
     for key in keys:
         if (shown := read_evidence(key, seen)) is not None:
-            writing.tell(key, *shown)
+            writing.record_value(key, *shown)
     for key in hidden:
         if key.default is REQUIRED and key.ours == "context":
-            writing.tell(key, UNKNOWN_CONTEXT, "No tensor shows how long a text the model was made for.", False)
+            writing.record_value(key, UNKNOWN_CONTEXT, "No tensor shows how long a text the model was made for.", False)
         elif key.default is not REQUIRED and not callable(key.default):
             writing.tell_default(key, key.default)
     for key in hidden:
@@ -321,7 +321,7 @@ def describe(family: Family, shapes: Shapes, wishes: Mapping[str, Any], more: Ma
             writing.tell_default(key, evaluate_default(key, writing.theirs))
     for key in keys:
         if not key.paths and key.theirs not in writing.theirs:
-            writing.tell(key, (), BY_DEFAULT, False)
+            writing.record_value(key, (), BY_DEFAULT, False)
     of_class = {name for name, value in family.defaults.items() if not callable(value)}  # of another model than this
     theirs = {name: value for name, value in writing.theirs.items() if value is not None}
     theirs |= dict.fromkeys(of_class - theirs.keys())
@@ -345,7 +345,7 @@ class ConfigDraft:
         for path, part in seen.items():
             put_path(self.ours, path, part.value)
 
-    def tell(self, key: Key, value: Any, why: str, certain: bool) -> None:
+    def record_value(self, key: Key, value: Any, why: str, certain: bool) -> None:
         for path, part in zip(key.paths, (value,) if isinstance(key.ours, str) else value, strict=True):
             put_path(self.ours, path, part)
         for name, word in key.write(value, self.ours).items():
@@ -364,7 +364,7 @@ class ConfigDraft:
         for path, part in zip(key.paths, (value,) if isinstance(key.ours, str) else value, strict=True):
             put_path(self.ours, path, part)
         if isinstance(value, (bool, int, float, str)) or key.values is not None:
-            self.tell(key, value, BY_DEFAULT, False)
+            self.record_value(key, value, BY_DEFAULT, False)
 
 
 def read_evidence(key: Key, seen: Mapping[str, Evidence]) -> tuple[Any, str, bool] | None:

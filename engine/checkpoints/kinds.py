@@ -56,7 +56,7 @@ def number(words: str, fits: Callable[[float], bool]) -> Kind:
     return Kind(words, read)
 
 
-def whole(least: int) -> Kind:
+def integer(least: int) -> Kind:
     words = f"a whole number, {least} or more"
     return Kind(words, lambda value, size: demand(is_whole(value) and value >= least, value))
 

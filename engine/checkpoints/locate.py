@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from engine.checkpoints.shipped import fetch, fetched
+from engine.checkpoints.shipped import fetch, list_shipped_weights
 from engine.places import CHECKPOINTS as SHIPPED
 from engine.places import ROOT
 
@@ -66,8 +66,9 @@ def shipped_names() -> list[str]:
 
 
 def present_names() -> list[str]:
-    """Those whose weights lie on this machine: opening one fetches nothing."""
-    return [name for name in shipped_names() if name not in fetched() or fetched()[name].is_here]
+    """Names of the shipped models whose weights lie on this machine: opening one fetches nothing."""
+    listed = list_shipped_weights()
+    return [name for name in shipped_names() if name not in listed or listed[name].is_here]
 
 
 def current_name(name: str) -> str:
@@ -96,7 +97,7 @@ def locate(name_or_path: str | Path) -> CheckpointLocation:
     if path is None:
         path = expand_home(name_or_path)
         path = path if path_exists(path) else current_path(ROOT / path)
-    if path.parent == SHIPPED and path.name in fetched():
+    if path.parent == SHIPPED and path.name in list_shipped_weights():
         path = fetch(path.name)
     if path_exists(path) and path.is_file():
         return CheckpointLocation(path.stem, check_readable(path), search_folders(path.parent))

@@ -49,7 +49,7 @@ class ShippedWeights:
 
 
 @cache
-def fetched() -> dict[str, ShippedWeights]:
+def list_shipped_weights() -> dict[str, ShippedWeights]:
     """All of them by name; none of them in a checkout, whose weights lie in their folders."""
     table = tomllib.loads(TABLE.read_text(encoding="utf-8")) if TABLE.is_file() else {}
     return {
@@ -64,7 +64,7 @@ def fetch(name: str, address: str = "") -> Path:
 
     Raises NoWeights where no address is set, it does not answer, or gives nothing or something else.
     """
-    wanted = fetched()[name]
+    wanted = list_shipped_weights()[name]
     size = f"{wanted.bytes / 1e6:.1f} MB"
     if not (wanted.folder / "config.json").is_file():
         copytree(CHECKPOINTS / name, wanted.folder, dirs_exist_ok=True)

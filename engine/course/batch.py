@@ -20,13 +20,13 @@ KEEP = ("logits", "blocks.*.attn.pattern")
 
 
 @lru_cache(maxsize=4)
-def opened(name: str) -> Checkpoint:
+def open_in_float64(name: str) -> Checkpoint:
     """A shipped checkpoint in float64: in float32 a sum in another order shows in the last places."""
     return load(name, dtype=torch.float64)
 
 
 def tokenizer_of(name: str) -> Tokenizer:
-    found = opened(name).tokenizer
+    found = open_in_float64(name).tokenizer
     assert found is not None
     return found
 
@@ -63,7 +63,7 @@ class RowComparison:
 
 def compare_row(name: str, rows: Sequence[Sequence[int]], row: int, masked: bool = True) -> RowComparison:
     """Row `row` alone and in the batch, with the padding mask or without, where padding counts as tokens."""
-    model = opened(name).model
+    model = open_in_float64(name).model
     length = len(rows[row])
     alone = run(model, [rows[row]], KEEP)
     together = run(model, rows if masked else fill(rows)[0], KEEP)

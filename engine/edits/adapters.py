@@ -69,18 +69,18 @@ class ApplyAdapter(FetchingEdit):
         return f"ApplyAdapter.of({adapters[self.adapter]}, {self.strength:g})"
 
     @cached_property
-    def held(self) -> Adapter:
+    def source_adapter(self) -> Adapter:
         return find_adapter(self.adapter)
 
     def touches(self) -> tuple[str, ...]:
-        return tuple(self.held.matrices)  # a linear map and the hook of what it makes have one name
+        return tuple(self.source_adapter.matrices)  # a linear map and the hook of what it makes have one name
 
     def hold(self, runs: SourceRuns) -> AppliedAdapter:
         """Raises ValueError for an adapter that is not here or not of this model."""
-        check_fits(self.held, runs.model)
+        check_fits(self.source_adapter, runs.model)
         merged = digest_of(self.adapter) in runs.model.merged
         added = self.strength - 1.0 if merged else self.strength
-        return AppliedAdapter(self, self.held.parts(runs.model.device), added)
+        return AppliedAdapter(self, self.source_adapter.parts(runs.model.device), added)
 
     def reach(self, hook: HookPoint) -> Reach:
         return "each"

@@ -57,8 +57,8 @@ def list_forbidden(before: Ids, ending: StopRules) -> dict[str, set[int]]:
         least, named = len(prompt.ids) + asked.min_new_tokens, "min_new_tokens"
     read = prompt.source or prompt.ids
     return {
-        "no_repeat_ngram_size": {*repeated(before, before, asked.no_repeat_ngram_size)},
-        "encoder_no_repeat_ngram_size": {*repeated(read, before, asked.encoder_no_repeat_ngram_size)},
+        "no_repeat_ngram_size": {*find_repeats(before, before, asked.no_repeat_ngram_size)},
+        "encoder_no_repeat_ngram_size": {*find_repeats(read, before, asked.encoder_no_repeat_ngram_size)},
         "bad_words_ids": {word[-1] for word in asked.bad_words_ids if not is_end(word, ends) and follows(before, word)},
         named: {*ends} if len(before) < least else set(),
     }
@@ -100,7 +100,7 @@ def is_end(word: Ids, ends: Sequence[int]) -> bool:
     return len(word) == 1 and word[0] in ends
 
 
-def repeated(text: Sequence[int], before: Ids, size: int) -> Iterator[int]:
+def find_repeats(text: Sequence[int], before: Ids, size: int) -> Iterator[int]:
     """Tokens that would make the last `size` tokens a run that stands in `text` already (Paulus et al. 2018)."""
     if not size or len(before) + 1 < size:
         return

@@ -71,7 +71,7 @@ def read_ink(picture: Picture) -> Drawing:
     if np.quantile(differs, 0.999) < LEAST:
         raise ValueError("Expected a digit that stands out from its ground, got an even picture; draw it darker.")
     ink = _without_specks(differs > max(LEAST / 2, _otsu(differs)))
-    bitmap = _stroked(_fitted(ink))
+    bitmap = _thicken(_fit_digit(ink))
     counts = bitmap.reshape(SIDE, BLOCK, SIDE, BLOCK).sum((1, 3))
     return Drawing(ink, bitmap, torch.from_numpy(counts.astype(np.uint8)))
 
@@ -114,7 +114,7 @@ def _without_specks(ink: NDArray[np.bool_]) -> NDArray[np.bool_]:
     return np.isin(labels, 1 + np.flatnonzero(sizes >= SPECK * sizes.max()))
 
 
-def _fitted(ink: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def _fit_digit(ink: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Ink within its own box, as tall as the bitmap or as wide as a digit is, in the middle."""
     rows, columns = np.flatnonzero(ink.any(1)), np.flatnonzero(ink.any(0))
     box = ink[rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1]
@@ -127,7 +127,7 @@ def _fitted(ink: NDArray[np.bool_]) -> NDArray[np.bool_]:
     return bitmap
 
 
-def _stroked(bitmap: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def _thicken(bitmap: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """With strokes as thick as the training's."""
     cross = ndimage.generate_binary_structure(2, 1)
     for _ in range(3):

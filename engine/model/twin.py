@@ -20,7 +20,7 @@ from torch.utils.weak import WeakTensorKeyDictionary
 
 from engine.model.hooks import ActiveRun, HookPoint, active, current_run
 from engine.model.layers.cache import KVCache
-from engine.model.line import line
+from engine.model.pass_queue import pass_queue
 from engine.work_limit import check_work
 
 Given = ParamSpec("Given")
@@ -33,12 +33,14 @@ HALF = (torch.bfloat16, torch.float16)
 class Twin:
     """A copy of a model with its weights in `dtype` on `device`, and the model's own hook points.
 
-    Where the device's memory is used up, `tell` gets one sentence and the model itself computes.
+    Where the device's memory is used up, `notify` gets one sentence and the model itself computes.
     """
 
     @torch.inference_mode(False)  # a model may be opened while a text is written
-    def __init__(self, model: nn.Module, device: torch.device, dtype: torch.dtype, tell: Callable[[str], None]) -> None:
-        self.device, self.dtype, self.tell = device, dtype, tell
+    def __init__(
+        self, model: nn.Module, device: torch.device, dtype: torch.dtype, notify: Callable[[str], None]
+    ) -> None:
+        self.device, self.dtype, self.notify = device, dtype, notify
         stored = {id(tensor) for tensor in model.state_dict(keep_vars=True).values()}
         memo: dict[int, Any] = {id(hook): hook for hook in hooks_of(model).values()}
         memo[id(hooks_of(model))] = hooks_of(model)
@@ -72,7 +74,7 @@ class Twin:
             cache.move(CPU, next(model.parameters()).dtype)
         if self.device.type == "cuda":
             torch.cuda.empty_cache()
-        self.tell(f"The memory of {self.device} is used up: this was computed on the CPU, which takes longer.")
+        self.notify(f"The memory of {self.device} is used up: this was computed on the CPU, which takes longer.")
         return forward(model, *given, **options)
 
     def move(self, value: Any) -> Any:
@@ -118,7 +120,7 @@ twins: WeakKeyDictionary[nn.Module, Twin] = WeakKeyDictionary()
 
 
 def computed_by_twin(forward: Forward[Given, Made]) -> Forward[Given, Made]:
-    """Method of a model that its twin computes, where it has one, once it is its turn in the line.
+    """Method of a model that its twin computes, where it has one, once it is its turn in the queue.
 
     With gradients it is the model's own: who wants them holds tensors, or PyTorch's hooks, of that model.
     """
@@ -128,7 +130,7 @@ def computed_by_twin(forward: Forward[Given, Made]) -> Forward[Given, Made]:
         if is_compiling():
             return forward(model, *given, **options)
         check_work()
-        with line.enter(model, (*given, options.get("target"))):
+        with pass_queue.enter(model, (*given, options.get("target"))):
             twin = None if torch.is_grad_enabled() else twins.get(model)
             if twin is None:
                 return forward(model, *given, **options)

@@ -39,7 +39,7 @@ class DeviceChoice:
 
 
 class Notifier:
-    """Tells a sentence to the log, and to the `listener`, in the thread of the session whose computation it is of."""
+    """Passes a sentence to the log, and to the `listener`, in the thread of the session whose computation it is of."""
 
     listener: Callable[[str], Any] | None = None
 
@@ -49,7 +49,7 @@ class Notifier:
             self.listener(sentence)
 
 
-tell = Notifier()
+notifier = Notifier()
 
 
 def list_cards() -> list[DeviceMemory]:
@@ -136,7 +136,7 @@ def place(checkpoint: Checkpoint, asked: str) -> Checkpoint:
     why = choice.why
     if choice.device != CPU:
         try:
-            twins[checkpoint.model] = Twin(checkpoint.model, choice.device, dtype, tell)
+            twins[checkpoint.model] = Twin(checkpoint.model, choice.device, dtype, notifier)
         except torch.OutOfMemoryError:  # another process was faster
             torch.cuda.empty_cache()
             why = f"It is computed on the CPU: the memory of {choice.device} was used up while its weights went there."

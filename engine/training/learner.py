@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class LearnerContext:
-    """What a learner computes with. `forward` is the pass of an update, compiled where that pays, and `eager` the same
-    uncompiled; in both an adapter acts where there is one, as it does within `adapted()`. `precision()` is the context
-    of a pass. The model as it is called by itself is the base where `holds_base`. `state` is what a learner of this run
-    has returned before."""
+    """Inputs of a learner. `forward` is the pass of an update, compiled where that pays, and `eager` the same
+    uncompiled; in both an adapter acts where there is one, as it does within `adapter_context()`. `precision()` is the
+    context of a pass. The model as it is called by itself is the base where `holds_base`. `state` is what a learner of
+    this run has returned before."""
 
     recipe: Recipe
     source: Source
@@ -33,7 +33,7 @@ class LearnerContext:
     forward: Callable[..., Outputs]
     eager: Callable[..., Outputs]
     precision: Callable[[], AbstractContextManager[object]]
-    adapted: Callable[[], AbstractContextManager[object]]
+    adapter_context: Callable[[], AbstractContextManager[object]]
     holds_base: bool = False
     state: Mapping[str, float] = field(default_factory=dict)
 

@@ -96,7 +96,7 @@ def lead(trainer: Trainer, journal: Journal, background: bool = False) -> Iterat
                 yield step
     except GeneratorExit:  # the caller has seen enough; between two updates, so what there is is whole
         trainer.save_latest()
-        journal.tell("stopped", trainer.step)
+        journal.write_status("stopped", trainer.step)
         trainer.peers.agree(Order("stop"))
         raise
     journal.end(trainer)

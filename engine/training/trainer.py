@@ -138,7 +138,7 @@ class Trainer:
         self.scaler = torch.amp.GradScaler(plan.device, enabled=plan.scaled)
         self.progress = latest.Progress(seed=recipe.seed, threads=plan.threads)
         self._continue()
-        self.learner = objective.learner(self._learning())
+        self.learner = objective.learner(self._learner_context())
 
     def _place(self, model: Transformer) -> Transformer:
         return model.to(self.device)
@@ -149,7 +149,7 @@ class Trainer:
             self.progress = replace(progress, threads=self.plan.threads)
             self.scaler.load_state_dict(progress.scaler)
 
-    def _learning(self) -> LearnerContext:
+    def _learner_context(self) -> LearnerContext:
         return LearnerContext(
             recipe=self.recipe,
             source=self.source,
@@ -158,7 +158,7 @@ class Trainer:
             forward=lambda **inputs: self.compilation.forward(**inputs),
             eager=self.compilation.eager,
             precision=self.plan.context,
-            adapted=self.adapted,
+            adapter_context=self.adapter_context,
             holds_base=self.adapter is not None and not read_origin(self.run).run,  # a fork's may hold an adapter
             state=self.progress.learner,
         )
@@ -169,12 +169,12 @@ class Trainer:
             return self.model.forward_with_pooled
 
         def forward(**inputs: Any) -> Outputs:
-            with self.adapted():
+            with self.adapter_context():
                 return self.model.forward_with_pooled(**inputs)
 
         return forward
 
-    def adapted(self) -> AbstractContextManager[object]:
+    def adapter_context(self) -> AbstractContextManager[object]:
         """Context manager in which the adapter acts, where there is one."""
         return nullcontext() if self.acting is None else active(self.acting)
 
@@ -188,10 +188,10 @@ class Trainer:
     @property
     def result(self) -> Transformer:
         """The model as it is used: with an adapter, a copy whose weights hold it, and without the value head."""
-        return merged_model(self.whole, self.adapter)
+        return merged_model(self.full_model, self.adapter)
 
     @property
-    def whole(self) -> Transformer:
+    def full_model(self) -> Transformer:
         """The model in training, with all of every weight, on the process that leads."""
         return self.model
 
@@ -273,7 +273,7 @@ class Trainer:
 
     def check_weights(self) -> None:
         """Raises Diverged where a weight is no number: such weights must never replace good ones on the disk."""
-        greatest = float(get_total_norm(list(self.whole.state_dict().values()), math.inf))
+        greatest = float(get_total_norm(list(self.full_model.state_dict().values()), math.inf))
         if not math.isfinite(greatest):
             lr = float(next(self.optimiser.groups)["lr"])
             raise not_a_number("greatest weight", greatest, self.step, lr, self.recipe, self.plan)
@@ -294,7 +294,7 @@ class Trainer:
     def save_latest(self) -> None:
         self.check_weights()
         self.progress = replace(self.progress, scaler=self.scaler.state_dict())
-        memory = self._remember() | held_weights(self.whole, self.adapter)
+        memory = self._remember() | held_weights(self.full_model, self.adapter)
         latest.save_latest(self.run.latest, self.result, memory, self.progress)
 
     def _remember(self) -> dict[str, Tensor]:
@@ -312,7 +312,7 @@ class Trainer:
         self.check_weights()
         if self.adapter is not None and self.rests_on_base:
             return save_learned(self.model, self.adapter, file)
-        save_beside(self.whole, file)
+        save_beside(self.full_model, file)
         save_weights(self.result, file)
 
     def restore(self, file: Path) -> None:

@@ -107,7 +107,7 @@ class Fires(RunPage):
         corpus, column = choose_corpus(here)
         return CorpusContext(**vars(run), corpus=corpus, column=column)
 
-    def tell(self, run: Run, chosen: Mapping[str, Any]) -> None:
+    def draw_findings(self, run: Run, chosen: Mapping[str, Any]) -> None:
         """Surveys the texts, and says what was read; leads to the strongest."""
         assert isinstance(run, CorpusContext)
         read = survey_texts(run)

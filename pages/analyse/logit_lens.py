@@ -31,7 +31,7 @@ class LogitLens(RunPage):
     def check(self, run: Run) -> None:
         check_lens(run.model.config)
 
-    def tell(self, run: Run, chosen: Mapping[str, Any]) -> None:
+    def draw_findings(self, run: Run, chosen: Mapping[str, Any]) -> None:
         """Says what a click does and what the lens is made of; leads to what wrote the logit of the place."""
         assert isinstance(run, RunContext)
         row, id = chosen["row"], chosen["candidate"]

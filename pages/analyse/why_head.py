@@ -30,7 +30,7 @@ class WhyHead(RunPage):
     title, state, registry, charts = "Why this head", state_of("why_head", BY), HEAD, HEAD_CHARTS
     linked = ("attention", "by", "what if")
 
-    def tell(self, run: Run, chosen: Mapping[str, Any]) -> None:
+    def draw_findings(self, run: Run, chosen: Mapping[str, Any]) -> None:
         """The score of the pair, the two parts that count most, and what else decides the weight."""
         assert isinstance(run, RunContext)
         side, focus, layer, head, pos, key = (chosen[name] for name in ("side", "focus", "layer", "head", "pos", "key"))

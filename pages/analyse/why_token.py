@@ -130,7 +130,7 @@ class WhyToken(RunPage):
     def check(self, run: Run) -> None:
         check_lens(run.model.config)
 
-    def tell(self, run: Run, chosen: Mapping[str, Any]) -> None:
+    def draw_findings(self, run: Run, chosen: Mapping[str, Any]) -> None:
         """Says in sentences what is in the charts: the parts that add most, one head and the test of it."""
         assert isinstance(run, RunContext)
         row, id, other = chosen["row"], chosen["candidate"], chosen["against"]

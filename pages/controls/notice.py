@@ -10,7 +10,7 @@ import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 from streamlit.runtime.scriptrunner_utils.script_run_context import in_cached_function
 
-from engine.model.line import PACE
+from engine.model.pass_queue import REPORT_INTERVAL
 from engine.plurals import count_words
 from views.core.markdown import escape_markdown
 
@@ -35,18 +35,18 @@ def notify(sentence: str, before: Any = st, seconds: int = 4) -> Any:
         in_cached_function.reset(cached)
 
 
-def greet() -> Callable[[int], None]:
-    """Returns what tells of the place of one computation in `engine.model.line`.
+def announce_wait() -> Callable[[int], None]:
+    """Returns a function that shows the place of one computation in `engine.model.pass_queue`.
 
-    A script that was asked for something else meanwhile ends there, and so leaves the line.
+    A script that was asked for something else meanwhile ends there, and so leaves the queue.
     """
     shown: Any = st
-    began = monotonic() - PACE
+    began = monotonic() - REPORT_INTERVAL
 
-    def tell(before: int) -> None:
+    def show_place(before: int) -> None:
         nonlocal shown
         said = f"Waiting for its turn for {monotonic() - began:.0f} s"  # another text each time, or it would fade away
         seconds = 1 if shown is st else 4  # under a spinner the first one is not replaced but stays beside the second
         shown = notify(f"{said}: {count_words(before, 'heavy computation')} before this one.", shown, seconds)
 
-    return tell
+    return show_place

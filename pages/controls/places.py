@@ -10,7 +10,7 @@ import streamlit as st
 from pages.controls.model_input.model_input import look
 from pages.controls.state.page_state import Here
 from pages.controls.state.parameter import Number, Text
-from pages.controls.state.session import selected
+from pages.controls.state.session import read_selection
 from views.charts.template import PICKED
 from views.core.markdown import escape_markdown
 from views.core.questions import Axis
@@ -133,7 +133,7 @@ def known_candidate(run: Run, said: int | str) -> int | None:
 
 def pick_place(here: Here, run: Run, key: str) -> None:
     """Looks at the place of a cell that is clicked."""
-    for place in selected(key, PICKED):
+    for place in read_selection(key, PICKED):
         for name, at in place.items():
             here.state.choose(name, at)
         if "candidate" in place:

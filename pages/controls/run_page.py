@@ -116,7 +116,9 @@ class RunPage:
         looked_at, run, further = self.compute(here)
         run = self.extend(here, looked_at, run)
         export = run_export(self.title, here, looked_at, run, tuple(self.linked), **self.export_options(run))
-        shown = PageRun(here, run, export, self.draw(here, looked_at, run, export, further), self.registry.of(run))
+        shown = PageRun(
+            here, run, export, self.draw(here, looked_at, run, export, further), self.registry.questions_about(run)
+        )
         whole = {title: one for title, one in self.charts.items() if run.whole or shown.questions[one[0]].steps}
         if whole:
             self.draw_charts(shown, whole)
@@ -150,7 +152,7 @@ class RunPage:
         try:
             self.check(shown.run)
             chosen = shown.choose_shared(self.about or next(iter(charts.values()))[0])
-            self.tell(shown.run, chosen)
+            self.draw_findings(shown.run, chosen)
         except ValueError as error:
             st.warning(escape_markdown(error))
             return
@@ -161,7 +163,7 @@ class RunPage:
     def check(self, run: Run) -> None:
         """Raises ValueError, with a sentence, for a run that the page cannot show."""
 
-    def tell(self, run: Run, chosen: Mapping[str, Any]) -> None:
+    def draw_findings(self, run: Run, chosen: Mapping[str, Any]) -> None:
         """Says above the charts what is found at the places that they share. Raises ValueError where they cannot be
         drawn."""
 

@@ -69,7 +69,7 @@ def set_language(lang: str) -> None:
 
 
 @contextmanager
-def speaking(lang: str) -> Iterator[None]:
+def use_language(lang: str) -> Iterator[None]:
     """The language of what this thread makes outside of a session."""
     token = ASIDE.set(lang)
     try:

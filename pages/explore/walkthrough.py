@@ -37,20 +37,20 @@ SAMPLING = ("temperature", "top_k", "top_p")  # its parameters, as Sampling has 
 picture = view("walkthrough", events=("append", "again"))
 
 
-def written(checkpoint: Checkpoint) -> str:
+def continued_field(checkpoint: Checkpoint) -> str:
     """Name of the field that the model's own words are appended to."""
     return {"translation": "target", "infill": "span"}.get(kind(checkpoint), "text")
 
 
 def is_locked(checkpoint: Checkpoint) -> bool:
     """Tells whether a link hid the text, or the part of it that the model writes."""
-    return is_hidden("text", written(checkpoint))
+    return is_hidden("text", continued_field(checkpoint))
 
 
 def append() -> None:
     """Put the drawn token behind the text, as the text it stands for; a second click on the same picture is void."""
     checkpoint = library.checkpoint(field_value("model"))
-    field = written(checkpoint)
+    field = continued_field(checkpoint)
     if is_locked(checkpoint):
         return
     match event_value(PICTURE, "append"):

@@ -4,7 +4,7 @@ import streamlit as st
 
 from pages.controls.classes.banner import draw_own
 from pages.controls.classes.grades import launched_name
-from pages.controls.classes.who import JOINED, classes, find_damage, find_left, joined, whose
+from pages.controls.classes.who import JOINED, classes, find_damage, find_joined_class, find_left, visitor_id
 from pages.controls.state.page_state import PageState
 from pages.controls.state.parameter import Text
 from pages.controls.words import language
@@ -18,7 +18,7 @@ NAME = "class name"
 here = JOIN.open()
 language()
 st.markdown(f"## {_('Join a class')}")
-if found := joined():
+if found := find_joined_class():
     draw_own(*found)
     st.stop()
 find_damage()
@@ -37,7 +37,7 @@ for room, learner in find_left():
         draw_own(room, learner)
 if joins:
     try:
-        classes().join(code, name, whose())
+        classes().join(code, name, visitor_id())
     except ValueError as error:
         st.warning(escape_markdown(str(error)[:1].upper() + str(error)[1:]))
     else:

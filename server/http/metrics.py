@@ -20,7 +20,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from engine.budget import budget
-from engine.model.line import line
+from engine.model.pass_queue import pass_queue
 from engine.training.launch.queue import Queue
 from server.http.page_names import name_page
 from server.http.streamlit_patches.observed_runs import runs
@@ -110,4 +110,4 @@ def may_ask(request: Request) -> bool:
 
 
 runs.listeners.append(note_run)
-line.watch = WAITING.set
+pass_queue.on_change = WAITING.set

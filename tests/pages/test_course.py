@@ -205,7 +205,7 @@ def test_the_chapters_name_every_folder_once() -> None:
 
 def test_the_glossary_points_at_itself() -> None:
     for lang in words.languages(words.CATALOGUE):
-        with words.speaking(lang):
+        with words.use_language(lang):
             for _name, meaning in terms().values():
                 assert as_title(link_terms(meaning)) and not set("$\\{}") & set(as_title(meaning))
     pages, _ = read_glossary()

@@ -163,7 +163,7 @@ def circuit() -> list[str]:
     logits = library.traces.trace("stories", encoding)["logits"]
     effects = direct_effects(of("stories"), encoding, int(logits[0, -1].argmax()))
     layer, head = divmod(int(effects.argmax()), effects.shape[1])
-    first = heads_learn.recorded()["rows"][0]
+    first = heads_learn.read_recording()["rows"][0]
     kinds = [name for name in first if name not in ("step", "loss")]
     counted = [f"{of(heads_learn.REPEATS).config.layers} layer", f"{len(kinds)} head", f"{8 - 1} token"]
     return [*counted, f"block {layer + 1}", f"head {head + 1}", f"step {first['step']}"]
@@ -225,7 +225,7 @@ def best_keys() -> list[str]:
 
 
 def stacks() -> list[str]:
-    kinds = [name for name in residual.recorded() if name in ("with", "without")]
+    kinds = [name for name in residual.read_recording() if name in ("with", "without")]
     trace = library.traces.trace("everyday", of("everyday").tokenizer.encode("The little girl"))
     sums = [name for name in trace if name in ("blocks.0.resid_mid", "blocks.0.resid_post")]
     least, most = 1, residual.BLOCKS  # without_residuals of test_course_numbers.py has their gradients

@@ -146,8 +146,8 @@ def without_residuals() -> list[str]:
 
 
 def sixteen_blocks() -> list[str]:
-    without, with_ = (residual.recorded()[name]["losses"][-1] for name in ("without", "with"))
-    return [f"{without:.2f}", f"{with_:.4f}", f"{residual.recorded()['steps'] - 1}"]
+    without, with_ = (residual.read_recording()[name]["losses"][-1] for name in ("without", "with"))
+    return [f"{without:.2f}", f"{with_:.4f}", f"{residual.read_recording()['steps'] - 1}"]
 
 
 def sixteen_additions() -> list[str]:
@@ -211,8 +211,8 @@ def variances() -> list[str]:
 
 
 def two_trainings() -> list[str]:
-    scaled, unscaled = (scaling.recorded(name)["loss"].iloc[-1] for name in scaling.RUNS)
-    return [f"{scaled:.3f}", f"{unscaled:.2f}", f"{scaling.recorded('scaled')['step'].iloc[-1]}"]
+    scaled, unscaled = (scaling.read_recording(name)["loss"].iloc[-1] for name in scaling.RUNS)
+    return [f"{scaled:.3f}", f"{unscaled:.2f}", f"{scaling.read_recording('scaled')['step'].iloc[-1]}"]
 
 
 def one_token_by_hand() -> list[str]:
@@ -253,14 +253,14 @@ def copied() -> list[str]:
 
 
 def falls() -> list[str]:
-    rows = {row["step"]: row for row in heads_learn.recorded()["rows"]}
+    rows = {row["step"]: row for row in heads_learn.read_recording()["rows"]}
     rise = [max(map(max, rows[119][name])) - max(map(max, rows[0][name])) for name in ("previous", "induction")]
     assert max(rise) < 0.1  # "while neither head is there"
     return write([rows[step]["loss"] for step in (0, 119, 400)], ".2f")
 
 
 def formed() -> list[str]:
-    rows = {row["step"]: row for row in heads_learn.recorded()["rows"]}
+    rows = {row["step"]: row for row in heads_learn.read_recording()["rows"]}
     shares = [max(map(max, rows[step]["induction"])) for step in (0, 119, 400)]
     return ["119", "400", *write([*shares, rows[119]["loss"], rows[400]["loss"]], ".2f")]
 
@@ -319,7 +319,7 @@ def happy() -> list[str]:
 
 def tuned_losses() -> list[str]:
     ids = tuple(tokens(of(adapting.CLASSIFIED), adapting.STORY).ids)
-    alone, kept = (adapting.tuned(ids, 0, weight) for weight in (0.0, 0.5))
+    alone, kept = (adapting.run_fine_tuning(ids, 0, weight) for weight in (0.0, 0.5))
     return write([alone[0][0].language, alone[-1][0].language, kept[-1][0].language], ".2f")
 
 

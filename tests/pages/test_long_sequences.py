@@ -11,7 +11,7 @@ from engine.attention_variants import measure, shared
 from engine.attention_variants.material import Material
 from engine.attention_variants.measure import KINDS, Point, Setup, cost
 from engine.runtime import library
-from pages.controls.learn.cross_nearest import TRANSLATOR, crossed, read_source
+from pages.controls.learn.cross_nearest import TRANSLATOR, compute_cross_attention, read_source
 from pages.controls.long_sequences.parameters import LONG_CONTEXT
 from pages.controls.model_input.model_input import example
 from tests.pages.test_take import view
@@ -187,7 +187,7 @@ def test_the_translator_finds_its_k_nearest_states_of_a_text_of_ones_own(asked: 
     app = opened(across=True)
     app.text_input(key="long_sequences-source").set_value("I am very tired.").run()
     best = library.checkpoint(TRANSLATOR).card["measured"]["alignment"]
-    found = crossed(tuple(read_source("I am very tired.")), 4, best["layer"])
+    found = compute_cross_attention(tuple(read_source("I am very tired.")), 4, best["layer"])
     share = float(found.kept[best["head"]])
     assert any(f"4 of 5 states hold {share:.0%} of this head's attention" in one.value for one in app.markdown)
     app.button(key="example of long_text").click().run()

@@ -14,7 +14,7 @@ from engine.course.grading import is_right, seal
 from pages.controls.learn import course
 from pages.controls.learn.notebooks import DIGITS, record, write_notebook
 from pages.controls.learn.notes import print_notes
-from pages.controls.words import CATALOGUE, languages, speaking
+from pages.controls.words import CATALOGUE, languages, use_language
 from tests.pages.test_course import opened
 
 EVERYDAY = "norms"
@@ -42,7 +42,7 @@ def grade(text: str, monkeypatch: pytest.MonkeyPatch) -> dict[str, bool]:
 
 
 def made(name: str, lang: str = "en", *, answers: bool = True) -> str:
-    with speaking(lang):
+    with use_language(lang):
         return write_notebook(name, course.read_lesson(name).text, lang, answers=answers)
 
 

@@ -57,7 +57,7 @@ def payload(long: LongContext) -> tuple[dict, dict[str, Named]]:
 def asked(long: LongContext, **query: object) -> tuple[dict, dict[str, Named]]:
     side = long.lanes[-1].side
     usual = {"side": side, "focus": "attn", "layer": 0, "head": 0}
-    known = ATTENTION.of(long).get(str(query.get("ask")))
+    known = ATTENTION.questions_about(long).get(str(query.get("ask")))
     own = {name: value for name, value in usual.items() if known is None or name in known.parameters}
     return unpack(answer(long, {"trace": long.digest, **own, **query}))
 

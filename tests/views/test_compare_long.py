@@ -26,7 +26,7 @@ from views.compare.compare import compare
 from views.compare.differences import CELLS, ROWS
 from views.compare.pair import ComparedRun, RunPair, match_attentions
 from views.compare.questions import Comparison
-from views.compare.tables import Looked, difference, matrix, pattern
+from views.compare.tables import ComparisonSelection, difference, matrix, pattern
 from views.compare.tiles import about_pair, carry_long
 from views.core.lanes import lanes
 from views.core.payload import Named, unpack
@@ -224,7 +224,7 @@ def test_every_attention_of_two_stacks_is_compared(key: str) -> None:
 
 def test_what_is_taken_away_of_a_long_text_is_the_whole_heads() -> None:
     pair, whole = pair_of(), pair_of(long=False)
-    looked = Looked("attn", {"A": (1, 2), "B": (0, 3)}, "B", ("A", 5, 5))
+    looked = ComparisonSelection("attn", {"A": (1, 2), "B": (0, 3)}, "B", ("A", 5, 5))
     for letter, one in (("A", whole.first), ("B", whole.second)):
         layer, head = looked.heads[letter]
         expected = one.run.trace[f"blocks.{layer}.attn.pattern"][0, head]
@@ -266,7 +266,7 @@ def test_the_answers_of_one_pair_are_not_those_of_another_second_text() -> None:
 
 def test_all_that_a_file_asks_ahead_is_answered() -> None:
     pair = pair_of()
-    looked = Looked("attn", {"A": (1, 2), "B": (1, 2)}, "B", ("A", 5, 5))
+    looked = ComparisonSelection("attn", {"A": (1, 2), "B": (1, 2)}, "B", ("A", 5, 5))
     queries = list(carry_long([pair], looked))
     asks = {query["ask"] for query in queries}
     assert asks == {"tile", "difference", "streams", "similarity", "change", "says", "row"}
@@ -285,7 +285,7 @@ def test_two_texts_of_1024_tokens_through_gpt2_small_are_compared_within_a_megab
     assert len(texts[1]) == 1024
     pair = match_attentions(*(shown(letter, model, text) for letter, text in zip("AB", texts, strict=True)))
     opened = compare([pair], {})
-    looked = Looked("attn", {"A": (6, 7), "B": (6, 7)}, "B", ("A", 5, 5))
+    looked = ComparisonSelection("attn", {"A": (6, 7), "B": (6, 7)}, "B", ("A", 5, 5))
     cells = unpack(opened)[0]["across"]
     assert cells == ACROSS
     seen = [query for query in carry_long([pair], looked) if query["ask"] in ("tile", "difference")]
@@ -310,7 +310,7 @@ def test_tiles_are_cut_as_the_picture_counts_their_blocks(length: int, sides: in
     pairs = [match_attentions(shown_ones[0], other) for other in shown_ones[1:]]
     header, _ = unpack(compare(pairs, {}))
     tiles = {letter: header["pairs"][letter]["attentions"][0]["tiles"] for letter in header["pairs"]}
-    looked = Looked("attn", dict.fromkeys("ABC"[:sides], (0, 0)), "B", ("A", 0, 0))
+    looked = ComparisonSelection("attn", dict.fromkeys("ABC"[:sides], (0, 0)), "B", ("A", 0, 0))
     for query in carry_long(pairs, looked):
         if query["ask"] not in ("tile", "difference"):
             continue

@@ -32,7 +32,7 @@ from engine.runtime import library
 from engine.runtime.run import run
 from engine.runtime.trace import Trace
 from tests.engine.model.layers.test_lora import random_adapter
-from views.core.codegen import OWN_ADAPTER, OWN_MODEL, OWN_PATH, Fields, Looked, lines, source_of
+from views.core.codegen import OWN_ADAPTER, OWN_MODEL, OWN_PATH, Fields, SelectedValue, lines, source_of
 
 TEXT = 'She said "no", and\\or went.'
 SETTINGS = {"temperature": 0.7, "top_k": 5, "top_p": 0.9}
@@ -99,7 +99,7 @@ def test_the_lines_run_from_another_folder_once_the_engine_is_installed(tmp_path
     trace = traced("stories", fields)
     hook = "blocks.0.attn.pattern"
     script = elsewhere / "lines.py"
-    script.write_text(lines("stories", library.checkpoint("stories"), fields, trace, Looked(hook, 1, 3, 2)))
+    script.write_text(lines("stories", library.checkpoint("stories"), fields, trace, SelectedValue(hook, 1, 3, 2)))
     begin = f"import site; site.addsitedir({str(packages)!r}); import runpy; runpy.run_path({str(script)!r})"
     clean = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     done = subprocess.run(
@@ -119,7 +119,7 @@ def test_the_lines_of_every_shipped_model_give_the_same_tensor_and_the_number_th
     fields = given(name)
     trace = traced(name, fields)
     hook = [hook for hook in trace if hook.endswith("attn.pattern")][-1]
-    found = ran(lines(name, library.checkpoint(name), fields, trace, Looked(hook, 1, 2, 1)))
+    found = ran(lines(name, library.checkpoint(name), fields, trace, SelectedValue(hook, 1, 2, 1)))
     assert torch.equal(found["values"], trace[hook][0, 1])
     assert float(found["printed"]) == trace[hook][0, 1, 2, 1].item()
     assert {hook: tuple(value.shape) for hook, value in found["trace"].items()} == {
@@ -140,7 +140,7 @@ def test_the_lines_of_every_shipped_model_give_the_same_tensor_and_the_number_th
 def test_any_element_of_any_hook_is_found(hook: str, head: int | None, row: int, col: int, element) -> None:
     fields = given("stories")
     trace = traced("stories", fields)
-    found = ran(lines("stories", library.checkpoint("stories"), fields, trace, Looked(hook, head, row, col)))
+    found = ran(lines("stories", library.checkpoint("stories"), fields, trace, SelectedValue(hook, head, row, col)))
     assert torch.equal(found["values"][row, col], element(trace[hook]))
 
 
@@ -221,7 +221,7 @@ def test_the_lines_of_a_run_open_the_weights_of_its_step(tmp_path: Path, monkeyp
 def test_a_hook_or_a_head_that_is_not_there_is_refused() -> None:
     fields = given("stories")
     trace = traced("stories", fields)
-    for looked in (Looked("blocks.9.attn.pattern", 0, 0, 0), Looked("blocks.0.attn.pattern", 4, 0, 0)):
+    for looked in (SelectedValue("blocks.9.attn.pattern", 0, 0, 0), SelectedValue("blocks.0.attn.pattern", 4, 0, 0)):
         with pytest.raises(ValueError, match="ask for one that it has|must be in"):
             lines("stories", library.checkpoint("stories"), fields, trace, looked)
 

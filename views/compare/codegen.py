@@ -9,7 +9,7 @@ from engine.runtime import library
 from engine.runtime.trace import Trace
 from engine.tokenizers.encoding import Encoding
 from views.compare.pair import ComparedRun, RunPair
-from views.compare.tables import Looked, alignments, group_of, place
+from views.compare.tables import ComparisonSelection, alignments, group_of, place
 from views.core.codegen import Fields, Imports, hook_index, import_lines, run_lines
 
 # --- Lines of the tabs ---
@@ -20,7 +20,7 @@ PASSED = ("{}_rotated", "{}_norm.out", "{}")  # what scores are made of: the las
 STEPS = ("scores", "capped", "bias", "masked_scores", "pattern")
 
 
-def tab_lines(pairs: Sequence[RunPair], looked: Looked, imports: Imports) -> list[str]:
+def tab_lines(pairs: Sequence[RunPair], looked: ComparisonSelection, imports: Imports) -> list[str]:
     """Lines of Python for the cell of each run that has it; none for a tab that shows the pattern."""
     made = {"product": product, "steps": steps, "points": points, "circuits": circuits}.get(looked.view)
     if made is None:
@@ -38,7 +38,7 @@ def tab_lines(pairs: Sequence[RunPair], looked: Looked, imports: Imports) -> lis
 class HeadSource:
     """A head of a run: `block` is the name of its attention's hooks but for their last word."""
 
-    def __init__(self, shown: ComparedRun, pair: RunPair, looked: Looked, block: str, head: int) -> None:
+    def __init__(self, shown: ComparedRun, pair: RunPair, looked: ComparisonSelection, block: str, head: int) -> None:
         self.shown, self.block, self.head, self.how = shown, block, head, looked.how
         self.attention = pair.attentions[looked.attention_index(pair)][shown.letter != "A"]
         self.name = shown.letter.lower()
@@ -63,7 +63,7 @@ class HeadSource:
         return next(name for part in PASSED if (name := self.block + part.format(letter)) in self.trace)
 
 
-def cells(pairs: Sequence[RunPair], looked: Looked) -> dict[str, tuple[int, int]]:
+def cells(pairs: Sequence[RunPair], looked: ComparisonSelection) -> dict[str, tuple[int, int]]:
     """The cell that is looked at, in the tokens of every run that has it."""
     letter, *cell = looked.cursor
     known = [pair for pair in pairs if looked.number(pair) is not None]
@@ -122,7 +122,7 @@ ALIGNING = "engine.analysis.alignment"
 WHOLE = ("product", "steps", "points")  # tabs that look at all that an attention computes
 
 
-def comparison_lines(pairs: Sequence[RunPair], given: Mapping[str, Fields], looked: Looked) -> str:
+def comparison_lines(pairs: Sequence[RunPair], given: Mapping[str, Fields], looked: ComparisonSelection) -> str:
     """Writes the lines that bind `pattern_a`, `pattern_b`, ... and `difference_b`, ..., and print what is looked at, of
     the map and of the tab that is open; `given` is by letter. Raises ValueError for what a run does not have."""
     imports: Imports = {}
@@ -148,7 +148,7 @@ def comparison_lines(pairs: Sequence[RunPair], given: Mapping[str, Fields], look
     return "\n".join(lines) + "\n"
 
 
-def needed(pairs: Sequence[RunPair], looked: Looked, shown: ComparedRun) -> str | None:
+def needed(pairs: Sequence[RunPair], looked: ComparisonSelection, shown: ComparedRun) -> str | None:
     """The hooks that the lines look at, of a long text, of which not every value finds room; None is all."""
     if shown.run.whole:
         return None
@@ -166,7 +166,7 @@ def pattern_line(shown: ComparedRun, hook: str, head: int) -> str:
     return f'pattern_{name} = {name}["{hook}"][{index}]  # {" ".join(("query", *axes[1:]))}'
 
 
-def difference_lines(pair: RunPair, looked: Looked, imports: Imports) -> list[str]:
+def difference_lines(pair: RunPair, looked: ComparisonSelection, imports: Imports) -> list[str]:
     """The second pattern less the first, at the tokens that belong together."""
     name = pair.second.letter.lower()
     (one, other), (queries, keys) = pair.attentions[looked.attention_index(pair)], alignments(pair, looked)
@@ -217,7 +217,7 @@ def read_by(trace: Trace, side: str) -> tuple[Encoding, str] | None:
     return (found[0], f"{name}[0]") if found else None
 
 
-def print_line(pairs: Sequence[RunPair], looked: Looked) -> str:
+def print_line(pairs: Sequence[RunPair], looked: ComparisonSelection) -> str:
     """The difference of the pair that is looked at, where both runs have the tokens, else the weight in one run."""
     letter, row, col = looked.cursor
     for pair in pairs:

@@ -19,7 +19,7 @@ NOWHERE = "These runs do not have what the page asked for. Reload and try again.
 
 
 @dataclass(frozen=True)
-class Looked:
+class ComparisonSelection:
     """Selection of a comparison: an attention by its name in the first run, of each run a head (layer, head) by
     letter, which run is beside the first, and a cell (letter, query, key) in the tokens of one run; the tab, and how
     that of points was made."""
@@ -58,19 +58,19 @@ def group_of(groups: Sequence[Group], first: bool, position: int) -> int | None:
 def looked_at(
     pairs: Sequence[RunPair], attention: str, heads: Mapping[str, Any], beside: str, at: tuple[str, int, int],
     view: str = "map", how: How = "pca",
-) -> Looked:  # fmt: skip
+) -> ComparisonSelection:  # fmt: skip
     """Reads what a browser says is looked at. Raises ValueError for what these runs do not have."""
     places: dict[str, tuple[int, int]] = {}
     for letter, place in heads.items():
         match place:
             case [int(layer), int(head)]:
                 places[letter] = (layer, head)
-    looked = Looked(attention, places, beside, at, view, how)
+    looked = ComparisonSelection(attention, places, beside, at, view, how)
     check(pairs, looked)
     return looked
 
 
-def check(pairs: Sequence[RunPair], looked: Looked) -> None:
+def check(pairs: Sequence[RunPair], looked: ComparisonSelection) -> None:
     letter, row, col = looked.cursor
     having = [pair for pair in pairs if looked.number(pair) is not None and letter in ("A", pair.second.letter)]
     if not having or looked.number(pairs[0]) is None:
@@ -80,13 +80,13 @@ def check(pairs: Sequence[RunPair], looked: Looked) -> None:
         raise ValueError(NOWHERE)
 
 
-def place(pair: RunPair, looked: Looked, letter: str) -> tuple[str, int]:
+def place(pair: RunPair, looked: ComparisonSelection, letter: str) -> tuple[str, int]:
     """The hook of a run's pattern, and the head. Raises ValueError for a head that the run does not have."""
     found = head_of(pair, looked, letter)
     return found.hook, found.head
 
 
-def head_of(pair: RunPair, looked: Looked, letter: str) -> HeadOfRun:
+def head_of(pair: RunPair, looked: ComparisonSelection, letter: str) -> HeadOfRun:
     return head_at(pair, looked.attention_index(pair), letter == "A", looked.heads.get(letter, (-1, -1)))
 
 
@@ -100,20 +100,20 @@ def head_at(pair: RunPair, number: int, mine: bool, place: tuple[int, int]) -> H
     return attention.head(layer, head)
 
 
-def pattern(pair: RunPair, looked: Looked, letter: str) -> Tensor:
+def pattern(pair: RunPair, looked: ComparisonSelection, letter: str) -> Tensor:
     """Pattern of the selected head of one run, query key."""
     found = head_of(pair, looked, letter)
     shown = pair.first if letter == "A" else pair.second
     return shown.run.pattern(found)
 
 
-def alignments(pair: RunPair, looked: Looked) -> tuple[Alignment, Alignment]:
+def alignments(pair: RunPair, looked: ComparisonSelection) -> tuple[Alignment, Alignment]:
     """Alignments of the queries and of the keys."""
     one, other = pair.attentions[looked.attention_index(pair)]
     return pair.alignment(one.side, other.side), pair.alignment(one.keys(), other.keys())
 
 
-def difference(pair: RunPair, looked: Looked) -> Tensor:
+def difference(pair: RunPair, looked: ComparisonSelection) -> Tensor:
     """The second run's pattern less the first's, group group: attention to a group is summed, from a group averaged."""
     queries, keys = alignments(pair, looked)
     second = shared(pattern(pair, looked, pair.second.letter), queries.second, keys.second)
@@ -126,7 +126,7 @@ def names(pairs: Sequence[RunPair]) -> list[str]:
     return [*(f"{letter} {LESS} A" for letter in letters), "A", *letters]
 
 
-def matrix(pairs: Sequence[RunPair], looked: Looked, name: str) -> Matrix:
+def matrix(pairs: Sequence[RunPair], looked: ComparisonSelection, name: str) -> Matrix:
     """Matrix with one of `names`. Raises ValueError where the runs lack the attention or tokens in common."""
     letter, _, less = name.partition(f" {LESS} ")
     wanted = [pair for pair in pairs if letter in ("A", pair.second.letter) and looked.number(pair) is not None]
@@ -139,7 +139,7 @@ def matrix(pairs: Sequence[RunPair], looked: Looked, name: str) -> Matrix:
     return replace(shown.run.matrix(*place(pair, looked, letter), None), model=shown.title)
 
 
-def of_difference(pair: RunPair, looked: Looked) -> Matrix:
+def of_difference(pair: RunPair, looked: ComparisonSelection) -> Matrix:
     queries, keys = alignments(pair, looked)
     if not queries.groups or not keys.groups:
         raise ValueError(f"A and {pair.second.letter} have no tokens that belong together.")

@@ -11,7 +11,7 @@ from views.attention.long import ACROSS, LARGEST_TILE, TILE, spans
 from views.attention.long_questions import about_head, ask_tiles
 from views.compare.differences import align_sides
 from views.compare.pair import ComparedRun, RunPair, shown_in
-from views.compare.tables import Looked, head_of
+from views.compare.tables import ComparisonSelection, head_of
 
 
 def cells_across(shown: Sequence[ComparedRun]) -> int:
@@ -34,7 +34,7 @@ def tile_width(longest: int, across: int) -> int:
     return max(width, TILE // 2)
 
 
-def carry_long(pairs: Sequence[RunPair], looked: Looked) -> Iterator[dict[str, Any]]:
+def carry_long(pairs: Sequence[RunPair], looked: ComparisonSelection) -> Iterator[dict[str, Any]]:
     """Yields what the view asks of the selected heads: the overviews and what is predicted at every place, then the
     tiles at closer zoom."""
     having = [pair for pair in pairs if looked.number(pair) is not None]
@@ -46,7 +46,7 @@ def carry_long(pairs: Sequence[RunPair], looked: Looked) -> Iterator[dict[str, A
             yield from chain.from_iterable(of_all(pair, looked) for pair in having)
 
 
-def own_tiles(pair: RunPair, looked: Looked, whole: bool, across: int) -> Iterator[dict[str, Any]]:
+def own_tiles(pair: RunPair, looked: ComparisonSelection, whole: bool, across: int) -> Iterator[dict[str, Any]]:
     sides = tile_sides(pair, looked.attention_index(pair), across)
     for shown, side in zip((pair.first, pair.second), sides, strict=False):
         head = head_of(pair, looked, shown.letter)
@@ -54,7 +54,7 @@ def own_tiles(pair: RunPair, looked: Looked, whole: bool, across: int) -> Iterat
         yield from ask_tiles(shown.run, head, product(down, over), cells=side)
 
 
-def differences(pair: RunPair, looked: Looked, whole: bool, across: int) -> Iterator[dict[str, Any]]:
+def differences(pair: RunPair, looked: ComparisonSelection, whole: bool, across: int) -> Iterator[dict[str, Any]]:
     number, letters = looked.attention_index(pair), ("A", pair.second.letter)
     places = [list(looked.heads[letter]) for letter in letters]
     side = tile_sides(pair, number, across)[2]
@@ -64,7 +64,7 @@ def differences(pair: RunPair, looked: Looked, whole: bool, across: int) -> Iter
         yield about_pair(pair, ask="difference", attention=looked.attention, **more)
 
 
-def of_all(pair: RunPair, looked: Looked) -> Iterator[dict[str, Any]]:
+def of_all(pair: RunPair, looked: ComparisonSelection) -> Iterator[dict[str, Any]]:
     """Yields the requests about every head and all places."""
     one, other = pair.attentions[looked.attention_index(pair)]
     if not one.crosses:

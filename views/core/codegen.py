@@ -41,7 +41,7 @@ class Fields:
 
 
 @dataclass(frozen=True)
-class Looked:
+class SelectedValue:
     """The number that is looked at: an element of a hook, `head` None where all heads stand side by side.
 
     `alone`: a head's pattern, of a run too large to keep every one; the lines keep this hook and no other.
@@ -54,7 +54,7 @@ class Looked:
     alone: bool = False
 
 
-def lines(name: str, checkpoint: Checkpoint, given: Fields, trace: Trace, looked: Looked | None = None) -> str:
+def lines(name: str, checkpoint: Checkpoint, given: Fields, trace: Trace, looked: SelectedValue | None = None) -> str:
     """A script that computes `trace`, and binds `values` to the matrix that is looked at.
 
     It runs wherever the engine can be imported. Raises ValueError for a hook that this run does not have.
@@ -186,7 +186,7 @@ def edit_names(edits: Sequence[Edit]) -> set[str]:
     return set().union(*map(within, edits))
 
 
-def value_lines(trace: Trace, looked: Looked) -> list[str]:
+def value_lines(trace: Trace, looked: SelectedValue) -> list[str]:
     """Writes the lines that bind `values` to a matrix, whose axes a comment names, and print the element that is looked
     at."""
     alone = (f"0, {looked.head}", ("query", "key"))  # of a pattern that `trace` does not hold

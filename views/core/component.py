@@ -210,13 +210,13 @@ def _register(module: str, name: str) -> Any:
     digest = st.session_state.get(PINNED) or _current_digest()
     st.session_state[PINNED] = digest
     if st.session_state.get(DECLARED) != digest:  # once a session: what is declared belongs to a runtime
-        declare_component(f"modules-{digest}", path=_bundled(digest)[0].name)
+        declare_component(f"modules-{digest}", path=_bundle_modules(digest)[0].name)
         st.session_state[DECLARED] = digest
     return _command(module, name, _script_address(digest))
 
 
 @lru_cache(maxsize=4)
-def _bundled(digest: str) -> tuple[TemporaryDirectory[str], dict[str, str]]:
+def _bundle_modules(digest: str) -> tuple[TemporaryDirectory[str], dict[str, str]]:
     """A folder that holds what bundle.py makes of the modules, for as long as a session may ask for it; and the same
     texts."""
     folder, texts = TemporaryDirectory(prefix="loupe-views-", ignore_cleanup_errors=True), bundle(MODULES)
@@ -228,7 +228,7 @@ def _bundled(digest: str) -> tuple[TemporaryDirectory[str], dict[str, str]]:
 def script() -> tuple[str, str]:
     """Address and text of the script that views need: asgi.py serves it before Streamlit would."""
     digest = _current_digest()
-    return _script_address(digest), _bundled(digest)[1][SCRIPT]
+    return _script_address(digest), _bundle_modules(digest)[1][SCRIPT]
 
 
 def _script_address(digest: str) -> str:

@@ -238,7 +238,7 @@ class Registry:
     def questions(self) -> dict[str, Question]:
         return {one.name: one for one in reversed(self.declared)}
 
-    def of(self, context: Context) -> dict[str, Question]:
+    def questions_about(self, context: Context) -> dict[str, Question]:
         """Questions that can be asked of a context, by name."""
         return {one.name: one for one in self.declared if isinstance(context, one.about)}
 
@@ -279,7 +279,7 @@ class Page:
             if both := self.home.keys() & registry.questions.keys():
                 raise ValueError(f"expected one question named {sorted(both)[0]!r} on a page, got two; rename one")
             for context in contexts:
-                for name, question in registry.of(context).items():
+                for name, question in registry.questions_about(context).items():
                     self.home.setdefault(name, []).append((question, context))
 
     def with_registry(self, registry: Registry, context: Context) -> Page:

@@ -14,7 +14,7 @@ from engine.generation.generate import generate as generate_steps
 from engine.generation.prompt import Prompt
 from views.core.questions import UNKNOWN
 from views.generate.streaming import Live
-from views.generate.surprise_cache import Measured
+from views.generate.surprise_cache import SurpriseCache
 
 Method = Literal["sample", "greedy", "contrastive"]
 METHODS: tuple[Method, ...] = get_args(Method)
@@ -130,7 +130,7 @@ class GenerationContext:
     call: Call
     settings: Settings = field(default_factory=Settings)
     live: Live = field(default_factory=Live)
-    measured: Measured = field(default_factory=Measured)
+    measured: SurpriseCache = field(default_factory=SurpriseCache)
     fields: Mapping[str, str] = field(default_factory=dict)
 
     no_script = ""

@@ -83,7 +83,7 @@ def measurement_of(prompt: Prompt, ids: tuple[int, ...], stride: int) -> Measure
     return Measurement(steps, ids, windows, len(ids) - 1 if len(windows) > 1 else None)
 
 
-class Measured:
+class SurpriseCache:
     """Store by the model and what it reads; those not used longest go."""
 
     def __init__(self) -> None:

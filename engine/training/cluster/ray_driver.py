@@ -107,7 +107,7 @@ def await_end(run: RunFolder) -> None:
     while (there := as_written(run.status)) is not None and there.state in GOES_ON:
         if there.host == here and (there.pid == os.getpid() or not alive(there, run.status)):
             return
-        if there.host != here and listen(run.status, there.heartbeat).watched > CUT_OFF:
+        if there.host != here and listen(run.status, there.heartbeat).observed_seconds > CUT_OFF:
             return
         time.sleep(POLL)
 

@@ -59,7 +59,7 @@ def follow(
     on. False once nobody waits for them any more."""
     left, nodes = tasks, ""
     while rest := wait(left):
-        if listen(folder / ASKED, (read_json(folder / ASKED) or {}).get("heartbeat", 0.0)).watched > UNASKED:
+        if listen(folder / ASKED, (read_json(folder / ASKED) or {}).get("heartbeat", 0.0)).observed_seconds > UNASKED:
             return False
         found = ", ".join(sorted(find(rest)))
         nodes = found or (nodes if len(rest) < len(left) else "")  # between two parts

@@ -76,7 +76,7 @@ class ShardedTrainer(Trainer):
         return dict(zip(gradients, squares.sqrt(), strict=True))
 
     @property
-    def whole(self) -> Transformer:
+    def full_model(self) -> Transformer:
         if self.copy is None or self.copy[0] != self.step:
             self.copy = None  # before there is another one
             model = build_without_memory(self.model.config)

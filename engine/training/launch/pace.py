@@ -55,7 +55,7 @@ def time_left(metrics: Sequence[dict[str, Any]], steps: int) -> float | None:
 
 def measured_paces(folder: Path) -> Iterator[Pace]:
     """Paces of the runs in `folder` that this machine trained, the newest first; a run that cannot be read has none."""
-    stamps = {path: modified(RunFolder(path).metrics) for path in list_runs(folder)}
+    stamps = {path: modification_time(RunFolder(path).metrics) for path in list_runs(folder)}
     for path in sorted(filter(stamps.__getitem__, stamps), key=stamps.__getitem__, reverse=True):
         try:
             pace = read_pace(path, stamps[path], budget.max_trainings)
@@ -65,7 +65,7 @@ def measured_paces(folder: Path) -> Iterator[Pace]:
             yield pace
 
 
-def modified(file: Path) -> int:
+def modification_time(file: Path) -> int:
     """Nanoseconds since 1970; 0 where there is no such file."""
     try:
         return file.stat().st_mtime_ns

@@ -18,7 +18,7 @@ SHADES = " .:-=+*#%@"
 def measure_digit_classes(trainer: Trainer) -> dict[str, Any]:
     source = digits(trainer)
     images, labels = source.images.test_images, source.images.test_labels
-    dark = source.examples(invert(images), labels).to(trainer.whole.device)
+    dark = source.examples(invert(images), labels).to(trainer.full_model.device)
     right = (trainer.result(dark.ids).argmax(-1) == dark.targets).float()
     return {
         "test_accuracy": trainer.measure(len(labels))["accuracy"],
@@ -40,7 +40,7 @@ def sample_digit(trainer: Trainer) -> str:
     """The first held-out picture, drawn, and what it is taken for."""
     source = digits(trainer)
     images, labels = source.images.test_images[:1], source.images.test_labels[:1]
-    logits = trainer.result(source.examples(images, labels).to(trainer.whole.device).ids)
+    logits = trainer.result(source.examples(images, labels).to(trainer.full_model.device).ids)
     return f"{draw_levels(images[0])}\n{int(logits.argmax())}"
 
 

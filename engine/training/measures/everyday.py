@@ -121,7 +121,7 @@ def bits_per_byte(model: Transformer, tokenizer: Tokenizer, texts: Iterable[str]
     """Bits per byte of the beginnings of the texts, as far as they fit the context, for a model that starts after its
     end token."""
     bits = length = 0.0
-    for text in map(beginning, texts):
+    for text in map(first_sentences, texts):
         read = tokenizer.encode(END + text, special=False)
         ids = read.ids[: model.config.context + 1]
         logits = model(tensor(ids[:-1], model))[0]
@@ -131,7 +131,7 @@ def bits_per_byte(model: Transformer, tokenizer: Tokenizer, texts: Iterable[str]
     return bits / length
 
 
-def beginning(text: str) -> str:
+def first_sentences(text: str) -> str:
     """The first whole sentences of a text, of at most LONGEST characters, or what there is room for of a longer one."""
     return text if len(text) <= LONGEST else text[: text.rfind(". ", 0, LONGEST) + 1] or text[:LONGEST]
 

@@ -75,11 +75,11 @@ def write_targets(trainer: Trainer, pairs: Sequence[Ids]) -> list[list[int]]:
     source, longest = taught(trainer), max(len(target) for _, target in pairs)
     sources = [ids for ids, _ in pairs]
     if isinstance(source, SequenceToSequence):
-        where = trainer.whole.device
+        where = trainer.full_model.device
         ids, padding = pad_rows(sources, source.marks.pad).to(where), real(sources).to(where)
         return decode_translations(trainer.result, ids, padding, source.marks.end, longest + 1)
     if isinstance(source, Completion):
-        prompts = [prompt(ids, source.marks).to(trainer.whole.device) for ids in sources]
+        prompts = [prompt(ids, source.marks).to(trainer.full_model.device) for ids in sources]
         return decode_continuations(trainer.result, prompts, source.marks.end, longest + int(source.marks.asked))
     raise ValueError(f"targets are written by two stacks or by one decoder, and {type(source).__name__} asks neither.")
 

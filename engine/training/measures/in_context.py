@@ -28,7 +28,7 @@ def measure_in_context(trainer: Trainer) -> dict[str, Any]:
     asked: Counter[int] = Counter()
     source = taught(trainer)
     for examples in source.held_out(BATCHES):
-        ids, targets = examples.ids.to(trainer.whole.device), examples.targets
+        ids, targets = examples.ids.to(trainer.full_model.device), examples.targets
         hits = (trainer.result(ids).argmax(-1).cpu() == targets).tolist()
         for row, found in zip(targets.tolist(), hits, strict=True):
             for k, one in enumerate(islice(answers(row, found, source.ids[BEHIND]), MOST + 1)):

@@ -80,7 +80,7 @@ def compare_with_decoder(
     found = {}
     for kind, some in texts.items():
         gaps = [gap for gap in gapped(some[:COMPARED], seed_for(seed, "compared")) if gap.span]
-        read = [(filled(checkpoint, gap), continued(decoder, gap)) for gap in gaps]
+        read = [(infill_ids(checkpoint, gap), continuation_ids(decoder, gap)) for gap in gaps]
         fit = [
             (ours, theirs, len(gap.span))
             for gap, (ours, theirs) in zip(gaps, read, strict=True)
@@ -95,17 +95,17 @@ def compare_with_decoder(
     return found
 
 
-def filled(checkpoint: Checkpoint, gap: Infill) -> tuple[list[int], list[int]]:
+def infill_ids(checkpoint: Checkpoint, gap: Infill) -> tuple[list[int], list[int]]:
     """Ids of the text on both sides of a gap, up to the start of what fills it, and of what does."""
-    return encoded(checkpoint, (f"{gap.before}{MASK}{gap.after}{START}", gap.span))
+    return encode_pair(checkpoint, (f"{gap.before}{MASK}{gap.after}{START}", gap.span))
 
 
-def continued(checkpoint: Checkpoint, gap: Infill) -> tuple[list[int], list[int]]:
+def continuation_ids(checkpoint: Checkpoint, gap: Infill) -> tuple[list[int], list[int]]:
     """Ids of the text before a gap, for a model that starts after its end token, and of what fills it."""
-    return encoded(checkpoint, (END + gap.before, gap.span))
+    return encode_pair(checkpoint, (END + gap.before, gap.span))
 
 
-def encoded(checkpoint: Checkpoint, texts: Iterable[str]) -> tuple[list[int], list[int]]:
+def encode_pair(checkpoint: Checkpoint, texts: Iterable[str]) -> tuple[list[int], list[int]]:
     assert checkpoint.tokenizer is not None
     given, span = ([*checkpoint.tokenizer.encode(text, special=False).ids] for text in texts)
     return given, span
@@ -130,7 +130,7 @@ def nats(model: Transformer, texts: Iterable[tuple[Sequence[int], Sequence[int]]
 
 def fill_gaps(trainer: Trainer, gaps: Sequence[Sequence[Tensor]]) -> list[list[int]]:
     source = gap_source(trainer)
-    prompts = [prompt(before, after, source.marks).to(trainer.whole.device) for before, _, after in gaps]
+    prompts = [prompt(before, after, source.marks).to(trainer.full_model.device) for before, _, after in gaps]
     longest = max(LONGEST, *(len(span) + 1 for _, span, _ in gaps))
     return decode_continuations(trainer.result, prompts, source.marks.end, longest)
 

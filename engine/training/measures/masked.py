@@ -28,7 +28,7 @@ def measure_masked(trainer: Trainer) -> dict[str, Any]:
 @torch.no_grad()
 def sample_masked(trainer: Trainer) -> str:
     """A held-out pair as it was read, and what the model put in the place of each hidden or replaced word."""
-    examples = next(trainer.source.held_out(1)).to(trainer.whole.device)
+    examples = next(trainer.source.held_out(1)).to(trainer.full_model.device)
     logits = trainer.result(**examples.inputs)
     tokenizer = trainer.source.tokenizer
     assert tokenizer is not None

@@ -42,7 +42,7 @@ def measure_pixels(trainer: Trainer) -> dict[str, Any]:
 def measure_bits(trainer: Trainer, images: Tensor) -> float:
     """Bits a pixel of `images`, levels, batch height width."""
     source = digits(trainer)
-    examples = source.examples(images, source.images.test_labels).to(trainer.whole.device)
+    examples = source.examples(images, source.images.test_labels).to(trainer.full_model.device)
     logits, pixels = trainer.result(examples.ids)[:, :-1], examples.targets[:, :-1]
     return float(cross_entropy(logits.flatten(0, 1), pixels.flatten())) / math.log(2)
 
@@ -79,7 +79,7 @@ def complete_pictures(trainer: Trainer, images: Tensor) -> Tensor:
     assert isinstance(palette, PalettePixels)
     upper = images.flatten(1)[:, :GIVEN].long()
     start = torch.full((len(images), 1), palette.start_id)
-    ids = torch.cat([start, upper], dim=1).to(trainer.whole.device)
+    ids = torch.cat([start, upper], dim=1).to(trainer.full_model.device)
     drawn = drawn_after(trainer.result, ids, SIDE * SIDE - GIVEN, chance(trainer.recipe.seed))
     return torch.cat([upper, drawn.cpu()], dim=1).view(-1, SIDE, SIDE)
 

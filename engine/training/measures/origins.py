@@ -50,9 +50,9 @@ def weights(trainer: Trainer, pair: Pair, ids: Ids) -> Tensor:
     if isinstance(source, Completion):
         names = [f"blocks.{layer}.attn.pattern" for layer in range(layers)]
         whole = torch.cat([prompt(read, source.marks), target.long()])
-        trace, row = run(model, whole[None].to(trainer.whole.device), keep=names), row + len(read)
+        trace, row = run(model, whole[None].to(trainer.full_model.device), keep=names), row + len(read)
     else:
         names = [f"decoder.blocks.{layer}.cross_attn.pattern" for layer in range(layers)]
         begun = trainer.checkpoint().target(pair.target)
-        trace = run(model, read.long()[None].to(trainer.whole.device), keep=names, target=begun)
+        trace = run(model, read.long()[None].to(trainer.full_model.device), keep=names, target=begun)
     return torch.stack([trace[name][0] for name in names]).cpu()[:, :, row, key]

@@ -21,7 +21,7 @@ def sample_answer(trainer: Trainer) -> str:
     learner = learner_of(trainer)
     if samples := learner.samples(trainer.step):
         return f"{samples[0]['prompt']}{samples[0]['answer']}"
-    pairs = learner.source.answered("held_out", learner.source.shelves["held_out"].fit[:1].tolist())
+    pairs = learner.source.answered_pairs("held_out", learner.source.shelves["held_out"].fit[:1].tolist())
     ids, real = pairs.ids[0].to(trainer.device), pairs.real[0].to(trainer.device)
     with torch.no_grad():
         rewards = rewards_of(trainer.result, ids, real).tolist()

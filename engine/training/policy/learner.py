@@ -180,7 +180,7 @@ class PairLearner(PreferenceLearner, ABC):
     def held_out(self, batches: int) -> list[Examples]:
         fit, size = self.source.shelves["held_out"].fit.tolist(), self.recipe.batch.size
         begins = range(0, min(len(fit), batches * size), size)
-        return [as_examples(self.source.answered("held_out", fit[begin : begin + size])) for begin in begins]
+        return [as_examples(self.source.answered_pairs("held_out", fit[begin : begin + size])) for begin in begins]
 
     def evaluate(self, part: Examples, whole: Counts) -> dict[str, Tensor]:
         return self.score(part, whole)

@@ -90,31 +90,31 @@ class Journal:
             self.run.adopt(self.recipe)
             sweep(self.run.path)
             self.orders.clear()
-            self.tell("preparing", there.step if there is not None else 0)
+            self.write_status("preparing", there.step if there is not None else 0)
             try:
                 with repeat(self.beat, HEARTBEAT):
                     yield
             except (GeneratorExit, KeyboardInterrupt):
-                self.tell("stopped")
+                self.write_status("stopped")
                 raise
             except BaseException as error:  # whatever it was, the folder must not go on saying "running"
                 known = explain_failure(error, self.recipe)
                 said = f"{type(error).__name__}: {error}" if known is None else str(known)
-                self.tell("failed", error=said, cause="" if known is None else known.cause)
+                self.write_status("failed", error=said, cause="" if known is None else known.cause)
                 raise
 
     def beat(self) -> None:
         """Says how far the run is; each second, also while one step takes long."""
         with self.telling, suppress(OSError):  # which the training meets itself
             if self.status.state in ACTIVE:
-                self.tell(self.status.state)
+                self.write_status(self.status.state)
 
     def choose(self, sentences: tuple[str, ...]) -> None:
         """Says how the machine is used."""
         with self.telling:
             self.status = replace(self.status, chosen=sentences)
 
-    def tell(self, state: str, step: int | None = None, error: str = "", cause: str = "") -> None:
+    def write_status(self, state: str, step: int | None = None, error: str = "", cause: str = "") -> None:
         peak = torch.cuda.max_memory_allocated() if torch.cuda.is_initialized() else process.peak_memory()
         with self.telling:
             self.reached = self.reached if step is None else step
@@ -127,7 +127,7 @@ class Journal:
         self.run.rewind(trainer.step or -1)
         self.patience.begin()
         self.lap = (trainer.progress.tokens, trainer.progress.seconds)
-        self.tell("running", trainer.step)
+        self.write_status("running", trainer.step)
         first = None
         if trainer.step == 0:
             first = self.record(trainer, None)
@@ -143,9 +143,9 @@ class Journal:
                 self.status = replace(self.status, notice=self.orders.fault)
             if self.orders.fault:
                 print(self.orders.fault, file=sys.stderr, flush=True)  # log.txt, where it has one
-            self.tell(self.status.state, step)
+            self.write_status(self.status.state, step)
         if self.status.state == "paused" and order.mode == "run":
-            self.tell("running", step)
+            self.write_status("running", step)
         rests = self.status.state == "paused" and order.mode == "pause" and step >= order.until
         self.gave_way = self.gave_way or (rests and self.queue.give_way())
         return replace(order, mode="stop") if self.patience.exhausted or self.gave_way else order
@@ -198,7 +198,7 @@ class Journal:
     def pause(self, trainer: Trainer) -> None:
         if self.status.state != "paused" or self.status.step != trainer.step:
             trainer.save_latest()
-            self.tell("paused", trainer.step)
+            self.write_status("paused", trainer.step)
             self.watcher.look(trainer, {})  # what is seen is the step at which it rests
         self.watcher.look_again(trainer)
 
@@ -207,7 +207,7 @@ class Journal:
         write_marks(self.run)
         if trainer.step < self.recipe.schedule.steps and not self.patience.exhausted:
             why = (GAVE_WAY, "gave way") if self.gave_way else ()
-            self.tell("stopped", trainer.step, *why)
+            self.write_status("stopped", trainer.step, *why)
             return
         if self.patience.best is not None:
             trainer.restore(self.run.snapshot(self.patience.best))
@@ -216,7 +216,7 @@ class Journal:
         checkpoint.save(self.run.checkpoint)
         if trainer.adapter is not None:
             write_adapter(trainer.whole_adapter(), checkpoint, self.run.path / FOLDER / self.run.path.name)
-        self.tell("finished", trainer.step)
+        self.write_status("finished", trainer.step)
 
 
 def same_process(one: Status, other: Status) -> bool:

@@ -86,16 +86,16 @@ def as_written(path: Path) -> Status | None:
     try:
         data = read_json(path)
     except ValueError as error:
-        return damaged(f"{path.name} is ignored: {error}")
+        return damaged_status(f"{path.name} is ignored: {error}")
     if data is None:
         return None
     status, fault = build_from_valid(Status, data, {"state": DAMAGED, "started": "", "heartbeat": 0.0})
     if fault and status.state == DAMAGED:
-        return damaged(f"{path.name} is ignored: {fault}")
+        return damaged_status(f"{path.name} is ignored: {fault}")
     return replace(status, notice=f"{path.name} is ignored in part: {fault}.") if fault else status
 
 
-def damaged(why: str) -> Status:
+def damaged_status(why: str) -> Status:
     """Status of a run of which nothing is known, and which can be resumed."""
     told = f"{why}; resume the training to go on from its newest saved step."
     return Status(DAMAGED, cause="damaged", error=told, started="")
@@ -119,7 +119,7 @@ def watch_status(path: Path) -> Status | None:
         written, found = as_written(path), read_status(path)
         if written is None or found is None or written.state not in ACTIVE or found.state in ACTIVE or written.job:
             return found
-        if written.host == socket.gethostname() or listen(path, written.heartbeat).watched > SURE:
+        if written.host == socket.gethostname() or listen(path, written.heartbeat).observed_seconds > SURE:
             return found
         time.sleep(POLL)
 

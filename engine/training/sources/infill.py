@@ -24,7 +24,7 @@ from engine.training.examples.infill import END, MASK, START, infill_examples, m
 from engine.training.recipe.recipe import Recipe
 from engine.training.run.atomic import write_json
 from engine.training.sources.corpus import open_corpus
-from engine.training.sources.shelf import shelf
+from engine.training.sources.shelf import make_shelf
 from engine.training.sources.source import Part, Source, chance
 
 ADDED = 2  # the mark of a gap, and the one that begins its span
@@ -58,7 +58,7 @@ class GappedPassages(Source):
         self.letters = torch.tensor([piece.strip().isalpha() for piece in pieces])
         self.common = self.most_common()
         self.shelves = {
-            part: shelf(tokens, tokens.lengths.sum(1) + gaps * ADDED, recipe.batch.context)
+            part: make_shelf(tokens, tokens.lengths.sum(1) + gaps * ADDED, recipe.batch.context)
             for part, tokens, gaps in (("train", self.corpus.train, MOST), ("held_out", self.corpus.held_out, 1))
         }
 

@@ -91,13 +91,13 @@ class PreferredAnswers(ShelvedTexts[PreferencePair]):
     def examples(self, part: Part, indexes: Sequence[int]) -> Examples:
         tokens = self.shelves[part].tokens
         if not find_objective(self.recipe.objective.kind).moves_policy:
-            pairs = self.answered(part, indexes)
+            pairs = self.answered_pairs(part, indexes)
             chosen = torch.zeros(len(indexes), dtype=torch.long)
             return classification_examples(pairs.ids[:, 0], chosen, pairs.real[:, 0])
         marks = Marks(None, self.fill if self.end is None else self.end, bool(self.added_end))
         return completion_examples(tokens.rows(indexes, 0), tokens.rows(indexes, CHOSEN), marks)
 
-    def answered(self, part: Part, indexes: Sequence[int]) -> AnsweredPairs:
+    def answered_pairs(self, part: Part, indexes: Sequence[int]) -> AnsweredPairs:
         tokens = self.shelves[part].tokens
         rows, begins = list[Tensor](), list[int]()
         for index in indexes:
@@ -113,7 +113,7 @@ class PreferredAnswers(ShelvedTexts[PreferencePair]):
     def draw_pairs(self, step: int) -> AnsweredPairs:
         """The pairs that update `step` learns from."""
         seed = seed_for(self.recipe.seed, "batch", step)
-        return self.answered("train", self.shelves["train"].draw(self.recipe.batch.size, chance(seed)))
+        return self.answered_pairs("train", self.shelves["train"].draw(self.recipe.batch.size, chance(seed)))
 
     def draw_prompts(self, count: int, step: int) -> list[tuple[int, ...]]:
         """`count` prompts that update `step` answers, as ids."""

@@ -17,7 +17,7 @@ from engine.scoring.examples import UNASKED, Examples
 from engine.training.examples.masked import marks_of, masked_pairs
 from engine.training.recipe.recipe import Recipe
 from engine.training.sources.corpus import open_corpus
-from engine.training.sources.shelf import shelf
+from engine.training.sources.shelf import make_shelf
 from engine.training.sources.source import Part, Source, chance
 
 ADDED = 3  # [CLS] and two [SEP]
@@ -35,7 +35,7 @@ class PairsOfPassages(Source):
         self.tokenizer = self.corpus.tokenizer
         self.marks = marks_of(self.tokenizer)
         self.shelves = {
-            part: shelf(tokens, tokens.lengths.sum(1) + ADDED, recipe.batch.context)
+            part: make_shelf(tokens, tokens.lengths.sum(1) + ADDED, recipe.batch.context)
             for part, tokens in (("train", self.corpus.train), ("held_out", self.corpus.held_out))
         }
 

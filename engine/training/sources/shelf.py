@@ -29,7 +29,7 @@ class Shelf:
         return chosen
 
 
-def shelf(tokens: Tokens, lengths: Tensor, context: int) -> Shelf:
+def make_shelf(tokens: Tokens, lengths: Tensor, context: int) -> Shelf:
     """The documents of no more than `context` tokens by `lengths`. Raises ValueError where that is none."""
     fit = (lengths <= context).nonzero().flatten()
     if not len(fit):

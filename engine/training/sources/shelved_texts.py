@@ -19,7 +19,7 @@ from engine.model.config import ModelConfig
 from engine.scoring.examples import Examples
 from engine.training.recipe.recipe import Recipe
 from engine.training.sources.corpus import Tokens, open_corpus
-from engine.training.sources.shelf import shelf
+from engine.training.sources.shelf import make_shelf
 from engine.training.sources.source import Source, chance, count_rows
 
 PAD, END = "<pad>", "</s>"
@@ -38,7 +38,7 @@ class ShelvedTexts(Source, Generic[Row]):
         self.fill = 0 if pad is None or beyond else pad  # what stands there is never read
         parts: dict[Part, Tokens] = {"train": self.corpus.train, "held_out": self.corpus.held_out}
         context = recipe.batch.context
-        self.shelves = {part: shelf(tokens, self.lengths(tokens), context) for part, tokens in parts.items()}
+        self.shelves = {part: make_shelf(tokens, self.lengths(tokens), context) for part, tokens in parts.items()}
         self.count = sum(len(each.tokens.starts) for each in self.shelves.values())
         self.left_out = self.count - sum(len(each.fit) for each in self.shelves.values())
 

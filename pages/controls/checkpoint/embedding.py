@@ -14,7 +14,7 @@ from pages.controls.checkpoint.parameters import CHECKPOINT, SPACES
 from pages.controls.share.links import address_now
 from pages.controls.share.panel import Data, share_panel
 from pages.controls.state.page_state import Here
-from pages.controls.state.session import selected, widget_value
+from pages.controls.state.session import read_selection, widget_value
 from views.charts.show import show_plotly
 from views.charts.standalone import chart_file
 from views.checkpoint import charts, embedding
@@ -133,7 +133,7 @@ def choose_point(key: str) -> None:
 
 
 def selected_ids(key: str) -> list[int]:
-    found = [point.get("customdata") for point in selected(key, "points")]
+    found = [point.get("customdata") for point in read_selection(key, "points")]
     ids = [one[0] if isinstance(one, list) else one for one in found]
     return list(dict.fromkeys(int(id) for id in ids if id is not None))
 
@@ -185,7 +185,7 @@ def nearest_list(table: VectorTable, token: int, near: Neighbours) -> None:
     key = f"nearest {table.name} {token}"
 
     def choose() -> None:
-        if rows := selected(key, "rows"):
+        if rows := read_selection(key, "rows"):
             choose_token(ids[rows[0]])
 
     st.dataframe(
@@ -209,7 +209,7 @@ def selected_list(key: str, table: VectorTable) -> None:
     place = f"selected {table.name} {len(ids)} {ids[0]}"
 
     def choose() -> None:
-        if rows := selected(place, "rows"):
+        if rows := read_selection(place, "rows"):
             choose_token(ids[rows[0]])
 
     st.dataframe(frame, key=place, hide_index=True, on_select=choose, selection_mode="single-row", height=240)

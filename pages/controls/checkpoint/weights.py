@@ -14,7 +14,7 @@ from pages.controls.checkpoint.parameters import ALL, CHECKPOINT
 from pages.controls.share.links import address_now
 from pages.controls.share.panel import Data, share_panel
 from pages.controls.state.page_state import Here
-from pages.controls.state.session import selected
+from pages.controls.state.session import read_selection
 from views.charts.show import show_altair
 from views.charts.standalone import chart_file
 from views.checkpoint import charts, weights
@@ -55,12 +55,12 @@ def weights_section(here: Here, name: str, checkpoint: Checkpoint) -> None:
 
 
 def choose_matrix(key: str) -> None:
-    if found := selected(key, "matrix"):
+    if found := read_selection(key, "matrix"):
         CHECKPOINT.choose("matrix", found[0]["name"])
 
 
 def choose_head(key: str) -> None:
-    if found := selected(key, "head"):
+    if found := read_selection(key, "head"):
         CHECKPOINT.choose("head", str(found[0]["head"]))
 
 

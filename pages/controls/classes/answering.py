@@ -49,14 +49,14 @@ class PageInput:
     edits: tuple[Edit, ...]
 
     @property
-    def given(self) -> Given:
+    def grading_input(self) -> Given:
         trace = library.traces.trace(self.model, self.read, self.edits)
         return Given(self.checkpoint, self.read, trace)
 
 
 def shown_now() -> PageInput:
     """What the page of this visitor runs. Raises ValueError, with a sentence, where it reads no text."""
-    return shown(looked_at()[0], field_value, find_carried().values.get(ATTENTION.name, 1.0), current())
+    return find_page_input(looked_at()[0], field_value, find_carried().values.get(ATTENTION.name, 1.0), current())
 
 
 def shown_by(step: Step) -> PageInput:
@@ -66,10 +66,10 @@ def shown_by(step: Step) -> PageInput:
     said = query.get(ATTENTION.name, "")
     temperature = ATTENTION.default if not said or ATTENTION.must_be(said) else ATTENTION.parse(said)
     edits = from_link(query["edits"])[0] if query.get("edits") else Experiment()
-    return shown(name, (fields | query).get, temperature, edits)
+    return find_page_input(name, (fields | query).get, temperature, edits)
 
 
-def shown(name: str, said: Callable[[str], Any], temperature: float, made: Experiment) -> PageInput:
+def find_page_input(name: str, said: Callable[[str], Any], temperature: float, made: Experiment) -> PageInput:
     checkpoint = library.checkpoint(name)
     read = reading(checkpoint, said=said).read
     if not isinstance(read, Encoding) or not len(read):
@@ -84,7 +84,7 @@ def given_now(kind: StepKind) -> Given | None:
         return None
     if why := kind.unsuited(library.checkpoint(looked_at()[0])):
         raise ValueError(why)
-    return shown_now().given
+    return shown_now().grading_input
 
 
 def differs(step: Step) -> str:
@@ -105,7 +105,7 @@ def grade_sample(step: Step) -> Grade:
     """The grade of some answer to a step on its own page. Raises ValueError, with a sentence, for what nobody could
     answer there."""
     kind = kind_of(step)
-    given = shown_by(step).given if kind.about_run else None
+    given = shown_by(step).grading_input if kind.about_run else None
     return grade(step, given, kind.sample(step, given))
 
 
@@ -143,7 +143,7 @@ def glance(entry: Entry, link: Mapping[str, str], looked: str) -> tuple[str, Seq
     if not entry.opens:
         return link.get("lesson", ""), []
     try:
-        found = grade_page(shown_by(Step(entry.address, link)).given, dict(parse_qsl(looked.removeprefix("#"))))
+        found = grade_page(shown_by(Step(entry.address, link)).grading_input, dict(parse_qsl(looked.removeprefix("#"))))
     except (ValueError, OSError) as error:
         return str(error), []
     return found.said, found.picture

@@ -14,11 +14,11 @@ from pages.controls.classes.who import (
     classes,
     draw_trouble,
     entry_of,
+    find_joined_class,
     guard,
-    joined,
     news,
+    visitor_id,
     wait_for_database,
-    whose,
 )
 from pages.controls.state.session import SessionValue, widget_value
 from pages.controls.words import translate as _
@@ -41,7 +41,7 @@ def draw_step() -> None:
     """Draws it, of a visitor who is in a class."""
     draw_trouble()
     try:
-        if joined() is None:
+        if find_joined_class() is None:
             return draw_over() if OVER.get() else None
     except Unreachable:
         pass  # it is said in the class's place
@@ -64,7 +64,7 @@ def draw_over() -> None:
 @st.fragment
 def follow_class() -> None:
     try:
-        found = joined()
+        found = find_joined_class()
     except Unreachable as error:
         return wait_for_database(JOINED.get(), error)
     if found is None:
@@ -181,7 +181,7 @@ def warn_elsewhere(step: Step) -> None:
 
 def hand_in(room: Room, learner: Learner) -> None:
     """Keeps the answer that the field and the page hold."""
-    look = classes().look_of(room.code, whose())
+    look = classes().look_of(room.code, visitor_id())
     try:
         answer = answer_now(room.step, widget_value(FIELD), look)
         classes().hand_in(learner, room.at, answer, kind_of(room.step).again)

@@ -15,7 +15,7 @@ from engine.plurals import count_words
 from pages.controls.classes.answering import grade_sample
 from pages.controls.classes.kind import check_step, kind_of, kinds
 from pages.controls.classes.parameters import TEACH
-from pages.controls.classes.who import classes, entry_of, guard, whose
+from pages.controls.classes.who import classes, entry_of, guard, visitor_id
 from pages.controls.learn.course import names, read_lesson
 from pages.controls.menu import entries
 from pages.controls.sign_in import may_start_class
@@ -86,7 +86,7 @@ def draw_draft(here: Here) -> None:
 def draw_held() -> None:
     """The sessions that this browser started, with the way to each: the table of one that is over stays until it is
     deleted."""
-    for held in classes().rooms_of(whose()):
+    for held in classes().rooms_of(visitor_id()):
         day = datetime.fromtimestamp(held.begun, UTC).strftime("%Y-%m-%d")
         with st.container(horizontal=True, vertical_alignment="center"):
             there = f"{day} · {count_words(held.learners, 'learner')}{' · over' if held.closed else ''}"
@@ -99,7 +99,7 @@ def draw_held() -> None:
 def start() -> None:
     if not may_start_class():
         return  # whatever a browser sends
-    code, secret = classes().start(whose(), DRAFT.get())
+    code, secret = classes().start(visitor_id(), DRAFT.get())
     SECRET.get()[code] = secret
     BEGUN.get().add(code)
     DRAFT.set([])

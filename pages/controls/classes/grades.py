@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from engine.characters import cut_characters
 from pages.controls.classes.kind import is_graded
-from pages.controls.classes.who import classes, guard, whose
+from pages.controls.classes.who import classes, guard, visitor_id
 from pages.controls.learn.course import SCORES
 from pages.controls.state.session import SessionValue
 from server.classes.names import LONGEST_NAME
@@ -19,8 +19,8 @@ def find_targets() -> set[str]:
     if not LTI_FILE or not keeps_classes(CLASSES_PLACE):
         return set()
     try:
-        report_unsent(whose())
-        return {one.target for one in launches_of(whose()) if one.target and one.lineitem}
+        report_unsent(visitor_id())
+        return {one.target for one in launches_of(visitor_id()) if one.target and one.lineitem}
     except Damaged:
         return set()  # it is said on the pages of a class
 
@@ -33,17 +33,17 @@ def report_grades() -> None:
     """Reports what changed since the last run of a page."""
     for target in TARGETS.get():
         kind, _space, name = target.partition(" ")
-        score = SCORES.get().get(name) if kind == "lesson" else score_in_room(name, whose(), is_graded)
+        score = SCORES.get().get(name) if kind == "lesson" else score_in_room(name, visitor_id(), is_graded)
         if score is not None and score != REPORTED.get().get(target):
             REPORTED.get()[target] = score
-            report_score(whose(), target, score, best=kind == "lesson")
+            report_score(visitor_id(), target, score, best=kind == "lesson")
 
 
 def launched_name() -> str:
     """Name by which the platform knows this visitor; "" where it is not kept."""
     if not LTI_FILE or not keeps_classes(CLASSES_PLACE):
         return ""
-    return cut_characters(next((str(one.name) for one in launches_of(whose()) if one.name), ""), LONGEST_NAME)
+    return cut_characters(next((str(one.name) for one in launches_of(visitor_id()) if one.name), ""), LONGEST_NAME)
 
 
 @guard

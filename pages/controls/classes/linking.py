@@ -6,7 +6,7 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
-from pages.controls.classes.who import classes, guard, whose
+from pages.controls.classes.who import classes, guard, visitor_id
 from pages.controls.learn.course import lessons
 from pages.controls.state.page_state import Here
 from pages.controls.state.session import widget_value
@@ -46,7 +46,7 @@ def draw_linking(here: Here) -> None:
 
 def list_pages() -> dict[str, str]:
     """Titles by what opens them."""
-    open_rooms = [one.code for one in classes().rooms_of(whose()) if not one.closed]
+    open_rooms = [one.code for one in classes().rooms_of(visitor_id()) if not one.closed]
     pages = {code: f"Class session {code}" for code in open_rooms}
     found = {f"join?{urlencode({'code': code})}": title for code, title in pages.items()}
     return found | {f"course?{urlencode({'lesson': one.name} | kept_entries())}": one.title for one in lessons()}

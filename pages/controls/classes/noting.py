@@ -7,7 +7,7 @@ from dataclasses import asdict
 from engine.plurals import count_words
 from pages.controls.classes.answering import link_to_page
 from pages.controls.classes.banner import own_step
-from pages.controls.classes.who import classes, joined
+from pages.controls.classes.who import classes, find_joined_class
 from pages.controls.learn.predict import QUESTIONS
 from pages.controls.share.links import address_now
 from pages.controls.state.session import SessionValue, widget_value
@@ -21,7 +21,7 @@ TOLD = SessionValue[tuple[str, str, dict[str, str]] | None]("page that the class
 def note_visit() -> None:
     """Notes it of a visitor who is in a class, once their page is drawn."""
     try:
-        found = joined()
+        found = find_joined_class()
         if found is None:
             return
         note_page(found[1])
@@ -47,7 +47,7 @@ def note_lesson(room: Room, learner: Learner) -> None:
         return
     right = sum(kept.right for kept in answered.values())
     said = f"{right} of {count_words(len(answered), 'question')} right"
-    told = {one.asked: {"said": one.words, "right": one.right, "why": one.why} for one in answered.values()}
+    told = {one.question_text: {"said": one.words, "right": one.right, "why": one.why} for one in answered.values()}
     mine = [one for one in classes().answers(room.code) if (one.learner, one.step) == (learner.id, at)]
     if not mine or mine[0].content.get("questions") != told:
         result = Grade(said, score=right / len(answered))

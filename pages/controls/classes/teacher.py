@@ -23,7 +23,7 @@ from pages.controls.classes.who import (
     follow,
     guard,
     tell_news,
-    whose,
+    visitor_id,
 )
 from pages.controls.menu import Entry
 from pages.controls.share.class_link import class_link
@@ -63,7 +63,7 @@ def open_room(here: Here) -> Room | None:
         SECRET.get()[code] = secret
     if not code:
         return None
-    if not classes().may_teach(code, SECRET.get().get(code, ""), whose()):
+    if not classes().may_teach(code, SECRET.get().get(code, ""), visitor_id()):
         here.assign("room", "")
         st.warning(f"The teacher’s side of {escape_markdown(code)} needs the link that starting the session gave.")
         return None
@@ -344,7 +344,7 @@ def draw_end(room: Room, learners: list[Learner], answers: list[Answer]) -> None
 
 def draw_comparison(room: Room, answers: list[Answer]) -> None:
     """The same questions in another session of this teacher, side by side."""
-    others = [one.code for one in classes().rooms_of(whose()) if one.code != room.code]
+    others = [one.code for one in classes().rooms_of(visitor_id()) if one.code != room.code]
     if not others:
         return
     other = st.selectbox("compare with another session", others, None, key="class compare", width=220)

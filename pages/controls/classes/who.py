@@ -32,14 +32,14 @@ def classes() -> Classes:
     return open_classes(CLASSES_PLACE)
 
 
-def whose() -> str:
+def visitor_id() -> str:
     """Name of this visitor; one that lasts as long as the session where the browser sent no cookie."""
     return visitor_name() or ALONE.get()
 
 
 def find_joined() -> str:
     """Code of the class that this browser joined."""
-    return classes().room_of(whose()) if keeps_classes(CLASSES_PLACE) else ""
+    return classes().room_of(visitor_id()) if keeps_classes(CLASSES_PLACE) else ""
 
 
 JOINED = SessionValue("class that was joined", find_joined)
@@ -50,8 +50,8 @@ def find_left() -> list[tuple[Room, Learner]]:
     """The classes that are over and that this visitor was in; none too where nobody can know."""
     found = list[tuple[Room, Learner]]()
     try:
-        for code in classes().rooms_left(whose()) if keeps_classes(CLASSES_PLACE) else ():
-            room, learner = classes().find(code), classes().learner_of(code, whose())
+        for code in classes().rooms_left(visitor_id()) if keeps_classes(CLASSES_PLACE) else ():
+            room, learner = classes().find(code), classes().learner_of(code, visitor_id())
             found += [(room, learner)] if learner else []
     except ValueError:
         pass  # deleted meanwhile, or the database does not answer
@@ -69,7 +69,7 @@ def find_damage() -> None:
         return
 
 
-def joined() -> tuple[Room, Learner] | None:
+def find_joined_class() -> tuple[Room, Learner] | None:
     """The class that this visitor is in; None too where nobody can know. Raises Unreachable once it was known."""
     try:
         code = JOINED.get()
@@ -78,7 +78,7 @@ def joined() -> tuple[Room, Learner] | None:
     if not code:
         return None
     try:
-        room, learner = classes().find(code), classes().learner_of(code, whose())
+        room, learner = classes().find(code), classes().learner_of(code, visitor_id())
     except Unreachable:
         raise
     except ValueError:

@@ -50,17 +50,17 @@ class LengthCharts:
     context: int
 
     @property
-    def here(self) -> pd.DataFrame:
+    def length_frame(self) -> pd.DataFrame:
         return pd.DataFrame({"length": [len(self.cached.ids)]})
 
     def costs(self, lengths: Sequence[int], values: Mapping[str, Sequence[float] | None], unit: str) -> NamedChart:
         series = tuple(name for name, column in values.items() if column)
-        data = {"costs": cost_frame(lengths, values), "now": self.here}
+        data = {"costs": cost_frame(lengths, values), "now": self.length_frame}
         return NamedChart(cost_chart, (series, unit, self.context, unit == "bytes", False), data)
 
     def times(self, seen: Sequence[TokenTime]) -> NamedChart:
         series = ("with the cache", "without")
-        data = {"costs": time_frame(seen), "now": self.here}
+        data = {"costs": time_frame(seen), "now": self.length_frame}
         return NamedChart(cost_chart, (series, "milliseconds", self.context, False, True), data)
 
 

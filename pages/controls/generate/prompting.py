@@ -19,7 +19,7 @@ from pages.controls.generate.prompt import sentence
 from pages.controls.generate.tabs import TabContent
 from pages.controls.share.measure import Measurement, measure_button, measurement
 from pages.controls.state.page_state import Here
-from pages.controls.state.session import selected
+from pages.controls.state.session import read_selection
 from views.charts.show import NamedChart, current_shade
 from views.charts.template import colors
 from views.core.markdown import Markdown, code_markdown, escape_markdown
@@ -144,7 +144,7 @@ def show_rows(table: PromptTable, k: int, query: str, seed: int) -> None:
     frame["in the prompt"] = ["asked" if one == query else "example" if one in inside else "" for one in frame["input"]]
 
     def ask() -> None:
-        if rows := selected("rows of the table", "rows"):
+        if rows := read_selection("rows of the table", "rows"):
             GENERATE.choose("p_query", table.rows[rows[0]][0])
 
     st.dataframe(

@@ -10,7 +10,7 @@ import streamlit as st
 
 from pages.controls.generate.tabs import TabContent, WritingRecord, branch_of
 from pages.controls.state.page_state import Here
-from pages.controls.state.session import find_record, selected
+from pages.controls.state.session import find_record, read_selection
 from views.charts.show import NamedChart
 from views.generate.charts import surprise_chart, surprise_frame
 from views.generate.session import GenerationContext
@@ -53,7 +53,7 @@ def draw_curve(writing: GenerationContext, ids: tuple[int, ...], stride: Stride,
     st.caption(f"Bars: surprise in bits; line: the entropy {line}, which is the surprise to be expected.")
 
     def look() -> None:
-        if picked := selected(key, "token"):
+        if picked := read_selection(key, "token"):
             find_record(WritingRecord).looked = int(picked[0]["index"])
 
     key = f"surprise curve {hash((writing.digest, ids, stride))}"

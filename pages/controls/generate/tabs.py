@@ -16,7 +16,7 @@ from views.core.table_files import Table
 from views.generate.availability import missing_tabs
 from views.generate.session import GenerationContext
 from views.generate.streaming import Live
-from views.generate.surprise_cache import Measured
+from views.generate.surprise_cache import SurpriseCache
 
 PICTURE = "generate view"  # key of the component
 FALLBACKS = ("write", "surprise", "temperature")  # where the tab that is asked for has nothing to show
@@ -32,7 +32,7 @@ class WritingRecord:
     branches: dict[str, Branch] = field(default_factory=dict)
     looked: int | None = None
     live: Live = field(default_factory=Live)
-    measured: Measured = field(default_factory=Measured)
+    measured: SurpriseCache = field(default_factory=SurpriseCache)
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ TWO_SENTENCES = 20  # tokens: about as many as it learned from at a time
 
 
 @lru_cache(maxsize=64)
-def crossed(ids: tuple[int, ...], k: int, layer: int) -> NearestCrossAttention:
+def compute_cross_attention(ids: tuple[int, ...], k: int, layer: int) -> NearestCrossAttention:
     return cross(library.checkpoint(TRANSLATOR), ids, k, layer)
 
 
@@ -47,7 +47,7 @@ def draw_nearest() -> None:
         heads = config.cross_attention.heads
         head = st.number_input(_("head"), 1, heads, best[1], key="long_sequences-cross-head", width=120)
     k, layer, head = min(int(wanted), len(ids)), int(layer) - 1, int(head) - 1
-    found, whole = crossed(ids, k, layer), crossed(ids, len(ids), layer)
+    found, whole = compute_cross_attention(ids, k, layer), compute_cross_attention(ids, len(ids), layer)
     rows = [tokenizer.piece(id) for id in found.written]
     columns = [tokenizer.piece(id) for id in ids]
     matrix(

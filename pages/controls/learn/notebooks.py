@@ -23,7 +23,7 @@ from engine.course.grading import seal
 from pages.controls import figures
 from pages.controls.learn import fields, predict
 from pages.controls.learn.glossary import LINK
-from pages.controls.words import ASIDE, speaking
+from pages.controls.words import ASIDE, use_language
 from pages.controls.words import translate as _
 from views.core.function_code import round_floats, written_call
 from views.core.markdown import Markdown, code_markdown
@@ -151,7 +151,7 @@ def record(name: str, lang: str) -> list[Exercise]:
     stand_ins |= {original: getattr(recorder, original.__name__) for original in RECORDED}
     functions = {at: own for at, own in vars(module).items() if isinstance(own, FunctionType)}
     vars(module).update({at: stand_ins[own] for at, own in functions.items() if own in stand_ins})
-    with speaking(lang):
+    with use_language(lang):
         while recorder.view < recorder.views:
             module.experiment()
             recorder.view += 1
@@ -164,7 +164,7 @@ def write_notebook(name: str, text: str, lang: str, *, answers: bool) -> str:
     """A notebook as nbformat 4.5 has it; `text` is the lesson's, which stands first."""
     with ONE_AT_A_TIME:
         exercises = record(name, lang)
-    with speaking(lang):
+    with use_language(lang):
         cells = list(cells_of(name, text, exercises, answers))
     tests = {f"q{at}": test_of(f"q{at}", exercise.test) for at, exercise in enumerate(exercises, 1)}
     language = {"name": "python", "display_name": "Python 3", "language": "python"}

@@ -45,7 +45,7 @@ class PredictionRecord:
     why: str = ""
 
     @property
-    def asked(self) -> str:
+    def question_text(self) -> str:
         """The question in words, once it is answered."""
         return str(self.about[0]) if isinstance(self.about, tuple) else ""
 

@@ -53,7 +53,7 @@ def event_value(key: str, event: str) -> Any:
     return getattr(st.session_state.get(key), event, None)
 
 
-def selected(key: str, part: str) -> list[Any]:
+def read_selection(key: str, part: str) -> list[Any]:
     """What is selected in a table or a chart: its "rows", or what the chart's selection of that name holds."""
     found = event_value(key, "selection") or {}
     return list(found.get(part) or [])

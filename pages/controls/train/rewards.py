@@ -70,7 +70,7 @@ def judge_held_out(file: Path, weights: Path, stamp: int) -> tuple[pd.DataFrame,
     fit, model = source.shelves["held_out"].fit.tolist(), open_result(weights, stamp).model
     pairs = list(source.task_examples("held_out"))
     size = source.recipe.batch.size
-    parts = [source.answered("held_out", fit[begin : begin + size]) for begin in range(0, len(fit), size)]
+    parts = [source.answered_pairs("held_out", fit[begin : begin + size]) for begin in range(0, len(fit), size)]
     rewards = torch.cat(
         [rewards_of(model, part.ids.flatten(0, 1), part.real.flatten(0, 1)).view(-1, 2) for part in parts]
     )

@@ -23,7 +23,7 @@ from engine.training import Recipe, read_recipe, sources
 from engine.training.sources import open_source
 from engine.training.sources.digits import DigitPixels
 from engine.training.sources.sequence_to_sequence import SequenceToSequence
-from engine.training.sources.shelf import POOL, Shelf, shelf
+from engine.training.sources.shelf import POOL, Shelf, make_shelf
 from engine.training.sources.source import Source
 
 RECIPES = Path(__file__).parents[3] / "assets" / "recipes"
@@ -224,7 +224,7 @@ def test_a_judge_that_is_not_there_is_refused_before_the_training(tmp_path: Path
 def test_documents_of_like_length_are_drawn_together_and_each_as_often(tmp_path: Path) -> None:
     of = source("infill", tmp_path)
     tokens = of.corpus.train  # type: ignore[attr-defined]
-    long = shelf(tokens, tokens.lengths.sum(1), 60)
+    long = make_shelf(tokens, tokens.lengths.sum(1), 60)
     assert int(long.lengths.max()) <= 60 < int(tokens.lengths.sum(1).max())
     chance = torch.Generator().manual_seed(0)
     even = Shelf(tokens, torch.arange(80), torch.arange(80))
@@ -236,4 +236,4 @@ def test_documents_of_like_length_are_drawn_together_and_each_as_often(tmp_path:
     assert counts.min() > 20 and counts.max() < 85  # 50 each, deviation 7
     assert sum(spread) / 1000 < 80 / POOL
     with pytest.raises(ValueError, match="batch.context must fit a document, got 2; the shortest has"):
-        shelf(tokens, tokens.lengths.sum(1), 2)
+        make_shelf(tokens, tokens.lengths.sum(1), 2)

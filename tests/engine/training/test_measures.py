@@ -19,7 +19,7 @@ from engine.tokenizers import train
 from engine.training.examples.padding import pad_rows, real
 from engine.training.measures.decoding import decode_continuations, decode_translations, until
 from engine.training.measures.digits import draw_levels
-from engine.training.measures.everyday import LONGEST, beginning
+from engine.training.measures.everyday import LONGEST, first_sentences
 from engine.training.measures.infill import compare_with_decoder
 from engine.training.measures.next_pixel import drawn_after
 from engine.training.measures.sequence_to_sequence import Link, alignment, best, links, tokens_of_words
@@ -156,4 +156,8 @@ def test_the_tokenizer_cuts_as_the_alignment_counts(tmp_path: Path) -> None:
 
 def test_of_a_text_whose_first_sentence_is_long_there_is_as_much_as_is_read() -> None:
     long = "and " * LONGEST
-    assert beginning("Short.") == "Short." and beginning(f"One. {long}") == "One." and beginning(long) == long[:LONGEST]
+    assert (
+        first_sentences("Short.") == "Short."
+        and first_sentences(f"One. {long}") == "One."
+        and first_sentences(long) == long[:LONGEST]
+    )

@@ -215,7 +215,7 @@ def check_row(
         assert read in (ended if tokenizer.end_id is not None else wanted)
         return
     if kind == "dpo":
-        pair = source.answered("train", [index])
+        pair = source.answered_pairs("train", [index])
         for which, answer in enumerate((row.chosen, row.rejected)):
             ids = pair.ids[0, which][pair.real[0, which]].tolist()
             typed = list(tokens(checkpoint, row.prompt + answer).ids)

@@ -455,7 +455,7 @@ def test_names_are_kept_only_where_asked(platform: Platform, settings: Path, mon
     browser = TestClient(Starlette(routes=lti.lti_routes()), LOUPE, follow_redirects=False)
     visitor = follow(browser, launch(browser, platform))[1]
     assert launches_of(visitor)[0].name == "Ada Lovelace"
-    monkeypatch.setattr(grades, "whose", lambda: visitor)
+    monkeypatch.setattr(grades, "visitor_id", lambda: visitor)
     code, _secret = open_classes(grades.CLASSES_PLACE).start("teacher", [Step("walkthrough")])
     app = AppTest.from_file(APP, default_timeout=60)
     app.query_params["code"] = code
@@ -484,7 +484,7 @@ def test_a_lesson_that_is_answered_is_graded(
     browser: TestClient, platform: Platform, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     visitor = follow(browser, launch(browser, platform))[1]
-    monkeypatch.setattr(grades, "whose", lambda: visitor)
+    monkeypatch.setattr(grades, "visitor_id", lambda: visitor)
     heard = []
     monkeypatch.setattr(grades, "report_score", lambda *said, best: heard.append((*said, best)))
     app = AppTest.from_file(APP, default_timeout=60)

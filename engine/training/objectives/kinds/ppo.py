@@ -167,7 +167,7 @@ class PpoLearner(PolicyLearner):
         """The policy's logits, and a value for each position (row pos)."""
         model = self.learning.model
         value = model.get_submodule(VALUE)
-        with self.learning.adapted():
+        with self.learning.adapter_context():
             last = model.forward_resid(ids, padding=real)
             return model.heads(last, real)[0], value(last.float())[..., 0]
 

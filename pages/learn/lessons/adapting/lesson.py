@@ -222,7 +222,7 @@ def draw_matrices(adapter: Adapter, name: str) -> None:
 
 
 @lru_cache(maxsize=256)
-def written(key: str, called: str, prompt: str, strength: float) -> str:
+def write_continuation(key: str, called: str, prompt: str, strength: float) -> str:
     """`key` is that of the adapter, of which `called` is the name."""
     adapter = next(one for one in library.adapters_for(MODEL) if one.name == called and one.key == key)
     return continue_text(library.checkpoint(MODEL), prompt, adapter, strength, WRITTEN)
@@ -246,7 +246,7 @@ def draw_text(adapter: Adapter) -> None:
     for place, (title, value) in zip(st.columns(2), told.items(), strict=True):
         with place:
             st.caption(title)
-            st.text(written(adapter.key, adapter.name, prompt, value))
+            st.text(write_continuation(adapter.key, adapter.name, prompt, value))
     off = gap(adapter.key, adapter.name, prompt, float(strength))
     sentence = _("Added beside W or merged into it, W + {strength:g} (α/r) B A: logits differ by at most {gap:.0e}.")
     st.caption(sentence.format(strength=strength, gap=off))
@@ -262,7 +262,7 @@ def draw_text(adapter: Adapter) -> None:
 
 
 @lru_cache(maxsize=64)
-def tuned(ids: tuple[int, ...], label: int, weight: float) -> list[tuple[Losses, float]]:
+def run_fine_tuning(ids: tuple[int, ...], label: int, weight: float) -> list[tuple[Losses, float]]:
     watched = read_tokens(library.checkpoint(CLASSIFIED), WATCHED).ids
     return fine_tune(CLASSIFIED, ids, label, weight, STEPS, watched)
 
@@ -282,7 +282,7 @@ def draw_loss() -> None:
         )  # fmt: skip
     with right:
         weight = st.slider("λ", 0.0, 2.0, 0.5, 0.1, key="adapting-weight", persist_state="session")
-    found = tuned(tuple(encoding.ids), int(label), float(weight))
+    found = run_fine_tuning(tuple(encoding.ids), int(label), float(weight))
     names = {
         "label": _("L2: the label"),
         "text": _("L1: the text’s next tokens"),
@@ -338,7 +338,7 @@ def draw_losses(table: pd.DataFrame, names: list[str], shade: Shade) -> alt.Char
 
 
 @lru_cache(maxsize=128)
-def answered(text: str, separator: str) -> PromptAnswer:
+def compute_answer(text: str, separator: str) -> PromptAnswer:
     return answer_prompt(library.checkpoint(INSTRUCTED), text, separator)
 
 
@@ -356,10 +356,10 @@ def draw_separator() -> None:
     label = _("a sentence, English or French, or a line of Python")
     text = read_field("adapting-sentence", label, SENTENCE, read_sentence)
     separators, above = instructions(checkpoint), st.container()
-    covered = not ask_separator({separator: answered(text, separator).written for separator in separators})
+    covered = not ask_separator({separator: compute_answer(text, separator).written for separator in separators})
     with above:
         for separator in (*separators, ""):
-            found = answered(text, separator)
+            found = compute_answer(text, separator)
             title = _("{separator}, token {id}").format(separator=separator, id=found.separator)
             named = "?" if covered else f"`{title}`"
             st.caption(named if separator else _("without a separator"))

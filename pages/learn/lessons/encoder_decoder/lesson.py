@@ -119,7 +119,7 @@ def farthest(target: Encoding, looked: list[int]) -> int:
     return max(lettered or range(len(words)), key=lambda pos: (abs(looked[pos] - pos), pos))
 
 
-def crossing(rows: list[str], looked: list[int], row: int) -> int | None:
+def find_crossing_row(rows: list[str], looked: list[int], row: int) -> int | None:
     """The nearest row with letters, not the end token's, that looks at what is on the other side of what `row` looks
     at than it is of `row`."""
     lettered = [other for other, word in enumerate(rows[:-1]) if any(map(str.isalpha, word))]
@@ -129,7 +129,7 @@ def crossing(rows: list[str], looked: list[int], row: int) -> int | None:
 
 def give_reason(row: int, rows: list[str], columns: list[str], look: Tensor) -> str:
     looked = look.argmax(-1).tolist()
-    most, other = looked[row], crossing(rows, looked, row)
+    most, other = looked[row], find_crossing_row(rows, looked, row)
     if most == row:
         reason = _("Its cross-attention puts {share:.0%} on “{word}”: the same place in both sentences.")
     elif other is None:

@@ -164,21 +164,21 @@ def draw_names() -> None:
 
 
 @cache
-def recorded() -> dict[str, Any]:
+def read_recording() -> dict[str, Any]:
     found: dict[str, Any] = json.loads(RECORDED.read_text(encoding="utf-8"))
     return found
 
 
 def half_risen(name: str) -> int:
     """The recorded step from which the best share of a head stays above the middle of its first and its last."""
-    shares = {row["step"]: max(map(max, row[name])) for row in recorded()["rows"]}
+    shares = {row["step"]: max(map(max, row[name])) for row in read_recording()["rows"]}
     first, *_between, last = shares.values()
     below = [step for step, share in shares.items() if share < (first + last) / 2]
     return min(step for step in shares if step > below[-1])
 
 
 def draw_formed() -> None:
-    rows = recorded()["rows"]
+    rows = read_recording()["rows"]
     steps = [row["step"] for row in rows]
     step = st.select_slider(
         _("step"), steps, steps[-1], format_func=lambda at: f"{at:d}", key="heads-step", persist_state="session"

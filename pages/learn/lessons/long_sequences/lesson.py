@@ -134,7 +134,7 @@ def draw_bytes(length: int, times: int, covered: bool) -> None:
 
 
 @lru_cache(maxsize=64)
-def measured(length: int, times: int, turn: int) -> list[AttentionCost]:
+def measure_cost(length: int, times: int, turn: int) -> list[AttentionCost]:
     """`turn` makes it measure again."""
     lengths = [length * factor for factor in range(1, times + 1)]
     material = shared.states(MODEL, LONGER * TIMES).first(lengths[-1])
@@ -142,7 +142,7 @@ def measured(length: int, times: int, turn: int) -> list[AttentionCost]:
 
 
 def draw_cost(length: int, times: int) -> None:
-    found = measured(length, times, TURN.get())
+    found = measure_cost(length, times, TURN.get())
     names = {"explicit": _("every token with every token"), "window": _("a window of {n} tokens").format(n=WINDOW)}
     table = pd.DataFrame(
         {
@@ -318,19 +318,19 @@ def draw_block() -> None:
 
 
 @lru_cache(maxsize=8)
-def searched(ids: tuple[int, ...]) -> Material:
+def search_states(ids: tuple[int, ...]) -> Material:
     return states_behind(library.checkpoint(MODEL), ids, BEFORE)
 
 
 @lru_cache(maxsize=32)
-def built(ids: tuple[int, ...], settings: Settings) -> Index:
-    return index_of(searched(ids), settings)
+def build_index(ids: tuple[int, ...], settings: Settings) -> Index:
+    return index_of(search_states(ids), settings)
 
 
 @lru_cache(maxsize=64)
-def recalled(ids: tuple[int, ...], settings: Settings) -> tuple[list[int], list[float]]:
-    index = built(ids, settings)
-    queries = sampled_queries(searched(ids), seed=1, count=ASKED)
+def compute_recall(ids: tuple[int, ...], settings: Settings) -> tuple[list[int], list[float]]:
+    index = build_index(ids, settings)
+    queries = sampled_queries(search_states(ids), seed=1, count=ASKED)
     ks = [k for k in (1, 2, 4, 8, 16, 32, 64, 128, 256) if k < len(index.states)] + [len(index.states)]
     return ks, recall_curve(index, queries, ks)
 
@@ -357,7 +357,7 @@ def draw_codes() -> None:
         visited = st.number_input(_("visited"), 1, 32, 4, key="long_sequences-visited", width=120)
     settings = Settings(pieces, codes, lists, min(int(visited), lists), rerank=0)
     ids = tuple(encoding.ids)
-    index, material = built(ids, settings), searched(ids)
+    index, material = build_index(ids, settings), search_states(ids)
     query = fold(material.heads.queries(material.states[-1:]), material.heads.w_k)[0, 0]
     nearest = int(exact(query[None], material.states, 1)[1])
     if step == "pieces":
@@ -458,7 +458,7 @@ def draw_tables(index: Index, query: torch.Tensor, nearest: int) -> None:
 
 
 def draw_recall(ids: tuple[int, ...], settings: Settings) -> None:
-    ks, shares = recalled(ids, settings)
+    ks, shares = compute_recall(ids, settings)
     table = pd.DataFrame({"k": ks, "recall": shares})
 
     def chart(shade: Shade) -> alt.Chart:
@@ -484,7 +484,7 @@ def draw_recall(ids: tuple[int, ...], settings: Settings) -> None:
     show_code(
         recall_curve,
         key="long code recall",
-        index=built(ids, settings),
-        queries=sampled_queries(searched(ids), seed=1, count=ASKED),
+        index=build_index(ids, settings),
+        queries=sampled_queries(search_states(ids), seed=1, count=ASKED),
         ks=ks,
     )

@@ -114,7 +114,7 @@ def draw_masks(checkpoint: Checkpoint, encoding: Encoding, pieces: list[str]) ->
     size, most = 2, length - 1
     if kind in ("padding", "prefix", "window"):
         size = st.number_input(_("tokens"), 1, most, min(2, most), key=f"masks-size {length}", width=110)
-    allowed = painted(length) if kind == "painted" else mask_of(kind, length, int(size))
+    allowed = painted_mask(length) if kind == "painted" else mask_of(kind, length, int(size))
     left, right = st.columns(2)
     with left:
         st.caption(_("1: may look; click to change") if kind == "painted" else _("1: may look"))
@@ -145,7 +145,7 @@ def mask_names() -> dict[str, str]:
     return {**{kind: named[kind] for kind in KINDS}, "painted": _("painted")}
 
 
-def painted(length: int) -> torch.Tensor:
+def painted_mask(length: int) -> torch.Tensor:
     return PAINTED.get().setdefault(length, mask_of("causal", length).clone())
 
 
@@ -153,7 +153,7 @@ def paint(cell: tuple[int, int] | None, length: int) -> None:
     """Turns over the cell that was clicked last, once a click."""
     clicked = event_value("masks painted", "pick")
     if cell is not None and clicked is not None:
-        mask = painted(length)
+        mask = painted_mask(length)
         mask[cell] = ~mask[cell]
         st.rerun()
 

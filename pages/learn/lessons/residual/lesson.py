@@ -116,13 +116,13 @@ def with_and_without(one: StackTraining, other: StackTraining) -> Runs:
 
 
 @cache
-def recorded() -> dict[str, Any]:
+def read_recording() -> dict[str, Any]:
     found: dict[str, Any] = json.loads(RECORDED.read_text(encoding="utf-8"))
     return found
 
 
 def draw_recorded() -> None:
-    found = recorded()
+    found = read_recording()
     every = found["every"]
     last = found["steps"] - 1
     above, names = st.container(), run_names()

@@ -151,7 +151,7 @@ def compare_gradients(plain: float, divided: float) -> Markdown:
 
 
 @cache
-def recorded(name: str) -> pd.DataFrame:
+def read_recording(name: str) -> pd.DataFrame:
     """Held-out loss of a recorded training by step."""
     lines = (RECORDED / name / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
     rows = [json.loads(line) for line in lines]
@@ -159,7 +159,7 @@ def recorded(name: str) -> pd.DataFrame:
 
 
 def draw_trainings() -> None:
-    last, above = int(recorded(RUNS[0])["step"].max()), st.container()
+    last, above = int(read_recording(RUNS[0])["step"].max()), st.container()
     ends = losses_at(last)
     better = min(RUNS, key=ends.__getitem__)
     reason = _("It ends at {scaled:.3g} with the division and at {unscaled:.3g} without.")
@@ -186,12 +186,12 @@ def run_names() -> dict[str, str]:
 
 
 def losses_at(step: int) -> dict[str, float]:
-    return {name: table[table["step"] <= step]["loss"].iloc[-1] for name in RUNS for table in [recorded(name)]}
+    return {name: table[table["step"] <= step]["loss"].iloc[-1] for name in RUNS for table in [read_recording(name)]}
 
 
 def draw_losses(until: int, last: int, shade: Shade) -> alt.Chart:
     names = run_names()
-    table = pd.concat(recorded(name).assign(run=names[name]) for name in RUNS)
+    table = pd.concat(read_recording(name).assign(run=names[name]) for name in RUNS)
     ink = colors(shade)
     inks = alt.Scale(range=[ink["attention"], ink["key"]])
     return (

@@ -138,7 +138,7 @@ def test_an_answer_ends_at_every_token_that_ends_and_0_is_one(base: Path) -> Non
         assert not {END, TURN} & set(before) and (end in (END, TURN) or len(before) == 11)
         last.append(end)
     assert {END, TURN} < set(last)
-    pairs = learner.source.answered("train", [0])
+    pairs = learner.source.answered_pairs("train", [0])
     assert pairs.ids[0, 0][pairs.answer[0, 0]][-1] == END
     examples = learner.source.examples("train", [0, 1])
     assert [row[row >= 0][-1] for row in examples.targets] == [END, END]

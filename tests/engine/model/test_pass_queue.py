@@ -9,17 +9,17 @@ import pytest
 import torch
 
 from engine import load, run
-from engine.model.line import line
+from engine.model.pass_queue import pass_queue
 
 IDS = torch.tensor([[1, 2, 3, 4]])
 
 
 @pytest.fixture(autouse=True)
 def short(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(line, "most", 1)
-    monkeypatch.setattr(line, "heavy", 1)
+    monkeypatch.setattr(pass_queue, "most", 1)
+    monkeypatch.setattr(pass_queue, "heavy", 1)
     yield
-    assert not line._busy and not line._waiting
+    assert not pass_queue._busy and not pass_queue._waiting
 
 
 def test_those_who_wait_are_told_their_place_and_come_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -27,12 +27,12 @@ def test_those_who_wait_are_told_their_place_and_come_in_order(monkeypatch: pyte
     inside, told, came = threading.Event(), Queue[tuple[int, int]](), list[int]()
     counts = list[int]()
     here = threading.local()
-    monkeypatch.setattr(line, "watch", counts.append)
-    monkeypatch.setattr(line, "greet", lambda: lambda before: told.put((here.number, before)))
+    monkeypatch.setattr(pass_queue, "on_change", counts.append)
+    monkeypatch.setattr(pass_queue, "announce", lambda: lambda before: told.put((here.number, before)))
 
     def enter(number: int) -> None:
         here.number = number
-        with line.enter(model, [IDS]):
+        with pass_queue.enter(model, [IDS]):
             came.append(number)
             if number == 0:
                 inside.wait(30)
@@ -52,22 +52,24 @@ def test_those_who_wait_are_told_their_place_and_come_in_order(monkeypatch: pyte
 
 def test_a_light_pass_waits_for_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
     model = load("stories").model
-    monkeypatch.setattr(line, "heavy", line.reckon(model, [IDS]) + 1)
-    monkeypatch.setattr(line, "_busy", 1)
+    monkeypatch.setattr(pass_queue, "heavy", pass_queue.count_multiplications(model, [IDS]) + 1)
+    monkeypatch.setattr(pass_queue, "_busy", 1)
     assert run(model, IDS)["logits"].shape[1] == 4
-    monkeypatch.setattr(line, "_busy", 0)
-    assert line.reckon(model, [IDS]) == 4 * sum(parameter.numel() for parameter in model.parameters())
+    monkeypatch.setattr(pass_queue, "_busy", 0)
+    assert pass_queue.count_multiplications(model, [IDS]) == 4 * sum(
+        parameter.numel() for parameter in model.parameters()
+    )
 
 
-def test_who_is_called_away_leaves_the_line(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_who_is_called_away_leaves_the_queue(monkeypatch: pytest.MonkeyPatch) -> None:
     def called(before: int) -> None:
         raise KeyboardInterrupt
 
     model = load("stories").model
-    monkeypatch.setattr(line, "greet", lambda: called)
-    monkeypatch.setattr(line, "_busy", 1)
+    monkeypatch.setattr(pass_queue, "announce", lambda: called)
+    monkeypatch.setattr(pass_queue, "_busy", 1)
     with pytest.raises(KeyboardInterrupt):
         run(model, IDS)
-    assert not line._waiting
-    monkeypatch.setattr(line, "_busy", 0)
+    assert not pass_queue._waiting
+    monkeypatch.setattr(pass_queue, "_busy", 0)
     run(model, IDS)
