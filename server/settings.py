@@ -135,9 +135,7 @@ GIVEN.models_folder = _folder(
 GIVEN.weights_address = _text("weights", "", "address of the weights that a package leaves out: `https://host/folder`")
 give_mib("max_upload", "of one uploaded checkpoint, unpacked")
 GIVEN.uploads_folder = _folder("uploads", "", "folder where the processes of one server tell each other of uploads")
-SESSION_UPLOADS = _mib(
-    "session_uploads_mib", 1024 * MIB, "of the files in the upload boxes of one visitor"
-)
+SESSION_UPLOADS = _mib("session_uploads_mib", 1024 * MIB, "of the files in the upload boxes of one visitor")
 ALL_UPLOADS = _mib("all_uploads_mib", 4096 * MIB, "of those of all visitors of a process")
 give_mib("uploads_disk", "of all uploads that are kept")
 give_mib("models_memory", "of the weights of open checkpoints")
