@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 @dataclass(frozen=True)
 class Pulse:
-    """What this process has seen of a heartbeat; seconds, `since` and `looked` those of `time.monotonic`.
+    """Observation of a heartbeat by this process; seconds, `since` and `looked` those of `time.monotonic`.
 
     `since` is when this value was seen first, with the silence `before` that; `looked` when it was asked for last.
     """

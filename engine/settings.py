@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 def read_settings() -> None:
-    """What such a program does before all else; importing this reads nothing.
+    """Reads the settings before all else; importing this module reads nothing.
 
     Raises SystemExit, with a sentence, for settings that cannot be.
     """

@@ -67,7 +67,7 @@ class NotebookPicture:
 
     @property
     def look(self) -> dict[str, Any]:
-        """What is looked at in the cell now, as the address of a page names it, counted from 0: layer, head, query.
+        """Selection in the cell now, as the address of a page names it, counted from 0: layer, head, query.
         Raises ModuleNotFoundError without anywidget."""
         return dict(self.widget.look)
 
@@ -128,7 +128,7 @@ def context_of(checkpoint: Checkpoint, trace: Trace) -> RunContext:
 
 
 def encoding_of(checkpoint: Checkpoint, ids: Sequence[int], encodings: Sequence[Encoding]) -> Encoding:
-    """What was run, in pieces; plain ids have those of the tokenizer."""
+    """Encoding of the input in pieces; plain ids have those of the tokenizer."""
     if encodings:
         return encodings[0]
     tokenizer = checkpoint.tokenizer

@@ -22,7 +22,7 @@ from engine.runtime.trace import Trace
 
 @dataclass(frozen=True)
 class Translators:
-    """What each layer's stream h becomes before the final norm and the head: h + `matrix` h + `bias` (layer d_model
+    """Maps of each layer's stream h to the input of the final norm and the head: h + `matrix` h + `bias` (layer d_model
     d_model and layer d_model), made of `texts` texts."""
 
     matrix: Tensor

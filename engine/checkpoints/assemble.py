@@ -439,7 +439,8 @@ def fill_model(
 
 
 def keep_stored(row: Row, read: list[Tensor], config: ModelConfig, dtype: torch.dtype, mapped: bool) -> list[Tensor]:
-    """What a row makes, as views of what was read; else, where each number of it was stored, in the stored dtype."""
+    """Tensors that a row makes, as views of what was read; else, where each number of it was stored, in the stored
+    dtype."""
     made = row.transform.read(read, config)
     if are_views(made, read):
         return [StoredTensor(tensor, dtype, mapped) for tensor in made]

@@ -61,7 +61,7 @@ class Row:
         return Row(self.target, self.source, Transform(made.write, made.read, made.loses, made.rounds))
 
     def read(self, stored: Sequence[Tensor], config: ModelConfig, dtype: torch.dtype) -> list[Tensor]:
-        """What becomes of tensors as they are stored, in a model of `dtype`."""
+        """Converts tensors as they are stored to those of a model of `dtype`."""
         wide = torch.promote_types(dtype, torch.float32) if self.transform.rounds else dtype
         return self.transform.read([tensor.to(wide) for tensor in stored], config)
 

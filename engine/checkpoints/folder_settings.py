@@ -55,7 +55,7 @@ class FolderSettings:
         return ()
 
     def read_writing(self, config: ModelConfig) -> tuple[GenerationDefaults, tuple[str, ...]]:
-        """How it asks to be let write, and a sentence for each setting that is not obeyed."""
+        """Reads the defaults of generation, and a sentence for each setting that is not obeyed."""
         if not config.generates:
             return GenerationDefaults(), ()
         return read_generation(self.generation, self.config, config.outputs)

@@ -115,7 +115,7 @@ class Misfit:
 
 
 def find_misfit(family: Family, theirs: Mapping[str, Any], shapes: Shapes) -> Misfit:
-    """What of all tensors does not fit a model. Raises ValueError for a config that describes none."""
+    """Finds the tensors that do not fit a model. Raises ValueError for a config that describes none."""
     model, rows, names = build_skeleton(family, family.read_config(theirs), shapes)
     expected = shapes_by_row(rows, family, model)
     return Misfit(

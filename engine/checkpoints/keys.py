@@ -78,7 +78,7 @@ class Key:
 
 
 def check_word(theirs: str, word: Any, values: Table) -> Any:
-    """What the `word` of the key `theirs` means."""
+    """Looks up the meaning of the `word` of the key `theirs`."""
     if not isinstance(word, str) or word not in values:
         raise ValueError(f"config.json's {theirs} must be one of {', '.join(values)}, got {word!r:.80}.")
     return values[word]

@@ -223,8 +223,8 @@ def read_state(path: Path) -> dict[str, Tensor]:
 
 
 def read_frozen(path: Path) -> dict[str, Tensor]:
-    """What a snapshot that holds an adapter alone needs of its run's base; empty for a whole one. Raises ValueError
-    where the base is gone, or has other weights than the run began with."""
+    """Reads the tensors that a snapshot of an adapter alone needs of its run's base; empty for a whole one. Raises
+    ValueError where the base is gone, or has other weights than the run began with."""
     learned, place = open_weights(path), locate(path)
     if adapter_snapshot.KEY not in learned.metadata:
         return {}

@@ -40,7 +40,7 @@ class ShippedWeights:
 
     @property
     def folder(self) -> Path:
-        """Where it is kept with the files that belong to it; other weights of that name have another."""
+        """Folder of the weights and the files that belong to them; other weights of that name have another."""
         return USER / "checkpoints" / self.sha256[:12] / self.name
 
     @property

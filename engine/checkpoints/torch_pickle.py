@@ -128,7 +128,7 @@ def _scan_zip(path: Path) -> None:
 
 
 def _scan_plain(path: Path) -> None:
-    """What of the file is no tensor's numbers, which are read into memory behind it."""
+    """Scans the part of the file before the tensors' numbers, which are read into memory after it."""
     with path.open("rb") as file:
         start = io.BytesIO(file.read(2 * LARGEST_PICKLE))  # a line without an end would be read to that of the file
     for _ in range(PICKLES_BEFORE_NUMBERS):

@@ -37,7 +37,7 @@ def find_adapter(key: str) -> Adapter:
 
 
 def digest_of(key: str) -> str:
-    """What an adapter does, without what it is called."""
+    """Digest of what an adapter does, without its name."""
     return key.rpartition("~")[2]
 
 

@@ -44,8 +44,8 @@ def read_corpus(path: Path | str, column: str = "") -> Corpus:
 
 
 def legible_texts(checkpoint: Checkpoint, corpus: Corpus, count: int) -> list[str]:
-    """Those of the first `count` texts of which the model knows nine tokens in ten, each as far as it is read: no more
-    than `MOST` of its characters.
+    """Selects, of the first `count` texts, those of which the model knows nine tokens in ten, each as far as it is
+    read: no more than `MOST` of its characters.
 
     Raises ValueError for a model that reads no text without a gap or a picture, and where there is none."""
     wanted, tokenizer = readers.kind(checkpoint), checkpoint.tokenizer

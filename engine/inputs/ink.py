@@ -32,7 +32,7 @@ STROKES = (0.26, 0.36)  # least and most share of ink: those between which nine 
 
 @dataclass(frozen=True)
 class Drawing:
-    """What became of a picture: its `ink` (height width, bool), that as a `bitmap` (32 32, bool), and the `levels`
+    """Stages of a drawn picture: its `ink` (height width, bool), that as a `bitmap` (32 32, bool), and the `levels`
     (8 8, uint8 from 0 to 16) that a model reads."""
 
     ink: NDArray[np.bool_]
@@ -128,7 +128,7 @@ def _fit_digit(ink: NDArray[np.bool_]) -> NDArray[np.bool_]:
 
 
 def _thicken(bitmap: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """With strokes as thick as the training's."""
+    """Thickens strokes to those of the training pictures."""
     cross = ndimage.generate_binary_structure(2, 1)
     for _ in range(3):
         share = bitmap.mean()

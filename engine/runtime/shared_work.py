@@ -21,7 +21,7 @@ class SharedWork(Generic[Value]):
         self.work, self.count, self.made, self.done, self.lock = work, count, first, 0, Lock()
 
     def reach(self, part: int = PARTS) -> Value:
-        """What is made once that many parts of the work are done."""
+        """Waits until that many parts of the work are done, and returns what they make."""
         with self.lock, suspend_limit():  # which would leave the work cut off for all others
             while self.done < part:
                 for made in islice(self.work, -(-self.count // PARTS)):

@@ -14,7 +14,7 @@ Counts = tuple[int, int, int]  # of n-grams: in both, in the text, in the refere
 
 
 def chrf(texts: Sequence[str], references: Sequence[Sequence[str]]) -> float:
-    """Of each text the reference counts that it is most like."""
+    """Score of texts, each against the reference that it is most like."""
     found = [
         max((of_characters(text, one) for one in some), key=f_score)
         for text, some in zip(texts, references, strict=True)
@@ -23,13 +23,13 @@ def chrf(texts: Sequence[str], references: Sequence[Sequence[str]]) -> float:
 
 
 def of_characters(text: str, reference: str) -> list[Counts]:
-    """Of n-grams of 1, 2, ... CHARACTERS, without spaces."""
+    """Counts of n-grams of 1, 2, ... CHARACTERS, without spaces."""
     ours, theirs = "".join(text.split()), "".join(reference.split())
     return [overlap(ngrams(ours, n), ngrams(theirs, n)) for n in range(1, CHARACTERS + 1)]
 
 
 def f_score(counts: Sequence[Counts]) -> float:
-    """From the means of precision and recall over those n of which both have any."""
+    """F-score of the means of precision and recall over those n of which both have any."""
     there = [(both / ours, both / theirs) for both, ours, theirs in counts if ours and theirs]
     if not there:
         return 0.0

@@ -124,7 +124,7 @@ class RunPage:
             self.draw_charts(shown, whole)
 
     def compute(self, here: Here) -> tuple[Subject, Run, Further]:
-        """What a person looks at, and its run under their edits."""
+        """Computes the input that a person looks at, and its run under their edits."""
         looked_at = subject(here, self.draw_controls, budget.long_tokens if self.long else budget.max_tokens)
         whole = not self.long or not is_long(lanes(looked_at.checkpoint, looked_at.reading))
         run, edits = what_if(looked_at, temperature_edits(here), whole)
@@ -133,7 +133,7 @@ class RunPage:
         return looked_at, run, [(WHAT_IF, edits)]
 
     def draw_controls(self, here: Here) -> None:
-        """What stands beside the text."""
+        """Draws the controls beside the text."""
         here.slider("attention", width=165)
 
     def extend(self, here: Here, subject: Subject, run: Run) -> Run:
@@ -169,11 +169,11 @@ class RunPage:
 
 
 class PicturePage(RunPage):
-    """One whose run is drawn by a view; its charts are drawn once somebody opens them."""
+    """Page whose run is drawn by a view; its charts are drawn once somebody opens them."""
 
     @abstractmethod
     def payload(self, here: Here, subject: Subject, run: Run, export: Export) -> bytes:
-        """What the view draws."""
+        """Payload of the view."""
 
     @abstractmethod
     def mount(self, payload: bytes) -> Any: ...

@@ -40,7 +40,7 @@ def visitor_name() -> str:
 
 
 def owner_name() -> str:
-    """Whose what is kept between visits is; "" for somebody who would not be known again."""
+    """Name of the owner of what is kept between visits; "" for somebody who would not be known again."""
     return visitor_name() or (THIS_MACHINE if on_this_machine() else "")
 
 

@@ -47,7 +47,7 @@ def language() -> str:
 
 
 def kept_entries() -> dict[str, str]:
-    """What goes along in the address of every page of the course: the language, and what a class link hides."""
+    """Entries of the address of every page of the course: the language, and what a class link hides."""
     entries = {"lang": language()} if "lang" in st.query_params or language() != ENGLISH else {}
     return entries | ({HIDE: ",".join(HIDDEN.get())} if HIDDEN.get() else {})
 

@@ -95,7 +95,7 @@ def has_cells_to_pick(chart: AltairChart) -> bool:
 
 
 def least_width(chart: AltairChart) -> int:
-    """What `at_least` said, 0 where it said nothing."""
+    """Width that `at_least` asked for, 0 where it asked for none."""
     meta = chart.usermeta if isinstance(chart.usermeta, dict) else {}
     return int(meta.get(LEAST, 0))
 

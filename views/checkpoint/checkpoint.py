@@ -62,7 +62,7 @@ def facts(checkpoint: Checkpoint, about: Facts | None) -> list[Fact]:
 
 
 def measures(card: Mapping[str, Any]) -> list[Fact]:
-    """What a card says was measured on texts that were not learned from, each value under the names that lead to it,
+    """Measurements in a card on texts that were not learned from, each value under the names that lead to it,
     and the published texts that were."""
     found: list[Fact] = []
 

@@ -56,7 +56,8 @@ def affinities(rows: Tensor, perplexity: float) -> Tensor:
 
 
 def gradient(alike: Tensor, points: Tensor, exaggeration: float = 1.0) -> Tensor:
-    """Of the divergence of the points' Student t from `alike` (n n) times `exaggeration`, by `points` (n axes)."""
+    """Gradient of the divergence of the points' Student t from `alike` (n n) times `exaggeration`, by `points` (n
+    axes)."""
     rows, count = points.shape
     one, lengths = torch.ones(rows, 1), points.square().sum(1, keepdim=True)
     left, right = torch.cat([-2 * points, lengths + 1, one], 1), torch.cat([points, one, lengths], 1).T.contiguous()

@@ -134,8 +134,8 @@ def read_config(path: Path) -> AdapterConfig:
 
 
 def name_base(name: str) -> str | None:
-    """What others open a base by: a hub's name, or a path, from Loupe's folder where it lies in that. Of a run it is
-    that of the checkpoint which it made, and of an earlier step that of its weights."""
+    """Name by which others open a base: a hub's name, or a path, from Loupe's folder where it lies in that. Of a run it
+    is that of the checkpoint which it made, and of an earlier step that of its weights."""
     if name.startswith("hub:"):
         return name.removeprefix("hub:")
     path = shipped_folder(name) or current_path(Path(name))

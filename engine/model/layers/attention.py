@@ -175,7 +175,7 @@ class Attention(Module):
         return self.mixture(dropout(pattern, self.dropout, self.training), v)
 
     def temperature(self) -> Tensor | None:
-        """What divides the scores of each head, head 1 1; None where an edit changed no temperature."""
+        """Divisor of the scores of each head, head 1 1; None where an edit changed no temperature."""
         unit = self._buffers["unit_temperature"]
         assert unit is not None
         temperature = self.hook_temperature(unit)

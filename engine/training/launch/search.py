@@ -61,7 +61,7 @@ def read_axis(text: str) -> Axis:
 
 
 def split_values(written: str) -> list[str]:
-    """What stands between commas, those within brackets or quotation marks excepted."""
+    """Splits at commas, those within brackets or quotation marks excepted."""
     found, depth, mark = [""], 0, ""
     for sign in written:
         if mark or sign in "\"'":
@@ -176,7 +176,7 @@ def start_search(
 
 
 def as_written(changes: Changes) -> Any:
-    """As `Origin` keeps them."""
+    """Changes in the form that `Origin` keeps."""
     return json.loads(json.dumps(changes))
 
 

@@ -45,7 +45,7 @@ def exact_match(trainer: Trainer) -> dict[str, Any]:
 
 
 def overlaps(source: TaughtPairs, pairs: Sequence[Pair], written: Sequence[Sequence[int]]) -> dict[str, float]:
-    """Of each source once, beside all targets that are known of it."""
+    """Scores each source once, against all targets that are known of it."""
     known: dict[str, list[str]] = {}
     for pair in pairs:
         known.setdefault(pair.source, []).append(pair.target)

@@ -59,7 +59,7 @@ def measure_infill(trainer: Trainer) -> dict[str, Any]:
 
 
 def unread_texts(told: DataKind, seed: int) -> dict[str, Sequence[str]]:
-    """Of each kind of real text that was learned from, those held out, and sentences that no document has. DECODER has
+    """Held-out texts of each kind of real text that was learned from, and sentences that no document has. DECODER has
     learned from the same texts, but for those held out, with the seed 0."""
     if not isinstance(told, Gaps) or not (told.tales or told.sentences):
         return {}
@@ -74,8 +74,8 @@ def unread_texts(told: DataKind, seed: int) -> dict[str, Sequence[str]]:
 def compare_with_decoder(
     checkpoint: Checkpoint, texts: Mapping[str, Sequence[str]], seed: int
 ) -> dict[str, dict[str, float]]:
-    """One gap of each text, of COMPARED at most: what its words cost either model, and not what its end does, which a
-    decoder is not asked for."""
+    """Loss of one gap of each text, of COMPARED at most: what its words cost either model, and not what its end does,
+    which a decoder is not asked for."""
     decoder = load(DECODER)
     found = {}
     for kind, some in texts.items():
@@ -117,7 +117,7 @@ def fits(model: Transformer, given: Sequence[int], span: Sequence[int]) -> bool:
 
 @torch.no_grad()
 def nats(model: Transformer, texts: Iterable[tuple[Sequence[int], Sequence[int]]]) -> float:
-    """What the tokens of all spans cost, each behind those that are given."""
+    """Loss of the tokens of all spans (nats), each after those that are given."""
     ordered, found = sorted(texts, key=lambda text: len(text[0]) + len(text[1])), 0.0
     for some in (ordered[begin : begin + TOGETHER] for begin in range(0, len(ordered), TOGETHER)):
         rows = [torch.tensor([*given, *span[:-1]]) for given, span in some]

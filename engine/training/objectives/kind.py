@@ -75,7 +75,7 @@ class ObjectiveKind:
 
     @cached_property
     def sources(self) -> Mapping[str, Callable[[Recipe, Path], Source]]:
-        """What makes examples, by the name of the data."""
+        """Constructors of sources of examples, by the name of the data."""
         return {
             name: next(make for kind, make in self.learns.items() if issubclass(one, kind))
             for name, one in data_kinds().items()
@@ -87,7 +87,7 @@ class ObjectiveKind:
         return Preferences in self.learns
 
     def needs_of(self, data: str) -> Mapping[str, Any]:
-        """What the model's config must say where the table `data` is learned from; "" stands for any."""
+        """Values that the model's config must have where the table `data` is learned from; "" stands for any."""
         one = data_kinds().get(data, DataKind)
         return {**self.needs, **next((more for kind, more in self.of_data.items() if issubclass(one, kind)), {})}
 

@@ -236,7 +236,7 @@ class PolicyLearner(PreferenceLearner, ABC):
             )
 
     def examples(self, answers: SampledAnswers, **more: Tensor) -> Examples:
-        """What is asked is each token of an answer, which is what `Counts` then counts."""
+        """Examples that ask for each token of an answer; `Counts` then counts these."""
         inputs = {"ids": answers.ids, "padding": answers.real, "answer": answers.answer, **more}
         return Examples(inputs, answers.ids.masked_fill(~answers.answer, UNASKED))
 

@@ -73,7 +73,7 @@ def describe_corpora(data: Data) -> list[dict[str, Any]]:
 
 
 def describe_base(name: str) -> str:
-    """What a base is called, without where it lies on this machine."""
+    """Name of a base, without its place on this machine."""
     public = name_base(name) or ""
     return Path(public).name if Path(public).is_absolute() else name
 

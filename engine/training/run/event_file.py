@@ -15,7 +15,7 @@ POLYNOMIAL = 0x82F63B78  # of CRC-32C (Castagnoli), its bits in reverse
 
 
 def begin() -> bytes:
-    """What stands first in a file."""
+    """First record of a file."""
     return record(field(3, VERSION))
 
 

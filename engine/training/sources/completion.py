@@ -54,5 +54,5 @@ class Completion(TaughtPairs):
 
 
 def token_text(tokenizer: Tokenizer, id: int) -> str:
-    """What is typed for a special token."""
+    """Text that is typed for a special token."""
     return next(text for text, each in tokenizer.special_tokens.items() if each == id)

@@ -147,8 +147,9 @@ def make_corpus(documents: Documents, data: Data, seed: int, base: str = "", kno
 
 
 def choose_sample(told: Iterator[Document], data: Data, seed: int) -> tuple[Sequence[Document], Sequence[Document]]:
-    """What is taken from `told`, and of it what a tokenizer learns from. Generated documents are like each other, and
-    the first will do; a person's rows may be sorted, so theirs are drawn from all, and characters are all."""
+    """Selects documents of `told`, and of them those that a tokenizer learns from. Generated documents are like each
+    other, and the first will do; a person's rows may be sorted, so theirs are drawn from all, and characters are
+    all."""
     recipe = data.tokenizer
     if not isinstance(data.table, Columns):
         first = list(islice(told, recipe.sample))

@@ -183,7 +183,7 @@ def cut_at(ids: Tensor, cuts: list[int]) -> list[Tensor]:
 
 
 def passages(told: Gaps, part: Part, seed: int) -> list[Document]:
-    """Those of the stories, among those of real texts."""
+    """Passages of the stories, among those of real texts."""
     name, count = ("infill", told.documents) if part == "train" else ("held-out infill", told.held_out)
     ours = seed_for(seed, name)
     found = [span(ours, index) for index in range(count)]

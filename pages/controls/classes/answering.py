@@ -41,7 +41,7 @@ WITH_A_RUN = "walkthrough", "attention"  # whose run can be handed in
 
 @dataclass(frozen=True)
 class PageInput:
-    """What a page runs: a model, what it reads, and the edits."""
+    """Inputs of a page's run: a model, what it reads, and the edits."""
 
     model: str
     checkpoint: Checkpoint
@@ -55,12 +55,12 @@ class PageInput:
 
 
 def shown_now() -> PageInput:
-    """What the page of this visitor runs. Raises ValueError, with a sentence, where it reads no text."""
+    """Inputs of the run on this visitor's page. Raises ValueError, with a sentence, where it reads no text."""
     return find_page_input(looked_at()[0], field_value, find_carried().values.get(ATTENTION.name, 1.0), current())
 
 
 def shown_by(step: Step) -> PageInput:
-    """What the page runs to which the link of a step leads. Raises ValueError where it reads no text."""
+    """Inputs of the run on the page to which the link of a step leads. Raises ValueError where it reads no text."""
     name, query = current_name(step.query.get("model", FIRST_MODEL)), dict(step.query)
     fields: dict[str, Any] = {field: EMPTY.get(field, "") for field in EVERY_FIELD} | example(name)
     said = query.get(ATTENTION.name, "")
@@ -79,7 +79,7 @@ def find_page_input(name: str, said: Callable[[str], Any], temperature: float, m
 
 
 def given_now(kind: StepKind) -> Given | None:
-    """What the page shows, for a question about a run. Raises ValueError, with a sentence, where it shows none."""
+    """Run that the page shows, for a question about it. Raises ValueError, with a sentence, where it shows none."""
     if not kind.about_run and not (kind.about_page and widget_value(PAGE) in WITH_A_RUN):
         return None
     if why := kind.unsuited(library.checkpoint(looked_at()[0])):
@@ -110,7 +110,7 @@ def grade_sample(step: Step) -> Grade:
 
 
 def truth_of(step: Step) -> str:
-    """What is right of a step on its own page; "" where nothing is, or it cannot be computed."""
+    """Right answer to a step on its own page; "" where nothing is, or it cannot be computed."""
     try:
         return grade_sample(step).truth if kind_of(step).is_graded(step) else ""
     except (ValueError, OSError):
@@ -138,7 +138,7 @@ def grade_now(step: Step, said: Any, looked: Mapping[str, str]) -> Grade:
 
 
 def glance(entry: Entry, link: Mapping[str, str], looked: str) -> tuple[str, Sequence[Sequence[int]]]:
-    """What a page shows in a line, and the attention that it looks at as a small picture; none of a page that reads no
+    """Summary of a page in a line, and the attention that it looks at as a small picture; none of a page that reads no
     text, and of a model that is not here."""
     if not entry.opens:
         return link.get("lesson", ""), []

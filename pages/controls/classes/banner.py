@@ -164,7 +164,7 @@ def draw_answer(room: Room, learner: Learner, mine: list[Answer]) -> bool:
 
 
 def name_elsewhere(said: str) -> str:
-    """What an answer is about that the step is not, in the language of the lessons."""
+    """Names what an answer is about and the step is not, in the language of the lessons."""
     known = {"another model": _("another model"), "other edits": _("other edits"), "another text": _("another text")}
     return known.get(said, said)
 
@@ -221,7 +221,7 @@ def ask_consent(room: Room, answer: Answer) -> None:
 
 
 def draw_own(room: Room, learner: Learner) -> None:
-    """What a learner handed in, each with the way back to the page as it was then."""
+    """Draws the answers that a learner handed in, each with the way back to the page as it was then."""
     said = _("You are in the class **{code}** as **{name}**.")
     if room.closed:
         said = _("You were in the class **{code}** as **{name}**.")

@@ -123,7 +123,7 @@ def step_details(step: Step) -> str:
 
 
 def draw_line(steps: list[Step], at: int, step: Step) -> None:
-    """One step of the draft, with what can be done with it."""
+    """Draws a step of the draft, with what can be done with it."""
     acts: dict[str, tuple[str, Callable[[], None]]] = {
         "arrow_upward": ("Move up", partial(move, steps, at, -1)),
         "arrow_downward": ("Move down", partial(move, steps, at, 1)),

@@ -15,7 +15,7 @@ from server.settings import CLASSES_PLACE, LTI_FILE
 
 
 def find_targets() -> set[str]:
-    """What this visitor's platforms asked a grade for, as the session begins; what they missed is sent again."""
+    """Finds what this visitor's platforms asked a grade for, as the session begins; what they missed is sent again."""
     if not LTI_FILE or not keeps_classes(CLASSES_PLACE):
         return set()
     try:

@@ -22,20 +22,20 @@ Chart = Callable[[Sequence[Content], bool, Shade], AltairChart]  # of answers, a
 
 
 def suits(checkpoint: Checkpoint) -> str:
-    """For a kind that can be asked about every model."""
+    """Default of a kind that can be asked about every model."""
     return ""
 
 
 def accept(step: Step) -> None:
-    """For a kind that every step of it is one of."""
+    """Default of a kind that accepts every step."""
 
 
 def draw_nothing() -> None:
-    """For a kind that needs no more than every step."""
+    """Default of a kind that needs no more than every step."""
 
 
 def no_parts() -> Mapping[str, Any]:
-    """For a kind that needs no more than every step."""
+    """Default of a kind that needs no more than every step."""
     return {}
 
 

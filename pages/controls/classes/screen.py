@@ -57,7 +57,7 @@ def follow_screen(code: str) -> None:
 
 
 def draw_points(room: Room, learners: list[Learner], answers: list[Answer]) -> None:
-    """Who has most, of those who have any."""
+    """Draws the learners with most points, of those who have any."""
     points = Counter(one.learner for one in answers if room.counts(one))
     names = {one.id: one.name for one in learners}
     if best := points.most_common(MOST_POINTS):

@@ -112,7 +112,7 @@ def follow_room(code: str) -> None:
 
 
 def draw_people(room: Room, learners: list[Learner]) -> None:
-    """Who is in the session, and who may come in."""
+    """Draws the people in the session, and who may come in."""
     popover = st.popover("Who is in it", key="class people", on_change="rerun")
     if not popover.open:
         return
@@ -179,7 +179,7 @@ def draw_steps(room: Room) -> None:
 
 @st.fragment(run_every=EVERY)
 def draw_everybody(code: str) -> None:
-    """What each page shows as a small picture, the likeliest next token beside it; each with the way there."""
+    """Draws what each page shows as a small picture, the likeliest next token beside it; each with the way there."""
     named = st.toggle("names", key=NAMES)
     try:
         shown = [one for one in classes().pages(code) if one[0].is_here]

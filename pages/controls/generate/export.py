@@ -68,7 +68,7 @@ def tree_of(of: Query) -> tuple[dict[str, Any], list[int]]:
 
 
 def tab_notes(writing: GenerationContext, tab: str, shown: TabContent) -> dict[str, Any]:
-    """What stands above the tabs, and settings that the payload holds of the open one; of the others, which a file has
+    """Values above the tabs, and settings that the payload holds of the open one; of the others, which a file has
     too, their defaults."""
     usual = BeamOptions(stop_at="" if grid(writing.checkpoint) else writing.settings.stop_at)
     others = {"beam": vars(usual), "surprise": {"reads": "written", "stride": "half", "charted": 0}}

@@ -79,7 +79,7 @@ def entry_address(term: str, kept: Mapping[str, str]) -> str:
 
 
 def title_terms() -> dict[str, dict[str, str]]:
-    """What links in titles of views need of every term, which are English there: its entry's address, and the first
+    """Entries for links in titles of views, of every term, which are English there: its entry's address, and the first
     sentence of its meaning."""
     return parse_titles(read_glossary()[1], tuple(kept_entries().items()))
 

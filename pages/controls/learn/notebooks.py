@@ -45,7 +45,7 @@ logging.getLogger("streamlit.runtime.scriptrunner_utils.script_run_context").add
 
 @dataclass(frozen=True)
 class Exercise:
-    """What is asked, in Markdown; the line that answers it; and a test of the name that is bound by that line."""
+    """Question in Markdown; the line that answers it; and a test of the name that is bound by that line."""
 
     text: str
     solution: str

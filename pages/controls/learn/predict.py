@@ -32,7 +32,7 @@ Again = Callable[[], None]
 
 @dataclass
 class PredictionRecord:
-    """What the session remembers of a question: what it was about as it was answered, what was said first (None: it was
+    """Record of a question in a session: what it was about as it was answered, what was said first (None: it was
     shown without), whether that was right, whether one of its answers was seen, and whether the reader tries again; in
     words what was said, and `why` it is wrong."""
 

@@ -54,7 +54,7 @@ def keep_entry() -> None:
 
 
 def led_address() -> dict[str, str]:
-    """What the link to the page says, in the first run of that page."""
+    """Query of the link to the page, in the first run of that page."""
     said: dict[str, str] = getattr(get_script_run_ctx(), ENTRY, {})
     return said | present_names(said)
 

@@ -47,7 +47,7 @@ def one_of(options: Collection[object]) -> Rule:
 
 @dataclass(frozen=True, kw_only=True)
 class Hideable:
-    """What of a page a class link can hide, under the name `hidden_as` where that is not empty: what has the key
+    """Part of a page that a class link can hide, under the name `hidden_as` where that is not empty: what has the key
     `name`, or the CSS selector `element`; with it goes what changes what it holds, by key or by selector."""
 
     name: str = field(kw_only=False)

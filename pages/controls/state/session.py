@@ -18,7 +18,7 @@ Record = TypeVar("Record")
 
 @dataclass(frozen=True)
 class SessionValue(Generic[T]):
-    """One value, under a name that nothing else in a session has; `begin` makes what it is at first."""
+    """Value under a name that nothing else in a session has; `begin` makes what it is at first."""
 
     name: str
     begin: Callable[[], T]
@@ -39,7 +39,7 @@ def find_record(kind: type[Record]) -> Record:
 
 
 def widget_value(key: str, default: Any = None) -> Any:
-    """What a widget stands at; the default where there is none, or its page was left meanwhile."""
+    """Value of a widget; the default where there is none, or its page was left meanwhile."""
     return st.session_state.get(key, default)
 
 
@@ -49,11 +49,11 @@ def set_widget(key: str, value: Any) -> None:
 
 
 def event_value(key: str, event: str) -> Any:
-    """What a view sent; None where its page was left meanwhile."""
+    """Event that a view sent; None where its page was left meanwhile."""
     return getattr(st.session_state.get(key), event, None)
 
 
 def read_selection(key: str, part: str) -> list[Any]:
-    """What is selected in a table or a chart: its "rows", or what the chart's selection of that name holds."""
+    """Selection in a table or a chart: its "rows", or what the chart's selection of that name holds."""
     found = event_value(key, "selection") or {}
     return list(found.get(part) or [])

@@ -31,7 +31,7 @@ experiment_panel = view("what_if/experiment", events=("change",))
 
 @dataclass
 class PanelState:
-    """What a panel remembers: why the last change was not made, sentences about edits that were not read, whether the
+    """State of a panel: why the last change was not made, sentences about edits that were not read, whether the
     experiment changed, which form a browser asks for, the form that is open, and the shape of the model it is for."""
 
     refused: str = ""

@@ -465,7 +465,7 @@ def ask_reward(first: float, last: float) -> None:
 
 
 def draw_curve(table: pd.DataFrame, column: str, title: str, runs: list[str], covered: bool, shade: Shade) -> alt.Chart:
-    """One curve a run; of one that is covered its beginning."""
+    """Draws a curve for each run; of one that is covered its beginning."""
     ink = colors(shade)
     x, y = (alt.Scale(domain=[0, float(table[name].max())]) for name in ("step", column))
     return (

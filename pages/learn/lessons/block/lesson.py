@@ -74,7 +74,7 @@ def experiment() -> bool:
 
 
 def titles() -> list[str]:
-    """Of LINES, as the picture has them."""
+    """Titles of LINES, as the picture has them."""
     return [
         _("x enters"), _("norm"), _("attention"), _("x + attention"), _("norm"), _("MLP"), _("x leaves"),
     ]  # fmt: skip

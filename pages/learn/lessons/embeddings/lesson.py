@@ -90,7 +90,8 @@ def experiment() -> bool:
 
 
 def draw_cosines(cosines: Tensor, word: str, options: list[str], covered: bool) -> None:
-    """Of the word and the options with each option; those of the word are covered while its nearest is asked for."""
+    """Draws the cosines of the word and the options with each option; those of the word are covered while its nearest
+    is asked for."""
     matrix(
         cover(cosines, 0) if covered else cosines, rows=[word, *options], columns=options, scale="signed",
         role="residual", digits=2, key=f"{QUESTION} picture", label=_("cosines of words"),

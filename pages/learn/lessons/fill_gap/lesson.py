@@ -91,7 +91,7 @@ def ask(span: GapTask) -> bool:
 
 
 def draw_sight(span: GapTask, covered: bool) -> None:
-    """Who may look at whom in GLM; the row that is asked for is covered."""
+    """Draws who may look at whom in GLM; the row that is asked for is covered."""
     names = name_apart(span.reads)
     matrix(
         cover(span.sees, start_of(span)) if covered else span.sees,
@@ -146,7 +146,7 @@ def write_positions(span: GapTask, covered: bool) -> str:
 
 
 def draw_asked(asked: GapTask, way: str, name: str, parts: tuple[str, str, str]) -> None:
-    """What the model reads and is asked; what the question of the view asks for is covered."""
+    """Draws what the model reads and is asked; what the question of the view asks for is covered."""
     (before, hidden, behind), above = parts, st.container()
     shown = ask_place(asked) if way == "glm" else ask_number(asked, hidden) if way == "bert" else True
     with above:

@@ -94,7 +94,7 @@ def ask(found: list[Shot], query: str, answer: str) -> bool:
 
 
 def draw_written(found: list[Shot], answer: str, covered: bool) -> None:
-    """What the model writes behind no row, behind one, and so on."""
+    """Draws what the model writes after no row, behind one, and so on."""
     columns = [_("rows above"), _("it writes"), _("right?")]
     rows = [
         (shot.k, "?", "?") if covered else (shot.k, shot.written, _("yes") if shot.written == answer else _("no"))

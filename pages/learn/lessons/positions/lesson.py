@@ -265,7 +265,7 @@ def draw_shuffle() -> None:
 
 
 def ask_order(full: float, causal: float) -> None:
-    """Which of the two models without positions notices the shuffle."""
+    """Asks which of the two models without positions notices the shuffle."""
     options = [_("neither"), _("the encoder alone"), _("the decoder alone"), _("both")]
     answer = (full > NOTICED) + 2 * (causal > NOTICED)
     reason = _("Encoder: {full}; decoder: {causal}. Attention is a sum, and here the mask alone tells an order.")

@@ -155,7 +155,7 @@ def draw_pieces(text: str) -> None:
 
 
 def locate(encoding: Encoding, at: int) -> Markdown:
-    """Which token this is, and of what: characters, or a part of one."""
+    """Names a token and its part of the text: characters, or a part of one."""
     (start, end), id = encoding.spans[at], encoding.ids[at]
     for first, after, letter in encoding.letters_in_parts():
         if first <= at < after:

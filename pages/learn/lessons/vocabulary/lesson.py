@@ -88,7 +88,7 @@ def ask_merge(
 
 
 def symbols_of(text: str, way: str) -> list[str]:
-    """What the merges begin with, a space between words."""
+    """Symbols that the merges begin with, a space between words."""
     return [symbol for word in text.split() for symbol in [" ", *split_letters(word, way)]][1:]
 
 
