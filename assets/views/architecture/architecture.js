@@ -6,6 +6,15 @@ import { formula } from "../core/formula.js";
 import { pageTop, windowSize } from "../core/place.js";
 import { drawStack, svg } from "../components/stack.js";
 
+/**
+ * @typedef {{ name: string, block: string, role: string, each: number | null, tex: string, numbers: string, count: number }} Part
+ * @typedef {{ name: string, total: number, stacks: import("../components/stack.js").Stack[], ends: import("../components/stack.js").Ends,
+ *   parts: Part[] }} Model
+ * @typedef {{ models: Model[], marked: string[], source?: string }} Drawings
+ * @typedef {{ model: number, block: string }} Target
+ * @typedef {ReturnType<typeof drawStack>} Drawn
+ */
+
 const PANEL = { one: 380, two: 290 }; // CSS pixels that the panel takes beside the drawing of so many stacks
 const LEAST = 250; // of a stack that has others beside it
 const SHRINK = 0.86; // at most, so that the whole picture stands in the window
@@ -14,15 +23,23 @@ export const BETWEEN = 34; // the two stacks of a model
 const APART = 56; // two models, as .drawing has it
 const ASIDE = 22; // a decoder above its encoder leaves for what comes from it
 const FIRST = "attn";
+/** @type {Record<string, number>} upward through the targets */
+const STEPS = { ArrowUp: 1, ArrowRight: 1, ArrowDown: -1, ArrowLeft: -1 };
 
-/** data = {models: [{name, total, stacks, ends, parts}], marked, source}, of views/architecture/architecture.py. */
+/**
+ * data = {models: [{name, total, stacks, ends, parts}], marked, source}, of views/architecture/architecture.py.
+ * @param {HTMLElement} root
+ * @param {Drawings} data
+ */
 export function mount(root, data) {
   const page = new Architecture(root);
   page.update(data);
   return page;
 }
 
+/** @extends {View<Drawings>} */
 class Architecture extends View {
+  /** @param {HTMLElement} root */
   constructor(root) {
     super(root, "architecture");
     this.drawing = make("div", "drawing");
@@ -31,13 +48,14 @@ class Architecture extends View {
     this.shares = make("div", "shares");
     this.element.append(this.drawing, this.panel, this.shares);
     this.chosen = { model: 0, block: address.read().block ?? FIRST };
-    this.element.addEventListener("pointerover", (event) => this.show(found(event)));
+    this.element.addEventListener("pointerover", (/** @type {Event} */ event) => this.show(found(event)));
     this.element.addEventListener("pointerleave", () => this.show(null));
-    this.element.addEventListener("click", (event) => this.choose(found(event)));
-    this.element.addEventListener("focusin", (event) => this.choose(found(event)));
-    this.element.addEventListener("keydown", (event) => this.key(event));
+    this.element.addEventListener("click", (/** @type {Event} */ event) => this.choose(found(event)));
+    this.element.addEventListener("focusin", (/** @type {Event} */ event) => this.choose(found(event)));
+    this.element.addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => this.key(event));
   }
 
+  /** @param {Drawings} data */
   update(data) {
     this.data = data;
     if (this.chosen.model >= data.models.length || !this.rows(this.chosen).length)
@@ -62,6 +80,7 @@ class Architecture extends View {
     const stacks = models.reduce((count, model) => count + model.stacks.length, 0);
     const panel = stacks > 1 ? PANEL.two : PANEL.one;
     const gaps = (models.length - 1) * APART + (stacks - models.length) * BETWEEN;
+    /** @param {number} room */
     const each = (room) => Math.floor((room - gaps) / stacks) - 1; // less than there is: widths are rounded
     const beside = each(this.across - panel - 28) >= LEAST;
     this.element.classList.toggle("beside", beside);
@@ -78,10 +97,21 @@ class Architecture extends View {
     if (focused) this.element.querySelector(`[data-block="${focused}"]`)?.focus({ preventScroll: true });
   }
 
+  /**
+   * @param {Model} model
+   * @param {number} wide
+   */
   draw(model, wide) {
     return drawStacks(model, wide, this.stacked, new Set(this.data.models.length > 1 ? this.data.marked : []));
   }
 
+  /**
+   * @param {Model} model
+   * @param {number} index
+   * @param {number} wide
+   * @param {Drawn[]} drawn
+   * @param {number} scale
+   */
   model(model, index, wide, drawn, scale) {
     const figure = make("figure", "model");
     figure.dataset.model = index;
@@ -99,16 +129,21 @@ class Architecture extends View {
     return figure;
   }
 
-  /** So that what stands below the caption is in the window whole, if that takes no more than SHRINK. */
+  /**
+   * So that what stands below the caption is in the window whole, if that takes no more than SHRINK.
+   * @param {number} height
+   */
   scale(height) {
     const room = windowSize().height - pageTop(this.element) - 52;
     return this.stacked ? 1 : Math.max(SHRINK, Math.min(1, room / height));
   }
 
+  /** @param {Target} target */
   rows({ model, block }) {
     return this.data.models[model].parts.filter((part) => part.block === block);
   }
 
+  /** @param {Target | null} target */
   choose(target) {
     if (!target) return;
     this.chosen = target;
@@ -116,7 +151,10 @@ class Architecture extends View {
     this.show(null);
   }
 
-  /** Another block in the panel: the one pointed at, else the chosen one. */
+  /**
+   * Another block in the panel: the one pointed at, else the chosen one.
+   * @param {Target | null} target
+   */
   show(target) {
     const looked = target ?? this.chosen;
     const key = `${looked.model} ${looked.block}`;
@@ -129,10 +167,11 @@ class Architecture extends View {
     this.panel.replaceChildren(...details(this.data.models[looked.model], looked.block, this.data.source));
   }
 
+  /** @param {KeyboardEvent} event */
   key(event) {
-    const step = { ArrowUp: 1, ArrowRight: 1, ArrowDown: -1, ArrowLeft: -1 }[event.key];
+    const step = STEPS[event.key];
     const targets = [...this.element.querySelectorAll("g.target")];
-    const at = targets.indexOf(event.target.closest("g.target"));
+    const at = targets.indexOf(/** @type {Element} */ (event.target).closest("g.target"));
     if (at < 0) return;
     if (step) targets[(at + step + targets.length) % targets.length].focus();
     else if (event.key !== "Enter" && event.key !== " ") return;
@@ -154,7 +193,11 @@ class Architecture extends View {
   }
 }
 
-/** The stacks of a model, each `wide`, as drawStack gives them; `stacked` ones stand one above the other. */
+/**
+ * The stacks of a model, each `wide`, as drawStack gives them; `stacked` ones stand one above the other.
+ * @param {Model} model
+ * @param {number} wide
+ */
 export function drawStacks(model, wide, stacked = false, marked = new Set()) {
   const counts = new Map();
   for (const part of model.parts) counts.set(part.block, (counts.get(part.block) ?? 0) + (part.each ?? part.count));
@@ -171,15 +214,21 @@ export function drawStacks(model, wide, stacked = false, marked = new Set()) {
   });
 }
 
-/** The decoder above the encoder, where there is no room beside it. */
+/**
+ * The decoder above the encoder, where there is no room beside it.
+ * @param {Model} model
+ * @param {Drawn[]} stacks
+ * @param {number} wide
+ */
 export function pile(model, [encoder, decoder], wide) {
   const apart = 34;
   const height = encoder.height + decoder.height + apart + 4;
   const picture = canvas(model, wide, height, 1);
   encoder.element.setAttribute("transform", `translate(0 ${height - 2})`);
   decoder.element.setAttribute("transform", `translate(${ASIDE} ${decoder.height + 2})`);
-  const [top, enters] = [height - 2 + encoder.top.y, decoder.height + 2 + decoder.cross.y];
-  const d = `M${encoder.top.x} ${top + 1}L4 ${top + 1}L4 ${enters}L${ASIDE + decoder.cross.x - 2} ${enters}`;
+  const { x, y } = decoder.cross ?? decoder.top;
+  const [top, enters] = [height - 2 + encoder.top.y, decoder.height + 2 + y];
+  const d = `M${encoder.top.x} ${top + 1}L4 ${top + 1}L4 ${enters}L${ASIDE + x - 2} ${enters}`;
   picture.append(
     encoder.element,
     decoder.element,
@@ -188,6 +237,12 @@ export function pile(model, [encoder, decoder], wide) {
   return picture;
 }
 
+/**
+ * @param {Model} model
+ * @param {number} width
+ * @param {number} height
+ * @param {number} scale
+ */
 function canvas(model, width, height, scale) {
   const size = { viewBox: `0 0 ${width} ${height}`, width: width * scale, height: height * scale };
   const picture = svg("svg", { ...size, role: "group", "aria-label": `${model.name}, drawn as its blocks` });
@@ -195,7 +250,13 @@ function canvas(model, width, height, scale) {
   return picture;
 }
 
-/** The stacks of a model next to each other, feet level, with the encoder's result on its way to the decoder. */
+/**
+ * The stacks of a model next to each other, feet level, with the encoder's result on its way to the decoder.
+ * @param {Model} model
+ * @param {Drawn[]} drawn
+ * @param {number} wide
+ * @param {number} scale
+ */
 export function assemble(model, drawn, wide, scale) {
   const height = Math.max(...drawn.map((one) => one.height)) + 8;
   const width = drawn.length * wide + (drawn.length - 1) * BETWEEN;
@@ -239,6 +300,7 @@ function arrowhead() {
   return definitions;
 }
 
+/** @type {Record<string, string>} by the last part of the name of a block */
 const TITLES = {
   tokens: "Token embedding",
   patches: "Patch embedding",
@@ -260,12 +322,18 @@ const TITLES = {
   head: "Head",
 };
 
+/** @param {string} block */
 export function titleOf(block) {
   const [last, stack] = block.split(".").reverse();
   return stack ? `${TITLES[last]}, ${stack}` : TITLES[last];
 }
 
-/** The panel: each part of a block with its formula, the numbers put in, and the count. */
+/**
+ * The panel: each part of a block with its formula, the numbers put in, and the count.
+ * @param {Model} model
+ * @param {string} block
+ * @param {string | undefined} source
+ */
 function details(model, block, source) {
   const parts = model.parts.filter((part) => part.block === block);
   const count = parts.reduce((sum, part) => sum + part.count, 0);
@@ -289,22 +357,32 @@ function details(model, block, source) {
   return [heading, whose, total, list, ...none, ...foot];
 }
 
-/** "queries, W_Q" with its matrix as in a formula. */
+/**
+ * "queries, W_Q" with its matrix as in a formula.
+ * @param {string} name
+ */
 export function named(name) {
   const [, words, matrix] = /^(.*?)(W_.|W_. = W_.)?$/.exec(name) ?? ["", name];
   return matrix ? [words, formula(matrix)] : [words];
 }
 
+/** @param {Model} model */
 function byBlock(model) {
   const found = new Map();
   for (const part of model.parts) found.set(part.block, (found.get(part.block) ?? 0) + part.count);
   return [...found].filter(([, count]) => count > 0);
 }
 
+/**
+ * @param {string} block
+ * @param {number} count
+ * @param {Model} model
+ * @param {number} width
+ */
 function share(block, count, model, width) {
   const part = model.parts.find((one) => one.block === block);
   const wide = (width * count) / model.total;
-  const element = make("div", `share ${part.role}`);
+  const element = make("div", `share ${part?.role}`);
   element.dataset.block = block;
   element.style.width = `${(100 * count) / model.total}%`;
   element.title = `${titleOf(block)}: ${count.toLocaleString("en")}, ${percent(count / model.total)}`;
@@ -314,16 +392,22 @@ function share(block, count, model, width) {
   return element;
 }
 
+/** @param {number} share */
 export function percent(share) {
   const value = 100 * share;
   return `${value >= 10 ? value.toFixed(1) : value >= 0.1 ? value.toFixed(2) : value.toPrecision(2)}\u00a0%`;
 }
 
+/** @param {Event} event */
 function found(event) {
-  const element = event.target.closest?.("[data-block]");
-  return element ? { model: modelOf(element), block: element.dataset.block } : null;
+  /** @type {HTMLElement | null} */
+  const element = event.target instanceof Element ? event.target.closest("[data-block]") : null;
+  return element ? { model: modelOf(element), block: element.dataset.block ?? "" } : null;
 }
 
+/** @param {Element} element */
 function modelOf(element) {
-  return Number(element.closest("[data-model]")?.dataset.model ?? 0);
+  /** @type {HTMLElement | null} */
+  const model = element.closest("[data-model]");
+  return Number(model?.dataset.model ?? 0);
 }

@@ -5,6 +5,11 @@ import { make } from "../core/dom.js";
 import { formula } from "../core/formula.js";
 import { View } from "../core/shell.js";
 
+/**
+ * @typedef {import("../architecture/architecture.js").Model} Model
+ * @typedef {{ name: string, model: Model }} Data
+ */
+
 const ONE = 330; // CSS pixels that one stack is drawn in
 const TWO = 262; // each of two
 const HIGHEST = 500; // of the drawing
@@ -14,7 +19,7 @@ const [HEADED, LINE] = [26, 24]; // heights of what is told of a block
 
 /**
  * @param {HTMLElement} root
- * @param {{name: string, model: object}} data of views/checkpoint/checkpoint.py
+ * @param {Data} data of views/checkpoint/checkpoint.py
  */
 export function mount(root, data) {
   const page = new Card(root);
@@ -22,21 +27,26 @@ export function mount(root, data) {
   return page;
 }
 
+/** @extends {View<Data>} */
 class Card extends View {
   /** @type {ReturnType<typeof counted>} */
   blocks;
+  /** @type {string} the block that was chosen last */
+  chosen;
 
+  /** @param {HTMLElement} root */
   constructor(root) {
     super(root, "card");
-    this.element.addEventListener("pointerover", (event) => this.show(blockOf(event)));
+    this.chosen = address.read().block;
+    this.element.addEventListener("pointerover", (/** @type {Event} */ event) => this.show(blockOf(event)));
     this.element.addEventListener("pointerleave", () => this.show(null));
-    this.element.addEventListener("click", (event) => this.choose(blockOf(event)));
-    this.element.addEventListener("focusin", (event) => this.choose(blockOf(event)));
-    this.element.addEventListener("keydown", (event) => this.key(event));
+    this.element.addEventListener("click", (/** @type {Event} */ event) => this.choose(blockOf(event)));
+    this.element.addEventListener("focusin", (/** @type {Event} */ event) => this.choose(blockOf(event)));
+    this.element.addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => this.key(event));
   }
 
+  /** @param {Data} data */
   update(data) {
-    if (!this.data) this.chosen = address.read().block;
     this.data = data;
     this.blocks = counted(data.model);
     const largest = this.blocks.reduce((best, block) => (block.count > best.count ? block : best), { count: -1 });
@@ -101,6 +111,7 @@ class Card extends View {
     return element;
   }
 
+  /** @param {string | null} block */
   choose(block) {
     if (!block || !this.blocks.some((one) => one.block === block)) return;
     if (this.chosen !== block) address.write({ block });
@@ -108,9 +119,12 @@ class Card extends View {
     this.show(null);
   }
 
-  /** The block pointed at, else the chosen one, lit in the drawing and the list and taken apart below it. */
+  /**
+   * The block pointed at, else the chosen one, lit in the drawing and the list and taken apart below it.
+   * @param {string | null} pointed
+   */
   show(pointed) {
-    const looked = this.blocks.some((one) => one.block === pointed) ? pointed : this.chosen;
+    const looked = this.blocks.find((one) => one.block === pointed)?.block ?? this.chosen;
     for (const element of this.element.querySelectorAll("[data-block]"))
       element.classList.toggle("looked", element.dataset.block === looked);
     if (this.detail.dataset.of === looked) return;
@@ -126,17 +140,21 @@ class Card extends View {
     this.detail.replaceChildren(make("h4", "", titleOf(looked)), list);
   }
 
+  /** @param {KeyboardEvent} event */
   key(event) {
-    const step = { ArrowUp: -1, ArrowDown: 1 }[event.key];
+    const step = event.key === "ArrowUp" ? -1 : event.key === "ArrowDown" ? 1 : 0;
     const rows = [...this.element.querySelectorAll(".parts .row")];
-    const at = rows.indexOf(event.target.closest(".row"));
+    const at = rows.indexOf(/** @type {Element} */ (event.target).closest(".row"));
     if (at < 0 || !step) return;
     rows[(at + step + rows.length) % rows.length].focus();
     event.preventDefault();
   }
 }
 
-/** [{block, role, count, parts}] of the blocks that have parameters. */
+/**
+ * [{block, role, count, parts}] of the blocks that have parameters.
+ * @param {Model} model
+ */
 function counted(model) {
   const found = new Map();
   for (const part of model.parts) {
@@ -148,7 +166,10 @@ function counted(model) {
   return [...found.values()].filter(({ count }) => count > 0);
 }
 
-/** "Dec. cross-attention": the name of a block where there is little room. */
+/**
+ * "Dec. cross-attention": the name of a block where there is little room.
+ * @param {string} block
+ */
 function short(block) {
   const [words, stack] = titleOf(block)
     .replace(/^(Norm) (?:of|after) the (.*?)(, |$)/, "$1, $2$3")
@@ -156,6 +177,12 @@ function short(block) {
   return stack ? `${stack[0].toUpperCase()}${stack.slice(1, 3)}. ${words.toLowerCase().replace("mlp", "MLP")}` : words;
 }
 
+/**
+ * @param {Event} event
+ * @returns {string | null}
+ */
 function blockOf(event) {
-  return event.target.closest?.("[data-block]")?.dataset.block ?? null;
+  /** @type {HTMLElement | null} */
+  const block = event.target instanceof Element ? event.target.closest("[data-block]") : null;
+  return block?.dataset.block ?? null;
 }

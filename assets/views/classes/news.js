@@ -15,6 +15,7 @@ const WAY = ".st-key-class-way a"; // the link to the step, which the page draws
  *   seconds since 1970, 0 without one. Of a learner, `look` is what the step looks at, as behind a #.
  * @param {HTMLElement} root
  * @param {Data} data
+ * @param {(event: "news", version: string) => void} emit
  */
 export function mount(root, data, emit) {
   const clock = root.appendChild(make("span", "clock"));
@@ -75,6 +76,7 @@ export function mount(root, data, emit) {
   tick();
   waiting = setTimeout(ask, PAUSE);
   return {
+    /** @param {Data} next */
     update(next) {
       data = next;
       tick();

@@ -26,6 +26,7 @@ export function mount(root, data) {
   });
   begin();
   return {
+    /** @param {Data} next */
     update(next) {
       data = next;
       begin();

@@ -5,8 +5,14 @@ import { make } from "./dom.js";
 
 const NARROW = 800; // CSS pixels of width below which everything stands in one column
 
-/** Draws again (`refresh`) at another width, which is `across`. */
+/**
+ * Draws again (`refresh`) at another width, which is `across`.
+ * @template Data
+ */
 export class View {
+  /** @type {Data} once it is here */
+  data;
+
   /**
    * @param {HTMLElement} root
    * @param {string} name
@@ -15,8 +21,6 @@ export class View {
     this.element = make("div", `shell ${name}`);
     this.element.loupe = this; // for tests: the numbers behind the picture
     root.append(this.element);
-    /** @type {any} payload, once it is here */
-    this.data = undefined;
     this.across = 0;
     this.edition = 0; // grows with everything that makes every picture another one: data, width, theme, what else a view says
     this.resize = new ResizeObserver(() => this.element.clientWidth !== this.across && this.data && this.measure());
@@ -51,6 +55,7 @@ export class View {
  * What looks at what the address names.
  * @template {object} State
  * @template {Record<string, any>} Parts
+ * @extends {View<any>}
  */
 export class Shell extends View {
   /** @type {Parts} */

@@ -1,30 +1,49 @@
 // Nothing to see: turns the page of a lesson by its keys, and keeps in the browser which lessons are done.
 const STORED = "loupe.course";
+/**
+ * @typedef {{ done: string[], previous: boolean, next: boolean }} Course the lessons that are done, and whether there are others around this one
+ * @typedef {(event: "restore", done: string[]) => void} Emit
+ */
+
 const TYPING = "input, textarea, select, [role=slider], [role=grid], [role=radio], [role=tab], [contenteditable]";
 
+/**
+ * @param {HTMLElement} root
+ * @param {Course} data
+ * @param {Emit} emit
+ */
 export function mount(root, data, emit) {
   root.hidden = true;
   root.classList.add("learn-keys");
-  root.getRootNode().host?.closest('[data-testid="stElementContainer"]')?.style.setProperty("display", "none"); // no gap
+  const inside = root.getRootNode();
+  const around = inside instanceof ShadowRoot && inside.host.closest('[data-testid="stElementContainer"]');
+  if (around instanceof HTMLElement) around.style.display = "none"; // no gap
   const keep = new Keep(data, emit);
   addEventListener("keydown", keep.onKey);
   return keep;
 }
 
 class Keep {
+  /**
+   * @param {Course} data
+   * @param {Emit} emit
+   */
   constructor(data, emit) {
     this.data = data;
+    /** @param {KeyboardEvent} event */
     this.onKey = (event) => this.turn(event);
     const before = read();
     if (before.some((name) => !data.done.includes(name))) emit("restore", before);
     else this.update(data);
   }
 
+  /** @param {Course} data */
   update(data) {
     this.data = data;
     localStorage.setItem(STORED, JSON.stringify([...new Set([...read(), ...data.done])]));
   }
 
+  /** @param {KeyboardEvent} event */
   turn(event) {
     if (event.ctrlKey || event.metaKey || event.altKey || event.shiftKey || event.defaultPrevented) return;
     const [at] = event.composedPath();
@@ -39,6 +58,7 @@ class Keep {
   }
 }
 
+/** @param {string} place */
 function click(place) {
   const link = document.querySelector(`.st-key-${place} a`);
   if (link instanceof HTMLElement) link.click();

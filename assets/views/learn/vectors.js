@@ -6,6 +6,7 @@ import { fraction } from "../core/place.js";
 const REACH = 3; // of each axis, both ways
 const STEP = 0.25; // of an arrow key
 const PAUSE = 60; // ms between two messages while the query is dragged
+/** @type {Record<string, [x: number, y: number]>} */
 const ARROWS = { ArrowUp: [0, 1], ArrowDown: [0, -1], ArrowLeft: [-1, 0], ArrowRight: [1, 0] };
 
 /**
@@ -13,6 +14,7 @@ const ARROWS = { ArrowUp: [0, 1], ArrowDown: [0, -1], ArrowLeft: [-1, 0], ArrowR
  *   picked: number | null, label: string}} Plane
  * @param {HTMLElement} root
  * @param {Plane} data
+ * @param {(event: "move" | "pick", value: number[]) => void} emit
  */
 export function mount(root, data, emit) {
   const element = root.appendChild(make("div", "plane"));
@@ -29,32 +31,38 @@ export function mount(root, data, emit) {
       emit("move", query);
     }, PAUSE);
   };
+  /** @param {number[]} to */
   const move = (to) => {
     query = [bound(to[0]), bound(to[1])];
     draw();
     say();
   };
-  /** @returns {[number, number]} */
+  /**
+   * @param {PointerEvent} event
+   * @returns {[number, number]}
+   */
   const place = (event) => {
     const { x, y } = fraction(event, svg);
+    /** @param {number} part */
     const at = (part) => part * 2 * REACH - REACH;
     return [at(x), -at(y)];
   };
+  /** @param {number} key */
   const pick = (key) => {
     data = { ...data, picked: key };
     draw();
     emit("pick", [key]);
   };
-  svg.addEventListener("pointerdown", (event) => {
+  svg.addEventListener("pointerdown", (/** @type {PointerEvent} */ event) => {
     if (!data.weights) return pick(nearest(data.keys, place(event)));
     held = true;
     svg.setPointerCapture(event.pointerId);
     move(place(event));
   });
-  svg.addEventListener("pointermove", (event) => held && move(place(event)));
+  svg.addEventListener("pointermove", (/** @type {PointerEvent} */ event) => held && move(place(event)));
   svg.addEventListener("pointerup", () => (held = false));
   svg.addEventListener("pointercancel", () => (held = false));
-  svg.addEventListener("keydown", (event) => {
+  svg.addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => {
     const way = ARROWS[event.key];
     if (!way) return;
     event.preventDefault();
@@ -95,6 +103,7 @@ export function mount(root, data, emit) {
 
   draw();
   return {
+    /** @param {Plane} next */
     update(next) {
       data = next;
       if (!held && !timer) query = next.query;
@@ -107,17 +116,26 @@ export function mount(root, data, emit) {
   };
 }
 
-/** @returns {number} which of the keys stands nearest to a place */
+/**
+ * @returns {number} which of the keys stands nearest to a place
+ * @param {[number, number][]} keys
+ * @param {number[]} at
+ */
 function nearest(keys, [x, y]) {
   const far = keys.map((key) => Math.hypot(key[0] - x, key[1] - y));
   return far.indexOf(Math.min(...far));
 }
 
+/** @param {number} value */
 function bound(value) {
   return Math.round(100 * Math.max(-REACH, Math.min(REACH, value))) / 100;
 }
 
-/** @returns {SVGElement} */
+/**
+ * @returns {SVGElement}
+ * @param {string} kind
+ * @param {Record<string, string | number>} attributes
+ */
 function shape(kind, attributes) {
   const made = document.createElementNS("http://www.w3.org/2000/svg", kind);
   for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, String(value));
