@@ -122,7 +122,6 @@ export class Metrics {
   constructor() {
     this.length = 0;
     this.columns = {}; // name -> Float64Array, of which the first `length` count
-    this.edition = 0;
   }
 
   /**
@@ -140,7 +139,6 @@ export class Metrics {
       this.columns[name] = roomy;
     }
     this.length += count;
-    this.edition++;
   }
 
   has(name) {
