@@ -168,7 +168,7 @@ def measure_lens(checkpoint: Checkpoint, kind: LensKind) -> Tensor:
     key = model, kind, work and work.done
     if (known := measured.find(key)) is not None:
         return known
-    made = no_translators(model) if work is None else work.made
+    made = no_translators(model) if work is None else work.results
     unseen = list(samples(checkpoint, first + HELD_OUT, LENGTH))[first:]
     traces = (run(model, one.read, ["*resid_pre", "logits"], target=one.target) for one in unseen)
     with torch.no_grad():

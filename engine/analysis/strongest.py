@@ -241,7 +241,7 @@ def seconds_of_text(checkpoint: Checkpoint, corpus: Corpus | None = None) -> flo
 def so_far(checkpoint: Checkpoint, corpus: Corpus | None = None) -> Survey:
     """Findings, so far, of a survey that somebody began; all of them where nobody did."""
     work = surveying_of(checkpoint, corpus)
-    return work.made if work.done else work.reach()
+    return work.results if work.done else work.reach()
 
 
 def find_strongest(

@@ -19,7 +19,7 @@ class LruCache(Generic[Value]):
 
     def __init__(self, budget: int | Callable[[], int]) -> None:
         self._budget = budget
-        self._kept: OrderedDict[Hashable, tuple[Value, int]] = OrderedDict()
+        self._values: OrderedDict[Hashable, tuple[Value, int]] = OrderedDict()
         self._bytes = 0
         self._lock = Lock()
         _caches.add(self)
@@ -35,30 +35,30 @@ class LruCache(Generic[Value]):
 
     def find(self, key: Hashable) -> Value | None:
         with self._lock:
-            if key not in self._kept:
+            if key not in self._values:
                 return None
-            self._kept.move_to_end(key)
-            return self._kept[key][0]
+            self._values.move_to_end(key)
+            return self._values[key][0]
 
     def keep(self, key: Hashable, value: Value, size: int) -> Value:
         """The value of that key, which is another where somebody else was faster."""
         with self._lock:
-            if key in self._kept:
-                return self._kept[key][0]
-            self._kept[key] = (value, size)
+            if key in self._values:
+                return self._values[key][0]
+            self._values[key] = (value, size)
             self._bytes += size
-            while len(self._kept) > 1 and self._bytes > self.budget:
-                self._bytes -= self._kept.popitem(last=False)[1][1]
+            while len(self._values) > 1 and self._bytes > self.budget:
+                self._bytes -= self._values.popitem(last=False)[1][1]
             return value
 
     def drop(self, key: Hashable) -> None:
         """Keeps it no longer, if it did."""
         with self._lock:
-            self._bytes -= self._kept.pop(key, (None, 0))[1]
+            self._bytes -= self._values.pop(key, (None, 0))[1]
 
     def clear(self) -> None:
         with self._lock:
-            self._kept.clear()
+            self._values.clear()
             self._bytes = 0
 
 

@@ -15,21 +15,21 @@ PARTS = 8  # between which a page draws
 
 
 class SharedWork(Generic[Value]):
-    """`work` yields what was made so far, `count` times; `made` is the last of it, `first` before there is any."""
+    """`work` yields results so far, `count` times; `results` is the last of it, `first` before there is any."""
 
     def __init__(self, work: Iterator[Value], count: int, first: Value) -> None:
-        self.work, self.count, self.made, self.done, self.lock = work, count, first, 0, Lock()
+        self.work, self.count, self.results, self.done, self.lock = work, count, first, 0, Lock()
 
     def reach(self, part: int = PARTS) -> Value:
         """Waits until that many parts of the work are done, and returns what they make."""
         with self.lock, suspend_limit():  # which would leave the work cut off for all others
             while self.done < part:
-                for made in islice(self.work, -(-self.count // PARTS)):
-                    self.made = made
+                for results in islice(self.work, -(-self.count // PARTS)):
+                    self.results = results
                 self.done += 1
             if self.done == PARTS:
                 self.work = iter(())  # which holds what it read
-        return self.made
+        return self.results
 
     @property
     def steps(self) -> list[Callable[[], Value]]:

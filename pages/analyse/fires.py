@@ -74,7 +74,7 @@ def survey_texts(run: CorpusContext) -> Markdown:
             )
         subject = run.model_name, corpus and corpus.digest
         measure_steps("survey", subject, work.steps, partial=True, wait=wait)
-        read = f"the first {len(work.made.readings)} of these"
+        read = f"the first {len(work.results.readings)} of these"
     return Markdown(f"{escape_markdown(read)}{most and f', of at most {most}'}")
 
 

@@ -59,7 +59,7 @@ with below:
         shown = BELOW[tab](writing)
 export, in_file = writing_export(here, writing, tab, shown)
 ids, at = branch_of(writing)
-notes = {**tab_notes(writing, tab, shown), "branch": {"ids": ids, "at": at}, "looked": session.looked}
+notes = {**tab_notes(writing, tab, shown), "branch": {"ids": ids, "at": at}, "looked": session.surprise_token}
 if shown.python is None:  # else the panel of the charts has it all
     notes["take"] = export.header
 draw_page(export, page_payload(writing, notes), partial(mount, writing, middle), (QUESTIONS, writing), in_file=in_file)

@@ -49,7 +49,7 @@ def record(app: AppTest, kind: type[Record]) -> Record:
 def try_edits(app: AppTest, made: Experiment) -> None:
     """Lets the session and its address have the edits, as the panel does."""
     tried = record(app, EditTrial)
-    tried.made, tried.text = made, to_link(made) if made.entries and linkable(made) else ""
+    tried.experiment, tried.text = made, to_link(made) if made.entries and linkable(made) else ""
     app.query_params["edits"] = tried.text
 
 

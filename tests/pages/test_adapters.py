@@ -119,7 +119,7 @@ def test_a_link_of_another_page_takes_the_place_of_the_edits_and_undo_brings_the
     app.switch_page(WALKTHROUGH).run()
     assert edits(app) == [ApplyAdapter.of(own(pirate))]
     assert sent(app, "experiment")[0]["entries"][0]["words"] == "adapter “pirate” at 1"
-    assert record(app, what_if.EditTrial).made.undo() == made(QUIET)
+    assert record(app, what_if.EditTrial).experiment.undo() == made(QUIET)
     try_edits(app, made(QUIET))
     assert edits(app.run()) == [QUIET]
 

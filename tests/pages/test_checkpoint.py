@@ -433,7 +433,7 @@ def test_a_link_to_what_a_checkpoint_does_not_have_says_so() -> None:
 def test_what_an_earlier_link_had_behind_the_hash_is_opened() -> None:
     app = page(charts=True)
     app.run()
-    app.session_state["pages.controls.state.page_state.Visits"].left["checkpoint"].said = dict(
+    app.session_state["pages.controls.state.page_state.Visits"].pages["checkpoint"].texts = dict(
         FORMER[name](value)
         for name, value in {
             "matrix": "blocks.1.attn.q.weight", "head": 1, "circuit": True, "counts": "log", "token": 300, "how": "pca",

@@ -170,7 +170,7 @@ def test_a_comparison_begins_with_what_was_looked_at_and_stays_as_it_was_left() 
 
 def test_a_comparison_begins_with_the_model_beside_itself_under_the_edits_that_are_tried() -> None:
     app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
-    record(app, EditTrial).made = Experiment().add(SilenceHeads(3, [3]))
+    record(app, EditTrial).experiment = Experiment().add(SilenceHeads(3, [3]))
     header, _ = view(app.run().switch_page(COMPARE).run())
     assert [side["edits"] for side in header["sides"]] == [0, 1] and len(set(texts(app))) == 1
 

@@ -161,7 +161,7 @@ def test_a_lesson_and_its_views_are_answered_right_and_wrong_and_say_why(
             if [one for one in app.button if one.key and one.key.endswith(" check")]:
                 ask[at] = question_of(app)
                 say(app, ask[at], asked[ask[at]], right=True)
-                app.session_state[QUESTIONS.name][ask[at]].said = None  # as if it had been shown
+                app.session_state[QUESTIONS.name][ask[at]].first_answer = None  # as if it had been shown
                 app.run()
                 assert app.info and not app.exception, app.exception
         assert len(set(ask.values())) == 2

@@ -59,7 +59,7 @@ def press(app: AppTest) -> AppTest:
 
 
 def edits(app: AppTest) -> list[Edit]:
-    return list(record(app, EditTrial).made.edits)
+    return list(record(app, EditTrial).experiment.edits)
 
 
 @pytest.mark.parametrize(
@@ -200,7 +200,7 @@ def test_a_form_follows_its_edit_and_goes_with_its_model() -> None:
     app = opened(experiment=made(SilenceHeads(0, [0]), AttentionTemperature(2.0)))
     record(app, Panels).states["what if"].opening = {"do": "edit", "number": 1}
     app.run()
-    try_edits(app, record(app, EditTrial).made.remove(0))
+    try_edits(app, record(app, EditTrial).experiment.remove(0))
     app.run()
     field(app.number_input, "temperature").set_value(3.0).run()
     app = press(app)

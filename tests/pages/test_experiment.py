@@ -104,7 +104,7 @@ def test_edits_go_along_from_page_to_page_and_leave_the_address_with_the_last_of
     app = opened(experiment=made(QUIET))
     app.switch_page(ATTENTION).run()
     assert sent(app, "attention")[0]["edited"] == ["blocks.2.attn.z"] and "edits" in app.query_params
-    try_edits(app, record(app, EditTrial).made.remove(0))
+    try_edits(app, record(app, EditTrial).experiment.remove(0))
     app.run()
     assert sent(app, "attention")[0]["edited"] == [] and "edits" not in app.query_params
     assert sent(app, "experiment")[0]["undo"]

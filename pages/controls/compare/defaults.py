@@ -52,7 +52,7 @@ class Sides:
 def open_sides(here: Here, said: Mapping[str, str]) -> None:
     """Opens the page on what its address says, with what goes along with that, else on what was compared last, else on
     A beside something like it."""
-    kept, first, led = find_record(Sides), first_things(), find_record(EditTrial).left
+    kept, first, led = find_record(Sides), first_things(), find_record(EditTrial).compare_count
     anew, moved = led != kept.led or not kept.first, first != kept.first
     opens = led != kept.led or not (is_drawn(key("A", "model")) or went_back())
     kept.first, kept.led = first, led
@@ -167,7 +167,7 @@ def reads_alike(*names: str) -> bool:
 
 def second_side(first: dict[str, Any]) -> dict[str, Any]:
     """B: the same under the edits that are being tried, or else a text that differs, where A's is an example."""
-    experiment = find_record(EditTrial).made
+    experiment = find_record(EditTrial).experiment
     if experiment.edits:
         return {**first, "edits": format_edits(experiment)}
     plain = all(first[field] == value for field, value in values_of_example(first["model"]).items())

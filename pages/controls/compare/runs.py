@@ -168,7 +168,7 @@ def edits_button(here: Here, letter: LiteralString) -> None:
 def edit_side(side: Side) -> EditsContext:
     """Draws the panel of a side's edits; what it asks is answered from what it returns."""
     letter = side.letter
-    tried = find_record(EditTrial).made
+    tried = find_record(EditTrial).experiment
 
     def change(made: Experiment) -> None:
         find_record(Sides).experiments[letter] = made

@@ -34,9 +34,9 @@ def draw_cache(writing: GenerationContext) -> TabContent:
     def times_of() -> Iterator[TokenTime]:
         return (measure_token(by_length.cached, one) for one in found["times"])
 
-    time_charts = [by_length.times(measuring.found)] if measuring.found else []
+    time_charts = [by_length.times(measuring.results)] if measuring.results else []
     return TabContent(
-        tables={"Cache: seconds": lambda: time_table(writing, measuring.found)},
+        tables={"Cache: seconds": lambda: time_table(writing, measuring.results)},
         charts=[work_chart, memory_chart, *time_charts],
         work=lambda: measuring.go_on(times_of(), draw_seen),
     )
@@ -100,7 +100,7 @@ def draw_times(by_length: LengthCharts, measuring: Measurement[TokenTime]) -> Ca
     measure_button("cache", measuring)
 
     def draw() -> None:
-        seen = measuring.found
+        seen = measuring.results
         with place.container():
             if not seen:
                 st.caption("Nothing is measured yet.")

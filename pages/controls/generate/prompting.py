@@ -90,7 +90,7 @@ def draw_shots(here: Here, writing: GenerationContext) -> TabContent:
         python=lambda: shots_lines(name, table, rows, k, query, seed, n),
         tables={
             "Prompting: answer": lambda: answer_table(name, found),
-            "Prompting: accuracy": lambda: accuracy_table(name, table, measuring.found),
+            "Prompting: accuracy": lambda: accuracy_table(name, table, measuring.results),
         },
         charts=[*charts, accuracy],
         work=work,
@@ -226,7 +226,7 @@ def show_accuracy(
         return NamedChart(accuracy_chart, (examples_of(table)[-1],), {"shares": shares})
 
     def draw() -> None:
-        shares = share_frame(measuring.found)
+        shares = share_frame(measuring.results)
         with place.container():
             chart_of(shares).show("accuracy by examples")
             if len(shares):
@@ -240,7 +240,7 @@ def show_accuracy(
     draw()
     return (
         measuring,
-        chart_of(share_frame(measuring.found)),
+        chart_of(share_frame(measuring.results)),
         lambda: measuring.go_on(answers(name, table, seed, n), draw),
     )
 
@@ -276,7 +276,7 @@ def draw_instructed(here: Here, writing: GenerationContext) -> TabContent:
     place = st.empty()
 
     def draw() -> None:
-        frame = pair_frame(measuring.found)
+        frame = pair_frame(measuring.results)
         if not len(frame):
             return
         with place.container():

@@ -46,7 +46,7 @@ def draw_curve(writing: GenerationContext, ids: tuple[int, ...], stride: Stride,
     measuring = measurement(writing, ids, stride)
     tokens = token_frame(writing, measuring.between(0, count))
     opens = [one.asked for one in measuring.windows[1:]]
-    looked = find_record(WritingRecord).looked
+    looked = find_record(WritingRecord).surprise_token
     at = looked if looked is not None and looked < len(tokens) else int(tokens["surprise"].idxmax())
     bits = math.log2(writing.checkpoint.config.outputs)
     line = "at each masked token" if pseudo(writing) else "before each token"
@@ -54,7 +54,7 @@ def draw_curve(writing: GenerationContext, ids: tuple[int, ...], stride: Stride,
 
     def look() -> None:
         if picked := read_selection(key, "token"):
-            find_record(WritingRecord).looked = int(picked[0]["index"])
+            find_record(WritingRecord).surprise_token = int(picked[0]["index"])
 
     key = f"surprise curve {hash((writing.digest, ids, stride))}"
     data = {"tokens": surprise_frame(tokens, at), "windows": pd.DataFrame({"position": [one - 0.5 for one in opens]})}

@@ -30,7 +30,7 @@ class WritingRecord:
     the token of the tab Surprise that is looked at, what is being written, and texts whose surprise was measured."""
 
     branches: dict[str, Branch] = field(default_factory=dict)
-    looked: int | None = None
+    surprise_token: int | None = None
     live: Live = field(default_factory=Live)
     measured: SurpriseCache = field(default_factory=SurpriseCache)
 
@@ -87,7 +87,7 @@ def events(writing: GenerationContext) -> dict[str, Callable[[], None]]:
 
     def adopt_look() -> None:
         at = event_value(PICTURE, "look")
-        find_record(WritingRecord).looked = at if type(at) is int and at >= 0 else None
+        find_record(WritingRecord).surprise_token = at if type(at) is int and at >= 0 else None
 
     def adopt_tab() -> None:
         if event_value(PICTURE, "open") in TABS:

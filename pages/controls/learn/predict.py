@@ -37,7 +37,7 @@ class PredictionRecord:
     words what was said, and `why` it is wrong."""
 
     about: Hashable = None
-    said: Any = None
+    first_answer: Any = None
     right: bool = False
     seen: bool = False
     again: bool = False
@@ -50,7 +50,7 @@ class PredictionRecord:
         return str(self.about[0]) if isinstance(self.about, tuple) else ""
 
     def answer(self, about: Hashable, said: Any) -> None:
-        self.about, self.said, self.again = about, said, False
+        self.about, self.first_answer, self.again = about, said, False
 
     def try_again(self, change: Again) -> None:
         self.about, self.again = None, True
@@ -197,7 +197,7 @@ def reveal(
                 )
                 st.button(_("Show me"), key=f"{key} show", type="tertiary", on_click=kept.answer, args=(about, None))
             return not kept.again and (OPEN.get() or kept.seen)
-        said, kept.seen = kept.said, True  # who has seen one answer may change the input and look on
+        said, kept.seen = kept.first_answer, True  # who has seen one answer may change the input and look on
         kept.right = said is not None and bool(is_right(said))
         kept.words = name(said) if said is not None else ""
         kept.why = why(said) if why and said is not None and not kept.right else ""

@@ -80,7 +80,7 @@ class LastInput:
 
     model: str = ""
     fields: Sequence[str] = ()
-    kept: dict[str, Any] = dataclasses.field(default_factory=dict)
+    last_fields: dict[str, Any] = dataclasses.field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -298,12 +298,12 @@ def reading(checkpoint: Checkpoint, limit: int = GIVEN.max_tokens, said: Callabl
 
 
 def keep_read(here: Here) -> None:
-    find_record(LastInput).kept = {field: field_value(field) for field in EVERY_FIELD} | {"model": here["model"]}
+    find_record(LastInput).last_fields = {field: field_value(field) for field in EVERY_FIELD} | {"model": here["model"]}
 
 
 def read_before(name: str) -> dict[str, Any]:
     """Fields of what the model called `name` read before its text was emptied, or of its example."""
-    kept = find_record(LastInput).kept
+    kept = find_record(LastInput).last_fields
     return kept if kept.get("model") == name else {field: EMPTY.get(field, "") for field in EVERY_FIELD} | example(name)
 
 

@@ -27,12 +27,12 @@ class Measurement(Generic[T]):
     """Measurements so far of `subject`; another subject begins anew."""
 
     subject: Hashable
-    found: list[T] = field(default_factory=list)
+    results: list[T] = field(default_factory=list)
     is_active: bool = False
 
     def toggle(self) -> None:
         if not self.is_active:
-            self.found.clear()
+            self.results.clear()
         self.is_active = not self.is_active
 
     def go_on(self, work: Iterable[T], draw: Callable[[], object], seconds: float = inf) -> None:
@@ -43,8 +43,8 @@ class Measurement(Generic[T]):
         if not self.is_active:
             return
         drawn, begun = 0.0, perf_counter()
-        for one in islice(iter(work), len(self.found), None):
-            self.found.append(one)
+        for one in islice(iter(work), len(self.results), None):
+            self.results.append(one)
             if perf_counter() - drawn > PACE:
                 draw()
                 drawn = perf_counter()
@@ -71,7 +71,7 @@ def stop_measuring() -> None:
 
 
 def measure_button(name: str, measuring: Measurement[Any], first: LiteralString = "Measure") -> None:
-    label = "Stop" if measuring.is_active else "Measure again" if measuring.found else first
+    label = "Stop" if measuring.is_active else "Measure again" if measuring.results else first
     st.button(label, key=f"measure {name}", type="primary", on_click=measuring.toggle)
 
 
@@ -86,31 +86,31 @@ def measure_steps(
     a `partial` result once somebody stopped it, or while a step waits for another machine: `wait` says what for, empty
     where it does not. Those that are done once the run keeps, so that it goes on where it was stopped."""
     measuring = measurement(name, subject, is_active=True)
-    if len(measuring.found) == len(steps):
+    if len(measuring.results) == len(steps):
         return
     place = st.empty()
     st.button("Stop" if measuring.is_active else "Go on", key=f"measure {name}", on_click=measuring.toggle)
 
     def draw() -> None:
-        done = len(measuring.found)
+        done = len(measuring.results)
         place.progress(done / len(steps), f"{done} of {count_words(len(steps), 'part')} measured")
 
     def take_ready() -> Iterator[Any]:
         for number, step in enumerate(steps):
-            if number >= len(measuring.found) and wait(number):
+            if number >= len(measuring.results) and wait(number):
                 st.rerun(scope="fragment" if is_fragment() else "app")
             yield step()
 
     def follow() -> None:
-        if says := wait(len(measuring.found)):
+        if says := wait(len(measuring.results)):
             st.caption(escape_markdown(says))
         else:
             st.rerun()
 
     draw()
-    if measuring.is_active and wait(len(measuring.found)):
+    if measuring.is_active and wait(len(measuring.results)):
         st.fragment(follow, run_every=WAIT)()
     else:
         measuring.go_on(take_ready(), draw, SLICE)
-    if not (partial and measuring.found):
+    if not (partial and measuring.results):
         st.stop()

@@ -43,14 +43,14 @@ class PageRecord:
     values: dict[str, Any] = field(default_factory=dict)
     defaults: dict[str, Any] = field(default_factory=dict)
     wanted: dict[str, Any] = field(default_factory=dict)
-    said: dict[str, str] = field(default_factory=dict)
+    texts: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass
 class Visits:
     """Records of each page, by its address, and of all that goes along from page to page."""
 
-    left: dict[str, PageRecord] = field(default_factory=dict)
+    pages: dict[str, PageRecord] = field(default_factory=dict)
     carried: PageRecord = field(default_factory=PageRecord)
 
 
@@ -73,7 +73,7 @@ class PageState:
     def find_left(self, name: str) -> PageRecord:
         """Finds the record of a parameter."""
         visits = find_record(Visits)
-        return visits.carried if self.parameters[name].carried else visits.left.setdefault(self.page, PageRecord())
+        return visits.carried if self.parameters[name].carried else visits.pages.setdefault(self.page, PageRecord())
 
     def open(self) -> Here:
         return Here(self)
@@ -94,7 +94,7 @@ class PageState:
     def take_former(self, said: Mapping[str, str]) -> None:
         """Sets parameters to what a former link says of them, from a callback."""
         for name, text in said.items():
-            self.find_left(name).said[name] = text
+            self.find_left(name).texts[name] = text
 
     def rerun_with(self, name: str, value: Any) -> NoReturn:
         """Sets a parameter that this run has drawn already, and runs the page again."""
@@ -153,7 +153,7 @@ class Here:
 
     def read_said(self, *names: str) -> dict[str, str]:
         """Lists what the address, or a former link, says of parameters."""
-        found = {name: self.state.find_left(name).said.get(name, st.query_params.get(name)) for name in names}
+        found = {name: self.state.find_left(name).texts.get(name, st.query_params.get(name)) for name in names}
         return {name: text for name, text in found.items() if text is not None}
 
     def __getitem__(self, name: str) -> Any:
@@ -184,7 +184,7 @@ class Here:
         would not count."""
         parameter, left, state = self.parameters[name], self.state.find_left(name), st.session_state
         default = self.defaults[name]
-        former = left.said.pop(name, None)
+        former = left.texts.pop(name, None)
         if former is not None and not parameter.must_be(former):
             left.defaults[name] = default
             return self.set(name, parameter.parse(former))

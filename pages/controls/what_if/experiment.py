@@ -66,12 +66,12 @@ UNDRAWN = (
 
 @dataclass
 class EditTrial:
-    """The edits that are tried, with the way back; `text` is what the address says of them, and `left` how often they
-    have led to Compare."""
+    """The edits that are tried, with the way back; `text` is what the address says of them, and `compare_count` how
+    often they have led to Compare."""
 
-    made: Experiment = field(default_factory=Experiment)
+    experiment: Experiment = field(default_factory=Experiment)
     text: str = ""
-    left: int = 0
+    compare_count: int = 0
 
 
 effects_view = view("what_if/effects", events=("reveal",))
@@ -146,7 +146,7 @@ def run_beginning(name: str, reading: Reading) -> Trace:
 
 def notes(made: Experiment) -> dict[str, Any]:
     """Builds what the panel reads beside the edits."""
-    asked = {"guessing": predicts_edits(), "asked": predicts_runs(), "left": find_record(EditTrial).left}
+    asked = {"guessing": predicts_edits(), "asked": predicts_runs(), "left": find_record(EditTrial).compare_count}
     return asked if linkable(made) else asked | {"broken": [*EDITS_OF_PAGE.state.broken, unlinkable_sentence(made)]}
 
 
@@ -168,9 +168,9 @@ def current() -> Experiment:
     tried, text = find_record(EditTrial), EDITS.open().begin("edits")
     if text != tried.text:
         found, broken = from_link(text) if text else (Experiment(), [])
-        tried.made, tried.text = tried.made.replace_all(found.entries), text
+        tried.experiment, tried.text = tried.experiment.replace_all(found.entries), text
         EDITS_OF_PAGE.say(broken=broken)
-    return tried.made
+    return tried.experiment
 
 
 def run_edits(subject: Subject, controls: Sequence[Edit], made: Experiment, before: Run) -> tuple[Run, dict[int, str]]:
@@ -217,7 +217,7 @@ def carry_out(asked: Mapping[str, Any]) -> bool:
 
 def leave() -> None:
     """Lets Compare, where the panel leads then, begin anew: A as this page has it, B under the edits."""
-    find_record(EditTrial).left += 1
+    find_record(EditTrial).compare_count += 1
 
 
 def reveal() -> None:
@@ -226,7 +226,7 @@ def reveal() -> None:
 
 def keep_experiment(made: Experiment) -> None:
     tried = find_record(EditTrial)
-    tried.made, tried.text = made, to_link(made) if made.entries and linkable(made) else ""
+    tried.experiment, tried.text = made, to_link(made) if made.entries and linkable(made) else ""
     EDITS.choose("edits", tried.text)
 
 
@@ -236,5 +236,5 @@ def read_subject() -> tuple[Checkpoint, Reading]:
 
 
 EDITS_OF_PAGE = EditPanel(
-    "what if", lambda: find_record(EditTrial).made, keep_experiment, read_subject, others=carry_out
+    "what if", lambda: find_record(EditTrial).experiment, keep_experiment, read_subject, others=carry_out
 )

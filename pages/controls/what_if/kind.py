@@ -22,14 +22,14 @@ Shown = Mapping[str, Any]  # an edit as `to_form` gives it
 class EditVariants:
     """Several edits that one form makes, of which the field `label` chooses one among `titles`.
 
-    `of` is the key of the one that the values take, `begin` are the values of another, beside those that are `kept`;
-    `offers` tells whether a form has one.
+    `of` is the key of the one that the values take, `begin` are the values of another, beside those that are
+    `kept_fields`; `offers` tells whether a form has one.
     """
 
     titles: Mapping[str, str]
     of: Callable[[Values], str]
     begin: Callable[[str, Form], Values]
-    kept: Sequence[str]
+    kept_fields: Sequence[str]
     label: str = "do"
     offers: Callable[[str, Form], bool] = lambda way, form: True
 
@@ -37,7 +37,7 @@ class EditVariants:
         now = self.of(form.values)
         way = form.select(self.label, {one: self.titles[one] for one in self.titles if self.offers(one, form)}, now)
         if way != now:
-            form.replace(self.begin(way, form) | {name: form.values[name] for name in self.kept})
+            form.replace(self.begin(way, form) | {name: form.values[name] for name in self.kept_fields})
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -174,7 +174,7 @@ def test_a_trace_is_what_the_engine_records(program: TestClient, stories: Checkp
     app = at_page("pages/explore/walkthrough.py", **link).run()
     assert not app.exception and not any("link" in one.value for one in app.info)
     assert (app.session_state["model"], app.session_state["text"]) == ("stories", PROMPT)
-    assert record(app, EditTrial).made.edits == (edit,)
+    assert record(app, EditTrial).experiment.edits == (edit,)
     again = program.post("/api/trace", json={"model": "stories", "ids": list(read.ids), "keep": ["logits"]})
     assert opened(again.headers["x-loupe-link"])["text"] == PROMPT
     assert torch.equal(safetensors.torch.load(again.content)["logits"], run(stories.model, read, "logits")["logits"])

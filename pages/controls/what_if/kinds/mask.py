@@ -77,6 +77,8 @@ FIELDS = (
 )
 KIND = EditKind(
     name="mask", place=0, title="Mask", about="who may see whom", edits=(PaintMask, DrawMask, PresetMask),
-    ways=EditVariants(label="mask", titles=WAYS, of=way, begin=lambda way, form: start(way), kept=PLACE, offers=offers),
+    ways=EditVariants(
+        label="mask", titles=WAYS, of=way, begin=lambda way, form: start(way), kept_fields=PLACE, offers=offers
+    ),
     fields=FIELDS, blank=blank, words=words,
 )  # fmt: skip

@@ -74,6 +74,6 @@ FIELDS = (
 KIND = EditKind(
     name="positions", place=5, title="Positions", about="swap, drop, shift",
     edits=(SwapPositions, DropPositions, ShiftPositions), fields=FIELDS, blank=blank, words=words, fits=fits,
-    ways=EditVariants(titles=WAYS, of=edit_name, begin=begin, kept=("layer", "stack")),
+    ways=EditVariants(titles=WAYS, of=edit_name, begin=begin, kept_fields=("layer", "stack")),
     lacking="this model has none to change; it tells its tokens apart by their order under the mask alone.",
 )  # fmt: skip

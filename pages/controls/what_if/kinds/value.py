@@ -59,6 +59,6 @@ FIELDS = (
 )
 KIND = EditKind(
     name="value", place=9, title="Any value", about="set or scale what a hook holds", edits=(Replace, Scale),
-    ways=EditVariants(titles=WAYS, of=way, begin=lambda way, form: start(way), kept=("hook", "at")),
+    ways=EditVariants(titles=WAYS, of=way, begin=lambda way, form: start(way), kept_fields=("hook", "at")),
     fields=FIELDS, blank=blank, words=words,
 )  # fmt: skip
