@@ -46,8 +46,11 @@ def test_text_model_and_settings_outlive_the_server_and_the_numbers_come(
         typed(page, "most", "5")
         page.wait_for_function(f"() => {FIND}.loupe.data.settings.most === 5")
         page.wait_for_url("**most=5*text=plant")
-        page.route(LOOKS, lambda route: None)  # they wait: a browser looks ever more rarely
     page.locator(f"[data-testid=stApp]:not({CONNECTED})").wait_for()
+    dialog = page.locator("section[role=dialog] > h2")
+    expect(dialog).to_have_text("Connection error")  # which Loupe tells in words of its own
+    assert "connection to Loupe is lost" in dialog.evaluate("title => getComputedStyle(title, '::after').content")
+    page.route(LOOKS, lambda route: None)  # they wait: a browser looks ever more rarely
     sent = wire.reruns
     with served(UVICORN, "/health", tmp_path / "after", port):
         page.unroute(LOOKS)  # which lets those that wait go on
