@@ -63,6 +63,7 @@ class Action:
     page: str
     widget: str = ""
     value: str | float | bool | None = ""
+    query: str = ""  # of the address that is turned to
 
 
 @dataclass
@@ -86,7 +87,7 @@ class Visitor:
             self.page = action.page
             self.widgets.clear()
             self.fragments.clear()
-        state.page_script_hash = self.pages.get(self.page, "")
+        state.page_script_hash, state.query_string = self.pages.get(self.page, ""), action.query
         if action.widget:
             state.fragment_id = self.fragments[action.widget]
             widget = state.widget_states.widgets.add()
