@@ -29,7 +29,7 @@ LAYERS = [
     ("server/settings.py", ["engine.budget"]),
     ("server/library/", ["server.library", "engine.runtime"]),
     ("server/classes/", ["server.classes", "engine"]),
-    ("server/lti/", ["server.lti", "server.classes", "server.settings"]),
+    ("server/lti/", ["server.lti", "server.classes", "server.settings", "engine.json_text"]),
     ("server/backup.py", ["server.settings", "engine.budget", "engine.training.launch.queue"]),
     # and what is above them.
     ("server/http/warming.py", ["server", "engine.attention_variants", "engine.runtime", "engine.training"]),
@@ -58,7 +58,7 @@ LAYERS = [
     ("engine/model/from_dict.py", []),
     ("engine/model/layers/", ["engine.model.layers", "engine.model.hooks", "engine.model.config"]),
     ("engine/model/", ["engine.model", "engine.plurals", "engine.work_limit"]),
-    ("engine/tokenizers/", ["engine.tokenizers", "engine.collect", "engine.plurals"]),
+    ("engine/tokenizers/", ["engine.tokenizers", "engine.collect", "engine.json_text", "engine.plurals"]),
     ("engine/", ["engine"]),
     ("loupe/", ["engine", "views.notebook"]),
     ("bench/load.py", ["server.http.workers", "tests.browser.harness"]),
@@ -71,6 +71,7 @@ ENGINE = [
     [
         "engine.budget",
         "engine.characters",
+        "engine.json_text",
         "engine.collect",
         "engine.places",
         "engine.plurals",
@@ -265,6 +266,12 @@ def check_pickle(path: str, tree: ast.Module) -> Iterator[str]:
             yield f"{path}:{node.lineno} calls torch.load without weights_only=True"
 
 
+def check_json(path: str, tree: ast.Module) -> Iterator[str]:
+    for node in nodes(tree) if path.startswith(RUNS) and path != "engine/json_text.py" else ():
+        if isinstance(node, ast.Call) and dotted(node.func) in {"json.load", "json.loads"}:
+            yield f"{path}:{node.lineno} reads JSON, which may nest too deeply: say parse_json (engine/json_text.py)"
+
+
 def check_broad_except(path: str, tree: ast.Module) -> Iterator[str]:
     for node in nodes(tree):
         if isinstance(node, ast.ExceptHandler):
@@ -402,7 +409,7 @@ MASK = "engine/model/layers/mask.py"
 SHARE = "pages/controls/share"
 TREE_RULES = [
     check_layers, check_engine, check_rooms, check_streamlit, check_pickle, check_broad_except, check_run_names,
-    check_page_state, check_places, check_session, check_rows, check_private_parts,
+    check_page_state, check_places, check_session, check_rows, check_private_parts, check_json,
 ]  # fmt: skip
 
 
@@ -466,6 +473,7 @@ def test_python_keeps_the_rule(rule) -> None:
         (check_places, "views/x.py", "X = Path(__file__).resolve().parent", "X = Path(plotly.__file__).parent"),
         (check_places, "engine/x.py", "X = folder.parents[2]", "X = folder.parent"),
         (check_places, "pages/x.py", "X = ROOT / 'assets/texts'", "X = ASSETS / 'texts'"),
+        (check_json, "engine/x.py", "json.loads(text)", "parse_json(text)"),
         (check_rows, "views/x.py", "alt.Chart(t, height=ROW * 3 + 9)", "alt.Chart(t, height=alt.Step(ROW))"),
         (check_private_parts, "pages/x.py", "st.session_state._state", "READ = {'a:b': 'c'}\nst.session_state._state"),
         (check_private_parts, "server/http/x.py", "import streamlit.logger\nREAD = {}", "import streamlit as st"),

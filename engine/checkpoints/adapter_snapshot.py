@@ -6,7 +6,6 @@ base.json                            the base, its tensors that were `taken`, an
 
 from __future__ import annotations
 
-import json
 import zlib
 from collections.abc import Mapping
 
@@ -14,6 +13,7 @@ import torch
 from torch import Tensor
 
 from engine.checkpoints.weights import Weights
+from engine.json_text import parse_json
 from engine.model.config import ModelConfig
 from engine.model.layers.lora import Adapter
 
@@ -50,7 +50,7 @@ def merge_learned(frozen: Mapping[str, Tensor], learned: Weights) -> dict[str, T
     own = {name: learned[name] for name in learned if name.partition(".")[0] not in BESIDE}
     whole = {name: tensor.contiguous() for name, tensor in {**frozen, **own}.items()}
     if KEY in learned.metadata:
-        adapter = Adapter(MODULE, read_matrices(learned), **json.loads(learned.metadata[KEY])["scale"])
+        adapter = Adapter(MODULE, read_matrices(learned), **parse_json(learned.metadata[KEY])["scale"])
         for name, part in adapter.parts().items():
             weight = whole[f"{name}.weight"]
             whole[f"{name}.weight"] = (weight + part.delta).to(weight.dtype)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Collection, Mapping
 from dataclasses import replace
@@ -33,6 +32,7 @@ from engine.checkpoints.report import Assumption, IncompleteWeights, Report, Unk
 from engine.checkpoints.save import CONFIG, unpack_header
 from engine.checkpoints.weights import Weights, open_weights, read_json, weights_of_tensors
 from engine.inputs.processors import ImageProcessor, describe_unread_keys, read_processor
+from engine.json_text import parse_json
 from engine.model.config import ModelConfig, check_config
 from engine.model.transformer import Transformer
 from engine.places import ROOT
@@ -259,7 +259,7 @@ def refuse_corrections(corrections: Mapping[str, Any], path: Path) -> None:
 
 def parse_own_config(text: str, path: Path) -> ModelConfig:
     try:
-        return check_stacks(ModelConfig.from_dict(json.loads(text)))
+        return check_stacks(ModelConfig.from_dict(parse_json(text)))
     except (ValueError, OverflowError, RecursionError) as error:
         raise ValueError(f"{path} must describe itself as a model, and does not ({error}); save it anew.") from None
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Sequence
 from pathlib import Path
 
 from engine.checkpoints.weights import safetensors_header
+from engine.json_text import parse_json
 
 RUN = "run:"  # before a run's name, where it is that of a model
 STEP = "@"  # between a run's name and the step
@@ -49,7 +49,7 @@ def latest_step(run: Path) -> int | None:
     """Step of latest/. None where there is none, or it is damaged."""
     try:
         metadata = safetensors_header(latest(run)).get("__metadata__", {})
-        return int(json.loads(metadata[PROGRESS])["step"])
+        return int(parse_json(metadata[PROGRESS])["step"])
     except (ValueError, OSError, LookupError):
         return None
 

@@ -6,7 +6,6 @@ written to it reaches the file.
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -21,6 +20,7 @@ from torch import Tensor
 
 from engine.checkpoints.memory import describe_unmapped, release_pages
 from engine.checkpoints.torch_pickle import read_torch_pickle
+from engine.json_text import parse_json
 from engine.model.stored import as_stored
 
 LIMIT = 100_000_000  # bytes of a header, by safetensors itself
@@ -126,8 +126,8 @@ def read_json(path: Path) -> dict[str, Any]:
             f"{path} must be at most {LARGEST_CONFIG:,} bytes, got {path.stat().st_size:,}; is it a config?"
         )
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-    except (ValueError, RecursionError) as error:
+        data = parse_json(path.read_text(encoding="utf-8"))
+    except ValueError as error:
         raise ValueError(f"{path} must be JSON, and does not read as such ({error}); fetch it again.") from None
     if not isinstance(data, dict):
         raise ValueError(f"{path} must hold a JSON object, got a {type(data).__name__}.")
@@ -233,12 +233,12 @@ def safetensors_header(path: Path) -> dict[str, Any]:
             raise ValueError(f"{path} must have a header of at most {LARGEST_HEADER:,} bytes, got {length:,}.")
         text = b"{" + file.read(length - 1)
     try:
-        header: dict[str, Any] = json.loads(text, object_pairs_hook=_refuse_duplicates)
+        header: dict[str, Any] = parse_json(text, object_pairs_hook=_refuse_duplicates)
         entries = [entry for name, entry in header.items() if name != "__metadata__"]
         end = max((entry["data_offsets"][1] for entry in entries), default=0)
         lying = any(min(entry["shape"], default=0) < 0 or prod(entry["shape"]) > 8 * size for entry in entries)
         expected = 8 + length + end
-    except (ValueError, LookupError, TypeError, RecursionError):
+    except (ValueError, LookupError, TypeError):
         raise ValueError(f"{path} is a damaged safetensors file: its header does not read; fetch it again.") from None
     if size != expected:
         raise ValueError(

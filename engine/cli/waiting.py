@@ -6,12 +6,13 @@ It imports the standard library only at first.
 from __future__ import annotations
 
 import gc
-import json
 import os
 import socket
 import sys
 from contextlib import suppress
 from threading import Thread
+
+from engine.json_text import parse_json
 
 BACKGROUND = 5  # added to the niceness of the server
 PART = 2**16  # bytes of the message that are received at once
@@ -37,7 +38,7 @@ def main(root: str, descriptor: str) -> None:
     for stream in (1, 2):
         os.dup2(log, stream)
     os.close(log)
-    order = json.loads(message)
+    order = parse_json(message)
     os.environ |= order["environment"]
     raise_priority(imports)
     imports.join()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
@@ -20,6 +19,7 @@ from engine.edits import ApplyAdapter
 from engine.generation.few_shot import add_instruction
 from engine.generation.generate import generate
 from engine.generation.instructions import answer_behind
+from engine.json_text import parse_json
 from engine.model.config import OutputHead
 from engine.model.layers.lora import Adapter, list_linears, merge
 from engine.model.transformer import Transformer
@@ -232,4 +232,4 @@ def recorded_answers(run: str) -> dict[int, list[dict[str, object]]]:
 
 
 def read_lines(file: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+    return [parse_json(line) for line in file.read_text(encoding="utf-8").splitlines()]

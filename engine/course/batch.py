@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -11,6 +10,7 @@ import torch
 from torch import Tensor
 
 from engine.checkpoints import Checkpoint, load
+from engine.json_text import parse_json
 from engine.runtime.batch import batch
 from engine.runtime.run import run
 from engine.tokenizers import Tokenizer
@@ -74,7 +74,7 @@ def compare_row(name: str, rows: Sequence[Sequence[int]], row: int, masked: bool
 def read_rows(said: str, vocab_size: int, most_rows: int, most: int) -> list[list[int]]:
     """Rows of ids as [[1, 8, 3, 2], [1, 10, 2]]. Raises ValueError for what is no such thing."""
     try:
-        rows = json.loads(said)
+        rows = parse_json(said)
         whole = all(type(id) is int and 0 <= id < vocab_size for row in rows for id in row)
     except (ValueError, TypeError, RecursionError):
         rows, whole = [], False

@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
+from engine.json_text import parse_json
+
 TOLERANCE = 1e-4
 
 
@@ -46,7 +48,7 @@ def seal(answer: Mapping[str, Any]) -> str:
 def is_right(said: Any, sealed: str) -> bool:
     """Tells whether what a student said is the answer that `seal` wrote. Raises ValueError for another text."""
     try:
-        answer = json.loads(base64.urlsafe_b64decode(sealed))
+        answer = parse_json(base64.urlsafe_b64decode(sealed))
     except (binascii.Error, ValueError) as error:
         raise ValueError("expected an answer as seal writes it; download the notebook again.") from error
     if "among" in answer and isinstance(said, list | tuple):

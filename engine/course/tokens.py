@@ -10,6 +10,7 @@ import tokenizers
 
 from engine.checkpoints.locate import locate
 from engine.data.stories import stories
+from engine.json_text import parse_json
 from engine.tokenizers import Encoding, FastTokenizer, read_tokenizer, train
 
 KINDS = ("word", "char", "byte", "bpe", "wordpiece", "unigram")
@@ -49,7 +50,7 @@ def read_stories() -> tuple[str, ...]:
 
 def shrink(tokenizer: FastTokenizer, size: int) -> FastTokenizer:
     """The same tokenizer with the first `size` entries alone: what a shorter training on the same texts had learned."""
-    state = json.loads(tokenizer.fast.to_str())
+    state = parse_json(tokenizer.fast.to_str())
     model = state["model"]
     model["vocab"] = {entry: id for entry, id in model["vocab"].items() if id < size}
     if "merges" in model:

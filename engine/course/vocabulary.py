@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from math import exp, inf, log
 
 from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 
+from engine.json_text import parse_json
 from engine.tokenizers.kinds.wordpiece import CONTINUES, learn_entries
 
 MERGES = 40  # most steps of BPE and WordPiece
@@ -286,5 +286,5 @@ def unigram_of_library(text: str, size: int) -> list[str]:
         vocab_size=size + 1, special_tokens=["<unk>"], unk_token="<unk>", max_piece_length=LONGEST, show_progress=False
     )
     fast.train_from_iterator([text], trainer)
-    entries = [entry for entry, _ in json.loads(fast.model.__getstate__())["vocab"]]
+    entries = [entry for entry, _ in parse_json(fast.model.__getstate__())["vocab"]]
     return sorted(entry for entry in entries if len(entry) > 1 and entry != "<unk>")

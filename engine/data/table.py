@@ -23,6 +23,7 @@ from typing import Any, Literal
 from engine.budget import budget
 from engine.data.encodings import decode
 from engine.data.published import PACKED, unpack
+from engine.json_text import parse_json
 from engine.plurals import count_words
 
 Cell = str | tuple[str, ...] | None
@@ -263,8 +264,8 @@ def tabulate(objects: Iterable[Mapping[str, Any]], told: str) -> Table:
 
 def parse_object(line: str, row: int) -> dict[str, Any]:
     try:
-        value = json.loads(line)
-    except (ValueError, RecursionError) as error:
+        value = parse_json(line)
+    except ValueError as error:
         problem = "what is nested too deeply" if isinstance(error, RecursionError) else str(error)
         raise ValueError(f"row {row:,} must be a JSON object, got {problem}; correct or remove the row.") from None
     if "\\u" in line:  # an escape is the only way to half a pair

@@ -12,6 +12,8 @@ from pathlib import Path
 from threading import Lock
 from typing import Any, Literal
 
+from engine.json_text import parse_json
+
 FILE = ".opened.json"
 MOST = 100  # paths, and people; the oldest go
 Part = Literal["paths", "people"]
@@ -52,7 +54,7 @@ def put(folder: str | Path, part: Part, key: str, value: object) -> None:
 def read(folder: str | Path, part: Part) -> dict[str, Any]:
     """Reads a part of the file; one that is missing or damaged holds nothing."""
     try:
-        found = json.loads((Path(folder) / FILE).read_text(encoding="utf-8"))[part]
+        found = parse_json((Path(folder) / FILE).read_text(encoding="utf-8"))[part]
     except (OSError, ValueError, KeyError, TypeError):
         return {}
     return found if isinstance(found, dict) else {}

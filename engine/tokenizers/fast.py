@@ -13,6 +13,7 @@ import tokenizers
 from tokenizers import AddedToken, models
 from tokenizers.processors import TemplateProcessing
 
+from engine.json_text import parse_json
 from engine.tokenizers.encoding import Encoding
 from engine.tokenizers.pieces import draw_piece, draw_stray_bytes, read_spelling, read_state
 from engine.tokenizers.pipeline_limits import bound_growth, check_growth, flatten_steps, refuse_failure
@@ -196,7 +197,7 @@ class FastTokenizer:
     @property
     def unknown_id(self) -> int | None:
         if isinstance(self.fast.model, models.Unigram):
-            return json.loads(self.fast.model.__getstate__())["unk_id"]
+            return parse_json(self.fast.model.__getstate__())["unk_id"]
         return self._ids.get(self.fast.model.unk_token or "")
 
     def _role_id(self, role: str) -> int | None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
+
+from engine.json_text import parse_json
 
 ID_LIMIT = 10_000_000
 LARGEST_FILE = 2**26  # bytes; of published tokenizers the largest has half
@@ -18,8 +19,8 @@ def read_object(path: Path) -> dict[str, Any]:
         text = path.read_text(encoding="utf-8")
         if (lists := text.count("[") + text.count("{")) > MOST_LISTS:
             raise ValueError(f"{lists:,} lists and objects")
-        value = json.loads(text)
-    except (ValueError, RecursionError) as error:
+        value = parse_json(text)
+    except ValueError as error:
         raise ValueError(f"Expected JSON in {path}, got something else ({error!s:.120}); fetch it again.") from error
     if not isinstance(value, dict):
         raise ValueError(f"Expected a JSON object in {path}, got a {type(value).__name__}; fetch it again.")

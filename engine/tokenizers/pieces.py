@@ -14,7 +14,6 @@ Two different pieces are never drawn alike: a sign that drawings use is escaped 
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import dataclass
 from functools import cache
@@ -22,6 +21,8 @@ from typing import Any
 from unicodedata import category
 
 import tokenizers
+
+from engine.json_text import parse_json
 
 DOTTED_CIRCLE = "\u25cc"
 SPACE = "·"  # as it is drawn
@@ -129,7 +130,7 @@ def _read_steps(component: Any) -> list[dict[str, Any]]:
 
 def read_state(component: Any) -> dict[str, Any]:
     """A part of a tokenizer as `tokenizer.json` writes it; nothing where it has no such part."""
-    return {} if component is None else json.loads(component.__getstate__())
+    return {} if component is None else parse_json(component.__getstate__())
 
 
 def _flatten_steps(state: dict[str, Any]) -> list[dict[str, Any]]:

@@ -53,6 +53,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import ArgumentError, IntegrityError, InterfaceError, OperationalError
 from sqlalchemy.schema import CreateColumn
 
+from engine.json_text import parse_json
 from engine.pulse import listen
 from server.classes.names import are_alike, check_name, fold
 from server.classes.steps import Step, from_json, to_json
@@ -427,7 +428,7 @@ class Classes:
             listed = select(LEARNERS.c.id, LEARNERS.c.page, LEARNERS.c.look).where(LEARNERS.c.room == code)
             kept = {row.id: row for row in connection.execute(listed)}
             learners = [one for one in find_learners(connection, code) if kept[one.id].page]
-        told = [(one, json.loads(kept[one.id].page), kept[one.id].look) for one in learners]
+        told = [(one, parse_json(kept[one.id].page), kept[one.id].look) for one in learners]
         return [(one, page["page"], page["link"], look) for one, page, look in told]
 
     def join(self, code: str, name: str, visitor: str) -> Learner:
@@ -625,7 +626,7 @@ def find_room(connection: Connection, code: str) -> Room:
     if row is None:
         raise ValueError(NO_SESSION.format(code[:8]))
     listed = connection.execute(select(STEPS).where(STEPS.c.room == code).order_by(STEPS.c.number)).mappings().all()
-    steps = tuple(from_json(json.loads(one["content"])) for one in listed)
+    steps = tuple(from_json(parse_json(one["content"])) for one in listed)
     reached = frozenset(one["number"] for one in listed if one["reached"]) | {row["at"]}
     shown = frozenset(one["number"] for one in listed if one["revealed"] and one["number"] != row["at"])
     shown |= {row["at"]} if row["revealed"] else set()
@@ -643,7 +644,7 @@ def find_learners(connection: Connection, code: str, *more: Any) -> list[Learner
 def find_answers(connection: Connection, code: str) -> list[Answer]:
     listed = select(ANSWERS).join(LEARNERS).where(LEARNERS.c.room == code).order_by(ANSWERS.c.step, ANSWERS.c.at)
     rows = connection.execute(listed).mappings()
-    return [Answer(row["learner"], row["step"], row["at"], json.loads(row["content"]), row["consent"]) for row in rows]
+    return [Answer(row["learner"], row["step"], row["at"], parse_json(row["content"]), row["consent"]) for row in rows]
 
 
 def put_steps(connection: Connection, code: str, steps: Sequence[Step], first: int = 0) -> None:

@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 
 from sqlalchemy import insert, select, update
 
+from engine.json_text import parse_json
 from server.classes.store import LINKINGS, Classes
 from server.lti.launches import keep_once
 
@@ -55,7 +56,7 @@ def find_linking(classes: Classes, state: str) -> tuple[Linking, str, str]:
             row = connection.execute(asked).one_or_none()
     if row is None:
         raise ValueError("expected a choice within an hour, got one that is over; begin again from the course.")
-    return Linking(**json.loads(row.content)), row.title, row.page
+    return Linking(**parse_json(row.content)), row.title, row.page
 
 
 def choose_link(classes: Classes, state: str, title: str, page: str) -> None:

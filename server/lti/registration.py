@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 import httpx2
 from sqlalchemy import insert, select
 
+from engine.json_text import parse_json
 from server.classes.store import PLATFORMS, Classes
 from server.lti.platforms import (
     ANY,
@@ -41,7 +42,7 @@ def add_registered(settings: Settings, classes: Classes) -> Settings:
     """With the platforms that registered, the newest first, as long as the settings name their sites."""
     listed = select(PLATFORMS.c.content).order_by(PLATFORMS.c.at.desc())
     with classes.engine.connect() as connection:
-        found = [read_platform(json.loads(one)) for one in connection.execute(listed).scalars()]
+        found = [read_platform(parse_json(one)) for one in connection.execute(listed).scalars()]
     known = [one for one in found if origin_of(one.issuer) in settings.may_register]
     return replace(settings, platforms=(*settings.platforms, *known))
 
@@ -114,7 +115,7 @@ def ask(method: str, address: str, headers: dict[str, str] | None = None, **give
                 body += part
                 if len(body) > MOST or time.monotonic() > ends:
                     raise ValueError(f"more than {MOST:,} bytes or {TIMEOUT:.0f} seconds")
-        content = json.loads(body)
+        content = parse_json(body)
         if not isinstance(content, dict):
             raise ValueError("no object")
     except (httpx2.HTTPError, httpx2.InvalidURL, ValueError, RecursionError) as error:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import html
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any, get_args
 
 import plotly.graph_objects as go
 
+from engine.json_text import parse_json
 from views.charts.template import AltairChart, apply_altair_theme, least_width, plotly_config, plotly_template
 from views.core.export import page_style, script_json
 from views.core.theme import Shade
@@ -54,7 +54,7 @@ def figure_json(figure: Figure, name: str) -> dict[str, Any]:
     made = {shade: figure(shade) for shade in SHADES}
     if isinstance(made["light"], go.Figure):
         plots = {str(shade): one.update_layout(template=plotly_template(shade)) for shade, one in made.items()}
-        texts = {shade: json.loads(one.to_json()) for shade, one in plots.items()}
+        texts = {shade: parse_json(one.to_json()) for shade, one in plots.items()}
         return {"library": "plotly", **texts, "config": plotly_config(name)}
     return {"library": "vega", **{str(shade): vega_spec(one, shade) for shade, one in made.items()}}
 

@@ -15,6 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
+from engine.json_text import parse_json
+
 ALIGNMENT = 8
 STORED = {"f32": "<f4", "f16": "<f2", "u8": "u1", "i32": "<i4", "bool": "u1"}
 NAMES = {"float32": "f32", "float16": "f16", "uint8": "u8", "int32": "i32", "bool": "bool"}
@@ -65,7 +67,7 @@ def unpack(payload: bytes) -> tuple[dict[str, Any], dict[str, Named]]:
     (length,) = struct.unpack_from("<I", payload)
     if 4 + length > len(payload):
         raise ValueError(f"expected a header of {length} bytes, got {len(payload) - 4}; the payload is cut off")
-    header = json.loads(payload[4 : 4 + length])
+    header = parse_json(payload[4 : 4 + length])
     start = 4 + length + len(_pad(4 + length))
     return header, {name: _read(payload, start, name, entry) for name, entry in header.pop("arrays").items()}
 

@@ -3,10 +3,10 @@
 `python -m views.core.theme` prints the theme section of .streamlit/config.toml; a test holds the file equal to it.
 """
 
-import json
 from functools import cache
 from typing import Any, Literal
 
+from engine.json_text import parse_json
 from engine.places import ASSETS
 
 TOKENS = ASSETS / "theme" / "tokens.json"
@@ -28,7 +28,7 @@ Shade = Literal["light", "dark"]
 @cache
 def tokens() -> dict[str, Any]:
     """`colors` (shade -> role -> hex) and `fonts` (sans, mono -> CSS stack)."""
-    return json.loads(TOKENS.read_text(encoding="utf-8"))
+    return parse_json(TOKENS.read_text(encoding="utf-8"))
 
 
 @cache

@@ -7,11 +7,11 @@ stands, which is why a text that begins with a space and one that does not may b
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
 
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
+from engine.json_text import parse_json
 from engine.tokenizers.fast import FastTokenizer
 from engine.tokenizers.kind import TokenizerKind
 from engine.tokenizers.special import END, UNKNOWN, unique_names
@@ -38,7 +38,7 @@ def train(texts: Iterable[str], vocab_size: int = 1024, special_tokens: Sequence
         learned,
         trainers.UnigramTrainer(vocab_size=vocab_size, special_tokens=names, unk_token=UNKNOWN, show_progress=False),
     )
-    scores = dict(json.loads(trained.model.__getstate__())["vocab"])
+    scores = dict(parse_json(trained.model.__getstate__())["vocab"])
     pieces = _order_pieces({piece: score for piece, score in scores.items() if piece not in names})
     # Of the special tokens the model has the unknown one alone, as it must, less probable than the characters of its
     # name: it would read any other as itself where it is only text.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import socket
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.budget import budget
+from engine.json_text import parse_json
 from engine.training.launch.machine import Abilities, Plan, plan
 from engine.training.recipe.recipe import Recipe
 from engine.training.recipe.recipe_file import read_recipe
@@ -95,4 +95,4 @@ def last_lines(metrics: Path) -> list[dict[str, Any]]:
     with metrics.open("rb") as file:
         file.seek(before)
         lines = file.read().split(b"\n")[:-1]
-    return [json.loads(line) for line in lines[1 if before else 0 :][-RECENT:]]
+    return [parse_json(line) for line in lines[1 if before else 0 :][-RECENT:]]

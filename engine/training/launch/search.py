@@ -19,6 +19,7 @@ from engine.characters import keep_words
 from engine.data.kinds.preferences import Preferences
 from engine.data.kinds.text import Text
 from engine.data.own import Columns
+from engine.json_text import parse_json
 from engine.plurals import count_words
 from engine.training.base.new_head import model_of_base
 from engine.training.launch.launcher import Launcher
@@ -177,7 +178,7 @@ def start_search(
 
 def as_written(changes: Changes) -> Any:
     """Changes in the form that `Origin` keeps."""
-    return json.loads(json.dumps(changes))
+    return parse_json(json.dumps(changes))
 
 
 def is_left(run: Run) -> bool:

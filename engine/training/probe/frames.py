@@ -5,7 +5,6 @@ It is appended to by the run's process alone, and replaced as a whole when it is
 
 from __future__ import annotations
 
-import json
 import struct
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,6 +14,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load, save
 from torch import Tensor
 
+from engine.json_text import parse_json
 from engine.training.run.append_log import LogPosition, read_appended
 from engine.training.run.atomic import replace_atomically
 
@@ -116,7 +116,7 @@ def metadata(data: bytes, start: int, stop: int) -> tuple[int, bool] | None:
         return None
     length: int = HEADER.unpack_from(data, start)[0]
     try:
-        told = json.loads(data[start + HEADER.size : min(start + HEADER.size + length, stop)])["__metadata__"]
+        told = parse_json(data[start + HEADER.size : min(start + HEADER.size + length, stop)])["__metadata__"]
         return int(told["step"]), told["kept"] == "1"
     except (ValueError, KeyError, TypeError):
         return None

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from engine.analysis.recorded_patterns import masks, patterns
+from engine.json_text import parse_json
 from engine.runtime.trace import Trace
 from engine.training.run.atomic import replace_atomically
 
@@ -173,6 +174,6 @@ class WatchFile:
 def read_lines(path: Path) -> list[dict[str, Any]]:
     """A last line that is still being written is left out."""
     try:
-        return [json.loads(one) for one in path.read_text(encoding="utf-8").split("\n")[:-1]]
+        return [parse_json(one) for one in path.read_text(encoding="utf-8").split("\n")[:-1]]
     except FileNotFoundError:
         return []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 import tomllib
@@ -14,6 +13,7 @@ from typing import Any
 import tomli_w
 
 from engine.data.published import PREFIX
+from engine.json_text import parse_json
 from engine.model.config import ModelConfig
 from engine.model.from_dict import build
 from engine.training.base.base import resolve_base
@@ -295,5 +295,5 @@ class _Scanner:
 
 def _unquote(token: str) -> str:
     if token.startswith('"'):
-        return str(json.loads(token))
+        return str(parse_json(token))
     return token.strip("'")

@@ -11,6 +11,7 @@ from pathlib import Path
 from threading import get_ident
 from typing import Any
 
+from engine.json_text import parse_json
 from engine.training.launch.process import exists
 
 FULL = (errno.ENOSPC, errno.EDQUOT)
@@ -74,8 +75,6 @@ def write_json(path: Path, value: Any) -> None:
 def read_json(path: Path) -> Any:
     """None where there is no such file. Raises ValueError for what is no JSON, or nests too deeply to be read."""
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        return parse_json(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return None
-    except RecursionError:
-        raise ValueError("it nests too deeply to be read") from None

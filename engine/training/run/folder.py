@@ -13,6 +13,7 @@ from engine.budget import budget
 from engine.checkpoints import run_steps
 from engine.checkpoints.folder_settings import LABELS, FolderSettings
 from engine.checkpoints.generation_config import NAME as GENERATION
+from engine.json_text import parse_json
 from engine.training.recipe.recipe import Recipe
 from engine.training.recipe.recipe_file import read_recipe, write_recipe
 from engine.training.run.atomic import read_json, replace_atomically, write_json
@@ -60,7 +61,7 @@ def read_lines(file: Path) -> list[dict[str, Any]]:
         lines = file.read_text(encoding="utf-8").split("\n")[:-1]
     except FileNotFoundError:
         return []
-    return [json.loads(line) for line in lines]
+    return [parse_json(line) for line in lines]
 
 
 class RunFolder:

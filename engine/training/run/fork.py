@@ -18,6 +18,7 @@ from engine.checkpoints.load import read_frozen
 from engine.checkpoints.run_steps import PROGRESS, kept_steps, latest_step
 from engine.checkpoints.save import CONFIG
 from engine.checkpoints.weights import open_weights
+from engine.json_text import parse_json
 from engine.model.from_dict import build
 from engine.training.recipe.recipe import Recipe
 from engine.training.recipe.recipe_file import read_recipe
@@ -126,7 +127,7 @@ def bring(parent: RunFolder, run: RunFolder) -> None:
 def keep_until(parent: RunFolder, run: RunFolder, step: int) -> None:
     """The curves and the snapshots up to there."""
     for file in parent.path.glob("*.jsonl"):
-        lines = [line for line in _whole_lines(file) if json.loads(line)["step"] <= step]
+        lines = [line for line in _whole_lines(file) if parse_json(line)["step"] <= step]
         (run.path / file.name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     for kept in parent.snapshot_steps():
         if kept <= step:

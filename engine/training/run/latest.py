@@ -20,6 +20,7 @@ from torch import Tensor
 
 from engine.checkpoints.run_steps import PROGRESS
 from engine.checkpoints.save import CONFIG
+from engine.json_text import parse_json
 from engine.model.transformer import Transformer
 from engine.training.base.adapter import held_beside, load_held
 from engine.training.recipe.optimiser import Hold, Optimisers, load_optimiser_state
@@ -70,7 +71,7 @@ def read_progress(folder: Path) -> Progress | None:
         metadata = opened.metadata() or {}
     if PROGRESS not in metadata:
         raise ValueError(f"{file} must be written by a training run, and says nothing of one; move it away.")
-    said = json.loads(metadata[PROGRESS])
+    said = parse_json(metadata[PROGRESS])
     if (beta := said.pop("beta", None)) is not None:  # as it was kept before other numbers were
         said["learner"] = {"beta": beta}
     return Progress(**said)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from engine.json_text import parse_json
 from engine.training.probe.frames import Frame, read_frames
 from engine.training.probe.probe import Probe, read_probe
 from engine.training.probe.snapshot_frames import frame_files
@@ -65,7 +65,7 @@ def news(run: RunFolder, since: Cursor) -> News:
 
 def lines(path: Path, since: LogPosition) -> tuple[tuple[Line, ...], LogPosition, bool]:
     more = read_appended(path, since, whole_lines)
-    return tuple(json.loads(one) for one in more.data.splitlines()), more.place, more.anew
+    return tuple(parse_json(one) for one in more.data.splitlines()), more.place, more.anew
 
 
 def frames_of(

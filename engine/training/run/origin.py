@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import secrets
 import socket
@@ -13,6 +12,7 @@ from pathlib import Path
 from shutil import rmtree
 from typing import Any
 
+from engine.json_text import parse_json
 from engine.model.from_dict import build
 from engine.training.launch.process import exists
 from engine.training.recipe.recipe import Recipe
@@ -40,7 +40,7 @@ class Origin:
     @property
     def values(self) -> dict[str, Any]:
         """Changed values by the dotted keys."""
-        return {key: json.loads(value) for key, _, value in (one.partition("=") for one in self.changes)}
+        return {key: parse_json(value) for key, _, value in (one.partition("=") for one in self.changes)}
 
 
 def read_origin(run: RunFolder) -> Origin:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from engine.json_text import parse_json
 from engine.training.launch.queue import Queue
 from engine.training.recipe.recipe import Recipe
 from engine.training.recipe.recipe_file import read_recipe
@@ -191,7 +191,7 @@ def _newest(lines: list[bytes], path: Path) -> dict[str, Any]:
 
 def _values(line: bytes, path: Path) -> dict[str, Any]:
     try:
-        values = json.loads(line)
+        values = parse_json(line)
     except ValueError:
         values = None
     known = isinstance(values, dict) and all(

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from math import prod
 
 from safetensors import SafetensorError
 
 from engine.checkpoints.adapter_snapshot import KEY
 from engine.checkpoints.weights import safetensors_header
+from engine.json_text import parse_json
 from engine.training.run.folder import RunFolder
 from engine.training.run.latest import Progress, read_progress
 
@@ -29,6 +29,6 @@ def count_parameters(run: RunFolder) -> int | None:
         return None
     header = safetensors_header(file)
     if KEY in header.get("__metadata__", {}):
-        return int(json.loads(header["__metadata__"][KEY])["parameters"])
+        return int(parse_json(header["__metadata__"][KEY])["parameters"])
     tensors = {name: entry for name, entry in header.items() if name != "__metadata__"}
     return sum(prod(entry["shape"]) for entry in tensors.values())

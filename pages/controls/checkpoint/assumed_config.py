@@ -6,6 +6,7 @@ from typing import Any
 import streamlit as st
 
 from engine.checkpoints.report import Assumption
+from engine.json_text import parse_json
 from engine.runtime import library
 from pages.controls.checkpoint.parameters import CHECKPOINT
 from pages.controls.state.session import widget_value
@@ -43,6 +44,6 @@ def format_value(value: Any) -> str:
 
 def read(text: str) -> Any:
     try:
-        return json.loads(text)
+        return parse_json(text)
     except ValueError:
         return text

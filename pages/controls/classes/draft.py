@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -11,6 +10,7 @@ from functools import partial
 import streamlit as st
 
 from engine.checkpoints import shipped_names
+from engine.json_text import parse_json
 from engine.plurals import count_words
 from pages.controls.classes.answering import grade_sample
 from pages.controls.classes.kind import check_step, kind_of, kinds
@@ -51,9 +51,9 @@ def read_steps(here: Here) -> list[Step]:
             continue
         here.assign(name, "")
         try:
-            content = json.loads(said)
+            content = parse_json(said)
             found += [check_step(from_json(one)) for one in (content if isinstance(content, list) else [content])]
-        except (ValueError, RecursionError) as error:
+        except ValueError as error:
             st.warning(escape_markdown(f"A step of this link could not be read: {error}"))
     return found
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from functools import partial
 
@@ -13,6 +12,7 @@ import torch
 
 from engine.course.block import four_lines
 from engine.inputs.readers import tokens
+from engine.json_text import parse_json
 from engine.runtime import library
 from engine.runtime.trace import Trace
 from engine.tokenizers.encoding import Encoding
@@ -57,7 +57,7 @@ def draw_block() -> None:
 
 
 def draw_curve() -> None:
-    recorded = json.loads((CATALOGUE / "recorded" / "stack.json").read_text(encoding="utf-8"))
+    recorded = parse_json((CATALOGUE / "recorded" / "stack.json").read_text(encoding="utf-8"))
     losses = recorded["with"]["losses"]
     said = _("a recorded training: the loss falls from {first:.3g} to {last:.1g} nats")
     show_altair(partial(curve, losses), key="chapter curve")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -14,6 +13,7 @@ from torch import Tensor
 
 from engine.checkpoints import Checkpoint
 from engine.inputs.readers import tokens
+from engine.json_text import parse_json
 from engine.tokenizers.encoding import Encoding
 from pages.controls.state.session import SessionValue, set_widget, widget_value
 from pages.controls.words import translate as _
@@ -106,10 +106,10 @@ def read_matrix(said: str, columns: int | None = None) -> Tensor:
     text = said.strip()
     try:
         rows = (
-            json.loads(text) if text.startswith("[") else [line.replace(",", " ").split() for line in text.split("\n")]
+            parse_json(text) if text.startswith("[") else [line.replace(",", " ").split() for line in text.split("\n")]
         )
         numbers = [[float(value) for value in row] for row in rows if row != []]
-    except (ValueError, TypeError, RecursionError):
+    except (ValueError, TypeError):
         raise ValueError(
             _("Expected rows of numbers such as [[1, 3], [2, 1]]; correct the one that is none.")
         ) from None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -34,6 +33,7 @@ from engine.inputs.readers import (
     readable,
     tokens,
 )
+from engine.json_text import parse_json
 from engine.places import ASSETS
 from engine.plurals import count_words
 from engine.runtime import library
@@ -310,7 +310,7 @@ def read_before(name: str) -> dict[str, Any]:
 @lru_cache(maxsize=1)
 def about_models() -> Markdown:
     """Description of what each shipped model reads and does, a line each, for the help of the menu."""
-    cards = {name: json.loads((SHIPPED / name / "card.json").read_text()) for name in shipped_names()}
+    cards = {name: parse_json((SHIPPED / name / "card.json").read_text()) for name in shipped_names()}
     lines = (f"- **{escape_markdown(name)}**: {escape_markdown(card['about'])}" for name, card in cards.items())
     return Markdown("\n".join(lines))
 

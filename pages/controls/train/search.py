@@ -3,7 +3,6 @@ table."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
@@ -12,6 +11,7 @@ import pandas as pd
 import streamlit as st
 
 from engine.budget import budget
+from engine.json_text import parse_json
 from engine.plurals import count_words
 from engine.training import Recipe
 from engine.training.launch.search import (
@@ -61,7 +61,7 @@ def draw_search(here: Here, session: Session, plan: Plan) -> None:
 
 def draw_form(here: Here, session: Session, plan: Plan, recipe: Recipe) -> None:
     turn = f"search {plan.name}"  # another recipe begins with values of its own
-    now = {key: json.loads(text) for key, text in flat(recipe).items()}
+    now = {key: parse_json(text) for key, text in flat(recipe).items()}
     known = [key for part in OF_A_SEARCH for key in now if key.partition(".")[0] == part and is_searched(key, now[key])]
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         usual = [key for key in FIRST if key in known]

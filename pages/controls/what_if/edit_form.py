@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -12,6 +11,7 @@ from zlib import crc32
 import streamlit as st
 
 from engine.edits import Edit
+from engine.json_text import parse_json
 from pages.controls.state.session import event_value
 from views.core.component import view
 from views.core.markdown import escape_markdown
@@ -246,8 +246,8 @@ def read_numbers(text: str) -> list[Any]:
     """ "0, 0.5", or lists in lists as JSON has them. Raises ValueError, with a sentence."""
     stripped = text.strip()
     try:
-        found = json.loads(stripped if stripped.startswith("[") else f"[{stripped}]")
-    except (ValueError, RecursionError):
+        found = parse_json(stripped if stripped.startswith("[") else f"[{stripped}]")
+    except ValueError:
         found = []
     if not isinstance(found, list) or not found:
         raise ValueError("write numbers such as 0, 0.5, 1")

@@ -10,6 +10,7 @@ from typing import Any
 
 from engine.budget import budget
 from engine.edits.experiment import Experiment, entry
+from engine.json_text import parse_json
 from engine.plurals import count_words
 
 LONGEST = 200_000  # characters of JSON in a link
@@ -53,8 +54,8 @@ def from_link(link: str) -> tuple[Experiment, list[str]]:
         by_hand = link.lstrip().startswith("[")
         if by_hand and len(link) > LONGEST:
             return Experiment(), [BROKEN]
-        value = json.loads(link if by_hand else decompress(link))
-    except (ValueError, zlib.error, RecursionError):  # of which binascii's and json's errors are some
+        value = parse_json(link if by_hand else decompress(link))
+    except (ValueError, zlib.error):  # of which binascii's and json's errors are some
         return Experiment(), [BROKEN]
     if not isinstance(value, list):
         return Experiment(), [BROKEN]

@@ -11,6 +11,7 @@ from jinja2 import TemplateError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from engine.checkpoints import Checkpoint
+from engine.json_text import parse_json
 from engine.tokenizers import FastTokenizer
 from server.http.api.fields import Refused
 
@@ -23,7 +24,7 @@ def find_template(tokenizer: FastTokenizer) -> str | None:
     if (file := tokenizer.files.get("chat_template.jinja")) is not None:
         return file.decode("utf-8", "replace")
     for name in ("chat_template.json", "tokenizer_config.json"):
-        found = json.loads(tokenizer.files.get(name, b"{}")).get("chat_template")
+        found = parse_json(tokenizer.files.get(name, b"{}")).get("chat_template")
         if isinstance(found, list):
             found = next((one.get("template") for one in found if one.get("name") == "default"), None)
         if isinstance(found, str):

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import inf, isfinite
 from reprlib import repr as shortened
 from typing import Any, Literal
+
+from engine.json_text import parse_json
 
 Kind = Literal["string", "integer", "number", "boolean", "object", "strings", "integers", "objects"]
 NAMES: dict[Kind, str] = {
@@ -94,8 +95,8 @@ def is_of(kind: Kind, value: Any) -> bool:
 def read_request(fields: Fields, body: bytes) -> dict[str, Any]:
     """Values of all fields. Raises Refused for what is no JSON, and for a field that is missing, wrong or unknown."""
     try:
-        said = json.loads(body)
-    except (ValueError, RecursionError):
+        said = parse_json(body)
+    except ValueError:
         raise Refused("the body must be JSON, and it does not read as that; send a table of fields.") from None
     if not isinstance(said, dict):
         raise Refused(f"the body must be a table of fields, got {shortened(said)}.")

@@ -1,6 +1,5 @@
 """What heads learn: previous token, induction and name movers in shipped models, and the step at which one formed."""
 
-import json
 from functools import cache
 from typing import Any, LiteralString
 
@@ -10,6 +9,7 @@ import streamlit as st
 import torch
 
 from engine.course.circuits import direct_effects, head_scores, leading_head
+from engine.json_text import parse_json
 from engine.places import ASSETS
 from engine.runtime import library
 from engine.tokenizers.encoding import Encoding
@@ -165,7 +165,7 @@ def draw_names() -> None:
 
 @cache
 def read_recording() -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(RECORDED.read_text(encoding="utf-8"))
+    found: dict[str, Any] = parse_json(RECORDED.read_text(encoding="utf-8"))
     return found
 
 

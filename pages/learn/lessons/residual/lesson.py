@@ -1,6 +1,5 @@
 """The residual stream: what an addition does to a gradient, and a deep stack with and without it."""
 
-import json
 from collections.abc import Mapping
 from functools import cache, lru_cache, partial
 from typing import Any
@@ -11,6 +10,7 @@ import streamlit as st
 import torch
 
 from engine.course.residual import StackTraining, branch_gradients, train_stack
+from engine.json_text import parse_json
 from engine.places import ASSETS
 from pages.controls.figures import cover, matrix
 from pages.controls.learn.fields import choose_view, other_input
@@ -117,7 +117,7 @@ def with_and_without(one: StackTraining, other: StackTraining) -> Runs:
 
 @cache
 def read_recording() -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(RECORDED.read_text(encoding="utf-8"))
+    found: dict[str, Any] = parse_json(RECORDED.read_text(encoding="utf-8"))
     return found
 
 

@@ -1,6 +1,5 @@
 """Why scores are divided by the square root of d: their variance, the softmax, its gradient, and two trainings."""
 
-import json
 from functools import cache, lru_cache
 
 import altair as alt
@@ -9,6 +8,7 @@ import streamlit as st
 import torch
 
 from engine.course.scaling import Variance, attend, random_scores, score_variance, softmax_gradient
+from engine.json_text import parse_json
 from engine.places import ASSETS
 from pages.controls.figures import cover, matrix
 from pages.controls.learn.fields import choose_view, other_input
@@ -154,7 +154,7 @@ def compare_gradients(plain: float, divided: float) -> Markdown:
 def read_recording(name: str) -> pd.DataFrame:
     """Held-out loss of a recorded training by step."""
     lines = (RECORDED / name / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
-    rows = [json.loads(line) for line in lines]
+    rows = [parse_json(line) for line in lines]
     return pd.DataFrame([(row["step"], row["held_out_loss"]) for row in rows], columns=["step", "loss"])
 
 
