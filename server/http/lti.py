@@ -10,6 +10,7 @@ chooses at /teach, and then posts it.
 from __future__ import annotations
 
 import hashlib
+import hmac
 import re
 import secrets
 import time
@@ -145,23 +146,30 @@ def is_foreign(request: Request) -> bool:
 
 
 def keeps_state(settings: Settings, request: Request, fields: Fields) -> Response:
-    check_state(request, fields)
+    check_state(settings, request, fields)
     return Response(status_code=204)
 
 
 def state_cookie(settings: Settings, state: str, seconds: int) -> str:
     """Of a launch that another site posts; plain http has such cookies only where browsers trust the address."""
     sent = FOREIGN if origin_of(settings.address) else "SameSite=Lax"
-    return f"{STATE}{state}=1; Path=/lti; Max-Age={seconds}; HttpOnly; {sent}"
+    return f"{STATE}{state}={sign_state(settings, state)}; Path=/lti; Max-Age={seconds}; HttpOnly; {sent}"
+
+
+def sign_state(settings: Settings, state: str) -> str:
+    """What only this server can have given a browser with a state, so that nobody's own states cost it requests."""
+    secret = settings.key.private_numbers().d
+    return hmac.new(secret.to_bytes(512, "big"), state.encode(), "sha256").hexdigest()
 
 
 def nonce_of(state: str) -> str:
     return hashlib.sha256(state.encode()).hexdigest()
 
 
-def check_state(request: Request, fields: Fields) -> str:
+def check_state(settings: Settings, request: Request, fields: Fields) -> str:
     state = fields.get("state", "")
-    if not SECRET.fullmatch(state) or STATE + state not in request.cookies:
+    signed = request.cookies.get(STATE + state, "")
+    if not SECRET.fullmatch(state) or not hmac.compare_digest(signed.encode(), sign_state(settings, state).encode()):
         raise ForeignState(
             "expected a launch that began in this browser within ten minutes, got another; open it from the course "
             "again, in a window of its own, or with cookies allowed."
@@ -171,7 +179,7 @@ def check_state(request: Request, fields: Fields) -> str:
 
 def launch(settings: Settings, request: Request, fields: Fields) -> Response:
     """Keeps what a platform's token says, once it holds."""
-    state = check_state(request, fields)
+    state = check_state(settings, request, fields)
     if "id_token" not in fields:
         raise ValueError(f"expected a token, got {fields.get('error', 'none')[:80]!r}; log in to the platform first.")
     platform, content = read_launch(settings, fields["id_token"], nonce_of(state))
@@ -269,7 +277,7 @@ def small_page(body: str, script: str = "", origin: str = "", status: int = 200)
 
 def open_page(settings: Settings, request: Request, fields: Fields) -> Response:
     """Gives a launch to the visitor of this browser, who is another one where somebody else came by it before."""
-    state, token = check_state(request, fields), request.cookies.get(COOKIE, "")
+    state, token = check_state(settings, request, fields), request.cookies.get(COOKIE, "")
     classes, known = open_classes(CLASSES_PLACE), bool(SECRET.fullmatch(token))
     page, others = find_launch(classes, state, name_person(token) if known else "")
     if others or not known:

@@ -127,6 +127,13 @@ def test_a_wrong_login_is_refused(browser: TestClient, platform: Platform, said:
     assert answer.status_code == 400 and sentence in answer.text and "set-cookie" not in answer.headers
 
 
+def test_a_state_that_this_server_did_not_give_is_refused(browser: TestClient) -> None:
+    state = "a" * 32
+    browser.cookies.set(f"loupe_lti_{state}", "1", path="/lti")
+    answer = browser.post("/lti/launch", data={"state": state, "id_token": "a.b.c"})
+    assert answer.status_code >= 400 and "began in this browser within ten minutes" in answer.text
+
+
 def test_a_launch_opens_its_page_and_is_kept(browser: TestClient, platform: Platform, classes: Classes) -> None:
     page, visitor = follow(browser, launch(browser, platform))
     assert page == LOUPE + PAGE
