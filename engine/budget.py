@@ -44,6 +44,7 @@ class Budget:
     max_run_seconds: int = 86_400
     runs_disk: int = 16_384 * MIB
     deleted_days: int = 7
+    texts_days: int = 30
     corpora_folder: str = ""
     max_data: int = 64 * MIB
 

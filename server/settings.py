@@ -169,6 +169,11 @@ give_number("max_parameters", "parameters", "of a model that is trained")
 give_number("max_run_seconds", "seconds", "from one start of a training to its stop")
 give_mib("runs_disk", "of all run directories")
 give_number("deleted_days", "days", "for which a deleted run can be had back")
+give_number(
+    "texts_days",
+    "days",
+    "for which files and rankings that visitors brought are kept where no run learns from them; 0: always",
+)
 GIVEN.corpora_folder = _folder("corpora", "", "folder of published texts that shipped recipes learn from")
 give_mib("max_data", "of one file to learn from")
 DATA_DISK = _mib("data_disk_mib", 4096 * MIB, "of all of them")

@@ -42,7 +42,7 @@ LAYERS = [
     ("server/http/starting.py", ["server", "engine.training"]),
     ("server/http/page_names.py", ["pages.controls.menu"]),
     ("server/http/lti.py", ["server", "pages.controls.menu"]),
-    ("server/http/uploads.py", ["server.settings", "engine.checkpoints.memory"]),
+    ("server/http/uploads.py", ["server.settings", "engine.checkpoints.memory", "engine.training.run"]),
     ("server/http/errors.py", ["server", "engine.work_limit", "views.core.markdown"]),
     ("server/http/streamlit_patches/limited_runs.py", ["server.settings", "engine"]),
     ("server/http/api/", ["server", "pages.controls", "engine"]),

@@ -1,10 +1,11 @@
 """Files that browsers bring lie in memory: how much a visitor and all together may bring, and that files go whose
-session has gone."""
+session has gone; and, on disk, what visitors brought some days ago."""
 
 from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from contextlib import suppress
 from time import monotonic
 
 from starlette.datastructures import Headers
@@ -15,6 +16,7 @@ from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileMan
 from streamlit.runtime.uploaded_file_manager import UploadedFileRec
 
 from engine.checkpoints.memory import gigabytes
+from engine.training.run.visitor_texts import expire_texts
 from server.settings import ALL_UPLOADS, SESSION_UPLOADS
 
 READ = {
@@ -25,6 +27,7 @@ READ = {
 PREFIX = "/_stcore/upload_file/"
 COMES_BACK = 180.0  # seconds for which a session is kept that has lost its connection, and some more
 PACE = 30.0  # seconds between two looks for sessions that have gone
+EXPIRES = 3600.0  # seconds between two looks for old texts
 TELL = (
     "The files of {who} may have {most} here, and this one would make it {size}: remove one, bring a smaller one, or "
     "ask who runs this server to raise {setting}.\n"
@@ -80,12 +83,17 @@ def list_files() -> list[tuple[str, dict[str, UploadedFileRec]]]:
 
 
 async def drop_left_files() -> None:
-    """Removes, as long as the server runs, the files of sessions that do not come back. Streamlit does so only for
-    those that end in good order."""
+    """Removes, as long as the server runs, the files of sessions that do not come back, which Streamlit does only for
+    those that end in good order, and old texts."""
     gone: dict[str, float] = {}
+    expired = monotonic()
     while True:
         await asyncio.sleep(PACE)
         gone = drop_files(gone, monotonic())
+        if monotonic() - expired > EXPIRES:
+            expired = monotonic()
+            with suppress(OSError):  # a storage that does not answer now is asked later
+                await asyncio.to_thread(expire_texts)
 
 
 def drop_files(gone: dict[str, float], now: float) -> dict[str, float]:

@@ -21,11 +21,11 @@ from engine.training.policy.pairs import PreferencePair, format_csv, format_json
 from engine.training.policy.rules import RULES, rank_by_rule
 from engine.training.policy.sample import sample_answers
 from engine.training.run.atomic import read_json, write_json
+from engine.training.run.visitor_texts import PREFERENCES
 from pages.controls.state.session import find_record, widget_value
 from pages.controls.visitor import owner_name
 from views.core.markdown import Markdown, escape_markdown
 
-FOLDER = ".preferences"  # in that of the runs; a file a visitor, called by the hash of their cookie
 PROMPTS = 20  # that are answered at once
 FEWEST = 4  # pairs that something can be learned from
 MIB = 2**20
@@ -96,7 +96,7 @@ def prefer(rule: str, question: Question) -> int | None:
 def ranking_file() -> Path:
     """Path of the visitor's ranking; without a cookie it lasts as long as the session."""
     whose = owner_name() or find_record(Ranked).nobody
-    return Path(budget.runs_folder) / FOLDER / f"{whose.replace(' ', '-')}.json"
+    return Path(budget.runs_folder) / PREFERENCES / f"{whose.replace(' ', '-')}.json"
 
 
 def read_ranking() -> Ranking:

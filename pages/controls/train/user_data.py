@@ -27,6 +27,7 @@ from engine.plurals import count_words
 from engine.training import Recipe
 from engine.training.run.atomic import replace_atomically
 from engine.training.run.folder import size
+from engine.training.run.visitor_texts import DATA
 from pages.controls.state.page_state import Here, PageState
 from pages.controls.state.session import find_record, set_widget, widget_value
 from pages.controls.train.data_recipe import SHARE, objectives, of_table, of_text
@@ -38,7 +39,6 @@ from views.core.markdown import escape_markdown
 # --- Files in the folder of the runs ---
 
 
-FOLDER = ".data"  # in that of the runs; one folder a file, called by a digest of what is in it
 DIGEST = re.compile(r"[0-9a-f]{32}")
 LONGEST = 60  # characters of a name
 MIB = 2**20
@@ -84,7 +84,7 @@ def make_room(need: int) -> None:
 
 
 def folder() -> Path:
-    return Path(budget.runs_folder).resolve() / FOLDER
+    return Path(budget.runs_folder).resolve() / DATA
 
 
 def file_name(name: str) -> str:

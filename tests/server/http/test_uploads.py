@@ -1,5 +1,7 @@
 """Files that browsers bring, counted before they are taken."""
 
+import time
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -12,6 +14,8 @@ from starlette.testclient import TestClient
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 from streamlit.runtime.uploaded_file_manager import UploadedFileRec
 
+from engine.budget import budget
+from engine.training.run.visitor_texts import DATA, PREFERENCES, expire_texts
 from server.http import uploads
 
 MIB = 2**20
@@ -57,3 +61,21 @@ def test_files_go_with_a_session_that_does_not_come_back(manager: MemoryUploaded
     gone = uploads.drop_files({}, 0.0)
     assert gone == {"left": 0.0} and set(manager.file_storage) == {"here", "left"}
     assert uploads.drop_files(gone, uploads.COMES_BACK) == {} and set(manager.file_storage) == {"here"}
+
+
+def test_what_visitors_brought_goes_after_some_days_unless_a_run_learns_from_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(budget, "runs_folder", str(tmp_path))
+    for digest in ("abc", "def"):
+        (tmp_path / DATA / digest).mkdir(parents=True)
+        (tmp_path / DATA / digest / "own.txt").write_text("text")
+    (tmp_path / PREFERENCES).mkdir()
+    (tmp_path / PREFERENCES / "somebody.json").write_text("{}")
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "recipe.toml").write_text('[data.text]\npath = "/runs/.data/def/own.txt"\n')
+    later = time.time() + 31 * 86_400
+    assert expire_texts() == 0 and expire_texts(later) == 2
+    assert [path.name for path in (tmp_path / DATA).iterdir()] == ["def"]
+    monkeypatch.setattr(budget, "texts_days", 0)
+    assert expire_texts(later) == 0
