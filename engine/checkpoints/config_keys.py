@@ -21,7 +21,7 @@ WITHOUT_EFFECT = (
     "id2label", "label2id", "num_labels", "_num_labels", "problem_type", "sep_token_id",  # of no head that is not asked
     "return_dict", "torchscript", "output_past", "use_bfloat16", "xla_device", "gradient_checkpointing",
     "_attn_implementation", "attn_implementation", "_attn_implementation_autoset", "chunk_size_feed_forward",
-    "reorder_and_upcast_attn", "pretraining_tp",  # the same numbers in another way
+    "reorder_and_upcast_attn", "pretraining_tp", "slow_but_exact",  # the same numbers in another way
     "initializer_range", "initializer_factor", "init_std", "encoder_layerdrop", "decoder_layerdrop", "layerdrop",
     "classifier_dropout", "classif_dropout", "classifier_dropout_prob", "qa_dropout", "seq_classif_dropout",
     "sinusoidal_pos_embds", "router_aux_loss_coef", "label_smoothing",  # only of training
@@ -31,7 +31,9 @@ WITHOUT_EFFECT = (
     "n_special", "predict_special_tokens", "directionality", "pooler_fc_size", "pooler_num_attention_heads",
     "pooler_num_fc_layers", "pooler_size_per_head", "pooler_type", "net_structure_type", "gap_size",
     "num_memory_blocks", "inner_group_num", "down_scale_factor", "extra_pos_embeddings", "add_bias_logits",
-    "tokenizer_file", "transformers.js_config", "unsloth_version", "unsloth_fixed",  # read by no class of transformers
+    "tokenizer_file", "transformers.js_config", "attention_softmax_in_fp32", "bias_dropout_fusion",
+    "masked_softmax_fusion", "offset_alibi", "skip_bias_add", "skip_bias_add_qkv", "unk_token_id",
+    "unsloth_version", "unsloth_fixed",  # read by no class of transformers
 )  # fmt: skip
 KNOWN = frozenset({*WITHOUT_EFFECT, *OF_WRITING, *READ, *NEUTRAL, *ELSEWHERE})
 

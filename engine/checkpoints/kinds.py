@@ -98,11 +98,11 @@ KINDS: Mapping[str, Kind] = {
     ),
     **name_each(
         size(1),
-        "vocab_size max_position_embeddings n_positions block_size hidden_size n_embd d_model dim embedding_size "
-        "word_embed_proj_dim pooler_output_size num_attention_heads n_head n_heads num_heads encoder_attention_heads "
-        "decoder_attention_heads num_key_value_heads head_dim d_kv intermediate_size n_inner hidden_dim ffn_dim d_ff "
-        "encoder_ffn_dim decoder_ffn_dim type_vocab_size num_labels image_size patch_size num_channels "
-        "sliding_window window_size "
+        "vocab_size max_position_embeddings n_positions block_size hidden_size n_embd n_embed d_model dim "
+        "embedding_size word_embed_proj_dim pooler_output_size num_attention_heads n_head n_heads num_heads "
+        "encoder_attention_heads decoder_attention_heads num_key_value_heads head_dim d_kv intermediate_size n_inner "
+        "hidden_dim ffn_dim d_ff encoder_ffn_dim decoder_ffn_dim type_vocab_size num_labels image_size patch_size "
+        "num_channels sliding_window window_size "
         "original_max_position_embeddings",
     ),
     **name_each(

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 
 import torch
 from torch import Tensor
-from transformers import BloomConfig, BloomForCausalLM, MptConfig, MptForCausalLM, PhiConfig, PhiForCausalLM
+from transformers import MptConfig, MptForCausalLM, PhiConfig, PhiForCausalLM
 
-from engine.model.config import MLP, Attention, Embedding, ModelConfig, OutputHead, Positions
+from engine.model.config import MLP, Attention, ModelConfig, OutputHead, Positions
 from engine.model.transformer import Transformer
 from engine.runtime.run import run
 
@@ -70,37 +70,6 @@ def test_alibi_equals_mpt() -> None:
         thirds = state.pop(f"blocks.{layer}.attn.Wqkv.weight").chunk(3)
         state |= {f"blocks.{layer}.attn.{part}.weight": third for part, third in zip("qkv", thirds, strict=True)}
     state |= {n.replace("weight", "bias"): torch.zeros(24) for n in state if "norm" in n}
-    compare(theirs, config, state)
-
-
-BLOOM = {
-    "transformer.h.": "blocks.",
-    "transformer.word_embeddings_layernorm": "embed.norm",
-    "transformer.word_embeddings": "embed.tokens",
-    "transformer.ln_f": "final_norm",
-    "input_layernorm": "norm1",
-    "post_attention_layernorm": "norm2",
-    "self_attention.dense": "attn.out",
-    "mlp.dense_h_to_4h": "mlp.pre",
-    "mlp.dense_4h_to_h": "mlp.out",
-}
-
-
-def test_alibi_behind_a_normed_embedding_equals_bloom() -> None:
-    theirs = shaken(BloomForCausalLM(BloomConfig(vocab_size=40, hidden_size=24, n_layer=2, n_head=6, **ENDS)))
-    config = ModelConfig(
-        **SIZES,
-        attention=Attention(6),
-        mlp=MLP(96, activation="gelu_tanh"),
-        positions=Positions("alibi"),
-        embedding=Embedding(norm=True),
-    )
-    state = renamed(theirs.state_dict(), BLOOM)
-    del state["lm_head.weight"]
-    for layer in range(2):
-        for kind in ("weight", "bias"):
-            by_head = state.pop(f"blocks.{layer}.self_attention.query_key_value.{kind}").unflatten(0, (6, 3, 4))
-            state |= {f"blocks.{layer}.attn.{part}.{kind}": by_head[:, i].flatten(0, 1) for i, part in enumerate("qkv")}
     compare(theirs, config, state)
 
 

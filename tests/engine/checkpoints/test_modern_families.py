@@ -10,6 +10,8 @@ from safetensors.torch import load_file
 from torch import nn
 from transformers import (
     AutoModelForCausalLM,
+    BloomConfig,
+    BloomForCausalLM,
     Gemma2Config,
     Gemma2ForCausalLM,
     GPTJConfig,
@@ -42,6 +44,7 @@ MODERN |= {"num_attention_heads": 4, "num_key_value_heads": 2, "max_position_emb
 NEOX = {"vocab_size": 40, "hidden_size": 32, "num_hidden_layers": 2, "intermediate_size": 36, **ENDS}
 NEOX |= {"num_attention_heads": 4, "max_position_embeddings": 32}
 GPTJ = {"vocab_size": 40, "n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": 32, "rotary_dim": 4, **ENDS}
+BLOOM = {"vocab_size": 40, "hidden_size": 32, "n_layer": 2, "n_head": 4, **ENDS}
 
 SHORT, LONG = [1.0, 1.1, 1.3], [1.0, 2.5, 4.0]
 ROPE: dict[str, dict[str, Any]] = {
@@ -152,6 +155,10 @@ CASES = {
     "gptj, whole heads, relu": case(
         GPTJForCausalLM, GPTJConfig, GPTJ, rotary_dim=8, activation_function="relu", n_inner=20
     ),
+    "bloom": case(BloomForCausalLM, BloomConfig, BLOOM),
+    "bloom, untied, six heads": case(
+        BloomForCausalLM, BloomConfig, BLOOM, hidden_size=24, n_head=6, tie_word_embeddings=False
+    ),
 }
 
 
@@ -251,7 +258,9 @@ def test_a_scaling_that_looks_at_the_length_does_so_beyond_the_trained_positions
     torch.testing.assert_close(run(checkpoint.model, ids, keep="logits")["logits"], expected, atol=1e-4, rtol=0)
 
 
-@pytest.mark.parametrize("name", ["llama", "mistral", "qwen3, biases and windows", "gemma2", "gpt_neox", "gptj"])
+@pytest.mark.parametrize(
+    "name", ["llama", "mistral", "qwen3, biases and windows", "gemma2", "gpt_neox", "gptj", "bloom"]
+)
 def test_greedy_generation_equals_transformers(name: str, tmp_path: Path) -> None:
     model = theirs(name)
     model.save_pretrained(tmp_path)
@@ -281,6 +290,7 @@ def test_greedy_generation_equals_transformers(name: str, tmp_path: Path) -> Non
         ("qwen2", {"layer_types": [SLIDE]}, "layer_types must be 3 words, one per layer, each sliding_"),
         ("qwen3", {"layer_types": ["chunked_attention"] * 3}, "layer_types must be 3 words"),
         ("gemma2", {"use_bidirectional_attention": True}, "use_bidirectional_attention must be false"),
+        ("bloom", {"apply_residual_connection_post_layernorm": True}, "_post_layernorm must be False, got T"),
         ("gptj", {"rotary_dim": 10}, "positions.turned must be even and at most 8, got 10"),
     ],
 )
