@@ -130,7 +130,8 @@ LINKS: dict[str, OwnLink | None] = {
     "multi_label_classification": "logistic",
     "regression": "identity",
 }
-PAD = {"opt": 1, "gemma": 0, "gemma2": 0}  # where config.json does not say, by transformers' class of the model type
+# Where config.json does not say, by transformers' class of the model type.
+PAD = {"opt": 1, "gemma": 0, "gemma2": 0, "phi3": 32000}
 END = {"bart": 2, "t5": 1, "mt5": 1}
 
 

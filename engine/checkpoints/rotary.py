@@ -16,6 +16,7 @@ PLAIN = "default"  # transformers' word for no scaling
 TRAINED = "original_max_position_embeddings"
 CONTEXT = "max_position_embeddings"
 TABLES = ("rope_scaling", "rope_parameters")
+SCALINGS: Mapping[str, str] = {kind: kind for kind in get_args(ScalingKind)}
 
 DOUBLES = (
     ("rope_scaling", "rope_parameters"),
@@ -40,15 +41,17 @@ def read_theta(theirs: Table, name: str = "rope_theta") -> Any:
     return read_rope_table(theirs).get("rope_theta", theirs.get(name, THETA))
 
 
-def read_scaling(theirs: Table) -> dict[str, Any] | None:
-    """The fields of RotaryScaling. Raises ValueError for a kind, or an option of one, that Loupe has not."""
+def read_scaling(theirs: Table, scalings: Mapping[str, str] = SCALINGS) -> dict[str, Any] | None:
+    """The fields of RotaryScaling; `scalings` are the family's words for kinds. Raises ValueError for another word, or
+    for an option that Loupe has not."""
     rope = read_rope_table(theirs)
     kind = rope.get("rope_type", rope.get("type", PLAIN))
     if kind == PLAIN:
         return None
-    if kind not in get_args(ScalingKind):
-        known = ", ".join((PLAIN, *get_args(ScalingKind)))
+    if kind not in scalings:
+        known = ", ".join((PLAIN, *scalings))
         raise ValueError(f"{rope.source}rope_type must be one of {known}, got {kind!r:.80}.")
+    kind = scalings[kind]
     context: Any = theirs.get(CONTEXT)
     if kind in ("linear", "dynamic"):
         return {"kind": kind, "factor": require(rope, kind, "factor"), "trained": context}

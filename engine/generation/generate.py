@@ -31,8 +31,9 @@ class Step:
     so far. `run(model, before, edits=edits)`, there `run(model, source, target=before, edits=edits)`, shows how the
     token came about: `edits` are those of the generation, as they apply to a text that has grown beyond the prompt.
     Two kinds of rotary scaling (dynamic and longrope) turn by the length that is read. Beyond the trained one, `logits`
-    are as transformers computes them, from keys that stay in the cache as they were turned when they were read; such a
-    `run` turns all of them for the whole length, and gives other logits.
+    are as transformers computes them, from keys that stay in the cache as they were turned when they were read (but for
+    a Phi-3, of which it then reads the whole text anew); such a `run` turns all of them for the whole length, and gives
+    other logits.
     `candidates` are those of contrastive search, the chosen one first. With another id, `replace(step, id=...)`, it is
     the step at which a branch begins.
     """

@@ -5,6 +5,7 @@ Attention and MLP read the same stream, each through its own norm. Queries, keys
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -19,6 +20,7 @@ from engine.checkpoints.recomputed import CAUSAL_MASK, FREQUENCIES, MASK_VALUE
 from engine.checkpoints.rotary import (
     CONTEXT_KEY,
     OLD_SCALING,
+    SCALINGS,
     read_rope_table,
     read_scaling,
     read_theta,
@@ -28,14 +30,16 @@ from engine.checkpoints.tasks import with_tasks
 from engine.model.config import ModelConfig
 
 
-def partial_rotary_keys(name: str, default: float, theta: str = "rope_theta") -> tuple[Key, Key]:
+def partial_rotary_keys(
+    name: str, default: float, theta: str = "rope_theta", scalings: Mapping[str, str] = SCALINGS
+) -> tuple[Key, Key, Key]:
     """theta, scaling, and which part of a head's components turn: `name` is what older files call the last, and `theta`
-    the first."""
+    the first; `scalings` are the family's words for kinds of scaling."""
 
     def read(theirs: Table) -> tuple[Any, dict[str, Any] | None, int]:
         width = theirs["hidden_size"] // theirs["num_attention_heads"]
         part = read_rope_table(theirs).get("partial_rotary_factor", theirs.get(name, default))
-        return read_theta(theirs, theta), read_scaling(theirs), int(width * part)
+        return read_theta(theirs, theta), read_scaling(theirs, scalings), int(width * part)
 
     def part_of(ours: Table) -> float:
         part: float = ours["positions"]["turned"] / ours["attention"]["d_head"]
@@ -50,6 +54,7 @@ def partial_rotary_keys(name: str, default: float, theta: str = "rope_theta") ->
             writes=lambda three, ours: {**write_parameters(*three[:2]), "partial_rotary_factor": part_of(ours)},
         ),
         write_only_key(name, part_of),
+        write_only_key(theta, lambda ours: ours["positions"]["theta"]),
     )
 
 
@@ -74,7 +79,6 @@ KEYS = (
         kind=FLAG,
     ),
     *partial_rotary_keys("rotary_pct", 0.25, "rotary_emb_base"),
-    write_only_key("rotary_emb_base", lambda ours: ours["positions"]["theta"]),
     OLD_SCALING,
 )
 

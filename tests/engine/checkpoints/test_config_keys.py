@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from huggingface_hub.errors import StrictDataclassError
 from transformers import CONFIG_MAPPING, GPT2Config, GPT2LMHeadModel
 
 from engine.checkpoints import load
@@ -54,7 +55,12 @@ def test_a_config_is_completed_as_transformers_class_does_it(name: str) -> None:
     with warnings.catch_warnings(action="ignore"):
         whole = kind().to_dict()
         for theirs in variants(name, whole):
-            expected = kind(**json.loads(json.dumps({key: theirs[key] for key in theirs if key != "model_type"})))
+            try:
+                expected = kind(**json.loads(json.dumps({key: theirs[key] for key in theirs if key != "model_type"})))
+            except (StrictDataclassError, KeyError):  # a scaling that it refuses
+                with pytest.raises(ValueError, match="rope_type must be one of|_factor must be there"):
+                    read(families[0], theirs)
+                continue
             for family in (families[0], families[-1]):
                 assert read(family, theirs) == read(family, expected.to_dict()), theirs
     for family in families:

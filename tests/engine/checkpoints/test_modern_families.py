@@ -22,6 +22,8 @@ from transformers import (
     LlamaForCausalLM,
     MistralConfig,
     MistralForCausalLM,
+    Phi3Config,
+    Phi3ForCausalLM,
     Qwen2Config,
     Qwen2ForCausalLM,
     Qwen3Config,
@@ -89,6 +91,7 @@ ROPE: dict[str, dict[str, Any]] = {
         "attention_factor": 0.9,
     },
 }
+PART = {"partial_rotary_factor": 0.75, "rope_theta": 500.0, "short_factor": SHORT[:2], "long_factor": LONG[1:]}
 SLIDE, WHOLE = "sliding_attention", "full_attention"
 
 
@@ -106,6 +109,10 @@ def llama(**changes: Any) -> Any:
 
 def neox(**changes: Any) -> Any:
     return case(GPTNeoXForCausalLM, GPTNeoXConfig, NEOX, **changes)
+
+
+def phi3(**changes: Any) -> Any:
+    return case(Phi3ForCausalLM, Phi3Config, MODERN, **changes)
 
 
 def gemma(**changes: Any) -> Any:
@@ -151,6 +158,17 @@ CASES = {
         tie_word_embeddings=True, rope_parameters={"rope_theta": 500.0, "partial_rotary_factor": 0.5}
     ),
     "gpt_neox, linear": neox(rope_parameters=ROPE["linear"]),
+    "phi3": phi3(sliding_window=4, rms_norm_eps=0.1, rope_parameters=ROPE["theta"]),
+    "phi3, tied, no groups, a part read short": phi3(
+        tie_word_embeddings=True,
+        num_key_value_heads=None,
+        hidden_act="gelu",
+        original_max_position_embeddings=10,
+        rope_parameters={**ROPE["longrope, read short"], **PART},
+    ),
+    "phi3, a part read long": phi3(
+        original_max_position_embeddings=9, rope_parameters={**ROPE["longrope, read long"], **PART}
+    ),
     "gptj": case(GPTJForCausalLM, GPTJConfig, GPTJ),
     "gptj, whole heads, relu": case(
         GPTJForCausalLM, GPTJConfig, GPTJ, rotary_dim=8, activation_function="relu", n_inner=20
@@ -259,7 +277,7 @@ def test_a_scaling_that_looks_at_the_length_does_so_beyond_the_trained_positions
 
 
 @pytest.mark.parametrize(
-    "name", ["llama", "mistral", "qwen3, biases and windows", "gemma2", "gpt_neox", "gptj", "bloom"]
+    "name", ["llama", "mistral", "qwen3, biases and windows", "gemma2", "gpt_neox", "phi3", "gptj", "bloom"]
 )
 def test_greedy_generation_equals_transformers(name: str, tmp_path: Path) -> None:
     model = theirs(name)
@@ -291,6 +309,7 @@ def test_greedy_generation_equals_transformers(name: str, tmp_path: Path) -> Non
         ("qwen3", {"layer_types": ["chunked_attention"] * 3}, "layer_types must be 3 words"),
         ("gemma2", {"use_bidirectional_attention": True}, "use_bidirectional_attention must be false"),
         ("bloom", {"apply_residual_connection_post_layernorm": True}, "_post_layernorm must be False, got T"),
+        ("phi3", {"rope_scaling": {"type": "linear", "factor": 2.0}}, "rope_type must be one of .*, got 'linear'"),
         ("gptj", {"rotary_dim": 10}, "positions.turned must be even and at most 8, got 10"),
     ],
 )
