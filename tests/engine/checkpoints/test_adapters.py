@@ -67,6 +67,7 @@ FAMILIES = {
     "GemmaForCausalLM": GROUPS,
     "Gemma2ForCausalLM": GROUPS,
     "PhiForCausalLM": MODERN,
+    "Starcoder2ForCausalLM": GROUPS,
     "Phi3ForCausalLM": {k: v for k, v in GROUPS.items() if k != "head_dim"},
     "RobertaForMaskedLM": BERT | {"max_position_embeddings": 34},
     "ElectraForMaskedLM": BERT | {"embedding_size": 16},

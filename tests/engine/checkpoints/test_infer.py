@@ -77,6 +77,9 @@ USUAL_MODELS: dict[str, Any] = {
         transformers.Qwen3Config(**OTHER, num_key_value_heads=1, head_dim=16)
     ),
     "gpt_neox": lambda: transformers.GPTNeoXForCausalLM(transformers.GPTNeoXConfig(**USUAL)),
+    "starcoder2": lambda: transformers.Starcoder2ForCausalLM(
+        transformers.Starcoder2Config(**USUAL, num_key_value_heads=1)
+    ),
     "phi3": lambda: transformers.Phi3ForCausalLM(
         transformers.Phi3Config(**USUAL, num_key_value_heads=1, pad_token_id=None)
     ),

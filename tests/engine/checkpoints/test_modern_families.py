@@ -28,6 +28,8 @@ from transformers import (
     Qwen2ForCausalLM,
     Qwen3Config,
     Qwen3ForCausalLM,
+    Starcoder2Config,
+    Starcoder2ForCausalLM,
 )
 
 from engine.checkpoints import Checkpoint, load
@@ -169,6 +171,19 @@ CASES = {
     "phi3, a part read long": phi3(
         original_max_position_embeddings=9, rope_parameters={**ROPE["longrope, read long"], **PART}
     ),
+    "starcoder2": case(Starcoder2ForCausalLM, Starcoder2Config, MODERN, sliding_window=4),
+    "starcoder2, no biases, untied, wide heads, yarn": case(
+        Starcoder2ForCausalLM,
+        Starcoder2Config,
+        MODERN,
+        use_bias=False,
+        tie_word_embeddings=False,
+        num_key_value_heads=4,
+        head_dim=8,
+        hidden_act="relu",
+        norm_epsilon=0.1,
+        rope_parameters=ROPE["yarn"] | {"rope_theta": 500.0},
+    ),
     "gptj": case(GPTJForCausalLM, GPTJConfig, GPTJ),
     "gptj, whole heads, relu": case(
         GPTJForCausalLM, GPTJConfig, GPTJ, rotary_dim=8, activation_function="relu", n_inner=20
@@ -277,7 +292,8 @@ def test_a_scaling_that_looks_at_the_length_does_so_beyond_the_trained_positions
 
 
 @pytest.mark.parametrize(
-    "name", ["llama", "mistral", "qwen3, biases and windows", "gemma2", "gpt_neox", "phi3", "gptj", "bloom"]
+    "name",
+    ["llama", "mistral", "starcoder2", "qwen3, biases and windows", "gemma2", "gpt_neox", "phi3", "gptj", "bloom"],
 )
 def test_greedy_generation_equals_transformers(name: str, tmp_path: Path) -> None:
     model = theirs(name)
