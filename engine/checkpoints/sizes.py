@@ -157,7 +157,7 @@ def infer_patches(ours: Ours) -> dict[str, Evidence]:
 
 
 def infer_block(ours: Ours, stack: str) -> dict[str, Evidence]:
-    """The MLP and the biases, by the first block of a stack."""
+    """The MLP, the biases and how the sublayers stand, by the first block of a stack."""
     block, there = f"{stack}blocks.0.", "By the tensors that are there."
     seen: dict[str, Evidence] = {}
     if f"{block}mlp.pre.weight" in ours:
@@ -168,6 +168,8 @@ def infer_block(ours: Ours, stack: str) -> dict[str, Evidence]:
     if f"{block}attn.q.weight" in ours:
         seen["attention.bias"] = Evidence(f"{block}attn.q.bias" in ours, there)
         seen["attention.out_bias"] = Evidence(f"{block}attn.out.bias" in ours, there)
+    if f"{block}norm1.weight" in ours and f"{block}norm2.weight" not in ours:
+        seen["sublayers"] = Evidence("parallel_one_norm", there)
     return seen
 
 

@@ -43,6 +43,7 @@ FAMILIES: dict[str, tuple[Any, dict[str, Any]]] = {
     "OPTForCausalLM": (transformers.OPTConfig, SIZES | {"ffn_dim": 48, "word_embed_proj_dim": 32}),
     "PhiForCausalLM": (transformers.PhiConfig, SIZES),
     "Phi3ForCausalLM": (transformers.Phi3Config, SHARED | {"pad_token_id": None}),
+    "StableLmForCausalLM": (transformers.StableLmConfig, SHARED),
     "Starcoder2ForCausalLM": (transformers.Starcoder2Config, SHARED),
     "LlamaForCausalLM": (transformers.LlamaConfig, SHARED),
     "MistralForCausalLM": (transformers.MistralConfig, SHARED | {"sliding_window": 4}),

@@ -67,6 +67,7 @@ FAMILIES = {
     "GemmaForCausalLM": GROUPS,
     "Gemma2ForCausalLM": GROUPS,
     "PhiForCausalLM": MODERN,
+    "StableLmForCausalLM": {k: v for k, v in GROUPS.items() if k != "head_dim"},
     "Starcoder2ForCausalLM": GROUPS,
     "Phi3ForCausalLM": {k: v for k, v in GROUPS.items() if k != "head_dim"},
     "RobertaForMaskedLM": BERT | {"max_position_embeddings": 34},

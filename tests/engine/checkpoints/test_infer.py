@@ -77,6 +77,9 @@ USUAL_MODELS: dict[str, Any] = {
         transformers.Qwen3Config(**OTHER, num_key_value_heads=1, head_dim=16)
     ),
     "gpt_neox": lambda: transformers.GPTNeoXForCausalLM(transformers.GPTNeoXConfig(**USUAL)),
+    "stablelm": lambda: transformers.StableLmForCausalLM(
+        transformers.StableLmConfig(**USUAL, num_key_value_heads=1, use_parallel_residual=True)
+    ),
     "starcoder2": lambda: transformers.Starcoder2ForCausalLM(
         transformers.Starcoder2Config(**USUAL, num_key_value_heads=1)
     ),
@@ -256,9 +259,11 @@ NEIGHBOURS: dict[str, tuple[Any, str]] = {
         ),
         r"Qwen3ForCausalLM leaves out 6 tensors .*; Gemma2ForCausalLM leaves out",
     ),
-    "StableLM": (
-        lambda: transformers.StableLmForCausalLM(transformers.StableLmConfig(**OTHER, num_key_value_heads=3)),
-        r"LlamaForCausalLM leaves out 7 tensors \(model.layers.0.input_layernorm.bias",
+    "StableLM with a norm for each head": (
+        lambda: transformers.StableLmForCausalLM(
+            transformers.StableLmConfig(**OTHER, num_key_value_heads=3, qk_layernorm=True)
+        ),
+        r"StableLmForCausalLM leaves out 18 tensors \(model.layers.0.self_attn.k_layernorm",
     ),
     "mBART": (
         lambda: transformers.MBartForConditionalGeneration(transformers.MBartConfig(**PAIR)),
@@ -291,6 +296,6 @@ def test_a_model_of_another_family_is_refused_with_the_nearest_ones(name: str, t
     folder = weights_only(shaken(build()), tmp_path)
     with pytest.raises(UnknownNames, match=told):
         load(folder)
-    if name == "StableLM":  # somebody who says so has it without them
-        opened = load(folder, config={"model_type": "llama"})
-        assert opened.family == "llama" and len(opened.report.rows_with("unexpected")) == 7
+    if "StableLM" in name:  # somebody who says so has it without them
+        opened = load(folder, config={"model_type": "stablelm"})
+        assert opened.family == "stablelm" and len(opened.report.rows_with("unexpected")) == 18

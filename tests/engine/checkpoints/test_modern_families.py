@@ -28,6 +28,8 @@ from transformers import (
     Qwen2ForCausalLM,
     Qwen3Config,
     Qwen3ForCausalLM,
+    StableLmConfig,
+    StableLmForCausalLM,
     Starcoder2Config,
     Starcoder2ForCausalLM,
 )
@@ -47,6 +49,7 @@ MODERN = {"vocab_size": 40, "hidden_size": 24, "num_hidden_layers": 3, "intermed
 MODERN |= {"num_attention_heads": 4, "num_key_value_heads": 2, "max_position_embeddings": 32}
 NEOX = {"vocab_size": 40, "hidden_size": 32, "num_hidden_layers": 2, "intermediate_size": 36, **ENDS}
 NEOX |= {"num_attention_heads": 4, "max_position_embeddings": 32}
+STABLE = {**NEOX, "num_key_value_heads": 2}
 GPTJ = {"vocab_size": 40, "n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": 32, "rotary_dim": 4, **ENDS}
 BLOOM = {"vocab_size": 40, "hidden_size": 32, "n_layer": 2, "n_head": 4, **ENDS}
 
@@ -171,6 +174,18 @@ CASES = {
     "phi3, a part read long": phi3(
         original_max_position_embeddings=9, rope_parameters={**ROPE["longrope, read long"], **PART}
     ),
+    "stablelm": case(StableLmForCausalLM, StableLmConfig, STABLE),
+    "stablelm, side by side, tied, biases, linear": case(
+        StableLmForCausalLM,
+        StableLmConfig,
+        STABLE,
+        use_parallel_residual=True,
+        use_qkv_bias=True,
+        tie_word_embeddings=True,
+        hidden_act="gelu",
+        layer_norm_eps=0.1,
+        rope_parameters=ROPE["linear"] | {"rope_theta": 500.0, "partial_rotary_factor": 0.5},
+    ),
     "starcoder2": case(Starcoder2ForCausalLM, Starcoder2Config, MODERN, sliding_window=4),
     "starcoder2, no biases, untied, wide heads, yarn": case(
         Starcoder2ForCausalLM,
@@ -293,7 +308,18 @@ def test_a_scaling_that_looks_at_the_length_does_so_beyond_the_trained_positions
 
 @pytest.mark.parametrize(
     "name",
-    ["llama", "mistral", "starcoder2", "qwen3, biases and windows", "gemma2", "gpt_neox", "phi3", "gptj", "bloom"],
+    [
+        "llama",
+        "mistral",
+        "starcoder2",
+        "stablelm",
+        "qwen3, biases and windows",
+        "gemma2",
+        "gpt_neox",
+        "phi3",
+        "gptj",
+        "bloom",
+    ],
 )
 def test_greedy_generation_equals_transformers(name: str, tmp_path: Path) -> None:
     model = theirs(name)
@@ -326,6 +352,7 @@ def test_greedy_generation_equals_transformers(name: str, tmp_path: Path) -> Non
         ("gemma2", {"use_bidirectional_attention": True}, "use_bidirectional_attention must be false"),
         ("bloom", {"apply_residual_connection_post_layernorm": True}, "_post_layernorm must be False, got T"),
         ("phi3", {"rope_scaling": {"type": "linear", "factor": 2.0}}, "rope_type must be one of .*, got 'linear'"),
+        ("stablelm", {"qk_layernorm": True}, "qk_layernorm must be False, got True: Loupe has no such model"),
         ("gptj", {"rotary_dim": 10}, "positions.turned must be even and at most 8, got 10"),
     ],
 )

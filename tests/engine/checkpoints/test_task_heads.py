@@ -54,6 +54,7 @@ SIZES: dict[str, tuple[str, dict[str, Any], tuple[str, ...]]] = {
     "gemma2": ("Gemma2", GEMMA | {"sliding_window": 4}, NO_ANSWERS),
     "phi": ("Phi", MODERN, NO_ANSWERS),
     "phi3": ("Phi3", GROUPS, NO_ANSWERS),
+    "stablelm": ("StableLm", GROUPS, NO_ANSWERS),
     "starcoder2": ("Starcoder2", GROUPS, NO_ANSWERS),
     "imagegpt": ("ImageGPT", GPT2, ("ForImageClassification", "Model")),
 }
