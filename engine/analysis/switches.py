@@ -191,7 +191,7 @@ SWITCHES: tuple[Switch, ...] = (
     Switch(
         "place",
         "norm place",
-        "Before each sublayer, on the stream after it, or on both sides of the sublayer.",
+        "Before each sublayer, on the stream after it, on the sublayer's output, or before it and on its output.",
         lambda config: config.norm.place,
         setting.set_place,
         lambda config: get_args(NormPlace),

@@ -14,7 +14,7 @@ from engine.model.option import DECIDED, Option, has_head, is_alone, is_normed, 
 
 PositionKind = Literal["learned", "sinusoidal", "rotary", "alibi", "relative", "none"]
 NormKind = Literal["layer", "rms", "batch", "none"]
-NormPlace = Literal["before", "after", "around"]
+NormPlace = Literal["before", "after", "around", "output"]
 MaskKind = Literal["causal", "full", "prefix"]
 Activation = Literal["relu", "gelu", "gelu_tanh", "quick_gelu", "silu", "tanh"]
 ScalingKind = Literal["linear", "dynamic", "yarn", "llama3", "longrope"]
@@ -144,10 +144,10 @@ class Positions:
 
 @dataclass(frozen=True)
 class Norm:
-    """`layer` (Ba et al. 2016), `rms` (Zhang & Sennrich 2019) or `batch` (Ioffe & Szegedy 2015), `before` or `after`
-    each sublayer, or both (`around`).
+    """`layer` (Ba et al. 2016), `rms` (Zhang & Sennrich 2019) or `batch` (Ioffe & Szegedy 2015), `before` each
+    sublayer, on the stream `after` it, on its `output` before that is added (OLMo 2), or first and last (`around`).
 
-    `final` puts one more behind the last block; None does where norms stand before.
+    `final` puts one more behind the last block; None does unless norms stand after.
     """
 
     kind: NormKind = field(
@@ -160,7 +160,9 @@ class Norm:
     place: NormPlace = field(
         default="before",
         metadata=Option(
-            help="Before each sublayer (GPT-2), after it (the first Transformer), or both.", when=is_normed
+            help="Before each sublayer (GPT-2), after it (the first Transformer), on its output alone (OLMo 2), or "
+            "before it and on its output.",
+            when=is_normed,
         ),
     )
     eps: float = field(
@@ -171,7 +173,7 @@ class Norm:
     )
     final: bool | None = field(
         default=None,
-        metadata=Option(help="One more norm after the last block. Empty: only in pre-norm models.", when=is_normed),
+        metadata=Option(help="One more norm after the last block. Empty: in all but post-norm models.", when=is_normed),
     )
 
 

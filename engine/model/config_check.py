@@ -35,6 +35,8 @@ def check_config(config: ModelConfig) -> None:
     if not 0 <= config.dropout < 1:
         raise ValueError(f"dropout must be in [0, 1), got {config.dropout}.")
     check_sharing(config)
+    if config.encoder is not None and config.norm.place == "output":
+        raise ValueError("norm.place output is for one stack of blocks; leave out the encoder, or choose before.")
     if config.sublayers != "sequential" and (config.encoder is not None or config.norm.place == "after"):
         raise ValueError("parallel sublayers must have their norms before them, and no encoder; use sequential ones.")
 

@@ -37,8 +37,9 @@ def drawn_blocks(model: dict[str, Any]) -> set[str]:
         own |= {"cross_attn", "norm_cross"} if stack["cross"] else set()
         own |= {"embed_norm"} if stack["embedNorm"] else set()
         own |= {"final_norm"} if stack["finalNorm"] else set()
-        own |= {"norm1"} | ({"norm2"} if stack["sublayers"] != "parallel_one_norm" else set())
-        own |= {"norm1_after", "norm2_after"} if stack["place"] == "around" else set()
+        if stack["place"] != "output":
+            own |= {"norm1"} | ({"norm2"} if stack["sublayers"] != "parallel_one_norm" else set())
+        own |= {"norm1_after", "norm2_after"} if stack["place"] in ("around", "output") else set()
         found |= {stack["prefix"] + block for block in own}
     return found
 

@@ -24,7 +24,12 @@ from views.core.payload import pack
 LANGUAGES = {"bpe": "BPE", "wordpiece": "WordPiece", "unigram": "Unigram", "byte": "bytes", "char": "characters"}
 LANGUAGES |= {"word": "words"}
 NORMS = {"layer": "LayerNorm", "rms": "RMSNorm", "batch": "BatchNorm", "none": "none"}
-PLACES = {"before": "before each sublayer", "after": "after each sublayer", "around": "before and after each sublayer"}
+PLACES = {
+    "before": "before each sublayer",
+    "after": "after each sublayer",
+    "around": "before and after each sublayer",
+    "output": "on each sublayer's output",
+}
 PIPE = "\\|"  # in a table's cell, in code too
 REMARKABLE = ("missing", "unexpected", "dropped", "tied", "loaded")  # the order of the table
 

@@ -8,7 +8,7 @@ import { pencil, range } from "../core/dom.js";
  * @typedef {{ width: number, activation: string, gated: boolean }} Mlp
  * @typedef {{ boxes: { id: string, label: string, detail: string }[], tied: boolean, out: string }} Ends
  * @typedef {{ prefix: string, layers: number, shared: boolean, width: number, picture: { side: number } | null, norm: string,
- *   embedding: { id: string, label: string, detail: string }[], embedNorm: boolean, place: "before" | "after" | "around",
+ *   embedding: { id: string, label: string, detail: string }[], embedNorm: boolean, place: "before" | "after" | "around" | "output",
  *   sublayers: "sequential" | "parallel" | "parallel_one_norm", residual: boolean, attention: Attention, cross: Attention | null,
  *   mlp: Mlp | null, finalNorm: boolean }} Stack as views/architecture/architecture.py describes it
  * @typedef {{ width: number, mirror?: boolean, ends?: Ends | null, counts: Map<string, number>, marked: Set<string> }} Drawing
@@ -253,7 +253,6 @@ class Pen {
    */
   sublayer(stack, norm, draw, height) {
     const middle = COLUMN + PILL.width / 2;
-    const around = stack.place === "around";
     const leaves = this.y;
     this.path([
       [TRUNK, leaves],
@@ -261,11 +260,11 @@ class Pen {
       [middle, leaves - 12],
     ]);
     this.y -= 12;
-    if (stack.norm && stack.place !== "after") this.branchNorm(norm, stack.norm, middle);
+    if (stack.norm && normsStream(stack)) this.branchNorm(norm, stack.norm, middle);
     this.y -= height;
     draw(COLUMN, this.y, this.right - COLUMN);
     this.wire(middle, 10);
-    if (stack.norm && around) this.branchNorm(`${norm}_after`, stack.norm, middle);
+    if (stack.norm && normsOutput(stack)) this.branchNorm(`${norm}_after`, stack.norm, middle);
     this.join(stack, leaves, middle);
     if (stack.norm && stack.place === "after") this.trunkNorm(norm, stack.norm, 6);
     this.y -= 7;
@@ -286,7 +285,8 @@ class Pen {
     ]);
     this.y -= 12;
     const begins = this.y;
-    if (stack.norm) {
+    const normed = stack.norm && normsStream(stack);
+    if (normed) {
       this.branchNorm("norm1", stack.norm, middles[0]);
       if (!shared && middles[1]) {
         this.y = begins;
@@ -298,7 +298,7 @@ class Pen {
         this.branchNorm("norm2", stack.norm, middles[1]);
       }
     }
-    if (middles[1] && (shared || !stack.norm))
+    if (middles[1] && (shared || !normed))
       this.path([
         [middles[0], this.y + 5],
         [middles[1], this.y + 5],
@@ -309,12 +309,12 @@ class Pen {
     this.attention("attn", "attention", stack.attention, columns[0], this.y, half, height);
     const { width: d, mlp } = stack;
     if (mlp) this.mlp({ width: d, mlp }, columns[1], this.y, half, height);
-    for (const middle of middles)
-      this.path([
-        [middle, this.y],
-        [middle, this.y - 12],
-      ]);
-    this.y -= 12;
+    const top = this.y;
+    for (const [i, middle] of middles.entries()) {
+      this.y = top;
+      this.wire(middle, 12);
+      if (stack.norm && normsOutput(stack)) this.branchNorm(`norm${i + 1}_after`, stack.norm, middle);
+    }
     if (middles[1])
       this.path([
         [middles[1], this.y],
@@ -609,6 +609,18 @@ function notesOf(made) {
 
 const NARROW = 205;
 const HEIGHT_OF_MLP = 72;
+
+/**
+ * Whether a sublayer reads the stream through a norm.
+ * @param {Stack} stack
+ */
+const normsStream = (stack) => stack.place === "before" || stack.place === "around";
+
+/**
+ * Whether a norm stands between a sublayer and the stream that it adds to.
+ * @param {Stack} stack
+ */
+const normsOutput = (stack) => stack.place === "output" || stack.place === "around";
 
 /** @param {Attention} made */
 function heightOfAttention(made) {

@@ -120,7 +120,9 @@ class Tally:
             self.attention(stack, config.cross_attention, tokens, source, "cross-attention", across=True)
         if config.mlp is not None:
             wide = KEPT_OF_ACTIVATION[config.mlp.activation] + (2 if config.mlp.gated else 0)
-            inputs = d if config.sublayers != "parallel_one_norm" else Integer(0)
+            same = config.sublayers == "parallel_one_norm"  # as what attention reads, which is kept there
+            same |= config.sublayers == "parallel" and config.norm.place == "output"
+            inputs = Integer(0) if same else d
             self.keep(f"{title}MLP", rows * stack.L * total([inputs, wide * stack.d_ff]))
         if config.final_norm:
             self.norms(f"{title}final norm", rows, Integer(1), 1, 1)
@@ -128,8 +130,11 @@ class Tally:
     def block_norms(self, stack: Stack, rows: Formula, title: str) -> None:
         config = stack.config
         both = config.mlp is not None
-        norms = 1 + (both and config.sublayers != "parallel_one_norm") + stack.crosses
-        norms += (1 + both) if config.norm.place == "around" else 0
+        outputs = (1 + both) if config.norm.place in ("around", "output") else 0
+        if config.norm.place == "output":
+            self.norms(f"{title}norms", rows, stack.L, outputs, outputs)
+            return
+        norms = 1 + (both and config.sublayers != "parallel_one_norm") + stack.crosses + outputs
         inputs = norms - (both and config.sublayers == "parallel")  # two norms of one stream
         self.norms(f"{title}norms", rows, stack.L, inputs, norms)
 

@@ -90,20 +90,22 @@ def stack_parts(stack: Stack) -> Iterator[Part]:
 
 
 def block_parts(stack: Stack) -> Iterator[Part]:
-    config, around = stack.config, stack.config.norm.place == "around"
-    yield norm(stack, "norm 1", "blocks.*.norm1", "norm1", stack.blocks)
+    config, place = stack.config, stack.config.norm.place
+    of_output = place in ("around", "output")
+    if place != "output":
+        yield norm(stack, "norm 1", "blocks.*.norm1", "norm1", stack.blocks)
     yield from attention_parts(stack, config.attention, "attn")
-    if around:
+    if of_output:
         yield norm(stack, "norm 1, after", "blocks.*.norm1_after", "norm1_after", stack.blocks)
     if stack.crosses:
         yield norm(stack, "norm of the crossing", "blocks.*.norm_cross", "norm_cross", stack.blocks)
         yield from attention_parts(stack, config.cross_attention, "cross_attn")
     if config.mlp is None:
         return
-    if config.sublayers != "parallel_one_norm":
+    if config.sublayers != "parallel_one_norm" and place != "output":
         yield norm(stack, "norm 2", "blocks.*.norm2", "norm2", stack.blocks)
     yield from mlp_parts(stack)
-    if around:
+    if of_output:
         yield norm(stack, "norm 2, after", "blocks.*.norm2_after", "norm2_after", stack.blocks)
 
 

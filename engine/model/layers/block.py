@@ -5,6 +5,7 @@ resid_pre --> norm1 --> attention --> (+) resid_mid --> norm2 --> MLP --> (+) re
 resid_pre --> attention --> (+) resid_mid --> norm1 --> MLP --> (+) resid_post --> norm2        norm after
     '------------------------^                  '----------------^
 resid_pre --> norm1 --> attention --> norm1_after --> (+) resid_mid --> ...                     norm around
+resid_pre --> attention --> norm1_after --> (+) resid_mid --> MLP --> norm2_after --> (+) ...   norm of the output
 resid_pre --> norm1 --> attention --> (+) resid_post <-- MLP <-- norm2 <-- resid_pre            parallel
 
 In the decoder of an encoder-decoder, attention to the encoder (cross_attn, with norm_cross) stands behind resid_mid,
@@ -23,29 +24,30 @@ from engine.model.layers.cache import LayerCache
 from engine.model.layers.dropout import dropout
 from engine.model.layers.mlp import MLP
 from engine.model.layers.module import Module
-from engine.model.layers.norm import make_norm
+from engine.model.layers.norm import NoNorm, make_norm
 
 
 class Block(Module):
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
         place = config.norm.place
-        self.norm_before, self.norm_after, self.around = place != "after", place == "after", place == "around"
+        self.norm_before, self.norm_after = place != "after", place == "after"
+        of_stream, of_output = place != "output", place in ("around", "output")
         self.dropout = config.dropout
         self.parallel = config.sublayers != "sequential"
         has_norm2 = config.mlp is not None and config.sublayers != "parallel_one_norm"
 
-        def norm() -> nn.Module:
-            return make_norm(config.norm, config.d_model)
+        def norm(stands: bool = True) -> nn.Module:
+            return make_norm(config.norm, config.d_model) if stands else NoNorm()
 
-        self.norm1 = norm()
+        self.norm1 = norm(of_stream)
         self.attn = Attention(config, config.attention)
         self.norm_cross = norm() if config.encoder else None
         self.cross_attn = Attention(config, config.cross_attention, crosses=True) if config.encoder else None
-        self.norm2 = norm() if has_norm2 else None
+        self.norm2 = norm(of_stream) if has_norm2 else None
         self.mlp = MLP(config.mlp, config.d_model) if config.mlp else None
-        self.norm1_after = norm() if self.around else None
-        self.norm2_after = norm() if self.around and config.mlp else None
+        self.norm1_after = norm() if of_output else None
+        self.norm2_after = norm() if of_output and config.mlp else None
         self._add_skips(config)
         self.hook_resid_pre = HookPoint("resid_pre", "batch pos d_model")
         if not self.parallel:

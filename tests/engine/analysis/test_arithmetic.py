@@ -76,6 +76,8 @@ VARIANTS = {
     "batch norm": {"norm": Norm("batch")},
     "norms around": {"norm": Norm("rms", place="around")},
     "norms around, parallel": {"norm": Norm("rms", place="around"), "sublayers": "parallel"},
+    "norms of outputs": {"norm": Norm("rms", place="output")},
+    "norms of outputs, parallel": {"norm": Norm("layer", place="output"), "sublayers": "parallel"},
     "no MLP": {"mlp": None},
     "no MLP, parallel": {"mlp": None, "sublayers": "parallel"},
     "no residual connections": {"residual": False},

@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import replace
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 import torch
@@ -26,7 +26,7 @@ KINDS: dict[str, ModelConfig] = {
     **{
         f"{kind} norm {place}": config(norm=Norm(kind=kind, place=place))  # type: ignore[arg-type]
         for kind in ("layer", "rms", "batch")
-        for place in ("before", "after", "around")
+        for place in get_args(NormPlace)
     },
     "no norm": config(norm=Norm(kind="none")),
     "norm after, no MLP": config(norm=Norm(place="after"), mlp=None),
@@ -118,7 +118,8 @@ def test_in_a_model_that_is_linear_a_term_is_what_silencing_the_head_takes_away(
 
 
 @pytest.mark.parametrize(
-    ("place", "sublayers"), [("before", "sequential"), ("around", "sequential"), ("before", "parallel")]
+    ("place", "sublayers"),
+    [("before", "sequential"), ("around", "sequential"), ("output", "sequential"), ("before", "parallel")],
 )
 def test_what_a_head_gives_is_direct_by_norms_and_by_later_parts(place: NormPlace, sublayers: Sublayers) -> None:
     model = tiny.model(config("rotary", norm=Norm("rms", place), sublayers=sublayers))

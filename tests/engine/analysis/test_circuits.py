@@ -27,6 +27,7 @@ ONE_STACK = {
         tiny.config("none", {"kv_heads": 2, "qk_norm": "head", "scale": 0.7}, tied=False), norm=Norm("rms")
     ),
     "normalised all together": tiny.config("none", {"kv_heads": 2, "qk_norm": "all"}, norm=Norm("rms", "around")),
+    "norms of outputs": tiny.config("none", {"qk_norm": "all"}, norm=Norm("rms", "output")),
     "no biases, wide heads": tiny.config("none", {"bias": False, "out_bias": False, "d_head": 6}),
     "norms behind": tiny.config("none", norm=Norm(place="after"), embedding=Embedding(norm=True, scale=2.0)),
     "narrow tokens": tiny.config("none", embedding=Embedding(width=6, mapped="tokens"), head=OutputHead(scale=0.5)),
@@ -69,7 +70,7 @@ def without_scale(norm: Any, x: Tensor) -> Tensor:
 
 def to_tokens(model: Transformer, written: Tensor, layer: int) -> Tensor:
     block = model.blocks[layer]
-    if model.config.norm.place == "around":
+    if model.config.norm.place in ("around", "output"):
         written = without_scale(block.norm1_after, written)
     behind = model.config.norm.place == "after"
     written = without_scale(model.blocks[-1].norm2 if behind else model.final_norm, written)

@@ -51,7 +51,10 @@ KINDS: dict[str, ModelConfig] = {
         norm=Norm("rms"),
     ),
     "batch-norm": replace(SMALL, norm=Norm("batch", "around")),
-    "olmo": replace(SMALL, attention=replace(HEADS, qk_norm="all"), positions=ROTARY),
+    "olmo": replace(
+        SMALL, attention=replace(HEADS, qk_norm="all"), positions=ROTARY, norm=Norm("rms", "output"), mlp=GATED
+    ),
+    "norms-of-outputs-parallel": replace(SMALL, norm=Norm(place="output"), sublayers="parallel"),
     "t5": replace(
         SMALL, attention=PLAIN, mlp=MLP(128, "relu", bias=False), positions=Positions("relative"), norm=Norm("rms"),
         head=OutputHead(scale=0.3), encoder=Encoder(2, SEEING, MLP(128, "relu", bias=False)),

@@ -25,6 +25,7 @@ MODELS = {
     ),
     "batch norm": tiny.config(norm=Norm("batch")),
     "norms around": tiny.config(norm=Norm("rms", "around")),
+    "norms of outputs": tiny.config(norm=Norm("rms", "output")),
     "parallel": tiny.config("alibi", sublayers="parallel"),
     "bert": tiny.config(
         attention={"mask": "full"},

@@ -1,13 +1,14 @@
 """Sublayers, residual connections and norms that are weighed or taken out, against the sums they are part of."""
 
 from dataclasses import replace
+from typing import get_args
 
 import pytest
 import torch
 from torch import Tensor
 
 from engine.edits import Scale, parts
-from engine.model.config import Embedding, Encoder, Norm
+from engine.model.config import Embedding, Encoder, Norm, NormPlace
 from engine.runtime.run import run
 from tests.engine import tiny
 
@@ -17,6 +18,7 @@ CONFIGS = {
     "batch": tiny.config("rotary", norm=Norm("batch")),
     "after": tiny.config(norm=Norm(place="after")),
     "around": tiny.config(norm=Norm(place="around")),
+    "output": tiny.config(norm=Norm("rms", place="output")),
     "parallel": tiny.config(sublayers="parallel"),
     "parallel, one norm": tiny.config(sublayers="parallel_one_norm"),
     "attention only": tiny.config(mlp=None),
@@ -34,16 +36,16 @@ def same(a: Tensor, b: Tensor) -> None:
 
 
 @pytest.mark.parametrize("factor", [0.0, 0.5, 2.0])
-@pytest.mark.parametrize("name", ["before", "rms", "batch", "after", "around"])
+@pytest.mark.parametrize("name", ["before", "rms", "batch", "after", "around", "output"])
 def test_the_residual_past_a_sublayer_is_weighed_and_the_sublayer_reads_all_of_it(name: str, factor: float) -> None:
     trace = edited(name, "blocks.1.skip1", factor)
     plain = run(tiny.model(CONFIGS[name]), tiny.IDS)
-    added = trace["blocks.1.norm1_after.out" if name == "around" else "blocks.1.attn.out"]
+    added = trace["blocks.1.norm1_after.out" if name in ("around", "output") else "blocks.1.attn.out"]
     same(trace["blocks.1.resid_mid"], factor * plain["blocks.1.resid_pre"] + added)
     assert torch.equal(trace["blocks.1.attn.out"], plain["blocks.1.attn.out"])
     trace = edited(name, "blocks.1.skip2", factor)
     carried = plain["blocks.1.norm1.out" if name == "after" else "blocks.1.resid_mid"]
-    added = plain["blocks.1.norm2_after.out" if name == "around" else "blocks.1.mlp.out"]
+    added = plain["blocks.1.norm2_after.out" if name in ("around", "output") else "blocks.1.mlp.out"]
     same(trace["blocks.1.resid_post"], factor * carried + added)
 
 
@@ -68,7 +70,7 @@ def test_a_norm_taken_out_passes_on_what_it_reads_and_half_of_one_half_of_it(nam
 
 
 def test_with_every_norm_taken_out_a_model_is_the_one_that_has_none() -> None:
-    for place in ("before", "after", "around"):
+    for place in get_args(NormPlace):
         for kind in ("layer", "rms", "batch"):
             embedding = Embedding(norm=True)
             model = tiny.model(tiny.config(norm=Norm(kind, place), embedding=embedding))  # type: ignore[arg-type]

@@ -103,7 +103,9 @@ CONFIGS: dict[str, ModelConfig] = {
         BASE, attention=BARE, positions=Positions("rotary", scaling=RotaryScaling("dynamic", 4.0, 4)), norm=RMS
     ),
     "Qwen3": replace(BASE, attention=replace(BARE, qk_norm="head"), mlp=GATED, norm=RMS, positions=ROTARY),
-    "OLMo 2's queries": replace(BASE, attention=replace(BARE, qk_norm="all"), mlp=GATED, norm=RMS, positions=ROTARY),
+    "OLMo 2": replace(
+        BASE, attention=replace(BARE, qk_norm="all"), mlp=GATED, norm=Norm("rms", "output"), positions=ROTARY
+    ),
     "Gemma 2": replace(
         BASE,
         attention=replace(BARE, window=3, windowed=(0,), softcap=5.0, scale=0.3),
