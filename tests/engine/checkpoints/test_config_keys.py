@@ -39,7 +39,8 @@ def variants(name: str, whole: dict[str, Any]) -> Iterator[dict[str, Any]]:
             continue
         yield {common: whole[own] * 2}
         yield {name: value for name, value in whole.items() if name != own} | {common: whole[own] * 2}
-    for said in SAID_OTHERWISE if "rope_parameters" in whole else SAID_OTHERWISE[:7]:
+    rope = whole.get("rope_parameters")
+    for said in SAID_OTHERWISE[: 7 if rope is None else None if "rope_theta" in rope else 5]:
         yield said
         yield {**whole, **said}
 

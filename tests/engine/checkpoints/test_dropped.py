@@ -46,11 +46,12 @@ DISTILBERT = ENDS | {"dim": 24, "n_layers": 2, "n_heads": 4, "hidden_dim": 36, "
 SIZES: dict[str, dict[str, Any]] = {
     **dict.fromkeys(("bert", "roberta", "xlm-roberta", "camembert", "llama", "gpt_neox", "phi"), WIDE),
     **dict.fromkeys(("mistral", "phi3", "qwen2", "stablelm", "starcoder2"), WIDE | {"num_key_value_heads": 2}),
-    **dict.fromkeys(("gemma", "gemma2", "qwen3"), GROUPS),
+    **dict.fromkeys(("gemma", "gemma2", "olmo2", "olmo3", "qwen3"), GROUPS),
     **dict.fromkeys(("albert", "electra"), WIDE | {"embedding_size": 16}),
     **dict.fromkeys(("bart", "marian", "pegasus"), BART),
     **dict.fromkeys(("t5", "mt5"), T5),
     **dict.fromkeys(("vit", "deit"), PICTURE),
+    "bloom": ENDS | {"hidden_size": 32, "n_layer": 2, "n_head": 4},
     "distilbert": DISTILBERT,
     "gpt2": GPT2,
     "gptj": GPT2 | {"rotary_dim": 4},

@@ -22,6 +22,10 @@ from transformers import (
     LlamaForCausalLM,
     MistralConfig,
     MistralForCausalLM,
+    Olmo2Config,
+    Olmo2ForCausalLM,
+    Olmo3Config,
+    Olmo3ForCausalLM,
     Phi3Config,
     Phi3ForCausalLM,
     Qwen2Config,
@@ -120,6 +124,10 @@ def phi3(**changes: Any) -> Any:
     return case(Phi3ForCausalLM, Phi3Config, MODERN, **changes)
 
 
+def olmo3(**changes: Any) -> Any:
+    return case(Olmo3ForCausalLM, Olmo3Config, MODERN | {"sliding_window": 4}, **changes)
+
+
 def gemma(**changes: Any) -> Any:
     softcaps = {"attn_logit_softcapping": 2.0, "final_logit_softcapping": 3.0, "query_pre_attn_scalar": 12}
     return case(Gemma2ForCausalLM, Gemma2Config, {**MODERN, **softcaps, "head_dim": 8, "sliding_window": 4}, **changes)
@@ -150,6 +158,21 @@ CASES = {
         sliding_window=3,
         layer_types=[SLIDE, WHOLE, SLIDE],
     ),
+    "olmo2": case(Olmo2ForCausalLM, Olmo2Config, MODERN),
+    "olmo2, biases, yarn, tied": case(
+        Olmo2ForCausalLM,
+        Olmo2Config,
+        MODERN,
+        attention_bias=True,
+        rope_parameters=ROPE["yarn"],
+        tie_word_embeddings=True,
+        num_key_value_heads=None,
+        head_dim=8,
+        hidden_act="gelu",
+    ),
+    "olmo3": olmo3(layer_types=[SLIDE, WHOLE, SLIDE]),
+    "olmo3, scaled": olmo3(rope_parameters=dict.fromkeys((SLIDE, WHOLE), ROPE["yarn"]), num_hidden_layers=4),
+    "olmo3, no window": olmo3(layer_types=[WHOLE] * 3, rope_theta=500.0),
     "gemma2": gemma(),
     "gemma2, other windows": gemma(layer_types=[WHOLE, WHOLE, SLIDE], attention_bias=True),
     "gemma2, a window everywhere": gemma(layer_types=[SLIDE] * 3),
@@ -319,6 +342,8 @@ def test_a_scaling_that_looks_at_the_length_does_so_beyond_the_trained_positions
         "phi3",
         "gptj",
         "bloom",
+        "olmo2",
+        "olmo3",
     ],
 )
 def test_greedy_generation_equals_transformers(name: str, tmp_path: Path) -> None:
@@ -350,6 +375,8 @@ def test_greedy_generation_equals_transformers(name: str, tmp_path: Path) -> Non
         ("qwen2", {"layer_types": [SLIDE]}, "layer_types must be 3 words, one per layer, each sliding_"),
         ("qwen3", {"layer_types": ["chunked_attention"] * 3}, "layer_types must be 3 words"),
         ("gemma2", {"use_bidirectional_attention": True}, "use_bidirectional_attention must be false"),
+        ("olmo3", {"rope_scaling": ROPE["yarn"]}, "must turn layers with a window and those without alike, got"),
+        ("olmo3", {"rope_parameters": {"rope_theta": 500.0}}, "rope_parameters must hold one table a kind of l"),
         ("bloom", {"apply_residual_connection_post_layernorm": True}, "_post_layernorm must be False, got T"),
         ("phi3", {"rope_scaling": {"type": "linear", "factor": 2.0}}, "rope_type must be one of .*, got 'linear'"),
         ("stablelm", {"qk_layernorm": True}, "qk_layernorm must be False, got True: Loupe has no such model"),
