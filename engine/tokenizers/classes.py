@@ -164,7 +164,7 @@ OF_TYPE = {
     **dict.fromkeys(("bert", "convbert", "distilbert", "electra", "mobilebert", "squeezebert"), "Bert"),
     "camembert": "Camembert",
     "deberta": "Deberta",
-    **dict.fromkeys(("gpt2", "gpt_neo", "gptj", "opt", "phi", "starcoder2"), "GPT2"),
+    **dict.fromkeys(("gpt2", "gpt_neo", "gptj", "opt", "phi", "starcoder2", "codegen"), "GPT2"),
     "gpt_neox": "GPTNeoX",
     **dict.fromkeys(("gemma", "gemma2"), "Gemma"),
     **dict.fromkeys(("mistral", "mixtral", "phi3"), ""),  # of these transformers believes the file, whatever it names

@@ -34,6 +34,7 @@ SHARED = SIZES | {"num_key_value_heads": 2}
 OLDER = {"vocab_size": 40, "n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": 32}
 FAMILIES: dict[str, tuple[Any, dict[str, Any]]] = {
     "GPT2LMHeadModel": (transformers.GPT2Config, OLDER),
+    "CodeGenForCausalLM": (transformers.CodeGenConfig, OLDER | {"rotary_dim": 4}),
     "GPTJForCausalLM": (transformers.GPTJConfig, OLDER | {"rotary_dim": 4}),
     "GPTNeoForCausalLM": (
         transformers.GPTNeoConfig,

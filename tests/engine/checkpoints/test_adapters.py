@@ -58,6 +58,7 @@ FAMILIES = {
     "GPTNeoXModel": MODERN,
     "GPTNeoForCausalLM": NEO | {"max_position_embeddings": 32, "window_size": 4},
     "BloomForCausalLM": {"vocab_size": 40, "hidden_size": 32, "n_layer": 2, "n_head": 4},
+    "CodeGenForCausalLM": GPT2 | {"rotary_dim": 4},
     "GPTJForCausalLM": GPT2 | {"rotary_dim": 4},
     "OPTForCausalLM": MODERN | {"ffn_dim": 36},
     "OPTModel": MODERN | {"ffn_dim": 36},

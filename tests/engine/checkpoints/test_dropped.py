@@ -54,7 +54,7 @@ SIZES: dict[str, dict[str, Any]] = {
     "bloom": ENDS | {"hidden_size": 32, "n_layer": 2, "n_head": 4},
     "distilbert": DISTILBERT,
     "gpt2": GPT2,
-    "gptj": GPT2 | {"rotary_dim": 4},
+    **dict.fromkeys(("codegen", "gptj"), GPT2 | {"rotary_dim": 4}),
     "imagegpt": GPT2,
     "gpt_neo": NEO | {"max_position_embeddings": 32, "window_size": 4},
     "opt": OPT,

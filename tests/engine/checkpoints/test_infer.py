@@ -80,6 +80,7 @@ USUAL_MODELS: dict[str, Any] = {
     "stablelm": lambda: transformers.StableLmForCausalLM(
         transformers.StableLmConfig(**USUAL, num_key_value_heads=1, use_parallel_residual=True)
     ),
+    "codegen": lambda: transformers.CodeGenForCausalLM(transformers.CodeGenConfig(**GPT2, n_embd=256, n_head=4)),
     "starcoder2": lambda: transformers.Starcoder2ForCausalLM(
         transformers.Starcoder2Config(**USUAL, num_key_value_heads=1)
     ),

@@ -12,6 +12,8 @@ from transformers import (
     AutoModelForCausalLM,
     BloomConfig,
     BloomForCausalLM,
+    CodeGenConfig,
+    CodeGenForCausalLM,
     Gemma2Config,
     Gemma2ForCausalLM,
     GPTJConfig,
@@ -222,6 +224,17 @@ CASES = {
         norm_epsilon=0.1,
         rope_parameters=ROPE["yarn"] | {"rope_theta": 500.0},
     ),
+    "codegen": case(CodeGenForCausalLM, CodeGenConfig, GPTJ, n_head=8),
+    "codegen, whole heads, tied, relu": case(
+        CodeGenForCausalLM,
+        CodeGenConfig,
+        GPTJ,
+        rotary_dim=8,
+        tie_word_embeddings=True,
+        activation_function="relu",
+        n_inner=20,
+        layer_norm_epsilon=0.1,
+    ),
     "gptj": case(GPTJForCausalLM, GPTJConfig, GPTJ),
     "gptj, whole heads, relu": case(
         GPTJForCausalLM, GPTJConfig, GPTJ, rotary_dim=8, activation_function="relu", n_inner=20
@@ -340,6 +353,7 @@ def test_a_scaling_that_looks_at_the_length_does_so_beyond_the_trained_positions
         "gemma2",
         "gpt_neox",
         "phi3",
+        "codegen",
         "gptj",
         "bloom",
         "olmo2",
@@ -380,6 +394,7 @@ def test_greedy_generation_equals_transformers(name: str, tmp_path: Path) -> Non
         ("bloom", {"apply_residual_connection_post_layernorm": True}, "_post_layernorm must be False, got T"),
         ("phi3", {"rope_scaling": {"type": "linear", "factor": 2.0}}, "rope_type must be one of .*, got 'linear'"),
         ("stablelm", {"qk_layernorm": True}, "qk_layernorm must be False, got True: Loupe has no such model"),
+        ("codegen", {"n_head": 2}, "n_head must be a multiple of 4 in a codegen, got 2"),
         ("gptj", {"rotary_dim": 10}, "positions.turned must be even and at most 8, got 10"),
     ],
 )

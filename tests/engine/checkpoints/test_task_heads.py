@@ -42,6 +42,7 @@ SIZES: dict[str, tuple[str, dict[str, Any], tuple[str, ...]]] = {
     "gpt_neo": ("GPTNeo", NEO | {"max_position_embeddings": 32, "window_size": 4}, ALL),
     "gpt_neox": ("GPTNeoX", MODERN, ALL),
     "bloom": ("Bloom", ENDS | {"hidden_size": 32, "n_layer": 2, "n_head": 4}, ALL),
+    "codegen": ("CodeGen", GPT2 | {"rotary_dim": 4}, ("Model",)),
     "gptj": ("GPTJ", GPT2 | {"rotary_dim": 4}, NO_TOKENS),
     "opt": ("OPT", OPT | {"enable_bias": False}, NO_TOKENS),
     "opt, narrow": ("OPT", NARROW, NO_TOKENS),

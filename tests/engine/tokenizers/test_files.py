@@ -50,6 +50,7 @@ BYTE_LEVEL: list[tuple[str, tuple[str, ...]]] = [
     ("gpt_neo", GPT2),
     ("gptj", GPT2),
     ("phi", GPT2),
+    ("codegen", GPT2),
     ("starcoder2", GPT2),
     ("gpt_neox", GPT2),
     ("qwen2", GPT2),
