@@ -177,9 +177,9 @@ def id_key(theirs: str, ours: str, usual: int | None) -> Key:
     )
 
 
-def write_only_key(theirs: str, writes: Callable[[Table], Any]) -> Key:
+def write_only_key(theirs: str, writes: Callable[[Table], Any], kind: Kind | None = None) -> Key:
     """A key that says again, for other readers, what other keys say: `writes` makes it of the whole ModelConfig."""
-    return Key(theirs, (), default=(), reads=lambda *_: (), writes=lambda _, ours: writes(ours))
+    return Key(theirs, (), default=(), reads=lambda *_: (), writes=lambda _, ours: writes(ours), kind=kind)
 
 
 def read_model_config(theirs: Table, keys: Sequence[Key], always: Table, only: Table) -> ModelConfig:

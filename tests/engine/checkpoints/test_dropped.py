@@ -44,7 +44,7 @@ NEO = ENDS | {"hidden_size": 32, "num_layers": 2, "num_heads": 4, "attention_typ
 OPT = WIDE | {"ffn_dim": 36, "word_embed_proj_dim": 32}
 DISTILBERT = ENDS | {"dim": 24, "n_layers": 2, "n_heads": 4, "hidden_dim": 36, "max_position_embeddings": 34}
 SIZES: dict[str, dict[str, Any]] = {
-    **dict.fromkeys(("bert", "roberta", "xlm-roberta", "camembert", "llama", "gpt_neox", "phi"), WIDE),
+    **dict.fromkeys(("bert", "roberta", "xlm-roberta", "camembert", "llama", "gpt_neox", "falcon", "phi"), WIDE),
     **dict.fromkeys(("mistral", "phi3", "qwen2", "stablelm", "starcoder2"), WIDE | {"num_key_value_heads": 2}),
     **dict.fromkeys(("gemma", "gemma2", "olmo2", "olmo3", "qwen3"), GROUPS),
     **dict.fromkeys(("albert", "electra"), WIDE | {"embedding_size": 16}),

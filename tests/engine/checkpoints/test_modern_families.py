@@ -14,6 +14,8 @@ from transformers import (
     BloomForCausalLM,
     CodeGenConfig,
     CodeGenForCausalLM,
+    FalconConfig,
+    FalconForCausalLM,
     Gemma2Config,
     Gemma2ForCausalLM,
     GPTJConfig,
@@ -130,6 +132,11 @@ def olmo3(**changes: Any) -> Any:
     return case(Olmo3ForCausalLM, Olmo3Config, MODERN | {"sliding_window": 4}, **changes)
 
 
+def falcon(**changes: Any) -> Any:
+    """Eager from the start: with another attention transformers adds a mask of true and false to the scores."""
+    return case(FalconForCausalLM, FalconConfig, NEOX, attn_implementation="eager", **changes)
+
+
 def gemma(**changes: Any) -> Any:
     softcaps = {"attn_logit_softcapping": 2.0, "final_logit_softcapping": 3.0, "query_pre_attn_scalar": 12}
     return case(Gemma2ForCausalLM, Gemma2Config, {**MODERN, **softcaps, "head_dim": 8, "sliding_window": 4}, **changes)
@@ -234,6 +241,12 @@ CASES = {
         activation_function="relu",
         n_inner=20,
         layer_norm_epsilon=0.1,
+    ),
+    "falcon": falcon(),
+    "falcon, one after the other": falcon(parallel_attn=False, multi_query=False, bias=True, ffn_hidden_size=20),
+    "falcon, new": falcon(new_decoder_architecture=True, num_kv_heads=2, tie_word_embeddings=False),
+    "falcon, new, one norm": falcon(
+        new_decoder_architecture=True, num_kv_heads=2, num_ln_in_parallel_attn=1, bias=True
     ),
     "gptj": case(GPTJForCausalLM, GPTJConfig, GPTJ),
     "gptj, whole heads, relu": case(
@@ -358,6 +371,7 @@ def test_a_scaling_that_looks_at_the_length_does_so_beyond_the_trained_positions
         "bloom",
         "olmo2",
         "olmo3",
+        "falcon, new",
     ],
 )
 def test_greedy_generation_equals_transformers(name: str, tmp_path: Path) -> None:
@@ -395,6 +409,9 @@ def test_greedy_generation_equals_transformers(name: str, tmp_path: Path) -> Non
         ("phi3", {"rope_scaling": {"type": "linear", "factor": 2.0}}, "rope_type must be one of .*, got 'linear'"),
         ("stablelm", {"qk_layernorm": True}, "qk_layernorm must be False, got True: Loupe has no such model"),
         ("codegen", {"n_head": 2}, "n_head must be a multiple of 4 in a codegen, got 2"),
+        ("falcon", {"alibi": True}, "alibi must be False, got True: Loupe has"),
+        ("falcon", {"new_decoder_architecture": True}, "norms of a Falcon must be called as"),
+        ("falcon", {"num_ln_in_parallel_attn": 2}, "must fit new_decoder_architecture False"),
         ("gptj", {"rotary_dim": 10}, "positions.turned must be even and at most 8, got 10"),
     ],
 )

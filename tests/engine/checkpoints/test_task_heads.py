@@ -33,6 +33,7 @@ NEO = ENDS | {"hidden_size": 32, "num_layers": 2, "num_heads": 4, "attention_typ
 OPT = ENDS | {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "ffn_dim": 36}
 OPT |= {"max_position_embeddings": 32}
 NARROW = OPT | {"word_embed_proj_dim": 16}
+FALCON = MODERN | {"attn_implementation": "eager"}
 GEMMA = GROUPS | {"head_dim": 8}
 ALL = ("ForSequenceClassification", "ForTokenClassification", "ForQuestionAnswering", "Model")
 NO_TOKENS = tuple(head for head in ALL if "Token" not in head)
@@ -43,6 +44,8 @@ SIZES: dict[str, tuple[str, dict[str, Any], tuple[str, ...]]] = {
     "gpt_neox": ("GPTNeoX", MODERN, ALL),
     "bloom": ("Bloom", ENDS | {"hidden_size": 32, "n_layer": 2, "n_head": 4}, ALL),
     "codegen": ("CodeGen", GPT2 | {"rotary_dim": 4}, ("Model",)),
+    "falcon": ("Falcon", FALCON, ALL),
+    "falcon, new": ("Falcon", FALCON | {"new_decoder_architecture": True, "num_kv_heads": 2}, ALL),
     "gptj": ("GPTJ", GPT2 | {"rotary_dim": 4}, NO_TOKENS),
     "opt": ("OPT", OPT | {"enable_bias": False}, NO_TOKENS),
     "opt, narrow": ("OPT", NARROW, NO_TOKENS),
