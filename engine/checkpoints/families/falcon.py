@@ -152,3 +152,4 @@ FAMILIES = (
     *(replace(family, signs=(*family.signs, SIGN)) for family in with_tasks(NEW, token="classifier")),
     *with_tasks(LANGUAGE, token="classifier"),
 )
+PLACE = 1  # behind GPT-NeoX, which says some of the same and is better known
