@@ -7,6 +7,7 @@ import gc
 from functools import wraps
 from time import monotonic
 
+from streamlit.runtime import get_instance
 from streamlit.runtime.scriptrunner import RerunData, ScriptRunner, StopException
 from streamlit.runtime.scriptrunner_utils.script_requests import ScriptRequestType
 
@@ -28,8 +29,12 @@ class Watch:
     def __init__(self, runner: ScriptRunner) -> None:
         self.runner, self.looked = runner, 0.0
 
+    def has_left(self) -> bool:
+        """False where a message of a visitor who is there stops a run, which then ends where Streamlit ends it."""
+        return self.runner._execing and not get_instance().is_active_session(self.runner._session_id)
+
     def check(self) -> None:
-        if self.runner._requests._state == ScriptRequestType.STOP and self.runner._execing:
+        if self.runner._requests._state == ScriptRequestType.STOP and self.has_left():
             raise StopException
         if monotonic() - self.looked > PACE:
             self.looked = monotonic()

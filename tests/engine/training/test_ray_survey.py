@@ -72,7 +72,7 @@ def test_the_parts_that_nodes_find_are_those_of_here_and_stay_when_nobody_waits_
     assert said[1] == "waits for a node with 1 CPU" and said[2:] == ["is computed on n1, n2 of Ray"] * 3 + [""]
     monkeypatch.setattr(ray_survey, "find_part", lambda *_: pytest.fail("it is computed here"))
     assert [len(step().readings) for step in work.steps] == [2, 4, 6, 8, 10, 11, 11, 11]
-    assert same(work.made, computed_here()) and len(client.jobs) == 1
+    assert same(work.results, computed_here()) and len(client.jobs) == 1
 
 
 def test_a_stop_ends_the_job_and_what_is_missing_is_asked_for_again(
