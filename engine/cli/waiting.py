@@ -12,8 +12,6 @@ import sys
 from contextlib import suppress
 from threading import Thread
 
-from engine.json_text import parse_json
-
 BACKGROUND = 5  # added to the niceness of the server
 PART = 2**16  # bytes of the message that are received at once
 DESCRIPTORS = 3
@@ -22,6 +20,8 @@ DESCRIPTORS = 3
 def main(root: str, descriptor: str) -> None:
     """Waits for a run and trains it; ends where the server does before. The packages lie in `root`."""
     sys.path.insert(0, root)
+    from engine.json_text import parse_json
+
     gc.disable()  # of what is imported nothing becomes garbage
     imports = Thread(target=import_trainer, daemon=True)
     imports.start()
@@ -68,9 +68,11 @@ def import_trainer() -> None:
     import torch
 
     import engine.cli.main  # noqa: F401
+    from engine.data.kinds import data_kinds
     from engine.training.objectives import objectives
 
     objectives()
+    data_kinds()
     weight = torch.nn.Parameter(torch.zeros(1))
     optimiser = torch.optim.AdamW([weight], fused=True)  # the first one imports PyTorch's compiler
     weight.grad = torch.zeros(1)

@@ -55,6 +55,7 @@ SIZES: dict[str, tuple[str, dict[str, Any], tuple[str, ...]]] = {
     "qwen2": ("Qwen2", GROUPS, ALL),
     "qwen3": ("Qwen3", GROUPS | {"head_dim": 8}, ALL),
     "olmo2": ("Olmo2", GROUPS, ("ForSequenceClassification", "Model")),
+    "olmo3": ("Olmo3", GROUPS | {"sliding_window": 4}, ("ForSequenceClassification", "Model")),
     "gemma": ("Gemma", GEMMA, NO_ANSWERS),
     "gemma2": ("Gemma2", GEMMA | {"sliding_window": 4}, NO_ANSWERS),
     "phi": ("Phi", MODERN, NO_ANSWERS),
