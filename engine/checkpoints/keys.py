@@ -177,6 +177,18 @@ def id_key(theirs: str, ours: str, usual: int | None) -> Key:
     )
 
 
+def shared_key(theirs: str, ours: tuple[str, ...], default: Any, kind: Kind | None = None) -> Key:
+    """Key of one value that each of several paths has."""
+    return Key(
+        theirs,
+        ours,
+        default=(default,) * len(ours),
+        reads=lambda value, _: (value,) * len(ours),
+        writes=lambda values, _: values[0],
+        kind=kind,
+    )
+
+
 def write_only_key(theirs: str, writes: Callable[[Table], Any], kind: Kind | None = None) -> Key:
     """A key that says again, for other readers, what other keys say: `writes` makes it of the whole ModelConfig."""
     return Key(theirs, (), default=(), reads=lambda *_: (), writes=lambda _, ours: writes(ours), kind=kind)

@@ -18,10 +18,9 @@ from types import TracebackType
 import streamlit as st
 import streamlit.logger
 from streamlit.runtime.scriptrunner import get_script_run_ctx
-from streamlit.runtime.scriptrunner_utils.script_run_context import ScriptRunContext
 
 from server.http.page_names import name_page
-from server.http.streamlit_patches.observed_runs import runs
+from server.http.streamlit_patches.observed_runs import find_address, runs
 from server.settings import LOG
 
 READ = {
@@ -52,12 +51,6 @@ class Origin(logging.Filter):
             page = name_page(find_address(context))
             record.__dict__ |= {"session": session, "page": page, "origin": f"{page} session {session}: "}
         return True
-
-
-def find_address(context: ScriptRunContext) -> str:
-    """Address of the page that a script runs, "" for the first."""
-    page = context.pages_manager.get_pages().get(context.page_script_hash)
-    return page.get("url_pathname", "") if page else ""
 
 
 class JsonLines(logging.Formatter):

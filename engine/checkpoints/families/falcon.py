@@ -14,7 +14,7 @@ from torch import Tensor
 from engine.checkpoints.families.gpt2 import CAUSAL
 from engine.checkpoints.families.llama import HEADS
 from engine.checkpoints.family import DROPPED, Family, Transform, concatenate
-from engine.checkpoints.keys import ACTIVATIONS, Key, Table, write_only_key
+from engine.checkpoints.keys import ACTIVATIONS, Key, Table, shared_key, write_only_key
 from engine.checkpoints.kinds import FLAG, size
 from engine.checkpoints.recomputed import FREQUENCIES
 from engine.checkpoints.rotary import KEYS as ROTARY
@@ -55,13 +55,7 @@ KEYS = (
     Key("layer_norm_epsilon", "norm.eps", default=1e-5),
     Key("hidden_dropout", "dropout", default=0.0, also=("attention_dropout",)),
     Key("tie_word_embeddings", "tied", default=True),
-    Key(
-        "bias",
-        ("attention.bias", "attention.out_bias", "mlp.bias"),
-        default=(False,) * 3,
-        reads=lambda bias, _: (bias,) * 3,
-        writes=lambda all_three, _: all_three[0],
-    ),
+    shared_key("bias", ("attention.bias", "attention.out_bias", "mlp.bias"), False),
     Key(
         "new_decoder_architecture",
         ("sublayers", "attention.kv_heads"),

@@ -6,7 +6,7 @@ from typing import Any
 
 from engine.checkpoints.families.gpt2 import CAUSAL
 from engine.checkpoints.family import DROPPED, Family
-from engine.checkpoints.keys import ACTIVATIONS, Key, Table
+from engine.checkpoints.keys import ACTIVATIONS, Key, Table, shared_key
 from engine.checkpoints.recomputed import FREQUENCIES
 from engine.checkpoints.rotary import KEYS as ROTARY
 from engine.checkpoints.tasks import with_tasks
@@ -35,13 +35,7 @@ SIZES = (
 
 def attention_bias_key(default: bool) -> Key:
     """Key of the bias, which all four projections of attention have, or none."""
-    return Key(
-        "attention_bias",
-        ("attention.bias", "attention.out_bias"),
-        default=(default, default),
-        reads=lambda bias, _: (bias, bias),
-        writes=lambda both, _: both[0],
-    )
+    return shared_key("attention_bias", ("attention.bias", "attention.out_bias"), default)
 
 
 HEADS = Key("num_attention_heads", "attention.heads", reads=divides)

@@ -6,12 +6,11 @@ from engine.checkpoints.families.gpt2 import CAUSAL
 from engine.checkpoints.families.llama import ALWAYS, HEADS, SIZES, TIED
 from engine.checkpoints.families.llama import ROWS as OF_LLAMA
 from engine.checkpoints.family import Family
-from engine.checkpoints.keys import ACTIVATIONS, Key
+from engine.checkpoints.keys import ACTIVATIONS, Key, shared_key
 from engine.checkpoints.kinds import FLAG, NOT_NEGATIVE, PORTION
 from engine.checkpoints.tasks import with_tasks
 
 OWN = ("num_key_value_heads", "rms_norm_eps", "attention_dropout", "hidden_act", "tie_word_embeddings")
-BIASES = ("attention.bias", "attention.out_bias", "mlp.bias")
 KEYS = (
     *(key for key in SIZES if key.theirs not in OWN),
     HEADS,
@@ -22,14 +21,7 @@ KEYS = (
     Key("tie_word_embeddings", "tied", default=True),
     Key("sliding_window", "attention.window", default=None),
     Key("residual_dropout", "dropout", default=0.0, also=("embedding_dropout", "attention_dropout"), kind=PORTION),
-    Key(
-        "use_bias",
-        BIASES,
-        default=(True, True, True),
-        reads=lambda bias, _: (bias, bias, bias),
-        writes=lambda all_three, _: all_three[0],
-        kind=FLAG,
-    ),
+    shared_key("use_bias", ("attention.bias", "attention.out_bias", "mlp.bias"), True, FLAG),
 )
 
 GATED = ("gate_proj", "up_proj", "down_proj", "inv_freq")

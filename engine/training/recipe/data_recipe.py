@@ -59,8 +59,3 @@ def read_data(tables: Any) -> Data:
         raise ValueError(f"data must have exactly one of {known}, got {len(chosen)}.")
     table = build(kinds[chosen[0]], tables[chosen[0]], f"data.{chosen[0]}")
     return Data(table, build(TokenizerRecipe, tables.get("tokenizer", {}), "data.tokenizer"))
-
-
-def kinds_of(kind: type[DataKind]) -> tuple[str, ...]:
-    """Names of the kinds of data that are of `kind`, such as `PairTask`."""
-    return tuple(name for name, one in data_kinds().items() if issubclass(one, kind))

@@ -9,6 +9,7 @@ from threading import Lock
 from time import perf_counter
 
 from streamlit.runtime.scriptrunner import RerunData, ScriptRunner, get_script_run_ctx
+from streamlit.runtime.scriptrunner_utils.script_run_context import ScriptRunContext
 
 READ = {"scriptrunner.script_runner:ScriptRunner._run_script": "4d0b10584dc57799"}
 
@@ -45,12 +46,12 @@ def apply() -> None:
         finally:
             runs.count(-1)
             for listen in runs.listeners if self._session_id not in runs.ignored else ():
-                listen(_address(self), perf_counter() - began)
+                listen(find_address(get_script_run_ctx()), perf_counter() - began)
 
     ScriptRunner._run_script = run_observed  # type: ignore[method-assign]
 
 
-def _address(runner: ScriptRunner) -> str:
-    context = get_script_run_ctx()
-    page = runner._pages_manager.get_pages().get(context.page_script_hash if context is not None else "")
+def find_address(context: ScriptRunContext | None) -> str:
+    """Address of the page that a script runs, "" for the first."""
+    page = context.pages_manager.get_pages().get(context.page_script_hash) if context is not None else None
     return page.get("url_pathname", "") if page else ""
