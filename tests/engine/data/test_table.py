@@ -318,7 +318,7 @@ def test_a_parquet_file_is_read_as_the_same_rows_in_json_lines() -> None:
         (b"", "x.csv", "must have at least one row of data"),
         (b'{"a": 1}\n\n[1]\n', "x.jsonl", "row 2 must be a JSON object, such as .* got '.1.'"),
         (b'{"a": 1}\n{"a": }\n', "x.jsonl", "row 2 must be a JSON object, got Expecting value"),
-        (b"[" * 100_000, "x.jsonl", "row 1 must be a JSON object, got what is nested too deeply"),
+        (b"[" * 100_000, "x.jsonl", "row 1 must be a JSON object, got it nests too deeply"),
         (b'{"a": ' + b"9" * 5000 + b"}", "x.jsonl", "row 1 must be a JSON object, got Exceeds the limit"),
         (b"PK\x03\x04 not parquet", "x.parquet", "the file must be a Parquet file, got"),
         (b"\x00\x01\x02", "x.txt", "the file must be a text, got a NUL .0x00. in line 1 .character 1 of"),
