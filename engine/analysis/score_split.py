@@ -95,7 +95,7 @@ def vectors(
         constant = constant + shift
     found = walk.back(read, layer, behind="attn" if crosses and not foreign else "")
     found.add(Writer("bias", layer if not foreign else None), constant)
-    return found.values.keys(), found.matrix if crosses or which == "v" else turn(walk, attention, found.matrix)
+    return found.values.keys(), found.matrix if crosses or which == "v" else turn(walk, attention, layer, found.matrix)
 
 
 def norm_of(stack: Stack, layer: int, crosses: bool) -> nn.Module | None:
@@ -130,19 +130,20 @@ def through_projection(
     return read @ projection.weight.double(), constant
 
 
-def turn(walk: Walk, attention: Attention, vectors: Tensor) -> Tensor:
+def turn(walk: Walk, attention: Attention, layer: int, vectors: Tensor) -> Tensor:
     """Turns queries or keys (writer d_head) as the walk's position turns them."""
     stack, trace = walk.stack, walk.trace
-    if stack.frequencies is None:
+    rotary = stack.rotary_of(layer)
+    if rotary is None:
         return vectors
     ids = trace.target if walk.prefix == "decoder." and trace.target is not None else trace.ids
     length = trace[f"{walk.prefix}blocks.0.resid_pre"].shape[1]
     pos = stack.positions(ids, torch.arange(length, device=vectors.device))
     if pos.dim() == 3:
-        both = [stack.rotation(one, length, torch.float64) for one in pos]
+        both = [rotary.turn(one, length, torch.float64) for one in pos]
         here = tuple((cos[:1, walk.pos : walk.pos + 1], sin[:1, walk.pos : walk.pos + 1]) for cos, sin in both)
         turned = attention.turn(vectors[:, None, None], (here[0], here[1]))
     else:
-        cos, sin = stack.rotation(pos, length, torch.float64)
+        cos, sin = rotary.turn(pos, length, torch.float64)
         turned = attention.turn(vectors[:, None, None], (cos[walk.pos : walk.pos + 1], sin[walk.pos : walk.pos + 1]))
     return turned[:, 0, 0]

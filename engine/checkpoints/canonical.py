@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from engine.model.config import Attention, Embedding, ModelConfig, OutputHead, Positions, kv_heads
+from engine.model.config import Attention, Embedding, ModelConfig, OtherRotation, OutputHead, Positions, kv_heads
 
 PREDICTS = ("language", "masked")
 
@@ -47,16 +47,26 @@ def canonical_attention(config: ModelConfig, given: Attention) -> Attention:
 def canonical_positions(config: ModelConfig) -> Positions:
     given, plain = config.positions, Positions(config.positions.kind, axes=config.positions.axes)
     if given.kind == "rotary":
-        turned = given.turned or config.d_head // given.axes
-        plain = replace(plain, theta=given.theta, turned=turned, scaling=given.scaling)
+        plain = replace(plain, theta=given.theta, turned=config.turned, scaling=given.scaling)
     if given.kind == "learned":  # what is real is counted, or all: without padding that is one model
         tokens = given.counted == "tokens"
         plain = replace(plain, counted="tokens" if tokens else "all", padding=given.padding if tokens else 0)
     if given.kind == "relative":
         plain = replace(plain, buckets=given.buckets, farthest=given.farthest)
     if given.kind == "rotary":
-        return replace(plain, pairs=given.pairs or "halves")
+        return with_other_layers(replace(plain, pairs=given.pairs or "halves"), given.other, config.layers)
     return replace(plain, pairs=given.pairs or "neighbours") if given.kind == "sinusoidal" else plain
+
+
+def with_other_layers(plain: Positions, other: OtherRotation | None, layers: int) -> Positions:
+    """Some layers that turn otherwise than `plain`, in order; where all do, their way is that of the model."""
+    if other is None:
+        return plain
+    made = replace(other, layers=tuple(layer for layer in range(layers) if layer in other.layers))
+    if len(made.layers) == layers and layers:
+        return replace(plain, other=made).of_layer(0)
+    same = (made.theta, made.scaling) == (plain.theta, plain.scaling)
+    return plain if same or not made.layers else replace(plain, other=made)
 
 
 def canonical_head(config: ModelConfig) -> OutputHead:

@@ -28,7 +28,8 @@ def places(model: Transformer, length: int) -> SharedTensors:
     """What attention is told about rows of that length: the model's mask and its positions."""
     ids, at = torch.zeros(1, length, dtype=torch.long), torch.arange(length)
     (mask, *_) = model.masks(ids, at, at, None, None)
-    return model.share(mask, model.positions(ids, at))
+    (turn, *_) = model.turns(model.positions(ids, at), length)
+    return model.share(mask, turn)
 
 
 def block_of(model: Transformer, layer: int) -> Block:

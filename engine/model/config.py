@@ -72,6 +72,20 @@ class RotaryScaling:
 
 
 @dataclass(frozen=True)
+class OtherRotation:
+    """How some `layers` turn queries and keys where the rest turn otherwise: by another `theta` and `scaling`
+    (Gemma 3), or not at all (NoPE, Kazemnejad et al. 2023), where `theta` is None."""
+
+    layers: tuple[int, ...] = field(metadata=Option(help="Layers, counted from 0, that turn otherwise than the rest."))
+    theta: float | None = field(
+        default=None, metadata=Option(help="Theta of these layers. Empty: they turn nothing and have no positions.")
+    )
+    scaling: RotaryScaling | None = field(
+        default=None, metadata=Option(help="How the frequencies of these layers are changed.")
+    )
+
+
+@dataclass(frozen=True)
 class Positions:
     """Position scheme: how the model knows where a token stands.
 
@@ -83,7 +97,7 @@ class Positions:
     `halves` apart or are `neighbours`; None is halves for rotary and neighbours for sinusoidal, as published.
     Relative has `buckets`, the last for all distances from `farthest` on. With `axes` = 2 a token has two positions,
     where it stands and where in its span (GLM, Du et al. 2022, section 2.1): two learned tables, or half of a head's
-    components for each, of which the first `turned` turn.
+    components for each, of which the first `turned` turn. Some layers may turn otherwise, as `other` says.
 
     Learned positions may be `counted` past padding: of `tokens` that are not the id `padding`, whose place is a row of
     its own (RoBERTa), or of what is `real` by the mask of padding (OPT).
@@ -114,6 +128,13 @@ class Positions:
             help="Rotary frequencies changed, so that the model reads further than it was trained.", when=is_rotary
         ),
     )
+    other: OtherRotation | None = field(
+        default=None,
+        metadata=Option(
+            help="Some layers turn by other angles than the rest, or not at all.",
+            when=lambda said, recipe: is_rotary(said, recipe) and is_alone(said, recipe),
+        ),
+    )
     buckets: int = field(
         default=32,
         metadata=Option(
@@ -140,6 +161,17 @@ class Positions:
     padding: int = field(
         default=0, metadata=Option(help="The id of the padding, where learned positions count the other tokens.")
     )
+
+    def of_layer(self, layer: int) -> Positions:
+        """Scheme of one layer, as that of all layers of a model."""
+        other = self.other
+        if other is None:
+            return self
+        if layer not in other.layers:
+            return replace(self, other=None)
+        if other.theta is None:
+            return Positions("none")
+        return replace(self, theta=other.theta, scaling=other.scaling, other=None)
 
 
 @dataclass(frozen=True)
@@ -553,6 +585,15 @@ class ModelConfig:
 
     def head_width(self, attention: Attention) -> int:
         return attention.d_head or self.d_model // attention.heads
+
+    @property
+    def turned(self) -> int:
+        """Number of a head's components that rotary positions turn, by each position of a token."""
+        return self.positions.turned or self.d_head // self.positions.axes
+
+    def of_layer(self, layer: int) -> ModelConfig:
+        """The config of which one layer is built: what differs from layer to layer is that layer's."""
+        return self if self.positions.other is None else replace(self, positions=self.positions.of_layer(layer))
 
     @property
     def d_embed(self) -> int:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from engine.plurals import count_words
 
 if TYPE_CHECKING:
-    from engine.model.config import Attention, ModelConfig, Positions, RotaryScaling
+    from engine.model.config import Attention, ModelConfig, OtherRotation, RotaryScaling
 
 LARGEST_SIZE = 2**30  # of anything; the product of two is still a number of torch's
 
@@ -102,7 +102,9 @@ def check_positions(config: ModelConfig) -> None:
             else f"positions.turned must be even and at most {width // positions.axes}, got {turned}."
         )
     if positions.scaling is not None:
-        check_scaling(positions, positions.scaling, turned)
+        check_scaling(positions.theta, positions.scaling, turned)
+    if positions.other is not None:
+        check_other(config, positions.other, turned)
     if positions.kind == "relative" and not 2 < positions.buckets < 2 * positions.farthest:
         raise ValueError(
             f"positions.buckets must be above 2, and farthest beyond half of them, got {positions.buckets}."
@@ -114,22 +116,35 @@ def check_positions(config: ModelConfig) -> None:
         raise ValueError("positions.axes 2 are a gap's and a span's; they need the marks of infill.")
 
 
-def check_scaling(positions: Positions, scaling: RotaryScaling, turned: int) -> None:
+def check_other(config: ModelConfig, other: OtherRotation, turned: int) -> None:
+    if config.positions.kind != "rotary" or config.positions.axes != 1 or config.encoder is not None:
+        raise ValueError("positions.other is for rotary positions with one axis, in one stack of blocks; leave it out.")
+    if any(layer < 0 for layer in other.layers):
+        raise ValueError(f"positions.other.layers are counted from 0, got {min(other.layers)}.")
+    if other.theta is not None and not other.theta > 0:
+        raise ValueError(f"positions.other.theta must be above 0, got {other.theta}.")
+    if other.scaling is not None and other.theta is None:
+        raise ValueError("positions.other.scaling changes angles, and without theta there are none; give theta too.")
+    if other.scaling is not None and other.theta is not None:
+        check_scaling(other.theta, other.scaling, turned, "positions.other")
+
+
+def check_scaling(theta: float, scaling: RotaryScaling, turned: int, where: str = "positions") -> None:
     """`turned` is how many of a head's components turn."""
     for name in ("factor", "slow", "fast"):
         if not getattr(scaling, name) > 0:
-            raise ValueError(f"positions.scaling.{name} must be above 0, got {getattr(scaling, name)}.")
+            raise ValueError(f"{where}.scaling.{name} must be above 0, got {getattr(scaling, name)}.")
     if scaling.trained < 2:
-        raise ValueError(f"positions.scaling.trained must be at least 2, got {scaling.trained}.")
+        raise ValueError(f"{where}.scaling.trained must be at least 2, got {scaling.trained}.")
     if scaling.kind == "dynamic" and turned <= 2:
         raise ValueError("dynamic scaling stretches the slowest of several pairs; let more than one pair turn.")
-    if scaling.kind == "yarn" and not positions.theta > 1:
-        raise ValueError(f"positions.theta must be above 1 for yarn, got {positions.theta}.")
+    if scaling.kind == "yarn" and not theta > 1:
+        raise ValueError(f"{where}.theta must be above 1 for yarn, got {theta}.")
     for name in ("short", "long"):
         divisors = getattr(scaling, name)
         if scaling.kind == "longrope" and (len(divisors) != turned // 2 or not all(d > 0 for d in divisors)):
             count = count_words(turned // 2, "number")
-            raise ValueError(f"positions.scaling.{name} must be {count} above 0, got {list(divisors)}.")
+            raise ValueError(f"{where}.scaling.{name} must be {count} above 0, got {list(divisors)}.")
 
 
 def check_ends(config: ModelConfig) -> None:

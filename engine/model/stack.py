@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from engine.model.config import ModelConfig
+from engine.model.config import ModelConfig, Positions
 from engine.model.hooks import HookPoint
 from engine.model.layers.attention import SharedTensors
 from engine.model.layers.block import Block
@@ -25,15 +25,14 @@ from engine.model.layers.mask import (
 from engine.model.layers.module import Module
 from engine.model.layers.norm import make_norm
 from engine.model.layers.position import (
-    Rotation,
+    Rotations,
     alibi_bias,
     alibi_slopes,
     infill_positions,
     prefix_lengths,
     relative_buckets,
-    rotation,
 )
-from engine.model.layers.rotary import depends_on_length, rotary_frequencies
+from engine.model.layers.rotary import Rotary
 from engine.model.layers.tied_blocks import share
 from engine.model.twin import computed_by_twin
 
@@ -41,7 +40,6 @@ from engine.model.twin import computed_by_twin
 class Stack(Module):
     """`shared` leaves the token embedding to another stack."""
 
-    frequencies: Tensor | None
     slopes: Tensor | None
 
     def __init__(self, config: ModelConfig, shared: bool = False) -> None:
@@ -55,17 +53,23 @@ class Stack(Module):
             self.hook_tokens = HookPoint("tokens", "batch pos", on_request=True)
         self.embed = Embed(config, shared)
         self.relative = nn.Embedding(positions.buckets, heads) if positions.kind == "relative" else None
-        self.blocks = nn.ModuleList(Block(config) for _ in range(config.layers))
+        self.blocks = nn.ModuleList(Block(config.of_layer(layer)) for layer in range(config.layers))
         if config.distinct is not None:
             share(self.blocks, config.distinct)
         self.final_norm = make_norm(config.norm, config.d_model) if config.final_norm else nn.Identity()
-        frequencies, self.stretch = None, 1.0
-        self.turned = positions.turned or config.d_head // positions.axes
-        if positions.kind == "rotary":
-            frequencies, self.stretch = rotary_frequencies(self.turned, positions)
+        self.rotary, self.other_rotary = self.make_rotary(positions), None
+        self.others = () if positions.other is None else positions.other.layers
+        if self.others:
+            self.other_rotary = self.make_rotary(positions.of_layer(self.others[0]))
         slopes = alibi_slopes(heads) if positions.kind == "alibi" else None
-        self.register_buffer("frequencies", frequencies, persistent=False)
         self.register_buffer("slopes", slopes, persistent=False)
+
+    def make_rotary(self, positions: Positions) -> Rotary | None:
+        return Rotary(self.config.turned, positions) if positions.kind == "rotary" else None
+
+    def rotary_of(self, layer: int) -> Rotary | None:
+        """What turns the queries and keys of a layer, if anything does."""
+        return self.other_rotary if layer in self.others else self.rotary
 
     @computed_by_twin
     def forward_resid(
@@ -90,7 +94,8 @@ class Stack(Module):
         places = self.count_places(ids, pos, padding) if cache is None else pos
         key = torch.arange(past + len(index), device=ids.device)
         masks = self.masks(whole, index, key, mask, padding)
-        shared = [self.share(one, pos) for one in masks]
+        turns = self.turns(pos, len(key))
+        shared = [[self.share(one, turn) for turn in turns] for one in masks]
         across = None if memory is None else self.share_across(index, memory, memory_padding)
         if resid is None:
             resid = self.embed(ids, places, segments, table)
@@ -98,7 +103,8 @@ class Stack(Module):
         for layer, block in enumerate(self.blocks):
             if layer < start:
                 continue
-            one = shared[0] if windowed is None or layer in windowed else shared[-1]
+            near = shared[0] if windowed is None or layer in windowed else shared[-1]
+            one = near[-1] if layer in self.others else near[0]
             if cache is None:
                 resid = block(resid, one, memory=memory, across=across)
             else:
@@ -183,26 +189,15 @@ class Stack(Module):
                 mask = mask & Blocks(patches.side, attention.block)
         return mask if padding is None else mask & Padding(padding)
 
-    def share(self, mask: AttentionMask, pos: Tensor) -> SharedTensors:
-        if self.frequencies is None:
-            table = None if self.relative is None else self.relative.weight.T
-            return SharedTensors(mask, bias=self.bias(mask), table=table)
-        dtype, length = next(self.parameters()).dtype, len(mask.key)
-        if pos.dim() == 3:
-            return SharedTensors(
-                mask, rotation=(self.rotation(pos[0], length, dtype), self.rotation(pos[1], length, dtype))
-            )
-        return SharedTensors(mask, rotation=self.rotation(pos, length, dtype))
+    def turns(self, pos: Tensor, length: int) -> list[Rotations | None]:
+        """cos and sin: those of all layers, or those of most and those of the others."""
+        dtype = next(self.parameters()).dtype
+        kinds = [self.rotary, self.other_rotary] if self.others else [self.rotary]
+        return [None if rotary is None else rotary(pos, length, dtype) for rotary in kinds]
 
-    def rotation(self, pos: Tensor, length: int, dtype: torch.dtype) -> Rotation:
-        assert self.frequencies is not None
-        frequencies, stretch = self.frequencies, self.stretch
-        positions = self.config.positions
-        if depends_on_length(positions):
-            made, stretch = rotary_frequencies(self.turned, positions, length)
-            frequencies = made.to(pos.device)
-        cos, sin = rotation(pos, frequencies, positions.pairs, stretch)
-        return cos.to(dtype), sin.to(dtype)
+    def share(self, mask: AttentionMask, turn: Rotations | None = None) -> SharedTensors:
+        table = None if self.relative is None else self.relative.weight.T
+        return SharedTensors(mask, turn, self.bias(mask), table)
 
     def bias(self, mask: AttentionMask) -> Tensor | None:
         """head pos key: what positions add to the scores."""

@@ -20,9 +20,12 @@ CONFIG = ModelConfig(vocab_size=11, context=24, d_model=16, layers=3, attention=
 IDS = [3, 1, 4, 1, 5, 9, 2, 6]
 
 
-def config(positions: str = "learned", attention: dict[str, Any] | None = None, **changes: Any) -> ModelConfig:
+def config(
+    positions: str | Positions = "learned", attention: dict[str, Any] | None = None, **changes: Any
+) -> ModelConfig:
     """CONFIG with changes; those of `attention` go into its attention."""
-    changed = replace(CONFIG, positions=Positions(kind=positions), **changes)  # type: ignore[arg-type]
+    placed = Positions(positions) if isinstance(positions, str) else positions  # type: ignore[arg-type]
+    changed = replace(CONFIG, positions=placed, **changes)
     return replace(changed, attention=replace(changed.attention, **(attention or {})))
 
 

@@ -15,7 +15,7 @@ from engine.analysis.sizes import count
 from engine.checkpoints import Checkpoint, Report, TensorRow
 from engine.checkpoints.facts import read_facts
 from engine.checkpoints.locate import locate
-from engine.model.config import MLP, Attention, Encoder, ModelConfig, Positions
+from engine.model.config import MLP, Attention, Encoder, ModelConfig, OtherRotation, Positions, RotaryScaling
 from engine.model.transformer import Transformer, initialise
 from views.checkpoint import charts, embedding, weights
 from views.checkpoint import checkpoint as view
@@ -83,6 +83,10 @@ def test_a_config_in_the_words_of_the_field() -> None:
     grouped, two = dict(view.config_facts(GROUPED)), dict(view.config_facts(TWO))
     assert grouped["blocks"] == "2 × (6 causal query heads, 2 key/value heads, head size 4, gated MLP 20 gelu tanh)"
     assert grouped["positions"] == "rotary, θ 10,000, up to 16" and grouped["head"] == "language, 31 tokens"
+    other = OtherRotation((1,), 500.0, RotaryScaling("linear", 4.0, 8))
+    for there, said in ((other, "θ 500, linear scaling × 4"), (OtherRotation((1,)), "nothing turned")):
+        some = replace(GROUPED, positions=Positions("rotary", other=there))
+        assert f"θ 10,000 ({said} in 1 of 2 layers), up to 16" in dict(view.config_facts(some))["positions"]
     assert two["encoder"].startswith("2 × (3 full heads, head size 8")
     assert two["decoder"].startswith("2 × (3 causal heads")
 

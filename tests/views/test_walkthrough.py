@@ -13,12 +13,12 @@ from engine.edits import AttentionTemperature
 from engine.generation.sampling import Sampling, distribution
 from engine.inputs.processors import PalettePixels
 from engine.inputs.readers import Reading
-from engine.model.config import MLP, Attention, Embedding, ModelConfig, OutputHead, Patches
+from engine.model.config import MLP, Attention, Embedding, ModelConfig, OtherRotation, OutputHead, Patches, Positions
 from engine.model.transformer import Transformer, initialise
 from engine.runtime.run import run
 from engine.runtime.trace import Trace
 from engine.tokenizers.encoding import Encoding
-from views.core.lanes import digest, lanes
+from views.core.lanes import digest, lane_header, lanes
 from views.core.payload import Named, unpack
 from views.core.questions import Page
 from views.walkthrough import walkthrough as view
@@ -47,6 +47,15 @@ def asked(trace: Trace, model: Transformer = MODEL, sampling: Sampling = PLAIN, 
     stacks = lanes(Checkpoint(model), Reading(trace.encoding))
     context = WalkthroughContext("tiny", Checkpoint(model), trace, stacks, outcome=outcome, sampling=sampling)
     return unpack(Page((WALKTHROUGH, context)).answer({"trace": context.digest, **query}))
+
+
+def test_of_layers_some_of_which_turn_nothing_the_others_explain_what_is_turned() -> None:
+    model = initialise(Transformer(replace(CONFIG, positions=Positions("rotary", other=OtherRotation((0,))))), seed=3)
+    trace = run(model.eval(), Encoding.from_ids(range(6)))
+    (lane,) = lanes(Checkpoint(model), Reading(trace.encoding))
+    assert lane_header(trace, lane)["model"]["unturned"] == [0]
+    header, _ = asked(trace, model, ask="cell", hook="blocks.{l}.attn.q_rotated", row=4, col=2)
+    assert header["entries"].keys() == {f"{layer},{head}" for layer in (1, 2) for head in (0, 1)}
 
 
 def test_a_cell_is_explained_in_every_head_and_block_at_once() -> None:

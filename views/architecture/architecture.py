@@ -125,6 +125,8 @@ def embedding_rows(config: ModelConfig, prefix: str) -> Iterable[dict[str, str]]
 def attention_drawing(config: ModelConfig, attention: Attention, across: bool = False) -> dict[str, Any]:
     notes = [] if across or config.positions.kind not in POSITIONS else [POSITIONS[config.positions.kind]]
     notes += ["of two kinds"] if not across and config.positions.kind == "rotary" and config.positions.axes == 2 else []
+    if not across and config.positions.other is not None:
+        notes.append(f"otherwise turned in {len(config.positions.other.layers)} of {config.layers}")
     if attention.window is not None:
         some = "" if attention.windowed is None else f" in {len(attention.windowed)} of {config.layers}"
         notes.append(f"window {attention.window:,}{some}")

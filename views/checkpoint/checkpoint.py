@@ -13,7 +13,7 @@ from engine.analysis.parity import Parity
 from engine.checkpoints import Checkpoint, Report
 from engine.checkpoints.facts import Facts
 from engine.checkpoints.report import Status
-from engine.model.config import Attention, ModelConfig, kv_heads
+from engine.model.config import Attention, ModelConfig, RotaryScaling, kv_heads
 from engine.model.hooks import fold_layers
 from engine.model.layers.lora import Adapter
 from engine.plurals import count_words
@@ -116,11 +116,18 @@ def heads(config: ModelConfig, attention: Attention) -> str:
 
 def positions(config: ModelConfig) -> str:
     made = config.positions
-    theta = f", θ {made.theta:,.10g}" if made.kind == "rotary" else ""
-    scaled = f", {made.scaling.kind} scaling × {made.scaling.factor:g}" if made.scaling else ""
+    angles = describe_angles(made.theta, made.scaling) if made.kind == "rotary" else ""
+    if made.other is not None:
+        turned = describe_angles(made.other.theta, made.other.scaling).removeprefix(", ") or "nothing turned"
+        angles += f" ({turned} in {len(made.other.layers)} of {count_words(config.layers, 'layer')})"
     patches = config.embedding.patches
     most = f"{patches.count:,} patches" if patches else f"up to {config.context:,}"
-    return f"{made.kind}{theta}{scaled}, {most}"
+    return f"{made.kind}{angles}, {most}"
+
+
+def describe_angles(theta: float | None, scaling: RotaryScaling | None) -> str:
+    scaled = "" if scaling is None else f", {scaling.kind} scaling × {scaling.factor:g}"
+    return "" if theta is None else f", θ {theta:,.10g}{scaled}"
 
 
 def head(config: ModelConfig) -> str:

@@ -140,9 +140,16 @@ def stack_header(config: ModelConfig) -> dict[str, Any]:
         "gated": bool(mlp and mlp.gated),
         "positions": config.positions.kind,
         "pairs": config.positions.pairs or "halves",
-        "turned": config.positions.turned or config.d_head // config.positions.axes,
+        "turned": config.turned,
+        "unturned": unturned_layers(config),
         "axes": config.positions.axes,
     }
+
+
+def unturned_layers(config: ModelConfig) -> list[int]:
+    """Layers without positions in a model that turns queries and keys in the others."""
+    kinds = [config.positions.of_layer(layer).kind for layer in range(config.layers)]
+    return [layer for layer, kind in enumerate(kinds) if kind != config.positions.kind]
 
 
 def model_header(name: str, config: ModelConfig) -> dict[str, Any]:

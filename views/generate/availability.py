@@ -60,8 +60,11 @@ def beyond(prompt: Prompt) -> str:
 def two_readings(prompt: Prompt, most: int) -> str:
     """Says where the logits of what is written and those of its text read whole differ; empty where they are one."""
     config = prompt.checkpoint.config
-    scaling, length = config.positions.scaling, len(prompt.ids) + min(most, prompt.tokens_left)
-    if scaling is None or not depends_on_length(config.positions) or not prompt.fits or length <= scaling.trained:
+    kinds = map(config.positions.of_layer, range(config.layers))
+    changing = [one.scaling for one in kinds if one.scaling is not None and depends_on_length(one)]
+    scaling = min(changing, key=lambda one: one.trained, default=None)
+    length = len(prompt.ids) + min(most, prompt.tokens_left)
+    if scaling is None or not prompt.fits or length <= scaling.trained:
         return ""
     return (
         f"Beyond the {scaling.trained:,} tokens that this model was trained for, its rotary angles change with the "

@@ -226,7 +226,7 @@ function explanation(page, stages) {
 
 /** The formula of a stage and what it does. */
 function sentences(page, id, hook) {
-  const { formula, text } = about(page.trace, id, hook);
+  const { formula, text } = about(page.trace, id, hook, page.state.layer);
   return [make("code", "", formula), make("span", "", text)];
 }
 

@@ -33,9 +33,10 @@ const BLOCK = "blocks.{l}.";
  * [{id, group: "in" | "block" | "out", title, formula, role, closed: [panel], open: [panel], joint}] for a trace.
  *
  * Of two attentions in a block, `focus` ("attn" or "cross_attn") is the one shown step by step; the other is its pattern alone.
+ * `layer` is the block that is looked at: what it turns by positions, another may not.
  */
-export function stages(trace, focus) {
-  return [...entering(trace), ...block(trace, focus), ...leaving(trace)].filter(Boolean);
+export function stages(trace, focus, layer) {
+  return [...entering(trace), ...block(trace, focus, layer), ...leaving(trace)].filter(Boolean);
 }
 
 /**
@@ -73,9 +74,9 @@ function entering(trace) {
   ];
 }
 
-function block(trace, focus) {
+function block(trace, focus, layer) {
   const { model } = trace;
-  const has = (part) => trace.hooks.includes(part);
+  const has = (part) => trace.hooks.includes(part) && (turned(model, layer) || !part.endsWith("_rotated"));
   const before = model.norm_place !== "after";
   const norm = (id, title = "norm") =>
     has(`${id}.out`) && stage(id, title, normFormula(model), "residual", [strip(`${BLOCK}${id}.out`, "residual")]);
@@ -276,13 +277,13 @@ function stage(id, title, formula, role, closed, { group = "block", open, ...mor
 
 /**
  * What the stage `id` computes: its formula and two sentences. `hook` is that of the panel that is looked at, where a stage
- * has several steps.
+ * has several steps, and `layer` the block.
  * @returns {About}
  */
-export function about(trace, id, hook = "") {
+export function about(trace, id, hook, layer) {
   const { model } = trace;
   const step = id === "attention" ? ATTENTION_STEPS[hook.split(".").at(-1) ?? ""] : null;
-  return (step ?? ABOUT[id])(model, trace);
+  return (step ?? ABOUT[id])(model, trace, layer);
 }
 
 const plus = (model, what) => (model.residual ? `x + ${what}` : what);
@@ -303,7 +304,7 @@ const scaled = (model) =>
     : model.scale === 1
       ? "q · k"
       : `q · k · ${+model.scale.toPrecision(3)}`;
-const turned = (model) => model.positions === "rotary";
+const turned = (model, layer) => model.positions === "rotary" && !model.unturned.includes(layer);
 const mlpFormula = ({ activation, gated, mlp_bias }) => {
   const b = mlp_bias ? " + b" : "";
   const inner = gated ? `(${activation}(x W_in${b}) · (x W_up${b}))` : `${activation}(x W_in${b})`;
@@ -342,7 +343,7 @@ const ATTENTION_STEPS = {
   }),
 };
 
-/** @type {Record<string, (model: any, trace: any) => About>} */
+/** @type {Record<string, (model: any, trace: any, layer: number) => About>} */
 const ABOUT = {
   attention: ATTENTION_STEPS.pattern,
   attn: () => ({
@@ -412,16 +413,16 @@ const ABOUT = {
         ? "Cross-attention’s keys and values are made from it."
         : "The head reads the last stream through it.",
     ),
-  q: (model) => ({
-    formula: `q = x W_Q${model.bias ? " + b" : ""}${turned(model) ? ", rotated by its position" : ""}`,
+  q: (model, _, layer) => ({
+    formula: `q = x W_Q${model.bias ? " + b" : ""}${turned(model, layer) ? ", rotated by its position" : ""}`,
     text:
       "A token’s query says what this head looks for. " +
-      (turned(model)
+      (turned(model, layer)
         ? "RoPE rotates it by an angle that grows with its position, so that scores depend on distance."
         : "It is compared with the key of every token that may be seen."),
   }),
-  k: (model) => ({
-    formula: `k = x W_K${model.bias ? " + b" : ""}${turned(model) ? ", rotated by its position" : ""}`,
+  k: (model, _, layer) => ({
+    formula: `k = x W_K${model.bias ? " + b" : ""}${turned(model, layer) ? ", rotated by its position" : ""}`,
     text: "A token’s key says what it can be found by. A query that points the same way gives it a high score.",
   }),
   v: (model) => ({

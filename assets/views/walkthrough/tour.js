@@ -34,7 +34,7 @@ const CLOSED = "That was the whole way. Click any cell to see how its number was
 
 /**
  * The line above the flow. `mark()` is to be called whenever the flow was built anew.
- * @param {{ element: HTMLElement, trace: any }} page
+ * @param {{ element: HTMLElement, trace: any, state: any }} page
  */
 export function mountTour(page) {
   const element = make("div", "tour");
@@ -77,7 +77,7 @@ export function mountTour(page) {
     const step = steps()[at];
     const [target] = event.composedPath();
     if (!step || !(target instanceof Element) || !target.closest(`.stage-${step.id}`)) return;
-    done = about(page.trace, step.id).text;
+    done = about(page.trace, step.id, "", page.state.layer).text;
     at++;
     show();
   };

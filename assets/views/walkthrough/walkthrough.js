@@ -110,7 +110,7 @@ class Walkthrough extends Shell {
     this.across = this.element.clientWidth;
     if (!this.across) return;
     const focused = focusKey(/** @type {ShadowRoot} */ (this.element.getRootNode()).activeElement);
-    const list = stages(trace, state.focus);
+    const list = stages(trace, state.focus, state.layer);
     this.narrow = this.across < NARROW;
     this.rows = rows(trace.length, this.narrow);
     this.sizes = (this.narrow ? stacked : widths)(this.across, list, state.open, trace, state.layer);

@@ -208,13 +208,14 @@ class Tally:
             self.keep(f"{name}: masks", many * square, quadratic=True)
 
     def angles(self, stack: Stack, tokens: Symbol) -> None:
-        """cos and sin of rotary positions, once for all layers."""
+        """cos and sin of rotary positions, once for all layers that turn alike."""
         config = stack.config
-        if config.positions.kind != "rotary":
-            return
-        turned = config.positions.turned or config.d_head // config.positions.axes
-        texts: Formula = 2 * self.B if config.positions.axes == 2 else Integer(1)
-        self.keep("cos and sin of the positions", 2 * texts * tokens * Symbol("d_r", turned))
+        layers = range(config.layers)
+        kinds = {one for one in map(config.positions.of_layer, layers) if one.kind == "rotary"}
+        if kinds:
+            texts: Formula = 2 * self.B if config.positions.axes == 2 else Integer(1)
+            each = 2 * texts * tokens * Symbol("d_r", config.turned)
+            self.keep("cos and sin of the positions", each if len(kinds) == 1 else len(kinds) * each)
 
     def ends(self, tokens: Symbol) -> None:
         config, head, d = self.config, self.config.head, self.d

@@ -17,7 +17,7 @@ from engine.model.layers.dropout import dropout
 from engine.model.layers.mask import AttentionMask
 from engine.model.layers.module import Linear, Module
 from engine.model.layers.norm import make_norm
-from engine.model.layers.position import Rotation, rotate, rotate_both
+from engine.model.layers.position import Rotations, rotate, rotate_both
 from engine.model.layers.position_override import moved_bias, moved_rotation
 from engine.model.layers.softmax import softmax
 
@@ -26,15 +26,15 @@ NEVER = torch.tensor(float("-inf"), device="cpu")  # a number would be made a te
 
 @dataclass(frozen=True)
 class SharedTensors:
-    """Values that one run makes once for all its layers: who may attend to whom, and what positions do to queries,
-    keys, scores.
+    """Values that one run makes once for all layers that are alike: who may attend to whom, and what positions do to
+    queries, keys, scores.
 
     `rotation` has two parts where a token has two positions; `bias` is head pos key, `table` head bucket: what each
     relative position adds.
     """
 
     mask: AttentionMask
-    rotation: Rotation | tuple[Rotation, Rotation] | None = None
+    rotation: Rotations | None = None
     bias: Tensor | None = None
     table: Tensor | None = None
 
@@ -150,7 +150,7 @@ class Attention(Module):
         normed: Tensor = norm(x.flatten(2)).unflatten(-1, x.shape[2:]) if self.whole else norm(x)
         return normed
 
-    def turn(self, x: Tensor, rotation: Rotation | tuple[Rotation, Rotation]) -> Tensor:
+    def turn(self, x: Tensor, rotation: Rotations) -> Tensor:
         first, second = rotation
         if isinstance(first, tuple) and isinstance(second, tuple):
             return rotate_both(x, (first, second), self.pairs)

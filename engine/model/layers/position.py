@@ -10,6 +10,7 @@ from torch import Tensor
 from engine.model.config import Infill, Positions
 
 Rotation = tuple[Tensor, Tensor]  # cos and sin, each (batch) pos turned
+Rotations = Rotation | tuple[Rotation, Rotation]  # of both positions, where a token has two
 NOWHERE = -1  # the position id of a token that an edit takes its position from
 
 

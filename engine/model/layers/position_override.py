@@ -9,7 +9,15 @@ import torch
 from torch import Tensor
 
 from engine.model.config import Positions
-from engine.model.layers.position import NOWHERE, Rotation, alibi_bias, alibi_slopes, relative_buckets, rotation
+from engine.model.layers.position import (
+    NOWHERE,
+    Rotation,
+    Rotations,
+    alibi_bias,
+    alibi_slopes,
+    relative_buckets,
+    rotation,
+)
 from engine.model.layers.rotary import rotary_frequencies
 
 
@@ -27,9 +35,7 @@ def check_within(ids: Tensor, last: int | None) -> None:
         raise ValueError(f"a token's position must lie in 0..{last} here, got {high}; shift by less.")
 
 
-def moved_rotation(
-    ids: Tensor, own: Rotation | tuple[Rotation, Rotation], positions: Positions, length: int
-) -> Rotation | tuple[Rotation, Rotation]:
+def moved_rotation(ids: Tensor, own: Rotations, positions: Positions, length: int) -> Rotations:
     """The rotations of tokens at `ids` in a text of `length`; `own` are those of their own positions.
 
     Tokens with two positions take both from the token of this text that stands at the id.

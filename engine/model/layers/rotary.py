@@ -8,11 +8,38 @@ from __future__ import annotations
 import math
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from engine.model.config import Positions, RotaryScaling
+from engine.model.layers.position import Rotation, Rotations, rotation
 
 Frequencies = tuple[Tensor, float]
+
+
+class Rotary(nn.Module):
+    """How the layers of one scheme turn queries and keys."""
+
+    frequencies: Tensor
+
+    def __init__(self, turned: int, positions: Positions) -> None:
+        super().__init__()
+        self.turned, self.positions = turned, positions
+        frequencies, self.stretch = rotary_frequencies(turned, positions)
+        self.register_buffer("frequencies", frequencies, persistent=False)
+
+    def forward(self, pos: Tensor, length: int, dtype: torch.dtype) -> Rotations:
+        """cos and sin at the positions `pos` of a text of `length`, of both where tokens have two."""
+        if pos.dim() == 3:
+            return self.turn(pos[0], length, dtype), self.turn(pos[1], length, dtype)
+        return self.turn(pos, length, dtype)
+
+    def turn(self, pos: Tensor, length: int, dtype: torch.dtype) -> Rotation:
+        frequencies, stretch = self.frequencies, self.stretch
+        if depends_on_length(self.positions):
+            made, stretch = rotary_frequencies(self.turned, self.positions, length)
+            frequencies = made.to(pos.device)
+        cos, sin = rotation(pos, frequencies, self.positions.pairs, stretch)
+        return cos.to(dtype), sin.to(dtype)
 
 
 def rotary_frequencies(turned: int, positions: Positions, length: int = 0) -> Frequencies:

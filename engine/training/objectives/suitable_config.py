@@ -44,7 +44,8 @@ def can_have_two_axes(model: Mapping[str, Any]) -> bool:
     positions, attention = model["positions"], model["attention"]
     width = attention["d_head"] or model["d_model"] // attention["heads"]
     turned = width // 2 if positions["turned"] is None else positions["turned"]
-    rotary = positions["kind"] == "rotary" and positions["scaling"] is None and turned % 2 == 0 and turned <= width // 2
+    alike = positions["scaling"] is None and positions["other"] is None
+    rotary = positions["kind"] == "rotary" and alike and turned % 2 == 0 and turned <= width // 2
     return rotary or positions["kind"] == "learned"
 
 

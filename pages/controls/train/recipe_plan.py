@@ -165,7 +165,9 @@ def change_attention(model: ModelConfig, **changed: Any) -> ModelConfig:
 
 
 def with_positions(kind: PositionKind) -> Callable[[Recipe], Recipe]:
-    return of_model(lambda model: replace(model, positions=replace(model.positions, kind=kind, scaling=None)))
+    return of_model(
+        lambda model: replace(model, positions=replace(model.positions, kind=kind, scaling=None, other=None))
+    )
 
 
 def norms_after(model: ModelConfig) -> ModelConfig:

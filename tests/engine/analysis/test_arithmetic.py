@@ -14,7 +14,7 @@ from engine.analysis.answers import logistic
 from engine.analysis.arithmetic import Explanation, explain, explain_candidate
 from engine.edits import Scale, SilenceHeads
 from engine.generation.sampling import Sampling, distribution
-from engine.model.config import Embedding, Norm, OutputHead
+from engine.model.config import Embedding, Norm, OtherRotation, OutputHead, Positions, RotaryScaling
 from engine.model.layers.mask import PaintedMask
 from engine.model.transformer import Transformer
 from engine.runtime.trace import Trace
@@ -22,6 +22,8 @@ from tests.browser import zoo
 from tests.engine.tiny import IDS, config, model
 
 TOLERANCE = 2e-5  # between a value recomputed in double precision and the one stored in single
+
+ANGLES = Positions("rotary", other=OtherRotation((1,), 9.0, RotaryScaling("linear", 2.0, 8)))
 
 
 @pytest.fixture(scope="module")
@@ -71,6 +73,8 @@ VARIANTS = {
     "norms over all heads": {"attention": {"kv_heads": 2, "qk_norm": "all"}},
     "norms over all heads, rotated": {"positions": "rotary", "attention": {"kv_heads": 2, "qk_norm": "all"}},
     "nearest keys": {"attention": {"nearest": 2}},
+    "rotated otherwise in some layers": {"positions": ANGLES},
+    "rotated in some layers": {"positions": Positions("rotary", other=OtherRotation((0, 2)))},
     "a window in some layers": {"attention": {"window": 3, "windowed": (1,)}},
     "no norm": {"norm": Norm("none")},
     "batch norm": {"norm": Norm("batch")},

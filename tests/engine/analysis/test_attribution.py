@@ -14,7 +14,16 @@ from engine.analysis.weights.circuit import writing_rows
 from engine.analysis.writers import Writer
 from engine.edits import AttentionTemperature, Scale, SilenceHeads
 from engine.inputs.samples import samples
-from engine.model.config import Embedding, Encoder, ModelConfig, NormPlace, OutputHead, Sublayers
+from engine.model.config import (
+    Embedding,
+    Encoder,
+    ModelConfig,
+    NormPlace,
+    OtherRotation,
+    OutputHead,
+    Positions,
+    Sublayers,
+)
 from engine.model.transformer import Transformer
 from tests.engine import tiny
 from tests.engine.tiny import IDS, MLP, Attention, Norm, config
@@ -34,6 +43,8 @@ KINDS: dict[str, ModelConfig] = {
     "parallel, one norm": config("rotary", sublayers="parallel_one_norm", mlp=MLP(d_mlp=20, gated=True)),
     "no residual connections": config(residual=False),
     "groups, biases, norms of q and k": config("rotary", {"kv_heads": 2, "bias": True, "qk_norm": "head"}),
+    "rotated otherwise in some layers": config(Positions("rotary", other=OtherRotation((1,), 9.0))),
+    "rotated in some layers": config(Positions("rotary", other=OtherRotation((0, 2)))),
     "norms of all heads": config("rotary", {"qk_norm": "all"}),
     "soft caps": config(attention={"softcap": 2.0}, head=OutputHead(softcap=3.0)),
     "masked": config(attention=FULL, head=OutputHead(kind="masked", bias=True), norm=Norm(place="after")),

@@ -25,7 +25,7 @@ from engine.edits import (
     Steer,
     SwapPositions,
 )
-from engine.model.config import Encoder, ModelConfig, Norm
+from engine.model.config import Encoder, ModelConfig, Norm, OtherRotation, Positions
 from engine.runtime.run import run
 from tests.engine import tiny
 from tests.engine.runtime.test_base import blocks_computed
@@ -59,6 +59,7 @@ EDITS: list[tuple[int, Edit]] = [
 ]
 CONFIGS: dict[str, ModelConfig] = {kind: tiny.config(kind) for kind in ("learned", "sinusoidal", "rotary", "alibi")}
 CONFIGS |= {"relative": tiny.config("relative"), "after": tiny.config(norm=Norm(place="after"))}
+CONFIGS["rotary, two kinds"] = tiny.config(Positions("rotary", other=OtherRotation((1,), 9.0)))
 CONFIGS["full"] = tiny.config("rotary", {"mask": "full", "kv_heads": 2})
 PADDED = [tiny.IDS, tiny.IDS[:6]]
 

@@ -31,7 +31,7 @@ from engine.edits import (
     SwapPositions,
 )
 from engine.generation.generate import Step, generate
-from engine.model.config import Encoder, Infill, Positions
+from engine.model.config import Encoder, Infill, OtherRotation, Positions
 from engine.model.layers.embed import Embed
 from engine.runtime.run import run
 from tests.engine import tiny
@@ -86,7 +86,11 @@ AGAIN: list[Edit] = [
     Scale("logits", 3.0, {"pos": 4}),
     Scale("final_norm.out", -1.0, {"pos": 4, "d_model": 0}),
 ]
-KINDS = ("learned", "sinusoidal", "rotary", "alibi", "relative", "none")
+KINDS = {
+    **{kind: tiny.config(kind) for kind in ("learned", "sinusoidal", "rotary", "alibi", "relative", "none")},
+    "rotary, two kinds": tiny.config(Positions("rotary", other=OtherRotation((1,), 9.0))),
+    "rotary, some layers": tiny.config(Positions("rotary", other=OtherRotation((1,)))),
+}
 
 
 @contextmanager
@@ -111,7 +115,7 @@ def steps(checkpoint: Checkpoint, *edits: Edit, count: int = 6, prompt: list[int
 def test_every_token_is_that_of_the_whole_text_read_again_under_the_edits_of_the_step(
     kind: str, subtests: pytest.Subtests
 ) -> None:
-    checkpoint = Checkpoint(tiny.model(tiny.config(kind)))
+    checkpoint = Checkpoint(tiny.model(KINDS[kind]))
     plain = steps(checkpoint)
     for edit in [*EACH, *PROMPT_ONLY, *AGAIN]:
         if kind == "none" and "position_ids" in str(edit.touches()):

@@ -8,7 +8,7 @@ import torch
 from transformers.models.t5.modeling_t5 import T5Attention
 
 from engine.edits import DropPositions, Edit, ShiftPositions, SwapPositions
-from engine.model.config import Encoder, Infill, Positions, RotaryScaling
+from engine.model.config import Encoder, Infill, OtherRotation, Positions, RotaryScaling
 from engine.model.transformer import Transformer
 from engine.runtime.run import run
 from tests.engine import tiny
@@ -19,6 +19,8 @@ PLACED = {
     "rotary, part, neighbours": Positions("rotary", turned=2, pairs="neighbours"),
     "rotary, yarn": Positions("rotary", scaling=RotaryScaling("yarn", 4.0, 8)),
     "rotary, by length": Positions("rotary", scaling=RotaryScaling("dynamic", 4.0, 4)),
+    "rotary, two kinds": Positions("rotary", other=OtherRotation((1,), 9.0, RotaryScaling("dynamic", 4.0, 4))),
+    "rotary, some layers": Positions("rotary", other=OtherRotation((1,))),
 }
 
 

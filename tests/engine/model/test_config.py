@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.model.config import MLP, Attention, ModelConfig, Norm, Positions
+from engine.model.config import MLP, Attention, ModelConfig, Norm, OtherRotation, Positions, RotaryScaling
 from tests.engine import tiny
 
+YARN = RotaryScaling("yarn", 4.0, 8)
 size = st.integers(1, 64)
 configs = st.builds(
     ModelConfig,
@@ -40,6 +41,10 @@ def test_every_config_survives_json(config: ModelConfig) -> None:
     assert ModelConfig.from_dict(json.loads(json.dumps(config.to_dict()))) == config
 
 
+def otherwise(*given: Any) -> Positions:
+    return Positions("rotary", other=OtherRotation(*given))
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
@@ -52,6 +57,11 @@ def test_every_config_survives_json(config: ModelConfig) -> None:
         ({"mlp": MLP(0)}, "mlp.d_mlp must be at least 1, got 0"),
         ({"norm": Norm(eps=-1.0)}, "norm.eps must be at least 0, got -1.0"),
         ({"positions": Positions("rotary", theta=0.0)}, "positions.theta must be above 0, got 0.0"),
+        ({"positions": Positions(other=OtherRotation((0,)))}, "positions.other is for rotary positions with one axis"),
+        ({"positions": otherwise((0, -1))}, "positions.other.layers are counted from 0, got -1"),
+        ({"positions": otherwise((0,), 0.0)}, "positions.other.theta must be above 0, got 0.0"),
+        ({"positions": otherwise((0,), None, YARN)}, "without theta there are none; give theta too"),
+        ({"positions": otherwise((0,), 1.0, YARN)}, "positions.other.theta must be above 1 for yarn, got 1.0"),
         ({"attention": Attention(0)}, "positive multiple of kv_heads, got 0 and 0"),
         ({"attention": Attention(4, kv_heads=3)}, "positive multiple of kv_heads, got 4 and 3"),
         ({"attention": Attention(4, d_head=0)}, "attention.d_head must be at least 1, got 0"),

@@ -19,6 +19,7 @@ from engine.model.config import (
     Infill,
     ModelConfig,
     Norm,
+    OtherRotation,
     OutputHead,
     Patches,
     Positions,
@@ -115,6 +116,8 @@ CONFIGS: dict[str, ModelConfig] = {
         embedding=Embedding(scale=24**0.5),
         head=OutputHead(softcap=3.0),
     ),
+    "Gemma 3": replace(BASE, attention=BARE, norm=RMS, positions=replace(ROTARY, other=OtherRotation((0,), 100.0))),
+    "SmolLM3": replace(BASE, attention=BARE, norm=RMS, positions=replace(ROTARY, other=OtherRotation((1,)))),
     "GPT-NeoX": replace(BASE, positions=Positions("rotary", turned=2), sublayers="parallel", tied=False),
     "GPT-J": replace(
         BASE,
