@@ -27,7 +27,8 @@ WITHOUT_EFFECT = (
     "sinusoidal_pos_embds", "router_aux_loss_coef", "label_smoothing",  # only of training
     "summary_activation", "summary_first_dropout", "summary_last_dropout", "summary_proj_to_labels", "summary_type",
     "summary_use_proj", "encoder_stride",  # of heads that Loupe does not open
-    "is_decoder", "max_window_layers", "d_head",  # said elsewhere
+    "is_decoder", "max_window_layers", "d_head", "sliding_window_pattern", "_sliding_window_pattern",
+    "no_rope_layer_interval",  # said elsewhere
     "n_special", "predict_special_tokens", "directionality", "pooler_fc_size", "pooler_num_attention_heads",
     "pooler_num_fc_layers", "pooler_size_per_head", "pooler_type", "net_structure_type", "gap_size",
     "num_memory_blocks", "inner_group_num", "down_scale_factor", "extra_pos_embeddings", "add_bias_logits",
@@ -43,6 +44,8 @@ DOUBLES = (
     ("scale_decoder_outputs", "tie_word_embeddings"),
     ("attention_layers", "attention_types"),
     ("layer_types", "max_window_layers"),
+    ("layer_types", "sliding_window_pattern"),
+    ("no_rope_layers", "no_rope_layer_interval"),
     ("num_labels", "id2label"),
     *OF_ROTATION,
 )  # of two ways to say one setting, the one that transformers takes before the other; a dot leads into a table

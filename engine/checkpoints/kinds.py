@@ -102,7 +102,7 @@ KINDS: Mapping[str, Kind] = {
         "embedding_size word_embed_proj_dim pooler_output_size num_attention_heads n_head n_heads num_heads "
         "encoder_attention_heads decoder_attention_heads num_key_value_heads head_dim d_kv intermediate_size n_inner "
         "hidden_dim ffn_dim d_ff encoder_ffn_dim decoder_ffn_dim type_vocab_size num_labels image_size patch_size "
-        "num_channels sliding_window window_size "
+        "num_channels sliding_window window_size sliding_window_pattern no_rope_layer_interval "
         "original_max_position_embeddings",
     ),
     **name_each(
@@ -117,7 +117,7 @@ KINDS: Mapping[str, Kind] = {
     ),
     **name_each(
         POSITIVE,
-        "attn_logit_softcapping final_logit_softcapping rope_theta rotary_emb_base factor "
+        "attn_logit_softcapping final_logit_softcapping rope_theta rope_local_base_freq rotary_emb_base factor "
         "low_freq_factor high_freq_factor attention_factor beta_slow beta_fast",
     ),
     **name_each(NOT_NEGATIVE, "mscale mscale_all_dim"),
@@ -127,7 +127,7 @@ KINDS: Mapping[str, Kind] = {
     **name_each(IDS, "eos_token_id"),
     **name_each(ID_OR_NONE, "pad_token_id"),
     **name_each(TABLE, "id2label rope_parameters rope_scaling"),
-    **name_each(LIST, "layer_types attention_layers"),
+    **name_each(LIST, "layer_types attention_layers no_rope_layers"),
     **name_each(WORD, "rope_type type"),
     **name_each(
         ANY,

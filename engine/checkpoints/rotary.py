@@ -36,9 +36,9 @@ def read_rope_table(theirs: Table) -> ConfigTable:
     return ConfigTable(found, source=f"config.json's {name}.")
 
 
-def read_theta(theirs: Table, name: str = "rope_theta") -> Any:
-    """theta; `name` is what older files of the family call it."""
-    return read_rope_table(theirs).get("rope_theta", theirs.get(name, THETA))
+def read_theta(theirs: Table, name: str = "rope_theta", otherwise: float = THETA) -> Any:
+    """theta; `name` is what older files of the family call it, `otherwise` what counts where none is said."""
+    return read_rope_table(theirs).get("rope_theta", theirs.get(name, otherwise))
 
 
 def read_scaling(theirs: Table, scalings: Mapping[str, str] = SCALINGS) -> dict[str, Any] | None:
@@ -107,12 +107,12 @@ def write_parameters(theta: float, scaling: Table | None) -> dict[str, Any]:
     return {"rope_type": PLAIN, **(write_scaling(scaling) or {}), "rope_theta": theta}
 
 
-def read_whole_heads(theirs: Table) -> tuple[Any, dict[str, Any] | None]:
+def read_whole_heads(theirs: Table, theta: float = THETA) -> tuple[Any, dict[str, Any] | None]:
     """theta and scaling, where every component of a head must turn."""
     part = read_rope_table(theirs).get("partial_rotary_factor", theirs.get("partial_rotary_factor"))
     if part not in (None, 1):
         raise ValueError(f"config.json's partial_rotary_factor must be 1 for this model_type, got {part!r:.80}.")
-    return read_theta(theirs), read_scaling(theirs)
+    return read_theta(theirs, otherwise=theta), read_scaling(theirs)
 
 
 def read_context(longest: Any, theirs: Table) -> Any:
@@ -131,15 +131,21 @@ def write_context(context: int, ours: Table) -> int:
 CONTEXT_KEY = Key(CONTEXT, "context", reads=read_context, writes=write_context)
 OLD_SCALING = write_only_key("rope_scaling", lambda ours: write_scaling(ours["positions"]["scaling"]))
 
-KEYS = (
-    CONTEXT_KEY,
-    Key(
-        "rope_parameters",
-        ("positions.theta", "positions.scaling"),
-        default=read_whole_heads,
-        reads=lambda _, theirs: read_whole_heads(theirs),
-        writes=lambda both, _: write_parameters(*both),
-    ),
-    write_only_key("rope_theta", lambda ours: ours["positions"]["theta"]),
-    OLD_SCALING,
-)
+
+def whole_heads_keys(theta: float = THETA) -> tuple[Key, ...]:
+    """Keys of a family that turns whole heads; `theta` counts where config.json says none."""
+    return (
+        CONTEXT_KEY,
+        Key(
+            "rope_parameters",
+            ("positions.theta", "positions.scaling"),
+            default=lambda theirs: read_whole_heads(theirs, theta),
+            reads=lambda _, theirs: read_whole_heads(theirs, theta),
+            writes=lambda both, _: write_parameters(*both),
+        ),
+        write_only_key("rope_theta", lambda ours: ours["positions"]["theta"]),
+        OLD_SCALING,
+    )
+
+
+KEYS = whole_heads_keys()

@@ -21,15 +21,20 @@ NO_BIAS = {"head.bias": False}
 
 
 def with_tasks(
-    language: Family, token: str | None = "score", span: str | None = "qa_outputs", span_prefix: str | None = None
+    language: Family,
+    token: str | None = "score",
+    span: str | None = "qa_outputs",
+    span_prefix: str | None = None,
+    stem: str | None = None,
 ) -> tuple[Family, ...]:
     """The families of all that a decoder's files may hold, told apart by their heads' names.
 
     A text is classified by `score`, which has no bias; `token` and `span` are the layers that judge each position, None
     where transformers has no such model. `span_prefix` stands before the body's names under the latter, where that is
-    not the family's own.
+    not the family's own, and `stem` is what their architectures' names begin with, where that is not what the
+    language model's begins with.
     """
-    name = architecture_stem(language)
+    name = stem or architecture_stem(language)
     body = body_of(language, f"{name}Model")
     found = [
         classifier(body, f"{name}ForSequenceClassification", "score", SEQUENCE | NO_BIAS),

@@ -7,7 +7,7 @@ cannot see each other's recordings or edits.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from fnmatch import fnmatchcase
@@ -189,5 +189,18 @@ def match_hooks(pattern: str, names: tuple[str, ...]) -> tuple[str, ...]:
 
 def fold_layers(names: Iterable[str]) -> str:
     """The names with layers folded: `blocks.{0-3}.attn.q` once instead of four times."""
-    last = max((int(layer) for n in names for layer in re.findall(r"\.(\d+)\.", n)), default=0)
-    return ", ".join(dict.fromkeys(re.sub(r"\.\d+\.", f".{{0-{last}}}.", n) for n in names))
+    found: dict[str, list[int]] = {}
+    for name in names:
+        found.setdefault(re.sub(r"\.\d+\.", ".{}.", name), []).extend(map(int, re.findall(r"\.(\d+)\.", name)))
+    return ", ".join(name.replace("{}", f"{{{join_ranges(layers)}}}") for name, layers in found.items())
+
+
+def join_ranges(numbers: Sequence[int]) -> str:
+    """Numbers in their order, those that follow each other as their first and last: 0-3,5-5."""
+    runs: list[list[int]] = []
+    for number in sorted(set(numbers)):
+        if runs and runs[-1][1] == number - 1:
+            runs[-1][1] = number
+        else:
+            runs.append([number, number])
+    return ",".join(f"{first}-{last}" for first, last in runs)

@@ -142,6 +142,7 @@ OF_TYPE = {
     "camembert": CAMEMBERT,
     "gemma": LLAMA,
     "gemma2": LLAMA,
+    "gemma3_text": LLAMA,
     "llama": LLAMA,
     "marian": MARIAN,
     "mistral": LLAMA,

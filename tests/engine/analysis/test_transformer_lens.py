@@ -52,6 +52,8 @@ FAMILIES: dict[str, tuple[Any, dict[str, Any]]] = {
     "Qwen3ForCausalLM": (transformers.Qwen3Config, SHARED | {"head_dim": 8}),
     "GemmaForCausalLM": (transformers.GemmaConfig, SHARED | {"head_dim": 8}),
     "Gemma2ForCausalLM": (transformers.Gemma2Config, SHARED | {"head_dim": 8, "sliding_window": 4}),
+    "Gemma3ForCausalLM": (transformers.Gemma3TextConfig, SHARED | {"head_dim": 8, "sliding_window": 4}),
+    "SmolLM3ForCausalLM": (transformers.SmolLM3Config, SHARED | {"pad_token_id": None}),
     "BertForMaskedLM": (transformers.BertConfig, SIZES),
 }
 # What stands for something else there, as docs/hooks.md says; and a norm of the head that is the last one there.

@@ -67,6 +67,8 @@ FAMILIES = {
     "Qwen3ForCausalLM": GROUPS,
     "GemmaForCausalLM": GROUPS,
     "Gemma2ForCausalLM": GROUPS,
+    "Gemma3ForCausalLM": GROUPS,
+    "SmolLM3ForCausalLM": GROUPS,
     "PhiForCausalLM": MODERN,
     "StableLmForCausalLM": {k: v for k, v in GROUPS.items() if k != "head_dim"},
     "Starcoder2ForCausalLM": GROUPS,

@@ -46,7 +46,7 @@ DISTILBERT = ENDS | {"dim": 24, "n_layers": 2, "n_heads": 4, "hidden_dim": 36, "
 SIZES: dict[str, dict[str, Any]] = {
     **dict.fromkeys(("bert", "roberta", "xlm-roberta", "camembert", "llama", "gpt_neox", "falcon", "phi"), WIDE),
     **dict.fromkeys(("mistral", "phi3", "qwen2", "stablelm", "starcoder2"), WIDE | {"num_key_value_heads": 2}),
-    **dict.fromkeys(("gemma", "gemma2", "olmo2", "olmo3", "qwen3"), GROUPS),
+    **dict.fromkeys(("gemma", "gemma2", "gemma3_text", "olmo2", "olmo3", "qwen3", "smollm3"), GROUPS),
     **dict.fromkeys(("albert", "electra"), WIDE | {"embedding_size": 16}),
     **dict.fromkeys(("bart", "marian", "pegasus"), BART),
     **dict.fromkeys(("t5", "mt5"), T5),

@@ -76,6 +76,9 @@ USUAL_MODELS: dict[str, Any] = {
     "qwen3": lambda: transformers.Qwen3ForCausalLM(
         transformers.Qwen3Config(**OTHER, num_key_value_heads=1, head_dim=16)
     ),
+    "gemma3_text": lambda: transformers.Gemma3ForCausalLM(
+        transformers.Gemma3TextConfig(**OTHER, num_key_value_heads=1, head_dim=16)
+    ),
     "gpt_neox": lambda: transformers.GPTNeoXForCausalLM(transformers.GPTNeoXConfig(**USUAL)),
     "stablelm": lambda: transformers.StableLmForCausalLM(
         transformers.StableLmConfig(**USUAL, num_key_value_heads=1, use_parallel_residual=True)
@@ -143,6 +146,12 @@ CORRECTED: list[tuple[Any, dict[str, Any]]] = [
         {"model_type": "gemma", "num_attention_heads": 3},
     ),
     (
+        lambda: transformers.SmolLM3ForCausalLM(
+            transformers.SmolLM3Config(**USUAL, num_key_value_heads=1, no_rope_layer_interval=2, pad_token_id=None)
+        ),
+        {"model_type": "smollm3", "no_rope_layer_interval": 2},
+    ),
+    (
         lambda: transformers.T5ForConditionalGeneration(
             transformers.T5Config(**T5, feed_forward_proj="gated-gelu", tie_word_embeddings=False)
         ),
@@ -201,7 +210,7 @@ def test_sizes_are_certain_and_what_no_tensor_shows_is_not(tmp_path: Path) -> No
     assert told["tie_word_embeddings"].why == "lm_head.weight is a tensor of its own."
     assert told["num_attention_heads"].value == 2
     assert "64 numbers each is the most usual" in told["num_attention_heads"].why
-    assert "gemma, mistral as well" in told["model_type"].why and not told["model_type"].certain
+    assert "gemma, mistral, smollm3 as well" in told["model_type"].why and not told["model_type"].certain
 
 
 def test_layers_are_counted_to_the_last_so_that_one_that_lacks_is_missed(tmp_path: Path) -> None:
@@ -254,11 +263,11 @@ def test_numbers_of_layers_beyond_reason_are_refused(tmp_path: Path) -> None:
 
 
 NEIGHBOURS: dict[str, tuple[Any, str]] = {
-    "Gemma 3": (
-        lambda: transformers.Gemma3ForCausalLM(
-            transformers.Gemma3TextConfig(**OTHER, num_key_value_heads=1, head_dim=16, sliding_window=8)
+    "EXAONE 4": (
+        lambda: transformers.Exaone4ForCausalLM(
+            transformers.Exaone4Config(**OTHER, num_key_value_heads=1, sliding_window=8)
         ),
-        r"Qwen3ForCausalLM leaves out 6 tensors .*; Gemma2ForCausalLM leaves out",
+        r"Olmo2ForCausalLM has in another shape 3 tensors .*; Qwen3ForCausalLM leaves out 3",
     ),
     "StableLM with a norm for each head": (
         lambda: transformers.StableLmForCausalLM(

@@ -18,6 +18,8 @@ from transformers import (
     FalconForCausalLM,
     Gemma2Config,
     Gemma2ForCausalLM,
+    Gemma3ForCausalLM,
+    Gemma3TextConfig,
     GPTJConfig,
     GPTJForCausalLM,
     GPTNeoXConfig,
@@ -36,6 +38,8 @@ from transformers import (
     Qwen2ForCausalLM,
     Qwen3Config,
     Qwen3ForCausalLM,
+    SmolLM3Config,
+    SmolLM3ForCausalLM,
     StableLmConfig,
     StableLmForCausalLM,
     Starcoder2Config,
@@ -142,6 +146,15 @@ def gemma(**changes: Any) -> Any:
     return case(Gemma2ForCausalLM, Gemma2Config, {**MODERN, **softcaps, "head_dim": 8, "sliding_window": 4}, **changes)
 
 
+def gemma3(**changes: Any) -> Any:
+    sizes = {**MODERN, "head_dim": 8, "sliding_window": 4, "layer_types": [SLIDE, WHOLE, SLIDE]}
+    return case(Gemma3ForCausalLM, Gemma3TextConfig, {**sizes, "query_pre_attn_scalar": 12}, **changes)
+
+
+def smollm3(**changes: Any) -> Any:
+    return case(SmolLM3ForCausalLM, SmolLM3Config, MODERN, **changes)
+
+
 CASES = {
     "llama": llama(),
     "llama, biases, tied, no groups": llama(
@@ -181,6 +194,7 @@ CASES = {
     ),
     "olmo3": olmo3(layer_types=[SLIDE, WHOLE, SLIDE]),
     "olmo3, scaled": olmo3(rope_parameters=dict.fromkeys((SLIDE, WHOLE), ROPE["yarn"]), num_hidden_layers=4),
+    "olmo3, two angles": olmo3(rope_scaling=ROPE["yarn"], layer_types=[SLIDE, WHOLE, SLIDE]),
     "olmo3, no window": olmo3(layer_types=[WHOLE] * 3, rope_theta=500.0),
     "gemma2": gemma(),
     "gemma2, other windows": gemma(layer_types=[WHOLE, WHOLE, SLIDE], attention_bias=True),
@@ -189,6 +203,38 @@ CASES = {
     "gemma2, no softcap, untied": gemma(
         attn_logit_softcapping=None, final_logit_softcapping=None, tie_word_embeddings=False
     ),
+    "gemma3_text": gemma3(),
+    "gemma3_text, both directions": gemma3(use_bidirectional_attention=True, attention_bias=True),
+    "gemma3_text, by a pattern, capped, untied": gemma3(
+        layer_types=None,
+        sliding_window_pattern=2,
+        final_logit_softcapping=3.0,
+        tie_word_embeddings=False,
+        rms_norm_eps=0.1,
+        rope_local_base_freq=50.0,
+        rope_theta=700.0,
+        rope_scaling=ROPE["linear"],
+    ),
+    "gemma3_text, tables": gemma3(rope_parameters={SLIDE: ROPE["llama3"] | {"rope_theta": 9.0}, WHOLE: ROPE["theta"]}),
+    "gemma3_text, a window everywhere": gemma3(layer_types=[SLIDE] * 3, hidden_activation="silu"),
+    "gemma3_text, no window": gemma3(layer_types=[WHOLE] * 3),
+    "smollm3": smollm3(num_hidden_layers=4),
+    "smollm3, every other, biases, untied, yarn": smollm3(
+        no_rope_layer_interval=2,
+        attention_bias=True,
+        mlp_bias=True,
+        tie_word_embeddings=False,
+        num_key_value_heads=None,
+        hidden_act="gelu",
+        rms_norm_eps=0.1,
+        rope_parameters=ROPE["yarn"],
+    ),
+    "smollm3, these, windows": smollm3(no_rope_layers=[0, 1, 0, 1], use_sliding_window=True, sliding_window=3),
+    "smollm3, windows elsewhere": smollm3(
+        no_rope_layers=[0, 1, 1], use_sliding_window=True, sliding_window=3, layer_types=[WHOLE, SLIDE, WHOLE]
+    ),
+    "smollm3, positions everywhere": smollm3(no_rope_layers=[1] * 3, rope_theta=500.0),
+    "smollm3, positions nowhere": smollm3(no_rope_layers=[0] * 3),
     "gpt_neox": neox(),
     "gpt_neox, one after the other": neox(use_parallel_residual=False, attention_bias=False),
     "gpt_neox, tied, another part": neox(
@@ -371,6 +417,10 @@ def test_a_scaling_that_looks_at_the_length_does_so_beyond_the_trained_positions
         "bloom",
         "olmo2",
         "olmo3",
+        "olmo3, two angles",
+        "gemma3_text",
+        "smollm3",
+        "smollm3, these, windows",
         "falcon, new",
     ],
 )
@@ -403,8 +453,11 @@ def test_greedy_generation_equals_transformers(name: str, tmp_path: Path) -> Non
         ("qwen2", {"layer_types": [SLIDE]}, "layer_types must be 3 words, one per layer, each sliding_"),
         ("qwen3", {"layer_types": ["chunked_attention"] * 3}, "layer_types must be 3 words"),
         ("gemma2", {"use_bidirectional_attention": True}, "use_bidirectional_attention must be false"),
-        ("olmo3", {"rope_scaling": ROPE["yarn"]}, "must turn layers with a window and those without alike, got"),
         ("olmo3", {"rope_parameters": {"rope_theta": 500.0}}, "rope_parameters must hold one table a kind of l"),
+        ("gemma3_text", {"rope_parameters": {WHOLE: {"rope_type": "ntk"}}}, "rope_type must be one of .*, got 'ntk'"),
+        ("gemma3_text", {"layer_types": [SLIDE]}, "layer_types must be 3 words"),
+        ("smollm3", {"no_rope_layers": [1]}, "no_rope_layers must be 4 numbers, one per layer, each 1 or 0, got 1 num"),
+        ("smollm3", {"no_rope_layers": [1, 2, 0, 1]}, "one per layer, each 1 or 0, got 4 numbers"),
         ("bloom", {"apply_residual_connection_post_layernorm": True}, "_post_layernorm must be False, got T"),
         ("phi3", {"rope_scaling": {"type": "linear", "factor": 2.0}}, "rope_type must be one of .*, got 'linear'"),
         ("stablelm", {"qk_layernorm": True}, "qk_layernorm must be False, got True: Loupe has no such model"),

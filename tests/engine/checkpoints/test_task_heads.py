@@ -58,6 +58,8 @@ SIZES: dict[str, tuple[str, dict[str, Any], tuple[str, ...]]] = {
     "olmo3": ("Olmo3", GROUPS | {"sliding_window": 4}, ("ForSequenceClassification", "Model")),
     "gemma": ("Gemma", GEMMA, NO_ANSWERS),
     "gemma2": ("Gemma2", GEMMA | {"sliding_window": 4}, NO_ANSWERS),
+    "gemma3_text": ("Gemma3Text", GEMMA | {"sliding_window": 4}, ("ForSequenceClassification", "Model")),
+    "smollm3": ("SmolLM3", GROUPS | {"no_rope_layers": [1, 0]}, ALL),
     "phi": ("Phi", MODERN, NO_ANSWERS),
     "phi3": ("Phi3", GROUPS, NO_ANSWERS),
     "stablelm": ("StableLm", GROUPS, NO_ANSWERS),
