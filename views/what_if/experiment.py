@@ -33,7 +33,8 @@ class EditableValue:
 class EditableStack:
     """Stack: its tokens, and what can be weighed, patched and steered, in each block and outside of them.
 
-    `positions`: whether they can be changed; `turned`: whether in single blocks; `tokens`: whether it embeds any.
+    `positions`: whether they can be changed; `turned`: the blocks in which alone they can; `tokens`: whether it embeds
+    any.
     """
 
     stack: str | None
@@ -44,7 +45,7 @@ class EditableStack:
     inner: Sequence[EditableValue]
     outer: Sequence[EditableValue]
     positions: bool
-    turned: bool
+    turned: Sequence[int]
     tokens: bool
 
 
@@ -155,7 +156,9 @@ def editable_stack(checkpoint: Checkpoint, plain: Trace, lane: Lane, encoder: La
         inner=[editable_value(plain, hook, first, more) for hook in held if hook.startswith(first)],
         outer=[editable_value(plain, hook, lane.prefix, more) for hook in held if is_outside(hook, lane)],
         positions=bool(counted),
-        turned=any("blocks.0." in hook for hook in counted),
+        turned=[
+            layer for layer in range(lane.config.layers) if f"{lane.prefix}blocks.{layer}.attn.position_ids" in hooks
+        ],
         tokens=f"{lane.prefix}embed.tokens" in plain,
     )
 

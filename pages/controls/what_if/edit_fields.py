@@ -7,7 +7,7 @@ views/what_if/edit_sources.py turns them.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -143,9 +143,11 @@ def choose_stack(form: Form) -> None:
         form.values["stack"] = select_stack(form, own_stack(form)).stack
 
 
-def choose_block(form: Form, every: bool = True) -> None:
-    layers = own_stack(form).layers
-    options = {ALL: ALL, **blocks(layers)} if every else blocks(layers)
+def choose_block(form: Form, every: bool = True, among: Sequence[int] | None = None) -> None:
+    """`among` are the blocks that are offered, None: each."""
+    named = blocks(own_stack(form).layers)
+    offered = named if among is None else {layer: named[layer] for layer in among}
+    options = {ALL: ALL, **offered} if every else offered
     now = form.values["layer"]
     chosen = form.select("block", options, ALL if now is None else now, form.values["stack"])
     form.values["layer"] = None if chosen == ALL else chosen

@@ -32,6 +32,10 @@ def choose_tokens(form: Form) -> None:
     values["positions"] = form.tokens("tokens", own.pieces, values["positions"] or [], values["edit"]) or None
 
 
+def choose_turned(form: Form) -> None:
+    choose_block(form, among=own_stack(form).turned)
+
+
 def fits(model: Editable) -> bool:
     return any(own.positions for own in model.stacks)
 
@@ -65,7 +69,7 @@ def words(edit: Any, terms: Terms) -> str:
 
 FIELDS = (
     STACK,
-    Field(choose_block, when=lambda form: own_stack(form).turned),
+    Field(choose_turned, when=lambda form: bool(own_stack(form).turned)),
     whole_number_field("by", "by", when=goes(edit_name, "ShiftPositions")),
     token_field("first", "one", when=goes(edit_name, "SwapPositions")),
     token_field("second", "other", when=goes(edit_name, "SwapPositions")),
