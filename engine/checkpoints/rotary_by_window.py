@@ -36,12 +36,12 @@ def keys_by_window(window: Key, theta: float, near: float, near_name: str | None
             if table is not None and not isinstance(table, Mapping):
                 expected = "config.json's rope_parameters must hold one table a kind of layer"
                 raise ValueError(f"{expected}, got {name} {table!r:.80}.")
-        said = tables.get(kind) or {}
+        own = {"rope_theta": near if near_name is None else theirs.get(near_name) or near}
+        beside: Mapping[str, Any] = {}
         if kind == WHOLE:
-            own = {"rope_theta": theirs.get("rope_theta", theta), **said, **(theirs.get("rope_scaling") or {})}
-        else:
-            own = {"rope_theta": theirs.get(near_name, near) if near_name else near, **said}
-        return {CONTEXT: theirs[CONTEXT], TRAINED: theirs.get(TRAINED), "rope_parameters": own}
+            own, beside = {"rope_theta": theirs.get("rope_theta") or theta}, theirs.get("rope_scaling") or {}
+        said = {name: value for name, value in (tables.get(kind) or {}).items() if value is not None}
+        return {CONTEXT: theirs[CONTEXT], TRAINED: theirs.get(TRAINED), "rope_parameters": {**own, **said, **beside}}
 
     def read_kinds(theirs: Table) -> tuple[dict[str, Any], dict[str, Any] | None, tuple[int, ...]]:
         """config.json as of most layers, and as of some others, if there are any."""

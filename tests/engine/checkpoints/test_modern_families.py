@@ -456,6 +456,7 @@ def test_greedy_generation_equals_transformers(name: str, tmp_path: Path) -> Non
         ("olmo3", {"rope_parameters": {"rope_theta": 500.0}}, "rope_parameters must hold one table a kind of l"),
         ("gemma3_text", {"rope_parameters": {WHOLE: {"rope_type": "ntk"}}}, "rope_type must be one of .*, got 'ntk'"),
         ("gemma3_text", {"layer_types": [SLIDE]}, "layer_types must be 3 words"),
+        ("gemma3_text", {"rope_parameters": {SLIDE: {"rope_theta": 0}}}, "rope_theta must be a number above 0, got 0"),
         ("smollm3", {"no_rope_layers": [1]}, "no_rope_layers must be 4 numbers, one per layer, each 1 or 0, got 1 num"),
         ("smollm3", {"no_rope_layers": [1, 2, 0, 1]}, "one per layer, each 1 or 0, got 4 numbers"),
         ("bloom", {"apply_residual_connection_post_layernorm": True}, "_post_layernorm must be False, got T"),
