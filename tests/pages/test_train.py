@@ -14,7 +14,7 @@ import torch
 from streamlit.testing.v1 import AppTest
 
 from engine.budget import budget
-from engine.model.config import ModelConfig
+from engine.model.config import ModelConfig, OtherRotation
 from engine.model.transformer import Transformer, initialise
 from engine.scoring.score import score
 from engine.training import Recipe, RunFolder, sources
@@ -158,6 +158,9 @@ def test_only_options_that_mean_something_are_offered() -> None:
     controls(app)["model.positions.kind"].select("rotary").run()
     controls(app)["model.positions.theta"].set_value(500.0).run()
     assert recipe_of(app).model.positions.theta == 500
+    controls(app)["model.positions.other"].set_value(True).run()
+    controls(app)["model.positions.other.layers"].set_value("1, 2").run()
+    assert recipe_of(app).model.positions.other == OtherRotation((1, 2))
     assert controls(page(task="addition"))["objective.kind"].options == ["completion", "sequence to sequence"]
     assert "data.tokenizer.kind" not in controls(page(task="induction"))
 
