@@ -18,6 +18,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from threading import get_ident
 from typing import TYPE_CHECKING, Any, BinaryIO
 from urllib.parse import urlsplit
 
@@ -132,7 +133,7 @@ class RepoCache:
             return
         ref = self.folder / "refs" / revision
         ref.parent.mkdir(parents=True, exist_ok=True)
-        temporary = ref.with_name(f".{ref.name}.{os.getpid()}")
+        temporary = ref.with_name(f".{ref.name}.{os.getpid()}-{get_ident()}")
         temporary.write_text(commit, encoding="ascii")
         os.replace(temporary, ref)
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from math import prod
 from pathlib import Path
+from threading import get_ident
 from typing import Any
 
 import torch
@@ -110,7 +111,7 @@ def open_weights(path: Path) -> Weights:
 
 def write_weights(path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> None:
     """Write a safetensors file beside `path`, then move it there: no reader ever sees half of one."""
-    partial = path.with_name(f".{path.name}.{os.getpid()}")
+    partial = path.with_name(f".{path.name}.{os.getpid()}-{get_ident()}")
     partial.touch()
     mode = partial.stat().st_mode  # what the person's umask says; safetensors would let nobody else read it
     stored = {name: as_stored(tensor).detach().contiguous() for name, tensor in tensors.items()}
