@@ -11,6 +11,9 @@ import torch
 from torch import Tensor
 
 from engine.analysis.sizes import Work, forward
+from engine.analysis.sizes.formula import Symbol
+from engine.analysis.sizes.shape import stacks
+from engine.analysis.sizes.work import mlp_work
 from engine.generation.prompt import LAST
 from engine.model.config import Attention, ModelConfig, kv_heads
 from engine.model.layers.cache import KVCache
@@ -47,7 +50,7 @@ def multiply_adds_cached(config: ModelConfig, length: int, source: int = 0) -> i
         found += stack * 2 * config.d_model * config.head_width(cross) * cross.heads
         found += stack * 2 * source * cross.heads * config.head_width(cross)
     if config.mlp is not None:
-        found += stack * (3 if config.mlp.gated else 2) * config.d_model * config.mlp.d_mlp
+        found += sum(work.flops for work in mlp_work(stacks(config)[-1], Symbol("n", 1))) // 2
     embedding = config.d_model * config.d_embed if config.embedding.width is not None else 0
     return found + embedding + sum(work.flops for work in of_the_end(config)) // 2
 

@@ -18,6 +18,7 @@ from torch import Tensor, nn
 from engine.analysis.weights.circuit import stack_of
 from engine.model.layers.attention import Attention
 from engine.model.layers.block import Block
+from engine.model.layers.experts import Experts
 from engine.model.layers.mlp import MLP
 from engine.model.layers.norm import BatchNorm, LayerNorm, RMSNorm
 from engine.model.stack import Stack
@@ -149,6 +150,9 @@ class Walk:
             read, constant = self.through_norm(read, around, f"blocks.{layer}.{norm_name(name)}_after", given)
             terms.add(bias, constant)
         terms.covectors[at] = read
+        if isinstance(part, Experts):  # whose biases count as much as each expert's weight
+            terms.add(Writer("MLP", layer), read @ self.value(f"{hook}out"))
+            return
         assert isinstance(part, Attention | MLP)
         if part.out.bias is not None:
             terms.add(bias, read @ part.out.bias.double())

@@ -121,8 +121,8 @@ def check_plausible(config: ModelConfig, shapes: Shapes) -> None:
     layers = sum(stack.layers for stack in stacks)
     blocks = [stack.distinct or stack.layers for stack in stacks]
     wide = [(stack.attention.heads + stack.kv_heads) * stack.d_head for stack in stacks]
-    mlps = [stack.mlp.d_mlp if stack.mlp is not None else 0 for stack in stacks]
-    columns = sum(count * (heads + mlp) for count, heads, mlp in zip(blocks, wide, mlps, strict=True))
+    columns = sum(count * heads for count, heads in zip(blocks, wide, strict=True))
+    columns += sum(count_neurons(stack, count) for stack, count in zip(stacks, blocks, strict=True))
     tables = config.vocab_size + (config.context if config.positions.kind == "learned" else 0)
     patches = config.embedding.patches
     columns += patches.channels * patches.size**2 if patches is not None else 0
@@ -132,6 +132,16 @@ def check_plausible(config: ModelConfig, shapes: Shapes) -> None:
             f"config.json describes {count_words(layers, 'layer')} and at least {least} numbers, but the weights "
             f"hold {count_words(len(shapes), 'tensor')} and {stored} numbers; they are not of one model."
         )
+
+
+def count_neurons(stack: ModelConfig, blocks: int) -> int:
+    """Number of neurons of `blocks` blocks, of all their experts."""
+    if stack.mlp is None:
+        return 0
+    experts = stack.mlp.experts
+    if experts is None:
+        return blocks * stack.mlp.d_mlp
+    return (blocks - len(set(experts.dense))) * experts.count * stack.mlp.d_mlp
 
 
 def iterate_leaves(tree: Any, path: str = "") -> Iterator[tuple[str, Any]]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from engine.model.config import Attention, Embedding, ModelConfig, OtherRotation, OutputHead, Positions, kv_heads
+from engine.model.config import MLP, Attention, Embedding, ModelConfig, OtherRotation, OutputHead, Positions, kv_heads
 
 PREDICTS = ("language", "masked")
 
@@ -18,6 +18,7 @@ def canonical_config(config: ModelConfig) -> ModelConfig:
         config,
         vocab_size=config.vocab_size if config.embedding.patches is None else 1,
         attention=canonical_attention(config, config.attention),
+        mlp=canonical_mlp(config.mlp),
         positions=canonical_positions(config),
         norm=replace(config.norm, final=config.final_norm, eps=0.0 if config.norm.kind == "none" else config.norm.eps),
         distinct=None if config.distinct == config.layers else config.distinct,
@@ -42,6 +43,16 @@ def canonical_attention(config: ModelConfig, given: Attention) -> Attention:
         scale=width**-0.5 if given.scale is None else given.scale,
         windowed=None if given.window is None else given.windowed,
     )
+
+
+def canonical_mlp(given: MLP | None) -> MLP | None:
+    if given is None or given.experts is None:
+        return given
+    experts = given.experts
+    experts = replace(experts, d_dense=(experts.d_dense or given.d_mlp) if experts.dense else None)
+    if experts.groups == 1:
+        experts = replace(experts, groups_used=1, group_best=1)
+    return replace(given, experts=experts)
 
 
 def canonical_positions(config: ModelConfig) -> Positions:

@@ -283,8 +283,63 @@ class Attention:
 
 
 @dataclass(frozen=True)
+class Experts:
+    """A router and `count` MLPs of which each token sees `used`: a mixture of experts (Shazeer et al. 2017; Fedus et
+    al. 2022, Switch Transformers) in place of one MLP, but for the layers that are `dense`, whose MLP is `d_dense`
+    wide.
+
+    The probabilities of those that are used weigh what they write, `renormalised` to the sum 1 and times `scale`. Of
+    `groups` of equal size only the `groups_used` that are ranked best, by the sum of their `group_best` best scores,
+    can be chosen from (DeepSeek-AI 2024, DeepSeek-V2, section 2.2.2). A `correction` is added to the scores where
+    experts are chosen (DeepSeek-V3, section 2.1.2). All tokens see the MLP that is `shared` (width), weighed by a gate
+    of its own with `shared_gate` (Qwen2-MoE).
+    """
+
+    count: int = field(metadata=Option(help="MLPs in place of one, of which each token sees a few."))
+    used: int = field(metadata=Option(help="Experts that each token is sent to: those with the highest scores."))
+    scores: Literal["softmax", "sigmoid"] = field(
+        default="softmax",
+        metadata=Option(help="What the router's logits become: shares of all experts, or each between 0 and 1 alone."),
+    )
+    renormalised: bool = field(
+        default=True, metadata=Option(help="The weights of a token's experts are divided by their sum.")
+    )
+    scale: float = field(default=1.0, metadata=Option(help="The weights of a token's experts are multiplied by it."))
+    bias: bool = field(default=False, metadata=Option(help="A bias is added to the router's logits."))
+    groups: int = field(default=1, metadata=DECIDED)
+    groups_used: int = field(default=1, metadata=DECIDED)
+    group_best: int = field(default=1, metadata=DECIDED)
+    correction: bool = field(default=False, metadata=DECIDED)
+    shared: int | None = field(
+        default=None,
+        metadata=Option(help="Neurons of an MLP that every token sees besides. Empty: there is none."),
+    )
+    shared_gate: bool = field(
+        default=False,
+        metadata=Option(
+            help="A gate weighs what the shared MLP writes, for each token.",
+            when=lambda said, _: said["shared"] is not None,
+        ),
+    )
+    dense: tuple[int, ...] = field(
+        default=(), metadata=Option(help="Layers, counted from 0, that have one MLP and no experts. Empty: none.")
+    )
+    d_dense: int | None = field(
+        default=None,
+        metadata=Option(
+            help="Neurons of the MLP of those layers. Empty: as many as of an expert.",
+            when=lambda said, _: bool(said["dense"]),
+        ),
+    )
+
+
+@dataclass(frozen=True)
 class MLP:
-    """`gated` multiplies the activation with a second projection (GLU variants, Shazeer 2020)."""
+    """`gated` multiplies the activation with a second projection (GLU variants, Shazeer 2020).
+
+    `slope` a makes SiLU x sigmoid(a x). With a `limit` the gate is at most that and the second projection within it, to
+    which `shift` is added (OpenAI 2025, gpt-oss). With `experts` each of them is such an MLP.
+    """
 
     d_mlp: int = field(
         metadata=Option(help="Neurons between the two maps of an MLP; 4 times d_model is usual.", title="d_mlp")
@@ -295,6 +350,34 @@ class MLP:
         metadata=Option(help="The activation is multiplied with a second map of the input (SwiGLU with SiLU)."),
     )
     bias: bool = field(default=True, metadata=Option(help="A bias is added by each of its maps."))
+    slope: float = field(default=1.0, metadata=DECIDED)
+    limit: float | None = field(default=None, metadata=DECIDED)
+    shift: float = field(default=0.0, metadata=DECIDED)
+    experts: Experts | None = field(
+        default=None,
+        metadata=Option(
+            help="A router sends each token to a few of many MLPs; left out, there is one.",
+            title="mixture of experts",
+            when=is_alone,
+        ),
+    )
+
+    def of_layer(self, layer: int) -> MLP:
+        """MLP of one layer, as that of all layers of a model."""
+        experts = self.experts
+        if experts is None:
+            return self
+        if layer in experts.dense:
+            return replace(self, d_mlp=experts.d_dense or self.d_mlp, experts=None)
+        return replace(self, experts=replace(experts, dense=(), d_dense=None))
+
+    @property
+    def seen(self) -> int:
+        """Number of neurons that a token sees in a layer with experts, or in one without."""
+        experts = self.experts
+        if experts is None:
+            return self.d_mlp
+        return max(experts.used * self.d_mlp + (experts.shared or 0), experts.d_dense or 0)
 
 
 @dataclass(frozen=True)
@@ -593,7 +676,8 @@ class ModelConfig:
 
     def of_layer(self, layer: int) -> ModelConfig:
         """The config of which one layer is built: what differs from layer to layer is that layer's."""
-        return self if self.positions.other is None else replace(self, positions=self.positions.of_layer(layer))
+        mlp = None if self.mlp is None else self.mlp.of_layer(layer)
+        return replace(self, positions=self.positions.of_layer(layer), mlp=mlp)
 
     @property
     def d_embed(self) -> int:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from engine.plurals import count_words
 
 if TYPE_CHECKING:
-    from engine.model.config import Attention, ModelConfig, OtherRotation, RotaryScaling
+    from engine.model.config import Attention, Experts, ModelConfig, OtherRotation, RotaryScaling
 
 LARGEST_SIZE = 2**30  # of anything; the product of two is still a number of torch's
 
@@ -17,7 +17,7 @@ LARGEST_SIZE = 2**30  # of anything; the product of two is still a number of tor
 def check_config(config: ModelConfig) -> None:
     """Raises ValueError for what no model can be built from."""
     check_sizes({"vocab_size": config.vocab_size, "context": config.context, "d_model": config.d_model})
-    check_sizes({"mlp.d_mlp": config.mlp.d_mlp if config.mlp else None, "head.outputs": config.head.outputs})
+    check_sizes({"head.outputs": config.head.outputs})
     if config.layers < 0:
         raise ValueError(f"layers must be at least 0, got {config.layers}.")
     check_attention(config, config.attention, "attention")
@@ -35,6 +35,7 @@ def check_config(config: ModelConfig) -> None:
     if not 0 <= config.dropout < 1:
         raise ValueError(f"dropout must be in [0, 1), got {config.dropout}.")
     check_sharing(config)
+    check_mlp(config)
     if config.encoder is not None and config.norm.place == "output":
         raise ValueError("norm.place output is for one stack of blocks; leave out the encoder, or choose before.")
     if config.sublayers != "sequential" and (config.encoder is not None or config.norm.place == "after"):
@@ -52,6 +53,44 @@ def check_sharing(config: ModelConfig) -> None:
         raise ValueError("embedding.width is that of token vectors, and this model reads patches; leave it out.")
     if config.attention.block is not None and config.embedding.patches and config.embedding.patches.distilled:
         raise ValueError("attention.block knows one vector before the patches, and a distilled model has two.")
+
+
+def check_mlp(config: ModelConfig) -> None:
+    mlp = config.mlp
+    if mlp is None:
+        return
+    check_sizes({"mlp.d_mlp": mlp.d_mlp})
+    if not mlp.slope > 0 or (mlp.limit is not None and not mlp.limit > 0):
+        raise ValueError(f"mlp.slope and mlp.limit must be above 0, got {mlp.slope} and {mlp.limit}.")
+    if mlp.slope != 1.0 and mlp.activation != "silu":
+        raise ValueError(f"mlp.slope is that of silu, and mlp.activation is {mlp.activation}; leave it out.")
+    if mlp.experts is not None:
+        check_experts(config, mlp.experts)
+
+
+def check_experts(config: ModelConfig, experts: Experts) -> None:
+    names = ("count", "used", "shared", "d_dense", "groups", "groups_used", "group_best")
+    check_sizes({f"mlp.experts.{name}": getattr(experts, name) for name in names})
+    if config.encoder is not None or config.distinct is not None:
+        raise ValueError("mlp.experts are for one stack of different blocks; leave out them, or encoder and distinct.")
+    if experts.groups_used > experts.groups or experts.count % experts.groups:
+        raise ValueError(
+            f"mlp.experts.groups must divide the {experts.count} experts and be at least groups_used, got "
+            f"{experts.groups} of which {experts.groups_used} are used."
+        )
+    size = experts.count // experts.groups
+    if experts.used > experts.groups_used * size:
+        raise ValueError(
+            f"mlp.experts.used must be at most the {experts.groups_used * size} experts that can be chosen, got "
+            f"{experts.used}."
+        )
+    if experts.groups > 1 and experts.group_best > size:
+        raise ValueError(f"mlp.experts.group_best must be at most the {size} of a group, got {experts.group_best}.")
+    if experts.shared_gate and experts.shared is None:
+        raise ValueError("mlp.experts.shared_gate weighs the shared expert, and there is none; set shared too.")
+    outside = [layer for layer in experts.dense if not 0 <= layer < config.layers]
+    if outside:
+        raise ValueError(f"mlp.experts.dense must be layers 0 to {config.layers - 1}, got {outside[0]}.")
 
 
 def check_sizes(sizes: Mapping[str, int | None]) -> None:

@@ -244,7 +244,8 @@ class Transformer(Stack):
         return next(self.parameters()).dtype
 
 
-WRITERS = ("attn.out.weight", "mlp.out.weight")  # what writes to the residual stream; cross_attn.out too
+# What writes to the residual stream; cross_attn.out too.
+WRITERS = ("attn.out.weight", "mlp.out.weight", "mlp.experts.out.weight", "mlp.shared.out.weight")
 
 
 @torch.no_grad()

@@ -18,6 +18,7 @@ from engine.model.config import (
     Attention,
     Embedding,
     Encoder,
+    Experts,
     Infill,
     ModelConfig,
     Norm,
@@ -52,6 +53,7 @@ GIVEN = {
     "opt-350m-class": {"text": TEXT},
     "opt-350m-body": {"text": TEXT},
     "phi": {"text": TEXT},
+    "experts": {"text": TEXT},
     "gpt-neo-class": {"text": f"{TEXT} because he lost his ball"},
     "bart-class": {"text": "The delighted dog"},
 }
@@ -354,6 +356,23 @@ def fill_decoders(put: Callable[..., None], bytes_: Tokenizer, words: Tokenizer)
             sublayers="parallel_one_norm",
             tied=False,
             head=OutputHead(bias=True),
+        ),
+        tokenizer=bytes_,
+    )
+    put(
+        "experts",
+        ModelConfig(
+            bytes_.vocab_size,
+            96,
+            32,
+            2,
+            Attention(4, kv_heads=2, bias=False, out_bias=False),
+            MLP(
+                24, "silu", True, bias=False, experts=Experts(6, 2, shared=16, shared_gate=True, dense=(0,), d_dense=40)
+            ),
+            Positions("rotary"),
+            Norm("rms"),
+            tied=False,
         ),
         tokenizer=bytes_,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -138,6 +138,7 @@ def stack_header(config: ModelConfig) -> dict[str, Any]:
         "d_mlp": mlp.d_mlp if mlp else None,
         "activation": mlp.activation if mlp else None,
         "gated": bool(mlp and mlp.gated),
+        "experts": asdict(mlp.experts) if mlp and mlp.experts else None,
         "positions": config.positions.kind,
         "pairs": config.positions.pairs or "halves",
         "turned": config.turned,

@@ -80,10 +80,10 @@ def ask_cell(run: WalkthroughContext, hook: str, row: int, col: int) -> bytes:
     """Explains a cell in every head, and in every block where `hook` has {l} in place of its number."""
     config = run.lane_of(hook).config
     layers = [str(layer) for layer in range(config.layers)] if LAYER in hook else [layer_of(hook)]
-    layers = [layer for layer in layers if hook.replace(LAYER, layer) in run.trace.hooks]  # some may lack it
-    first = run.trace.hooks[hook.replace(LAYER, layers[0])] if layers else None
-    if first is None:
+    layers = [layer for layer in layers if hook.replace(LAYER, layer) in run.trace.hooks]
+    if not layers:
         raise ValueError(f"Unknown request: this model has no hook {hook[:40]!r}. Reload and try again.")
+    first = run.trace.hooks[hook.replace(LAYER, layers[0])]
     attention = config.cross_attention if "cross_attn" in hook else config.attention
     heads = range(attention.heads) if "head" in first.axes else [None]
     if LAYER in hook and len(layers) * len(heads) > TOGETHER:

@@ -73,6 +73,23 @@ export class Trace {
   }
 
   /**
+   * Whether experts stand in place of a layer's MLP.
+   * @param {number} layer
+   */
+  isRouted(layer) {
+    const { experts } = this.model;
+    return Boolean(experts) && !experts.dense.includes(layer);
+  }
+
+  /**
+   * Whether a hook's axes are pos slot d_mlp: of each token, for each expert that it was sent to.
+   * @param {string} name
+   */
+  hasSlots(name) {
+    return name.includes(".mlp.experts.");
+  }
+
+  /**
    * Brings a layer's values here; resolves when they are.
    * @param {number} layer
    */

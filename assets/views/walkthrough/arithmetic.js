@@ -60,9 +60,9 @@ export function exists(trace, state, cell) {
 function elementOf(trace, state, cell) {
   const hook = cell.hook.replace("{l}", String(state.layer));
   const element = { hook, pos: cell.row, unit: cell.col, head: null };
-  if (trace.array(hook).shape.length !== 3) return element;
+  const [, , width] = trace.array(hook).shape;
+  if (width === undefined || trace.hasSlots(hook)) return element;
   if (!cell.flat) return { ...element, head: state.head };
-  const width = trace.model.d_head;
   return { ...element, head: Math.floor(cell.col / width), unit: cell.col % width };
 }
 

@@ -23,6 +23,10 @@ export function questionOf(trace, name, reader, list) {
 
 /** What column `unit` of a hook is called: a class has a name. */
 export function column(trace, hook, unit) {
+  if (trace.hasSlots(hook)) {
+    const [, slots, width] = trace.array(hook).shape;
+    return slots > 1 ? `${Math.floor(unit / width) + 1}. expert, ${unit % width}` : unit;
+  }
   if (!/^(logits|head\.(cls|distilled))$/.test(hook)) return unit;
   return trace.reads === "answer" ? ["start", "end"][unit] : (trace.names[unit] ?? unit);
 }

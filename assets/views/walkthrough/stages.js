@@ -103,7 +103,7 @@ function block(trace, focus, layer) {
     before && norm("norm2"),
     ...(model.d_mlp
       ? [
-          mlp(model, has),
+          ...(trace.isRouted(layer) ? [router(model), experts(model, has)] : [mlp(model, has)]),
           norm("norm2_after"),
           resid("resid_post", trace.beside() ? `${sign} attn ${sign} mlp` : `${sign} mlp`),
         ]
@@ -198,6 +198,36 @@ function mlp(model, has) {
       has("mlp.up") && wide(strip(`${BLOCK}mlp.up`, "mlp"), "gate’s other side"),
       wide(strip(`${BLOCK}mlp.post`, "mlp"), `after ${model.activation}`),
       wide(strip(`${BLOCK}mlp.out`, "mlp"), "MLP out"),
+    ],
+  });
+}
+
+/** Which experts each token is sent to, and with what weight. */
+function router(model) {
+  const { count, used } = model.experts;
+  const at = `${BLOCK}mlp.router.`;
+  const probs = strip(`${at}probs`, "mlp", { scale: "unit", least: 42 });
+  return stage("router", "router", `${used} of ${count}`, "mlp", [probs], {
+    open: [
+      wide(strip(`${at}logits`, "mlp"), "logits of the experts"),
+      wide(probs, "probabilities"),
+      wide(strip(`${at}chosen`, "soft"), "chosen, the best first"),
+      wide(strip(`${at}weights`, "mlp", { scale: "unit" }), "their weights"),
+    ],
+  });
+}
+
+function experts(model, has) {
+  const at = `${BLOCK}mlp.`;
+  const inside = (hook, title) => has(`mlp.${hook}`) && wide(strip(`${at}${hook}`, "mlp", { flat: true }), title);
+  return stage("experts", "experts", "Σ w · expert", "mlp", [strip(`${at}out`, "mlp", { weight: 1.15 })], {
+    open: [
+      inside("experts.pre", "of each chosen expert, before activation"),
+      inside("experts.up", "gate’s other side"),
+      inside("experts.post", `after ${model.activation}`),
+      inside("shared.post", "shared expert, inside"),
+      inside("shared.out", "shared expert out"),
+      wide(strip(`${at}out`, "mlp"), "added up"),
     ],
   });
 }
@@ -446,6 +476,21 @@ const ABOUT = {
   mlp: (model) => ({
     formula: mlpFormula(model),
     text: `Each token’s vector is widened to ${model.d_mlp} features, passed through ${model.activation} and mapped back. The MLP works on every token alone; only attention moves something from one token to another.`,
+  }),
+  router: (model) => {
+    const { count, used, scores, renormalised } = model.experts;
+    return {
+      formula: scores === "softmax" ? "p = softmax(x W_R)" : "p = 1 / (1 + e^−x W_R)",
+      text:
+        `Each token is sent to the ${used} of ${counted(count, "expert")} that the router gives the most. ` +
+        `What they write counts by these probabilities${renormalised ? ", divided by their sum" : ""}.`,
+    };
+  },
+  experts: (model) => ({
+    formula: `Σ weight · expert(x)${model.experts.shared ? " + shared(x)" : ""}`,
+    text:
+      `An expert is an MLP of ${model.d_mlp} neurons that computes for the tokens that were sent to it and no others. ` +
+      `What a token’s experts write is added up${model.experts.shared ? ", with that of an expert that all tokens see" : ""}.`,
   }),
   transform: (model) => ({
     formula: `norm(${model.head_activation}(x W + b))`,

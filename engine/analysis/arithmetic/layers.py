@@ -18,6 +18,7 @@ from engine.analysis.arithmetic.attention import (
     share_of_head,
     softcap,
 )
+from engine.analysis.arithmetic.experts import expert_map, explain_router, mixture
 from engine.analysis.arithmetic.explanation import (
     WHOLE,
     Explanation,
@@ -34,10 +35,12 @@ from engine.analysis.arithmetic.explanation import (
     sum_line,
 )
 from engine.analysis.arithmetic.sources import SUM, Source
+from engine.model.config import MLP as MLPConfig
 from engine.model.hooks import canonical
 from engine.model.layers.attention import Attention
 from engine.model.layers.block import Block
 from engine.model.layers.embed import Embed, PatchEmbed
+from engine.model.layers.experts import ExpertMLPs, Experts, Router
 from engine.model.layers.head import AveragedHead, BareHead, ClassHead, LanguageHead, Pooler
 from engine.model.layers.mlp import ACTIVATIONS, MLP
 from engine.model.layers.norm import BatchNorm, LayerNorm, RMSNorm
@@ -74,14 +77,17 @@ def explain(
     """Explains `hook` at position `pos`, component or key `unit`, in the first text of a run.
 
     Where a hook has heads, `head` is one of the queries' (grouped keys and values are shared), or None, with `unit`
-    counted over all heads joined. Of a norm's scale, which a position has one of, `unit` is 0. `column` is what `unit`
-    is called, such as the name of a class. Raises ValueError for an element that is not there or was not recorded.
+    counted over all heads joined; where it has slots of experts, `head` is one of those. Of a norm's scale, which a
+    position has one of, `unit` is 0. `column` is what `unit` is called, such as the name of a class. Raises ValueError
+    for an element that is not there or was not recorded.
     """
     source = Source(model, trace, hook)
     value, dims = source.value_of(hook), source.axes(hook)
     if "head" in dims and head is None:
         joined, unit = divmod(unit, value.shape[-1])
         head = joined * source.heads // value.shape[dims.index("head")]
+    if dims[-2:-1] == ("slot",) and head is None:
+        head, unit = divmod(unit, value.shape[-1])
     stored = source.element(hook, pos, unit, head)
     steps = steps_of(source, pos, unit, head, str(unit) if column is None else column)
     index = source.index(hook, pos, head, unit)
@@ -113,6 +119,18 @@ def steps_of(source: Source, pos: int, unit: int, head: int | None, column: str)
             return attention(source, owner, name, pos, unit, head or 0)
         case MLP():
             return mlp(source, owner, name, pos, unit)
+        case Router() if name != "logits":
+            return explain_router(source, owner, name, pos, unit)
+        case Router():
+            read = source.read_by_mlp()
+            return linear_map(source, read, pos, owner, unit=unit, parameter=f"{path}.weight", right="W_R",
+                              result_name="logit")  # fmt: skip
+        case ExpertMLPs():
+            return expert(source, owner, name, pos, head or 0, unit)
+        case Experts() if name == "shared_weight":
+            return shared_weight(source, owner, pos)
+        case Experts():
+            return mixture(source, owner, pos, unit)
         case Block():
             return stream(source, name, pos, unit)
         case Embed():
@@ -191,12 +209,7 @@ def position_id(source: Source, pos: int) -> Steps:
 def mlp(source: Source, module: MLP, name: str, pos: int, unit: int) -> Steps:
     path = source.hook.rpartition(".")[0]
     if name == "post":
-        activated = activation(source, f"{path}.pre", pos, unit, source.config.mlp.activation)  # type: ignore[union-attr]
-        if module.up is None:
-            return activated
-        up = source.element(f"{path}.up", pos, unit)
-        value = activated.value * up
-        return activated.then("activation", value, ("× up ", operand(up), " = ", result(value)))
+        return neuron(source, module.config, pos, unit)
     names = {"parameter": f"{source.hook}.weight", "result_name": name}
     if name == "out":
         return linear_map(source, f"{path}.post", pos, module.out, unit=unit, left="h", right="W_out", **names)
@@ -204,21 +217,70 @@ def mlp(source: Source, module: MLP, name: str, pos: int, unit: int) -> Steps:
     return linear_map(source, source.read_by_mlp(), pos, part, unit=unit, right=MATRICES[name], **names)
 
 
+def neuron(source: Source, config: MLPConfig, pos: int, unit: int, slot: int | None = None) -> Steps:
+    """act(pre), or act(pre) × up, in the words of `activate`."""
+    path = source.hook.rpartition(".")[0]
+    x = source.element(f"{path}.pre", pos, unit, slot)
+    activated = bend(x, config.activation, config.slope, config.limit)
+    activated = replace(activated, operands=(single("x", x, source, f"{path}.pre", pos, unit, slot=slot),))
+    if not config.gated:
+        return activated
+    up = source.element(f"{path}.up", pos, unit, slot)
+    lines: list[Line] = []
+    if config.limit is not None and abs(up) > config.limit:
+        lines.append(("up, within ±", setting(config.limit), ": ", result(math.copysign(config.limit, up))))
+        up = math.copysign(config.limit, up)
+    value = activated.value * (up + config.shift)
+    shifted: Line = ("(", operand(up), " + ", setting(config.shift), ")") if config.shift else (operand(up),)
+    return activated.then("activation", value, *lines, ("× up ", *shifted, " = ", result(value)))
+
+
 def activation(source: Source, before: str, pos: int, unit: int, kind: str) -> Steps:
     x = source.element(before, pos, unit)
-    value = float(ACTIVATIONS[kind](torch.tensor(x, dtype=torch.float64)))
-    lines: tuple[Line, ...] = (
-        (f"{kind}(x) = {FORMULAS[kind]}",),
-        (f"{kind}(", number(x), ") = ", result(value)),
-    )
-    return Steps("activation", value, lines, (single("x", x, source, before, pos, unit),))
+    return replace(bend(x, kind), operands=(single("x", x, source, before, pos, unit),))
+
+
+def bend(x: float, kind: str, slope: float = 1.0, limit: float | None = None) -> Steps:
+    """act(x); of x that is at most `limit`, and as steep as `slope`."""
+    lines: list[Line] = []
+    if limit is not None and x > limit:
+        lines.append(("x, at most ", setting(limit), ": ", result(limit)))
+        x = limit
+    value = float(ACTIVATIONS[kind](torch.tensor(slope * x, dtype=torch.float64))) / slope
+    told = FORMULAS[kind] if slope == 1 else f"x / (1 + e^−{slope:g}x)"
+    lines += [(f"{kind}(x) = {told}",), (f"{kind}(", number(x), ") = ", result(value))]
+    return Steps("activation", value, tuple(lines))
+
+
+def expert(source: Source, module: ExpertMLPs, name: str, pos: int, slot: int, unit: int) -> Steps:
+    if name == "post":
+        return neuron(source, module.config, pos, unit, slot)
+    read = f"{source.hook.rpartition('.')[0]}.post" if name == "out" else source.read_by_mlp()
+    return expert_map(source, getattr(module, name), name, read, pos, slot, unit)
+
+
+def shared_weight(source: Source, module: Experts, pos: int) -> Steps:
+    """How much of the shared expert is added: sigmoid(x · w)."""
+    assert module.shared_gate is not None
+    path = source.hook.rpartition(".")[0]
+    steps = linear_map(source, source.read_by_mlp(), pos, module.shared_gate, unit=0, left="x", right="W_g",
+                       parameter=f"{path}.shared_gate.weight", result_name="g")  # fmt: skip
+    value = 1 / (1 + math.exp(-steps.value))
+    return steps.then("probability", value, ("1 / (1 + e^−g) = ", result(value)))
 
 
 def single(
-    label: str, value: float, source: Source, hook: str, pos: int, unit: int, role: Role | None = None
+    label: str,
+    value: float,
+    source: Source,
+    hook: str,
+    pos: int,
+    unit: int,
+    role: Role | None = None,
+    slot: int | None = None,
 ) -> Operand:
     """Makes one number an operand, which lines show and no strip."""
-    index = source.index(hook, pos, None, unit)
+    index = source.index(hook, pos, slot, unit)
     return Operand(label, torch.tensor([value], dtype=torch.float64), hook, index, role=role, drawn=False)
 
 

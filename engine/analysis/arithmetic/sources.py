@@ -43,9 +43,10 @@ class Source:
             return torch.stack([self.row(part, pos) for part in self.embedding_parts()]).sum(0)
         dims, value = self.axes(hook), self.value_of(hook)
         for axis in dims[:-1]:
-            if axis == "head" and head is None:
+            if axis in ("head", "slot") and head is None:
                 break
-            at = 0 if axis == "batch" else self.shared_head(head or 0, len(value)) if axis == "head" else pos
+            at = {"batch": 0, "slot": head or 0}.get(axis, pos)
+            at = self.shared_head(head or 0, len(value)) if axis == "head" else at
             if not 0 <= at < len(value):
                 raise ValueError(f"an index of {hook} must be in 0..{len(value) - 1}, got {at}.")
             value = value[at]
@@ -81,6 +82,8 @@ class Source:
         for axis, size in zip(dims[:-1], value.shape, strict=False):
             if axis == "head":
                 found.append(WHOLE if head is None else self.shared_head(head, size))
+            elif axis == "slot":
+                found.append(WHOLE if head is None else head)
             elif axis != "batch":
                 found.append(pos)
         if dims[-1] == "d_heads" and head is not None and unit == WHOLE:

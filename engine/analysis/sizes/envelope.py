@@ -46,7 +46,7 @@ def envelope(config: ModelConfig) -> list[Step]:
             "heads that together are not d wide, or that share keys",
         ),
         Step("cross-attention", across(parts), "four more matrices in each layer of the decoder"),
-        Step("width of the MLP", factor_out(mlp - 8 * square), "a width other than 4d, or a gate"),
+        Step("width of the MLP", factor_out(mlp - 8 * square), "a width other than 4d, a gate, or experts"),
     ]
     return [step for step in steps + rest(parts) if step.count]
 

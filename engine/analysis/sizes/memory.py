@@ -8,7 +8,7 @@ from engine.analysis.sizes.formula import Formula, Integer, Symbol, formula, tot
 from engine.analysis.sizes.parameters import count
 from engine.analysis.sizes.shape import Stack, norm_width, stacks
 from engine.analysis.sizes.work import reaches
-from engine.model.config import Activation, Attention, ModelConfig, kv_heads
+from engine.model.config import MLP, Activation, Attention, Experts, ModelConfig, kv_heads
 
 FLOAT32 = 4  # bytes; softmax and norms keep their statistics in it whatever the rest is in
 KEPT_OF_ACTIVATION: dict[Activation, int] = {
@@ -19,6 +19,12 @@ KEPT_OF_ACTIVATION: dict[Activation, int] = {
     "silu": 2,
     "quick_gelu": 3,
 }
+
+
+def wide(mlp: MLP) -> int:
+    """How many numbers of each neuron are kept."""
+    limited = 0 if mlp.limit is None else 1 + mlp.gated
+    return KEPT_OF_ACTIVATION[mlp.activation] + (2 if mlp.gated else 0) + limited
 
 
 @dataclass(frozen=True)
@@ -119,13 +125,35 @@ class Tally:
             self.keep("encoder's output", self.B * source * d)
             self.attention(stack, config.cross_attention, tokens, source, "cross-attention", across=True)
         if config.mlp is not None:
-            wide = KEPT_OF_ACTIVATION[config.mlp.activation] + (2 if config.mlp.gated else 0)
             same = config.sublayers == "parallel_one_norm"  # as what attention reads, which is kept there
             same |= config.sublayers == "parallel" and config.norm.place == "output"
             inputs = Integer(0) if same else d
-            self.keep(f"{title}MLP", rows * stack.L * total([inputs, wide * stack.d_ff]))
+            if config.mlp.experts is None:
+                self.keep(f"{title}MLP", rows * stack.L * total([inputs, wide(config.mlp) * stack.d_ff]))
+            else:
+                self.keep("MLP: inputs", rows * stack.L * inputs)
+                self.experts(stack, config.mlp, config.mlp.experts, rows)
         if config.final_norm:
             self.norms(f"{title}final norm", rows, Integer(1), 1, 1)
+
+    def experts(self, stack: Stack, mlp: MLP, experts: Experts, rows: Formula) -> None:
+        """The router's probabilities and weights; of each token, for each of its experts, what that reads, its neurons,
+        and what it writes."""
+        k = Symbol("k", experts.used)
+        sums = [k + 1] if experts.renormalised else []
+        self.statistics("router: probabilities", rows * stack.L_x * total([stack.X, *sums]))
+        self.keep("router: weights", rows * stack.L_x * k)
+        for feed in stack.feeds:
+            neurons = wide(mlp) * feed.width
+            if feed.module == "mlp":
+                self.keep("MLP", rows * feed.layers * neurons)
+            elif feed.module == "mlp.shared":
+                gate = [self.d + 1] if experts.shared_gate else []
+                self.keep("shared expert", rows * feed.layers * total([neurons, *gate]))
+            else:  # in the order of the experts once more: what a matrix reads that is kept for its own sake too
+                twice = KEPT_OF_ACTIVATION[mlp.activation] == 1 and not mlp.gated
+                each = total([2 * formula(self.d), neurons, *([formula(feed.width)] if twice else [])])
+                self.keep("experts", rows * feed.layers * k * each)
 
     def block_norms(self, stack: Stack, rows: Formula, title: str) -> None:
         config = stack.config

@@ -130,18 +130,29 @@ def attention_parts(stack: Stack, attention: Attention, name: str) -> Iterator[P
 
 
 def mlp_parts(stack: Stack) -> Iterator[Part]:
-    mlp, d, d_ff, layers = stack.config.mlp, stack.d, stack.d_ff, stack.blocks
+    mlp, d, block = stack.config.mlp, stack.d, f"{stack.prefix}mlp"
     if mlp is None:
         return
-    place, block = f"{stack.prefix}blocks.*.mlp", f"{stack.prefix}mlp"
+    if mlp.experts is not None:
+        place = f"{stack.prefix}blocks.*.mlp"
+        yield Part("router, W_R", f"{place}.router.weight", block, "matrix", d * stack.X, stack.L_x)
+        if mlp.experts.bias:
+            yield Part("router, bias", f"{place}.router.bias", block, "bias", stack.X, stack.L_x)
+        if mlp.experts.shared_gate:
+            yield Part("gate of the shared expert", f"{place}.shared_gate.weight", block, "matrix", d, stack.L_x)
     inward = [("gate, W_1", "pre"), ("up, W_3", "up")] if mlp.gated else [("in, W_1", "pre")]
-    for name, tensor in inward:
-        yield Part(f"MLP {name}", f"{place}.{tensor}.weight", block, "matrix", d * d_ff, layers)
+    for feed in stack.feeds:
+        place = f"{stack.prefix}blocks.*.{feed.module}"
+        many, layers, width = feed.count, feed.layers, feed.width
+        for name, tensor in inward:
+            yield Part(f"{feed.title} {name}", f"{place}.{tensor}.weight", block, "matrix", many * d * width, layers)
+            if mlp.bias:
+                short = name.partition(",")[0]
+                bias = f"{place}.{tensor}.bias"
+                yield Part(f"{feed.title} {short}, bias", bias, block, "bias", many * width, layers)
+        yield Part(f"{feed.title} out, W_2", f"{place}.out.weight", block, "matrix", many * width * d, layers)
         if mlp.bias:
-            yield Part(f"MLP {name.partition(',')[0]}, bias", f"{place}.{tensor}.bias", block, "bias", d_ff, layers)
-    yield Part("MLP out, W_2", f"{place}.out.weight", block, "matrix", d_ff * d, layers)
-    if mlp.bias:
-        yield Part("MLP out, bias", f"{place}.out.bias", block, "bias", d, layers)
+            yield Part(f"{feed.title} out, bias", f"{place}.out.bias", block, "bias", many * d, layers)
 
 
 def ends(config: ModelConfig) -> Iterator[Part]:

@@ -10,6 +10,19 @@ from engine.model.config import Attention, ModelConfig, kv_heads
 
 
 @dataclass(frozen=True)
+class Feed:
+    """MLPs of one kind: `count` of them in each of `layers`, of which each token sees `seen`. `module` is where they
+    are in a block, `title` what they are called."""
+
+    title: str
+    module: str
+    width: Symbol
+    layers: Symbol
+    count: Formula = Integer(1)
+    seen: Formula = Integer(1)
+
+
+@dataclass(frozen=True)
 class Stack:
     """A decoder, an encoder, or one of two: `prefix` is what its tensors' names begin with."""
 
@@ -50,6 +63,35 @@ class Stack:
     @property
     def d_ff(self) -> Symbol:
         return Symbol("d_ff", self.config.mlp.d_mlp if self.config.mlp else 0)
+
+    @property
+    def feeds(self) -> list[Feed]:
+        """MLPs: one a block, or its experts and what stands beside them."""
+        mlp = self.config.mlp
+        if mlp is None:
+            return []
+        if mlp.experts is None:
+            return [Feed("MLP", "mlp", self.d_ff, self.blocks)]
+        experts = mlp.experts
+        width = Symbol("d_1", experts.d_dense or mlp.d_mlp)
+        dense = Feed("MLP", "mlp", width, Symbol("L_1", len(set(experts.dense))))
+        routed = Feed("experts", "mlp.experts", self.d_ff, self.L_x, self.X, Symbol("k", experts.used))
+        found = [dense, routed] if experts.dense else [routed]
+        if experts.shared is not None:
+            found.append(Feed("shared expert", "mlp.shared", Symbol("d_s", experts.shared), self.L_x))
+        return found
+
+    @property
+    def X(self) -> Symbol:
+        """Number of experts of a layer."""
+        experts = self.config.mlp and self.config.mlp.experts
+        return Symbol("X", experts.count if experts else 0)
+
+    @property
+    def L_x(self) -> Symbol:
+        """Number of layers that have experts."""
+        experts = self.config.mlp and self.config.mlp.experts
+        return Symbol("L_x", self.L.number - len(set(experts.dense)) if experts else 0)
 
     @property
     def V(self) -> Symbol:

@@ -61,13 +61,24 @@ def per_token(config: ModelConfig, length: int, target: int | None = None) -> fl
 
 
 def stack_work(stack: Stack, tokens: Symbol, source: Symbol) -> Iterator[Work]:
-    config, layers, d, prefix = stack.config, stack.L, stack.d, stack.prefix
+    config = stack.config
     yield from attention_work(stack, config.attention, tokens, tokens, "attn")
     if stack.crosses:
         yield from attention_work(stack, config.cross_attention, tokens, source, "cross_attn")
-    if config.mlp is not None:
-        products = 3 if config.mlp.gated else 2
-        yield Work("MLP", f"{prefix}mlp", 2 * products * tokens * layers * d * stack.d_ff)
+    yield from mlp_work(stack, tokens)
+
+
+def mlp_work(stack: Stack, tokens: Symbol) -> Iterator[Work]:
+    mlp, d, block = stack.config.mlp, stack.d, f"{stack.prefix}mlp"
+    if mlp is None:
+        return
+    if mlp.experts is not None:
+        read = stack.X + 1 if mlp.experts.shared_gate else stack.X
+        yield Work("router", block, 2 * tokens * stack.L_x * d * read)
+    for feed in stack.feeds:
+        layers = stack.L if mlp.experts is None else feed.layers
+        products = 3 if mlp.gated else 2
+        yield Work(feed.title, block, 2 * products * tokens * layers * feed.seen * d * feed.width)
 
 
 def attention_work(stack: Stack, attention: Attention, tokens: Symbol, read: Symbol, name: str) -> Iterator[Work]:

@@ -22,7 +22,7 @@ from engine.model.hooks import HookPoint
 from engine.model.layers.attention import Attention, SharedTensors
 from engine.model.layers.cache import LayerCache
 from engine.model.layers.dropout import dropout
-from engine.model.layers.mlp import MLP
+from engine.model.layers.experts import make_mlp
 from engine.model.layers.module import Module
 from engine.model.layers.norm import NoNorm, make_norm
 
@@ -45,7 +45,7 @@ class Block(Module):
         self.norm_cross = norm() if config.encoder else None
         self.cross_attn = Attention(config, config.cross_attention, crosses=True) if config.encoder else None
         self.norm2 = norm(of_stream) if has_norm2 else None
-        self.mlp = MLP(config.mlp, config.d_model) if config.mlp else None
+        self.mlp = make_mlp(config.mlp, config.d_model) if config.mlp else None
         self.norm1_after = norm() if of_output else None
         self.norm2_after = norm() if of_output and config.mlp else None
         self._add_skips(config)

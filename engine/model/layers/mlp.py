@@ -23,6 +23,20 @@ ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
 }
 
 
+def activate(config: MLPConfig, pre: Tensor, up: Tensor | None) -> Tensor:
+    """act(pre), or act(pre) * up when gated."""
+    if config.limit is not None:
+        pre = pre.clamp(max=config.limit)
+        up = None if up is None else up.clamp(-config.limit, config.limit)
+    if config.slope == 1.0:
+        post = ACTIVATIONS[config.activation](pre)
+    else:
+        post = ACTIVATIONS[config.activation](config.slope * pre) / config.slope
+    if up is None:
+        return post
+    return post * (up + config.shift if config.shift else up)
+
+
 class MLP(Module):
     """out(act(pre)), or out(act(pre) * up) when gated."""
 
@@ -31,7 +45,7 @@ class MLP(Module):
         self.pre = Linear(d_model, config.d_mlp, bias=config.bias)
         self.up = Linear(d_model, config.d_mlp, bias=config.bias) if config.gated else None
         self.out = Linear(config.d_mlp, d_model, bias=config.bias)
-        self.activation = ACTIVATIONS[config.activation]
+        self.config = config
         self.hook_pre = HookPoint("pre", "batch pos d_mlp")
         if config.gated:
             self.hook_up = HookPoint("up", "batch pos d_mlp")
@@ -40,7 +54,5 @@ class MLP(Module):
 
     def forward(self, x: Tensor) -> Tensor:
         pre = self.hook_pre(self.pre(x))
-        post = self.activation(pre)
-        if self.up is not None:
-            post = post * self.hook_up(self.up(x))
-        return self.hook_out(self.out(self.hook_post(post)))
+        up = None if self.up is None else self.hook_up(self.up(x))
+        return self.hook_out(self.out(self.hook_post(activate(self.config, pre, up))))

@@ -14,11 +14,12 @@ from engine.analysis.answers import logistic
 from engine.analysis.arithmetic import Explanation, explain, explain_candidate
 from engine.edits import Scale, SilenceHeads
 from engine.generation.sampling import Sampling, distribution
-from engine.model.config import Embedding, Norm, OtherRotation, OutputHead, Positions, RotaryScaling
+from engine.model.config import Embedding, Experts, Norm, OtherRotation, OutputHead, Positions, RotaryScaling
 from engine.model.layers.mask import PaintedMask
 from engine.model.transformer import Transformer
 from engine.runtime.trace import Trace
 from tests.browser import zoo
+from tests.engine import tiny
 from tests.engine.tiny import IDS, config, model
 
 TOLERANCE = 2e-5  # between a value recomputed in double precision and the one stored in single
@@ -40,6 +41,7 @@ def elements(trace: Trace, hook: str, heads: int) -> set[tuple[int, int, int | N
     rows = sizes.get("pos", sizes.get("patch", sizes.get("key", 1)) if dims[-1] != "key" else 1)
     last = 1 if dims[-1] in ("head", "pos") else value.shape[-1]
     chosen = [0, 1 % heads, heads - 1] if "head" in dims else [None]
+    chosen = [0, sizes["slot"] - 1] if dims[-2:-1] == ("slot",) else chosen
     units = [0, 1 % last, last - 1]
     return {(pos, unit, head) for pos in (0, 2 % rows, rows - 1) for unit in units for head in chosen}
 
@@ -82,6 +84,18 @@ VARIANTS = {
     "norms around, parallel": {"norm": Norm("rms", place="around"), "sublayers": "parallel"},
     "norms of outputs": {"norm": Norm("rms", place="output")},
     "norms of outputs, parallel": {"norm": Norm("layer", place="output"), "sublayers": "parallel"},
+    "experts": {"mlp": tiny.MLP(12, "silu", True, experts=Experts(5, 2, shared=7, shared_gate=True, dense=(1,)))},
+    "experts of groups, limited": {
+        "mlp": tiny.MLP(
+            12,
+            "silu",
+            True,
+            slope=1.7,
+            limit=0.5,
+            shift=1.0,
+            experts=Experts(6, 3, "sigmoid", False, 2.5, True, 3, 2, 2, correction=True, shared=7),
+        )
+    },
     "no MLP": {"mlp": None},
     "no MLP, parallel": {"mlp": None, "sublayers": "parallel"},
     "no residual connections": {"residual": False},

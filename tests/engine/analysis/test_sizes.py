@@ -19,6 +19,7 @@ from engine.model.config import (
     Attention,
     Embedding,
     Encoder,
+    Experts,
     Infill,
     ModelConfig,
     Norm,
@@ -54,6 +55,23 @@ KINDS: dict[str, ModelConfig] = {
     "batch-norm": replace(SMALL, norm=Norm("batch", "around")),
     "olmo": replace(
         SMALL, attention=replace(HEADS, qk_norm="all"), positions=ROTARY, norm=Norm("rms", "output"), mlp=GATED
+    ),
+    "mixtral": replace(
+        SMALL, mlp=replace(GATED, experts=Experts(6, 2)), positions=ROTARY, norm=Norm("rms"), tied=False
+    ),
+    "experts-some-layers-and-shared": replace(
+        SMALL,
+        mlp=MLP(24, "relu", experts=Experts(8, 3, renormalised=False, shared=40, shared_gate=True, dense=(0,))),
+    ),
+    "experts-of-all-kinds": replace(
+        SMALL,
+        mlp=MLP(
+            24, "silu", True, slope=1.702, limit=7.0, shift=1.0,
+            experts=Experts(
+                8, 3, "sigmoid", scale=2.5, bias=True, groups=4, groups_used=2, group_best=2, correction=True,
+                shared=12, dense=(0, 2), d_dense=50,
+            ),
+        ),
     ),
     "norms-of-outputs-parallel": replace(SMALL, norm=Norm(place="output"), sublayers="parallel"),
     "t5": replace(
@@ -233,12 +251,20 @@ def test_operations_are_those_that_pytorch_counts(subtests: pytest.Subtests) -> 
     for name in [*WHOLE, "opt-350m-body", *COUNTED]:
         with subtests.test(name=name):
             config = EVERYTHING[name]
-            model = deepcopy(blueprint(config)).to("meta")
-            with torch.device("meta"), torch.no_grad(), FlopCounterMode(display=False) as counter:
+            routed = (
+                config.mlp is not None and config.mlp.experts is not None
+            )  # by numbers, which meta tensors have not
+            place = "cpu" if routed else "meta"
+            model = initialise(Transformer(config), 0) if routed else deepcopy(blueprint(config)).to("meta")
+            with torch.device(place), torch.no_grad(), FlopCounterMode(display=False) as counter:
                 ids, target, length = inputs(config, batch=1)
-                model(ids.to("meta"), **{key: value.to("meta") for key, value in target.items()})
+                model(ids.to(place), **{key: value.to(place) for key, value in target.items()})
             expected = counter.get_total_flops()
-            assert sum(work.flops for work in forward(config, length, TARGET)) == expected
+            work = forward(config, length, TARGET)
+            expected += sum(
+                one.flops for one in work if routed and one.quadratic
+            )  # PyTorch's counter has no CPU kernel
+            assert sum(one.flops for one in work) == expected
             read_tokens = length + (TARGET if config.encoder else 0)
             assert per_token(config, length, TARGET) == expected / read_tokens
 

@@ -16,6 +16,7 @@ from engine.model.config import (
     Attention,
     Embedding,
     Encoder,
+    Experts,
     Infill,
     ModelConfig,
     Norm,
@@ -118,6 +119,27 @@ CONFIGS: dict[str, ModelConfig] = {
     ),
     "Gemma 3": replace(BASE, attention=BARE, norm=RMS, positions=replace(ROTARY, other=OtherRotation((0,), 100.0))),
     "SmolLM3": replace(BASE, attention=BARE, norm=RMS, positions=replace(ROTARY, other=OtherRotation((1,)))),
+    "Mixtral": replace(
+        BASE, attention=BARE, mlp=replace(GATED, experts=Experts(5, 2, shared=9)), norm=RMS, positions=ROTARY
+    ),
+    "experts of groups": replace(
+        BASE,
+        mlp=MLP(
+            20,
+            experts=Experts(
+                6,
+                2,
+                "sigmoid",
+                scale=2.0,
+                groups=3,
+                groups_used=2,
+                group_best=2,
+                correction=True,
+                shared=9,
+                shared_gate=True,
+            ),
+        ),
+    ),
     "GPT-NeoX": replace(BASE, positions=Positions("rotary", turned=2), sublayers="parallel", tied=False),
     "GPT-J": replace(
         BASE,
@@ -188,6 +210,10 @@ def sizes(config: ModelConfig, name: str) -> dict[str, int]:
     part = name.partition("attn.")[2].partition(".")[0]
     count = heads if part in ("k", "v", "k_rotated", "k_norm") else attention.heads
     head = config.head
+    experts = stack.mlp.experts if stack.mlp else None
+    width = stack.mlp.d_mlp if stack.mlp else 0
+    if experts and ".shared." in name:
+        width = experts.shared or 0
     return {
         "batch": BATCH,
         "pos": pos,
@@ -197,7 +223,9 @@ def sizes(config: ModelConfig, name: str) -> dict[str, int]:
         "d_heads": count * stack.head_width(attention),
         "d_model": config.d_model,
         "d_embed": config.d_embed,
-        "d_mlp": stack.mlp.d_mlp if stack.mlp else 0,
+        "d_mlp": width,
+        "expert": experts.count if experts else 0,
+        "slot": experts.used if experts else 0,
         "vocab": head.outputs or config.vocab_size,
         "class": 2 if name == "next_sentence" else config.outputs,
         "patch": patches.count if patches else 0,
@@ -224,6 +252,8 @@ def change(hook: HookPoint, value: Tensor) -> Edit:
     """Of one component where there are several, so that no norm takes it back."""
     if value.dtype == torch.bool:
         return Replace(hook.name, torch.eye(*value.shape[-2:]).bool().tolist())
+    if hook.axes[-1] == "slot" and value.dtype == torch.int64:
+        return Replace(hook.name, ((value + 1) % 5).tolist())
     if hook.axes[-1] in ("d_model", "d_embed", "d_head", "d_heads"):
         return Scale(hook.name, -0.5, {hook.axes[-1]: 0})
     return Scale(hook.name, 0.5)

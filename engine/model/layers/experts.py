@@ -1,0 +1,156 @@
+"""A mixture of experts in place of one MLP: a router sends each token to a few of many (Shazeer et al. 2017).
+
+Values of experts are kept for the slots of each token, one an expert that it was sent to: `router.chosen` says which,
+so that of 64 experts nothing is kept of those a token did not see.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import linear
+
+from engine.model.config import MLP as MLPConfig
+from engine.model.config import Experts as ExpertsConfig
+from engine.model.hooks import HookPoint
+from engine.model.layers.mlp import MLP, activate
+from engine.model.layers.module import Linear, Module
+
+SMALLEST_SUM = 1e-20  # of weights that are renormalised (DeepSeek-AI 2024, DeepSeek-V3, equation 13, in its code)
+
+
+class Router(Linear):
+    """Scores of the experts for each token, and of these the best.
+
+    A `correction` is added to scores where experts are chosen, and not where they are weighed (Wang et al. 2024,
+    auxiliary-loss-free load balancing). With groups, only experts of the best groups can be chosen (DeepSeek-AI 2024,
+    DeepSeek-V2, section 2.2.2).
+    """
+
+    correction: Tensor | None
+
+    def __init__(self, config: ExpertsConfig, d_model: int) -> None:
+        super().__init__(d_model, config.count, bias=config.bias)
+        self.config = config
+        self.register_buffer("correction", torch.zeros(config.count) if config.correction else None)
+        self.hook_logits = HookPoint("logits", "batch pos expert")
+        self.hook_probs = HookPoint("probs", "batch pos expert")
+        self.hook_chosen = HookPoint("chosen", "batch pos slot")
+        self.hook_weights = HookPoint("weights", "batch pos slot")
+
+    def route(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """Ids of the experts of each token and their weights, batch pos slot, the best expert first."""
+        logits = self.hook_logits(self(x)).float()
+        probs = self.hook_probs(logits.softmax(-1) if self.config.scores == "softmax" else logits.sigmoid())
+        chosen = self.hook_chosen(self.choose(probs.detach()))
+        self.check(chosen)
+        weights = probs.gather(-1, chosen)
+        if self.config.renormalised:
+            weights = weights / (weights.sum(-1, keepdim=True) + SMALLEST_SUM)
+        return chosen, self.hook_weights((weights * self.config.scale).to(x.dtype))
+
+    def choose(self, probs: Tensor) -> Tensor:
+        """batch pos slot."""
+        config = self.config
+        scores = probs if self.correction is None else probs + self.correction
+        if config.groups > 1:
+            grouped = scores.unflatten(-1, (config.groups, -1))
+            strength = grouped.topk(config.group_best, -1).values.sum(-1)
+            best = torch.zeros_like(strength, dtype=torch.bool)
+            best.scatter_(-1, strength.topk(config.groups_used, -1).indices, True)
+            scores = grouped.masked_fill(~best[..., None], float("-inf")).flatten(-2)
+        return scores.topk(config.used, -1).indices
+
+    def check(self, chosen: Tensor) -> None:
+        """Raises ValueError for experts that an edit chose and that are none."""
+        low, high = (int(end) for end in chosen.aminmax())
+        if low < 0 or high >= self.config.count:
+            wrong = low if low < 0 else high
+            raise ValueError(f"an edit must choose experts 0 to {self.config.count - 1}, got {wrong}; name another.")
+
+
+class ExpertLinear(Module):
+    """One linear map an expert: weight is expert out in, bias expert out."""
+
+    def __init__(self, count: int, d_in: int, d_out: int, bias: bool) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(count, d_out, d_in))
+        self.bias = nn.Parameter(torch.empty(count, d_out)) if bias else None
+
+    def forward(self, rows: Tensor, sizes: list[int]) -> Tensor:
+        """`rows` (row d_in) of the experts in order, `sizes` of them each; row d_out."""
+        parts = []
+        for expert, part in enumerate(rows.split(sizes)):
+            if len(part):
+                bias = None if self.bias is None else self.bias[expert]
+                parts.append(linear(part, self.weight[expert], bias))
+        return torch.cat(parts)
+
+
+class ExpertMLPs(Module):
+    """The MLPs of all experts, each computed for the tokens that were sent to it."""
+
+    def __init__(self, config: MLPConfig, count: int, d_model: int) -> None:
+        super().__init__()
+        self.config, self.count = config, count
+        self.pre = ExpertLinear(count, d_model, config.d_mlp, config.bias)
+        self.up = ExpertLinear(count, d_model, config.d_mlp, config.bias) if config.gated else None
+        self.out = ExpertLinear(count, config.d_mlp, d_model, config.bias)
+        self.hook_pre = HookPoint("pre", "batch pos slot d_mlp")
+        if config.gated:
+            self.hook_up = HookPoint("up", "batch pos slot d_mlp")
+        self.hook_post = HookPoint("post", "batch pos slot d_mlp")
+        self.hook_out = HookPoint("out", "batch pos slot d_model", on_request=True)
+
+    def forward(self, x: Tensor, chosen: Tensor) -> Tensor:
+        """What each slot's expert writes, batch pos slot d_model; `x` is batch pos d_model, `chosen` batch pos slot."""
+        order = chosen.flatten().argsort(stable=True)
+        back = torch.empty_like(order)
+        back[order] = torch.arange(len(order), device=order.device)
+        sizes = chosen.flatten().bincount(minlength=self.count).tolist()
+        rows = x.flatten(0, -2)[order // chosen.shape[-1]]
+
+        def slots(values: Tensor) -> Tensor:
+            return values[back].unflatten(0, tuple(chosen.shape))
+
+        pre = self.hook_pre(slots(self.pre(rows, sizes)))
+        up = None if self.up is None else self.hook_up(slots(self.up(rows, sizes)))
+        post = self.hook_post(activate(self.config, pre, up))
+        return self.hook_out(slots(self.out(post.flatten(0, -2)[order], sizes)))
+
+
+class Experts(Module):
+    """out = sum over slots of weight * expert(x), plus the shared expert, which every token sees."""
+
+    def __init__(self, config: MLPConfig, d_model: int) -> None:
+        super().__init__()
+        experts = config.experts
+        assert experts is not None
+        self.router = Router(experts, d_model)
+        self.experts = ExpertMLPs(config, experts.count, d_model)
+        shared = None if experts.shared is None else replace(config, d_mlp=experts.shared, experts=None)
+        self.shared = None if shared is None else MLP(shared, d_model)
+        self.shared_gate = Linear(d_model, 1, bias=False) if experts.shared_gate else None
+        if experts.shared_gate:
+            self.hook_shared_weight = HookPoint("shared_weight", "batch pos")
+        self.hook_out = HookPoint("out", "batch pos d_model")
+
+    def forward(self, x: Tensor) -> Tensor:
+        chosen, weights = self.router.route(x)
+        out = (weights[..., None] * self.experts(x, chosen)).sum(-2)
+        if self.shared is not None:
+            out = out + self.share(x, self.shared)
+        return self.hook_out(out)
+
+    def share(self, x: Tensor, shared: MLP) -> Tensor:
+        if self.shared_gate is None:
+            return shared(x)
+        weight = self.hook_shared_weight(self.shared_gate(x).squeeze(-1).sigmoid())
+        return weight[..., None] * shared(x)
+
+
+def make_mlp(config: MLPConfig, d_model: int) -> MLP | Experts:
+    """The MLP of a layer, or the experts that stand in its place."""
+    return MLP(config, d_model) if config.experts is None else Experts(config, d_model)
