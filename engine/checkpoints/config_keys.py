@@ -24,7 +24,8 @@ WITHOUT_EFFECT = (
     "reorder_and_upcast_attn", "pretraining_tp", "slow_but_exact",  # the same numbers in another way
     "initializer_range", "initializer_factor", "init_std", "encoder_layerdrop", "decoder_layerdrop", "layerdrop",
     "classifier_dropout", "classif_dropout", "classifier_dropout_prob", "qa_dropout", "seq_classif_dropout",
-    "sinusoidal_pos_embds", "router_aux_loss_coef", "label_smoothing",  # only of training
+    "sinusoidal_pos_embds", "router_aux_loss_coef", "output_router_logits", "router_jitter_noise", "label_smoothing",
+    "aux_loss_alpha", "seq_aux",  # only of training
     "summary_activation", "summary_first_dropout", "summary_last_dropout", "summary_proj_to_labels", "summary_type",
     "summary_use_proj", "encoder_stride",  # of heads that Loupe does not open
     "is_decoder", "max_window_layers", "d_head", "sliding_window_pattern", "_sliding_window_pattern",

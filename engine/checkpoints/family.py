@@ -20,6 +20,7 @@ from engine.checkpoints.kinds import ANY, KINDS, Kind
 from engine.checkpoints.recomputed import SINUSOIDS, RecomputedTensor
 from engine.model.config import ModelConfig
 
+LAYER = re.compile(r"blocks\.(\d+)\.")
 DROPPED = None  # in a row, in place of Loupe's name: left out on purpose
 
 Convert = Callable[[list[Tensor], ModelConfig], list[Tensor]]
@@ -68,9 +69,10 @@ class Row:
 
 @dataclass(frozen=True)
 class Family:
-    """`rows` are (their name or names, our name or names, transform); `{}` stands for the layer. Of rows that make
-    the same tensor the first counts whose tensors a model has all. A row of a tensor that Loupe computes is (their
-    name, DROPPED, what it must equal).
+    """`rows` are (their name or names, our name or names, transform); `{}` stands for the layer, `*` in their names
+    for each of its experts in turn. Of rows that make the same tensor the first
+    counts whose tensors a model has all. A row of a tensor that Loupe computes is (their name, DROPPED, what it must
+    equal).
 
     `name` is config.json's `model_type`, `always` what Loupe's config is wherever the family has no key for it (a
     value, or a function of config.json), `only` the keys of theirs of which Loupe can represent a single value,
@@ -142,20 +144,22 @@ class Family:
             raise ValueError(f"the {self.name} family cannot express {config}.")
         return theirs
 
-    def bind(self, ours: Collection[str]) -> list[Row]:
-        """The rows with layers filled in, of a model whose tensors are called `ours`."""
+    def bind(self, ours: Mapping[str, Tensor]) -> list[Row]:
+        """The rows with layers and experts filled in, of a model whose tensors are `ours`."""
         bound = []
         open_names = set(ours)
+        layers = count_layers(ours)
         for theirs, names, *transform in self.rows:
             if names is DROPPED:
                 continue
             sources = (theirs,) if isinstance(theirs, str) else theirs
             names = (names,) if isinstance(names, str) else names
-            layer = 0
-            while open_names.issuperset(target := tuple(name.format(layer) for name in names)):
-                bound.append(Row(tuple(source.format(layer) for source in sources), target, *transform))
-                open_names.difference_update(target)
-                layer += 1
+            for layer in range(layers if "{}" in names[0] else 1):
+                target = tuple(name.format(layer) for name in names)
+                if open_names.issuperset(target):
+                    filled = tuple(source.format(layer) for source in sources)
+                    bound.append(Row(fill_experts(filled, len(ours[target[0]])), target, *transform))
+                    open_names.difference_update(target)
         return bound
 
     def drops(self, theirs: str) -> bool:
@@ -198,6 +202,17 @@ class Family:
     def head(self) -> str:
         kind: str = self.always.get("head.kind", "language")
         return kind
+
+
+def count_layers(ours: Iterable[str]) -> int:
+    """One more than the highest layer of the names of a model's tensors."""
+    numbers = (found[1] for name in ours if (found := LAYER.search(name)))
+    return max(map(int, numbers), default=-1) + 1
+
+
+def fill_experts(sources: tuple[str, ...], count: int) -> tuple[str, ...]:
+    """Names with `*` for each of `count` experts: all experts' of the first name, then all of the second."""
+    return tuple(name.replace("*", str(expert)) for name in sources for expert in range(count if "*" in name else 1))
 
 
 def translate(tensors: Mapping[str, Tensor], rows: Iterable[Row], config: ModelConfig) -> Iterator[tuple[str, Tensor]]:

@@ -166,7 +166,7 @@ def assume_family(family: Family, others: Collection[str], wishes: Mapping[str, 
 def name_templates(family: Family) -> frozenset[str]:
     """The names of a family's tensors, numbers left open."""
     named = [source for row in family.rows for source in ((row[0],) if isinstance(row[0], str) else row[0])]
-    return frozenset(NUMBER.sub("{}", name) for name in (*named, *family.tied, *family.twins))
+    return frozenset(NUMBER.sub("{}", name.replace("*", "{}")) for name in (*named, *family.tied, *family.twins))
 
 
 TEMPLATES = {id(family.rows): name_templates(family) for family in CANDIDATES}  # many families share their rows
@@ -202,7 +202,7 @@ def describe_nearest(shapes: Shapes, among: Sequence[Family]) -> UnknownNames:
     family = max(published or PUBLISHED, key=likeness)
     spelled = {spelling for kind in kinds for spelling in family.spellings(kind)}
     needed = {
-        NUMBER.sub("{}", name)
+        NUMBER.sub("{}", name.replace("*", "{}"))
         for row in family.rows
         if row[1] is not DROPPED
         for name in ((row[0],) if isinstance(row[0], str) else row[0])
@@ -249,8 +249,21 @@ def find_wrapper(names: Collection[str], among: Sequence[Family]) -> str:
 
 
 def select_first_layer(shapes: Shapes) -> dict[str, tuple[int, ...]]:
-    """Shapes outside the blocks and in the first one: enough to judge a family by."""
-    return {name: shape for name, shape in shapes.items() if (NUMBER.findall(name) or ["0"])[0] == "0"}
+    """Shapes outside the blocks, in the first one, and in the first that has others, as the second: enough to judge a
+    family by."""
+    first = {name: shape for name, shape in shapes.items() if layer_number(name) == 0}
+    kinds = {NUMBER.sub("{}", name) for name in first}
+    others = (layer_number(name) for name in shapes if NUMBER.sub("{}", name) not in kinds)
+    second = min(others, default=0)
+    if second:
+        named = {name: shape for name, shape in shapes.items() if layer_number(name) == second}
+        first |= {NUMBER.sub("1", name, count=1): shape for name, shape in named.items()}
+    return first
+
+
+def layer_number(name: str) -> int:
+    """The first number of a name; 0 where it has none."""
+    return int((NUMBER.findall(name) or ["0"])[0])
 
 
 @dataclass(frozen=True)
@@ -274,7 +287,8 @@ def fit_family(family: Family, shapes: Shapes, wishes: Mapping[str, Any]) -> Fit
     faults = missing + misshapen + len(shapes.keys() - {*names.values()})
     dropped = sum(family.drops(name) for name in names)
     odd = count_unusual_keys(family, infer_sizes(family, shapes, wishes))
-    return Fit(family, faults, (faults, dropped, config.context % 8 != 0, count_departures(config), odd))
+    alone = config.attention.heads == 1  # which no published model has
+    return Fit(family, faults, (faults, alone, dropped, config.context % 8 != 0, count_departures(config), odd))
 
 
 def count_departures(config: ModelConfig) -> int:

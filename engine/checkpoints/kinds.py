@@ -94,7 +94,7 @@ KINDS: Mapping[str, Kind] = {
         FLAG,
         "tie_word_embeddings is_gated_act scale_decoder_outputs scale_embedding attention_bias mlp_bias "
         "qkv_bias enable_bias do_layer_norm_before _remove_final_layer_norm use_sliding_window "
-        "use_bidirectional_attention bias",
+        "use_bidirectional_attention bias norm_topk_prob",
     ),
     **name_each(
         size(1),
@@ -102,13 +102,14 @@ KINDS: Mapping[str, Kind] = {
         "embedding_size word_embed_proj_dim pooler_output_size num_attention_heads n_head n_heads num_heads "
         "encoder_attention_heads decoder_attention_heads num_key_value_heads head_dim d_kv intermediate_size n_inner "
         "hidden_dim ffn_dim d_ff encoder_ffn_dim decoder_ffn_dim type_vocab_size num_labels image_size patch_size "
-        "num_channels sliding_window window_size sliding_window_pattern no_rope_layer_interval "
-        "original_max_position_embeddings",
+        "num_channels window_size sliding_window_pattern no_rope_layer_interval "
+        "original_max_position_embeddings num_local_experts num_experts num_experts_per_tok moe_intermediate_size "
+        "shared_expert_intermediate_size decoder_sparse_step",
     ),
     **name_each(
         size(0),
         "num_hidden_layers n_layer n_layers num_layers encoder_layers decoder_layers num_decoder_layers "
-        "max_window_layers",
+        "max_window_layers sliding_window",
     ),
     **name_each(NOT_NEGATIVE, "layer_norm_eps layer_norm_epsilon rms_norm_eps"),
     **name_each(
@@ -127,7 +128,7 @@ KINDS: Mapping[str, Kind] = {
     **name_each(IDS, "eos_token_id"),
     **name_each(ID_OR_NONE, "pad_token_id"),
     **name_each(TABLE, "id2label rope_parameters rope_scaling"),
-    **name_each(LIST, "layer_types attention_layers no_rope_layers"),
+    **name_each(LIST, "layer_types attention_layers no_rope_layers mlp_only_layers"),
     **name_each(WORD, "rope_type type"),
     **name_each(
         ANY,

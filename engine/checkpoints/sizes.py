@@ -12,13 +12,14 @@ import torch
 from torch import Tensor
 
 from engine.checkpoints.assemble import MOST_LAYERS
-from engine.checkpoints.family import DROPPED, Family
+from engine.checkpoints.family import DROPPED, Family, fill_experts
 from engine.checkpoints.keys import Key
 from engine.model.config import MLP, Attention, Encoder, ModelConfig
 
 USUAL_HEADS = (64, 32, 16, 8, 4, 2, 1)  # numbers in a head, most usual first
 WIDE, WIDE_HEAD = 4096, 128  # from this width on heads are twice as wide
 USUAL_LAYERS = 12
+MOST_EXPERTS = 10_000
 BY_DEFAULT = "No tensor shows it; this is what transformers takes where config.json says nothing."
 GIVEN = "It was given."
 MISFIT = (RuntimeError, LookupError, ValueError, TypeError, AttributeError, AssertionError)
@@ -46,6 +47,7 @@ def infer_sizes(family: Family, shapes: Shapes, wishes: Mapping[str, Any]) -> di
     for stack, path in (("decoder.", ""), ("encoder.", "encoder.")) if two else (("", ""),):
         seen[f"{path}layers"] = layer_count(family, layers.get(stack, 0))
         seen |= {f"{path}{name}": part for name, part in infer_block(ours, stack).items()}
+        seen |= infer_experts(family, ours, shapes, seen[f"{path}layers"].value)
         of_heads = infer_heads(family, ours, shapes, stack, wishes)
         seen |= {f"{path}attention.{name}": part for name, part in of_heads.items()}
     if family.tied:
@@ -62,17 +64,20 @@ def layer_count(family: Family, count: int) -> Evidence:
 
 
 def read_tensors(family: Family, shapes: Shapes, config: ModelConfig) -> tuple[dict[str, Any], dict[str, int]]:
-    """Loupe's names of what stands outside the layers and in the first, and how many layers each stack has."""
+    """Loupe's names of what stands outside the layers and in the first that has it, and how many layers each stack
+    has."""
     spelled = map_spellings(family, shapes)
     ours: dict[str, tuple[tuple[int, ...], str]] = {}
     layers: dict[str, int] = {}
     for theirs, names, *transform in (row for row in family.rows if row[1] is not DROPPED):
         sources = (theirs,) if isinstance(theirs, str) else theirs
         targets = (names,) if isinstance(names, str) else names
+        at = 0
         if "{}" in targets[0]:
-            stack, count = targets[0].partition("blocks.")[0], count_layers(sources[0], spelled)
-            layers[stack] = max(layers.get(stack, 0), count)
-        first = [source.format(0) for source in sources]
+            stack, numbers = targets[0].partition("blocks.")[0], find_layers(sources[0], spelled)
+            layers[stack] = max(layers.get(stack, 0), max(numbers, default=-1) + 1)
+            at = min(numbers, default=0)
+        first = list(fill_experts(tuple(source.format(at) for source in sources), count_experts(sources[0], spelled)))
         if any(name not in spelled for name in first) or targets[0].format(0) in ours:
             continue
         stored = [spelled[name] for name in first]
@@ -90,13 +95,30 @@ def map_spellings(family: Family, names: Iterable[str]) -> dict[str, str]:
     return found
 
 
-def count_layers(template: str, names: Iterable[str]) -> int:
-    """Count layers by the highest number: what is missing among them is found later, by name."""
-    pattern = re.compile(re.escape(template).replace(r"\{\}", r"(\d{1,9})"))
-    count = max((int(found[1]) + 1 for name in names if (found := pattern.fullmatch(name))), default=0)
-    if count > MOST_LAYERS:
+def find_layers(template: str, names: Iterable[str]) -> set[int]:
+    """Numbers of the layers that have a tensor; what is missing among them is found later, by name."""
+    found = match_numbers(template.replace("*", "0"), "{}", names)
+    if max(found, default=0) >= MOST_LAYERS:
+        count = max(found) + 1
         raise ValueError(f"the weights must be of at most {MOST_LAYERS} layers, got {count}; is the file damaged?")
+    return found
+
+
+def count_experts(template: str, names: Iterable[str]) -> int:
+    """Number of experts of the first layer that has them; 0 for a tensor that is no expert's."""
+    if "*" not in template:
+        return 0
+    at = min(find_layers(template, names), default=0)
+    count = max(match_numbers(template.format(at), "*", names), default=-1) + 1
+    if count > MOST_EXPERTS:
+        raise ValueError(f"a layer must have at most {MOST_EXPERTS} experts, got {count}; is the file damaged?")
     return count
+
+
+def match_numbers(template: str, hole: str, names: Iterable[str]) -> set[int]:
+    """Numbers that stand in a hole of the template."""
+    pattern = re.compile(re.escape(template).replace(re.escape(hole), r"(\d{1,9})"))
+    return {int(found[1]) for name in names if (found := pattern.fullmatch(name))}
 
 
 def read_row(transform: list[Any], shapes: list[tuple[int, ...]], config: ModelConfig) -> list[tuple[int, ...]]:
@@ -170,6 +192,37 @@ def infer_block(ours: Ours, stack: str) -> dict[str, Evidence]:
         seen["attention.out_bias"] = Evidence(f"{block}attn.out.bias" in ours, there)
     if f"{block}norm1.weight" in ours and f"{block}norm2.weight" not in ours:
         seen["sublayers"] = Evidence("parallel_one_norm", there)
+    return seen
+
+
+def infer_experts(family: Family, ours: Ours, shapes: Shapes, layers: int) -> dict[str, Evidence]:
+    """Experts of a decoder, and in which layers they are."""
+    block = "blocks.0.mlp."
+    if f"{block}router.weight" not in ours or f"{block}experts.out.weight" not in ours:
+        return {}
+    (count, *_), router = ours[f"{block}router.weight"]
+    (*_, width), stored = ours[f"{block}experts.out.weight"]
+    there = "By the tensors that are there."
+    seen = {
+        "mlp.experts.count": Evidence(count, f"It is a side of {router}."),
+        "mlp.experts.bias": Evidence(f"{block}router.bias" in ours, there),
+        "mlp.experts.correction": Evidence(f"{block}router.correction" in ours, there),
+        "mlp.experts.shared_gate": Evidence(f"{block}shared_gate.weight" in ours, there),
+        "mlp.d_mlp": Evidence(width, f"It is a side of {stored}."),
+        "mlp.gated": Evidence(f"{block}experts.up.weight" in ours, there),
+        "mlp.bias": Evidence(f"{block}experts.out.bias" in ours, there),
+    }
+    if f"{block}shared.out.weight" in ours:
+        (*_, shared), stored = ours[f"{block}shared.out.weight"]
+        seen["mlp.experts.shared"] = Evidence(shared, f"It is a side of {stored}.")
+    if f"{block}out.weight" in ours:
+        (*_, dense), stored = ours[f"{block}out.weight"]
+        seen["mlp.experts.d_dense"] = Evidence(dense, f"It is a side of {stored}.")
+    routed: set[int] = set()
+    for row in family.rows:
+        if row[1] == "blocks.{}.mlp.router.weight":
+            routed = find_layers(row[0], map_spellings(family, shapes))
+    seen["mlp.experts.dense"] = Evidence(tuple(n for n in range(layers) if n not in routed), there)
     return seen
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from engine.checkpoints.family import Family, Row
@@ -18,7 +18,7 @@ class Native(Family):
     def write_config(self, config: ModelConfig) -> dict[str, Any]:
         return {"model_type": self.name, "config": config.to_dict()}
 
-    def bind(self, ours: Collection[str]) -> list[Row]:
+    def bind(self, ours: Iterable[str]) -> list[Row]:
         return [Row((name,), (name,)) for name in ours]
 
 

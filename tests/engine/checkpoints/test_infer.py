@@ -79,6 +79,18 @@ USUAL_MODELS: dict[str, Any] = {
     "gemma3_text": lambda: transformers.Gemma3ForCausalLM(
         transformers.Gemma3TextConfig(**OTHER, num_key_value_heads=1, head_dim=16)
     ),
+    "mixtral": lambda: transformers.MixtralForCausalLM(
+        transformers.MixtralConfig(**USUAL, num_key_value_heads=1, num_local_experts=3)
+    ),
+    "olmoe": lambda: transformers.OlmoeForCausalLM(transformers.OlmoeConfig(**USUAL, num_experts=8)),
+    "qwen2_moe": lambda: transformers.Qwen2MoeForCausalLM(
+        transformers.Qwen2MoeConfig(**USUAL, num_key_value_heads=1, num_experts=4, shared_expert_intermediate_size=20)
+    ),
+    "qwen3_moe": lambda: transformers.Qwen3MoeForCausalLM(
+        transformers.Qwen3MoeConfig(
+            **OTHER, num_key_value_heads=1, head_dim=16, num_experts=8, mlp_only_layers=[0, 1], moe_intermediate_size=20
+        )
+    ),
     "gpt_neox": lambda: transformers.GPTNeoXForCausalLM(transformers.GPTNeoXConfig(**USUAL)),
     "stablelm": lambda: transformers.StableLmForCausalLM(
         transformers.StableLmConfig(**USUAL, num_key_value_heads=1, use_parallel_residual=True)

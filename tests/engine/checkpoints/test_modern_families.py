@@ -28,16 +28,24 @@ from transformers import (
     LlamaForCausalLM,
     MistralConfig,
     MistralForCausalLM,
+    MixtralConfig,
+    MixtralForCausalLM,
     Olmo2Config,
     Olmo2ForCausalLM,
     Olmo3Config,
     Olmo3ForCausalLM,
+    OlmoeConfig,
+    OlmoeForCausalLM,
     Phi3Config,
     Phi3ForCausalLM,
     Qwen2Config,
     Qwen2ForCausalLM,
+    Qwen2MoeConfig,
+    Qwen2MoeForCausalLM,
     Qwen3Config,
     Qwen3ForCausalLM,
+    Qwen3MoeConfig,
+    Qwen3MoeForCausalLM,
     SmolLM3Config,
     SmolLM3ForCausalLM,
     StableLmConfig,
@@ -146,6 +154,10 @@ def gemma(**changes: Any) -> Any:
     return case(Gemma2ForCausalLM, Gemma2Config, {**MODERN, **softcaps, "head_dim": 8, "sliding_window": 4}, **changes)
 
 
+EXPERTS = {**MODERN, "num_experts": 5, "num_experts_per_tok": 2, "moe_intermediate_size": 20}
+SHARED = {**EXPERTS, "shared_expert_intermediate_size": 14}
+
+
 def gemma3(**changes: Any) -> Any:
     sizes = {**MODERN, "head_dim": 8, "sliding_window": 4, "layer_types": [SLIDE, WHOLE, SLIDE]}
     return case(Gemma3ForCausalLM, Gemma3TextConfig, {**sizes, "query_pre_attn_scalar": 12}, **changes)
@@ -179,6 +191,46 @@ CASES = {
         use_sliding_window=True,
         sliding_window=3,
         layer_types=[SLIDE, WHOLE, SLIDE],
+    ),
+    "mixtral": case(
+        MixtralForCausalLM, MixtralConfig, EXPERTS, sliding_window=4, head_dim=6, rope_parameters=ROPE["yarn"]
+    ),
+    "mixtral, wide heads, tied, all experts": case(
+        MixtralForCausalLM,
+        MixtralConfig,
+        EXPERTS,
+        num_experts_per_tok=5,
+        head_dim=8,
+        tie_word_embeddings=True,
+        hidden_act="gelu",
+        rms_norm_eps=0.1,
+    ),
+    "olmoe": case(OlmoeForCausalLM, OlmoeConfig, EXPERTS),
+    "olmoe, biases, weights of sum 1": case(
+        OlmoeForCausalLM, OlmoeConfig, EXPERTS, attention_bias=True, norm_topk_prob=True, num_key_value_heads=4
+    ),
+    "qwen2_moe": case(Qwen2MoeForCausalLM, Qwen2MoeConfig, SHARED, mlp_only_layers=[0]),
+    "qwen2_moe, no biases, windows": case(
+        Qwen2MoeForCausalLM,
+        Qwen2MoeConfig,
+        SHARED,
+        qkv_bias=False,
+        norm_topk_prob=True,
+        layer_types=[SLIDE, WHOLE, SLIDE],
+        use_sliding_window=True,
+        sliding_window=3,
+    ),
+    "qwen3_moe": case(Qwen3MoeForCausalLM, Qwen3MoeConfig, EXPERTS, head_dim=8, mlp_only_layers=[1]),
+    "qwen3_moe, every second layer": case(
+        Qwen3MoeForCausalLM,
+        Qwen3MoeConfig,
+        EXPERTS,
+        decoder_sparse_step=2,
+        norm_topk_prob=True,
+        attention_bias=True,
+        use_sliding_window=True,
+        sliding_window=3,
+        max_window_layers=0,
     ),
     "olmo2": case(Olmo2ForCausalLM, Olmo2Config, MODERN),
     "olmo2, biases, yarn, tied": case(
@@ -422,6 +474,8 @@ def test_a_scaling_that_looks_at_the_length_does_so_beyond_the_trained_positions
         "smollm3",
         "smollm3, these, windows",
         "falcon, new",
+        "mixtral",
+        "qwen2_moe",
     ],
 )
 def test_greedy_generation_equals_transformers(name: str, tmp_path: Path) -> None:
@@ -466,6 +520,12 @@ def test_greedy_generation_equals_transformers(name: str, tmp_path: Path) -> Non
         ("falcon", {"alibi": True}, "alibi must be False, got True: Loupe has"),
         ("falcon", {"new_decoder_architecture": True}, "norms of a Falcon must be called as"),
         ("falcon", {"num_ln_in_parallel_attn": 2}, "must fit new_decoder_architecture False"),
+        (
+            "mixtral",
+            {"num_experts_per_tok": 6},
+            "mlp.experts.used must be at most the 5 .* got 6.* num_experts_per_tok",
+        ),
+        ("olmoe", {"clip_qkv": 8.0}, "clip_qkv must be None, got 8.0: Loupe has no such model"),
         ("gptj", {"rotary_dim": 10}, "positions.turned must be even and at most 8, got 10"),
     ],
 )

@@ -38,6 +38,7 @@ GEMMA = GROUPS | {"head_dim": 8}
 ALL = ("ForSequenceClassification", "ForTokenClassification", "ForQuestionAnswering", "Model")
 NO_TOKENS = tuple(head for head in ALL if "Token" not in head)
 NO_ANSWERS = tuple(head for head in ALL if "Question" not in head)
+EXPERTS = GROUPS | {"num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 20}
 SIZES: dict[str, tuple[str, dict[str, Any], tuple[str, ...]]] = {
     "gpt2": ("GPT2", GPT2, ALL),
     "gpt_neo": ("GPTNeo", NEO | {"max_position_embeddings": 32, "window_size": 4}, ALL),
@@ -56,6 +57,10 @@ SIZES: dict[str, tuple[str, dict[str, Any], tuple[str, ...]]] = {
     "qwen3": ("Qwen3", GROUPS | {"head_dim": 8}, ALL),
     "olmo2": ("Olmo2", GROUPS, ("ForSequenceClassification", "Model")),
     "olmo3": ("Olmo3", GROUPS | {"sliding_window": 4}, ("ForSequenceClassification", "Model")),
+    "mixtral": ("Mixtral", EXPERTS, ALL),
+    "olmoe": ("Olmoe", EXPERTS, ("Model",)),
+    "qwen2_moe": ("Qwen2Moe", EXPERTS | {"shared_expert_intermediate_size": 20}, ALL),
+    "qwen3_moe": ("Qwen3Moe", EXPERTS, ALL),
     "gemma": ("Gemma", GEMMA, NO_ANSWERS),
     "gemma2": ("Gemma2", GEMMA | {"sliding_window": 4}, NO_ANSWERS),
     "gemma3_text": ("Gemma3Text", GEMMA | {"sliding_window": 4}, ("ForSequenceClassification", "Model")),
