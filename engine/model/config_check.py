@@ -75,14 +75,13 @@ def check_experts(config: ModelConfig, experts: Experts) -> None:
         raise ValueError("mlp.experts are for one stack of different blocks; leave out them, or encoder and distinct.")
     if experts.groups_used > experts.groups or experts.count % experts.groups:
         raise ValueError(
-            f"mlp.experts.groups must divide the {experts.count} experts and be at least groups_used, got "
+            f"mlp.experts.groups must divide the {count_words(experts.count, 'expert')} and be at least groups_used, got "
             f"{experts.groups} of which {experts.groups_used} are used."
         )
     size = experts.count // experts.groups
     if experts.used > experts.groups_used * size:
         raise ValueError(
-            f"mlp.experts.used must be at most the {experts.groups_used * size} experts that can be chosen, got "
-            f"{experts.used}."
+            f"mlp.experts.used must be at most {experts.groups_used * size}, which can be chosen, got {experts.used}."
         )
     if experts.groups > 1 and experts.group_best > size:
         raise ValueError(f"mlp.experts.group_best must be at most the {size} of a group, got {experts.group_best}.")
