@@ -44,8 +44,7 @@ ALLOWED = {
         pages/controls/learn/fields.py: most characters
         pages/controls/learn/fields.py: most tokens
         pages/controls/share/class_link.py: most characters
-        pages/controls/share/panel.py: most characters
-        pages/controls/share/panel.py: rows rows
+        pages/controls/share/export.py: rows rows
         pages/controls/train/policies.py: most tokens
         pages/controls/train/user_data.py: len(text) characters
         pages/controls/what_if/experiment_link.py: len(value) edits

@@ -169,14 +169,14 @@ with actions:
 if checkpoint.report.assumed:
     correct(name, checkpoint.report.assumed)
 adjust_to(here, checkpoint)
-card_section(name, checkpoint)
+page = card_section(name, checkpoint)
 if charts_wait():
     st.stop()
 st.space("small")
-weights_section(here, name, checkpoint)
+weights_section(page, here, name, checkpoint)
 st.space("small")
-embedding_section(here, name, checkpoint)
+embedding_section(page, here, name, checkpoint)
 st.space("small")
 matrices = [row.name for row in matrix_rows(checkpoint.model)]
-tensors_section(here, checkpoint.report, name, checkpoint, matrices)
+tensors_section(here, checkpoint.report, name, checkpoint, matrices, page)
 adopt_fragment(FORMER, CHECKPOINT.take_former)

@@ -35,6 +35,7 @@ def test_a_few_shot_prompt_is_answered_and_measured_and_a_row_is_asked(open_page
     page.get_by_role("button", name="Measure", exact=True).click()
     page.get_by_role("button", name="Measure again").wait_for()
     page.get_by_role("button", name="Share & export").click()
+    page.get_by_role("button", name="Copy lines").click()
     page.get_by_text("accuracy(checkpoint, table, (0, 1, 2, 4, 8), 0, n=10)").wait_for()
 
 

@@ -24,7 +24,7 @@ from pages.controls.what_if.experiment_link import to_link
 from tests.browser.harness import comes_to, expect
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Browser, Locator, Page
 
 TEXT = 'Max gave the red ball to Anna. "Thank you," said'
 SVG = "{http://www.w3.org/2000/svg}"
@@ -50,9 +50,11 @@ def traced() -> Trace:
     return library.traces.trace("stories", read_text(library.checkpoint("stories"), TEXT, 256).read)
 
 
-def saved(page: "Page", name: str, folder: Path) -> Path:
-    with page.expect_download() as download:
-        page.get_by_role("button", name=name, exact=True).click()
+def saved(place: "Page | Locator", name: str, folder: Path) -> Path:
+    """What a button downloads."""
+    button = place.get_by_role("button", name=name, exact=True)
+    with button.page.expect_download() as download:
+        button.click()
     path = folder / download.value.suggested_filename
     download.value.save_as(path)
     return path
@@ -206,9 +208,9 @@ def test_no_link_is_made_that_no_page_could_read(look: Look) -> None:
         const loaded = performance.getEntriesByType('resource').map(({ name }) => name);
         const { use } = await import(loaded.find((name) => name.endsWith('/views.js')));
         const { link } = use('share/link');
-        const made = link({ link: { text: 'x'.repeat(500000) } }, '#layer=1');
+        const made = link({ text: 'x'.repeat(500000) }, '#layer=1');
         try {
-          return [made.length, link({ link: { text: '\u65e5'.repeat(60000) } }, '')];
+          return [made.length, link({ text: '\u65e5'.repeat(60000) }, '')];
         } catch (error) {
           return [made.length, error.message];
         }

@@ -40,7 +40,7 @@ def test_a_picture_of_a_comparison_has_the_tokens_of_both_texts_and_says_which_h
 
 
 def test_the_matrix_that_is_chosen_is_the_one_that_is_saved(page: "Page", tmp_path: Path) -> None:
-    page.get_by_label("which matrix").select_option("B")
+    page.get_by_label("which table").select_option("B")
     path = saved(page, "npz", tmp_path)
     with np.load(path) as file:
         np.testing.assert_array_equal(file["values"], traced(SECOND)["blocks.1.attn.pattern"][0, 2].numpy())

@@ -6,7 +6,7 @@ import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 import numpy as np
 import pytest
@@ -20,7 +20,7 @@ from tests.browser.test_take import SVG, saved
 from views.notebook import show
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Browser, Locator, Page
 
 
 def test_an_architecture_is_taken_as_shapes_and_as_a_file_that_is_alive_without_a_network(
@@ -28,10 +28,11 @@ def test_an_architecture_is_taken_as_shapes_and_as_a_file_that_is_alive_without_
 ) -> None:
     page = open_page(f"{server}/architecture?model=gpt2")
     page.wait_for_selector(".architecture svg")
-    page.locator(".loupe-take").get_by_role("button", name="Share & export").click()
-    texts = [text.text for text in ElementTree.parse(saved(page, "SVG", tmp_path)).getroot().iter(f"{SVG}text")]
+    panel = page.locator(".loupe-take").first
+    panel.get_by_role("button", name="Share & export").click()
+    texts = [text.text for text in ElementTree.parse(saved(panel, "SVG", tmp_path)).getroot().iter(f"{SVG}text")]
     assert "124,439,808 parameters" in texts and "Radford et al. 2019, table 2." in texts
-    path = saved(page, "HTML", tmp_path)
+    path = saved(panel, "HTML", tmp_path)
     context = browser.new_context(offline=True)
     alone, faults = context.new_page(), []
     alone.on("pageerror", lambda error: faults.append(str(error)))
@@ -50,8 +51,7 @@ def test_the_charts_of_sizes_are_exported_as_a_file_that_is_read_without_a_netwo
 ) -> None:
     page = open_page(f"{server}/architecture?model=gpt2&length=512")
     page.locator("canvas.marks, .vega-embed svg").nth(2).wait_for()  # they move what stands below them
-    open_panel(page, "costs")
-    file = alone(browser, downloaded(page, "HTML", tmp_path))
+    file = alone(browser, saved(open_panel(page, "costs"), "HTML", tmp_path))
     expect(file.locator("#view canvas, #view svg.marks")).to_have_count(3)
     expect(file.get_by_text("gpt2 · a batch of 1, 512 tokens chosen, numbers of 2 bytes")).to_be_visible()
     cache = file.locator("#view canvas, #view svg.marks").nth(1)
@@ -73,30 +73,27 @@ def test_the_matrix_that_is_looked_at_is_downloaded_and_its_charts_open_without_
 ) -> None:
     page = open_page(f"{server}/checkpoint#matrix=blocks.1.attn.q.weight&head=2")
     page.get_by_text("queries, W_Q · layer 2 · head 3").wait_for()
-    open_panel(page, "weights")
-    path = downloaded(page, "npz", tmp_path)
+    panel = open_panel(page, "weights")
+    path = saved(panel, "npz", tmp_path)
     assert path.name == "loupe-weights-stories-blocks-1-attn-q-weight-head-2-its-numbers.npz"
     weight = load("stories").model.get_parameter("blocks.1.attn.q.weight").detach().numpy()
     with np.load(path) as file:
         np.testing.assert_array_equal(file["values"], weight.reshape(4, 32, 128)[2])
-    file = alone(browser, downloaded(page, "HTML", tmp_path))
+    file = alone(browser, saved(panel, "HTML", tmp_path))
     expect(file.locator(".vega-embed canvas, .vega-embed svg.marks")).to_have_count(2)
     expect(file.get_by_text("effective rank", exact=False).first).to_be_visible()
     file.context.close()
+    panel.get_by_role("checkbox", name="precision").check()
+    panel.get_by_role("textbox", name="question or instruction").fill("Which row is longest?")
+    panel.get_by_role("button", name="Class session with it").click()
+    expect(page.get_by_text("Which row is longest?").first).to_be_visible()
+    assert urlsplit(page.url).path.endswith("/teach")
 
 
-def open_panel(page: "Page", section: str) -> None:
-    page.locator(f".st-key-{section}-share button").first.click()
-    page.locator('[data-testid="stPopoverBody"] [data-testid="stCode"]').first.wait_for()
-
-
-def downloaded(page: "Page", name: str, folder: Path) -> Path:
-    """What a button of an open panel downloads."""
-    with page.expect_download() as download:
-        page.locator('[data-testid="stPopoverBody"]').get_by_role("button", name=name, exact=True).click()
-    path = folder / download.value.suggested_filename
-    download.value.save_as(path)
-    return path
+def open_panel(page: "Page", section: str) -> "Locator":
+    panel = page.locator(f".st-key-{section}-share")
+    panel.get_by_role("button", name="Share & export").click()
+    return panel
 
 
 def alone(browser: "Browser", path: Path) -> "Page":
@@ -111,12 +108,13 @@ def test_patterns_are_exported_as_shapes_and_as_a_file_in_which_every_head_is_th
 ) -> None:
     page = open_page(f"{server}/long_sequences#layer=1&head=2&query=90")
     page.wait_for_selector(".kept-patterns[data-ready] .panels canvas")
-    page.locator(".loupe-take").get_by_role("button", name="Share & export").click()
-    picture = ElementTree.parse(saved(page, "SVG", tmp_path)).getroot()
+    panel = page.locator(".loupe-take").first
+    panel.get_by_role("button", name="Share & export").click()
+    picture = ElementTree.parse(saved(panel, "SVG", tmp_path)).getroot()
     texts = [text.text or "" for text in picture.iter(f"{SVG}text")]
     assert "What each keeps" in texts and "k nearest, PQ" in texts
     assert any("Patterns of block 2, head 3." in text for text in texts)
-    path = saved(page, "HTML", tmp_path)
+    path = saved(panel, "HTML", tmp_path)
     assert path.stat().st_size < 5_000_000
     file = alone(browser, path)
     file.wait_for_selector(".kept-patterns[data-ready] .panels canvas")
@@ -136,8 +134,7 @@ def test_the_embedding_of_a_checkpoint_is_a_file_in_which_every_token_has_its_ne
 ) -> None:
     page = open_page(f"{server}/checkpoint#token=300")
     page.locator("p", has_text="nearest by cosine").get_by_text("id 300").wait_for()
-    open_panel(page, "embedding")
-    file = alone(browser, downloaded(page, "HTML", tmp_path))
+    file = alone(browser, saved(open_panel(page, "embedding"), "HTML", tmp_path))
     file.locator(".js-plotly-plot .main-svg").first.wait_for(state="attached")
     said = file.evaluate(
         """() => document.querySelector('.js-plotly-plot')._fullData.filter(({ type }) => type === 'scattergl')
@@ -186,9 +183,11 @@ def test_a_link_to_a_checkpoint_opens_on_all_that_was_chosen_there(
         expect(page.get_by_text(f"{norms} of {len(names)} tensors")).to_be_visible()
 
     opened(page)
-    open_panel(page, "embedding")
-    link = page.locator('[data-testid="stPopoverBody"] [data-testid="stCode"]').first.inner_text()
-    opened(open_page(link))
+    panel = open_panel(page, "embedding")
+    panel.get_by_role("button", name="Copy link").click()
+    made = panel.locator("input.made:visible")
+    made.wait_for()
+    opened(open_page(made.input_value()))
 
 
 def test_an_address_that_is_too_long_to_be_read_says_so(open_page: Callable[[str], "Page"], server: str) -> None:

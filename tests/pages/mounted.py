@@ -12,6 +12,7 @@ from pages.controls.state.session import Record
 from pages.controls.what_if.experiment import EditTrial
 from pages.controls.what_if.experiment_link import linkable, to_link
 from views.core.markdown import JOINER
+from views.core.payload import Named, unpack
 
 APP = str(Path(__file__).parents[2] / "app.py")
 
@@ -35,6 +36,27 @@ def mounted(app: AppTest, name: str) -> list[Any]:
     """Messages of the views called `name`, the last parts of their module's path with dots."""
     protos = [element.proto for element in app.get("bidi_component")]
     return [one for one in protos if one.component_name.rsplit(".", 1)[0].endswith(f".{name}")]
+
+
+def shared(app: AppTest, key: str) -> dict[str, Any]:
+    """What the Share & export of charts has for the browser, by its key."""
+    assert not app.exception, app.exception
+    offers = [unpack(one.bytes)[0]["take"] for one in mounted(app, "panel")]
+    (found,) = [one for one in offers if one["trace"] == key]
+    return found
+
+
+def answered(app: AppTest, query: dict[str, Any]) -> tuple[dict, dict[str, Named]]:
+    """What the page answers to a question of the browser; raises ValueError with the sentence where it cannot."""
+    app.session_state["courier asked"] = [{"id": 1, "query": query}]
+    app.run()
+    assert not app.exception, app.exception
+    (courier,) = mounted(app, "courier")
+    answers, arrays = unpack(courier.bytes)
+    (answer,) = answers["answers"]
+    if "sentence" in answer:
+        raise ValueError(answer["sentence"])
+    return unpack(arrays["1"].data.tobytes())
 
 
 def record(app: AppTest, kind: type[Record]) -> Record:

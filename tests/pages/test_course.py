@@ -10,7 +10,6 @@ from itertools import product
 from pathlib import Path
 from shutil import copytree
 from typing import Any, NamedTuple
-from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -33,6 +32,7 @@ from pages.learn.lessons.masks_and_heads import lesson as masks_and_heads
 from pages.learn.lessons.one_step import lesson as one_step
 from pages.learn.lessons.residual import lesson as residual
 from server.settings import FIRST_MODEL
+from tests.pages.mounted import shared
 from tests.pages.pseudo import LEFT, RIGHT, english_of, sentences, write_texts
 
 APP = str(Path(__file__).parents[2] / "app.py")
@@ -265,16 +265,10 @@ def test_a_class_that_has_no_button_to_show_answers_first() -> None:
 
 
 def test_a_lesson_has_a_link_for_a_class() -> None:
-    app, key = opened(lesson="averaging", lang="fr"), "lesson share averaging"
-    app.session_state[key] = True
-    app.run()
-    (hide,) = [one for one in app.button_group if one.key == f"{key} hide"]
-    assert hide.options == ["champs de texte", "Montrez-moi"]
-    hide.set_value(["lesson show"])
-    app.toggle(key=f"{key} class").set_value(True).run()
-    queries = [parse_qs(urlsplit(one.value).query) for one in app.code]
-    assert {"lesson": ["averaging"], "lang": ["fr"]} in queries
-    assert {"lesson": ["averaging"], "lang": ["fr"], "hide": ["teachers,lesson show"]} in queries
+    take = shared(opened(lesson="averaging", lang="fr"), "lesson share averaging")
+    assert take["controls"] == [["lesson fields", "champs de texte"], ["lesson show", "Montrez-moi"]]
+    assert take["open"] == "Partager et exporter"
+    assert take["link"] == {"v": "1", "lesson": "averaging", "lang": "fr"} and take["hidden"] == ["teachers"]
 
 
 def test_home_says_what_to_look_at_first_and_where_the_course_begins() -> None:

@@ -1,9 +1,9 @@
-"""Share & export of charts: what its panel offers, and what is in the files."""
+"""Share & export of charts: the rows it offers, what they answer, and what is in the files."""
 
 import io
 import json
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import urlencode
 
 import numpy as np
 import pandas as pd
@@ -11,28 +11,26 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from pages.controls.checkpoint.parameters import CHECKPOINT
-from pages.controls.share.links import READABLE
-from pages.controls.share.panel import data_file, file_stem, link_address
+from pages.controls.share import panel
+from pages.controls.share.export import data_file
 from server.classes.steps import from_json
+from tests.pages.mounted import answered, shared
 from views.core.matrix_files import Matrix
+from views.core.payload import Named
 from views.core.table_files import Table
-
-
-@pytest.fixture(autouse=True)
-def led(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, str]]:
-    """Queries of the links to other pages, which a script by itself does not have."""
-    queries: list[dict[str, str]] = []
-    monkeypatch.setattr("streamlit.page_link", lambda *_said, query_params, **_more: queries.append(query_params))
-    return queries
 
 
 def page() -> None:
     import numpy as np
 
     from pages.controls.share.panel import share_panel
+    from views.core.component import courier
+    from views.core.questions import Page
     from views.core.table_files import Table
 
+    page = Page()
     share_panel(
+        page,
         "Weights",
         lambda: {"v": "1", "model": "stories"},
         ["model", "actions", "no such control"],
@@ -41,57 +39,37 @@ def page() -> None:
         lambda: "<p>x</p>",
         key="weights share",
         names=["stories"],
+        hidden=["teachers"],
     )
+    courier("courier", page.answer)
 
 
-def opened() -> AppTest:
-    app = AppTest.from_function(page, default_timeout=60)
-    app.session_state["weights share"] = True
-    app.run()
-    assert not app.exception
-    return app
-
-
-def query(app: AppTest, number: int = 0) -> dict[str, Any]:
-    return {name: text for name, (text,) in parse_qs(urlsplit(app.code[number].value).query).items()}
-
-
-def test_nothing_is_made_before_the_panel_is_opened() -> None:
+def test_charts_offer_each_row_and_make_what_it_gives_when_it_is_asked() -> None:
     app = AppTest.from_function(page, default_timeout=60).run()
-    assert not app.code and not app.get("download_button")
+    take = shared(app, "weights share")
+
+    def asked(kind: str, **query: Any) -> tuple[dict, dict[str, Named]]:
+        return answered(app, {"ask": f"export_{kind}", "trace": take["trace"], **query})
+
+    assert [one["row"] for one in take["rows"]] == ["link", "class", "session", "file", "python", "data"]
+    assert take["names"] == ["Weights", "stories"] and take["link"] is None and take["hidden"] == ["teachers"]
+    assert take["controls"] == [[name, CHECKPOINT.hideable[name].hidden_as] for name in ("model", "actions")]
+    assert asked("link")[0]["link"] == {"v": "1", "model": "stories"}
+    assert asked("python", of=take["tables"]["its numbers"])[0]["lines"] == "print(1)"
+    assert asked("html", state="", asked=[])[1]["file"].data.tobytes() == b"<p>x</p>"
+    file = asked("data", of=take["tables"]["its numbers"], format="csv")[1]["file"].data.tobytes()
+    assert pd.read_csv(io.BytesIO(file))["x"].tolist() == [0, 1, 2]
+    with pytest.raises(ValueError, match="Too many; choose a head."):
+        asked("data", of=take["tables"]["all of them"], format="csv")
 
 
-def test_an_open_panel_has_the_link_the_lines_and_a_file_in_each_format() -> None:
-    app = opened()
-    assert query(app) == {"v": "1", "model": "stories"} and app.code[1].value == "print(1)"
-    assert [button.label for button in app.download_button] == ["CSV", "Parquet", "npz", "HTML"]
-
-
-def test_a_link_for_a_class_hides_controls_says_what_to_do_and_keeps_the_shade(led: list[dict[str, str]]) -> None:
-    app = opened()
-    (hide,) = app.get("button_group")
-    assert hide.options == [CHECKPOINT.hideable[name].hidden_as for name in ("model", "actions")]
-    hide.set_value(["model", "actions"])
-    app.text_area(key="weights share instruction").set_value("Which row is longest?")
-    app.toggle(key="weights share theme").set_value(True)
-    app.toggle(key="weights share class").set_value(True).run()
-    plain = {"v": "1", "model": "stories", "embed_options": "light_theme"}
-    assert query(app) == plain
-    assert query(app, 1) == plain | {"hide": "model,actions", "instruction": "Which row is longest?"}
-    step = from_json(json.loads(led[-1]["step"]))
-    assert step.sentence == "Which row is longest?" and step.query == plain | {"hide": "model,actions"}
-
-
-def test_what_has_no_file_says_why() -> None:
-    app = opened()
-    app.selectbox(key="weights share table").set_value("all of them").run()
-    assert [button.label for button in app.download_button] == ["HTML"]
-    assert app.caption[-1].value == "Too many; choose a head."
-
-
-def test_a_link_that_nobody_could_read_is_a_sentence() -> None:
-    address, sentence = link_address({"model": "stories", "text": "x" * READABLE})
-    assert not address and "text" in sentence and f"{READABLE:,}" in sentence
+def test_a_class_session_begins_with_what_the_link_for_a_class_shows(monkeypatch: pytest.MonkeyPatch) -> None:
+    led = dict[str, Any]()
+    monkeypatch.setattr("streamlit.switch_page", lambda _page, query_params: led.update(query_params))
+    said = {"model": "stories", "hide": "model,actions", "instruction": "Which row is longest?", "predict": "run"}
+    panel.open_session(f"http://localhost/checkpoint?{urlencode(said)}#layer=1")
+    step = from_json(json.loads(led["step"]))
+    assert step.sentence == "Which row is longest?" and step.query == {"model": "stories", "hide": "model,actions"}
 
 
 @pytest.mark.parametrize("format", ["csv", "parquet", "npz"])
@@ -107,8 +85,3 @@ def test_a_table_and_a_matrix_are_read_back_from_each_format(format: str) -> Non
         else:
             found = (pd.read_csv if format == "csv" else pd.read_parquet)(raw)[name].to_numpy(np.float32)
         np.testing.assert_array_equal(found, values[0])
-
-
-def test_files_are_called_by_what_is_in_them() -> None:
-    names = ["Weights", "stories", "blocks-1-attn-q-weight", "", "its numbers"]
-    assert file_stem(names) == "loupe-weights-stories-blocks-1-attn-q-weight-its-numbers"

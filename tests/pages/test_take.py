@@ -15,7 +15,7 @@ from streamlit.testing.v1 import AppTest
 from engine.checkpoints import shipped_names
 from pages.controls.share.export import distinct
 from pages.controls.share.links import READABLE, fit_address
-from tests.pages.mounted import mounted
+from tests.pages.mounted import answered, mounted
 from views.core.export import answer_all
 from views.core.payload import Named, unpack
 
@@ -68,14 +68,8 @@ def table_of(tables: dict[str, dict[str, Any]], name: str | None = None) -> dict
 def asked(app: AppTest, page: str, **query: Any) -> tuple[dict, dict[str, Named]]:
     """What the page answers when its toolbar asks."""
     header, _ = view(app, page)
-    query = as_question(query, header.get("take", {}))
-    app.session_state["courier asked"] = [{"id": 1, "query": {"trace": header["trace"], **query}}]
-    app.run()
-    answers, arrays = view(app, "courier")
-    (answer,) = answers["answers"]
-    if "sentence" in answer:
-        raise ValueError(answer["sentence"])
-    return unpack(arrays["1"].data.tobytes())
+    query = {"trace": header["trace"], **as_question(query, header.get("take", {}))}
+    return answered(app, query)
 
 
 def ran(script: str) -> dict[str, Any]:

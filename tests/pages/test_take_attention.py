@@ -11,7 +11,7 @@ from streamlit.testing.v1 import AppTest
 
 from engine.analysis.heads import cross_scores, head_scores
 from engine.analysis.recorded_patterns import patterns
-from pages.controls.share.panel import data_file
+from pages.controls.share.export import data_file
 from tests.pages.test_take import asked, opened, ran, view
 from views.core.matrix_files import Matrix
 

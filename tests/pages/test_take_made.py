@@ -16,7 +16,9 @@ from engine.attention_variants.measure import Setup
 from engine.checkpoints import load
 from engine.model.presets import NAMED, blueprint
 from pages.controls.long_sequences.export import cost_tables
-from pages.controls.share.panel import data_file
+from pages.controls.share.export import data_file
+from tests.pages.mounted import answered
+from tests.pages.mounted import shared as offered
 from tests.pages.test_take import ROOT, as_question, ran, view
 from views.charts.show import SHOWN
 from views.checkpoint.embedding import (
@@ -38,7 +40,7 @@ from views.checkpoint.weights import (
     weight_lines,
     weight_matrix,
 )
-from views.core.payload import Named, unpack
+from views.core.payload import Named
 from views.long_sequences.charts import formula_rows
 
 
@@ -53,13 +55,7 @@ def opened(page: str, **address: str) -> AppTest:
 
 def asked(app: AppTest, page: str, **query: object) -> tuple[dict, dict[str, Named]]:
     take = view(app, page)[0]["take"]
-    app.session_state["courier asked"] = [{"id": 1, "query": {"trace": take["trace"], **as_question(query, take)}}]
-    app.run()
-    answers, arrays = view(app, "courier")
-    (answer,) = answers["answers"]
-    if "sentence" in answer:
-        raise ValueError(answer["sentence"])
-    return unpack(arrays["1"].data.tobytes())
+    return answered(app, {"trace": take["trace"], **as_question(query, take)})
 
 
 def parameters(name: str) -> int:
@@ -82,29 +78,22 @@ def test_the_lines_have_the_switches_that_were_thrown_and_the_model_it_is_compar
     assert found["printed"].split()[-1] == str(parameters("bert-base"))
 
 
-def panel(app: AppTest, key: str) -> AppTest:
-    """The page with the panel of that key open."""
-    app.session_state[key] = True
-    app.run()
-    assert not app.exception, app.exception
-    return app
-
-
-def lines_of(app: AppTest) -> str:
-    """The Python in the open panel."""
-    return app.code[-1].value
+def lines_of(app: AppTest, key: str) -> str:
+    """The Python of the charts of that key."""
+    take = offered(app, key)
+    (of, *_) = take["tables"].values()
+    return str(answered(app, {"ask": "export_python", "trace": take["trace"], "of": of})[0]["lines"])
 
 
 def test_the_charts_of_an_architecture_are_exported_as_lines_that_give_the_same() -> None:
     app = opened("architecture", model="gpt2")
     app.slider(key="batch").set_value(3).run()
-    steps = ran(lines_of(panel(app, "envelope share")))["steps"]
+    steps = ran(lines_of(app, "envelope share"))["steps"]
     assert sum(step.count for step in steps) == parameters("gpt2")
-    app.session_state["envelope share"] = False
-    found = ran(lines_of(panel(app, "costs share")))
+    found = ran(lines_of(app, "costs share"))
     (cache,) = found["cache"]
     assert cache.bytes == 2 * 3 * 2 * 12 * 512 * 768
-    assert app.selectbox(key="costs share table").options == [
+    assert offered(app, "costs share")["matrices"] == [
         "Operations of a forward pass, by length",
         "KV cache of generation, by length",
         "Activations kept in training, by length",
@@ -112,7 +101,6 @@ def test_the_charts_of_an_architecture_are_exported_as_lines_that_give_the_same(
         "KV cache, by part",
         "memory of training, by part",
     ]
-    assert [button.label for button in app.download_button] == ["CSV", "Parquet", "npz", "HTML"]
 
 
 @pytest.mark.parametrize("format", ["csv", "parquet", "npz"])
@@ -189,12 +177,12 @@ def test_long_sequences_give_their_formulas_and_the_pattern_that_is_kept() -> No
     for wrong in ({"layer": 9, "head": 0, "matrix": "full"}, {"layer": 0, "head": 0, "matrix": "other"}):
         with pytest.raises(ValueError, match="must be"):
             asked(app, "patterns", take="data", format="csv", **wrong)
-    found = ran(lines_of(panel(app, "costs share")))
+    found = ran(lines_of(app, "costs share"))
     assert {point.length for point in found["points"]} == {256, 512, 1024}
     table = cost_tables("stories", {"formulas": formula_rows(found["points"], shared.LENGTHS, found["formulas"])})
     columns = table["formulas"]().columns
     assert columns["bytes"].tolist() == [cost.bytes for costs in found["formulas"].values() for cost in costs]
-    assert app.selectbox(key="costs share table").options == ["measured", "formulas", "searches"]
+    assert offered(app, "costs share")["matrices"] == ["measured", "formulas", "searches"]
 
 
 def test_the_file_of_long_sequences_answers_every_head() -> None:

@@ -277,7 +277,11 @@ function begin() {
 /** @param {EventTarget | null} target */
 function leave(target) {
   const link = target instanceof Element && target.closest("a");
-  if (!link || link.pathname === location.pathname || link.target === "_blank") return;
+  if (link && link.pathname !== location.pathname && link.target !== "_blank") expectTurn();
+}
+
+/** The page turns next, by a link or by the server. */
+export function expectTurn() {
   fresh = false;
   leaving = true;
 }

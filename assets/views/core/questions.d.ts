@@ -9,6 +9,7 @@ export interface Queries {
   candidate: { row: number; id: number };
   cell: { hook: string; row: number; col: number };
   change: { attention: string; layer: number };
+  charts: { table?: string };
   circuits: { layer: number; head: number; side: string; focus?: string };
   column: { side: string; layer: number; head: number; key: number; focus?: string };
   comparison: { attention: string; heads: object; beside: string; at: [string, number, number]; matrix?: string; view?: string; how?: "pca" | "tsne" };
@@ -27,6 +28,7 @@ export interface Queries {
   export_class_link: { address: string };
   export_data: { of: object; format: "csv" | "parquet" | "npz" };
   export_html: { state: string; asked: Array<object>; of?: object | null; row?: number | null };
+  export_link: {};
   export_python: { of: object; row?: number; col?: number };
   flow: { side: string; pos: number; focus?: string };
   flows: { side: string; focus?: string };
@@ -89,6 +91,7 @@ export interface Answers {
   candidate: { arrays: Record<string, NamedArray>; [entry: string]: any };
   cell: { arrays: Record<string, NamedArray>; [entry: string]: any };
   change: { arrays: { change: NamedArray; seen: NamedArray }; [entry: string]: any };
+  charts: { arrays: Record<string, NamedArray>; [entry: string]: any };
   circuits: { arrays: Record<string, NamedArray>; [entry: string]: any };
   column: { arrays: { weights: NamedArray }; [entry: string]: any };
   comparison: { arrays: Record<string, NamedArray>; [entry: string]: any };
@@ -107,6 +110,7 @@ export interface Answers {
   export_class_link: { arrays: Record<string, NamedArray>; [entry: string]: any };
   export_data: { arrays: { file: NamedArray }; [entry: string]: any };
   export_html: { arrays: { file: NamedArray }; [entry: string]: any };
+  export_link: { arrays: Record<string, NamedArray>; [entry: string]: any };
   export_python: { arrays: Record<string, NamedArray>; [entry: string]: any };
   flow: { arrays: { flow: NamedArray }; [entry: string]: any };
   flows: { arrays: { flow: NamedArray }; [entry: string]: any };

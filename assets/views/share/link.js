@@ -13,28 +13,27 @@ export async function state(view) {
 }
 
 /**
- * Raises an Error, with the sentence of `unlinked`, where it would be too long to be read. `hash` is what `state` gives, `take` is
- * the payload's entry; `shade` fixes light or dark. For a class, `hidden` are controls that the link takes out of sight, and
+ * Raises an Error, with the sentence of `unlinked`, where it would be too long to be read. `hash` is what `state` gives; `shade` fixes light or dark. For a class, `hidden` are controls that the link takes out of sight, and
  * `instruction` stands above the page; with `predict` a guess comes before the picture.
- * @param {any} take
+ * @param {Record<string, string>} said
  * @param {string} hash
  * @param {{ hidden?: string[], instruction?: string, predict?: boolean, shade?: string }} [options]
  */
-export function link(take, hash, { hidden = [], instruction = "", predict = false, shade = "" } = {}) {
+export function link(said, hash, { hidden = [], instruction = "", predict = false, shade = "" } = {}) {
   const more = {
     ...(hidden.length && { hide: hidden.join(",") }),
     ...(instruction && { instruction }),
     ...(predict && { predict: "run" }),
     ...(shade && { embed_options: `${shade}_theme` }),
   };
-  const query = queryOf({ ...take.link, ...more });
+  const query = queryOf({ ...said, ...more });
   if (excess(query).length) throw new Error(tooLong(query));
   return `${location.origin}${location.pathname}?${query}${hash}`;
 }
 
 /** What a person must know of what is shown before they reload the page: a sentence, "" where the address holds all of it. */
 export function unlinked(take) {
-  const query = queryOf(take.link);
+  const query = queryOf(take.link ?? {});
   return excess(query).length ? tooLong(query) : "";
 }
 

@@ -1,7 +1,7 @@
 // Share & export: the link, the picture, the file that works alone, the Python and the numbers of what a view shows, below it.
 import * as address from "../core/address.js";
 import { make } from "../core/dom.js";
-import { asked, request } from "../core/store.js";
+import { asked, inquire } from "../core/store.js";
 import { link, missed, state, unlinked, unread } from "./link.js";
 import { shown } from "./shown.js";
 import { shade } from "../core/theme.js";
@@ -17,9 +17,8 @@ const FORMATS = [
 
 const LOOKED_AT = "what is looked at"; // in place of a table's name
 const CLIPPED = 400; // characters of a text in a caption
-const ROWS = ["link", "class", "picture", "file", "python", "data"];
 
-/** `place` is a mounted view as host.js has it: {root, data, view}; data.take says what there is to take. */
+/** `place` is a mounted view as host.js has it: {root, data, view}; data.take says what there is to take, and its rows with their words. */
 export function mount(place) {
   return new TakeAway(place);
 }
@@ -28,7 +27,7 @@ class TakeAway {
   constructor(place) {
     this.place = place;
     this.element = make("div", "loupe-view loupe-take");
-    this.button = make("button", "open", "Share & export ▾");
+    this.button = make("button", "open");
     this.button.type = "button";
     this.button.setAttribute("aria-expanded", "false");
     this.button.addEventListener("click", () => this.toggle());
@@ -40,7 +39,7 @@ class TakeAway {
     });
     this.said = make("output", "said");
     for (const event of ["pointerenter", "focusin"]) this.panel.addEventListener(event, () => this.follow());
-    this.panel.append(...ROWS.flatMap((name) => this[name]()), this.said);
+    this.which = make("select", "which");
     this.element.append(this.button, this.panel);
     place.root.after(this.element);
     const { view, data } = place;
@@ -56,6 +55,7 @@ class TakeAway {
 
   update() {
     shade(this.element);
+    this.build();
     this.tell(unlinked(this.take));
     for (const made of this.element.querySelectorAll(".made")) made.hidden = true; // it was of what was shown then
     if (this.paper) this.paper.hidden = this.place.root.dataset.theme !== "dark";
@@ -67,7 +67,22 @@ class TakeAway {
     if (keys === this.offered) return;
     this.offered = keys;
     this.choices.hidden = !controls.length;
-    this.choices.replaceChildren(make("span", "", "hide"), ...controls.map(([key, name]) => this.box(name, key)));
+    this.choices.replaceChildren(this.hide, ...controls.map(([key, name]) => this.box(name, key)));
+  }
+
+  /** The rows that there are, once for the same ones. */
+  build() {
+    const { open, rows } = this.take;
+    const words = JSON.stringify([open, rows]);
+    if (words === this.words) return;
+    this.words = words;
+    this.offered = this.paper = undefined;
+    this.label();
+    this.panel.replaceChildren(...rows.flatMap((row) => this[row.row](row)), this.said);
+  }
+
+  label() {
+    this.button.textContent = `${this.take.open} ${this.panel.hidden ? "▾" : "▴"}`;
   }
 
   /** Which of several matrices is taken; hidden where there is one. */
@@ -94,7 +109,7 @@ class TakeAway {
     this.follow();
     this.panel.hidden = !opens;
     this.button.setAttribute("aria-expanded", String(opens));
-    this.button.textContent = `Share & export ${opens ? "▴" : "▾"}`;
+    this.label();
     if (opens) this.panel.scrollIntoView({ block: "nearest" });
     else this.button.focus();
   }
@@ -120,10 +135,10 @@ class TakeAway {
     return [make("h4", "", name), row];
   }
 
-  act(name, title, work) {
+  act(name, work, hint = "") {
     const button = make("button", "", name);
     button.type = "button";
-    button.title = title;
+    button.title = hint;
     button.addEventListener("click", async () => {
       if (button.ariaDisabled === "true") return; // at work already; a disabled button would lose the focus
       button.ariaDisabled = "true";
@@ -147,95 +162,102 @@ class TakeAway {
     return label;
   }
 
-  link() {
+  link({ title, copy, hint, copied, theme }) {
     const made = this.made();
-    this.theme = this.box("keep light or dark");
-    const copied = this.act("Copy link", "the address of what is shown, for others who have this Loupe", () =>
-      this.copy(this.address(), made, "the link"),
-    );
-    return this.row("Link", copied, this.theme, made);
+    this.theme = this.box(theme);
+    const button = this.act(copy, () => this.copy(this.address(), made, copied), hint);
+    return this.row(title, button, this.theme, made);
   }
 
   /** The link to what is shown; `more` is what it does for a class, see `link`. */
   async address(more = {}) {
     const shade = this.theme.firstChild.checked ? this.place.root.dataset.theme : "";
-    return link(this.take, await state(this.place.view), { ...more, shade });
+    const { trace, link: said } = this.take;
+    const query = said ?? (await inquire({ trace, ask: "export_link" })).link;
+    return link(query, await state(this.place.view), { ...more, shade });
+  }
+
+  /** The same, with what the row for a class says. */
+  forClass() {
+    const chosen = [...this.choices.querySelectorAll("input:checked")].map(({ value }) => value);
+    return this.address({
+      hidden: [...this.take.hidden, ...chosen],
+      instruction: this.instruction.value.trim(),
+      predict: this.predict.firstChild.checked,
+    });
   }
 
   /** What a link for a class hides and asks. */
-  class() {
+  class({ title, hide, keeps, instruction, above, predict, before, copy, hint, copied, code: name }) {
     const made = this.made();
+    this.hide = make("span", "", hide);
     this.choices = make("div", "class");
-    this.choices.title = "a control that is hidden keeps what it is, and so does what would change it";
-    this.predict = this.box("ask for a guess first");
-    this.predict.title = "the picture is shown once a guess is written";
+    this.choices.title = keeps;
+    this.predict = this.box(predict);
+    this.predict.title = before;
     this.warning = make("p");
     this.warning.setAttribute("role", "status");
     const code = make("div", "code made");
     code.hidden = true;
     code.setAttribute("role", "img");
-    code.setAttribute("aria-label", "QR code of the link");
-    const instruction = make("textarea", "instruction");
-    Object.assign(instruction, {
+    code.setAttribute("aria-label", name);
+    this.instruction = make("textarea", "instruction");
+    Object.assign(this.instruction, {
       rows: 2,
       maxLength: 500,
-      placeholder: "a question or an instruction, shown above the page",
+      placeholder: instruction,
+      title: above,
+      ariaLabel: instruction,
     });
-    instruction.setAttribute("aria-label", "question or instruction for the class");
-    const copied = this.act("Copy class link", "the address of what is shown, as the class is to find it", () =>
-      this.copy(classLink(), made, "the link for the class"),
-    );
     const classLink = async () => {
-      const hidden = [...this.choices.querySelectorAll("input:checked")].map(({ value }) => value);
-      const local = await this.address({
-        hidden,
-        instruction: instruction.value.trim(),
-        predict: this.predict.firstChild.checked,
-      });
-      const { trace } = this.take;
-      const { address, code: svg, warning } = await request({ trace, ask: "export_class_link", address: local });
+      const [{ trace }, local] = [this.take, await this.forClass()];
+      const { address, code: svg, warning } = await inquire({ trace, ask: "export_class_link", address: local });
       code.hidden = !svg;
       const parsed = new DOMParser().parseFromString(svg, "text/html").querySelector("svg");
       code.replaceChildren(...(parsed ? [parsed] : []));
       this.warning.textContent = warning;
       return address;
     };
-    return this.row("For a class", this.choices, instruction, this.predict, copied, this.warning, made, code);
+    const button = this.act(copy, () => this.copy(classLink(), made, copied), hint);
+    return this.row(title, this.choices, this.instruction, this.predict, button, this.warning, made, code);
   }
 
-  picture() {
+  /** The server leads to the class session. */
+  session({ title, open }) {
+    const lead = async () => {
+      const made = await this.forClass();
+      address.expectTurn();
+      this.place.emit("session", made);
+    };
+    return this.row(title, this.act(open, lead));
+  }
+
+  picture({ title, part, width: wide, measure, light, note: shows }) {
     const label = make("label");
     const width = make("input", "width");
     Object.assign(width, { type: "number", min: WIDTH.least, max: WIDTH.most, value: WIDTH.usual });
-    width.setAttribute("aria-label", "width in centimetres");
-    label.append(width, "cm wide");
-    const parts = this.parts();
+    width.setAttribute("aria-label", measure);
+    label.append(width, wide);
+    const parts = this.parts(part);
     const centimetres = () => Math.max(WIDTH.least, Math.min(WIDTH.most, width.valueAsNumber || WIDTH.usual));
-    const svg = this.act("SVG", "shapes and text, for print and for drawing programs", async () => {
+    const svg = this.act("SVG", async () => {
       const { text, note } = await this.svg(centimetres(), parts.value);
       this.save(new Blob([text], { type: "image/svg+xml" }), "svg", "", note);
     });
-    const png = this.act("PNG", `${DPI} dots an inch`, async () => {
+    const png = this.act("PNG", async () => {
       const { text, note } = await this.svg(centimetres(), parts.value);
       this.save(await pngFile(text), "png", "", note);
     });
-    this.paper = this.box("light, for paper");
-    return this.row(
-      "Picture",
-      parts,
-      svg,
-      png,
-      label,
-      this.paper,
-      make("p", "", "as shown here, with its legend and a caption"),
-    );
+    png.title = `${DPI} dpi`;
+    this.paper = this.box(light);
+    return this.row(title, parts, svg, png, label, this.paper, make("p", "", shows));
   }
 
   /** Which part of a view, where it says that it has several. */
-  parts() {
+  parts(name) {
     const { view } = this.place;
     const select = make("select", "which");
-    select.setAttribute("aria-label", "which part");
+    select.setAttribute("aria-label", name);
     const offer = () => {
       const before = select.value;
       select.replaceChildren(...view.pictures().map(([value, title]) => new Option(title, value)));
@@ -248,8 +270,8 @@ class TakeAway {
     return select;
   }
 
-  file() {
-    const save = this.act("HTML", "opens in any browser, without a network and without Loupe", async () => {
+  file({ title, note }) {
+    const save = this.act("HTML", async () => {
       const { arrays } = await this.ask(
         "html",
         { state: await state(this.place.view), asked: asked() },
@@ -257,30 +279,29 @@ class TakeAway {
       );
       this.save(new Blob([arrays.file.data], { type: "text/html" }), "html");
     });
-    return this.row("Interactive page", save, make("p", "", "this view in one file; works offline"));
+    return this.row(title, save, make("p", "", note));
   }
 
-  python() {
+  python({ title, copy, copied, note }) {
     const made = make("pre", "made");
     made.tabIndex = 0;
     made.hidden = true;
-    const show = this.act("Copy lines", "they load the model and print the number that is looked at", () => {
+    const show = this.act(copy, () => {
       made.hidden = true; // what stands there may be of another tab
       const { asks } = shown(this.place.view);
       const lines = this.ask("python", {}, asks).then((answer) => answer.lines);
-      return this.copy(lines, made, "the lines");
+      return this.copy(lines, made, copied);
     });
-    return this.row("Python", show, make("p", "", "to run anywhere, once the engine is installed (see README)"), made);
+    return this.row(title, show, make("p", "", note), made);
   }
 
-  data() {
+  data({ title, which }) {
     const about = make("p", "", this.take.data ?? "the matrix that is looked at, its axes named");
-    this.which = make("select", "which");
-    this.which.setAttribute("aria-label", "which matrix");
+    this.which.setAttribute("aria-label", which);
     const buttons = FORMATS.map(([format, name, type]) =>
-      this.act(name, `the shown matrix as ${name}`, async () => {
+      this.act(name, async () => {
         const { asks, file } = shown(this.place.view);
-        if (!asks && !this.which.value)
+        if (!asks && !this.take.tables?.[this.which.value])
           throw new Error("Nothing is looked at here that is a matrix; choose a cell first.");
         const matrix = this.which.value;
         const { arrays } = await this.ask("data", { format }, asks);
@@ -291,7 +312,7 @@ class TakeAway {
         );
       }),
     );
-    return this.row("Data", this.which, ...buttons, about);
+    return this.row(title, this.which, ...buttons, about);
   }
 
   // --- work --------------------------------------------------------------------------------------------------------------
@@ -309,8 +330,8 @@ class TakeAway {
     const chosen = (kind === "data" && tables?.[matrix]) || picked || tab || own;
     const question = { ...(chosen ?? { ask: "matrix", hook, head: head ?? null, ...(moved && { moved }) }), ...of };
     const looked = file ?? ((of || (hook && !tables)) && { of: question, row: row ?? null }); // a long text has more of it in its file
-    if (kind === "html") return request({ trace, ask: "export_html", ...looked, ...query });
-    return request({ trace, ask: `export_${kind}`, of: question, ...(kind === "python" && { row, col }), ...query });
+    if (kind === "html") return inquire({ trace, ask: "export_html", ...looked, ...query });
+    return inquire({ trace, ask: `export_${kind}`, of: question, ...(kind === "python" && { row, col }), ...query });
   }
 
   async svg(centimetres, part) {
@@ -340,9 +361,12 @@ class TakeAway {
   }
 
   save(blob, ending, more = "", note = "") {
-    const parts = ["loupe", this.take.title, this.take.model, more]
-      .filter(Boolean)
-      .map((part) => part.toLowerCase().replace(/[^\w.~-]+/g, "-"));
+    const parts = ["loupe", ...this.take.names, more].filter(Boolean).map((part) =>
+      part
+        .toLowerCase()
+        .replace(/[^\p{L}\p{M}\p{N}_.~-]+/gu, "-")
+        .replace(/^-|-$/g, ""),
+    );
     const anchor = make("a");
     anchor.download = `${parts.join("-")}.${ending}`;
     anchor.href = URL.createObjectURL(blob);
@@ -364,13 +388,13 @@ class TakeAway {
    * Copies what is on its way, and shows it in `made`. Called within the click: WebKit refuses what comes after an answer.
    * @param {Promise<string>} coming
    */
-  async copy(coming, made, name) {
+  async copy(coming, made, sentence) {
     const [text, copied] = await Promise.allSettled([coming, toClipboard(coming)]);
     if (text.status === "rejected") throw text.reason;
     if (made.tagName === "INPUT") made.value = text.value;
     else made.textContent = text.value;
     made.hidden = false;
-    if (copied.status === "fulfilled") return this.say(`Copied ${name} to the clipboard.`);
+    if (copied.status === "fulfilled") return this.say(sentence);
     if (!(copied.reason instanceof DOMException || copied.reason instanceof TypeError)) throw copied.reason;
     this.say("This browser gives no way to the clipboard: copy from the field.");
   }

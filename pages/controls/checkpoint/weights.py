@@ -20,6 +20,7 @@ from views.charts.standalone import chart_file
 from views.checkpoint import charts, weights
 from views.checkpoint.weights import MatrixRow, Measures, Weight
 from views.core.markdown import Markdown, escape_markdown
+from views.core.questions import Page
 
 HEAD = 44  # px of the line above a chart
 MATRIX, SPECTRUM, HISTOGRAM = "its numbers", "its singular values", "its histogram"
@@ -36,7 +37,7 @@ def measures(name: str, matrix: str, head: int | None, circuit: bool, _checkpoin
 
 
 @st.fragment
-def weights_section(here: Here, name: str, checkpoint: Checkpoint) -> None:
+def weights_section(page: Page, here: Here, name: str, checkpoint: Checkpoint) -> None:
     here = here.renew()
     rows = {row.name: row for row in weights.matrix_rows(checkpoint.model)}
     left, right = st.columns([2, 5], gap="large")
@@ -51,7 +52,7 @@ def weights_section(here: Here, name: str, checkpoint: Checkpoint) -> None:
             key = f"matrix map {name} {row.name}"  # another for each choice: what is clicked twice is chosen twice
             show_altair(chart, key=key, on_select=partial(choose_matrix, key), selection_mode="matrix")
     with right:
-        one_matrix(here, name, checkpoint, row)
+        one_matrix(page, here, name, checkpoint, row)
 
 
 def choose_matrix(key: str) -> None:
@@ -64,7 +65,7 @@ def choose_head(key: str) -> None:
         CHECKPOINT.choose("head", str(found[0]["head"]))
 
 
-def one_matrix(here: Here, name: str, checkpoint: Checkpoint, row: MatrixRow) -> None:
+def one_matrix(page: Page, here: Here, name: str, checkpoint: Checkpoint, row: MatrixRow) -> None:
     title = st.container()
     weight = chosen_weight(here, row)
     found = measures(name, weight.name, weight.head, weight.circuit, checkpoint)
@@ -101,6 +102,7 @@ def one_matrix(here: Here, name: str, checkpoint: Checkpoint, row: MatrixRow) ->
     stem += ["circuit" if weight.circuit else ""]
     caption = [f"{name} · {weight.name} · {shape}", plain_figures(found)]
     share_panel(
+        page,
         "Weights",
         partial(address_now, model=name),
         ("model", "numbers", "own files", "actions"),

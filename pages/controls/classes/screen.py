@@ -9,8 +9,7 @@ import streamlit as st
 from pages.controls.classes.kind import kind_of
 from pages.controls.classes.tallies import draw_chart, page_address, show_page
 from pages.controls.classes.who import follow, tell_news
-from pages.controls.share.class_link import class_link
-from pages.controls.share.panel import draw_svg
+from pages.controls.share.class_link import class_link, draw_svg
 from server.classes.store import Answer, Learner, Room
 from views.classes.tally import Content
 from views.core.markdown import escape_markdown

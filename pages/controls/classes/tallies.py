@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from urllib.parse import urlencode
 
 import pandas as pd
 import streamlit as st
 
 from pages.controls.classes.kind import kind_of
 from pages.controls.classes.who import entry_of
-from pages.controls.share.panel import link_address
 from server.classes.steps import Step
 from server.classes.store import Room, check_look
 from views.charts.show import show_altair
@@ -20,9 +20,8 @@ FRAME = 720  # CSS pixels of a page
 
 
 def page_address(page: str, query: dict[str, str]) -> str:
-    address = link_address(query)[0]
-    head, _, said = address.partition("?")
-    return f"{head.rpartition('/')[0]}/{page}?{said}"
+    head = (st.context.url or "http://localhost/").partition("?")[0].partition("#")[0].rpartition("/")[0]
+    return f"{head}/{page}?{urlencode(query, safe=',')}"
 
 
 def show_page(step: Step) -> None:

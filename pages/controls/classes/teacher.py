@@ -26,8 +26,8 @@ from pages.controls.classes.who import (
     visitor_id,
 )
 from pages.controls.menu import Entry
-from pages.controls.share.class_link import class_link
-from pages.controls.share.panel import draw_svg, file_stem, show_link, table_bytes
+from pages.controls.share.class_link import class_link, draw_svg, show_link
+from pages.controls.share.export import data_file
 from pages.controls.state.page_state import Here
 from pages.controls.state.session import widget_value
 from server.classes.steps import Step, to_json
@@ -315,8 +315,8 @@ def draw_end(room: Room, learners: list[Learner], answers: list[Answer]) -> None
             formats: tuple[Format, ...] = ("csv", "parquet")
             with st.container(horizontal=True):
                 for format in formats:
-                    make = partial(table_bytes, partial(tabulate, rows), format)
-                    st.download_button(format, make, f"{file_stem(['class', room.code])}.{format}", on_click="ignore")
+                    name = f"loupe-class-{room.code.lower()}.{format}"
+                    st.download_button(format, partial(data_file, tabulate(rows), format), name, on_click="ignore")
         if wrong := [one for one in list_questions([one.content for one in answers]) if not one["right"]]:
             st.caption("What this class took for right in the lessons, without names:")
             st.dataframe(pd.DataFrame(wrong).drop(columns="right"), hide_index=True)
@@ -329,7 +329,7 @@ def draw_end(room: Room, learners: list[Learner], answers: list[Answer]) -> None
         )
         st.caption("To teach from another device, such as your phone (whoever has this link is the teacher):")
         if secret := SECRET.get().get(room.code):
-            show_link({"room": room.code, "secret": secret}, outside=True)
+            show_link(page_address("teach", {"room": room.code, "secret": secret}))
         else:
             st.button("Make a new link", key="class renew", on_click=renew_secret, args=(room.code,),
                       help="The link made before, on any device, opens no longer.")  # fmt: skip

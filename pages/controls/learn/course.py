@@ -31,8 +31,9 @@ from pages.controls.state.parameter import Hideable
 from pages.controls.state.session import SessionValue, event_value, set_widget, widget_value
 from pages.controls.words import LANG, kept_entries, language, own_names, parse_text, set_language
 from pages.controls.words import translate as _
-from views.core.component import view
+from views.core.component import courier, view
 from views.core.markdown import Markdown, escape_markdown
+from views.core.questions import Page
 
 LESSONS = PAGES / "learn" / "lessons"
 COURSE = "pages/learn/course.py"
@@ -197,10 +198,6 @@ def draw_head(lesson: Lesson, course: Sequence[Lesson], before: Lesson | None, a
         st.markdown(f"### {escape_markdown(lesson.title)}{sign}", width="stretch")
         minutes = _("{minutes} min").format(minutes=lesson.minutes)
         st.caption(f"{number} · {minutes}", width="content")
-        if not is_hidden(TEACHERS):
-            with st.container(width="content"):
-                link, key = {"lesson": lesson.name, "lang": language()}, f"lesson share {lesson.name}"
-                share_panel(lesson.title, link, [FIELDS, SHOW], key=key, hidden=[TEACHERS])
         for one, label, icon in ((before, "previous", "arrow_back"), (after, "next", "arrow_forward")):
             with st.container(width="content", key=f"lesson-{label}"):
                 if one is not None:
@@ -227,8 +224,8 @@ def draw_links(lesson: Lesson) -> None:
 
 
 def draw_teaching(lesson: Lesson) -> None:
-    """Draws what a teacher needs: the note, on the page and to print, and the notebook that a program grades, which is
-    made on the click."""
+    """Draws what a teacher needs: the note, on the page and to print, the notebook that a program grades, which is made
+    on the click, and the link."""
     with st.expander(_("For teachers"), key=f"teachers-{lesson.name}", icon=":material/school:"):
         if lesson.note:
             st.markdown(Markdown(lesson.note.replace("## ", "##### ")))
@@ -240,6 +237,9 @@ def draw_teaching(lesson: Lesson) -> None:
                 st.download_button(label, made, f"{lesson.name}.ipynb", "application/x-ipynb+json", on_click="ignore")
         st.caption(_("A notebook runs in Loupe’s folder, without a network, and is graded by Otter."))
         st.caption(_("A link for a class shows nothing of this."))
+    page, link, key = Page(), {"lesson": lesson.name, "lang": language()}, f"lesson share {lesson.name}"
+    share_panel(page, lesson.title, link, [FIELDS, SHOW], key=key, hidden=[TEACHERS])
+    courier("courier", page.answer)
 
 
 def offer_print(course: Sequence[Lesson], file: str) -> None:

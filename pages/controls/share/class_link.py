@@ -1,19 +1,24 @@
-"""A link as a class opens it: the address by which others reach this server, and its QR code."""
+"""A link as another machine opens it: the address by which others reach this server, and its QR code."""
 
 from __future__ import annotations
 
 import socket
+from base64 import b64encode
 from dataclasses import dataclass
+from html import escape
 from ipaddress import ip_address
 from urllib.parse import SplitResult, urlsplit
 
 import segno
+import streamlit as st
 
 from pages.controls.words import translate as _
 from server.settings import ADDRESS as OUTSIDE
+from views.core.markdown import escape_markdown
 
 ELSEWHERE = ("192.0.2.1", 9)  # an address of no machine (RFC 5737), towards which nothing is sent
 PATIENCE = 0.5  # seconds until a port of this machine answers
+QR_WIDTH = 240  # CSS pixels
 MOST_CODED = 2953  # bytes in the largest QR code (ISO/IEC 18004, version 40-L)
 
 
@@ -40,6 +45,22 @@ def class_link(address: str) -> ClassLink:
         return ClassLink(address, "", f"{warning} {long}".strip())
     code = segno.make(address, error="l", micro=False)
     return ClassLink(address, code.svg_inline(omitsize=True, light="#fff", border=4), warning)
+
+
+def show_link(address: str) -> None:
+    found = class_link(address)
+    if found.warning:
+        st.warning(escape_markdown(found.warning))
+    if found.code:
+        draw_svg(found.code, "the link as a QR code", QR_WIDTH)
+    st.code(found.address, language=None, wrap_lines=True)
+
+
+def draw_svg(svg: str, name: str, width: int) -> None:
+    """Draws an SVG without a namespace as a picture: Streamlit takes it out of HTML."""
+    alone = svg.replace("<svg", '<svg xmlns="http://www.w3.org/2000/svg"', 1)
+    coded = b64encode(alone.encode()).decode()
+    st.html(f'<img alt="{escape(name)}" width="{width}" src="data:image/svg+xml;base64,{coded}">')
 
 
 def outside(link: SplitResult) -> tuple[SplitResult, str]:
