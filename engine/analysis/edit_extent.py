@@ -68,7 +68,7 @@ def touched_cells(trace: Trace, before: Trace, layer: int, side: str = "", cross
                 expected = masked_before_edits(trace, name, queries, keys)
             elif stage == "pattern":
                 masked = part_of(trace, f"{name}masked_scores", queries, keys)
-                expected = softmax(masked, trace[f"{name}temperature"][:, None, None])
+                expected = softmax(masked, trace[f"{name}temperature"][:, None, None], sink=trace.get(f"{name}sink"))
             found[put(stage, expected, after, edits, trace.hooks[name + stage].axes)] = number
     return found
 

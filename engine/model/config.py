@@ -58,6 +58,9 @@ class RotaryScaling:
         default=32.0,
         metadata=Option(help="YaRN: pairs that turn more often than this over the trained positions stay as they are."),
     )
+    whole: bool = field(
+        default=True, metadata=Option(help="YaRN: the pairs between which it changes are rounded to whole ones.")
+    )
     short: tuple[float, ...] = field(
         default=(),
         metadata=Option(help="LongRoPE: a divisor for each pair, with commas between them, to the trained length."),
@@ -217,8 +220,9 @@ class Attention:
     `d_head` defaults to d_model / heads, `scale` to 1 / sqrt(d_head). `window` limits how many keys back a query
     sees, itself included, in the layers `windowed` (None: all); `block` cuts an image into squares of that many
     patches a side and lets a patch see its own square. `nearest` keeps the k highest scores of each row (Bertsch et
-    al. 2023, Unlimiformer). `softcap` c makes scores c tanh(score / c) (Gemma 2). `qk_norm` normalises queries and
-    keys, each head by itself (Qwen3) or all together (OLMo 2).
+    al. 2023, Unlimiformer). `softcap` c makes scores c tanh(score / c) (Gemma 2). With `sinks` each head has a learned
+    score besides, to which the softmax gives its share of every row (OpenAI 2025, gpt-oss). `qk_norm` normalises
+    queries and keys, each head by itself (Qwen3) or all together (OLMo 2).
     """
 
     heads: int = field(
@@ -272,6 +276,12 @@ class Attention:
     )
     softcap: float | None = field(
         default=None, metadata=Option(help="Scores become c tanh(score / c), never beyond c. Empty: as they are.")
+    )
+    sinks: bool = field(
+        default=False,
+        metadata=Option(
+            help="A learned score takes its share of each row beside those of the keys, so that a head may attend less."
+        ),
     )
     qk_norm: Literal["head", "all"] | None = field(
         default=None,

@@ -130,6 +130,7 @@ def attention_drawing(config: ModelConfig, attention: Attention, across: bool = 
     if attention.window is not None:
         some = "" if attention.windowed is None else f" in {len(attention.windowed)} of {config.layers}"
         notes.append(f"window {attention.window:,}{some}")
+    notes += ["each head has a sink"] if attention.sinks else []
     notes += [] if attention.softcap is None else [f"scores capped at {attention.softcap:g}"]
     notes += [] if attention.qk_norm is None else ["q, k normed"]
     return {

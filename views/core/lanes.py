@@ -128,6 +128,7 @@ def stack_header(config: ModelConfig) -> dict[str, Any]:
         "d_head": config.d_head,
         "scale": attention.scale,
         "softcap": attention.softcap,
+        "sinks": attention.sinks,
         "mask": attention.mask,
         "crosses": config.encoder is not None,
         "rereads": config.rereads,

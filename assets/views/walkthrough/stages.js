@@ -367,9 +367,11 @@ const ATTENTION_STEPS = {
     formula: "score + mask",
     text: "These are the numbers that the softmax reads, each row by itself. A score of −∞ has been closed by the mask.",
   }),
-  pattern: () => ({
-    formula: "pattern = softmax(score + mask)",
-    text: "Softmax turns each row of scores into weights between 0 and 1 that sum to 1. They are the shares in which the row’s token receives the values of the others.",
+  pattern: ({ sinks }) => ({
+    formula: `pattern = softmax(score + mask${sinks ? ", sink" : ""})`,
+    text:
+      `Softmax turns each row of scores into weights between 0 and 1${sinks ? "" : " that sum to 1"}. They are the shares in which the row’s token receives the values of the others.` +
+      (sinks ? " A learned score of the head, its sink, takes the share that is missing from 1: so a head can attend to little." : ""),
   }),
 };
 

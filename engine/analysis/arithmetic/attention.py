@@ -215,11 +215,15 @@ def pattern(source: Source, pos: int, key: int, head: int) -> Steps:
     top = float(scaled.max())
     shift = top if READABLE < abs(top) < math.inf else 0.0
     exponentials = (scaled - shift).exp()
+    sink = source.element(path + "sink", pos, 0, head) if source.has(path + "sink") else None
     total = float(exponentials.sum())
+    total += 0.0 if sink is None else math.exp(sink / temperature - shift)
     value = float(exponentials[key]) / total if total else 0.0
     warm: Line = () if temperature == 1 else (" / ", setting(temperature))
     exponent: Line = (number(float(scores[key])), *warm, *((" − ", operand(shift)) if shift else ()))
     lines: list[Line] = [] if temperature == 1 else [("attention temperature ", result(temperature, form="setting"))]
+    if sink is not None:
+        lines.append(("the sink of this head takes part as one more score: ", operand(sink)))
     if total:
         shown = ("pattern = e^(", *exponent, ") / Σ e^… = ", number(float(exponentials[key])), " / ", number(total))
         lines.append((*shown, " = ", result(value, "attention")))

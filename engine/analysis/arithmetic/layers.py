@@ -192,6 +192,10 @@ def attention(source: Source, module: Attention, name: str, pos: int, unit: int,
             return rotation(source, name, pos, unit, head)
         case "temperature":
             return Steps("temperature", 1.0, (("what the scores are divided by before the softmax: ", result(1.0)),))
+        case "sink":
+            assert module.sinks is not None
+            value = float(module.sinks[head])
+            return Steps("vector", value, (("the learned score of this head’s sink: ", result(value)),))
         case "position_ids":
             return position_id(source, pos)
     return explain_attention(source, name, pos, unit, head)

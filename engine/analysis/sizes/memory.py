@@ -186,7 +186,7 @@ class Tally:
     ) -> None:
         """`read` are the keys' tokens. The input is kept once for queries, keys and values."""
         config, layers, heads = stack.config, stack.L, Symbol("H", attention.heads)
-        explicit = attention.softcap is not None or attention.nearest is not None
+        explicit = attention.softcap is not None or attention.nearest is not None or attention.sinks
         biased = config.positions.kind == "relative" and not across and not explicit
         queries = stack.heads(attention)
         keys = queries if biased else stack.kv_heads(attention)
@@ -195,6 +195,8 @@ class Tally:
         if attention.qk_norm is not None:
             self.query_norms(stack, attention, tokens, name)
         square = tokens * read
+        if attention.sinks:
+            self.keep(f"{name}: shares of the sinks", self.B * layers * heads * tokens)
         if explicit or biased:
             self.patterns(stack, attention, self.B * heads * square, square, name, explicit)
             return
@@ -209,7 +211,7 @@ class Tally:
         limited = attention.window is not None or attention.block is not None
         mixed = attention.window is not None and attention.windowed is not None
         layers = (1 + (attention.softcap is not None)) * stack.L
-        if explicit and (limited or attention.mask == "prefix"):
+        if explicit and (limited or attention.mask == "prefix") and not attention.sinks:
             layers = layers + (Symbol("L_w", len(attention.windowed or ())) if mixed else stack.L)
         self.keep(f"{name}: patterns", layers * pattern, quadratic=True)
         if attention.nearest is not None:

@@ -122,6 +122,8 @@ def attention_parts(stack: Stack, attention: Attention, name: str) -> Iterator[P
     yield Part(f"{across}output, W_O", f"{place}.out.weight", block, "matrix", queries * d, stack.blocks)
     if attention.out_bias:
         yield Part(f"{across}output, bias", f"{place}.out.bias", block, "bias", d, stack.blocks)
+    if attention.sinks:
+        yield Part(f"{across}sinks", f"{place}.sinks", block, "vector", Symbol("H", attention.heads), stack.blocks)
     if attention.qk_norm is not None:
         width = Symbol("d_h", config.head_width(attention))
         both = 2 * formula(width) if attention.qk_norm == "head" else queries + keys

@@ -59,6 +59,7 @@ class Attention(Module):
         self.k = Linear(config.d_model, self.kv_heads * self.d_head, bias=attention.bias)
         self.v = Linear(config.d_model, self.kv_heads * self.d_head, bias=attention.bias)
         self.out = Linear(self.heads * self.d_head, config.d_model, bias=attention.out_bias)
+        self.sinks = nn.Parameter(torch.zeros(self.heads)) if attention.sinks else None
         self.register_buffer("unit_temperature", torch.ones(self.heads, device="cpu"), persistent=False)
         self._add_norms(config, attention)
         self._add_hooks(config, attention)
@@ -95,12 +96,15 @@ class Attention(Module):
         self.hook_mask = HookPoint("mask", "batch head pos key")
         self.hook_masked_scores = HookPoint("masked_scores", "batch head pos key")
         self.hook_temperature = HookPoint("temperature", "head")
+        if attention.sinks:
+            self.hook_sink = HookPoint("sink", "head")
         self.hook_pattern = HookPoint("pattern", "batch head pos key")
         self.hook_z = HookPoint("z", "batch pos head d_head")
         self.hook_head_out = HookPoint("head_out", "batch pos head d_model", on_request=True)
         self.hook_out = HookPoint("out", "batch pos d_model")
         inner = [self.hook_scores, self.hook_mask, self.hook_masked_scores, self.hook_temperature, self.hook_pattern]
         inner += [self.hook_bias] if biased else []
+        inner += [self.hook_sink] if attention.sinks else []
         self.inner_hooks = inner + ([self.hook_capped] if self.softcap is not None else [])
 
     def forward(
@@ -158,7 +162,7 @@ class Attention(Module):
 
     def attend(self, q: Tensor, k: Tensor, v: Tensor, shared: SharedTensors) -> Tensor:
         """pattern v, batch head pos d_head, in the fastest of the forms that make what is looked at."""
-        if self.softcap is None and self.nearest is None and not any_wanted(self.inner_hooks):
+        if self.softcap is None and self.nearest is None and self.sinks is None and not any_wanted(self.inner_hooks):
             return self.attend_fused(q, k, v, shared)
         return (self.attend_by_strips if self.only_pattern_of(q, shared) else self.explicit)(q, k, v, shared)
 
@@ -170,8 +174,9 @@ class Attention(Module):
         allowed = self.hook_mask(self.keep_nearest(mask, biased))
         everything = shared.mask.allows_all and allowed is mask
         masked_scores = self.hook_masked_scores(biased if everything else torch.where(allowed, biased, NEVER))
-        empty_rows = shared.mask.may_have_empty_rows or run_has_edits()
-        pattern = self.hook_pattern(softmax(masked_scores, self.temperature(), empty_rows))
+        empty_rows = self.sinks is None and (shared.mask.may_have_empty_rows or run_has_edits())
+        sink = None if self.sinks is None else self.hook_sink(self.sinks)
+        pattern = self.hook_pattern(softmax(masked_scores, self.temperature(), empty_rows, sink))
         return self.mixture(dropout(pattern, self.dropout, self.training), v)
 
     def temperature(self) -> Tensor | None:
@@ -185,7 +190,12 @@ class Attention(Module):
         """True if a long text is attended to in the plain causal way, and only the last of the steps is looked at."""
         if q.shape[2] < LONG or not shared.mask.is_causal or shared.bias is not None or q.requires_grad:
             return False
-        if self.softcap is not None or self.nearest is not None or (self.training and self.dropout):
+        if (
+            self.softcap is not None
+            or self.nearest is not None
+            or self.sinks is not None
+            or (self.training and self.dropout)
+        ):
             return False
         return not any(hook.is_active for hook in self.inner_hooks if hook is not self.hook_pattern)
 

@@ -76,8 +76,9 @@ def yarn(turned: int, theta: float, scaling: RotaryScaling, length: int) -> Freq
     def pair_turning(times: float) -> float:
         return turned * math.log(scaling.trained / (times * 2 * math.pi)) / (2 * math.log(theta))
 
-    first = max(math.floor(pair_turning(scaling.fast)), 0)
-    last = min(math.ceil(pair_turning(scaling.slow)), turned - 1)
+    low, high = pair_turning(scaling.fast), pair_turning(scaling.slow)
+    first = max(math.floor(low) if scaling.whole else low, 0)
+    last = min(math.ceil(high) if scaling.whole else high, turned - 1)
     pair = torch.arange(turned // 2, dtype=torch.float32, device="cpu")
     divided = ((pair - first) / (last - first or 0.001)).clamp(0, 1)
     made = unscaled_frequencies(turned, theta)

@@ -74,6 +74,7 @@ VARIANTS = {
     "grouped keys": {"positions": "rotary", "attention": {"kv_heads": 2, "qk_norm": "head"}},
     "norms over all heads": {"attention": {"kv_heads": 2, "qk_norm": "all"}},
     "norms over all heads, rotated": {"positions": "rotary", "attention": {"kv_heads": 2, "qk_norm": "all"}},
+    "sinks": {"positions": "rotary", "attention": {"kv_heads": 2, "sinks": True, "window": 3}},
     "nearest keys": {"attention": {"nearest": 2}},
     "rotated otherwise in some layers": {"positions": ANGLES},
     "rotated in some layers": {"positions": Positions("rotary", other=OtherRotation((0, 2)))},

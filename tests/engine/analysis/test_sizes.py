@@ -103,6 +103,7 @@ KINDS: dict[str, ModelConfig] = {
     "smollm3": replace(SMALL, positions=replace(ROTARY, other=OtherRotation((1,)))),
     "capped": replace(SMALL, attention=replace(HEADS, softcap=30.0, mask="full")),
     "capped-windows": replace(SMALL, attention=replace(HEADS, softcap=30.0, window=5, windowed=(0, 2))),
+    "sinks": replace(SMALL, attention=replace(HEADS, sinks=True, kv_heads=2, window=5, windowed=(0,))),
     "nearest": replace(SMALL, attention=replace(HEADS, nearest=6)),
     "alibi": replace(SMALL, positions=Positions("alibi")),
     "glm": replace(

@@ -140,6 +140,7 @@ CONFIGS: dict[str, ModelConfig] = {
             ),
         ),
     ),
+    "sinks": replace(BASE, attention=replace(BARE, sinks=True, window=3, windowed=(1,)), norm=RMS, positions=ROTARY),
     "GPT-NeoX": replace(BASE, positions=Positions("rotary", turned=2), sublayers="parallel", tied=False),
     "GPT-J": replace(
         BASE,
