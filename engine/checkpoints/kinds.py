@@ -94,7 +94,7 @@ KINDS: Mapping[str, Kind] = {
         FLAG,
         "tie_word_embeddings is_gated_act scale_decoder_outputs scale_embedding attention_bias mlp_bias "
         "qkv_bias enable_bias do_layer_norm_before _remove_final_layer_norm use_sliding_window "
-        "use_bidirectional_attention bias norm_topk_prob",
+        "use_bidirectional_attention bias norm_topk_prob truncate",
     ),
     **name_each(
         size(1),
@@ -119,7 +119,7 @@ KINDS: Mapping[str, Kind] = {
     **name_each(
         POSITIVE,
         "attn_logit_softcapping final_logit_softcapping rope_theta rope_local_base_freq rotary_emb_base factor "
-        "low_freq_factor high_freq_factor attention_factor beta_slow beta_fast",
+        "swiglu_alpha swiglu_limit low_freq_factor high_freq_factor attention_factor beta_slow beta_fast",
     ),
     **name_each(NOT_NEGATIVE, "mscale mscale_all_dim"),
     **name_each(SHARE, "partial_rotary_factor rotary_pct"),
@@ -133,6 +133,6 @@ KINDS: Mapping[str, Kind] = {
     **name_each(
         ANY,
         "activation activation_function dense_act_fn feed_forward_proj hidden_act hidden_activation problem_type "
-        "truncate model_type architectures quantization_config quantization compression_config",
+        "model_type architectures quantization_config quantization compression_config",
     ),
 }  # of each key of config.json that anybody reads; null stands for a key that is left out

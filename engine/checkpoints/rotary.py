@@ -64,8 +64,7 @@ def read_scaling(theirs: Table, scalings: Mapping[str, str] = SCALINGS) -> dict[
     made |= {"factor": context / trained if factor is None else factor, "attention": rope.get("attention_factor")}
     if kind == "longrope":
         return made | {ours: require(rope, kind, f"{ours}_factor") for ours in ("short", "long")}
-    if rope.get("truncate", True) is not True:
-        raise ValueError(f"{rope.source}truncate must be true, got {rope['truncate']!r:.80}: Loupe has no such yarn.")
+    made["whole"] = rope.get("truncate", True)
     if made["attention"] is None and rope.get("mscale") and rope.get("mscale_all_dim"):
         made["attention"] = yarn_attention_factor(made["factor"], rope["mscale"]) / yarn_attention_factor(
             made["factor"], rope["mscale_all_dim"]
@@ -98,6 +97,7 @@ def write_scaling(scaling: Table | None) -> dict[str, Any] | None:
     if scaling["attention"] is not None:
         out |= {"attention_factor": scaling["attention"]}
     if kind == "yarn":
+        out |= {} if scaling["whole"] else {"truncate": False}
         return out | {"beta_slow": scaling["slow"], "beta_fast": scaling["fast"]}
     return out | {"short_factor": list(scaling["short"]), "long_factor": list(scaling["long"])}
 

@@ -47,7 +47,7 @@ SIZES: dict[str, dict[str, Any]] = {
     **dict.fromkeys(("bert", "roberta", "xlm-roberta", "camembert", "llama", "gpt_neox", "falcon", "phi"), WIDE),
     **dict.fromkeys(("mistral", "phi3", "qwen2", "stablelm", "starcoder2"), WIDE | {"num_key_value_heads": 2}),
     **dict.fromkeys(("gemma", "gemma2", "gemma3_text", "olmo2", "olmo3", "qwen3", "smollm3"), GROUPS),
-    **dict.fromkeys(("mixtral", "olmoe", "qwen2_moe", "qwen3_moe"), GROUPS | {"num_experts": 8}),
+    **dict.fromkeys(("gpt_oss", "mixtral", "olmoe", "qwen2_moe", "qwen3_moe"), GROUPS | {"num_experts": 8}),
     **dict.fromkeys(("albert", "electra"), WIDE | {"embedding_size": 16}),
     **dict.fromkeys(("bart", "marian", "pegasus"), BART),
     **dict.fromkeys(("t5", "mt5"), T5),

@@ -79,6 +79,9 @@ USUAL_MODELS: dict[str, Any] = {
     "gemma3_text": lambda: transformers.Gemma3ForCausalLM(
         transformers.Gemma3TextConfig(**OTHER, num_key_value_heads=1, head_dim=16)
     ),
+    "gpt_oss": lambda: transformers.GptOssForCausalLM(
+        transformers.GptOssConfig(**USUAL, num_key_value_heads=1, num_local_experts=4)
+    ),
     "mixtral": lambda: transformers.MixtralForCausalLM(
         transformers.MixtralConfig(**USUAL, num_key_value_heads=1, num_local_experts=3)
     ),

@@ -24,6 +24,8 @@ from transformers import (
     GPTJForCausalLM,
     GPTNeoXConfig,
     GPTNeoXForCausalLM,
+    GptOssConfig,
+    GptOssForCausalLM,
     LlamaConfig,
     LlamaForCausalLM,
     MistralConfig,
@@ -93,6 +95,12 @@ ROPE: dict[str, dict[str, Any]] = {
         "original_max_position_embeddings": 8,
         "mscale": 0.7,
         "mscale_all_dim": 1.1,
+    },
+    "yarn, not rounded": {
+        "rope_type": "yarn",
+        "factor": 4.0,
+        "original_max_position_embeddings": 8,
+        "truncate": False,
     },
     "llama3": {
         "rope_type": "llama3",
@@ -204,6 +212,20 @@ CASES = {
         tie_word_embeddings=True,
         hidden_act="gelu",
         rms_norm_eps=0.1,
+    ),
+    "gpt_oss": case(GptOssForCausalLM, GptOssConfig, EXPERTS, head_dim=8, sliding_window=3),
+    "gpt_oss, no biases, tied, other bounds": case(
+        GptOssForCausalLM,
+        GptOssConfig,
+        EXPERTS,
+        head_dim=6,
+        attention_bias=False,
+        tie_word_embeddings=True,
+        layer_types=[WHOLE, WHOLE, SLIDE],
+        sliding_window=5,
+        swiglu_limit=0.5,
+        swiglu_alpha=1.0,
+        rope_parameters=ROPE["theta"],
     ),
     "olmoe": case(OlmoeForCausalLM, OlmoeConfig, EXPERTS),
     "olmoe, biases, weights of sum 1": case(
@@ -476,6 +498,7 @@ def test_a_scaling_that_looks_at_the_length_does_so_beyond_the_trained_positions
         "falcon, new",
         "mixtral",
         "qwen2_moe",
+        "gpt_oss",
     ],
 )
 def test_greedy_generation_equals_transformers(name: str, tmp_path: Path) -> None:
@@ -494,7 +517,7 @@ def test_greedy_generation_equals_transformers(name: str, tmp_path: Path) -> Non
         ("llama", {"rope_parameters": {"rope_type": "ntk"}}, "rope_type must be one of default, linear, .*, got 'ntk'"),
         ("llama", {"rope_parameters": {"rope_type": "linear"}}, "factor must be there, without which linear"),
         ("qwen3", {"rope_parameters": {WHOLE: {"rope_theta": 500.0}}}, "rope_parameters must be one table for all"),
-        ("llama", {"rope_parameters": {**ROPE["yarn"], "truncate": False}}, "truncate must be true, got False"),
+        ("llama", {"rope_parameters": {**ROPE["yarn"], "truncate": 1}}, "truncate must be true or false, got 1"),
         ("llama", {"rope_parameters": {"partial_rotary_factor": 0.5}}, "partial_rotary_factor must be 1 .*, got 0.5"),
         ("llama", {"rope_parameters": {**ROPE["yarn"], "factor": "x"}}, r"rope_parameters\.factor must be a number ab"),
         (

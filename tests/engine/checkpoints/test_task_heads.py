@@ -57,6 +57,7 @@ SIZES: dict[str, tuple[str, dict[str, Any], tuple[str, ...]]] = {
     "qwen3": ("Qwen3", GROUPS | {"head_dim": 8}, ALL),
     "olmo2": ("Olmo2", GROUPS, ("ForSequenceClassification", "Model")),
     "olmo3": ("Olmo3", GROUPS | {"sliding_window": 4}, ("ForSequenceClassification", "Model")),
+    "gpt_oss": ("GptOss", EXPERTS, NO_ANSWERS),
     "mixtral": ("Mixtral", EXPERTS, ALL),
     "olmoe": ("Olmoe", EXPERTS, ("Model",)),
     "qwen2_moe": ("Qwen2Moe", EXPERTS | {"shared_expert_intermediate_size": 20}, ALL),
