@@ -75,7 +75,7 @@ def check_experts(config: ModelConfig, experts: Experts) -> None:
         raise ValueError("mlp.experts are for one stack of different blocks; leave out them, or encoder and distinct.")
     if experts.groups_used > experts.groups or experts.count % experts.groups:
         raise ValueError(
-            f"mlp.experts.groups must divide {count_words(experts.count, 'expert')}, and groups_used be at most as many, "
+            f"mlp.experts.groups must divide {count_words(experts.count, 'expert')}, groups_used be at most as many; "
             f"got {experts.groups} of which {experts.groups_used} are used."
         )
     size = experts.count // experts.groups
