@@ -62,10 +62,8 @@ ids, at = branch_of(writing)
 notes = {**tab_notes(writing, tab, shown), "branch": {"ids": ids, "at": at}, "looked": session.surprise_token}
 if shown.python is None:  # else the panel of the charts has it all
     notes["take"] = export.header
-page = draw_page(
-    export, page_payload(writing, notes), partial(mount, writing, middle), (QUESTIONS, writing), in_file=in_file
-)
+draw_page(export, page_payload(writing, notes), partial(mount, writing, middle), (QUESTIONS, writing), in_file=in_file)
 with above if shown.python else below:  # below what the component offers of itself
     if shown.charts:
-        share_charts(page, here, writing, tab, shown)
+        share_charts(here, writing, tab, shown)
 shown.work()

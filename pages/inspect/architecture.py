@@ -224,7 +224,7 @@ with left:
     notes = {"take": export.header, "reports": charts_wait()}
     payload = drawn.architecture(shown, differing=different, source=source(name), notes=notes)
     mount = partial(picture, key="architecture view", on={"drawn": release_charts})
-    page = draw_page(export, payload, mount, (TABLES, tables))
+    draw_page(export, payload, mount, (TABLES, tables))
 if charts_wait():
     st.stop()
 by_part, envelope_side = st.columns([1.12, 1], gap="medium")
@@ -251,7 +251,7 @@ with envelope_side:
     tabulate(step_rows, total, "parameters", "envelope")
     st.caption(" · ".join(f"**{drawn.written_name(step.name)}**: {escape_markdown(step.why)}" for step in steps))
     share_panel(
-        page, ENVELOPE, address_now(model=name), CONTROLS, lambda: envelope_lines(name, own, chosen, numbers),
+        ENVELOPE, address_now(model=name), CONTROLS, lambda: envelope_lines(name, own, chosen, numbers),
         {ENVELOPE: partial(formula_table, shown[0][0], ENVELOPE, "parameters", step_rows)},
         partial(
             chart_file, f"{ENVELOPE} · Loupe", [partial(waterfall, steps)],
@@ -300,7 +300,7 @@ def show_costs(config: ModelConfig, batch: int, length: int, number: int) -> Non
         for title, (unit, rows) in formulas_by_part(config, batch, length, number).items()
     }
     share_panel(
-        page, "Operations and memory", address_now(model=name), CONTROLS,
+        "Operations and memory", address_now(model=name), CONTROLS,
         lambda: cost_lines(name, own, chosen, numbers, (batch, length, number)), tables,
         partial(
             chart_file, "Operations and memory · Loupe", [chart.figure for chart in charts],

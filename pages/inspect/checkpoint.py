@@ -169,14 +169,14 @@ with actions:
 if checkpoint.report.assumed:
     correct(name, checkpoint.report.assumed)
 adjust_to(here, checkpoint)
-page = card_section(name, checkpoint)
+card_section(name, checkpoint)
 if charts_wait():
     st.stop()
 st.space("small")
-weights_section(page, here, name, checkpoint)
+weights_section(here, name, checkpoint)
 st.space("small")
-embedding_section(page, here, name, checkpoint)
+embedding_section(here, name, checkpoint)
 st.space("small")
 matrices = [row.name for row in matrix_rows(checkpoint.model)]
-tensors_section(here, checkpoint.report, name, checkpoint, matrices, page)
+tensors_section(here, checkpoint.report, name, checkpoint, matrices)
 adopt_fragment(FORMER, CHECKPOINT.take_former)

@@ -203,7 +203,7 @@ payload = kept_patterns(
     grid=grid(drawn),
     notes={"trace": context.digest, "take": export.header},
 )
-page = draw_page(export, payload, partial(picture, key="long sequences view"), (QUESTIONS, context))
+draw_page(export, payload, partial(picture, key="long sequences view"), (QUESTIONS, context))
 st.markdown(f"##### What a search finds among {reached:,} states")
 st.dataframe(searches, hide_index=True, column_config=SEARCH_COLUMNS)
 st.caption(
@@ -211,7 +211,7 @@ st.caption(
     "index can do without the states if nothing is compared again."
 )
 share_panel(
-    page, "Long context", address_now(model=model), CONTROLS, lambda: cost_lines(model, setup, reached),
+    "Long context", address_now(model=model), CONTROLS, lambda: cost_lines(model, setup, reached),
     cost_tables(model, {"measured": measurements, "formulas": by_formula, "searches": searches}),
     lambda: chart_file(
         "Long context · Loupe", [chart.figure for chart in cost_charts(KINDS)],

@@ -21,6 +21,7 @@ from engine.runtime import library
 from engine.runtime.run import run
 from pages.controls.compare.run import SideControls
 from pages.controls.compare.run import run as run_sides
+from tests.pages.mounted import answered
 from tests.pages.test_attention_long import mine  # noqa: F401
 from tests.pages.test_attention_long import text as numbers
 from tests.pages.test_compare import opened
@@ -118,11 +119,7 @@ def test_a_head_is_silenced_in_one_run_of_a_long_text_from_the_picture() -> None
 
 def question(app: AppTest, trace: str, **query: Any) -> tuple[dict, dict[str, Any]]:
     """What the page answers to its views."""
-    app.session_state["courier asked"] = [{"id": 1, "query": {"trace": trace, **query}}]
-    app.run()
-    answers, arrays = view(app, "courier")
-    assert "sentence" not in answers["answers"][0], answers
-    return unpack(arrays["1"].data.tobytes())
+    return answered(app, {"trace": trace, **query})
 
 
 def looked(view: str = "map") -> dict[str, Any]:

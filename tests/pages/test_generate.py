@@ -30,7 +30,7 @@ from engine.model.transformer import Transformer
 from engine.runtime import library
 from engine.runtime.run import run
 from pages.controls.generate.tabs import WritingRecord
-from tests.pages.mounted import mounted
+from tests.pages.mounted import answered, mounted
 from tests.pages.test_take import ran
 from views.core.payload import Named, unpack
 from views.generate.codegen import temperature_lines
@@ -74,13 +74,7 @@ def view(app: AppTest, name: str = "generate") -> tuple[dict[str, Any], dict[str
 
 
 def asked(app: AppTest, **query: Any) -> tuple[dict[str, Any], dict[str, Named]]:
-    app.session_state["courier asked"] = [{"id": 1, "query": {"trace": view(app)[0]["trace"], **query}}]
-    app.run()
-    answers, arrays = view(app, "courier")
-    (answer,) = answers["answers"]
-    if "sentence" in answer:
-        raise ValueError(answer["sentence"])
-    return unpack(arrays["1"].data.tobytes())
+    return answered(app, {"trace": view(app)[0]["trace"], **query})
 
 
 def streamed(app: AppTest, **query: Any) -> list[tuple[dict[str, Any], dict[str, Named]]]:

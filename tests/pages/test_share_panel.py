@@ -21,16 +21,17 @@ from views.core.table_files import Table
 
 
 def page() -> None:
+    from functools import partial
+
     import numpy as np
 
+    from pages.controls.share.export import answer_on
     from pages.controls.share.panel import share_panel
     from views.core.component import courier
     from views.core.questions import Page
     from views.core.table_files import Table
 
-    page = Page()
     share_panel(
-        page,
         "Weights",
         lambda: {"v": "1", "model": "stories"},
         ["model", "actions", "no such control"],
@@ -41,7 +42,7 @@ def page() -> None:
         names=["stories"],
         hidden=["teachers"],
     )
-    courier("courier", page.answer)
+    courier("courier", partial(answer_on, Page()))
 
 
 def test_charts_offer_each_row_and_make_what_it_gives_when_it_is_asked() -> None:

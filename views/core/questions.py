@@ -282,12 +282,6 @@ class Page:
                 for name, question in registry.questions_about(context).items():
                     self.home.setdefault(name, []).append((question, context))
 
-    def add(self, registry: Registry, context: Context) -> None:
-        """Adds what is drawn after the page's answers were made, in place of an older context of the same digest."""
-        for name, question in registry.questions_about(context).items():
-            others = [one for one in self.home.get(name, []) if one[1].digest != context.digest]
-            self.home[name] = [*others, (question, context)]
-
     def with_registry(self, registry: Registry, context: Context) -> Page:
         """This page with further questions, which its exported file leaves out."""
         further = Page((registry, context))

@@ -10,16 +10,18 @@ from views.core.matrix_files import Matrix
 from views.core.questions import Axis, BareContext, Query, Registry
 from views.core.table_files import Table
 
+Data = Callable[[], Table | Matrix]
 TABLES = Registry()
 
 
 @dataclass(frozen=True)
 class ShownTables(BareContext):
-    """Tables by their titles, made when they are asked for; `digest` names what they are of."""
+    """Tables by their titles, made when they are asked for, or a sentence why one has no file; `digest` names what they
+    are of."""
 
     digest: str
     model_name: str
-    tables: Mapping[str, Callable[[], Table | Matrix]]
+    tables: Mapping[str, Data | str]
     python: Callable[[], str]
 
     @property
@@ -31,7 +33,10 @@ class ShownTables(BareContext):
 
 
 def make_table(shown: ShownTables, title: str) -> Table | Matrix:
-    return shown.tables[title]()
+    data = shown.tables[title]
+    if isinstance(data, str):
+        raise ValueError(data)
+    return data()
 
 
 def make_script(shown: ShownTables, title: str, row: int, col: int) -> str:

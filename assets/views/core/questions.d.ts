@@ -9,7 +9,6 @@ export interface Queries {
   candidate: { row: number; id: number };
   cell: { hook: string; row: number; col: number };
   change: { attention: string; layer: number };
-  charts: { table?: string };
   circuits: { layer: number; head: number; side: string; focus?: string };
   column: { side: string; layer: number; head: number; key: number; focus?: string };
   comparison: { attention: string; heads: object; beside: string; at: [string, number, number]; matrix?: string; view?: string; how?: "pca" | "tsne" };
@@ -91,7 +90,6 @@ export interface Answers {
   candidate: { arrays: Record<string, NamedArray>; [entry: string]: any };
   cell: { arrays: Record<string, NamedArray>; [entry: string]: any };
   change: { arrays: { change: NamedArray; seen: NamedArray }; [entry: string]: any };
-  charts: { arrays: Record<string, NamedArray>; [entry: string]: any };
   circuits: { arrays: Record<string, NamedArray>; [entry: string]: any };
   column: { arrays: { weights: NamedArray }; [entry: string]: any };
   comparison: { arrays: Record<string, NamedArray>; [entry: string]: any };

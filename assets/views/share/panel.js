@@ -1,9 +1,2 @@
-// Share & export below a chart of Streamlit's: host.js puts it below this view, in which nothing is drawn.
-
-/**
- * @param {HTMLElement} root
- */
-export function mount(root) {
-  root.hidden = true;
-  return { update() {}, destroy() {} };
-}
+// Nothing is drawn here: a chart of Streamlit's stands above, and host.js puts Share & export below.
+export const mount = () => ({ update() {}, destroy() {} });

@@ -39,7 +39,6 @@ from views.charts.show import charts_wait, release_charts
 from views.checkpoint import checkpoint as drawn
 from views.core.component import view
 from views.core.markdown import escape_markdown
-from views.core.questions import Page
 from views.core.shown_tables import TABLES, ShownTables
 
 TEXTS = tomllib.loads((ASSETS / "texts" / "examples.toml").read_text())
@@ -49,8 +48,7 @@ CONTROLS = ("model", "numbers", "own files", "actions")  # that a link can hide
 architecture = view("checkpoint", events=("drawn",))
 
 
-def card_section(name: str, checkpoint: Checkpoint) -> Page:
-    """Returns the answers of the page."""
+def card_section(name: str, checkpoint: Checkpoint) -> None:
     left, right = st.columns([1, 2], gap="large")
     config = checkpoint.config
     with left:
@@ -64,9 +62,7 @@ def card_section(name: str, checkpoint: Checkpoint) -> Page:
     export = Export("Open a model", "checkpoint", tables, "", address_now(model=name), CONTROLS, tables.queries)
     payload = drawn.card(name, checkpoint, {"take": export.header, "reports": charts_wait()})
     with right:
-        return draw_page(
-            export, payload, partial(architecture, key="card", on={"drawn": release_charts}), (TABLES, tables)
-        )
+        draw_page(export, payload, partial(architecture, key="card", on={"drawn": release_charts}), (TABLES, tables))
 
 
 def facts_column(name: str, checkpoint: Checkpoint) -> None:

@@ -12,7 +12,7 @@ from engine.analysis.weights import Neighbours, Projection
 from engine.checkpoints import Checkpoint
 from pages.controls.checkpoint.parameters import CHECKPOINT, SPACES
 from pages.controls.share.links import address_now
-from pages.controls.share.panel import Data, share_panel
+from pages.controls.share.panel import share_panel
 from pages.controls.state.page_state import Here
 from pages.controls.state.session import read_selection, widget_value
 from views.charts.show import show_plotly
@@ -21,7 +21,7 @@ from views.checkpoint import charts, embedding
 from views.checkpoint.embedding import KINDS, METHODS, Method, VectorTable
 from views.checkpoint.weights import Weight, too_large, weight_matrix
 from views.core.markdown import escape_markdown
-from views.core.questions import Page
+from views.core.shown_tables import Data
 
 POINTS, NEAREST, VECTORS = "points", "nearest to the chosen one", "all vectors"
 FEWEST = 4  # rows that t-SNE needs
@@ -44,7 +44,7 @@ def nearest(name: str, table: str, id: int, _checkpoint: Checkpoint) -> Neighbou
 
 
 @st.fragment
-def embedding_section(page: Page, here: Here, name: str, checkpoint: Checkpoint) -> None:
+def embedding_section(here: Here, name: str, checkpoint: Checkpoint) -> None:
     here = here.renew()
     if not embedding.table_matrices(checkpoint.model):
         return
@@ -91,8 +91,7 @@ def embedding_section(page: Page, here: Here, name: str, checkpoint: Checkpoint)
         return chart_file(title, [partial(figure, notes=notes)], tables=rows, caption=caption)
 
     share_panel(
-        page, "Embedding", partial(address_now, model=name, token=str(token)),
-        ("model", "numbers", "own files", "actions"),
+        "Embedding", partial(address_now, model=name, token=str(token)), ("model", "numbers", "own files", "actions"),
         partial(embedding.table_lines, name, checkpoint, table.name, method, axes, token), tables_of,
         file, key="embedding share", names=[name, table.name.replace(".", "-")],
     )  # fmt: skip

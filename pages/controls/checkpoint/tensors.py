@@ -22,7 +22,6 @@ from views.charts.template import colors
 from views.checkpoint import checkpoint as drawn
 from views.core.codegen import source_of
 from views.core.markdown import escape_markdown
-from views.core.questions import Page
 from views.core.table_files import Table
 
 MOST_COLOURED = 5000  # rows; a style for each cell travels with the table
@@ -33,10 +32,9 @@ ROLES = {"loaded": "value", "tied": "query", "dropped": "mlp", "missing": "edite
 
 @st.fragment
 def tensors_section(
-    here: Here, report: Report, name: str = "", checkpoint: Checkpoint | None = None, matrices: Collection[str] = (),
-    page: Page | None = None,
-) -> None:  # fmt: skip
-    """`matrices` are those that a selected row leads to. Without a checkpoint there is nothing to share on the page."""
+    here: Here, report: Report, name: str = "", checkpoint: Checkpoint | None = None, matrices: Collection[str] = ()
+) -> None:
+    """`matrices` are those that a selected row leads to. Without a checkpoint there is nothing to share."""
     here = here.renew()
     frame, counts = drawn.tensor_frame(report), drawn.ledger(report)
     st.markdown("##### Every tensor of the file")
@@ -68,9 +66,9 @@ def tensors_section(
             },
         )
         lead_to_matrix(shown, picked.selection.rows, matrices)
-    if page is not None and checkpoint is not None:
+    if checkpoint is not None:
         share_panel(
-            page, "Every tensor", partial(address_now, model=name), (), lambda: tensor_lines(name),
+            "Every tensor", partial(address_now, model=name), (), lambda: tensor_lines(name),
             {"tensors": lambda: tensor_table(name, checkpoint)}, key="tensors share", names=[name],
         )  # fmt: skip
 

@@ -12,7 +12,7 @@ from engine.checkpoints import Checkpoint
 from engine.plurals import count_words
 from pages.controls.checkpoint.parameters import ALL, CHECKPOINT
 from pages.controls.share.links import address_now
-from pages.controls.share.panel import Data, share_panel
+from pages.controls.share.panel import share_panel
 from pages.controls.state.page_state import Here
 from pages.controls.state.session import read_selection
 from views.charts.show import show_altair
@@ -20,7 +20,7 @@ from views.charts.standalone import chart_file
 from views.checkpoint import charts, weights
 from views.checkpoint.weights import MatrixRow, Measures, Weight
 from views.core.markdown import Markdown, escape_markdown
-from views.core.questions import Page
+from views.core.shown_tables import Data
 
 HEAD = 44  # px of the line above a chart
 MATRIX, SPECTRUM, HISTOGRAM = "its numbers", "its singular values", "its histogram"
@@ -37,7 +37,7 @@ def measures(name: str, matrix: str, head: int | None, circuit: bool, _checkpoin
 
 
 @st.fragment
-def weights_section(page: Page, here: Here, name: str, checkpoint: Checkpoint) -> None:
+def weights_section(here: Here, name: str, checkpoint: Checkpoint) -> None:
     here = here.renew()
     rows = {row.name: row for row in weights.matrix_rows(checkpoint.model)}
     left, right = st.columns([2, 5], gap="large")
@@ -52,7 +52,7 @@ def weights_section(page: Page, here: Here, name: str, checkpoint: Checkpoint) -
             key = f"matrix map {name} {row.name}"  # another for each choice: what is clicked twice is chosen twice
             show_altair(chart, key=key, on_select=partial(choose_matrix, key), selection_mode="matrix")
     with right:
-        one_matrix(page, here, name, checkpoint, row)
+        one_matrix(here, name, checkpoint, row)
 
 
 def choose_matrix(key: str) -> None:
@@ -65,7 +65,7 @@ def choose_head(key: str) -> None:
         CHECKPOINT.choose("head", str(found[0]["head"]))
 
 
-def one_matrix(page: Page, here: Here, name: str, checkpoint: Checkpoint, row: MatrixRow) -> None:
+def one_matrix(here: Here, name: str, checkpoint: Checkpoint, row: MatrixRow) -> None:
     title = st.container()
     weight = chosen_weight(here, row)
     found = measures(name, weight.name, weight.head, weight.circuit, checkpoint)
@@ -102,7 +102,6 @@ def one_matrix(page: Page, here: Here, name: str, checkpoint: Checkpoint, row: M
     stem += ["circuit" if weight.circuit else ""]
     caption = [f"{name} · {weight.name} · {shape}", plain_figures(found)]
     share_panel(
-        page,
         "Weights",
         partial(address_now, model=name),
         ("model", "numbers", "own files", "actions"),

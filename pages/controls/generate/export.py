@@ -16,7 +16,7 @@ from pages.controls.share.links import address_of
 from pages.controls.share.panel import share_panel
 from pages.controls.state.page_state import Here
 from views.charts.standalone import chart_file
-from views.core.questions import UNKNOWN, Page, Query
+from views.core.questions import UNKNOWN, Query
 from views.generate.availability import missing_tabs, notice
 from views.generate.beam_search import BeamOptions
 from views.generate.generate import grid, page_payload
@@ -84,12 +84,11 @@ def link_of(here: Here, writing: GenerationContext, tab: str) -> dict[str, str]:
     return address_of(writing.name, fields) | here.link("view", *settings, *own)
 
 
-def share_charts(page: Page, here: Here, writing: GenerationContext, tab: str, shown: TabContent) -> None:
+def share_charts(here: Here, writing: GenerationContext, tab: str, shown: TabContent) -> None:
     """Draws the panel of a tab's charts, and of its tables where there are any."""
     title = tab.title()
     caption = (writing.name, shown.sentence)
     share_panel(
-        page,
         title,
         link_of(here, writing, tab),
         [*FIELDS[kind(writing.checkpoint)], "model"],

@@ -23,6 +23,7 @@ from pages.controls.learn.notebooks import write_notebook
 from pages.controls.learn.notes import print_notes
 from pages.controls.learn.predict import ASKED, OPEN, QUESTIONS
 from pages.controls.menu import entries
+from pages.controls.share.export import answer_on
 from pages.controls.share.links import honour_link
 from pages.controls.share.panel import share_panel
 from pages.controls.state.hidden import TEACHERS, is_hidden
@@ -237,9 +238,9 @@ def draw_teaching(lesson: Lesson) -> None:
                 st.download_button(label, made, f"{lesson.name}.ipynb", "application/x-ipynb+json", on_click="ignore")
         st.caption(_("A notebook runs in Loupe’s folder, without a network, and is graded by Otter."))
         st.caption(_("A link for a class shows nothing of this."))
-    page, link, key = Page(), {"lesson": lesson.name, "lang": language()}, f"lesson share {lesson.name}"
-    share_panel(page, lesson.title, link, [FIELDS, SHOW], key=key, hidden=[TEACHERS])
-    courier("courier", page.answer)
+    link, key = {"lesson": lesson.name, "lang": language()}, f"lesson share {lesson.name}"
+    share_panel(lesson.title, link, [FIELDS, SHOW], key=key, hidden=[TEACHERS])
+    courier("courier", partial(answer_on, Page()))
 
 
 def offer_print(course: Sequence[Lesson], file: str) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from itertools import chain
 from typing import Any
 from urllib.parse import urlencode
@@ -29,8 +30,8 @@ from views.core.questions import Answer, BareContext, Context, Page, Query, Regi
 from views.core.table_files import Format, Table, table_file
 
 EXPORT = Registry()
-# What the page on screen has to export below its charts, by key: a question may come with a rerun of the whole page.
-BELOW = SessionValue[dict[str, list[tuple[Registry, Context]]]]("exports of charts", dict)
+# What the page on screen has to export of its charts, by key.
+BELOW = SessionValue[dict[str, Page]]("exports of charts", dict)
 UNLINKED = "The text is too long for a link; paste it into Loupe to see this there."
 ROOM = 3_600_000  # the same, of a file that holds little else
 MOST_ROWS = 2**20  # of a table; what spreadsheets open
@@ -133,10 +134,13 @@ def draw_page(
         mount(payload)
     if widget_value(TURNED, False):
         BELOW.get().clear()
-    for part in chain.from_iterable(BELOW.get().values()):
-        page.add(*part)
-    courier("courier", page.answer, page.parts)
+    courier("courier", partial(answer_on, page), page.parts)
     return page
+
+
+def answer_on(page: Page, query: Query) -> bytes:
+    """Answers a question about the page, or about what its charts export."""
+    return BELOW.get().get(str(query.get("trace")), page).answer(query)
 
 
 @EXPORT.question("export_python")

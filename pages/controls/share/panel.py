@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Annotated, Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 import streamlit as st
@@ -15,49 +14,15 @@ from pages.controls.share.export import BELOW, EXPORT, Export
 from pages.controls.share.links import INSTRUCTION
 from pages.controls.state.session import widget_value
 from views.core.component import PAGE, view
-from views.core.matrix_files import Matrix
-from views.core.questions import Axis, BareContext, Page, Query, Registry
-from views.core.table_files import Table
+from views.core.questions import Page
+from views.core.shown_tables import TABLES, Data, ShownTables
 
 TEACH = "pages/learn/teach.py"
-Data = Callable[[], Table | Matrix]
 
 panel = view("share/panel", events=("session",))
-CHARTS = Registry()
-
-
-@dataclass(frozen=True)
-class Charts(BareContext):
-    """What charts have to export, made when it is asked for."""
-
-    digest: str
-    tables: Mapping[str, Data | str]
-    python: Callable[[], str] | None
-    model_name: str = ""
-
-    def choices(self, axis: str, query: Query) -> Collection[str]:
-        return self.tables
-
-
-def make_table(charts: Charts, table: str) -> Table | Matrix:
-    data = charts.tables[table]
-    if isinstance(data, str):
-        raise ValueError(data)
-    return data()
-
-
-def make_script(charts: Charts, table: str, row: int, col: int) -> str:
-    assert charts.python is not None
-    return charts.python()
-
-
-@CHARTS.question("charts", make_table=make_table, make_script=make_script)
-def ask_charts(charts: Charts, table: Annotated[str, Axis("table")] = "") -> None:
-    """Declares the tables of charts and their lines; a browser has their numbers."""
 
 
 def share_panel(
-    page: Page,
     title: str,
     link: Mapping[str, str] | Callable[[], Mapping[str, str]],
     hideable: Sequence[str] = (),
@@ -68,24 +33,22 @@ def share_panel(
     key: str,
     **options: Any,
 ) -> None:
-    """Draws Share & export below a chart; `page` answers what is asked there.
+    """Draws Share & export below a chart; the courier of the page answers what is asked there (`answer_on`).
 
     `tables` are by the title to choose from; a text in place of one says why there is no file of it. `html` is the text
     of the file (`views.charts.standalone.chart_file`); `options` are an Export's. What the callables need they
     must hold: they run outside of the page's script.
     """
     tables = tables or {}
-    charts = Charts(key, tables, python)
+    shown = ShownTables(key, "", tables, python or str)
     offered = {"file": html, "python": python, "data": tables}
-    queries = {name if len(tables) > 1 else "": {"ask": "charts", "table": name} for name in tables}
+    queries = dict(zip([""] if len(tables) == 1 else tables, shown.queries.values(), strict=True))
     export = Export(
-        title, "share/panel", charts, "", link, hideable, queries or {"": {"ask": "charts"}}, data="", page=page,
+        title, "share/panel", shown, "", link, hideable, queries, data="",
         rows=["link", "class", "session", *(row for row, made in offered.items() if made)], key=key, html=html,
-        **options,
+        page=Page((TABLES, shown)), **options,
     )  # fmt: skip
-    BELOW.get()[key] = [(EXPORT, export), (CHARTS, charts)]
-    for part in BELOW.get()[key]:
-        page.add(*part)
+    BELOW.get()[key] = Page((EXPORT, export))
 
     @st.fragment
     def draw() -> None:

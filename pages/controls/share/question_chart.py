@@ -41,7 +41,6 @@ def show_question(
     else:
         show_altair(draw_figure, key=key)
     share_panel(
-        page,
         title,
         header["link"],
         [name for name, _ in header["controls"]],
