@@ -150,10 +150,8 @@ class Tally:
             elif feed.module == "mlp.shared":
                 gate = [self.d + 1] if experts.shared_gate else []
                 self.keep("shared expert", rows * feed.layers * total([neurons, *gate]))
-            else:  # in the order of the experts once more: what a matrix reads that is kept for its own sake too
-                twice = KEPT_OF_ACTIVATION[mlp.activation] == 1 and not mlp.gated
-                each = total([2 * formula(self.d), neurons, *([formula(feed.width)] if twice else [])])
-                self.keep("experts", rows * feed.layers * k * each)
+            else:
+                self.keep("experts", rows * feed.layers * k * total([2 * formula(self.d), neurons]))
 
     def block_norms(self, stack: Stack, rows: Formula, title: str) -> None:
         config = stack.config

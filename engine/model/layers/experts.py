@@ -110,15 +110,23 @@ class ExpertMLPs(Module):
         back = torch.empty_like(order)
         back[order] = torch.arange(len(order), device=order.device)
         sizes = chosen.flatten().bincount(minlength=self.count).tolist()
-        rows = x.flatten(0, -2)[order // chosen.shape[-1]]
 
         def slots(values: Tensor) -> Tensor:
-            return values[back].unflatten(0, tuple(chosen.shape))
+            return values.index_select(0, back).unflatten(0, tuple(chosen.shape))
 
-        pre = self.hook_pre(slots(self.pre(rows, sizes)))
-        up = None if self.up is None else self.hook_up(slots(self.up(rows, sizes)))
-        post = self.hook_post(activate(self.config, pre, up))
-        return self.hook_out(slots(self.out(post.flatten(0, -2)[order], sizes)))
+        def visit(hook: HookPoint, values: Tensor) -> Tensor:
+            """`values` of the experts in order, as the hook leaves them."""
+            if not hook.is_active:
+                return values
+            shown = slots(values)
+            left = hook(shown)
+            return values if left is shown else left.flatten(0, -2).index_select(0, order)
+
+        rows = x.flatten(0, -2).index_select(0, order // chosen.shape[-1])
+        pre = visit(self.hook_pre, self.pre(rows, sizes))
+        up = None if self.up is None else visit(self.hook_up, self.up(rows, sizes))
+        post = visit(self.hook_post, activate(self.config, pre, up))
+        return self.hook_out(slots(self.out(post, sizes)))
 
 
 class Experts(Module):
