@@ -67,7 +67,8 @@ def set_positions(config: ModelConfig, kind: str) -> ModelConfig:
 
 
 def set_norm(config: ModelConfig, kind: str) -> ModelConfig:
-    return replace(config, norm=replace(config.norm, kind=kind))  # type: ignore[arg-type]
+    learned = "all" if kind == "batch" else config.norm.learned
+    return replace(config, norm=replace(config.norm, kind=kind, learned=learned))  # type: ignore[arg-type]
 
 
 def set_place(config: ModelConfig, place: str) -> ModelConfig:

@@ -8,7 +8,7 @@ from torch.nn.functional import batch_norm, layer_norm, rms_norm
 
 from engine.analysis.token_circuits import W_U, embed_alone, lacks, norm_before, onward
 from engine.analysis.weights.circuit import attention_of, rows, stack_of, writing_rows
-from engine.model.layers.norm import BatchNorm, LayerNorm, RMSNorm
+from engine.model.layers.norm import BatchNorm, LayerNorm, RMSNorm, stretch
 from engine.model.transformer import Transformer
 from engine.work_limit import check_work
 
@@ -35,7 +35,7 @@ def copying_scores(model: Transformer, side: str = "", crosses: bool = False) ->
         W_V = rows(attention.v.weight.float(), attention)
         norm = norm_before(model, layer, side, crosses, query=False)
         if isinstance(norm, LayerNorm | RMSNorm | BatchNorm):
-            W_V = W_V * norm.weight
+            W_V = stretch(norm, W_V)
         for head in range(shape[1]):
             inner = W_O[head] @ gram @ W_V[head * attention.kv_heads // attention.heads].mT
             values = torch.linalg.eigvals(inner.double())

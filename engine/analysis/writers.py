@@ -20,7 +20,7 @@ from engine.model.layers.attention import Attention
 from engine.model.layers.block import Block
 from engine.model.layers.experts import Experts
 from engine.model.layers.mlp import MLP
-from engine.model.layers.norm import BatchNorm, LayerNorm, RMSNorm
+from engine.model.layers.norm import BatchNorm, LayerNorm, RMSNorm, stretch
 from engine.model.stack import Stack
 from engine.model.transformer import Transformer
 from engine.runtime.trace import Trace
@@ -135,7 +135,7 @@ class Walk:
             if block.norm_after and norm is not None:
                 read, constant = self.through_norm(read, norm, f"{at}{norm_name(name)}", self.value(f"{at}{sum_of}"))
                 terms.add(bias, constant)
-            self.through_sublayer(read, part, around, (layer, name), terms)
+            self.through_sublayer(read * block.scale, part, around, (layer, name), terms)
             if block.hook_skip1 is None and not (block.parallel and name == "mlp"):  # no residual connection
                 read = torch.zeros_like(read)
         return read
@@ -207,11 +207,12 @@ def hold_norm(norm: nn.Module, read: Tensor, given: Tensor, scale: Tensor | None
     nothing = read.new_zeros(len(read))
     if isinstance(norm, LayerNorm):
         scale = (given.var(unbiased=False) + norm.eps).sqrt() if scale is None else scale
-        weighed = read * norm.weight.double()
-        return (weighed - weighed.mean(-1, keepdim=True)) / scale, read @ norm.bias.double()
+        weighed = stretch(norm, read)
+        constant = nothing if norm.bias is None else read @ norm.bias.double()
+        return (weighed - weighed.mean(-1, keepdim=True)) / scale, constant
     if isinstance(norm, RMSNorm):
         scale = (given.square().mean() + norm.eps).sqrt() if scale is None else scale
-        return read * norm.weight.double() / scale, nothing
+        return stretch(norm, read) / scale, nothing
     if isinstance(norm, BatchNorm):
         factor = norm.weight.double() / (norm.variance.double() + norm.eps).sqrt()
         return read * factor, read @ (norm.bias.double() - norm.mean.double() * factor)

@@ -7,7 +7,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from engine.model.config import MLP, Attention, Embedding, ModelConfig, OtherRotation, OutputHead, Positions, kv_heads
+from engine.model.config import (
+    MLP,
+    Attention,
+    Embedding,
+    ModelConfig,
+    Norm,
+    OtherRotation,
+    OutputHead,
+    Positions,
+    kv_heads,
+)
 
 PREDICTS = ("language", "masked")
 
@@ -20,7 +30,7 @@ def canonical_config(config: ModelConfig) -> ModelConfig:
         attention=canonical_attention(config, config.attention),
         mlp=canonical_mlp(config.mlp),
         positions=canonical_positions(config),
-        norm=replace(config.norm, final=config.final_norm, eps=0.0 if config.norm.kind == "none" else config.norm.eps),
+        norm=canonical_norm(config),
         distinct=None if config.distinct == config.layers else config.distinct,
         embedding=canonical_embedding(config.embedding),
         head=canonical_head(config),
@@ -28,6 +38,13 @@ def canonical_config(config: ModelConfig) -> ModelConfig:
         encoder=None if encoder is None else replace(encoder, attention=canonical_attention(config, encoder.attention)),
         cross=None if encoder is None else canonical_attention(config, config.cross_attention),
     )
+
+
+def canonical_norm(config: ModelConfig) -> Norm:
+    given = replace(config.norm, final=config.final_norm)
+    if given.kind == "none":
+        return replace(given, eps=0.0, learned="all")
+    return replace(given, learned="all") if given.kind == "rms" and given.has_weight else given
 
 
 def canonical_embedding(given: Embedding) -> Embedding:

@@ -16,7 +16,8 @@ PositionKind = Literal["learned", "sinusoidal", "rotary", "alibi", "relative", "
 NormKind = Literal["layer", "rms", "batch", "none"]
 NormPlace = Literal["before", "after", "around", "output"]
 MaskKind = Literal["causal", "full", "prefix"]
-Activation = Literal["relu", "gelu", "gelu_tanh", "quick_gelu", "silu", "tanh"]
+NormWeights = Literal["all", "weight", "none"]
+Activation = Literal["relu", "relu2", "gelu", "gelu_tanh", "quick_gelu", "silu", "tanh"]
 ScalingKind = Literal["linear", "dynamic", "yarn", "llama3", "longrope"]
 Sublayers = Literal["sequential", "parallel", "parallel_one_norm"]
 Link = Literal["softmax", "logistic", "identity"]
@@ -182,7 +183,8 @@ class Norm:
     """`layer` (Ba et al. 2016), `rms` (Zhang & Sennrich 2019) or `batch` (Ioffe & Szegedy 2015), `before` each
     sublayer, on the stream `after` it, on its `output` before that is added (OLMo 2), or first and last (`around`).
 
-    `final` puts one more behind the last block; None does unless norms stand after.
+    `final` puts one more behind the last block; None does unless norms stand after. `learned` leaves out a layer norm's
+    bias ("weight"), or all that a norm learns ("none": OLMo, Groeneveld et al. 2024, section 2.1).
     """
 
     kind: NormKind = field(
@@ -210,6 +212,21 @@ class Norm:
         default=None,
         metadata=Option(help="One more norm after the last block. Empty: in all but post-norm models.", when=is_normed),
     )
+    learned: NormWeights = field(
+        default="all",
+        metadata=Option(
+            help="A norm's weight and, of a layer norm, a bias are learned; the weight alone; or nothing.",
+            when=lambda said, _: said["kind"] in ("layer", "rms"),
+        ),
+    )
+
+    @property
+    def has_weight(self) -> bool:
+        return self.kind != "none" and self.learned != "none"
+
+    @property
+    def has_bias(self) -> bool:
+        return self.kind in ("layer", "batch") and self.learned == "all"
 
 
 @dataclass(frozen=True)
@@ -599,10 +616,11 @@ class Infill:
 class ModelConfig:
     """Sizes of one stack of blocks: a decoder, or an encoder where its mask is full. With `encoder`, the second of two.
 
-    `mlp=None` leaves attention only; `residual=False` takes out the skip connections; `parallel` sublayers read the
-    same stream, through two norms (NeoX) or one (GPT-J). `distinct` is how many different blocks there are, each used
-    in as many layers in a row (Lan et al. 2020, section 3.1); None: as many as layers. `cross` is the attention to the
-    encoder, by default like `attention`.
+    `mlp=None` leaves attention only; `residual=False` takes out the skip connections; what a sublayer adds is
+    multiplied by `residual_scale` (Granite); `parallel` sublayers read the same stream, through two norms (NeoX) or
+    one (GPT-J). `distinct` is how many different blocks there are, each used in as many layers in a row (Lan et al.
+    2020, section 3.1); None: as many as layers. `cross` is the attention to the encoder, by default like
+    `attention`.
     """
 
     vocab_size: int = field(metadata=Option(title="vocabulary size", decided=True))
@@ -632,6 +650,9 @@ class ModelConfig:
         metadata=Option(
             help="Off takes out the skip connections: each sublayer replaces the stream instead of adding to it."
         ),
+    )
+    residual_scale: float = field(
+        default=1.0, metadata=Option(help="What a sublayer adds to the stream is multiplied by it.")
     )
     sublayers: Sublayers = field(
         default="sequential",

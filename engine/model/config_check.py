@@ -32,6 +32,12 @@ def check_config(config: ModelConfig) -> None:
     check_ends(config)
     if not config.norm.eps >= 0:
         raise ValueError(f"norm.eps must be at least 0, got {config.norm.eps}.")
+    if config.norm.kind == "batch" and config.norm.learned != "all":
+        raise ValueError(
+            'norm.learned must be "all" for a batch norm, got ' + f'"{config.norm.learned}"; leave it out.'
+        )
+    if not config.residual_scale > 0:
+        raise ValueError(f"residual_scale must be above 0, got {config.residual_scale}.")
     if not 0 <= config.dropout < 1:
         raise ValueError(f"dropout must be in [0, 1), got {config.dropout}.")
     check_sharing(config)

@@ -23,6 +23,7 @@ from views.core.payload import pack
 
 LANGUAGES = {"bpe": "BPE", "wordpiece": "WordPiece", "unigram": "Unigram", "byte": "bytes", "char": "characters"}
 LANGUAGES |= {"word": "words"}
+LEARNED = {("layer", "weight"): " without bias", ("layer", "none"): " unlearned", ("rms", "none"): " unlearned"}
 NORMS = {"layer": "LayerNorm", "rms": "RMSNorm", "batch": "BatchNorm", "none": "none"}
 PLACES = {
     "before": "before each sublayer",
@@ -97,7 +98,10 @@ def config_facts(config: ModelConfig) -> list[Fact]:
     found = [(name, blocks(stack)) for name, stack in stacks]
     found += [("width", f"d {config.d_model:,}"), ("positions", positions(config))]
     eps = f", ε {config.norm.eps:g}" if config.norm.kind != "none" else ""
-    found += [("norm", f"{NORMS[config.norm.kind]} {PLACES[config.norm.place]}{eps}")]
+    learned = LEARNED.get((config.norm.kind, config.norm.learned), "")
+    found += [("norm", f"{NORMS[config.norm.kind]}{learned} {PLACES[config.norm.place]}{eps}")]
+    if config.residual_scale != 1:
+        found += [("sublayers", f"what they add × {config.residual_scale:g}")]
     return [*found, ("head", head(config))]
 
 

@@ -156,7 +156,7 @@ def unturned_layers(config: ModelConfig) -> list[int]:
 
 def model_header(name: str, config: ModelConfig) -> dict[str, Any]:
     """Parts that both stacks of a model share, and its head."""
-    head = config.head
+    head, norm = config.head, config.norm
     return {
         "name": name,
         "d_model": config.d_model,
@@ -164,8 +164,10 @@ def model_header(name: str, config: ModelConfig) -> dict[str, Any]:
         "context": config.context,
         "norm": config.norm.kind,
         "norm_place": config.norm.place,
+        "norm_learned": "γ" * norm.has_weight + "β" * norm.has_bias,
         "eps": config.norm.eps,
         "residual": config.residual,
+        "residual_scale": config.residual_scale,
         "head": head.kind,
         "read": head.read,
         "averaged": head.averaged,

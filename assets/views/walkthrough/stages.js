@@ -84,19 +84,20 @@ function block(trace, focus, layer) {
     has(id) &&
     stage(id, "resid", formula, "residual", [strip(`${BLOCK}${id}`, "residual")], { joint: model.residual ? "+" : "" });
   const sign = model.residual ? "+" : "=";
+  const by = times(model);
   const attentions = (kind) => (model.crosses && kind !== focus ? [condensed(kind)] : full(trace, kind, has));
   return [
     stage("resid_pre", "resid", "x", "residual", [strip(`${BLOCK}resid_pre`, "residual")], { joint: "=" }),
     before && norm("norm1"),
     ...attentions("attn"),
     norm("norm1_after"),
-    resid("resid_mid", `${sign} attn`),
+    resid("resid_mid", `${sign} ${by}attn`),
     !before && norm("norm1"),
     ...(model.crosses
       ? [
           before && norm("norm_cross"),
           ...attentions("cross_attn"),
-          resid("resid_cross", `${sign} src`),
+          resid("resid_cross", `${sign} ${by}src`),
           !before && norm("norm_cross"),
         ]
       : []),
@@ -105,7 +106,7 @@ function block(trace, focus, layer) {
       ? [
           ...(trace.isRouted(layer) ? [router(model), experts(model, has)] : [mlp(model, has)]),
           norm("norm2_after"),
-          resid("resid_post", trace.beside() ? `${sign} attn ${sign} mlp` : `${sign} mlp`),
+          resid("resid_post", trace.beside() ? `${sign} ${by}attn ${sign} ${by}mlp` : `${sign} ${by}mlp`),
         ]
       : []),
     !before && norm("norm2"),
@@ -316,17 +317,25 @@ export function about(trace, id, hook, layer) {
   return (step ?? ABOUT[id])(model, trace, layer);
 }
 
-const plus = (model, what) => (model.residual ? `x + ${what}` : what);
+const times = (model) => (model.residual_scale === 1 ? "" : `${+model.residual_scale.toPrecision(3)} · `);
+const plus = (model, ...parts) => {
+  const sum = parts.join(" + ");
+  const gives = times(model) + (times(model) && parts.length > 1 ? `(${sum})` : sum);
+  return model.residual ? `x + ${gives}` : gives;
+};
 const added = (model, from) =>
   model.residual
-    ? `What ${from} gives is added to the residual stream. Nothing that stood there is overwritten; later blocks read the sum.`
+    ? `What ${from} gives${times(model) && ", times a fixed number,"} is added to the residual stream. Nothing that stood there is overwritten; later blocks read the sum.`
     : `This model has no residual connections: what ${from} gives takes the place of the stream. What stood there is lost to later blocks.`;
 const normed = (model, use) => ({
-  formula: model.norm === "rms" ? "x / √(mean(x²) + ε) · γ" : "(x − mean) / √(variance + ε) · γ + β",
+  formula:
+    (model.norm === "rms" ? "x / √(mean(x²) + ε)" : "(x − mean) / √(variance + ε)") +
+    (model.norm_learned.includes("γ") ? " · γ" : "") +
+    (model.norm_learned.includes("β") ? " + β" : ""),
   text:
     model.norm === "batch"
       ? `Each feature is brought to one scale by its mean and variance over all tokens of all texts: training keeps running averages of both, and here those are used; learned weights γ then stretch each feature. ${use}`
-      : `Every token’s vector is brought to one scale over its own features, never across tokens; learned weights γ then stretch each feature. ${use}`,
+      : `Every token’s vector is brought to one scale over its own features, never across tokens${model.norm_learned ? "; learned weights γ then stretch each feature" : ""}. ${use}`,
 });
 const scaled = (model) =>
   model.scale === null
@@ -371,7 +380,9 @@ const ATTENTION_STEPS = {
     formula: `pattern = softmax(score + mask${sinks ? ", sink" : ""})`,
     text:
       `Softmax turns each row of scores into weights between 0 and 1${sinks ? "" : " that sum to 1"}. They are the shares in which the row’s token receives the values of the others.` +
-      (sinks ? " A learned score of the head, its sink, takes the share that is missing from 1: so a head can attend to little." : ""),
+      (sinks
+        ? " A learned score of the head, its sink, takes the share that is missing from 1: so a head can attend to little."
+        : ""),
   }),
 };
 
@@ -472,7 +483,7 @@ const ABOUT = {
   resid_mid: (model) => ({ formula: plus(model, "attention"), text: added(model, "attention") }),
   resid_cross: (model) => ({ formula: plus(model, "cross-attention"), text: added(model, "cross-attention") }),
   resid_post: (model, trace) => ({
-    formula: plus(model, trace.beside() ? "attention + MLP" : "MLP"),
+    formula: plus(model, ...(trace.beside() ? ["attention", "MLP"] : ["MLP"])),
     text: added(model, trace.beside() ? "each of the two" : "the MLP"),
   }),
   mlp: (model) => ({

@@ -31,6 +31,7 @@ from engine.analysis.arithmetic.explanation import (
     number,
     operand,
     result,
+    scaled_sum,
     setting,
     sum_line,
 )
@@ -51,6 +52,7 @@ from engine.runtime.trace import Trace
 
 FORMULAS = {
     "relu": "max(0, x)",
+    "relu2": "max(0, x)²",
     "gelu": "x Φ(x)",
     "gelu_tanh": "x/2 (1 + tanh(√(2/π) (x + 0.044715 x³)))",
     "quick_gelu": "x / (1 + e^−1.702x)",
@@ -293,17 +295,21 @@ def single(
 
 def stream_sum(source: Source, parts: list[tuple[str, Role]], pos: int, unit: int) -> Steps:
     """The sum of hooks of a block; the first is the stream, which a model without residual connections leaves out."""
+    scale = source.config.residual_scale
+    scales = [1.0, *(scale for _ in parts[1:])]
     if not source.config.residual:
-        parts = parts[1:]
+        parts, scales = parts[1:], scales[1:]
     values = [source.element(source.block + part, pos, unit) for part, _ in parts]
     operands = tuple(
         single(part, value, source, source.block + part, pos, unit, role)
         for (part, role), value in zip(parts, values, strict=True)
     )
+    total = scaled_sum(scales, values)
     if len(parts) == 1:
-        line: Line = (f"the residual connection is off: only {parts[0][0]} = ", result(values[0]))
-        return Steps("copy", values[0], (line,), operands)
-    return Steps("sum", sum(values), (sum_line([Span(*part) for part in parts], values),), operands)
+        by: Line = () if scale == 1 else (setting(scale), " · ")
+        line: Line = ("the residual connection is off: only ", *by, f"{parts[0][0]} = ", result(total))
+        return Steps("copy", total, (line,), operands)
+    return Steps("sum", total, (sum_line([Span(*part) for part in parts], values, scales),), operands)
 
 
 def stream(source: Source, name: str, pos: int, unit: int) -> Steps:
@@ -391,20 +397,22 @@ def norm(
         lines.append(("(x − μ) / scale = " if centres else "x / scale = ",))
         lines.append((*centred, " / ", number(scale), " = ", result(value)))
         return Steps("norm", value, tuple(lines), (strip,))
-    weight, bias = float(module.weight[unit]), None if isinstance(module, RMSNorm) else float(module.bias[unit])
-    value = (float(x[unit]) - mean) / scale * weight + (bias or 0.0)
-    shift: Line = () if bias is None else (", bias β = ", number(bias))
-    lines.append(("weight γ = ", number(weight), *shift))
-    lines.append(("(x − μ)" if centres else "x", " / scale × γ", "" if bias is None else " + β", " = "))
+    learned = {"γ": ("weight", module.weight), "β": ("bias", None if isinstance(module, RMSNorm) else module.bias)}
+    held = {label: (part, float(tensor[unit])) for label, (part, tensor) in learned.items() if tensor is not None}
+    weight, bias = (held[label][1] if label in held else None for label in "γβ")
+    value = (float(x[unit]) - mean) / scale * (1.0 if weight is None else weight) + (bias or 0.0)
+    if weight is not None:
+        shift: Line = () if bias is None else (", bias β = ", number(bias))
+        lines.append(("weight γ = ", number(weight), *shift))
+    told = " / scale" + "".join({"γ": " × γ", "β": " + β"}[label] for label in held)
+    lines.append(("(x − μ)" if centres else "x", told, " = "))
+    by: Line = () if weight is None else (" × ", operand(weight))
     tail: Line = () if bias is None else (" + ", operand(bias))
-    lines.append((*centred, " / ", number(scale), " × ", operand(weight), *tail, " = ", result(value)))
+    lines.append((*centred, " / ", number(scale), *by, *tail, " = ", result(value)))
     path = source.hook.rpartition(".")[0]
-    parameters = [("γ", module.weight, "weight")]
-    if not isinstance(module, RMSNorm):
-        parameters.append(("β", module.bias, "bias"))
     operands = tuple(
-        Operand(label, tensor[unit : unit + 1].detach().double(), f"{path}.{part}", (unit,), drawn=False)
-        for label, tensor, part in parameters
+        Operand(label, torch.tensor([one], dtype=torch.float64), f"{path}.{part}", (unit,), drawn=False)
+        for label, (part, one) in held.items()
     )
     return Steps("norm", value, tuple(lines), (strip, *operands))
 

@@ -6,13 +6,14 @@ from dataclasses import dataclass
 
 from engine.analysis.sizes.formula import Formula, Integer, Symbol, formula, total
 from engine.analysis.sizes.parameters import count
-from engine.analysis.sizes.shape import Stack, norm_width, stacks
+from engine.analysis.sizes.shape import Stack, stacks
 from engine.analysis.sizes.work import reaches
 from engine.model.config import MLP, Activation, Attention, Experts, ModelConfig, kv_heads
 
 FLOAT32 = 4  # bytes; softmax and norms keep their statistics in it whatever the rest is in
 KEPT_OF_ACTIVATION: dict[Activation, int] = {
     "relu": 1,
+    "relu2": 2,
     "tanh": 1,
     "gelu": 2,
     "gelu_tanh": 2,
@@ -102,7 +103,9 @@ class Tally:
         self.config, self.B, self.b = config, B, b
         self.kept: list[Memory] = []
         self.d = Symbol("d", config.d_model)
-        self.normed = {"layer": 1, "rms": 2, "batch": 1, "none": 0}[config.norm.kind]  # RMS keeps x / scale too
+        norm = config.norm  # an RMS norm with a weight keeps x / scale too, and none keeps a mean
+        self.normed = {"layer": 1, "rms": 1 + norm.has_weight, "batch": 1, "none": 0}[norm.kind]
+        self.moments = {"layer": 2, "rms": 1, "batch": 2, "none": 0}[norm.kind]
 
     def keep(self, name: str, numbers: Formula, each: Formula | None = None, quadratic: bool = False) -> None:
         if numbers.value:
@@ -176,7 +179,7 @@ class Tally:
     def scales(self, name: str, norms: Formula, rows: Formula, width: Formula) -> None:
         """Adds what each norm divides by, and the mean where it subtracts that: of every row, or of every feature for a
         batch norm."""
-        each = 2 * width if self.config.norm.kind == "batch" else (3 - self.normed) * rows
+        each = 2 * width if self.config.norm.kind == "batch" else self.moments * rows
         self.statistics(f"{name}: scales", norms * each)
 
     def attention(
@@ -221,7 +224,7 @@ class Tally:
         both = stack.heads(attention) + stack.kv_heads(attention)
         self.keep(f"{name}: inputs of the query and key norms", self.normed * self.B * tokens * stack.L * both)
         rows = attention.heads + kv_heads(attention) if attention.qk_norm == "head" else 2
-        self.statistics(f"{name}: their scales", (3 - self.normed) * rows * self.B * tokens * stack.L)
+        self.statistics(f"{name}: their scales", self.moments * rows * self.B * tokens * stack.L)
 
     def mask_sums(self, stack: Stack, attention: Attention, square: Formula, name: str) -> None:
         """The mask as numbers added to the scores, for masks that fused attention has no name for."""
@@ -259,7 +262,7 @@ class Tally:
             return
         if head.kind == "masked":
             self.keep("head: dense", rows * total([d, KEPT_OF_ACTIVATION[head.activation] * read]))
-            extra = norm_width(config) and 1
+            extra = int(config.norm.kind != "none")
             self.keep("head: norm", rows * ((self.normed - 1) * extra * formula(read)))
             self.scales("head", Integer(extra), rows, formula(read))
         if head.kind == "token" and head.dense:

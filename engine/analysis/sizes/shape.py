@@ -152,4 +152,4 @@ def reading(config: ModelConfig, image: int) -> ModelConfig:
 
 def norm_width(config: ModelConfig) -> int:
     """Parameters a component of a norm has: weight and bias, weight alone, none."""
-    return {"layer": 2, "rms": 1, "batch": 2, "none": 0}[config.norm.kind]
+    return config.norm.has_weight + config.norm.has_bias

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from engine.analysis.weights.spectrum import Spectrum, summarise_spectrum
 from engine.model.layers.attention import Attention
-from engine.model.layers.norm import BatchNorm, LayerNorm, RMSNorm
+from engine.model.layers.norm import BatchNorm, LayerNorm, RMSNorm, stretch
 from engine.model.stack import Stack
 from engine.model.transformer import Transformer
 from engine.runtime.trace import Trace
@@ -58,10 +58,12 @@ def circuit(model: Transformer, layer: int, head: int, which: Which, side: str =
 
 
 def writing_rows(model: Transformer, layer: int, side: str = "", crosses: bool = False) -> Tensor:
-    """W_O, head d_head d_model, through which heads add to the stream. Where a norm stands behind the attention, that
-    is what the norm makes of it, without its bias and the division that depends on the text."""
+    """W_O, head d_head d_model, through which heads add to the stream, times the scale of what they add. Where a norm
+    stands behind the attention, that is what the norm makes of it, without its bias and the division that depends on
+    the text."""
     attention = attention_of(model, layer, side, crosses)
     W_O, behind = rows(attention.out.weight.mT, attention), norm_behind(model, layer, side, crosses)
+    W_O = W_O if model.config.residual_scale == 1 else W_O * model.config.residual_scale
     return W_O if behind is None else linear_part(behind, W_O.float()).to(W_O.dtype)
 
 
@@ -81,7 +83,7 @@ def linear_part(norm: nn.Module, x: Tensor) -> Tensor:
         return x * norm.weight.float() / (norm.variance.float() + norm.eps).sqrt()
     if isinstance(norm, LayerNorm):
         x = x - x.mean(-1, keepdim=True)
-    return x * norm.weight.float() if isinstance(norm, LayerNorm | RMSNorm) else x
+    return stretch(norm, x) if isinstance(norm, LayerNorm | RMSNorm) else x
 
 
 def by_head(model: Transformer, name: str) -> Tensor:

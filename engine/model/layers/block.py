@@ -8,6 +8,8 @@ resid_pre --> norm1 --> attention --> norm1_after --> (+) resid_mid --> ...     
 resid_pre --> attention --> norm1_after --> (+) resid_mid --> MLP --> norm2_after --> (+) ...   norm of the output
 resid_pre --> norm1 --> attention --> (+) resid_post <-- MLP <-- norm2 <-- resid_pre            parallel
 
+What is added is multiplied by a number first, where a model has one (`scale`).
+
 In the decoder of an encoder-decoder, attention to the encoder (cross_attn, with norm_cross) stands behind resid_mid,
 and resid_cross is what follows it. What a residual connection carries past attention, attention to the encoder and the
 MLP are skip1, skip_cross and skip2: the streams as they are, until an edit changes them.
@@ -33,7 +35,7 @@ class Block(Module):
         place = config.norm.place
         self.norm_before, self.norm_after = place != "after", place == "after"
         of_stream, of_output = place != "output", place in ("around", "output")
-        self.dropout = config.dropout
+        self.dropout, self.scale = config.dropout, config.residual_scale
         self.parallel = config.sublayers != "sequential"
         has_norm2 = config.mlp is not None and config.sublayers != "parallel_one_norm"
 
@@ -106,4 +108,5 @@ class Block(Module):
 
     def add(self, resid: Tensor, out: Tensor, skip: HookPoint | None) -> Tensor:
         out = dropout(out, self.dropout, self.training)
+        out = out if self.scale == 1 else out * self.scale
         return out if skip is None else skip(resid) + out

@@ -15,6 +15,7 @@ from engine.model.layers.module import Linear, Module
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "relu": functional.relu,
+    "relu2": lambda x: functional.relu(x).square(),  # So et al. 2021, Primer, section 3
     "gelu": functional.gelu,  # x Phi(x), Hendrycks & Gimpel 2016
     "gelu_tanh": partial(functional.gelu, approximate="tanh"),  # GPT-2's approximation of it
     "quick_gelu": lambda x: x * (1.702 * x).sigmoid(),  # Hendrycks & Gimpel 2016's other approximation (ImageGPT, CLIP)

@@ -18,59 +18,58 @@ from engine.model.layers.module import Module
 
 
 class LayerNorm(Module):
-    """(x - mean) / scale * weight + bias, with scale = sqrt(variance + eps) (Ba et al. 2016)."""
+    """(x - mean) / scale * weight + bias, with scale = sqrt(variance + eps) (Ba et al. 2016); weight and bias are None
+    where they are not learned."""
 
-    def __init__(self, width: int, eps: float, axes: str) -> None:
+    def __init__(self, width: int, config: NormConfig, axes: str) -> None:
         super().__init__()
-        self.eps = eps
-        self.weight = nn.Parameter(torch.ones(width))
-        self.bias = nn.Parameter(torch.zeros(width))
+        self.eps = config.eps
+        self.weight = nn.Parameter(torch.ones(width)) if config.has_weight else None
+        self.bias = nn.Parameter(torch.zeros(width)) if config.has_bias else None
         self.hook_scale = HookPoint("scale", axes.rpartition(" ")[0])
         self.hook_normalized = HookPoint("normalized", axes, on_request=True)
         self.hook_strength = HookPoint("strength", axes.rpartition(" ")[0], on_request=True)
         self.hook_out = HookPoint("out", axes)
 
     def forward(self, x: Tensor) -> Tensor:
-        weight, bias = self._parameters.values()
-        assert weight is not None and bias is not None
+        weight, bias = self._parameters.get("weight"), self._parameters.get("bias")  # where PyTorch looks last
         if not any_wanted((self.hook_scale, self.hook_normalized)):
-            out = torch.layer_norm(x, weight.shape, weight, bias, self.eps)
+            out = torch.layer_norm(x, x.shape[-1:], weight, bias, self.eps)
             return self.hook_out(interpolate_norm(x, out, self.hook_strength) if self.hook_strength.is_active else out)
-        out, mean, inverse = torch.native_layer_norm(x, weight.shape, weight, bias, self.eps)
+        out, mean, inverse = torch.native_layer_norm(x, x.shape[-1:], weight, bias, self.eps)
         computed = inverse.reciprocal().squeeze(-1)
         scale = self.hook_scale(computed)
         if scale is not computed or self.hook_normalized.is_active:
             made = (x - mean) / scale[..., None]
             normalized = self.hook_normalized(made)
             if scale is not computed or normalized is not made:  # edited: the fused result no longer holds
-                out = normalized * weight + bias
+                out = stretch(self, normalized) if bias is None else stretch(self, normalized) + bias
         return self.hook_out(interpolate_norm(x, out, self.hook_strength) if self.hook_strength.is_active else out)
 
 
 class RMSNorm(Module):
     """x / scale * weight, with scale = sqrt(mean(x^2) + eps) (Zhang & Sennrich 2019); computed in the dtype of `weight`
-    where that is the wider one."""
+    where that is the wider one. `weight` is None where it is not learned."""
 
-    def __init__(self, width: int, eps: float, axes: str) -> None:
+    def __init__(self, width: int, config: NormConfig, axes: str) -> None:
         super().__init__()
-        self.eps, self.root_width = eps, width**0.5
-        self.root_eps = torch.tensor(eps**0.5, device="cpu")
-        self.weight = nn.Parameter(torch.ones(width))
+        self.eps, self.root_width = config.eps, width**0.5
+        self.root_eps = torch.tensor(config.eps**0.5, device="cpu")
+        self.weight = nn.Parameter(torch.ones(width)) if config.has_weight else None
         self.hook_scale = HookPoint("scale", axes.rpartition(" ")[0])
         self.hook_normalized = HookPoint("normalized", axes, on_request=True)
         self.hook_strength = HookPoint("strength", axes.rpartition(" ")[0], on_request=True)
         self.hook_out = HookPoint("out", axes)
 
     def forward(self, x: Tensor) -> Tensor:
-        (weight,) = self._parameters.values()
-        assert weight is not None
-        read = x.to(weight.dtype)
+        weight = self._parameters.get("weight")
+        read = x if weight is None else x.to(weight.dtype)
         if not any_wanted((self.hook_scale, self.hook_normalized)):
-            out = torch.rms_norm(read, weight.shape, weight, self.eps).to(x.dtype)
+            out = torch.rms_norm(read, x.shape[-1:], weight, self.eps).to(x.dtype)
             return self.hook_out(interpolate_norm(x, out, self.hook_strength) if self.hook_strength.is_active else out)
         root_mean_square = torch.linalg.vector_norm(read, dim=-1) / self.root_width
         scale = self.hook_scale(torch.hypot(root_mean_square, self.root_eps))
-        out = (self.hook_normalized(read / scale[..., None]) * weight).to(x.dtype)
+        out = stretch(self, self.hook_normalized(read / scale[..., None])).to(x.dtype)
         return self.hook_out(interpolate_norm(x, out, self.hook_strength) if self.hook_strength.is_active else out)
 
 
@@ -85,9 +84,9 @@ class BatchNorm(Module):
     mean: Tensor
     variance: Tensor
 
-    def __init__(self, width: int, eps: float, axes: str) -> None:
+    def __init__(self, width: int, config: NormConfig, axes: str) -> None:
         super().__init__()
-        self.eps = eps
+        self.eps = config.eps
         self.weight = nn.Parameter(torch.ones(width))
         self.bias = nn.Parameter(torch.zeros(width))
         self.register_buffer("mean", torch.zeros(width))
@@ -110,6 +109,11 @@ class NoNorm(Module):
         return x
 
 
+def stretch(norm: LayerNorm | RMSNorm | BatchNorm, x: Tensor) -> Tensor:
+    """x (... width) times what the norm learned of each feature, if it did."""
+    return x if norm.weight is None else x * norm.weight
+
+
 def interpolate_norm(x: Tensor, out: Tensor, hook: HookPoint) -> Tensor:
     """x + strength (out - x), exact at 0 and 1."""
     full = x.new_ones(x.shape[:-1])
@@ -119,9 +123,9 @@ def interpolate_norm(x: Tensor, out: Tensor, hook: HookPoint) -> Tensor:
 
 def make_norm(config: NormConfig, width: int, axes: str = "batch pos d_model") -> nn.Module:
     """Over the last of `axes`, which has `width` elements."""
-    kinds: dict[NormKind, Callable[[int, float, str], nn.Module]] = {
+    kinds: dict[NormKind, Callable[[int, NormConfig, str], nn.Module]] = {
         "layer": LayerNorm,
         "rms": RMSNorm,
         "batch": BatchNorm,
     }
-    return kinds[config.kind](width, config.eps, axes) if config.kind in kinds else NoNorm()
+    return kinds[config.kind](width, config, axes) if config.kind in kinds else NoNorm()

@@ -28,8 +28,8 @@ BUT = ("held_out", "ended")  # but for these
 
 SAID = {  # options as they are called in the recipe
     "sequence_to_sequence": "sequence to sequence", "span": "answers in a text", "gelu_tanh": "GELU (tanh)",
-    "quick_gelu": "quick GELU", "gelu": "GELU", "relu": "ReLU", "silu": "SiLU", "alibi": "ALiBi", "adamw": "AdamW",
-    "sgd": "SGD", "muon": "Muon", "rms": "RMS",
+    "quick_gelu": "quick GELU", "gelu": "GELU", "relu": "ReLU", "relu2": "ReLU²", "silu": "SiLU", "alibi": "ALiBi",
+    "adamw": "AdamW", "sgd": "SGD", "muon": "Muon", "rms": "RMS",
     "yarn": "YaRN", "longrope": "LongRoPE", "llama3": "Llama 3", "parallel_one_norm": "parallel, one norm",
     "cuda": "CUDA", "cpu": "CPU",
     **{one.name: one.title for one in tokenizer_kinds().values()},

@@ -85,6 +85,15 @@ VARIANTS = {
     "norms around, parallel": {"norm": Norm("rms", place="around"), "sublayers": "parallel"},
     "norms of outputs": {"norm": Norm("rms", place="output")},
     "norms of outputs, parallel": {"norm": Norm("layer", place="output"), "sublayers": "parallel"},
+    "norms without bias": {"norm": Norm(learned="weight")},
+    "norms that learn nothing": {"norm": Norm(learned="none"), "attention": {"qk_norm": "head"}},
+    "RMS norms that learn nothing, squared ReLU": {
+        "norm": Norm("rms", "around", learned="none"),
+        "mlp": tiny.MLP(12, "relu2"),
+    },
+    "what is added scaled": {"residual_scale": 0.3, "norm": Norm("rms", "around")},
+    "what is added scaled, parallel": {"residual_scale": 0.3, "sublayers": "parallel"},
+    "only what is added, scaled": {"residual_scale": 0.3, "residual": False},
     "experts": {"mlp": tiny.MLP(12, "silu", True, experts=Experts(5, 2, shared=7, shared_gate=True, dense=(1,)))},
     "experts of groups, limited": {
         "mlp": tiny.MLP(

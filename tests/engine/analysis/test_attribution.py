@@ -38,6 +38,10 @@ KINDS: dict[str, ModelConfig] = {
         for place in get_args(NormPlace)
     },
     "no norm": config(norm=Norm(kind="none")),
+    "norms without bias": config(norm=Norm(learned="weight"), residual_scale=0.3, sublayers="parallel"),
+    "norms that learn nothing": config("rotary", {"qk_norm": "head"}, norm=Norm(learned="none"), residual_scale=2.0),
+    "RMS norms that learn nothing": config(norm=Norm("rms", "around", learned="none"), residual_scale=0.3),
+    "norm after, what is added scaled": config(norm=Norm(place="after", learned="none"), residual_scale=0.3),
     "norm after, no MLP": config(norm=Norm(place="after"), mlp=None),
     "parallel": config("rotary", sublayers="parallel"),
     "parallel, one norm": config("rotary", sublayers="parallel_one_norm", mlp=MLP(d_mlp=20, gated=True)),

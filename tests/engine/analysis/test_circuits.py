@@ -28,6 +28,8 @@ ONE_STACK = {
     ),
     "normalised all together": tiny.config("none", {"kv_heads": 2, "qk_norm": "all"}, norm=Norm("rms", "around")),
     "norms of outputs": tiny.config("none", {"qk_norm": "all"}, norm=Norm("rms", "output")),
+    "norms that learn nothing, scaled": tiny.config("none", norm=Norm("rms", learned="none"), residual_scale=0.3),
+    "norms without bias, scaled": tiny.config("none", norm=Norm(learned="weight"), residual_scale=2.0),
     "no biases, wide heads": tiny.config("none", {"bias": False, "out_bias": False, "d_head": 6}),
     "norms behind": tiny.config("none", norm=Norm(place="after"), embedding=Embedding(norm=True, scale=2.0)),
     "narrow tokens": tiny.config("none", embedding=Embedding(width=6, mapped="tokens"), head=OutputHead(scale=0.5)),
@@ -65,11 +67,11 @@ def without_scale(norm: Any, x: Tensor) -> Tensor:
         return norm(x) - norm(torch.zeros_like(x))
     if type(norm).__name__ == "LayerNorm":
         x = x - x.mean(-1, keepdim=True)
-    return x * norm.weight if hasattr(norm, "weight") else x
+    return x if getattr(norm, "weight", None) is None else x * norm.weight
 
 
 def to_tokens(model: Transformer, written: Tensor, layer: int) -> Tensor:
-    block = model.blocks[layer]
+    block, written = model.blocks[layer], written * model.config.residual_scale
     if model.config.norm.place in ("around", "output"):
         written = without_scale(block.norm1_after, written)
     behind = model.config.norm.place == "after"

@@ -56,6 +56,24 @@ KINDS: dict[str, ModelConfig] = {
     "olmo": replace(
         SMALL, attention=replace(HEADS, qk_norm="all"), positions=ROTARY, norm=Norm("rms", "output"), mlp=GATED
     ),
+    "olmo-1": replace(SMALL, norm=Norm(learned="none"), positions=ROTARY, mlp=GATED),
+    "cohere": replace(
+        SMALL, norm=Norm(learned="weight"), positions=Positions("rotary", pairs="neighbours"), mlp=GATED,
+        sublayers="parallel_one_norm", head=OutputHead(scale=0.1),
+    ),
+    "granite": replace(
+        SMALL, attention=replace(HEADS, kv_heads=2, scale=0.02), norm=Norm("rms"), positions=ROTARY, mlp=GATED,
+        residual_scale=0.2, embedding=Embedding(scale=12.0), head=OutputHead(scale=0.1),
+    ),
+    "nanochat": replace(
+        SMALL, attention=replace(HEADS, kv_heads=2, qk_norm="head"), norm=Norm("rms", learned="none"),
+        positions=ROTARY, mlp=MLP(128, "relu2", bias=False), head=OutputHead(softcap=15.0),
+    ),
+    "unlearned-around": replace(SMALL, norm=Norm("rms", "around", learned="none"), sublayers="parallel"),
+    "unlearned-masked": replace(
+        SMALL, attention=replace(HEADS, mask="full"), norm=Norm(place="after", learned="none"),
+        embedding=Embedding(segments=2, norm=True), head=OutputHead("masked", bias=True),
+    ),
     "mixtral": replace(
         SMALL, mlp=replace(GATED, experts=Experts(6, 2)), positions=ROTARY, norm=Norm("rms"), tied=False
     ),

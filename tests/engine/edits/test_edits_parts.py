@@ -19,6 +19,7 @@ CONFIGS = {
     "after": tiny.config(norm=Norm(place="after")),
     "around": tiny.config(norm=Norm(place="around")),
     "output": tiny.config(norm=Norm("rms", place="output")),
+    "scaled": tiny.config(norm=Norm("layer", learned="none"), residual_scale=0.3),
     "parallel": tiny.config(sublayers="parallel"),
     "parallel, one norm": tiny.config(sublayers="parallel_one_norm"),
     "attention only": tiny.config(mlp=None),
@@ -36,17 +37,18 @@ def same(a: Tensor, b: Tensor) -> None:
 
 
 @pytest.mark.parametrize("factor", [0.0, 0.5, 2.0])
-@pytest.mark.parametrize("name", ["before", "rms", "batch", "after", "around", "output"])
+@pytest.mark.parametrize("name", ["before", "rms", "batch", "after", "around", "output", "scaled"])
 def test_the_residual_past_a_sublayer_is_weighed_and_the_sublayer_reads_all_of_it(name: str, factor: float) -> None:
     trace = edited(name, "blocks.1.skip1", factor)
     plain = run(tiny.model(CONFIGS[name]), tiny.IDS)
     added = trace["blocks.1.norm1_after.out" if name in ("around", "output") else "blocks.1.attn.out"]
-    same(trace["blocks.1.resid_mid"], factor * plain["blocks.1.resid_pre"] + added)
+    scale = CONFIGS[name].residual_scale
+    same(trace["blocks.1.resid_mid"], factor * plain["blocks.1.resid_pre"] + scale * added)
     assert torch.equal(trace["blocks.1.attn.out"], plain["blocks.1.attn.out"])
     trace = edited(name, "blocks.1.skip2", factor)
     carried = plain["blocks.1.norm1.out" if name == "after" else "blocks.1.resid_mid"]
     added = plain["blocks.1.norm2_after.out" if name in ("around", "output") else "blocks.1.mlp.out"]
-    same(trace["blocks.1.resid_post"], factor * carried + added)
+    same(trace["blocks.1.resid_post"], factor * carried + scale * added)
 
 
 @pytest.mark.parametrize("name", ["parallel", "parallel, one norm"])
@@ -57,7 +59,7 @@ def test_side_by_side_sublayers_have_one_residual(name: str) -> None:
     same(trace["blocks.1.resid_post"], total)
 
 
-@pytest.mark.parametrize("name", ["before", "rms", "batch", "around"])
+@pytest.mark.parametrize("name", ["before", "rms", "batch", "around", "scaled"])
 def test_a_norm_taken_out_passes_on_what_it_reads_and_half_of_one_half_of_it(name: str) -> None:
     plain = run(tiny.model(CONFIGS[name]), tiny.IDS)
     x, normed = plain["blocks.1.resid_pre"], plain["blocks.1.norm1.out"]

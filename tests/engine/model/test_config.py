@@ -62,6 +62,8 @@ def otherwise(*given: Any) -> Positions:
         ({"positions": otherwise((0,), 0.0)}, "positions.other.theta must be above 0, got 0.0"),
         ({"positions": otherwise((0,), None, YARN)}, "without theta there are none; give theta too"),
         ({"positions": otherwise((0,), 1.0, YARN)}, "positions.other.theta must be above 1 for yarn, got 1.0"),
+        ({"norm": Norm("batch", learned="none")}, 'norm.learned must be "all" for a batch norm, got "none"'),
+        ({"residual_scale": 0.0}, "residual_scale must be above 0, got 0.0"),
         ({"attention": Attention(0)}, "positive multiple of kv_heads, got 0 and 0"),
         ({"attention": Attention(4, kv_heads=3)}, "positive multiple of kv_heads, got 4 and 3"),
         ({"attention": Attention(4, d_head=0)}, "attention.d_head must be at least 1, got 0"),

@@ -119,6 +119,12 @@ CONFIGS: dict[str, ModelConfig] = {
     ),
     "Gemma 3": replace(BASE, attention=BARE, norm=RMS, positions=replace(ROTARY, other=OtherRotation((0,), 100.0))),
     "SmolLM3": replace(BASE, attention=BARE, norm=RMS, positions=replace(ROTARY, other=OtherRotation((1,)))),
+    "OLMo": replace(BASE, attention=BARE, mlp=GATED, norm=Norm(learned="none"), positions=ROTARY),
+    "Cohere": replace(BASE, norm=Norm(learned="weight"), sublayers="parallel_one_norm", head=OutputHead(scale=0.1)),
+    "Granite": replace(BASE, attention=BARE, norm=RMS, positions=ROTARY, residual_scale=0.2),
+    "NanoChat": replace(
+        BASE, attention=replace(BARE, qk_norm="head"), mlp=MLP(20, "relu2"), norm=Norm("rms", learned="none")
+    ),
     "Mixtral": replace(
         BASE, attention=BARE, mlp=replace(GATED, experts=Experts(5, 2, shared=9)), norm=RMS, positions=ROTARY
     ),

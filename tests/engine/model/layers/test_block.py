@@ -50,7 +50,7 @@ def test_an_attention_only_block_has_no_second_norm_and_no_mlp() -> None:
 
 
 @pytest.mark.parametrize("gated", [False, True])
-@pytest.mark.parametrize("activation", ["relu", "gelu", "gelu_tanh", "silu"])
+@pytest.mark.parametrize("activation", ["relu", "relu2", "gelu", "gelu_tanh", "silu"])
 def test_the_mlp_is_its_activation_between_two_projections(activation: str, gated: bool) -> None:
     model = tiny.model(tiny.config(mlp=tiny.MLP(12, activation=activation, gated=gated, bias=False)))
     trace = run(model, tiny.IDS)
@@ -58,6 +58,7 @@ def test_the_mlp_is_its_activation_between_two_projections(activation: str, gate
     pre = x @ mlp.pre.weight.T
     post = {
         "relu": pre.clamp(min=0),
+        "relu2": pre.clamp(min=0) ** 2,
         "gelu": pre * 0.5 * (1 + torch.erf(pre / 2**0.5)),
         "gelu_tanh": pre * 0.5 * (1 + torch.tanh((2 / torch.pi) ** 0.5 * (pre + 0.044715 * pre**3))),
         "silu": pre * torch.sigmoid(pre),

@@ -17,27 +17,32 @@ def by_hand(x: Tensor, kind: str, eps: float) -> tuple[Tensor, Tensor]:
 
 
 @pytest.mark.parametrize("eps", [1e-5, 0.3])
+@pytest.mark.parametrize("learned", ["all", "weight", "none"])
 @pytest.mark.parametrize("kind", ["layer", "rms"])
-def test_norm_and_its_scale_are_the_papers_formula(kind: str, eps: float) -> None:
-    model = tiny.model(tiny.config(norm=tiny.Norm(kind=kind, eps=eps)))
+def test_norm_and_its_scale_are_the_papers_formula(kind: str, learned: str, eps: float) -> None:
+    model = tiny.model(tiny.config(norm=tiny.Norm(kind=kind, eps=eps, learned=learned)))
     trace = run(model, tiny.IDS)
     normed, scale = by_hand(trace["blocks.1.resid_mid"], kind, eps)
     norm = model.blocks[1].norm2
-    expected = normed * norm.weight + (norm.bias if kind == "layer" else 0)
+    names = {"all": {"weight", "bias"} if kind == "layer" else {"weight"}, "weight": {"weight"}, "none": set()}[learned]
+    assert {name for name, _ in norm.named_parameters()} == names
+    expected = normed * (norm.weight if "weight" in names else 1) + (norm.bias if "bias" in names else 0)
     torch.testing.assert_close(trace["blocks.1.norm2.out"], expected, atol=1e-5, rtol=0)
     torch.testing.assert_close(trace["blocks.1.norm2.scale"], scale, atol=1e-6, rtol=1e-5)
 
 
+@pytest.mark.parametrize("learned", ["all", "weight", "none"])
 @pytest.mark.parametrize("kind", ["layer", "rms"])
-def test_an_edited_scale_divides_instead_of_the_computed_one(kind: str) -> None:
-    model = tiny.model(tiny.config(norm=tiny.Norm(kind=kind)))
+def test_an_edited_scale_divides_instead_of_the_computed_one(kind: str, learned: str) -> None:
+    model = tiny.model(tiny.config(norm=tiny.Norm(kind=kind, learned=learned)))
     trace = run(model, tiny.IDS, edits=[Replace("blocks.0.norm1.scale", 2.0, {"pos": 3})])
     plain = run(model, tiny.IDS)
     normed, scale = by_hand(plain["embed.tokens"] + plain["embed.positions"], kind, 1e-5)
     scale[:, 3] /= 2.0
     norm = model.blocks[0].norm1
-    expected = normed * scale[..., None].where(torch.arange(8)[:, None] == 3, torch.tensor(1.0)) * norm.weight
-    expected = expected + (norm.bias if kind == "layer" else 0)
+    expected = normed * scale[..., None].where(torch.arange(8)[:, None] == 3, torch.tensor(1.0))
+    expected = expected if learned == "none" else expected * norm.weight
+    expected = expected + (norm.bias if kind == "layer" and learned == "all" else 0)
     torch.testing.assert_close(trace["blocks.0.norm1.out"], expected, atol=1e-5, rtol=0)
 
 
