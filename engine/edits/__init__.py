@@ -6,6 +6,7 @@
 from engine.edits.adapters import ApplyAdapter, find_adapter, keep_adapter
 from engine.edits.edit import AnchoredEdit, Edit, RealTokens, Side, Where, edit_from_dict
 from engine.edits.edit_validation import validate_edit
+from engine.edits.experts import SendTokens, SilenceExperts, UseExperts
 from engine.edits.heads import AttentionTemperature, SilenceHeads
 from engine.edits.masks import DrawMask, PaintMask, PresetMask
 from engine.edits.parts import parts
@@ -32,13 +33,16 @@ __all__ = [
     "Replace",
     "SourceRuns",
     "Scale",
+    "SendTokens",
     "SetPattern",
     "ShiftPositions",
     "Side",
+    "SilenceExperts",
     "SilenceHeads",
     "Source",
     "Steer",
     "SwapPositions",
+    "UseExperts",
     "Where",
     "edit_from_dict",
     "find_adapter",

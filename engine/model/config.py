@@ -711,6 +711,12 @@ class ModelConfig:
         return replace(self, positions=self.positions.of_layer(layer), mlp=mlp)
 
     @property
+    def experts_by_layer(self) -> dict[int, Experts]:
+        """The experts of each layer that has them."""
+        found = {layer: self.of_layer(layer).mlp for layer in range(self.layers)}
+        return {layer: mlp.experts for layer, mlp in found.items() if mlp is not None and mlp.experts is not None}
+
+    @property
     def d_embed(self) -> int:
         """The width of the token vectors, and of what a head over tokens compares them with."""
         return self.embedding.width or self.d_model

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any
 
@@ -11,6 +11,7 @@ from engine.checkpoints import Checkpoint
 from engine.edits import Edit, keep_adapter, parts, validate_edit
 from engine.edits.experiment import Experiment
 from engine.inputs.readers import GAP, SPAN, Reading, kind, pictures
+from engine.model.config import Experts
 from engine.model.layers.lora import Adapter, check_fits
 from engine.runtime.trace import Trace
 from views.core.lanes import Lane
@@ -22,11 +23,12 @@ from views.what_if.edit_words import Terms
 @dataclass(frozen=True)
 class EditableValue:
     """A hook by its name behind that of its block (`part`) and whole, with its axes and their sizes in the whole text,
-    the batch left out."""
+    the batch left out; `layers` are the blocks that have it."""
 
     part: str
     hook: str
     axes: Sequence[tuple[str, int]]
+    layers: Sequence[int] = ()
 
 
 @dataclass(frozen=True)
@@ -34,7 +36,7 @@ class EditableStack:
     """Stack: its tokens, and what can be weighed, patched and steered, in each block and outside of them.
 
     `positions`: whether they can be changed; `turned`: the blocks in which alone they can; `tokens`: whether it embeds
-    any.
+    any; `experts`: those of the blocks that have them.
     """
 
     stack: str | None
@@ -47,6 +49,7 @@ class EditableStack:
     positions: bool
     turned: Sequence[int]
     tokens: bool
+    experts: Mapping[int, Experts]
 
 
 @dataclass(frozen=True)
@@ -143,7 +146,6 @@ def is_closed(checkpoint: Checkpoint) -> bool:
 
 def editable_stack(checkpoint: Checkpoint, plain: Trace, lane: Lane, encoder: Lane) -> EditableStack:
     hooks, side = checkpoint.model.hook_names, lane.side or None
-    first = f"{lane.prefix}blocks.0."
     counted = [hook for hook in hooks if hook.startswith(lane.prefix) and hook.endswith("position_ids")]
     more = {"own": unread(plain, lane), "encoder": unread(plain, encoder)}
     held = [hook for hook in plain if depends_on_text(plain, hook)]
@@ -153,14 +155,32 @@ def editable_stack(checkpoint: Checkpoint, plain: Trace, lane: Lane, encoder: La
         layers=lane.config.layers,
         pieces=lane.pieces,
         parts=[parts(hooks, layer, side) for layer in range(lane.config.layers)],  # type: ignore[arg-type]
-        inner=[editable_value(plain, hook, first, more) for hook in held if hook.startswith(first)],
+        inner=inner_values(plain, held, lane, more),
         outer=[editable_value(plain, hook, lane.prefix, more) for hook in held if is_outside(hook, lane)],
         positions=bool(counted),
         turned=[
             layer for layer in range(lane.config.layers) if f"{lane.prefix}blocks.{layer}.attn.position_ids" in hooks
         ],
         tokens=f"{lane.prefix}embed.tokens" in plain,
+        experts=lane.config.experts_by_layer,
     )
+
+
+def inner_values(plain: Trace, held: Sequence[str], lane: Lane, more: Mapping[str, int]) -> list[EditableValue]:
+    """What blocks hold, each by the first block that has it: blocks may differ."""
+    found: dict[str, list[int]] = {}
+    for layer in range(lane.config.layers):
+        block = f"{lane.prefix}blocks.{layer}."
+        for hook in held:
+            if hook.startswith(block):
+                found.setdefault(hook.removeprefix(block), []).append(layer)
+    return [
+        replace(
+            editable_value(plain, f"{lane.prefix}blocks.{layers[0]}.{part}", f"{lane.prefix}blocks.{layers[0]}.", more),
+            layers=layers,
+        )
+        for part, layers in found.items()
+    ]
 
 
 def unread(plain: Trace, lane: Lane) -> int:

@@ -27,6 +27,10 @@ def explain_router(source: Source, router: Router, name: str, pos: int, unit: in
     path = source.hook.rpartition(".")[0]
     if name == "probs":
         return expert_probability(source, router, path, pos, unit)
+    if name in ("used", "gain"):
+        value = float(router.config.used) if name == "used" else 1.0
+        told = "experts that each token sees: " if name == "used" else "how much of what the expert writes is used: "
+        return Steps("vector", value, ((told, result(value)),))
     probs = source.row(f"{path}.probs", pos)
     if name == "chosen":
         return choice(router, probs, unit)
@@ -64,7 +68,7 @@ def expert_probability(source: Source, router: Router, path: str, pos: int, unit
 
 def choice(router: Router, probs: Tensor, slot: int) -> Steps:
     """Explains which expert is the best, the next best, and so on."""
-    expert = int(router.choose(probs.float())[slot])
+    expert = int(router.choose(probs.float(), router.config.used)[slot])
     rank = "highest" if slot == 0 else f"{slot + 1}. highest"
     what = "probability" if router.correction is None else "probability and correction"
     among = f", of the best {router.config.groups_used} of {router.config.groups} groups" * (router.config.groups > 1)

@@ -70,7 +70,7 @@ PARTS = {
 }
 TABLES = {"tokens": "W_E", "segments": "W_S", "positions": "W_P", "within": "W_B"}
 # Hooks that an edit reaches a value by.
-RELATED = ("scale", "normalized", "strength", "position_ids", "skip1", "skip2", "skip_cross")
+RELATED = ("scale", "normalized", "strength", "position_ids", "skip1", "skip2", "skip_cross", "used", "gain")
 
 
 def explain(

@@ -39,20 +39,40 @@ class Router(Linear):
         self.hook_probs = HookPoint("probs", "batch pos expert")
         self.hook_chosen = HookPoint("chosen", "batch pos slot")
         self.hook_weights = HookPoint("weights", "batch pos slot")
+        self.hook_used = HookPoint("used", "one", on_request=True)
+        self.hook_gain = HookPoint("gain", "expert", on_request=True)
 
     def route(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """Ids of the experts of each token and their weights, batch pos slot, the best expert first."""
         logits = self.hook_logits(self(x)).float()
         probs = self.hook_probs(logits.softmax(-1) if self.config.scores == "softmax" else logits.sigmoid())
-        chosen = self.hook_chosen(self.choose(probs.detach()))
+        used = self.count_used()
+        chosen = self.hook_chosen(self.choose(probs.detach(), max(used, self.config.used)))
         self.check(chosen)
         weights = probs.gather(-1, chosen)
+        if used < self.config.used:  # whose slots stay, so that a trace has the shape that it has without the edit
+            weights = weights * (torch.arange(self.config.used, device=weights.device) < used)
         if self.config.renormalised:
             weights = weights / (weights.sum(-1, keepdim=True) + SMALLEST_SUM)
-        return chosen, self.hook_weights((weights * self.config.scale).to(x.dtype))
+        weights = weights * self.config.scale
+        if self.hook_gain.is_active:
+            weights = weights * self.hook_gain(torch.ones(self.config.count, device=weights.device))[chosen]
+        return chosen, self.hook_weights(weights.to(x.dtype))
 
-    def choose(self, probs: Tensor) -> Tensor:
-        """batch pos slot."""
+    def count_used(self) -> int:
+        """Number of experts that a token sees, which an edit may change. Raises ValueError for more than there are."""
+        if not self.hook_used.is_active:
+            return self.config.used
+        used = int(self.hook_used(torch.tensor([self.config.used])))
+        most = self.config.count // self.config.groups * self.config.groups_used
+        if not 1 <= used <= most:
+            raise ValueError(
+                f"an edit must leave each token 1 to {most} experts, got {used}; choose a number of those."
+            )
+        return used
+
+    def choose(self, probs: Tensor, used: int) -> Tensor:
+        """The `used` best experts, batch pos slot."""
         config = self.config
         scores = probs if self.correction is None else probs + self.correction
         if config.groups > 1:
@@ -61,7 +81,7 @@ class Router(Linear):
             best = torch.zeros_like(strength, dtype=torch.bool)
             best.scatter_(-1, strength.topk(config.groups_used, -1).indices, True)
             scores = grouped.masked_fill(~best[..., None], float("-inf")).flatten(-2)
-        return scores.topk(config.used, -1).indices
+        return scores.topk(used, -1).indices
 
     def check(self, chosen: Tensor) -> None:
         """Raises ValueError for experts that an edit chose and that are none."""

@@ -229,6 +229,7 @@ def find_hook(name: str, model: Editable) -> tuple[EditableStack, EditableValue,
         found = next((one for one in own.outer if one.hook == name), None)
     elif own.stack == where.stack and (where.layer == "*" or int(where.layer) < own.layers):
         found = next((one for one in own.inner if one.part == where.part), None)
+        found = found if found and (where.layer == "*" or int(where.layer) in found.layers) else None
     else:
         found = None
     return (own, found, where) if found else None
@@ -250,7 +251,7 @@ def hook_field(part: str, suits: Callable[[EditableValue], bool] = lambda _: Tru
         places = {"*": ALL, **blocks(own.layers), **({OUTSIDE: OUTSIDE} if outer else {})}
         place = form.select("block", places, OUTSIDE if where.layer is None else where.layer, own.stack)
         layer = None if place == OUTSIDE else place
-        options = outer if layer is None else inner
+        options = outer if layer is None else inner if layer == "*" else [one for one in inner if layer in one.layers]
         parts = {one.part: one.part for one in options}
         now = where.part if where.part in parts else options[0 if layer is None else -1].part
         chosen = form.select("value", parts, now, own.stack)

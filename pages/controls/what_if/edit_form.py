@@ -147,13 +147,14 @@ class Form:
             self.faults.append(f"{label}: {error}")
             return None
 
-    def heads(self, label: LiteralString, count: int, chosen: Sequence[int], *about: Any) -> list[int]:
+    def heads(self, label: LiteralString, count: int, chosen: Sequence[int], *about: Any, first: int = 1) -> list[int]:
+        """`first` is what the first of them is called."""
         found = self.line.pills(
             label,
             range(count),
             selection_mode="multi",
             default=[head for head in chosen if 0 <= head < count],
-            format_func=lambda head: str(head + 1),
+            format_func=lambda head: str(head + first),
             key=self.key(label, count, *about),
         )
         return sorted(found)

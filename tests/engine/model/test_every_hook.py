@@ -233,6 +233,7 @@ def sizes(config: ModelConfig, name: str) -> dict[str, int]:
         "d_mlp": width,
         "expert": experts.count if experts else 0,
         "slot": experts.used if experts else 0,
+        "one": 1,
         "vocab": head.outputs or config.vocab_size,
         "class": 2 if name == "next_sentence" else config.outputs,
         "patch": patches.count if patches else 0,
