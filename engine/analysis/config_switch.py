@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, get_args
 
-from engine.model.config import MLP, Activation, Encoder, ModelConfig, OutputHead, Patches, kv_heads
+from engine.model.config import MLP, Activation, Encoder, Experts, ModelConfig, OutputHead, Patches, kv_heads
 
+EXPERTS = ("none", "1 of 8", "2 of 8", "8 of 64")  # Switch, Mixtral, OLMoE
 WINDOWS = ("all", "128", "512", "1024", "4096")
 PICTURE = Patches(image=224, size=16)  # ViT-B/16's, for a model of tokens that is to read pictures
 TEXT = {"vocab_size": 30_522, "context": 512}  # BERT's, for a model of pictures that is to read tokens
@@ -90,6 +91,28 @@ def set_mlp(config: ModelConfig, kind: str) -> ModelConfig:
         return mlp(config, None)
     present = config.mlp or MLP(4 * config.d_model)
     return mlp(config, replace(present, gated=kind == "gated"))
+
+
+def get_experts(config: ModelConfig) -> str:
+    experts = None if config.mlp is None else config.mlp.experts
+    return "none" if experts is None else f"{experts.used} of {experts.count}"
+
+
+def set_experts(config: ModelConfig, wanted: str) -> ModelConfig:
+    if config.mlp is None or wanted == get_experts(config):
+        return config
+    if wanted == "none":
+        return mlp(config, replace(config.mlp, experts=None))
+    used, count = map(int, wanted.split(" of "))
+    made = replace(config.mlp.experts or Experts(count, used), count=count, used=used, groups=1, groups_used=1)
+    return mlp(config, replace(config.mlp, experts=replace(made, group_best=1)))
+
+
+def experts(config: ModelConfig) -> Sequence[str]:
+    own = get_experts(config)
+    if config.mlp is None or config.encoder is not None or config.distinct is not None:
+        return (own,)
+    return EXPERTS if own in EXPERTS else (*EXPERTS, own)
 
 
 def get_activation(config: ModelConfig) -> str:

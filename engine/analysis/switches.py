@@ -229,6 +229,14 @@ SWITCHES: tuple[Switch, ...] = (
         fixed_options("plain", "gated", "none"),
     ),
     Switch(
+        "experts",
+        "experts",
+        "MLPs in place of one, and how many of them each token sees.",
+        setting.get_experts,
+        setting.set_experts,
+        setting.experts,
+    ),
+    Switch(
         "activation",
         "activation",
         "What bends the MLP's inner layer.",

@@ -99,7 +99,7 @@ def visit(open_page: Callable[[str], Page], zoo_stage: str) -> Callable[[str], P
     return opened
 
 
-@pytest.mark.parametrize("name", ["neox", "bert", "original", "vit"])  # decoder, encoder, both, pictures
+@pytest.mark.parametrize("name", ["neox", "experts", "bert", "original", "vit"])  # decoders, encoder, both, pictures
 def test_the_picture_holds_every_hook_of_the_engines_run_and_every_kind_of_cell_explains_itself(
     name: str, visit: Callable[[str], Page], models: Path
 ) -> None:

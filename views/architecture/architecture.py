@@ -8,7 +8,7 @@ from typing import Any, LiteralString
 
 from engine.analysis.sizes import Formula, Part, parameters
 from engine.analysis.sizes.shape import stacks
-from engine.model.config import Attention, ModelConfig, kv_heads
+from engine.model.config import MLP, Attention, ModelConfig, kv_heads
 from engine.plurals import count_words
 from views.core.markdown import Markdown
 from views.core.payload import pack
@@ -29,6 +29,7 @@ SHOWN_BY = {
     "kv_heads": ("attn", "cross_attn"),
     "qk_norm": ("attn", "cross_attn"),
     "mlp": ("mlp",),
+    "experts": ("mlp",),
     "activation": ("mlp",),
     "biases": ("attn", "cross_attn", "mlp"),
     "head": ("head",),
@@ -81,7 +82,7 @@ def role(block: str) -> str:
 
 
 def stack_drawing(config: ModelConfig, prefix: str, crosses: bool) -> dict[str, Any]:
-    mlp, patches = config.mlp, config.embedding.patches
+    patches = config.embedding.patches
     return {
         "prefix": prefix,
         "layers": config.layers,
@@ -97,7 +98,7 @@ def stack_drawing(config: ModelConfig, prefix: str, crosses: bool) -> dict[str, 
         "residualScale": config.residual_scale,
         "attention": attention_drawing(config, config.attention),
         "cross": attention_drawing(config, config.cross_attention, across=True) if crosses else None,
-        "mlp": None if mlp is None else {"width": mlp.d_mlp, "activation": mlp.activation, "gated": mlp.gated},
+        "mlp": None if config.mlp is None else mlp_drawing(config, config.mlp),
         "finalNorm": config.final_norm and bool(NORMS[config.norm.kind]),
     }
 
@@ -121,6 +122,17 @@ def embedding_rows(config: ModelConfig, prefix: str) -> Iterable[dict[str, str]]
         yield {"id": "positions", "label": "positions", "detail": "sin and cos"}
     if made.segments:
         yield {"id": "segments", "label": "segments", "detail": f"{made.segments} × {d}"}
+
+
+def mlp_drawing(config: ModelConfig, mlp: MLP) -> dict[str, Any]:
+    notes = [f"{mlp.activation.replace('_', ' ')}{', gated' if mlp.gated else ''}"]
+    title, experts = "MLP", mlp.experts
+    if experts is not None:
+        title = count_words(experts.count, "expert")
+        some = len(config.experts_by_layer)
+        notes = [f"{experts.used} a token{', 1 shared' if experts.shared else ''}", *notes]
+        notes += [f"in {some} of {config.layers}"] if some < config.layers else []
+    return {"title": title, "width": mlp.d_mlp, "gated": mlp.gated, "note": ", ".join(notes)}
 
 
 def attention_drawing(config: ModelConfig, attention: Attention, across: bool = False) -> dict[str, Any]:

@@ -84,18 +84,21 @@ def matrix_map(rows: Sequence[MatrixRow], sizes: Sequence[float], chosen: str, s
     )
 
 
-def head_bars(sizes: Sequence[float], chosen: int | None, role: str, shade: Shade) -> alt.Chart:
-    """Root mean square of each head; a click selects `head` by its number, from 1."""
+def head_bars(sizes: Sequence[float], chosen: int | None, role: str, experts: bool, shade: Shade) -> alt.Chart:
+    """Root mean square of each head; a click selects `head` by its number, from 1. Experts are called by theirs, from
+    0."""
     table = pd.DataFrame({"head": range(1, len(sizes) + 1), "rms": list(sizes)})
+    called = "'expert ' + (datum.value - 1)" if experts else "'head ' + datum.value"
+    table["called"] = [f"expert {at}" if experts else f"head {at + 1}" for at in range(len(sizes))]
     shown = alt.datum.head == (0 if chosen is None else chosen + 1)
     return (
         alt.Chart(table, height=110)
         .mark_bar(cursor="pointer", color=colors(shade)[role])
         .encode(
-            x=alt.X("head:O", title=None, axis=alt.Axis(labelAngle=0, ticks=False, labelExpr="'head ' + datum.label")),
+            x=alt.X("head:O", title=None, axis=alt.Axis(labelAngle=0, ticks=False, labelExpr=called)),
             y=alt.Y("rms:Q", title="RMS", axis=alt.Axis(tickCount=2, format=".2~g")).scale(domain=[0, max(sizes)]),
             opacity=alt.when(shown).then(alt.value(1)).otherwise(alt.value(1 if chosen is None else 0.45)),
-            tooltip=[alt.Tooltip("head:O"), alt.Tooltip("rms:Q", title="root mean square", format=".5g")],
+            tooltip=[alt.Tooltip("called:N", title="of"), alt.Tooltip("rms:Q", title="root mean square", format=".5g")],
         )
         .add_params(alt.selection_point(name="head", fields=["head"]))
     )

@@ -108,6 +108,8 @@ def config_facts(config: ModelConfig) -> list[Fact]:
 def blocks(config: ModelConfig) -> str:
     mlp = config.mlp
     wide = "no MLP" if mlp is None else f"{'gated ' if mlp.gated else ''}MLP {mlp.d_mlp:,} {mlp.activation}"
+    if mlp is not None and mlp.experts is not None:
+        wide = f"{count_words(mlp.experts.count, 'expert')}, {mlp.experts.used} a token, each a {wide}"
     return f"{config.layers} × ({heads(config, config.attention)}, {wide.replace('_', ' ')})"
 
 

@@ -35,7 +35,7 @@ CIRCUIT_TITLES = {"qk": "QK circuit", "ov": "OV circuit"}
 
 @dataclass(frozen=True)
 class MatrixRow:
-    """A matrix that can be drawn. `heads` is 0 where it is not made of heads.
+    """A matrix that can be drawn. `heads` is how many parts it is made of, heads or `experts`; 0 where of none.
 
     `circuit` is the one that its heads can be multiplied to: "qk" from W_Q, "ov" from W_O, else "".
     """
@@ -43,6 +43,7 @@ class MatrixRow:
     matrix: Matrix
     heads: int
     circuit: str
+    experts: bool = False
 
     @property
     def name(self) -> str:
@@ -83,6 +84,8 @@ def matrix_rows(model: Transformer) -> list[MatrixRow]:
 
 
 def matrix_row(model: Transformer, matrix: Matrix) -> MatrixRow:
+    if matrix.part == "mlp" and len(matrix.shape) == 3:  # expert out in
+        return MatrixRow(matrix, matrix.shape[0], "", experts=True)
     letter = matrix.name.removesuffix(".weight").rpartition(".")[2]
     attends = matrix.part in ("attn", "cross_attn")
     heads = len(by_head(model, matrix.name)) if attends and letter in ("q", "k", "v", "out") else 0
@@ -114,19 +117,29 @@ def find_row(model: Transformer, weight: Weight) -> MatrixRow:
 def measure(model: Transformer, weight: Weight) -> Measures:
     """Raises ValueError as `find_row` does."""
     row = find_row(model, weight)
-    heads = tuple(root_mean_square(part) for part in by_head(model, row.name)) if row.heads else ()
+    heads = tuple(root_mean_square(part) for part in parts_of(model, row)) if row.heads else ()
     if is_circuit(weight, row):
         product = circuit_of(model, weight, row)
         return Measures(tuple(product.matrix.shape), histogram(product.matrix), product.spectrum, heads)
     tensor = values_of(model, weight, row)
-    return Measures(tuple(tensor.shape), histogram(tensor), spectrum(tensor.flatten(1)), heads)
+    return Measures(tuple(tensor.shape), histogram(tensor), spectrum(as_matrix(tensor, row)), heads)
+
+
+def parts_of(model: Transformer, row: MatrixRow) -> Tensor:
+    """A matrix as its heads, or its experts."""
+    return model.get_parameter(row.name) if row.experts else by_head(model, row.name)
+
+
+def as_matrix(tensor: Tensor, row: MatrixRow) -> Tensor:
+    """Two axes; those of all experts below each other."""
+    return tensor.flatten(0, 1) if row.experts and tensor.dim() == 3 else tensor.flatten(1)
 
 
 def heading(weight: Weight, row: MatrixRow) -> str:
     """ "queries, W_Q · layer 1 · head 2"."""
     what = CIRCUIT_TITLES[row.circuit] if is_circuit(weight, row) else row.matrix.title
     layer = "" if row.matrix.layer is None else f"layer {row.matrix.layer + 1}"
-    head = "" if weight.head is None else f"head {weight.head + 1}"
+    head = "" if weight.head is None else f"expert {weight.head}" if row.experts else f"head {weight.head + 1}"
     return " · ".join(filter(None, (what, row.matrix.side, layer, head)))
 
 
@@ -140,6 +153,8 @@ def weight_lines(name: str, checkpoint: Checkpoint, weight: Weight) -> str:
         more = f", {quote(row.matrix.side)}" if row.matrix.side else ""
         more += ", crosses=True" if crosses(weight) else ""
         value = f"circuit(checkpoint.model, {row.matrix.layer}, {weight.head}, {quote(row.circuit)}{more}).matrix"
+    elif weight.head is not None and row.experts:
+        value = f"checkpoint.model.get_parameter({quote(weight.name)})[{weight.head}]"
     elif weight.head is not None:
         lines.append("from engine.analysis.weights import by_head")
         value = f"by_head(checkpoint.model, {quote(weight.name)})[{weight.head}]"
@@ -197,7 +212,7 @@ def values_of(model: Transformer, weight: Weight, row: MatrixRow) -> Tensor:
     if is_circuit(weight, row):
         return circuit_of(model, weight, row).matrix
     if weight.head is not None:
-        return by_head(model, weight.name)[weight.head].detach()
+        return parts_of(model, row)[weight.head].detach()
     return model.get_parameter(weight.name).detach()
 
 
@@ -205,6 +220,8 @@ def dims(weight: Weight, row: MatrixRow) -> tuple[str, ...]:
     """The names of the axes: of a matrix as it lies in the model, what it gives and what it takes."""
     if is_circuit(weight, row):
         return ("query_d_model", "key_d_model") if row.circuit == "qk" else ("key_d_model", "out_d_model")
+    if row.experts:
+        return ("out", "in") if weight.head is not None else ("expert", "out", "in")
     if weight.head is not None:
         return ("d_head", "d_model")
     if len(row.matrix.shape) != 2:

@@ -5,7 +5,7 @@ import { pencil, range } from "../core/dom.js";
 
 /**
  * @typedef {{ mask: "full" | "causal" | "prefix", window: boolean, heads: number, kvHeads: number, dHead: number, notes: string[] }} Attention
- * @typedef {{ width: number, activation: string, gated: boolean }} Mlp
+ * @typedef {{ title: string, width: number, gated: boolean, note: string }} Mlp
  * @typedef {{ boxes: { id: string, label: string, detail: string }[], tied: boolean, out: string }} Ends
  * @typedef {{ prefix: string, layers: number, shared: boolean, width: number, picture: { side: number } | null, norm: string,
  *   embedding: { id: string, label: string, detail: string }[], embedNorm: boolean, place: "before" | "after" | "around" | "output",
@@ -550,7 +550,7 @@ class Pen {
     this.target("mlp", "MLP", at, top, width, height, "role-mlp", (group, left, y, count) => {
       const place = placed(left, width);
       mlpGlyph(group, d, mlp, place.glyph, y + 12, place.size);
-      group.append(svg("text", { x: place.text, y: y + 25, class: "title" }, "MLP"));
+      group.append(svg("text", { x: place.text, y: y + 25, class: "title" }, mlp.title));
       if (count && !place.narrow) group.append(...numberAt(left + width - 12, y + 25, count, place.room - 50));
       const widths = [d, mlp.width, d].map((wide) => wide.toLocaleString("en"));
       this.detail(
@@ -564,7 +564,7 @@ class Pen {
         group,
         place.text,
         y + 25 + 2 * LINE,
-        `${mlp.activation.replace("_", " ")}${mlp.gated ? ", gated" : ""}`,
+        mlp.note,
         place.room,
       );
     });

@@ -210,10 +210,10 @@ function router(model) {
   const probs = strip(`${at}probs`, "mlp", { scale: "unit", least: 42 });
   return stage("router", "router", `${used} of ${count}`, "mlp", [probs], {
     open: [
-      wide(strip(`${at}logits`, "mlp"), "logits of the experts"),
+      wide(strip(`${at}logits`, "mlp"), "logits"),
       wide(probs, "probabilities"),
-      wide(strip(`${at}chosen`, "soft"), "chosen, the best first"),
-      wide(strip(`${at}weights`, "mlp", { scale: "unit" }), "their weights"),
+      wide(strip(`${at}chosen`, "soft"), "chosen"),
+      wide(strip(`${at}weights`, "mlp", { scale: "unit" }), "weights"),
     ],
   });
 }
@@ -221,13 +221,13 @@ function router(model) {
 function experts(model, has) {
   const at = `${BLOCK}mlp.`;
   const inside = (hook, title) => has(`mlp.${hook}`) && wide(strip(`${at}${hook}`, "mlp", { flat: true }), title);
-  return stage("experts", "experts", "Σ w · expert", "mlp", [strip(`${at}out`, "mlp", { weight: 1.15 })], {
+  return stage("experts", "experts", "Σ w E(x)", "mlp", [strip(`${at}out`, "mlp", { weight: 1.15 })], {
     open: [
-      inside("experts.pre", "of each chosen expert, before activation"),
+      inside("experts.pre", "before activation"),
       inside("experts.up", "gate’s other side"),
       inside("experts.post", `after ${model.activation}`),
-      inside("shared.post", "shared expert, inside"),
-      inside("shared.out", "shared expert out"),
+      inside("shared.post", "shared, inside"),
+      inside("shared.out", "shared out"),
       wide(strip(`${at}out`, "mlp"), "added up"),
     ],
   });

@@ -44,8 +44,9 @@ def adjust_to(here: Here, checkpoint: Checkpoint) -> None:
         titles = {one: table_title(one, list(tables)) for one in tables}
         here.adjust("table", options=titles, default=next(iter(tables)))
     parts = lost(here.read_said("matrix", "table", "how", "axes", "frame"), [], here.rules)
-    if heads := rows[here.begin("matrix")].heads:
-        here.adjust("head", options=head_options(heads))
+    row = rows[here.begin("matrix")]
+    if heads := row.heads:
+        here.adjust("head", options=head_options(row))
     if tables:
         here.adjust("token", high=tables[here.begin("table")] - 1)
     parts += lost(here.read_said(*(["head"] if heads else []), "token"), [], here.rules)

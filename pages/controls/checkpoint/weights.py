@@ -74,7 +74,7 @@ def one_matrix(here: Here, name: str, checkpoint: Checkpoint, row: MatrixRow) ->
     title.markdown(f"##### {escape_markdown(weights.heading(weight, row))} :small[:gray[{shape}]]")
     if len(found.heads) > 1:
         key = f"heads {name} {row.name} {weight.head}"
-        bars = partial(charts.head_bars, found.heads, weight.head, role)
+        bars = partial(charts.head_bars, found.heads, weight.head, role, row.experts)
         show_altair(bars, key=key, on_select=partial(choose_head, key), selection_mode="head")
     histogram, spectrum = st.columns(2, gap="medium")
     with histogram:
@@ -113,15 +113,19 @@ def one_matrix(here: Here, name: str, checkpoint: Checkpoint, row: MatrixRow) ->
     )
 
 
-def head_options(heads: int) -> dict[str, str]:
-    return {ALL: ALL, **{f"{head:d}": f"{head:d}" for head in range(1, heads + 1)}}
+def head_options(row: MatrixRow) -> dict[str, str]:
+    """Heads by their numbers from 1; experts are called by theirs from 0, as in a router's choice."""
+    return {
+        ALL: "all experts" if row.experts else ALL,
+        **{f"{at + 1:d}": f"{at if row.experts else at + 1:d}" for at in range(row.heads)},
+    }
 
 
 def chosen_weight(here: Here, row: MatrixRow) -> Weight:
     """The matrix, the head of it and the circuit that are chosen, by widgets above its charts."""
     if not row.heads:
         return Weight(row.name)
-    here.adjust("head", options=head_options(row.heads))
+    here.adjust("head", options=head_options(row))
     with st.container(horizontal=True, vertical_alignment="center"):
         label = here.segments("head", label_visibility="collapsed")
         head = None if label == ALL else int(label) - 1
