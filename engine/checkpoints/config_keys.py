@@ -29,7 +29,7 @@ WITHOUT_EFFECT = (
     "summary_activation", "summary_first_dropout", "summary_last_dropout", "summary_proj_to_labels", "summary_type",
     "summary_use_proj", "encoder_stride",  # of heads that Loupe does not open
     "is_decoder", "max_window_layers", "d_head", "sliding_window_pattern", "_sliding_window_pattern",
-    "no_rope_layer_interval",  # said elsewhere
+    "no_rope_layer_interval", "learned_pos_emb", "init_device", "init_config",  # said elsewhere
     "n_special", "predict_special_tokens", "directionality", "pooler_fc_size", "pooler_num_attention_heads",
     "pooler_num_fc_layers", "pooler_size_per_head", "pooler_type", "net_structure_type", "gap_size",
     "num_memory_blocks", "inner_group_num", "down_scale_factor", "extra_pos_embeddings", "add_bias_logits",

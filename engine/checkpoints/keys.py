@@ -135,7 +135,8 @@ LINKS: dict[str, OwnLink | None] = {
     "regression": "identity",
 }
 # Where config.json does not say, by transformers' class of the model type.
-PAD = {"opt": 1, "gemma": 0, "gemma2": 0, "gemma3_text": 0, "olmo2": 1, "olmo3": 1, "phi3": 32000, "smollm3": 128004}
+PAD = {"opt": 1, "gemma": 0, "gemma2": 0, "gemma3_text": 0, "olmo": 1, "olmo2": 1, "olmo3": 1, "phi3": 32000}
+PAD |= {"smollm3": 128004, "glm": 151329, "glm4": 151329}
 END = {"bart": 2, "t5": 1, "mt5": 1}
 
 

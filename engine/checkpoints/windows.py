@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from engine.checkpoints.keys import Key, Table, write_only_key
@@ -53,6 +54,28 @@ def layer_types(
 def choose_types(slides: Callable[[int, Table], bool]) -> Callable[[Table, int], list[str]]:
     """Make a function that gives each layer a word: with a window where `slides` says so."""
     return lambda theirs, layers: [SLIDING if slides(layer, theirs) else WHOLE for layer in range(layers)]
+
+
+def positions_by_window(types: Key, without: bool = False) -> Key:
+    """The key that `types` is, of a family that turns queries and keys only in layers with the window; `without` says
+    whether it turns those of all layers where config.json has no window."""
+
+    def read(theirs: Table) -> tuple[Any, Any, dict[str, Any] | None]:
+        window, windowed = types.read(theirs)
+        layers = range(theirs["num_hidden_layers"])
+        turned = layers if window is not None and windowed is None else windowed or ()
+        if without and theirs.get("sliding_window", 1) is None:
+            turned = layers
+        other = tuple(layer for layer in layers if layer not in turned)
+        return window, windowed, {"layers": other} if other else None
+
+    return replace(
+        types,
+        ours=("attention.window", "attention.windowed", "positions.other"),
+        default=read,
+        reads=lambda _, theirs: read(theirs),
+        writes=lambda three, ours: types.writes and types.writes(three[:2], ours),
+    )
 
 
 def read_qwen_window(theirs: Table) -> Any:

@@ -165,7 +165,7 @@ OF_TYPE = {
     "camembert": "Camembert",
     "deberta": "Deberta",
     **dict.fromkeys(("gpt2", "gpt_neo", "gptj", "opt", "phi", "starcoder2", "codegen"), "GPT2"),
-    "gpt_neox": "GPTNeoX",
+    **dict.fromkeys(("gpt_neox", "mpt", "olmo", "olmoe"), "GPTNeoX"),
     **dict.fromkeys(("gemma", "gemma2", "gemma3_text"), "Gemma"),
     **dict.fromkeys(("mistral", "mixtral", "phi3"), ""),  # of these transformers believes the file, whatever it names
     "pegasus": "Pegasus",

@@ -49,12 +49,12 @@ class Module:
 
     def split(self, b: Tensor, config: ModelConfig) -> list[Tensor]:
         """The parts' rows, each out rank, of B (out rank)."""
-        if len(self.ours) == 1:
+        if self.row.transform is SAME:
             return [b]
         return self.row.transform.read([b.mT if self.transposed else b], config)
 
     def join(self, parts: Sequence[Tensor], config: ModelConfig) -> Tensor:
-        if len(self.ours) == 1:
+        if self.row.transform is SAME:
             return parts[0]
         (b,) = self.row.transform.write(list(parts), config)
         return b.mT if self.transposed else b

@@ -5,7 +5,7 @@ Attention and MLP read the same stream, each through its own norm. Queries, keys
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
@@ -31,15 +31,18 @@ from engine.model.config import ModelConfig
 
 
 def partial_rotary_keys(
-    name: str, default: float, theta: str = "rope_theta", scalings: Mapping[str, str] = SCALINGS
+    name: str,
+    default: float,
+    theta: str = "rope_theta",
+    scalings: Mapping[str, str] = SCALINGS,
+    width: Callable[[Table], int] = lambda theirs: theirs["hidden_size"] // theirs["num_attention_heads"],
 ) -> tuple[Key, Key, Key]:
     """theta, scaling, and which part of a head's components turn: `name` is what older files call the last, and `theta`
-    the first; `scalings` are the family's words for kinds of scaling."""
+    the first; `scalings` are the family's words for kinds of scaling, and `width` gives that of a head."""
 
     def read(theirs: Table) -> tuple[Any, dict[str, Any] | None, int]:
-        width = theirs["hidden_size"] // theirs["num_attention_heads"]
         part = read_rope_table(theirs).get("partial_rotary_factor", theirs.get(name, default))
-        return read_theta(theirs, theta), read_scaling(theirs, scalings), int(width * part)
+        return read_theta(theirs, theta), read_scaling(theirs, scalings), int(width(theirs) * part)
 
     def part_of(ours: Table) -> float:
         part: float = ours["positions"]["turned"] / ours["attention"]["d_head"]

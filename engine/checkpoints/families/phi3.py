@@ -45,11 +45,13 @@ def stack(tensors: list[Tensor], config: ModelConfig) -> list[Tensor]:
 
 QKV = tuple(f"blocks.{{}}.attn.{x}.weight" for x in "qkv")
 GATED = ("blocks.{}.mlp.pre.weight", "blocks.{}.mlp.up.weight")
+FUSED_QKV = QKV, Transform(split, stack)
+FUSED_MLP = GATED, Transform(halve, stack)
 FUSED = ("q_proj", "k_proj", "v_proj", "gate_proj", "up_proj", "bias", "inv_freq")
 ROWS = (
     *(row for row in OF_LLAMA if not any(part in row[0] for part in FUSED)),
-    ("model.layers.{}.self_attn.qkv_proj.weight", QKV, Transform(split, stack)),
-    ("model.layers.{}.mlp.gate_up_proj.weight", GATED, Transform(halve, stack)),
+    ("model.layers.{}.self_attn.qkv_proj.weight", *FUSED_QKV),
+    ("model.layers.{}.mlp.gate_up_proj.weight", *FUSED_MLP),
 )
 
 DEFAULTS = {

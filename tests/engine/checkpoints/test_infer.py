@@ -82,6 +82,21 @@ USUAL_MODELS: dict[str, Any] = {
     "gpt_oss": lambda: transformers.GptOssForCausalLM(
         transformers.GptOssConfig(**USUAL, num_key_value_heads=1, num_local_experts=4)
     ),
+    "olmo": lambda: transformers.OlmoForCausalLM(transformers.OlmoConfig(**USUAL, num_key_value_heads=1)),
+    "cohere": lambda: transformers.CohereForCausalLM(transformers.CohereConfig(**USUAL, num_key_value_heads=1)),
+    "mpt": lambda: transformers.MptForCausalLM(
+        transformers.MptConfig(vocab_size=40, d_model=128, n_layers=3, n_heads=2, max_seq_len=32)
+    ),
+    "glm": lambda: transformers.GlmForCausalLM(
+        transformers.GlmConfig(**OTHER, num_key_value_heads=1, head_dim=16, pad_token_id=None)
+    ),
+    "glm4": lambda: transformers.Glm4ForCausalLM(
+        transformers.Glm4Config(**OTHER, num_key_value_heads=1, head_dim=16, pad_token_id=None)
+    ),
+    "exaone4": lambda: transformers.Exaone4ForCausalLM(
+        transformers.Exaone4Config(**USUAL, num_key_value_heads=1, pad_token_id=None)
+    ),
+    "nanochat": lambda: transformers.NanoChatForCausalLM(transformers.NanoChatConfig(**USUAL, num_key_value_heads=1)),
     "mixtral": lambda: transformers.MixtralForCausalLM(
         transformers.MixtralConfig(**USUAL, num_key_value_heads=1, num_local_experts=3)
     ),
@@ -167,6 +182,18 @@ CORRECTED: list[tuple[Any, dict[str, Any]]] = [
         {"model_type": "smollm3", "no_rope_layer_interval": 2},
     ),
     (
+        lambda: transformers.Cohere2ForCausalLM(
+            transformers.Cohere2Config(**USUAL, num_key_value_heads=1, sliding_window=8)
+        ),
+        {"model_type": "cohere2", "sliding_window": 8},
+    ),
+    (
+        lambda: transformers.GraniteForCausalLM(
+            transformers.GraniteConfig(**USUAL, num_key_value_heads=1, residual_multiplier=0.22, logits_scaling=8.0)
+        ),
+        {"model_type": "granite", "residual_multiplier": 0.22, "logits_scaling": 8.0},
+    ),
+    (
         lambda: transformers.T5ForConditionalGeneration(
             transformers.T5Config(**T5, feed_forward_proj="gated-gelu", tie_word_embeddings=False)
         ),
@@ -225,7 +252,7 @@ def test_sizes_are_certain_and_what_no_tensor_shows_is_not(tmp_path: Path) -> No
     assert told["tie_word_embeddings"].why == "lm_head.weight is a tensor of its own."
     assert told["num_attention_heads"].value == 2
     assert "64 numbers each is the most usual" in told["num_attention_heads"].why
-    assert "gemma, mistral, smollm3 as well" in told["model_type"].why and not told["model_type"].certain
+    assert "gemma, granite, mistral, smollm3 as well" in told["model_type"].why and not told["model_type"].certain
 
 
 def test_layers_are_counted_to_the_last_so_that_one_that_lacks_is_missed(tmp_path: Path) -> None:
@@ -278,11 +305,11 @@ def test_numbers_of_layers_beyond_reason_are_refused(tmp_path: Path) -> None:
 
 
 NEIGHBOURS: dict[str, tuple[Any, str]] = {
-    "EXAONE 4": (
-        lambda: transformers.Exaone4ForCausalLM(
-            transformers.Exaone4Config(**OTHER, num_key_value_heads=1, sliding_window=8)
+    "Cohere with a norm for each head": (
+        lambda: transformers.CohereForCausalLM(
+            transformers.CohereConfig(**OTHER, num_key_value_heads=1, use_qk_norm=True)
         ),
-        r"Olmo2ForCausalLM has in another shape 3 tensors .*; Qwen3ForCausalLM leaves out 3",
+        r"Olmo2ForCausalLM leaves out 3 tensors .*, has in another shape 6 .*; Olmo3ForCausalLM leaves out 3",
     ),
     "StableLM with a norm for each head": (
         lambda: transformers.StableLmForCausalLM(
