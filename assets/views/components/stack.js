@@ -560,13 +560,7 @@ class Pen {
         place.narrow ? `→ ${widths[1]} →` : widths.join(" → "),
         place.beside,
       );
-      this.detail(
-        group,
-        place.text,
-        y + 25 + 2 * LINE,
-        mlp.note,
-        place.room,
-      );
+      this.detail(group, place.text, y + 25 + 2 * LINE, mlp.note, place.room);
     });
   }
 
