@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
+from engine.model.layers.experts import Routing, recorded_routing
 from engine.model.transformer import Transformer
 from engine.scoring.examples import Counts, Examples
 from engine.scoring.score import Outputs, score, shares_of
+from engine.training.balance import token_information, with_balance
 
 if TYPE_CHECKING:
     from engine.training.recipe.recipe import Recipe
@@ -81,12 +83,17 @@ class Learner:
         held_out = self.held_out(batches)
         whole = sum((examples.counts for examples in held_out), Counts(0))
         totals: dict[str, Tensor] = {}
+        routed: list[tuple[Tensor, Sequence[Routing]]] = []
         for examples in held_out:
-            with self.learning.precision():
+            with self.learning.precision(), recorded_routing() as routers:
                 scores = self.evaluate(examples.to(self.learning.device), whole)
+                scores = with_balance(scores, routers, examples.counts.rows / max(whole.rows, 1))
+            if routers:
+                routed.append((examples.inputs["ids"], routers))
             for name, value in scores.items():
                 totals[name] = totals.get(name, torch.zeros((), dtype=torch.float64)) + value.cpu()
-        return {name: float(value) for name, value in totals.items()} | {"targets": float(whole.first)}
+        found = {name: float(value) for name, value in totals.items()} | {"targets": float(whole.first)}
+        return found | ({"expert_information": token_information(routed)} if routed else {})
 
     def samples(self, step: int) -> list[dict[str, Any]]:
         """Answers of the model after `step` updates to the same few prompts, with their scores; none for most

@@ -19,12 +19,14 @@ from engine.checkpoints.adapter_snapshot import BESIDE
 from engine.checkpoints.assemble import build_without_memory
 from engine.data.seeds import seed_for
 from engine.model.hooks import active
+from engine.model.layers.experts import recorded_routing
 from engine.model.layers.lora import AdaptedRun, Adapter
 from engine.model.transformer import Transformer, initialise
 from engine.plurals import count_words
 from engine.runtime.memory import keep_freed_memory
 from engine.scoring.examples import Examples
 from engine.scoring.score import Outputs
+from engine.training.balance import with_balance
 from engine.training.base.adapter import (
     attach_adapter,
     frozen_checksum,
@@ -127,7 +129,8 @@ class Trainer:
                 write_transfer(run.path, replace(begun, checksum=frozen_checksum(self.model, begun.taken)))
         self.acting = None if self.adapter is None else AdaptedRun({self.adapter: 1.0}, self.device)
         objective = find_objective(recipe.objective.kind)
-        changed = self.adapter is not None or objective.whole
+        routed = bool(config.experts_by_layer)  # by numbers that a compiler does not know
+        changed = self.adapter is not None or objective.whole or routed
         forward, at_once = self._forward(), recipe.machine.compile == "on"
         self.compilation = Compilation(forward, self.device, peers, plan.compile and not changed, at_once)
         choose_parts(self.model, recipe.train.parts)
@@ -254,8 +257,10 @@ class Trainer:
         """The scores of this process's rows, whose gradients are added up part by part."""
         counts, total = whole.counts, dict[str, Tensor]()
         for part in self._parts(whole):
-            with self.plan.context():
+            with self.plan.context(), recorded_routing() as routers:
                 scores = self.learner.score(part.to(self.device), counts)
+                share = part.counts.rows / max(counts.rows, 1)
+                scores = with_balance(scores, routers, share, self.recipe.objective)
             self.scaler.scale(scores["loss"]).backward()
             total = {name: total[name] + value.detach() if total else value.detach() for name, value in scores.items()}
         return total

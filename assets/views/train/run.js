@@ -190,6 +190,7 @@ const OWN = {
     format: (x) => Math.round(x).toLocaleString("en"),
   },
 };
+const SHARE = /^expert_share_/; // one column an expert, drawn together
 const KNOWN = [
   "step",
   "loss",
@@ -208,9 +209,11 @@ const TITLES = { exact: "whole answers right", held_out_exact: "whole answers ri
  * @returns {Array<[name: string, curve: { title: string, kinds: any[], format: (x: number) => string }]>}
  */
 export function measuredCurves(metrics) {
-  const names = Object.keys(metrics.columns)
+  const others = Object.keys(metrics.columns)
     .filter((name) => !KNOWN.includes(name))
     .map((name) => name.replace(/^held_out_/, ""));
+  const names = others.filter((name) => !SHARE.test(name));
+  const shares = [...new Set(others.filter((name) => SHARE.test(name)))];
   const more = [...new Set(names)].map((name) => {
     const kinds = [
       [name, "train", false],
@@ -221,6 +224,10 @@ export function measuredCurves(metrics) {
       { title: TITLES[name] ?? name.replaceAll("_", " "), kinds, format: (x) => x.toPrecision(4) },
     ]);
   });
+  if (shares.length) {
+    const kinds = shares.map((name) => [name, name.replace(SHARE, "expert "), false]);
+    more.push(["expert_shares", { title: "share of tokens by expert", kinds, format: (x) => x.toFixed(3) }]);
+  }
   return [...Object.entries(OWN), ...more];
 }
 

@@ -6,7 +6,10 @@ so that of 64 experts nothing is kept of those a token did not see.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor, nn
@@ -19,6 +22,29 @@ from engine.model.layers.mlp import MLP, activate
 from engine.model.layers.module import Linear, Module
 
 SMALLEST_SUM = 1e-20  # of weights that are renormalised (DeepSeek-AI 2024, DeepSeek-V3, equation 13, in its code)
+
+
+@dataclass(frozen=True)
+class Routing:
+    """What one router made of a pass: logits and probabilities, batch pos expert, and what it chose, batch pos slot."""
+
+    logits: Tensor
+    probs: Tensor
+    chosen: Tensor
+
+
+_asked: ContextVar[list[Routing] | None] = ContextVar("loupe_asked_routers", default=None)
+
+
+@contextmanager
+def recorded_routing() -> Iterator[list[Routing]]:
+    """Collects what the routers make of the passes in this context, with the way back for gradients."""
+    found: list[Routing] = []
+    token = _asked.set(found)
+    try:
+        yield found
+    finally:
+        _asked.reset(token)
 
 
 class Router(Linear):
@@ -49,6 +75,8 @@ class Router(Linear):
         used = self.count_used()
         chosen = self.hook_chosen(self.choose(probs.detach(), max(used, self.config.used)))
         self.check(chosen)
+        if (asked := _asked.get()) is not None:
+            asked.append(Routing(logits, probs, chosen))
         weights = probs.gather(-1, chosen)
         if used < self.config.used:  # whose slots stay, so that a trace has the shape that it has without the edit
             weights = weights * (torch.arange(self.config.used, device=weights.device) < used)
@@ -66,9 +94,7 @@ class Router(Linear):
         used = int(self.hook_used(torch.tensor([self.config.used])))
         most = self.config.count // self.config.groups * self.config.groups_used
         if not 1 <= used <= most:
-            raise ValueError(
-                f"an edit must leave each token 1 to {most} experts, got {used}; choose a number of those."
-            )
+            raise ValueError(f"an edit must leave each token 1 or more experts and at most {most}, got {used}.")
         return used
 
     def choose(self, probs: Tensor, used: int) -> Tensor:

@@ -27,6 +27,10 @@ def cuts_gaps(said: Said, recipe: Recipe) -> bool:
     return said["kind"] == "infill" and not isinstance(recipe.data.table, Gaps)
 
 
+def has_experts(_: Said, recipe: Recipe) -> bool:
+    return recipe.model.mlp is not None and recipe.model.mlp.experts is not None
+
+
 def has_adamw(said: Said, _: Recipe) -> bool:
     return bool(said["kind"] != "sgd")
 
@@ -49,6 +53,9 @@ class Objective:
     Where texts are classified by a decoder that keeps its language head (model.head.language), the loss of the label
     has `language_weight` times that of the text's own tokens beside it: L2 + lambda L1 (Radford et al. 2018, section
     3.2, which has 0.5). `control.set_weight` changes it while a training runs.
+
+    Routers of experts are kept in balance by `load_weight` times their load (Fedus et al. 2022, equation 4) and by
+    `z_weight` times the square of their logits’ size (Zoph et al. 2022, equation 5).
 
     A "completion" is asked for the second text of a pair alone; with `prompts` its loss is that of the first one too.
     """
@@ -79,6 +86,16 @@ class Objective:
             when=lambda _, recipe: recipe.model.head.language,
         ),
     )
+    load_weight: float = field(
+        default=0.01,
+        metadata=Option(
+            help="How much it costs that tokens are not spread evenly over the experts; with 0 a few may take all.",
+            when=has_experts,
+        ),
+    )
+    z_weight: float = field(
+        default=0.0, metadata=Option(help="How much large logits of the routers cost.", when=has_experts)
+    )
     prompts: bool = field(
         default=False,
         metadata=Option(
@@ -90,7 +107,8 @@ class Objective:
     def __post_init__(self) -> None:
         if not 0 <= self.smoothing < 1:
             raise ValueError(f"objective.smoothing must be a share in [0, 1), got {self.smoothing}.")
-        at_least("objective.language_weight", self.language_weight, 0)
+        for name in ("language_weight", "load_weight", "z_weight"):
+            at_least(f"objective.{name}", getattr(self, name), 0)
         for name in ("long_gaps", "hidden"):
             if not 0 <= getattr(self, name) <= 1:
                 raise ValueError(f"objective.{name} must be a share in [0, 1], got {getattr(self, name)}.")

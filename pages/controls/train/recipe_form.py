@@ -11,7 +11,7 @@ import streamlit as st
 
 from engine.data.own import LEARNS, Columns
 from engine.data.tokenizer_recipe import TokenizerRecipe
-from engine.model.config import MLP, Attention, Encoder, OtherRotation, RotaryScaling
+from engine.model.config import MLP, Attention, Encoder, Experts, OtherRotation, RotaryScaling
 from engine.model.from_dict import part_of
 from engine.training import Recipe
 from engine.training.objectives import find_objective, objectives
@@ -161,6 +161,8 @@ def first_value(owner: Any, name: str) -> Any:
         return MLP(4 * getattr(owner, "d_model", 32))
     if name == "scaling":
         return RotaryScaling("linear", 2.0, 512)
+    if name == "experts":
+        return Experts(8, 2)
     if name == "other":
         return OtherRotation((0,))
     if name == "cross":
