@@ -36,17 +36,19 @@ def split(tensors: list[Tensor], config: ModelConfig) -> list[Tensor]:
 
 
 def halve(tensors: list[Tensor], config: ModelConfig) -> list[Tensor]:
-    return list(tensors[0].chunk(2))
+    """(gate, then up) in to gate, up; of each expert by itself where there are several."""
+    return list(tensors[0].chunk(2, dim=-2))
 
 
 def stack(tensors: list[Tensor], config: ModelConfig) -> list[Tensor]:
-    return [concatenate(tensors, dim=0)]
+    return [concatenate(tensors, dim=-2)]
 
 
 QKV = tuple(f"blocks.{{}}.attn.{x}.weight" for x in "qkv")
 GATED = ("blocks.{}.mlp.pre.weight", "blocks.{}.mlp.up.weight")
 FUSED_QKV = QKV, Transform(split, stack)
-FUSED_MLP = GATED, Transform(halve, stack)
+HALVES = Transform(halve, stack)
+FUSED_MLP = GATED, HALVES
 FUSED = ("q_proj", "k_proj", "v_proj", "gate_proj", "up_proj", "bias", "inv_freq")
 ROWS = (
     *(row for row in OF_LLAMA if not any(part in row[0] for part in FUSED)),

@@ -48,6 +48,7 @@ SIZES: dict[str, dict[str, Any]] = {
     **dict.fromkeys(("mistral", "phi3", "qwen2", "stablelm", "starcoder2"), WIDE | {"num_key_value_heads": 2}),
     **dict.fromkeys(("gemma", "gemma2", "gemma3_text", "olmo2", "olmo3", "qwen3", "smollm3"), GROUPS),
     **dict.fromkeys(("cohere", "cohere2", "exaone4", "glm", "glm4", "granite", "nanochat", "olmo"), GROUPS),
+    **dict.fromkeys(("granitemoe", "granitemoeshared"), GROUPS | {"shared_intermediate_size": 14}),
     **dict.fromkeys(("gpt_oss", "mixtral", "olmoe", "qwen2_moe", "qwen3_moe"), GROUPS | {"num_experts": 8}),
     **dict.fromkeys(("albert", "electra"), WIDE | {"embedding_size": 16}),
     **dict.fromkeys(("bart", "marian", "pegasus"), BART),

@@ -84,6 +84,14 @@ USUAL_MODELS: dict[str, Any] = {
     ),
     "olmo": lambda: transformers.OlmoForCausalLM(transformers.OlmoConfig(**USUAL, num_key_value_heads=1)),
     "cohere": lambda: transformers.CohereForCausalLM(transformers.CohereConfig(**USUAL, num_key_value_heads=1)),
+    "granitemoe": lambda: transformers.GraniteMoeForCausalLM(
+        transformers.GraniteMoeConfig(**USUAL, num_key_value_heads=1, num_local_experts=3)
+    ),
+    "granitemoeshared": lambda: transformers.GraniteMoeSharedForCausalLM(
+        transformers.GraniteMoeSharedConfig(
+            **USUAL, num_key_value_heads=1, num_local_experts=3, shared_intermediate_size=20
+        )
+    ),
     "mpt": lambda: transformers.MptForCausalLM(
         transformers.MptConfig(vocab_size=40, d_model=128, n_layers=3, n_heads=2, max_seq_len=32)
     ),

@@ -38,6 +38,10 @@ from transformers import (
     GptOssForCausalLM,
     GraniteConfig,
     GraniteForCausalLM,
+    GraniteMoeConfig,
+    GraniteMoeForCausalLM,
+    GraniteMoeSharedConfig,
+    GraniteMoeSharedForCausalLM,
     LlamaConfig,
     LlamaForCausalLM,
     MistralConfig,
@@ -78,6 +82,7 @@ from engine.checkpoints import Checkpoint, load
 from engine.checkpoints.canonical import canonical_config
 from engine.checkpoints.families import FAMILIES
 from engine.generation.generate import generate
+from engine.model.config import Experts
 from engine.runtime.run import run
 from tests.engine import tiny
 
@@ -327,6 +332,23 @@ CASES = {
         tie_word_embeddings=True,
         rms_norm_eps=0.1,
         rope_parameters=ROPE["theta"],
+    ),
+    "granitemoe": case(GraniteMoeForCausalLM, GraniteMoeConfig, EXPERTS, num_local_experts=5),
+    "granitemoeshared": case(
+        GraniteMoeSharedForCausalLM,
+        GraniteMoeSharedConfig,
+        EXPERTS,
+        num_local_experts=5,
+        shared_intermediate_size=14,
+        embedding_multiplier=12,
+        attention_multiplier=0.15,
+        residual_multiplier=0.22,
+        logits_scaling=8.0,
+        attention_bias=True,
+        tie_word_embeddings=True,
+    ),
+    "granitemoeshared, none shared": case(
+        GraniteMoeSharedForCausalLM, GraniteMoeSharedConfig, EXPERTS, num_local_experts=5, num_experts_per_tok=5
     ),
     "mpt": case(MptForCausalLM, MptConfig, MPT),
     "mpt, six heads, untied, scaled": case(
@@ -623,6 +645,7 @@ def test_a_scaling_that_looks_at_the_length_does_so_beyond_the_trained_positions
         "cohere",
         "cohere2",
         "granite, every multiplier",
+        "granitemoeshared",
         "mpt",
         "glm",
         "glm4",
@@ -715,6 +738,15 @@ def test_what_loupe_cannot_represent_is_refused_with_its_name_and_value(
     ("config", "family"),
     [
         (tiny.config("rotary", norm=tiny.Norm("rms"), mlp=tiny.MLP(20, "silu", gated=True)), "llama"),
+        (
+            tiny.config(
+                "rotary",
+                norm=tiny.Norm("rms"),
+                mlp=tiny.MLP(20, "silu", gated=True, bias=False, experts=Experts(4, 2)),
+                attention={"bias": False, "out_bias": False},
+            ),
+            "mixtral",
+        ),
         (tiny.config("rotary", sublayers="parallel"), "gpt_neox"),
         (tiny.config("rotary", norm=tiny.Norm("rms")), "loupe"),
     ],

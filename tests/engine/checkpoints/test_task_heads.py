@@ -59,6 +59,8 @@ SIZES: dict[str, tuple[str, dict[str, Any], tuple[str, ...]]] = {
     "cohere": ("Cohere", GROUPS, ("Model",)),
     "cohere2": ("Cohere2", GROUPS, ("Model",)),
     "granite": ("Granite", GROUPS, ("Model",)),
+    "granitemoe": ("GraniteMoe", EXPERTS, ("Model",)),
+    "granitemoeshared": ("GraniteMoeShared", EXPERTS | {"shared_intermediate_size": 14}, ("Model",)),
     "mpt": ("Mpt", ENDS | {"d_model": 32, "n_layers": 2, "n_heads": 4, "max_seq_len": 32}, ALL),
     "glm": ("Glm", GEMMA, NO_ANSWERS),
     "glm4": ("Glm4", GEMMA, NO_ANSWERS),
