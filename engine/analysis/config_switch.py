@@ -68,8 +68,23 @@ def set_positions(config: ModelConfig, kind: str) -> ModelConfig:
 
 
 def set_norm(config: ModelConfig, kind: str) -> ModelConfig:
-    learned = "all" if kind == "batch" else config.norm.learned
-    return replace(config, norm=replace(config.norm, kind=kind, learned=learned))  # type: ignore[arg-type]
+    keeps = config.norm.learned if kind in ("layer", "rms") else "all"
+    return replace(config, norm=replace(config.norm, kind=kind, learned=keeps))  # type: ignore[arg-type]
+
+
+def get_learned(config: ModelConfig) -> str:
+    """What its norms learn, in one word where two mean the same."""
+    norm = config.norm
+    return "all" if norm.kind != "layer" and norm.learned == "weight" else norm.learned
+
+
+def set_learned(config: ModelConfig, wanted: str) -> ModelConfig:
+    return replace(config, norm=replace(config.norm, learned=wanted))  # type: ignore[arg-type]
+
+
+def learned(config: ModelConfig) -> Sequence[str]:
+    kind = config.norm.kind
+    return ("all", "weight", "none") if kind == "layer" else ("all", "none") if kind == "rms" else ("all",)
 
 
 def set_place(config: ModelConfig, place: str) -> ModelConfig:

@@ -189,6 +189,14 @@ SWITCHES: tuple[Switch, ...] = (
         lambda config: get_args(NormKind),
     ),
     Switch(
+        "learned",
+        "learned by norms",
+        "A weight of each feature and, of a layer norm, a bias; the weight alone (MPT, Cohere); or nothing (OLMo 1).",
+        setting.get_learned,
+        setting.set_learned,
+        setting.learned,
+    ),
+    Switch(
         "place",
         "norm place",
         "Before each sublayer, on the stream after it, on the sublayer's output, or before it and on its output.",

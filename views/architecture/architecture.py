@@ -24,6 +24,7 @@ SHOWN_BY = {
     "width": ("tokens", "head"),
     "sharing": ("attn", "mlp"),
     "norm": ("norm1", "norm2", "norm_cross", "norm1_after", "norm2_after", "final_norm", "embed_norm"),
+    "learned": ("norm1", "norm2", "norm_cross", "norm1_after", "norm2_after", "final_norm", "embed_norm"),
     "place": ("norm1", "norm2", "norm_cross", "norm1_after", "norm2_after", "final_norm"),
     "sublayers": ("attn", "mlp"),
     "kv_heads": ("attn", "cross_attn"),
