@@ -129,7 +129,7 @@ class Curves {
       Object.values(this.panels).flatMap(({ kinds, title }, panel) =>
         kinds
           .filter(([column]) => run.metrics.has(column))
-          .map(([column, called, bold]) => {
+          .map(([column, called, bold, role]) => {
             const { x, y } = finite(run.metrics, column, page.state.log);
             const measure = title.replace(/<\/?b>/g, "").split(",")[0];
             const name = [runs.length > 1 ? literal(run.title) : "", measure, called].filter(Boolean).join(" · ");
@@ -142,7 +142,7 @@ class Curves {
               xaxis: "x",
               yaxis: `y${panel ? panel + 1 : ""}`,
               meta: column,
-              line: { color: colour(plot, run.role), width: bold ? THICK : 1.2 },
+              line: { color: colour(plot, role && runs.length === 1 ? role : run.role), width: bold ? THICK : 1.2 },
               opacity: bold || !called ? 1 : 0.68,
               hovertemplate: "%{y}",
               showlegend: false,
@@ -304,9 +304,11 @@ function readout() {
     known = JSON.stringify(kinds);
     outputs = kinds.map(() => make("output", "", "–"));
     element.replaceChildren(
-      ...kinds.map(([, called, bold], i) => {
+      ...kinds.map(([, called, bold, role], i) => {
         const entry = make("span", "panel-told");
-        entry.append(make("i", `swatch ${bold ? "bold" : "thin"}`), called ? `${called} ` : "", outputs[i]);
+        const swatch = make("i", `swatch ${bold ? "bold" : "thin"}`);
+        if (role) swatch.style.borderColor = `var(--${role})`;
+        entry.append(swatch, called ? `${called} ` : "", outputs[i]);
         return entry;
       }),
     );

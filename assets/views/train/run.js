@@ -190,6 +190,7 @@ const OWN = {
     format: (x) => Math.round(x).toLocaleString("en"),
   },
 };
+const ROLES = 12; // colours of lines that stand side by side
 const SHARE = /^expert_share_/; // one column an expert, drawn together
 const KNOWN = [
   "step",
@@ -225,8 +226,8 @@ export function measuredCurves(metrics) {
     ]);
   });
   if (shares.length) {
-    const kinds = shares.map((name) => [name, name.replace(SHARE, "expert "), false]);
-    more.push(["expert_shares", { title: "share of tokens by expert", kinds, format: (x) => x.toFixed(3) }]);
+    const kinds = shares.map((name, i) => [name, name.replace(SHARE, ""), false, `head-${(i % ROLES) + 1}`]);
+    more.push(["expert_shares", { title: "experts’ shares", kinds, format: (x) => x.toFixed(3) }]);
   }
   return [...Object.entries(OWN), ...more];
 }

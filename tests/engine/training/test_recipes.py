@@ -72,6 +72,7 @@ FEW: dict[str, dict[str, Any]] = {  # of the laboratory
     "digits-vit": {},
     "digits-imagegpt": {},
     "python-reference": {},
+    "experts": {"table": Bilingual(40, 10), "tokenizer": TokenizerRecipe("bpe", 300)},
     "stories": {"table": Stories(20, 5), "tokenizer": TokenizerRecipe("bpe", 300)},
     "sentiment": {"table": Sentiment(documents=40, held_out=10)},
     "names": {"table": Names(documents=40, held_out=10)},
@@ -158,6 +159,7 @@ def test_a_shipped_recipe_trains_is_measured_and_opens(path: Path, tmp_path: Pat
     assert card["data"].keys() == {recipe.data.kind} | ({"tokenizer"} if not recipe.data.table.pictures else set())
     also = {"next_sentence_accuracy"} if recipe.data.kind == "sentence_pairs" else set()
     also |= {"exact"} if kind in ("completion", "sequence_to_sequence") else set()
+    also |= {"expert_load", *(f"expert_share_{expert}" for expert in range(4))} if name == "experts" else set()
     assert {key for key in steps[-1].also if not key.startswith("held_out_")} == also
     assert all(steps[-1].also[f"held_out_{key}"] == pytest.approx(card[key]["held_out"]) for key in also)
     finished = load(run.checkpoint)
