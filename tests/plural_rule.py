@@ -33,6 +33,7 @@ ALLOWED = {
         engine/analysis/flow.py: keys keys
         engine/analysis/weights/projection.py: fewest rows
         engine/course/batch.py: most_rows rows
+        engine/conversations/render.py: most characters
         engine/data/kinds/hub.py: len(found) rows
         engine/inputs/readers.py: limit tokens
         engine/tokenizers/pipeline_limits.py: len(steps) steps

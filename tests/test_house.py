@@ -90,6 +90,7 @@ ENGINE = [
     ["engine.checkpoints"],
     ["engine.runtime"],
     ["engine.data"],
+    ["engine.conversations"],
     ["engine.generation"],
     ["engine.inputs"],
     ["engine.analysis", "engine.attention_variants"],

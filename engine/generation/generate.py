@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
+from engine.conversations import Conversation
 from engine.edits import Edit
 from engine.generation import contrastive
 from engine.generation.constraints import constrain, require_token
 from engine.generation.contrastive import Candidate, ContrastiveReader
 from engine.generation.edited_reader import EditedReader, fit_edits
-from engine.generation.prompt import Reader, Text, begin, text_of
+from engine.generation.prompt import Prompt, Reader, Text, begin, text_of
 from engine.generation.sampling import Distribution, Sampling, distribution, draw, penalize, rank, skip_draws
 from engine.generation.stopping import Stop, StopRules, stopping_rules
 
@@ -94,7 +95,7 @@ class Step:
 @torch.inference_mode()
 def generate(
     checkpoint: Checkpoint,
-    prompt: Text,
+    prompt: Text | Conversation | Prompt,
     max_tokens: int | None = None,
     *,
     target: Text | None = None,
@@ -122,7 +123,8 @@ def generate(
 
     `prompt` is the text to continue. For an encoder-decoder it is the source, and `target` may begin what is written.
     For a model that fills gaps it is a text with a gap mark in it. For a model of pictures it is the first pixels,
-    row by row, or none. Start tokens are added where they are missing.
+    row by row, or none. Start tokens are added where they are missing. Of a conversation the next turn is written, up
+    to the token with which the model's chat template ends a turn.
 
     `begun` are the first of the tokens to write, which are not yielded again: from there it goes on as it would had
     they been drawn, with the random numbers of the steps that follow (and logits equal to rounding, for they are read

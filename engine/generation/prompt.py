@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
+from engine.conversations import Conversation, encode_conversation, find_turn_ends
 from engine.inputs.processors import PalettePixels
 from engine.model.config import Infill, ModelConfig
 from engine.model.layers.cache import KVCache
@@ -27,13 +28,15 @@ LAST = slice(-1, None)
 @dataclass(frozen=True)
 class Prompt:
     """`ids` is what the decoder reads before it writes, start tokens included; `source` what an encoder reads. Of a
-    model that writes nothing they are its text, and `segments` those of a pair.
+    model that writes nothing they are its text, and `segments` those of a pair. `ends` are tokens that end what is
+    written besides those of the checkpoint: in a conversation the one that ends a turn.
     """
 
     checkpoint: Checkpoint
     ids: tuple[int, ...]
     source: tuple[int, ...] = ()
     segments: tuple[int, ...] = ()
+    ends: tuple[int, ...] = ()
 
     @property
     def tokens_left(self) -> int:
@@ -85,12 +88,20 @@ class Reader:
         self.cache.reorder(torch.tensor(rows, device=self.device))
 
 
-def begin(checkpoint: Checkpoint, prompt: Text, target: Text | None = None, longer: bool = False) -> Prompt:
+def begin(
+    checkpoint: Checkpoint, prompt: Text | Conversation | Prompt, target: Text | None = None, longer: bool = False
+) -> Prompt:
     """Raises ValueError for a model that writes no text, and for a prompt or target that it cannot read. With `longer`
     they may be longer than what it reads: nothing is written behind such a prompt, and `surprise` reads it in windows.
+    Of a conversation the next turn is written; a Prompt is taken as it is.
     """
     config = checkpoint.config
     check_generates(config)
+    if isinstance(prompt, Prompt):
+        return prompt
+    if isinstance(prompt, Conversation):
+        ids = encode_conversation(checkpoint, prompt).encoding.ids
+        return replace(begin(checkpoint, ids, target, longer), ends=find_turn_ends(checkpoint))
     if config.encoder is not None:
         source = ids_of(checkpoint, prompt)
         check_ids(checkpoint, source, longer)

@@ -98,7 +98,7 @@ def stopping_rules(
         raise ValueError("a stop string must have at least one character, got an empty one; leave it out.")
     if wanted and checkpoint.tokenizer is None:
         raise ValueError("stop strings need a text to stand in, and this checkpoint has no tokenizer; leave them out.")
-    ends = tuple(checkpoint.end_ids) if stop_at_end else ()
+    ends = (*checkpoint.end_ids, *prompt.ends) if stop_at_end else ()
     return StopRules(prompt, room, limit(prompt, room), ends, wanted)
 
 

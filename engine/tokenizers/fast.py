@@ -30,11 +30,12 @@ KINDS = {"BPE": "bpe", "WordPiece": "wordpiece", "Unigram": "unigram", "WordLeve
 class FastTokenizer:
     """Tokenizer that owns `fast` and switches its padding and truncation off: the model's length decides.
 
-    `roles` names special tokens as transformers does ("eos_token": "</s>"). A role whose token the vocabulary
-    lacks is dropped, as checkpoints often carry another vocabulary's. `notes` are sentences for the load report, and
-    `clean_up` is whether decoding takes away the spaces before English punctuation, as transformers does if told so,
-    and `segmented` whether the texts of a pair are told apart by segment ids. `target` is the tokenizer of the target's
-    texts where that is another, and `files` those that it was read from, by their names, which it is saved as.
+    `roles` names special tokens as transformers does ("eos_token": "</s>"). A role whose token the vocabulary lacks is
+    dropped, as checkpoints often carry another vocabulary's; `declared_roles` keeps it, for a chat template writes it
+    all the same. `notes` are sentences for the load report, and `clean_up` is whether decoding takes away the spaces
+    before English punctuation, as transformers does if told so, and `segmented` whether the texts of a pair are told
+    apart by segment ids. `target` is the tokenizer of the target's texts where that is another, and `files` those that
+    it was read from, by their names, which it is saved as.
     """
 
     def __init__(
@@ -52,8 +53,9 @@ class FastTokenizer:
         self.vocab_size = max(self._ids.values(), default=-1) + 1
         added = fast.get_added_tokens_decoder()
         self.special_tokens = {token.content: id for id, token in sorted(added.items()) if token.special}
-        named = {role: token for role, token in (roles or {}).items() if token in self._ids}
-        self.roles = guess_roles(self.special_tokens) | named
+        self.declared_roles = dict(roles or {})
+        known = {role: token for role, token in self.declared_roles.items() if token in self._ids}
+        self.roles = guess_roles(self.special_tokens) | known
         self.end_id = self._role_id("eos_token")
         self.mask_id = self._role_id("mask_token")
         self.cls_id = self._role_id("cls_token")
@@ -127,6 +129,12 @@ class FastTokenizer:
 
     def ids(self, text: str, *, special: bool = True) -> list[int]:
         return self._read(self.pipeline_input(text), None, special).ids
+
+    def tokens_at(self, text: str, characters: Iterable[int]) -> list[int | None]:
+        """Index of the first token that covers each character, as `tokenizers` places them; None where none does.
+        Without special tokens around the text."""
+        found = self._read(text, None, False)
+        return [found.char_to_token(at) for at in characters]
 
     def pipeline_input(self, text: str) -> str:
         """What `fast` is given of a text: all that a subclass does before it."""

@@ -26,8 +26,9 @@ KEYS = {  # each with READ, or why it is without effect
         ("model_max_length", "max_len", "max_length", "stride", "truncation_strategy"), "the model's length"
     ),
     **dict.fromkeys(("padding_side", "pad_token_type_id", "pad_to_multiple_of"), "no padding"),
-    **dict.fromkeys(("chat_template", "response_template", "response_schema", "chat_control_tokens"), "no chats"),
-    "use_default_system_prompt": "no chats",
+    "chat_template": READ,
+    **dict.fromkeys(("response_template", "response_schema", "chat_control_tokens"), "answers are shown as written"),
+    "use_default_system_prompt": "the chat template says it",
     "return_token_type_ids": "segment ids are always there",
     **dict.fromkeys(("name_or_path", "special_tokens_map_file", "tokenizer_file", "vocab_file"), "where it once lay"),
     **dict.fromkeys(

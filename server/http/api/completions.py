@@ -12,9 +12,9 @@ from engine.budget import budget
 from engine.checkpoints import Checkpoint
 from engine.edits.experiment import Experiment
 from engine.generation.generate import generate
-from engine.generation.prompt import begin
+from engine.generation.prompt import Prompt, begin
 from engine.inputs.readers import check_length, kind
-from server.http.api.chat import render_chat
+from server.http.api.chat import begin_chat
 from server.http.api.fields import Field, Refused
 from server.http.api.models import WRITTEN, engine_refuses, open_named, read_edits, text_of_ids, write_link
 from server.http.api.trace import EDITS, MODEL, MOST_CHARACTERS, check_size
@@ -83,6 +83,7 @@ class Writing:
     asked: dict[str, Any]
     checkpoint: Checkpoint
     prompt: tuple[int, ...]
+    start: Prompt
     text: str | None
     edits: Experiment
     chat: bool
@@ -103,7 +104,7 @@ class Writing:
                 before = first.text
                 yield first
             steps = generate(
-                self.checkpoint, self.prompt, self.most, temperature=asked["temperature"], top_p=asked["top_p"],
+                self.checkpoint, self.start, self.most, temperature=asked["temperature"], top_p=asked["top_p"],
                 seed=self.seed + index, stop_strings=self.stops, edits=edits,
             )  # fmt: skip
             yield from write(steps, self.top, before)
@@ -145,17 +146,18 @@ def prepare(asked: dict[str, Any], chat: bool) -> Writing:
     """Checks all that can be before anything is computed. Raises Refused."""
     checkpoint, edits = open_named(asked["model"]), read_edits(asked["edits"])
     field = "messages" if chat else "prompt"
-    given = render_chat(checkpoint, asked["messages"]) if chat else asked["prompt"]
+    begun = begin_chat(checkpoint, asked["messages"]) if chat else None
+    given = asked["prompt"] if begun is None else begun.ids
     with engine_refuses(field):
         if isinstance(given, str) and checkpoint.tokenizer is not None:
             check_length(given)
-            given = checkpoint.tokenizer.encode(given, special=not chat).ids  # a template has the marks in it
+            given = checkpoint.tokenizer.encode(given).ids
         elif isinstance(given, str):
             raise Refused("this model has no tokenizer; give its prompt as token ids.", field=field)
         prompt, limit = tuple(given), min(budget.long_tokens, checkpoint.config.context)
         if not 0 < len(prompt) <= limit:
             raise Refused(f"the prompt must be 1 to {limit:,} tokens, got {len(prompt):,}; give another.", field=field)
-        begin(checkpoint, prompt)
+        start = begin(checkpoint, prompt) if begun is None else begun
     if asked.get("echo") and kind(checkpoint) != "text":
         raise Refused("echo is for a model that goes on with its prompt; leave it out.", field="echo")
     top = asked["logprobs"]
@@ -174,7 +176,7 @@ def prepare(asked: dict[str, Any], chat: bool) -> Writing:
     text = text_of_prompt(checkpoint, asked.get("prompt"), prompt)
     seed = secrets.randbelow(2**31) if asked["seed"] is None else asked["seed"]
     name = f"{'chatcmpl' if chat else 'cmpl'}-{secrets.token_hex(12)}"
-    return Writing(asked, checkpoint, prompt, text, edits, chat, top, most, stops, seed, name, int(time.time()))
+    return Writing(asked, checkpoint, prompt, start, text, edits, chat, top, most, stops, seed, name, int(time.time()))
 
 
 def text_of_prompt(checkpoint: Checkpoint, asked: Any, ids: tuple[int, ...]) -> str | None:
