@@ -7,7 +7,7 @@ from collections.abc import Collection
 from engine.edits.edit import Side
 from engine.model.hooks import ADDED
 
-# What a part is called -> the hooks that stand for it, of which a block has the first or the second.
+# What a part is called -> the hooks that stand for it, the first that a block has counts.
 PARTS = {
     "attention": ADDED["attn"],
     "attention to the encoder": ADDED["cross_attn"],

@@ -19,9 +19,9 @@ from torch.compiler import is_compiling
 
 # What a sublayer adds to the stream: the first of these hooks that a block has.
 ADDED = {
-    "attn": ("norm1_after.out", "attn.out"),
-    "cross_attn": ("cross_attn.out",),
-    "mlp": ("norm2_after.out", "mlp.out"),
+    "attn": ("added1", "norm1_after.out", "attn.out"),
+    "cross_attn": ("added_cross", "cross_attn.out"),
+    "mlp": ("added2", "norm2_after.out", "mlp.out"),
 }
 # TransformerLens's words for our hooks. Its `hook_attn_scores` fires after the mask: our `masked_scores`.
 TRANSFORMER_LENS = {
@@ -30,7 +30,7 @@ TRANSFORMER_LENS = {
     "hook_resid_pre": "resid_pre",
     "hook_resid_mid": "resid_mid",
     "hook_resid_post": "resid_post",
-    "hook_attn_out": "attn.out",  # behind a norm of its own where it has one, see `canonical`
+    "hook_attn_out": "attn.out",  # the first of ADDED, see `canonical`
     "hook_mlp_out": "mlp.out",
     "hook_q": "q",
     "hook_k": "k",
@@ -164,14 +164,14 @@ def canonical(name: str, names: Collection[str]) -> str:
     as they are.
 
     `*hook_k` is `*.k`: an alias is a whole word, and must not become the end of another one (`mask`). `names` are the
-    model's: what a sublayer adds to the stream is behind its norm where that stands behind it.
+    model's: what a sublayer adds to the stream is behind its norm where that stands behind it, and scaled where it is.
     """
 
     def translate(match: re.Match[str]) -> str:
         ours = TRANSFORMER_LENS[match[2]]
         if match[2] in ("hook_attn_out", "hook_mlp_out"):
-            behind, *_ = ADDED[ours.removesuffix(".out")]
-            ours = behind if any(one.endswith(behind) for one in names) else ours
+            added = ADDED[ours.removesuffix(".out")]
+            ours = next((one for one in added if any(name.endswith(f".{one}") for name in names)), ours)
         return match[1] + ("." if match[1] else "") + ours
 
     return _ALIAS.sub(translate, name)

@@ -194,7 +194,17 @@ def fill(folder: Path) -> None:
     )
     put(
         "alibi",
-        ModelConfig(bytes_.vocab_size, 96, 32, 2, Attention(4), MLP(40, "silu"), Positions("alibi")),
+        ModelConfig(
+            bytes_.vocab_size,
+            96,
+            32,
+            2,
+            Attention(4),
+            MLP(40, "relu2"),
+            Positions("alibi"),
+            Norm(learned="weight"),
+            residual_scale=0.5,
+        ),
         tokenizer=bytes_,
     )
     put(

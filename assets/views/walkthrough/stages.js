@@ -80,9 +80,14 @@ function block(trace, focus, layer) {
   const before = model.norm_place !== "after";
   const norm = (id, title = "norm") =>
     has(`${id}.out`) && stage(id, title, normFormula(model), "residual", [strip(`${BLOCK}${id}.out`, "residual")]);
-  const resid = (id, formula) =>
+  const resid = (id, formula, ...added) =>
     has(id) &&
-    stage(id, "resid", formula, "residual", [strip(`${BLOCK}${id}`, "residual")], { joint: model.residual ? "+" : "" });
+    stage(id, "resid", formula, "residual", [strip(`${BLOCK}${id}`, "residual")], {
+      joint: model.residual ? "+" : "",
+      open: [...added.filter(has), id].map((part) =>
+        wide(strip(`${BLOCK}${part}`, "residual"), part === id ? "resid" : "added"),
+      ),
+    });
   const sign = model.residual ? "+" : "=";
   const by = times(model);
   const attentions = (kind) => (model.crosses && kind !== focus ? [condensed(kind)] : full(trace, kind, has));
@@ -91,13 +96,13 @@ function block(trace, focus, layer) {
     before && norm("norm1"),
     ...attentions("attn"),
     norm("norm1_after"),
-    resid("resid_mid", `${sign} ${by}attn`),
+    resid("resid_mid", `${sign} ${by}attn`, "added1"),
     !before && norm("norm1"),
     ...(model.crosses
       ? [
           before && norm("norm_cross"),
           ...attentions("cross_attn"),
-          resid("resid_cross", `${sign} ${by}src`),
+          resid("resid_cross", `${sign} ${by}src`, "added_cross"),
           !before && norm("norm_cross"),
         ]
       : []),
@@ -106,7 +111,11 @@ function block(trace, focus, layer) {
       ? [
           ...(trace.isRouted(layer) ? [router(model), experts(model, has)] : [mlp(model, has)]),
           norm("norm2_after"),
-          resid("resid_post", trace.beside() ? `${sign} ${by}attn ${sign} ${by}mlp` : `${sign} ${by}mlp`),
+          resid(
+            "resid_post",
+            trace.beside() ? `${sign} ${by}attn ${sign} ${by}mlp` : `${sign} ${by}mlp`,
+            ...(trace.beside() ? ["added1", "added2"] : ["added2"]),
+          ),
         ]
       : []),
     !before && norm("norm2"),
@@ -478,7 +487,7 @@ const ABOUT = {
   }),
   out: (model) => ({
     formula: `[z of ${counted(model.heads, "head")}] W_O${model.out_bias ? " + b" : ""}`,
-    text: "The results of all heads are put side by side and mapped to the width of the stream. This is what attention adds to it.",
+    text: `The results of all heads are put side by side and mapped to the width of the stream. This is what attention adds to it${times(model) && `, times ${times(model).split(" ")[0]}`}.`,
   }),
   resid_mid: (model) => ({ formula: plus(model, "attention"), text: added(model, "attention") }),
   resid_cross: (model) => ({ formula: plus(model, "cross-attention"), text: added(model, "cross-attention") }),

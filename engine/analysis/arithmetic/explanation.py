@@ -12,7 +12,7 @@ Role = Literal["query", "key", "value", "attention", "residual", "mlp", "probabi
 Form = Literal["number", "operand", "setting", "percent"]
 Operation = Literal[
     "token id", "embedding row", "sinusoid", "vector", "pixel", "copy", "sum", "mean", "linear map", "norm",
-    "scale of a norm", "rotation", "dot product", "softcap", "position bias", "mask", "masking", "softmax",
+    "scale of a norm", "rotation", "product", "dot product", "softcap", "position bias", "mask", "masking", "softmax",
     "weighted sum", "activation", "temperature", "position", "probability",
     "choice of experts",
 ]  # fmt: skip
@@ -150,21 +150,15 @@ def number(value: float) -> Number:
     return Number(float(value))
 
 
-def scaled_sum(scales: list[float], values: list[float]) -> float:
-    return sum(scale * value for scale, value in zip(scales, values, strict=True))
-
-
-def sum_line(names: list[Span], values: list[float], scales: list[float] | None = None) -> Line:
-    """a + b = 1 + 2 = 3, or a + 0.5 · b = 1 + 0.5 · 2 = 2, for two or more."""
-    by = [1.0] * len(names) if scales is None else scales
-    shown: list[tuple[Number | str, ...]] = [() if scale == 1 else (setting(scale), " · ") for scale in by]
-    line: list[str | Span | Number] = [*shown[0], names[0]]
-    for name, scale in zip(names[1:], shown[1:], strict=True):
-        line += [" + ", *scale, name]
-    line += [" = ", *shown[0], number(values[0])]
-    for value, scale in zip(values[1:], shown[1:], strict=True):
-        line += [" + ", *scale, operand(value)]
-    return (*line, " = ", result(scaled_sum(by, values)))
+def sum_line(names: list[Span], values: list[float]) -> Line:
+    """a + b = 1 + 2 = 3, for two or more."""
+    line: list[str | Span | Number] = [names[0]]
+    for name in names[1:]:
+        line += [" + ", name]
+    line += [" = ", number(values[0])]
+    for value in values[1:]:
+        line += [" + ", operand(value)]
+    return (*line, " = ", result(sum(values)))
 
 
 def products_line(left: Tensor, right: Tensor) -> Line:

@@ -31,13 +31,12 @@ from engine.analysis.arithmetic.explanation import (
     number,
     operand,
     result,
-    scaled_sum,
     setting,
     sum_line,
 )
 from engine.analysis.arithmetic.sources import SUM, Source
 from engine.model.config import MLP as MLPConfig
-from engine.model.hooks import canonical
+from engine.model.hooks import ADDED, canonical
 from engine.model.layers.attention import Attention
 from engine.model.layers.block import Block
 from engine.model.layers.embed import Embed, PatchEmbed
@@ -69,6 +68,7 @@ PARTS = {
     "within": "place in the span",
 }
 TABLES = {"tokens": "W_E", "segments": "W_S", "positions": "W_P", "within": "W_B"}
+ADDED_BY = {first: sublayer for sublayer, (first, *_) in ADDED.items()}  # what is added, scaled, by its hook
 # Hooks that an edit reaches a value by.
 RELATED = ("scale", "normalized", "strength", "position_ids", "skip1", "skip2", "skip_cross", "used", "gain")
 
@@ -295,21 +295,17 @@ def single(
 
 def stream_sum(source: Source, parts: list[tuple[str, Role]], pos: int, unit: int) -> Steps:
     """The sum of hooks of a block; the first is the stream, which a model without residual connections leaves out."""
-    scale = source.config.residual_scale
-    scales = [1.0, *(scale for _ in parts[1:])]
     if not source.config.residual:
-        parts, scales = parts[1:], scales[1:]
+        parts = parts[1:]
     values = [source.element(source.block + part, pos, unit) for part, _ in parts]
     operands = tuple(
         single(part, value, source, source.block + part, pos, unit, role)
         for (part, role), value in zip(parts, values, strict=True)
     )
-    total = scaled_sum(scales, values)
     if len(parts) == 1:
-        by: Line = () if scale == 1 else (setting(scale), " · ")
-        line: Line = ("the residual connection is off: only ", *by, f"{parts[0][0]} = ", result(total))
-        return Steps("copy", total, (line,), operands)
-    return Steps("sum", total, (sum_line([Span(*part) for part in parts], values, scales),), operands)
+        line: Line = (f"the residual connection is off: only {parts[0][0]} = ", result(values[0]))
+        return Steps("copy", values[0], (line,), operands)
+    return Steps("sum", sum(values), (sum_line([Span(*part) for part in parts], values),), operands)
 
 
 def stream(source: Source, name: str, pos: int, unit: int) -> Steps:
@@ -320,21 +316,32 @@ def stream(source: Source, name: str, pos: int, unit: int) -> Steps:
         return copy_of(source, hook, pos, unit, "what the residual connection carries")
     if name == "resid_pre":
         return block_input(source, pos, unit)
-    around = {part: f"{part}_after.out" for part in ("norm1", "norm2") if source.has(f"{source.block}{part}_after.out")}
-    attended: tuple[str, Role] = (around.get("norm1", "attn.out"), "attention")
-    transformed: tuple[str, Role] = (around.get("norm2", "mlp.out"), "mlp")
+    if name in ADDED_BY:
+        return scaled(source, name, pos, unit)
+    attended: tuple[str, Role] = (source.added("attn"), "attention")
     if name == "resid_mid":
         return stream_sum(source, [("resid_pre", "residual"), attended], pos, unit)
     if name == "resid_cross":
         before = "norm1.out" if source.norms_after() else "resid_mid"
-        return stream_sum(source, [(before, "residual"), ("cross_attn.out", "attention")], pos, unit)
+        return stream_sum(source, [(before, "residual"), (source.added("cross_attn"), "attention")], pos, unit)
     read = source.stream_of_mlp()
+    transformed: list[tuple[str, Role]] = [(source.added("mlp"), "mlp")] if source.config.mlp else []
     if source.parallel:
-        both = [attended, transformed] if source.config.mlp else [attended]
-        return stream_sum(source, [("resid_pre", "residual"), *both], pos, unit)
+        return stream_sum(source, [("resid_pre", "residual"), attended, *transformed], pos, unit)
     if source.config.mlp is None:
         return copy_of(source, read, pos, unit, "this block has no MLP")
-    return stream_sum(source, [(read.removeprefix(source.block), "residual"), transformed], pos, unit)
+    return stream_sum(source, [(read.removeprefix(source.block), "residual"), *transformed], pos, unit)
+
+
+def scaled(source: Source, name: str, pos: int, unit: int) -> Steps:
+    """What is added to the stream of a sublayer's output: the output times a number."""
+    sublayer, scale = ADDED_BY[name], source.config.residual_scale
+    _, hook, *_ = (one for one in ADDED[sublayer] if source.has(source.block + one))
+    value = source.element(source.block + hook, pos, unit)
+    role: Role = "mlp" if sublayer == "mlp" else "attention"
+    operands = (single(hook, value, source, source.block + hook, pos, unit, role),)
+    line: Line = (setting(scale), " · ", Span(hook, role), " = ", setting(scale), " · ", operand(value), " = ")
+    return Steps("product", scale * value, ((*line, result(scale * value)),), operands)
 
 
 def copy_of(source: Source, hook: str, pos: int, unit: int, reason: str) -> Steps:

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from engine.analysis.arithmetic.explanation import WHOLE, Index
+from engine.model.hooks import ADDED
 from engine.model.stack import Stack
 from engine.model.transformer import Transformer
 from engine.runtime.trace import Trace
@@ -135,6 +136,10 @@ class Source:
         """Hook of what the parts of the embedding add up to, after its norm where it has one."""
         parts = self.embedding_parts()
         return self.first_of(f"{self.prefix}embed.norm.out", parts[0] if len(parts) == 1 else self.prefix + SUM)
+
+    def added(self, sublayer: str) -> str:
+        """Hook, within this one's block, of what a sublayer adds to the stream."""
+        return next(name for name in ADDED[sublayer] if self.has(self.block + name))
 
     def norms_after(self) -> bool:
         return self.config.norm.place == "after" and self.config.norm.kind != "none"

@@ -8,11 +8,10 @@ resid_pre --> norm1 --> attention --> norm1_after --> (+) resid_mid --> ...     
 resid_pre --> attention --> norm1_after --> (+) resid_mid --> MLP --> norm2_after --> (+) ...   norm of the output
 resid_pre --> norm1 --> attention --> (+) resid_post <-- MLP <-- norm2 <-- resid_pre            parallel
 
-What is added is multiplied by a number first, where a model has one (`scale`).
-
 In the decoder of an encoder-decoder, attention to the encoder (cross_attn, with norm_cross) stands behind resid_mid,
 and resid_cross is what follows it. What a residual connection carries past attention, attention to the encoder and the
-MLP are skip1, skip_cross and skip2: the streams as they are, until an edit changes them.
+MLP are skip1, skip_cross and skip2: the streams as they are, until an edit changes them. Where a model multiplies what
+its sublayers add by a number, the products are added1, added_cross and added2.
 """
 
 from __future__ import annotations
@@ -59,7 +58,7 @@ class Block(Module):
         self.hook_resid_post = HookPoint("resid_post", "batch pos d_model")
 
     def _add_skips(self, config: ModelConfig) -> None:
-        """None where no residual connection stands."""
+        """None where no residual connection stands, and where what is added is not scaled."""
 
         def skip(name: str, stands: bool) -> HookPoint | None:
             return HookPoint(name, "batch pos d_model", on_request=True) if config.residual and stands else None
@@ -67,6 +66,13 @@ class Block(Module):
         self.hook_skip1 = skip("skip1", True)
         self.hook_skip_cross = skip("skip_cross", config.encoder is not None)
         self.hook_skip2 = skip("skip2", config.mlp is not None and not self.parallel)
+
+        def added(name: str, stands: bool = True) -> HookPoint | None:
+            return HookPoint(name, "batch pos d_model") if self.scale != 1 and stands else None
+
+        self.hook_added1 = added("added1")
+        self.hook_added_cross = added("added_cross", config.encoder is not None)
+        self.hook_added2 = added("added2", config.mlp is not None)
 
     def forward(
         self,
@@ -84,29 +90,34 @@ class Block(Module):
         out = out if self.norm1_after is None else self.norm1_after(out)
         if self.parallel:
             return self.hook_resid_post(self.parallel_sublayers(resid, read, out))
-        resid = self.hook_resid_mid(self.add(resid, out, self.hook_skip1))
+        resid = self.hook_resid_mid(self.add(resid, self.scaled(out, self.hook_added1), self.hook_skip1))
         resid = self.norm1(resid) if self.norm_after else resid
         if self.cross_attn is not None and self.norm_cross is not None and across is not None:
             read = self.norm_cross(resid) if self.norm_before else resid
             out = self.cross_attn(read, across, cross_cache, memory)
+            out = self.scaled(out, self.hook_added_cross)
             resid = self.hook_resid_cross(self.add(resid, out, self.hook_skip_cross))
             resid = self.norm_cross(resid) if self.norm_after else resid
         if self.mlp is None or self.norm2 is None:
             return self.hook_resid_post(resid)
         out = self.mlp(self.norm2(resid) if self.norm_before else resid)
         out = out if self.norm2_after is None else self.norm2_after(out)
-        resid = self.hook_resid_post(self.add(resid, out, self.hook_skip2))
+        resid = self.hook_resid_post(self.add(resid, self.scaled(out, self.hook_added2), self.hook_skip2))
         return self.norm2(resid) if self.norm_after else resid
 
     def parallel_sublayers(self, resid: Tensor, read: Tensor, out: Tensor) -> Tensor:
         """Attention's `out` and the MLP's, both from the same stream, added to it together."""
+        out = self.scaled(out, self.hook_added1)
         if self.mlp is None:
             return self.add(resid, out, self.hook_skip1)
         other = self.mlp(read if self.norm2 is None else self.norm2(resid))
         other = other if self.norm2_after is None else self.norm2_after(other)
-        return self.add(resid, out + other, self.hook_skip1)
+        return self.add(resid, out + self.scaled(other, self.hook_added2), self.hook_skip1)
+
+    def scaled(self, out: Tensor, hook: HookPoint | None) -> Tensor:
+        """What is added of a sublayer's output."""
+        return out if hook is None else hook(out * self.scale)
 
     def add(self, resid: Tensor, out: Tensor, skip: HookPoint | None) -> Tensor:
         out = dropout(out, self.dropout, self.training)
-        out = out if self.scale == 1 else out * self.scale
         return out if skip is None else skip(resid) + out

@@ -54,6 +54,11 @@ FAMILIES: dict[str, tuple[Any, dict[str, Any]]] = {
     "Gemma2ForCausalLM": (transformers.Gemma2Config, SHARED | {"head_dim": 8, "sliding_window": 4}),
     "Gemma3ForCausalLM": (transformers.Gemma3TextConfig, SHARED | {"head_dim": 8, "sliding_window": 4}),
     "SmolLM3ForCausalLM": (transformers.SmolLM3Config, SHARED | {"pad_token_id": None}),
+    "OlmoForCausalLM": (transformers.OlmoConfig, SHARED),
+    "CohereForCausalLM": (transformers.CohereConfig, SHARED),
+    "GraniteForCausalLM": (transformers.GraniteConfig, SHARED | {"residual_multiplier": 0.3, "logits_scaling": 4.0}),
+    "Glm4ForCausalLM": (transformers.Glm4Config, SHARED | {"head_dim": 8, "pad_token_id": None}),
+    "Exaone4ForCausalLM": (transformers.Exaone4Config, SHARED | {"sliding_window": 4}),
     "BertForMaskedLM": (transformers.BertConfig, SIZES),
 }
 # What stands for something else there, as docs/hooks.md says; and a norm of the head that is the last one there.

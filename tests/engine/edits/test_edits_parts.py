@@ -28,6 +28,10 @@ CONFIGS = {
 }
 
 
+ADDS = {"around": ("norm1_after.out", "norm2_after.out"), "scaled": ("added1", "added2")}
+ADDS |= {"output": ADDS["around"]}
+
+
 def edited(name: str, hook: str, factor: float):
     return run(tiny.model(CONFIGS[name]), tiny.IDS, edits=[Scale(hook, factor)])
 
@@ -41,14 +45,13 @@ def same(a: Tensor, b: Tensor) -> None:
 def test_the_residual_past_a_sublayer_is_weighed_and_the_sublayer_reads_all_of_it(name: str, factor: float) -> None:
     trace = edited(name, "blocks.1.skip1", factor)
     plain = run(tiny.model(CONFIGS[name]), tiny.IDS)
-    added = trace["blocks.1.norm1_after.out" if name in ("around", "output") else "blocks.1.attn.out"]
-    scale = CONFIGS[name].residual_scale
-    same(trace["blocks.1.resid_mid"], factor * plain["blocks.1.resid_pre"] + scale * added)
+    added = trace[f"blocks.1.{ADDS.get(name, ('attn.out', ''))[0]}"]
+    same(trace["blocks.1.resid_mid"], factor * plain["blocks.1.resid_pre"] + added)
     assert torch.equal(trace["blocks.1.attn.out"], plain["blocks.1.attn.out"])
     trace = edited(name, "blocks.1.skip2", factor)
     carried = plain["blocks.1.norm1.out" if name == "after" else "blocks.1.resid_mid"]
-    added = plain["blocks.1.norm2_after.out" if name in ("around", "output") else "blocks.1.mlp.out"]
-    same(trace["blocks.1.resid_post"], factor * carried + scale * added)
+    added = plain[f"blocks.1.{ADDS.get(name, ('', 'mlp.out'))[1]}"]
+    same(trace["blocks.1.resid_post"], factor * carried + added)
 
 
 @pytest.mark.parametrize("name", ["parallel", "parallel, one norm"])

@@ -90,6 +90,7 @@ CONFIGS: dict[str, ModelConfig] = {
         norm=Norm("rms", "around"),
         attention=replace(BARE, qk_norm="head", softcap=4.0, window=3),
         encoder=encoder(replace(BARE, heads=6, qk_norm="all")),
+        residual_scale=0.5,
     ),
     "cross attention, normed whole": replace(
         BASE, attention=replace(BARE, qk_norm="all"), cross=replace(BARE, heads=2, mask="full"), encoder=encoder(BARE)
