@@ -68,6 +68,11 @@ class Conversation:
         """Text of the first message where that instructs the model."""
         return self.messages[0].text if self.messages[0].role in INSTRUCTS else None
 
+    @property
+    def is_open(self) -> bool:
+        """True if the last turn is a text of the assistant's, which is continued."""
+        return self.messages[-1].role == ASSISTANT and bool(self.messages[-1].text)
+
     def to_dict(self) -> dict[str, Any]:
         """As JSON has it; keys that are empty are left out."""
         said = {

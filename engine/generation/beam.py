@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal
 import torch
 from torch import Tensor
 
+from engine.conversations import Conversation
 from engine.generation.constraints import FORBIDDEN, constrain, require_token
 from engine.generation.prompt import Prompt, Reader, Text, begin, text_of
 from engine.generation.stopping import Stop, StopRules, stopping_rules
@@ -131,7 +132,7 @@ class Beam:
 
 def beam(
     checkpoint: Checkpoint,
-    prompt: Text,
+    prompt: Text | Conversation | Prompt,
     beams: int | None = None,
     max_tokens: int | None = None,
     *,

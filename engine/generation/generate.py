@@ -123,8 +123,8 @@ def generate(
 
     `prompt` is the text to continue. For an encoder-decoder it is the source, and `target` may begin what is written.
     For a model that fills gaps it is a text with a gap mark in it. For a model of pictures it is the first pixels,
-    row by row, or none. Start tokens are added where they are missing. Of a conversation the next turn is written, up
-    to the token with which the model's chat template ends a turn.
+    row by row, or none. Start tokens are added where they are missing. Of a conversation the next turn is written, or
+    the assistant's last one continued, up to the token with which the model's chat template ends a turn.
 
     `begun` are the first of the tokens to write, which are not yielded again: from there it goes on as it would had
     they been drawn, with the random numbers of the steps that follow (and logits equal to rounding, for they are read

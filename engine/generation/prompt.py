@@ -93,14 +93,15 @@ def begin(
 ) -> Prompt:
     """Raises ValueError for a model that writes no text, and for a prompt or target that it cannot read. With `longer`
     they may be longer than what it reads: nothing is written behind such a prompt, and `surprise` reads it in windows.
-    Of a conversation the next turn is written; a Prompt is taken as it is.
+    Of a conversation the next turn is written, or the last one continued where it is the assistant's; a Prompt is taken
+    as it is.
     """
     config = checkpoint.config
     check_generates(config)
     if isinstance(prompt, Prompt):
         return prompt
     if isinstance(prompt, Conversation):
-        ids = encode_conversation(checkpoint, prompt).encoding.ids
+        ids = encode_conversation(checkpoint, prompt, continue_final_message=prompt.is_open).encoding.ids
         return replace(begin(checkpoint, ids, target, longer), ends=find_turn_ends(checkpoint))
     if config.encoder is not None:
         source = ids_of(checkpoint, prompt)

@@ -15,6 +15,7 @@ from pages.controls.generate.settings import settings
 from pages.controls.generate.surprise import draw_surprise
 from pages.controls.generate.tabs import PICTURE, TabContent, WritingRecord, branch_of, events, open_tab
 from pages.controls.generate.temperature import draw_temperature
+from pages.controls.generate.turn import keep_turn
 from pages.controls.prediction import await_guess
 from pages.controls.share.export import draw_page
 from pages.controls.share.links import honour_link
@@ -49,6 +50,8 @@ with st.container():  # empty on other tabs: the picture below keeps its place, 
         st.caption(escape_markdown(apart))
 writing = GenerationContext(name, checkpoint, prompt, call, how, session.live, session.measured, fields)
 await_guess(writing.digest)
+if tab == "write":
+    keep_turn(here, writing)
 above, middle, below = st.container(), st.container(), st.container()
 shown = TabContent()
 with above:

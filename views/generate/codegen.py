@@ -15,6 +15,7 @@ SUMS = (
     "print(found.total, found.mean, found.perplexity, found.training)",
 )
 WINDOWS = "print([(one.begin, one.asked, one.end) for one in found.windows])"
+IMPORTED = {"own_picture": "engine.inputs.ink", "Conversation": "engine.conversations"}
 PRINTED = ("for step in steps:", '    print(step.piece, f"{step.probability:.3f}", step.rank)')
 
 
@@ -23,7 +24,7 @@ def prompt_lines(writing: GenerationContext) -> tuple[Imports, list[str]]:
     source, note = source_of(writing.name)
     imports: Imports = {"engine": {"load"}}
     for name in writing.call.imports:
-        module = "engine.inputs.ink" if name == "own_picture" else "engine.inputs.readers"
+        module = IMPORTED.get(name, "engine.inputs.readers")
         imports.setdefault(module, set()).add(name)
     return imports, [f"checkpoint = load({source}){note}", *writing.call.lines]
 

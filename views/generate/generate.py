@@ -39,7 +39,7 @@ def page_payload(writing: GenerationContext, notes: Mapping[str, Any]) -> bytes:
         "gap": None if infill is None else {"mask": infill.mask, "start": infill.start},
         "spaced": checkpoint.tokenizer is None or puts_spaces(checkpoint.tokenizer),
         "grid": grid(checkpoint),
-        "ends": list(checkpoint.end_ids),
+        "ends": list(dict.fromkeys((*checkpoint.end_ids, *prompt.ends))),
         "left": prompt.tokens_left,
         "fits": prompt.fits,
         "follows": not why_no_logits(prompt),

@@ -137,7 +137,7 @@ class GenerationContext:
 
     @property
     def digest(self) -> str:
-        content = (self.name, self.prompt.ids, self.prompt.source)
+        content = (self.name, self.prompt.ids, self.prompt.source, *self.prompt.ends)
         return hashlib.sha256(repr(content).encode()).hexdigest()[:16]
 
     @property
@@ -159,10 +159,8 @@ class GenerationContext:
 
     def generate(self, settings: Settings, most: int, begun: Sequence[int] = ()) -> Iterator[Step]:
         """Generates as `engine.generation.generate` from this prompt; `most` counts what is `begun` too."""
-        prompt = self.prompt
-        read, target = (prompt.source, prompt.ids) if prompt.source else (prompt.ids, None)
         options = settings.options(self.checkpoint)
-        return generate_steps(self.checkpoint, read, most, target=target, begun=begun, **options)
+        return generate_steps(self.checkpoint, self.prompt, most, begun=begun, **options)
 
     def ids(self, said: object) -> tuple[int, ...]:
         """Tokens that a browser names. Raises ValueError where they are none of this model's, or too many."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from engine.inputs.readers import kind
 from pages.controls.generate.parameters import GENERATE, OF_TABS, USUAL
 from pages.controls.generate.prompt import prompt_notice
 from pages.controls.generate.settings import USED
 from pages.controls.generate.tabs import TabContent
-from pages.controls.model_input.model_input import FIELDS, field_value
+from pages.controls.model_input.conversation import is_conversation, read_conversation, summarise
+from pages.controls.model_input.model_input import field_value, fields_read
 from pages.controls.share.export import Export
 from pages.controls.share.links import address_of
 from pages.controls.share.panel import share_panel
@@ -29,8 +29,10 @@ def writing_export(
 ) -> tuple[Export, Callable[[Query], bytes]]:
     """Export of the component of an open tab, and what its file draws; for a file, `of` is {kept: the tree of what was
     written, branch: the ids of the one that is shown}."""
-    fields = FIELDS[kind(writing.checkpoint)]
+    fields = fields_read(writing.checkpoint)
     texts = [str(field_value(name)) for name in fields if name not in ("picture", "given") and field_value(name)]
+    if is_conversation(writing.checkpoint, field_value):
+        texts = [summarise(read_conversation(field_value))]
     without = missing_tabs(writing.prompt)
     used = (*USED[writing.settings.method], "method", "most", "stop_at", "seed")
 
@@ -80,7 +82,7 @@ def link_of(here: Here, writing: GenerationContext, tab: str) -> dict[str, str]:
     """The query of a link to what is shown: the prompt, settings and controls of the open tab off their defaults."""
     settings = USUAL if writing.checkpoint.config.generates else ()
     own = (parameter.name for parameter in OF_TABS.get(tab, ()))
-    fields = FIELDS[kind(writing.checkpoint)]
+    fields = fields_read(writing.checkpoint)
     return address_of(writing.name, fields) | here.link("view", *settings, *own)
 
 
@@ -91,7 +93,7 @@ def share_charts(here: Here, writing: GenerationContext, tab: str, shown: TabCon
     share_panel(
         title,
         link_of(here, writing, tab),
-        [*FIELDS[kind(writing.checkpoint)], "model"],
+        [*fields_read(writing.checkpoint), "model"],
         shown.python,
         shown.tables,
         lambda: chart_file(f"{title} · Loupe", [one.figure for one in shown.charts], caption=caption),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from pages.controls.model_input.parameters import INPUT, OUTPUT_TEMPERATURE, TOP_K, TOP_P
+from pages.controls.model_input.parameters import INPUT, OUTPUT_TEMPERATURE, TALK, TOP_K, TOP_P
 from pages.controls.state.page_state import PageState
 from pages.controls.state.parameter import Choice, Number, Text, choice
 from views.generate.beam_search import EARLY, PENALTIES, BeamOptions
@@ -112,6 +112,6 @@ SURPRISE = (
 OF_TABS = {"beam": BEAM, "temperature": TEMPERATURE, "prompting": PROMPTING, "surprise": SURPRISE}
 
 GENERATE = PageState(
-    "generate", *INPUT, choice("view", "write", TABS, label="tab"),
+    "generate", *INPUT, *TALK, choice("view", "write", TABS, label="tab"),
     *SETTINGS, *BEAM, *TEMPERATURE, *PROMPTING, *SURPRISE,
 )  # fmt: skip

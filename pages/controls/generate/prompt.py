@@ -16,12 +16,15 @@ from engine.checkpoints.locate import present_names
 from engine.generation.prompt import Prompt, begin, check_generates
 from engine.inputs.processors import PalettePixels
 from engine.inputs.readers import GAP, SPAN, check_length, given_target, kind, require_known_ids, tokens
+from engine.json_text import parse_json
 from engine.runtime import library
+from pages.controls.model_input.conversation import is_conversation, read_conversation
 from pages.controls.model_input.model_input import (
     FIELDS,
     NO_TEXT,
     controls,
     field_value,
+    fields_read,
     headline,
     keep_read,
     read_before,
@@ -48,8 +51,9 @@ def prompt_controls(here: Here) -> tuple[str, Checkpoint, Prompt, Call, dict[str
     except (ValueError, OSError) as error:
         st.warning(sentence(str(error)))
         st.stop()
-    headline(here, checkpoint, FIELDS[wanted], heads=False)
-    fields = {} if said("upload") else {field: str(said(field)) for field in FIELDS[wanted]}
+    headline(here, checkpoint, fields_read(checkpoint), heads=False)
+    other = said("upload") or is_conversation(checkpoint, said)  # than an address says to a page about one run
+    fields = {} if other else {field: str(said(field)) for field in FIELDS[wanted]}
     return name, checkpoint, prompt, call_of(checkpoint, said), fields
 
 
@@ -92,6 +96,8 @@ def prompt_of(checkpoint: Checkpoint, said: Callable[[str], Any] = field_value) 
     if scores(checkpoint):
         read = require_tokens(tokens(checkpoint, said("text"), said("second")) if said("text").strip() else ())
         return Prompt(checkpoint, read.ids, segments=read.segments)
+    if is_conversation(checkpoint, said):
+        return begin(checkpoint, read_conversation(said), longer=True)
     match kind(checkpoint):
         case "translation":
             source = tokens(checkpoint, said("text"))
@@ -126,6 +132,9 @@ def call_of(checkpoint: Checkpoint, said: Callable[[str], Any] = field_value) ->
     text = quote(str(said("text")))
     if scores(checkpoint):
         return Call(text, quote(said("second")) if said("second").strip() else "")
+    if is_conversation(checkpoint, said):
+        line = f"conversation = Conversation.from_dict({parse_json(said('conversation'))!r})"
+        return Call("conversation", "", (line,), ("Conversation",))
     match kind(checkpoint):
         case "translation":
             return Call(text, quote(said("target")) if said("target").strip() else "")

@@ -39,6 +39,14 @@ from engine.plurals import count_words
 from engine.runtime import library
 from engine.training.probe.probe import read_probe
 from pages.controls.bar import bar
+from pages.controls.model_input.conversation import (
+    TALK,
+    conversation_form,
+    has_template,
+    is_conversation,
+    read_conversation,
+    summarise,
+)
 from pages.controls.model_input.parameters import FIELDS as PARAMETERS
 from pages.controls.model_input.picture import chosen_picture, show_ink
 from pages.controls.model_input.text_field import several_lines
@@ -150,24 +158,41 @@ def controls(here: Here, more: Callable[[Here], None] = nothing_more, labels: Ma
     """The row of what the model reads, of which model, and of `more`; says what kind of thing that model reads."""
     models = known_models(here)
     name: str = here.begin("model")
+    named: Checkpoint | None = None
     try:
         named = library.checkpoint(name)
         wanted, most = kind(named), pixels(named)
     except (ValueError, OSError):
         wanted, most = "text", 1  # the page says below why this model does not open
     begin_fields(here, name, wanted)
+    talks = False
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="controls"):
-        show_fields(here, wanted, most, labels)
-        if {"text", "target", "span"} & set(FIELDS[wanted]):
+        if TALK[0] in here.state.parameters:
+            talks = choose_input(here, named)
+        if not talks:
+            show_fields(here, wanted, most, labels)
+        if {"text", "target", "span"} & set(FIELDS[wanted]) and not talks:
             about = "Puts the text here that was written for this model."
             put = here.state.reset
             st.button("Example", type="tertiary", key="example text", help=about, on_click=put, args=EVERY_FIELD)
         here.menu("model", models, width=145, help=about_models())
         more(here)
+    if talks:
+        conversation_form(here)
     several_lines(field for field in FIELDS[wanted] if field in TYPED)
-    if wanted in ("picture", "pixels") and st.session_state.get("upload"):
+    if named is not None and wanted in ("picture", "pixels") and st.session_state.get("upload"):
         show_ink(named, st.session_state.upload.getvalue())
     return wanted
+
+
+def choose_input(here: Here, checkpoint: Checkpoint | None) -> bool:
+    """Draws the choice between a text and a conversation where the model has a chat template; True for the latter."""
+    if checkpoint is None or not has_template(checkpoint):
+        here.leave_out(*TALK)
+        return False
+    talks = here.segments("reads", width=210) == "conversation"
+    here.leave_out(*(FIELDS["text"] if talks else TALK[1:]))
+    return talks
 
 
 def begin_fields(here: Here, name: str, wanted: Kind) -> None:
@@ -243,6 +268,8 @@ def pixels(checkpoint: Checkpoint) -> int:
 
 def headline(here: Here, checkpoint: Checkpoint, fields: Sequence[str], heads: bool = True) -> None:
     said = {field: field_value(field) for field in fields}
+    if TALK[1] in said:
+        said["text"] = summarise(read_conversation(field_value))
     if "picture" in said and st.session_state.get("upload"):
         said["picture"] = "of your own"
     about = "\n".join(filter(None, [checkpoint.card.get("about"), sizes(checkpoint)]))
@@ -273,7 +300,7 @@ def looked_at() -> tuple[str, dict[str, Any]]:
 
 
 def field_value(field: str) -> Any:
-    if field in ("model", *EVERY_FIELD) and not is_drawn(field):
+    if field in ("model", *EVERY_FIELD, *TALK) and not is_drawn(field):
         return find_carried().values.get(field, EMPTY.get(field, ""))
     return st.session_state.get(field, EMPTY.get(field, ""))
 
@@ -295,6 +322,11 @@ def reading(checkpoint: Checkpoint, limit: int = GIVEN.max_tokens, said: Callabl
             return read_pixels(checkpoint, chosen_picture(checkpoint, said), said("given"), limit, settings, seed())
         case _:
             return read_text(checkpoint, said("text"), limit)
+
+
+def fields_read(checkpoint: Checkpoint) -> Sequence[str]:
+    """Fields of what the model reads now: its kind's, or the conversation in place of a text."""
+    return TALK if is_conversation(checkpoint, field_value) else FIELDS[kind(checkpoint)]
 
 
 def keep_read(here: Here) -> None:

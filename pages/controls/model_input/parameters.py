@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from engine.conversations import Conversation
+from engine.json_text import parse_json
 from pages.controls.state.history import READABLE
-from pages.controls.state.parameter import Number, Text
+from pages.controls.state.parameter import Choice, Number, Text
 from server.settings import FIRST_MODEL
 
 MOST_PICTURES = 9_999
@@ -23,6 +25,22 @@ FIELDS = (
     Number("given", 32, 0, MOST_PICTURES, label="pixels given", carried=True, hidden_as="pixels given"),
 )  # fmt: skip
 INPUT = (MODEL, *FIELDS)
+
+
+def conversation_rule(text: str) -> str:
+    try:
+        Conversation.from_dict(parse_json(text))
+    except ValueError:
+        return "a conversation: a list of messages in JSON, each with role and content"
+    return ""
+
+
+# Where a model's files have a chat template, a conversation in place of the text.
+TALK = (
+    Choice("reads", "text", {"text": "text", "conversation": "conversation"}, label="input", carried=True),
+    Text("conversation", '[{"role": "user", "content": "Hello."}]', READABLE, rule=conversation_rule,
+         label="conversation", carried=True, hidden_as="the conversation", element=".st-key-conversation-form"),
+)  # fmt: skip
 
 ATTENTION = Number(
     "attention", 1.0, 0.1, 4.0, step=0.05, label="attention temperature", carried=True,
