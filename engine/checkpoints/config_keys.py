@@ -35,7 +35,9 @@ WITHOUT_EFFECT = (
     "num_memory_blocks", "inner_group_num", "down_scale_factor", "extra_pos_embeddings", "add_bias_logits",
     "tokenizer_file", "transformers.js_config", "attention_softmax_in_fp32", "bias_dropout_fusion",
     "masked_softmax_fusion", "offset_alibi", "skip_bias_add", "skip_bias_add_qkv", "unk_token_id",
-    "unsloth_version", "unsloth_fixed",  # read by no class of transformers
+    "unsloth_version", "unsloth_fixed", "order_of_interleaved_layers", "use_embedding_sharing", "use_gated_activation",
+    "use_parallel_block", "use_parallel_embedding", "verbose", "tokenizer_name",
+    "model_max_length",  # read by no class of transformers
 )  # fmt: skip
 KNOWN = frozenset({*WITHOUT_EFFECT, *OF_WRITING, *READ, *NEUTRAL, *ELSEWHERE})
 

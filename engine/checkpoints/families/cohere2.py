@@ -6,7 +6,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from engine.checkpoints.families import cohere
-from engine.checkpoints.families.gpt2 import CAUSAL
 from engine.checkpoints.keys import Key, Table, write_only_key
 from engine.checkpoints.rotary import whole_heads_keys
 from engine.checkpoints.tasks import body_of
@@ -24,5 +23,11 @@ OWN: tuple[Key, ...] = (
 )
 KEYS = (*(key for key in cohere.KEYS if key.theirs not in {key.theirs for key in OWN}), *OWN)
 
-LANGUAGE = replace(cohere.LANGUAGE, name="cohere2", architecture="Cohere2ForCausalLM", keys=KEYS, only=CAUSAL)
+LANGUAGE = replace(
+    cohere.LANGUAGE,
+    name="cohere2",
+    architecture="Cohere2ForCausalLM",
+    keys=KEYS,
+    extra={"position_embedding_type": "rope_gptj", "rotary_pct": 1.0},  # as published, and read by nobody
+)
 FAMILIES = (LANGUAGE, body_of(LANGUAGE, "Cohere2Model"))

@@ -4,15 +4,33 @@ have a window, no positions in the others."""
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from engine.checkpoints.families import olmo2
 from engine.checkpoints.keys import Key, Table, write_only_key
+from engine.checkpoints.kinds import Kind, demand
+from engine.checkpoints.kinds import size as sized
 from engine.checkpoints.tasks import with_tasks
 from engine.checkpoints.windows import choose_types, layer_types, positions_by_window
 
+COUNT = sized(0)
+
+
+def read_pattern(value: Any, size: int) -> Any:
+    if isinstance(value, str):
+        return demand(bool(value) and set(value) <= {"L", "G"}, value)
+    return COUNT.read(value, size)
+
+
+PATTERN = Kind(f"{COUNT.words}, or letters L and G", read_pattern)
+
 
 def slides(layer: int, theirs: Table) -> bool:
-    return (layer + 1) % (theirs.get("sliding_window_pattern") or 4) != 0
+    """A layer in so many has no window; or letters say which, and the last has none in any case."""
+    pattern = theirs.get("sliding_window_pattern") or 4
+    if isinstance(pattern, str):
+        return layer < theirs["num_hidden_layers"] - 1 and pattern[layer % len(pattern)] == "L"
+    return (layer + 1) % pattern != 0
 
 
 def write_window(ours: Table) -> int | None:
@@ -26,6 +44,7 @@ KEYS: tuple[Key, ...] = (
     *(key for key in olmo2.KEYS if key.theirs != "attention_bias"),
     positions_by_window(WINDOW, without=True),
     write_only_key("sliding_window", write_window),
+    write_only_key("sliding_window_pattern", lambda _: None, PATTERN),
 )
 
 DEFAULTS = {

@@ -570,6 +570,16 @@ def test_read_from_and_written_to_the_same_files_it_is_the_same_model(name: str,
     assert canonical_config(load(tmp_path / "ours").config) == canonical_config(ours.config)
 
 
+def test_letters_say_which_layers_of_an_exaone_have_a_window() -> None:
+    """As published, where transformers' class reads layer_types alone; the last layer has none in any case."""
+    sizes = {**MODERN, "num_hidden_layers": 5, "sliding_window": 4}
+    lettered, listed = (
+        FAMILIES["exaone4"][0].read_config({**sizes, **said})
+        for said in ({"sliding_window_pattern": "LLG"}, {"layer_types": [SLIDE, SLIDE, WHOLE, SLIDE, WHOLE]})
+    )
+    assert lettered == listed and listed.attention.windowed == (0, 1, 3)
+
+
 def rewritten(folder: Path, **changes: Any) -> None:
     """config.json as an older version wrote it: keys changed, and left out where the value is `...`."""
     path = folder / "config.json"
@@ -720,6 +730,11 @@ def test_greedy_generation_equals_transformers(name: str, tmp_path: Path) -> Non
         ("mpt", {"norm_type": "rmsnorm"}, "norm_type must be one of low_precision_layernorm, layernorm, got 'rmsnorm'"),
         ("mpt", {"expansion_ratio": 2}, "expansion_ratio must be 4, got 2"),
         ("glm4", {"partial_rotary_factor": 2}, "partial_rotary_factor must be a number above 0 and at most 1, got 2"),
+        (
+            "exaone4",
+            {"sliding_window_pattern": "LX", "layer_types": None},
+            "sliding_window_pattern must be .* L and G, got",
+        ),
         ("exaone4", {"layer_types": [SLIDE]}, "layer_types must be 3 words, one per layer"),
         ("olmoe", {"clip_qkv": 8.0}, "clip_qkv must be None, got 8.0: Loupe has no such model"),
         ("gptj", {"rotary_dim": 10}, "positions.turned must be even and at most 8, got 10"),
