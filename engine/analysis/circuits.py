@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from torch.nn.functional import linear
 
 from engine.analysis.token_circuits import W_U, lacks, onward, reads
-from engine.analysis.weights.circuit import Which, attention_of, circuit, rows
+from engine.analysis.weights.circuit import Which, attention_of, circuit
 from engine.model.layers.attention import Attention
 from engine.model.transformer import Transformer
 
@@ -101,7 +101,7 @@ def project_head(
         together: Tensor = norm(projection(read))
         return together.unflatten(-1, (-1, attention.d_head))[:, head]
     bias = None if projection.bias is None else projection.bias.unflatten(0, (-1, attention.d_head))[head]
-    one = linear(read, rows(projection.weight, attention)[head], bias)
+    one = linear(read, projection.weight.unflatten(0, (-1, attention.d_head))[head], bias)
     return one if norm is None else norm(one)
 
 

@@ -7,7 +7,7 @@ from torch import Tensor
 from torch.nn.functional import batch_norm, layer_norm, rms_norm
 
 from engine.analysis.token_circuits import W_U, embed_alone, lacks, norm_before, onward
-from engine.analysis.weights.circuit import attention_of, rows, stack_of, writing_rows
+from engine.analysis.weights.circuit import attention_of, reading_rows, stack_of, writing_rows
 from engine.model.layers.norm import BatchNorm, LayerNorm, RMSNorm, stretch
 from engine.model.transformer import Transformer
 from engine.work_limit import check_work
@@ -32,7 +32,7 @@ def copying_scores(model: Transformer, side: str = "", crosses: bool = False) ->
         check_work()
         attention = attention_of(model, layer, side, crosses)
         W_O = onward(model, side, writing_rows(model, layer, side, crosses).float())
-        W_V = rows(attention.v.weight.float(), attention)
+        W_V = reading_rows(attention, "v").float()
         norm = norm_before(model, layer, side, crosses, query=False)
         if isinstance(norm, LayerNorm | RMSNorm | BatchNorm):
             W_V = stretch(norm, W_V)

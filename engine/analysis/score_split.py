@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from engine.analysis.weights.circuit import attention_of
 from engine.analysis.writers import Walk, Writer, hold_norm
 from engine.model.layers.attention import Attention
+from engine.model.layers.latent import Latent
 from engine.model.stack import Stack
 from engine.model.transformer import Transformer
 from engine.runtime.trace import Trace
@@ -83,6 +84,8 @@ def vectors(
     position turns it."""
     group = head if which == "q" else head * attention.kv_heads // attention.heads
     read, constant = through_projection(attention, getattr(attention, which), which, group, walk, hook)
+    if attention.latent is not None:
+        read, constant = through_latent(attention.latent, which, read, constant, walk, f"blocks.{layer}.attn.latent.")
     foreign = crosses and which != "q"
     norm = None if foreign else norm_of(walk.stack, layer, crosses)
     name = "norm_cross" if crosses else "norm1"
@@ -108,13 +111,33 @@ def norm_of(stack: Stack, layer: int, crosses: bool) -> nn.Module | None:
     return norm
 
 
+def through_latent(
+    latent: Latent, which: str, read: Tensor, constant: Tensor, walk: Walk, name: str
+) -> tuple[Tensor, Tensor]:
+    """What reads a compressed vector (component d_latent), as what reads the stream (component d_model); of a key its
+    turned components, which are made apart, stand before the others."""
+    if which == "q" and latent.queries is None:
+        return read, constant
+    of_queries = which == "q"
+    part = "queries" if of_queries else "keys"
+    down, norm = getattr(latent, part), getattr(latent, f"{part}_norm")
+    read, shift = walk.through_norm(read, norm, f"{name}{part}_norm", walk.value(f"{name}{part}"))
+    constant = constant + shift + (0 if down.bias is None else read @ down.bias.double())
+    read = read @ down.weight.double()
+    if which != "k":
+        return read, constant
+    shared = latent.shared
+    first = constant.new_zeros(shared.out_features) if shared.bias is None else shared.bias.double()
+    return torch.cat([shared.weight.double(), read]), torch.cat([first, constant])
+
+
 def through_projection(
     attention: Attention, projection: nn.Linear, which: str, group: int, walk: Walk, hook: str
 ) -> tuple[Tensor, Tensor]:
     """Readings of the stream by each component of a head's query, key or value, d_head d_model, and what it is
     anyway."""
-    width = projection.out_features
-    read = torch.eye(width, dtype=torch.float64)[group * attention.d_head : (group + 1) * attention.d_head]
+    heads = attention.heads if which == "q" else attention.kv_heads
+    read = torch.eye(projection.out_features, dtype=torch.float64).unflatten(0, (heads, -1))[group]
     constant = read.new_zeros(len(read))
     if attention.normed and which != "v":
         norm = attention.q_norm if which == "q" else attention.k_norm

@@ -20,6 +20,8 @@ def lacks(model: Transformer, which: Which, side: str = "") -> str | None:
     """Why a model has no circuit from token to token, in one sentence; None where it has one."""
     if model.table is None:
         return "this model reads pictures and has no table of tokens, so no circuit goes from token to token."
+    if stack_of(model, side).config.attention.latent is not None:
+        return "keys and values are made of a compressed vector behind a norm, so no circuit is of weights alone."
     if which == "qk":
         return None
     if side == "encoder":

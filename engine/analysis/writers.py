@@ -198,7 +198,7 @@ def norm_name(sublayer: str) -> str:
 
 def weigh_heads(read: Tensor, attention: Attention) -> Tensor:
     """Carries what reads the output of an attention back to what reads its heads' mixtures z, reading head d_head."""
-    return (read @ attention.out.weight.double()).unflatten(-1, (attention.heads, attention.d_head))
+    return (read @ attention.out.weight.double()).unflatten(-1, (attention.heads, attention.d_value))
 
 
 def hold_norm(norm: nn.Module, read: Tensor, given: Tensor, scale: Tensor | None = None) -> tuple[Tensor, Tensor]:

@@ -32,6 +32,8 @@ class Heads:
     def from_layer(cls, attention: nn.Module, heads: int) -> Heads:
         """Heads of a layer with the linear maps `q`, `k` and `v`; where several heads share keys and values, each gets
         its own copy."""
+        if getattr(attention, "latent", None) is not None:
+            raise ValueError("keys and values must be made of the stream, and are made of a compressed vector.")
         d_head = attention.get_parameter("q.weight").shape[0] // heads
         maps = [_split(attention.get_submodule(name), d_head, heads) for name in "qkv"]
         return cls(*(tensor for pair in maps for tensor in pair))

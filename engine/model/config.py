@@ -230,6 +230,30 @@ class Norm:
 
 
 @dataclass(frozen=True)
+class Latent:
+    """Multi-head latent attention (DeepSeek-AI 2024, DeepSeek-V2, section 2.1): what keys and values of all heads are
+    made of is one vector of `keys` numbers a token, behind a norm of its own; queries are made of one of `queries`,
+    None for the stream. The components of a key that positions turn are made apart, and are the same for all heads.
+
+    `d_value` is the width of a head's values, None for d_head. `bias` is that of the maps that compress, `eps` their
+    norms'.
+    """
+
+    keys: int = field(metadata=Option(help="Numbers of the vector that all keys and values are made of."))
+    queries: int | None = field(
+        default=None, metadata=Option(help="Numbers of the vector that queries are made of. Empty: the stream.")
+    )
+    d_value: int | None = field(
+        default=None, metadata=Option(help="Components of a head’s values. Empty: as many as of its keys.")
+    )
+    bias: bool = field(default=False, metadata=Option(help="A bias is added where the stream is compressed."))
+    eps: float = field(
+        default=1e-6,
+        metadata=Option(help="Added to the variance in the norms of what was compressed.", title="epsilon"),
+    )
+
+
+@dataclass(frozen=True)
 class Attention:
     """`kv_heads` < `heads` is grouped-query attention (Ainslie et al. 2023), `kv_heads=1` multi-query
     (Shazeer 2019).
@@ -298,6 +322,13 @@ class Attention:
         default=False,
         metadata=Option(
             help="A learned score takes its share of each row beside those of the keys, so that a head may attend less."
+        ),
+    )
+    latent: Latent | None = field(
+        default=None,
+        metadata=Option(
+            help="Keys and values are made of one compressed vector a token; left out, of the stream.",
+            when=lambda _, recipe: recipe.model.encoder is None and recipe.model.positions.kind == "rotary",
         ),
     )
     qk_norm: Literal["head", "all"] | None = field(
@@ -699,6 +730,11 @@ class ModelConfig:
 
     def head_width(self, attention: Attention) -> int:
         return attention.d_head or self.d_model // attention.heads
+
+    def value_width(self, attention: Attention) -> int:
+        """Components of a head's values, and of what it mixes of them."""
+        own = None if attention.latent is None else attention.latent.d_value
+        return own or self.head_width(attention)
 
     @property
     def turned(self) -> int:

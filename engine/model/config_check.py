@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from engine.plurals import count_words
 
 if TYPE_CHECKING:
-    from engine.model.config import Attention, Experts, ModelConfig, OtherRotation, RotaryScaling
+    from engine.model.config import Attention, Experts, Latent, ModelConfig, OtherRotation, RotaryScaling
 
 LARGEST_SIZE = 2**30  # of anything; the product of two is still a number of torch's
 
@@ -120,6 +120,8 @@ def check_attention(config: ModelConfig, attention: Attention, name: str) -> Non
         fewer, more = [n for n in divisors if n < heads][-1:], [n for n in divisors if n > heads][:1]
         better = " or ".join(map(str, fewer + more))
         raise ValueError(f"d_model {width} cannot be split into {heads} heads; try {better}, or set {name}.d_head.")
+    if attention.latent is not None:
+        check_latent(config, attention, attention.latent, name)
     for key in ("scale", "softcap"):
         value = getattr(attention, key)
         if value is not None and not value > 0:
@@ -130,6 +132,23 @@ def check_attention(config: ModelConfig, attention: Attention, name: str) -> Non
         )
     if attention.block is not None and config.embedding.patches is None:
         raise ValueError(f"{name}.block cuts a picture into squares, and this model reads no picture; use window.")
+
+
+def check_latent(config: ModelConfig, attention: Attention, latent: Latent, name: str) -> None:
+    sizes = {"keys": latent.keys, "queries": latent.queries, "d_value": latent.d_value}
+    check_sizes({f"{name}.latent.{key}": value for key, value in sizes.items()})
+    positions = config.positions
+    if positions.kind != "rotary" or positions.axes != 1 or positions.other is not None or config.encoder is not None:
+        raise ValueError(f"{name}.latent is for one stack whose layers all turn by rotary positions; leave it out.")
+    width = attention.d_head or config.d_model // max(attention.heads, 1)
+    if positions.turned is None or positions.turned >= width:
+        raise ValueError(
+            f"{name}.latent makes the turned part of a key apart, so positions.turned must be below {width}, got "
+            f"{positions.turned}."
+        )
+    shared = attention.kv_heads not in (None, attention.heads)
+    if shared or attention.bias or attention.qk_norm is not None or config.norm.kind not in ("rms", "layer"):
+        raise ValueError(f"{name}.latent has a key for each head, no bias, no qk_norm and layer or RMS norms.")
 
 
 def check_positions(config: ModelConfig) -> None:

@@ -254,8 +254,8 @@ def share_of_head(source: Source, pos: int, unit: int, head: int) -> Steps:
     """Explains what one head adds to the output: its z through its columns of W_O."""
     module, path = attention_of(source)
     z = vector(source, path + "z", pos, head, "z", "value", "d_head")
-    start = head * module.d_head
-    weight = module.out.weight[unit, start : start + module.d_head].detach().double()
+    start = head * module.d_value
+    weight = module.out.weight[unit, start : start + module.d_value].detach().double()
     right = Operand(f"W_O[·, {unit}]", weight, path + "out.weight", (unit, WHOLE), "d_head", "attention")
     products = Products(z, right)
     line = (Span("z", "value"), " · ", Span("W_O", "attention"), " = ", result(products.total))

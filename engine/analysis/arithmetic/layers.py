@@ -42,6 +42,7 @@ from engine.model.layers.block import Block
 from engine.model.layers.embed import Embed, PatchEmbed
 from engine.model.layers.experts import ExpertMLPs, Experts, Router
 from engine.model.layers.head import AveragedHead, BareHead, ClassHead, LanguageHead, Pooler
+from engine.model.layers.latent import Latent
 from engine.model.layers.mlp import ACTIVATIONS, MLP
 from engine.model.layers.norm import BatchNorm, LayerNorm, RMSNorm
 from engine.model.stack import Stack
@@ -119,6 +120,11 @@ def steps_of(source: Source, pos: int, unit: int, head: int | None, column: str)
             return norm(source, owner, name, pos, unit, head)
         case Attention():
             return attention(source, owner, name, pos, unit, head or 0)
+        case Latent():
+            part: nn.Linear = getattr(owner, name)
+            read, down = source.query_input(False), "W_K" if name == "shared" else "W_down"
+            return linear_map(source, read, pos, part, unit=unit, parameter=f"{path}.{name}.weight", right=down,
+                              result_name=name)  # fmt: skip
         case MLP():
             return mlp(source, owner, name, pos, unit)
         case Router() if name != "logits":
@@ -177,6 +183,8 @@ def linear_map(source: Source, hook: str, pos: int, module: nn.Linear, *, unit: 
 def attention(source: Source, module: Attention, name: str, pos: int, unit: int, head: int) -> Steps:
     hook = source.hook
     match name:
+        case "q" | "k" | "v" if module.latent is not None:
+            return of_latent(source, module, module.latent, name, pos, unit, head)
         case "q" | "k" | "v":
             projection: nn.Linear = getattr(module, name)
             kv = head if name == "q" else source.shared_head(head, module.kv_heads)
@@ -185,7 +193,7 @@ def attention(source: Source, module: Attention, name: str, pos: int, unit: int,
                           right=MATRICES[name], result_name=name, column=str(unit))  # fmt: skip
         case "out":
             return linear_map(source, hook.removesuffix("out") + "z", pos, module.out, unit=unit, left="z", right="W_O",
-                          parameter=f"{hook}.weight", result_name="out", group=module.d_head)  # fmt: skip
+                          parameter=f"{hook}.weight", result_name="out", group=module.d_value)  # fmt: skip
         case "z":
             return mixed_values(source, pos, unit, head)
         case "head_out":
@@ -201,6 +209,20 @@ def attention(source: Source, module: Attention, name: str, pos: int, unit: int,
         case "position_ids":
             return position_id(source, pos)
     return explain_attention(source, name, pos, unit, head)
+
+
+def of_latent(source: Source, module: Attention, latent: Latent, name: str, pos: int, unit: int, head: int) -> Steps:
+    """A query, key or value of what the stream is compressed to; the turned part of a key is made apart."""
+    path = f"{source.hook.rpartition('.')[0]}.latent."
+    if name == "k" and unit < latent.shared.out_features:
+        return copy_of(source, f"{path}shared", pos, unit, "the turned part of a key, the same for all heads")
+    apart = latent.shared.out_features if name == "k" else 0
+    width = (module.d_value if name == "v" else module.d_head) - apart
+    part = "queries" if name == "q" else "keys"
+    read = source.query_input(False) if name == "q" and latent.queries is None else f"{path}{part}_norm.out"
+    row = head * width + unit - apart
+    return linear_map(source, read, pos, getattr(module, name), unit=row, parameter=f"{source.hook}.weight",
+                      right=MATRICES[name], result_name=name, column=str(unit))  # fmt: skip
 
 
 def token_id(source: Source, pos: int) -> Steps:

@@ -194,7 +194,7 @@ class Source:
     def norm_input(self) -> str:
         """Hook of what the norm that this hook belongs to reads."""
         part, block, post = self.part.rpartition(".")[0], self.block, self.norms_after()
-        if part.endswith(("q_norm", "k_norm")):
+        if part.endswith(("q_norm", "k_norm", "keys_norm", "queries_norm")):
             return self.hook.rpartition("_norm.")[0]
         inside = {
             "norm1": "resid_mid" if post else "resid_pre",

@@ -8,7 +8,7 @@ from engine.analysis.sizes.formula import Formula, Integer, Symbol, formula, tot
 from engine.analysis.sizes.parameters import count
 from engine.analysis.sizes.shape import Stack, stacks
 from engine.analysis.sizes.work import reaches
-from engine.model.config import MLP, Activation, Attention, Experts, ModelConfig, kv_heads
+from engine.model.config import MLP, Activation, Attention, Experts, Latent, ModelConfig, kv_heads
 
 FLOAT32 = 4  # bytes; softmax and norms keep their statistics in it whatever the rest is in
 KEPT_OF_ACTIVATION: dict[Activation, int] = {
@@ -53,6 +53,9 @@ def kv_cache(config: ModelConfig, batch: int, length: int, number: int = 2, sour
     each = 2 * B * b
     seen = total([many * reach for many, reach in reaches(config.attention, Symbol("n", length), stack.L, config)])
     found = [Memory("keys and values", each * seen * stack.kv_heads(config.attention))]
+    if config.attention.latent is not None:
+        both = total([stack.heads(config.attention), stack.values(config.attention)])
+        found = [Memory("keys and values", B * b * seen * both)]
     if stack.crosses:
         read = Symbol("m", length if source is None else source)
         crossing = each * stack.L * read * stack.kv_heads(config.cross_attention)
@@ -191,8 +194,12 @@ class Tally:
         biased = config.positions.kind == "relative" and not across and not explicit
         queries = stack.heads(attention)
         keys = queries if biased else stack.kv_heads(attention)
-        self.keep(f"{name}: inputs, queries and results", self.B * tokens * layers * (self.d + 2 * queries))
-        self.keep(f"{name}: keys and values", 2 * self.B * read * layers * keys)
+        values = keys if attention.latent is None else stack.values(attention)
+        results = queries if attention.latent is None else values
+        self.keep(f"{name}: inputs, queries and results", self.B * tokens * layers * total([self.d, queries, results]))
+        self.keep(f"{name}: keys and values", self.B * read * layers * total([keys, values]))
+        if attention.latent is not None:
+            self.latent(attention.latent, self.B * tokens * layers, name)
         if attention.qk_norm is not None:
             self.query_norms(stack, attention, tokens, name)
         square = tokens * read
@@ -201,9 +208,19 @@ class Tally:
         if explicit or biased:
             self.patterns(stack, attention, self.B * heads * square, square, name, explicit)
             return
+        if config.value_width(attention) != config.head_width(attention):  # which no fused kernel takes
+            self.keep(f"{name}: patterns", layers * self.B * heads * square, quadratic=True)
+            return
         self.statistics(f"{name}: sums of the softmax", self.B * layers * heads * tokens)
         if not across:
             self.mask_sums(stack, attention, square, name)
+
+    def latent(self, latent: Latent, rows: Formula, name: str) -> None:
+        """What was compressed, as its norm reads it, divides it and gives it."""
+        widths = [Symbol("c", latent.keys), *([Symbol("c_q", latent.queries)] if latent.queries else [])]
+        for width in widths:
+            self.keep(f"{name}: compressed", rows * ((self.normed + 1) * width))
+            self.scales(f"{name}: norms of what is compressed", Integer(1), rows, width)
 
     def patterns(
         self, stack: Stack, attention: Attention, pattern: Formula, square: Formula, name: str, explicit: bool

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from engine.analysis.sizes.formula import Formula, Integer, Symbol, formula, product, total
 from engine.analysis.sizes.shape import Stack, norm_width, stacks
-from engine.model.config import Attention, ModelConfig
+from engine.model.config import Attention, Latent, ModelConfig
 
 
 @dataclass(frozen=True)
@@ -114,6 +114,9 @@ def attention_parts(stack: Stack, attention: Attention, name: str) -> Iterator[P
     queries, keys = stack.heads(attention), stack.kv_heads(attention)
     place, block = f"{stack.prefix}blocks.*.{name}", f"{stack.prefix}{name}"
     across = "cross " if name == "cross_attn" else ""
+    if attention.latent is not None:
+        yield from latent_parts(stack, attention, attention.latent, place, block)
+        return
     for letter, what, width in (("q", "queries", queries), ("k", "keys", keys), ("v", "values", keys)):
         named = f"{across}{what}, W_{letter.upper()}"
         yield Part(named, f"{place}.{letter}.weight", block, "matrix", d * width, stack.blocks)
@@ -129,6 +132,33 @@ def attention_parts(stack: Stack, attention: Attention, name: str) -> Iterator[P
         both = 2 * formula(width) if attention.qk_norm == "head" else queries + keys
         each = norm_width(config) * both
         yield Part(f"{across}norms of queries and keys", f"{place}.[qk]_norm.*", block, "norm", each, stack.blocks)
+
+
+def latent_parts(stack: Stack, attention: Attention, latent: Latent, place: str, block: str) -> Iterator[Part]:
+    """What the stream is compressed to, and queries, keys and values of that."""
+    d, layers, c, H = stack.d, stack.blocks, Symbol("c", latent.keys), Symbol("H", attention.heads)
+    still = Symbol("d_h", stack.config.head_width(attention)) - stack.turned
+    down = [("keys and values", "keys", c), ("turned part of the keys", "shared", stack.turned)]
+    read: Formula = formula(d)
+    if latent.queries is not None:
+        read = formula(Symbol("c_q", latent.queries))
+        down.append(("queries", "queries", Symbol("c_q", latent.queries)))
+    for name, tensor, width in down:
+        at = f"{place}.latent.{tensor}"
+        yield Part(f"{name}, compressed", f"{at}.weight", block, "matrix", d * width, layers)
+        if latent.bias:
+            yield Part(f"{name}, compressed, bias", f"{at}.bias", block, "bias", formula(width), layers)
+        if tensor != "shared":
+            each = norm_width(stack.config) * width
+            yield Part(f"norm of the compressed {name}", f"{at}_norm.*", block, "norm", each, layers)
+    yield Part("queries, W_Q", f"{place}.q.weight", block, "matrix", read * stack.heads(attention), layers)
+    yield Part("keys, W_K", f"{place}.k.weight", block, "matrix", c * (H * still), layers)
+    yield Part("values, W_V", f"{place}.v.weight", block, "matrix", c * stack.values(attention), layers)
+    yield Part("output, W_O", f"{place}.out.weight", block, "matrix", stack.values(attention) * d, layers)
+    if attention.out_bias:
+        yield Part("output, bias", f"{place}.out.bias", block, "bias", formula(d), layers)
+    if attention.sinks:
+        yield Part("sinks", f"{place}.sinks", block, "vector", formula(H), layers)
 
 
 def mlp_parts(stack: Stack) -> Iterator[Part]:

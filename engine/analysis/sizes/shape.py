@@ -118,6 +118,17 @@ class Stack:
             return self.heads(attention)
         return Symbol("H_kv", shared) * Symbol("d_h", self.config.head_width(attention))
 
+    def values(self, attention: Attention) -> Formula:
+        """The width of what all heads mix of their values, side by side."""
+        width = self.config.value_width(attention)
+        if width == self.config.head_width(attention):
+            return self.heads(attention)
+        return Symbol("H", attention.heads) * Symbol("d_v", width)
+
+    @property
+    def turned(self) -> Symbol:
+        return Symbol("d_r", self.config.turned)
+
     @property
     def pixels(self) -> Formula:
         """The numbers of one patch."""

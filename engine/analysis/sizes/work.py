@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from engine.analysis.sizes.formula import Formula, Minimum, Symbol, formula, total
 from engine.analysis.sizes.shape import Stack, stacks
-from engine.model.config import Attention, ModelConfig
+from engine.model.config import Attention, Latent, ModelConfig
 
 BACKWARD = 2  # times the forward pass: one product for the inputs' gradient, one for the weights'
 
@@ -85,10 +85,29 @@ def attention_work(stack: Stack, attention: Attention, tokens: Symbol, read: Sym
     layers, d, block = stack.L, stack.d, f"{stack.prefix}{name}"
     across = "cross-attention" if name == "cross_attn" else "attention"
     queries, keys = stack.heads(attention), stack.kv_heads(attention)
+    if attention.latent is not None:
+        yield from latent_work(stack, attention, attention.latent, tokens, block)
+        return
     yield Work(f"{across}: queries and output", block, 4 * tokens * layers * d * queries)
     yield Work(f"{across}: keys and values", block, 4 * read * layers * d * keys)
     pairs = total([many * reach * tokens for many, reach in reaches(attention, read, layers, stack.config)])
     yield Work(f"{across}: scores and weighted values", block, 4 * pairs * queries, quadratic=True)
+
+
+def latent_work(stack: Stack, attention: Attention, latent: Latent, tokens: Symbol, block: str) -> Iterator[Work]:
+    layers, d, c = stack.L, stack.d, Symbol("c", latent.keys)
+    queries, values = stack.heads(attention), stack.values(attention)
+    still = Symbol("H", attention.heads) * (Symbol("d_h", stack.config.head_width(attention)) - stack.turned)
+    yield Work("attention: compressed keys and values", block, 2 * tokens * layers * d * (c + stack.turned))
+    yield Work("attention: keys and values", block, 2 * tokens * layers * c * total([still, values]))
+    if latent.queries is None:
+        yield Work("attention: queries", block, 2 * tokens * layers * d * queries)
+    else:
+        narrow = Symbol("c_q", latent.queries)
+        yield Work("attention: queries", block, 2 * tokens * layers * narrow * total([formula(d), queries]))
+    yield Work("attention: output", block, 2 * tokens * layers * values * d)
+    pairs = total([many * reach * tokens for many, reach in reaches(attention, tokens, layers, stack.config)])
+    yield Work("attention: scores and weighted values", block, 2 * pairs * total([queries, values]), quadratic=True)
 
 
 def reaches(

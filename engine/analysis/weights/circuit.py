@@ -53,8 +53,8 @@ def circuit(model: Transformer, layer: int, head: int, which: Which, side: str =
         raise ValueError(f"head must be 0 to {attention.heads - 1}, got {head}.")
     group = head * attention.kv_heads // attention.heads
     if which == "qk":
-        return Circuit(rows(attention.q.weight, attention)[head].mT, rows(attention.k.weight, attention)[group])
-    return Circuit(rows(attention.v.weight, attention)[group].mT, writing_rows(model, layer, side, crosses)[head])
+        return Circuit(reading_rows(attention, "q")[head].mT, reading_rows(attention, "k")[group])
+    return Circuit(reading_rows(attention, "v")[group].mT, writing_rows(model, layer, side, crosses)[head])
 
 
 def writing_rows(model: Transformer, layer: int, side: str = "", crosses: bool = False) -> Tensor:
@@ -62,7 +62,7 @@ def writing_rows(model: Transformer, layer: int, side: str = "", crosses: bool =
     stands behind the attention, that is what the norm makes of it, without its bias and the division that depends on
     the text."""
     attention = attention_of(model, layer, side, crosses)
-    W_O, behind = rows(attention.out.weight.mT, attention), norm_behind(model, layer, side, crosses)
+    W_O, behind = rows(attention.out.weight.mT, attention.heads), norm_behind(model, layer, side, crosses)
     W_O = W_O if model.config.residual_scale == 1 else W_O * model.config.residual_scale
     return W_O if behind is None else linear_part(behind, W_O.float()).to(W_O.dtype)
 
@@ -96,7 +96,7 @@ def by_head(model: Transformer, name: str) -> Tensor:
     if not isinstance(found, Attention) or letter not in ("q", "k", "v", "out"):
         raise ValueError(f"only the matrices q, k, v and out of an attention are made of heads, and not {name}.")
     weight: Tensor = getattr(found, letter).weight
-    return rows(weight.mT if letter == "out" else weight, found)
+    return rows(weight.mT if letter == "out" else weight, found.heads if letter in "q out" else found.kv_heads)
 
 
 def locate_pattern(trace: Trace, hook: str) -> tuple[int, str, bool]:
@@ -121,6 +121,22 @@ def attention_of(model: Transformer, layer: int, side: str, crosses: bool) -> At
     return attention
 
 
-def rows(weight: Tensor, attention: Attention) -> Tensor:
+def rows(weight: Tensor, heads: int) -> Tensor:
     """head d_head d_model."""
-    return weight.unflatten(0, (-1, attention.d_head))
+    return weight.unflatten(0, (heads, -1))
+
+
+def reading_rows(attention: Attention, letter: str) -> Tensor:
+    """W_Q, W_K or W_V, head d_head d_model, from the stream; of latent attention the product with what compresses it,
+    the norm between them without its division."""
+    weight: Tensor = getattr(attention, letter).weight
+    own = rows(weight, attention.heads if letter == "q" else attention.kv_heads)
+    latent = attention.latent
+    if latent is None or (letter == "q" and latent.queries is None):
+        return own
+    if letter == "q":
+        assert latent.queries is not None
+        return linear_part(latent.queries_norm, own.float()).to(own.dtype) @ latent.queries.weight
+    made = linear_part(latent.keys_norm, own.float()).to(own.dtype) @ latent.keys.weight
+    shared = latent.shared.weight.expand(attention.kv_heads, -1, -1)
+    return torch.cat([shared, made], dim=1) if letter == "k" else made

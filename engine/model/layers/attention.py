@@ -14,6 +14,7 @@ from engine.model.hooks import HookPoint, any_wanted, run_has_edits
 from engine.model.layers.cache import LayerCache
 from engine.model.layers.causal_strips import LONG, mix_by_strips, pattern_by_strips
 from engine.model.layers.dropout import dropout
+from engine.model.layers.latent import Latent
 from engine.model.layers.mask import AttentionMask
 from engine.model.layers.module import Linear, Module
 from engine.model.layers.norm import make_norm
@@ -55,14 +56,23 @@ class Attention(Module):
         self.scale = self.d_head**-0.5 if attention.scale is None else attention.scale
         self.softcap, self.nearest = attention.softcap, attention.nearest
         self.dropout, self.crosses = config.dropout, crosses
-        self.q = Linear(config.d_model, self.heads * self.d_head, bias=attention.bias)
-        self.k = Linear(config.d_model, self.kv_heads * self.d_head, bias=attention.bias)
-        self.v = Linear(config.d_model, self.kv_heads * self.d_head, bias=attention.bias)
-        self.out = Linear(self.heads * self.d_head, config.d_model, bias=attention.out_bias)
+        self.d_value = config.value_width(attention)
+        self._add_maps(config, attention)
+        self.out = Linear(self.heads * self.d_value, config.d_model, bias=attention.out_bias)
         self.sinks = nn.Parameter(torch.zeros(self.heads)) if attention.sinks else None
         self.register_buffer("unit_temperature", torch.ones(self.heads, device="cpu"), persistent=False)
         self._add_norms(config, attention)
         self._add_hooks(config, attention)
+
+    def _add_maps(self, config: ModelConfig, attention: AttentionConfig) -> None:
+        """Maps to queries, keys and values, of the stream or of what it is compressed to."""
+        latent, width = attention.latent, config.d_model
+        self.latent: Latent | None = None if latent is None else Latent(config, latent)
+        of_queries = width if latent is None or latent.queries is None else latent.queries
+        of_keys, shared = (width, 0) if latent is None else (latent.keys, config.turned)
+        self.q = Linear(of_queries, self.heads * self.d_head, bias=attention.bias)
+        self.k = Linear(of_keys, self.kv_heads * (self.d_head - shared), bias=attention.bias)
+        self.v = Linear(of_keys, self.kv_heads * self.d_value, bias=attention.bias)
 
     def _add_norms(self, config: ModelConfig, attention: AttentionConfig) -> None:
         """Norms of queries and keys: `whole` ones see all heads at once."""
@@ -87,7 +97,8 @@ class Attention(Module):
         keys = "batch key head d_head" if self.crosses else "batch pos head d_head"
         self.hook_q = HookPoint("q", "batch pos head d_head")
         self.hook_k = HookPoint("k", keys)
-        self.hook_v = HookPoint("v", keys)
+        values = "d_head" if attention.latent is None else "d_value"
+        self.hook_v = HookPoint("v", keys.replace("d_head", values))
         self.hook_scores = HookPoint("scores", "batch head pos key")
         if self.softcap is not None:
             self.hook_capped = HookPoint("capped", "batch head pos key")
@@ -99,7 +110,7 @@ class Attention(Module):
         if attention.sinks:
             self.hook_sink = HookPoint("sink", "head")
         self.hook_pattern = HookPoint("pattern", "batch head pos key")
-        self.hook_z = HookPoint("z", "batch pos head d_head")
+        self.hook_z = HookPoint("z", f"batch pos head {values}")
         self.hook_head_out = HookPoint("head_out", "batch pos head d_model", on_request=True)
         self.hook_out = HookPoint("out", "batch pos d_model")
         inner = [self.hook_scores, self.hook_mask, self.hook_masked_scores, self.hook_temperature, self.hook_pattern]
@@ -142,12 +153,15 @@ class Attention(Module):
         return (q, k, v) if cache is None else (q, *cache.append(k, v))
 
     def query(self, x: Tensor) -> Tensor:
-        q = self.hook_q(self.q(x).view(*x.shape[:2], self.heads, self.d_head))
+        read = x if self.latent is None else self.latent.of_queries(x)
+        q = self.hook_q(self.q(read).view(*x.shape[:2], self.heads, self.d_head))
         return self.normalise(self.q_norm, q) if self.normed else q
 
     def keys_and_values(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        k = self.hook_k(self.k(x).view(*x.shape[:2], self.kv_heads, self.d_head))
-        v = self.hook_v(self.v(x).view(*x.shape[:2], self.kv_heads, self.d_head))
+        read = x if self.latent is None else self.latent.of_keys(x)
+        k = self.k(read).view(*x.shape[:2], self.kv_heads, -1)
+        k = self.hook_k(k if self.latent is None else torch.cat([self.latent.turned(x, self.kv_heads), k], dim=-1))
+        v = self.hook_v(self.v(read).view(*x.shape[:2], self.kv_heads, self.d_value))
         return (self.normalise(self.k_norm, k) if self.normed else k), v
 
     def normalise(self, norm: nn.Module, x: Tensor) -> Tensor:
@@ -161,7 +175,7 @@ class Attention(Module):
         return rotate(x, first, second, self.pairs)  # type: ignore[arg-type]
 
     def attend(self, q: Tensor, k: Tensor, v: Tensor, shared: SharedTensors) -> Tensor:
-        """pattern v, batch head pos d_head, in the fastest of the forms that make what is looked at."""
+        """pattern v, batch head pos d_value, in the fastest of the forms that make what is looked at."""
         if self.softcap is None and self.nearest is None and self.sinks is None and not any_wanted(self.inner_hooks):
             return self.attend_fused(q, k, v, shared)
         return (self.attend_by_strips if self.only_pattern_of(q, shared) else self.explicit)(q, k, v, shared)
@@ -218,7 +232,7 @@ class Attention(Module):
         return torch.bmm(together, k.flatten(0, 1).mT).view(batch, heads, pos, -1)
 
     def mixture(self, pattern: Tensor, v: Tensor) -> Tensor:
-        """pattern v, batch head pos d_head."""
+        """pattern v, batch head pos d_value."""
         if self.heads == self.kv_heads:
             return torch.matmul(pattern, v)
         batch, heads, pos, key = pattern.shape
@@ -252,7 +266,7 @@ class Attention(Module):
         """The heads concatenated and sent through W_O; each through its share where that was asked for."""
         if not self.hook_head_out.is_active:
             return self.out(z.flatten(2))
-        share = self.out.adapted_weight.unflatten(1, (self.heads, self.d_head))  # d_model head d_head
+        share = self.out.adapted_weight.unflatten(1, (self.heads, self.d_value))  # d_model head d_value
         head_out = self.hook_head_out(torch.einsum("bphd,mhd->bphm", z, share))
         total = head_out.sum(2)
         return total if self.out.bias is None else total + self.out.bias

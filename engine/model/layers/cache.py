@@ -9,7 +9,7 @@ from engine.model.config import Attention, ModelConfig, kv_heads
 
 
 class LayerCache:
-    """Keys and values of one layer, both batch kv_head key d_head, in memory taken once."""
+    """Keys and values of one layer, batch kv_head key d_head or d_value, in memory taken once."""
 
     def __init__(self, k: Tensor, v: Tensor) -> None:
         self.k, self.v = k, v
@@ -43,8 +43,9 @@ class KVCache:
         """Room for `length` tokens, in the dtype and on the device of `like`; the encoder reads `source` tokens."""
 
         def empty(attention: Attention, room: int) -> LayerCache:
-            shape = (batch, kv_heads(attention), room, config.head_width(attention))
-            return LayerCache(*(torch.empty(shape, dtype=like.dtype, device=like.device) for _ in "kv"))
+            widths = config.head_width(attention), config.value_width(attention)
+            shapes = [(batch, kv_heads(attention), room, width) for width in widths]
+            return LayerCache(*(torch.empty(shape, dtype=like.dtype, device=like.device) for shape in shapes))
 
         self.layers = [empty(config.attention, length) for _ in range(config.layers)]
         crossing = range(config.layers if config.encoder else 0)

@@ -14,7 +14,7 @@ from engine.analysis.answers import logistic
 from engine.analysis.arithmetic import Explanation, explain, explain_candidate
 from engine.edits import Scale, SilenceHeads
 from engine.generation.sampling import Sampling, distribution
-from engine.model.config import Embedding, Experts, Norm, OtherRotation, OutputHead, Positions, RotaryScaling
+from engine.model.config import Embedding, Experts, Latent, Norm, OtherRotation, OutputHead, Positions, RotaryScaling
 from engine.model.layers.mask import PaintedMask
 from engine.model.transformer import Transformer
 from engine.runtime.trace import Trace
@@ -74,6 +74,15 @@ VARIANTS = {
     "grouped keys": {"positions": "rotary", "attention": {"kv_heads": 2, "qk_norm": "head"}},
     "norms over all heads": {"attention": {"kv_heads": 2, "qk_norm": "all"}},
     "norms over all heads, rotated": {"positions": "rotary", "attention": {"kv_heads": 2, "qk_norm": "all"}},
+    "latent": {
+        "attention": {"d_head": 10, "bias": False, "latent": Latent(7, 9, 6, bias=True)},
+        "norm": Norm("rms"),
+        "positions": Positions("rotary", turned=4),
+    },
+    "latent, queries of the stream": {
+        "attention": {"bias": False, "latent": Latent(7)},
+        "positions": Positions("rotary", turned=2),
+    },
     "sinks": {"positions": "rotary", "attention": {"kv_heads": 2, "sinks": True, "window": 3}},
     "nearest keys": {"attention": {"nearest": 2}},
     "rotated otherwise in some layers": {"positions": ANGLES},

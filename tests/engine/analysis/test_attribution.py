@@ -17,6 +17,8 @@ from engine.inputs.samples import samples
 from engine.model.config import (
     Embedding,
     Encoder,
+    Experts,
+    Latent,
     ModelConfig,
     NormPlace,
     OtherRotation,
@@ -50,6 +52,12 @@ KINDS: dict[str, ModelConfig] = {
     "rotated otherwise in some layers": config(Positions("rotary", other=OtherRotation((1,), 9.0))),
     "rotated in some layers": config(Positions("rotary", other=OtherRotation((0, 2)))),
     "norms of all heads": config("rotary", {"qk_norm": "all"}),
+    "experts": config(mlp=MLP(12, experts=Experts(5, 2, shared=7))),
+    "keys of a compressed vector": config(
+        Positions("rotary", turned=4),
+        {"d_head": 10, "bias": False, "latent": Latent(7, 9, 6, bias=True)},
+        norm=Norm("rms"),
+    ),
     "soft caps": config(attention={"softcap": 2.0}, head=OutputHead(softcap=3.0)),
     "masked": config(attention=FULL, head=OutputHead(kind="masked", bias=True), norm=Norm(place="after")),
     "narrow tokens": config(embedding=Embedding(width=8, norm=True, segments=2), attention=FULL),

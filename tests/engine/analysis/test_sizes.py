@@ -21,6 +21,7 @@ from engine.model.config import (
     Encoder,
     Experts,
     Infill,
+    Latent,
     ModelConfig,
     Norm,
     OtherRotation,
@@ -121,6 +122,15 @@ KINDS: dict[str, ModelConfig] = {
     "smollm3": replace(SMALL, positions=replace(ROTARY, other=OtherRotation((1,)))),
     "capped": replace(SMALL, attention=replace(HEADS, softcap=30.0, mask="full")),
     "capped-windows": replace(SMALL, attention=replace(HEADS, softcap=30.0, window=5, windowed=(0, 2))),
+    "latent": replace(
+        SMALL,
+        attention=Attention(4, d_head=12, bias=False, latent=Latent(10, 14, 6, bias=True)),
+        positions=Positions("rotary", turned=4), norm=Norm("rms"), mlp=GATED,
+    ),
+    "latent-queries-of-the-stream": replace(
+        SMALL, attention=Attention(4, bias=False, out_bias=False, latent=Latent(10)),
+        positions=Positions("rotary", turned=2), norm=Norm("rms"),
+    ),
     "sinks": replace(SMALL, attention=replace(HEADS, sinks=True, kv_heads=2, window=5, windowed=(0,))),
     "nearest": replace(SMALL, attention=replace(HEADS, nearest=6)),
     "alibi": replace(SMALL, positions=Positions("alibi")),

@@ -18,6 +18,7 @@ from engine.model.config import (
     Encoder,
     Experts,
     Infill,
+    Latent,
     ModelConfig,
     Norm,
     OtherRotation,
@@ -147,6 +148,12 @@ CONFIGS: dict[str, ModelConfig] = {
             ),
         ),
     ),
+    "DeepSeek": replace(
+        BASE,
+        attention=Attention(4, d_head=10, bias=False, out_bias=False, latent=Latent(7, 9, 6)),
+        norm=RMS,
+        positions=Positions("rotary", turned=4, pairs="neighbours"),
+    ),
     "sinks": replace(BASE, attention=replace(BARE, sinks=True, window=3, windowed=(1,)), norm=RMS, positions=ROTARY),
     "GPT-NeoX": replace(BASE, positions=Positions("rotary", turned=2), sublayers="parallel", tied=False),
     "GPT-J": replace(
@@ -232,6 +239,9 @@ def sizes(config: ModelConfig, name: str) -> dict[str, int]:
         "d_model": config.d_model,
         "d_embed": config.d_embed,
         "d_mlp": width,
+        "d_value": stack.value_width(attention),
+        "d_turned": stack.turned,
+        "d_latent": latent_width(attention, name),
         "expert": experts.count if experts else 0,
         "slot": experts.used if experts else 0,
         "one": 1,
@@ -240,6 +250,11 @@ def sizes(config: ModelConfig, name: str) -> dict[str, int]:
         "patch": patches.count if patches else 0,
         "pixel": patches.channels * patches.size**2 if patches else 0,
     }
+
+
+def latent_width(attention: Attention, name: str) -> int:
+    latent = attention.latent
+    return 0 if latent is None else (latent.queries or 0) if "queries" in name else latent.keys
 
 
 @pytest.mark.parametrize("name", CONFIGS)
