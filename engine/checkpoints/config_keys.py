@@ -27,7 +27,8 @@ WITHOUT_EFFECT = (
     "sinusoidal_pos_embds", "router_aux_loss_coef", "output_router_logits", "router_jitter_noise", "label_smoothing",
     "aux_loss_alpha", "seq_aux",  # only of training
     "summary_activation", "summary_first_dropout", "summary_last_dropout", "summary_proj_to_labels", "summary_type",
-    "summary_use_proj", "encoder_stride",  # of heads that Loupe does not open
+    "summary_use_proj", "encoder_stride", "num_nextn_predict_layers",
+    "num_mtp_layers",  # of heads that Loupe does not open
     "is_decoder", "max_window_layers", "d_head", "sliding_window_pattern", "_sliding_window_pattern",
     "no_rope_layer_interval", "learned_pos_emb", "init_device", "init_config",  # said elsewhere
     "n_special", "predict_special_tokens", "directionality", "pooler_fc_size", "pooler_num_attention_heads",

@@ -94,7 +94,7 @@ KINDS: Mapping[str, Kind] = {
         FLAG,
         "tie_word_embeddings is_gated_act scale_decoder_outputs scale_embedding attention_bias mlp_bias "
         "qkv_bias enable_bias do_layer_norm_before _remove_final_layer_norm use_sliding_window "
-        "use_bidirectional_attention bias norm_topk_prob truncate",
+        "use_bidirectional_attention bias norm_topk_prob truncate rope_interleave",
     ),
     **name_each(
         size(1),
@@ -104,12 +104,14 @@ KINDS: Mapping[str, Kind] = {
         "hidden_dim ffn_dim d_ff encoder_ffn_dim decoder_ffn_dim type_vocab_size num_labels image_size patch_size "
         "num_channels window_size sliding_window_pattern no_rope_layer_interval "
         "original_max_position_embeddings num_local_experts num_experts num_experts_per_tok moe_intermediate_size "
-        "shared_expert_intermediate_size decoder_sparse_step",
+        "shared_expert_intermediate_size decoder_sparse_step "
+        "kv_lora_rank q_lora_rank v_head_dim qk_nope_head_dim qk_rope_head_dim qk_head_dim n_routed_experts "
+        "n_group topk_group",
     ),
     **name_each(
         size(0),
         "num_hidden_layers n_layer n_layers num_layers encoder_layers decoder_layers num_decoder_layers "
-        "max_window_layers sliding_window",
+        "max_window_layers sliding_window first_k_dense_replace n_shared_experts",
     ),
     **name_each(NOT_NEGATIVE, "layer_norm_eps layer_norm_epsilon rms_norm_eps"),
     **name_each(
@@ -119,6 +121,7 @@ KINDS: Mapping[str, Kind] = {
     **name_each(
         POSITIVE,
         "attn_logit_softcapping final_logit_softcapping rope_theta rope_local_base_freq rotary_emb_base factor "
+        "routed_scaling_factor "
         "swiglu_alpha swiglu_limit low_freq_factor high_freq_factor attention_factor beta_slow beta_fast",
     ),
     **name_each(NOT_NEGATIVE, "mscale mscale_all_dim"),
@@ -132,6 +135,7 @@ KINDS: Mapping[str, Kind] = {
     **name_each(WORD, "rope_type type"),
     **name_each(
         ANY,
+        "topk_method "
         "activation activation_function dense_act_fn feed_forward_proj hidden_act hidden_activation problem_type "
         "model_type architectures quantization_config quantization compression_config",
     ),

@@ -43,7 +43,11 @@ GPT2 = ENDS | {"n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": 32}
 NEO = ENDS | {"hidden_size": 32, "num_layers": 2, "num_heads": 4, "attention_types": [[["global", "local"], 1]]}
 OPT = WIDE | {"ffn_dim": 36, "word_embed_proj_dim": 32}
 DISTILBERT = ENDS | {"dim": 24, "n_layers": 2, "n_heads": 4, "hidden_dim": 36, "max_position_embeddings": 34}
+DEEPSEEK = WIDE | {"num_key_value_heads": 4, "kv_lora_rank": 8, "q_lora_rank": 10, "qk_rope_head_dim": 4}
+DEEPSEEK |= {"qk_nope_head_dim": 8, "v_head_dim": 8, "moe_intermediate_size": 12, "n_routed_experts": 8}
+DEEPSEEK |= {"num_experts_per_tok": 2, "first_k_dense_replace": 1, "n_group": 2, "topk_group": 2}
 SIZES: dict[str, dict[str, Any]] = {
+    **dict.fromkeys(("deepseek_v2", "deepseek_v3"), DEEPSEEK),
     **dict.fromkeys(("bert", "roberta", "xlm-roberta", "camembert", "llama", "gpt_neox", "falcon", "phi"), WIDE),
     **dict.fromkeys(("mistral", "phi3", "qwen2", "stablelm", "starcoder2"), WIDE | {"num_key_value_heads": 2}),
     **dict.fromkeys(("gemma", "gemma2", "gemma3_text", "olmo2", "olmo3", "qwen3", "smollm3"), GROUPS),

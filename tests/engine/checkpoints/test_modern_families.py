@@ -18,6 +18,10 @@ from transformers import (
     Cohere2ForCausalLM,
     CohereConfig,
     CohereForCausalLM,
+    DeepseekV2Config,
+    DeepseekV2ForCausalLM,
+    DeepseekV3Config,
+    DeepseekV3ForCausalLM,
     Exaone4Config,
     Exaone4ForCausalLM,
     FalconConfig,
@@ -210,6 +214,20 @@ def exaone4(**changes: Any) -> Any:
 MPT = {"vocab_size": 40, "d_model": 32, "n_layers": 2, "n_heads": 4, "max_seq_len": 32, **ENDS}
 GLM = {**MODERN, "head_dim": 8}
 
+DEEPSEEK = {
+    **MODERN,
+    "num_key_value_heads": 4,
+    "kv_lora_rank": 8,
+    "q_lora_rank": 10,
+    "qk_rope_head_dim": 4,
+    "qk_nope_head_dim": 8,
+    "v_head_dim": 6,
+    "moe_intermediate_size": 12,
+    "n_routed_experts": 8,
+    "num_experts_per_tok": 3,
+    "first_k_dense_replace": 1,
+}
+
 CASES = {
     "llama": llama(),
     "llama, biases, tied, no groups": llama(
@@ -247,6 +265,37 @@ CASES = {
         tie_word_embeddings=True,
         hidden_act="gelu",
         rms_norm_eps=0.1,
+    ),
+    "deepseek_v3": case(DeepseekV3ForCausalLM, DeepseekV3Config, DEEPSEEK, n_group=4, topk_group=2),
+    "deepseek_v3, plain queries, biases, halves, yarn": case(
+        DeepseekV3ForCausalLM,
+        DeepseekV3Config,
+        DEEPSEEK,
+        n_group=1,
+        topk_group=1,
+        q_lora_rank=None,
+        rope_interleave=False,
+        norm_topk_prob=False,
+        attention_bias=True,
+        n_shared_experts=2,
+        tie_word_embeddings=True,
+        first_k_dense_replace=0,
+        rope_parameters=ROPE["yarn, mscale"],
+    ),
+    "deepseek_v2": case(DeepseekV2ForCausalLM, DeepseekV2Config, DEEPSEEK),
+    "deepseek_v2, groups, plain queries, yarn": case(
+        DeepseekV2ForCausalLM,
+        DeepseekV2Config,
+        DEEPSEEK,
+        topk_method="group_limited_greedy",
+        n_group=4,
+        topk_group=2,
+        q_lora_rank=None,
+        routed_scaling_factor=2.5,
+        attention_bias=True,
+        norm_topk_prob=True,
+        n_shared_experts=1,
+        rope_parameters=ROPE["yarn, mscale"],
     ),
     "gpt_oss": case(GptOssForCausalLM, GptOssConfig, EXPERTS, head_dim=8, sliding_window=3),
     "gpt_oss, no biases, tied, other bounds": case(
@@ -671,6 +720,8 @@ def test_a_scaling_that_looks_at_the_length_does_so_beyond_the_trained_positions
         "mixtral",
         "qwen2_moe",
         "gpt_oss",
+        "deepseek_v2",
+        "deepseek_v3",
     ],
 )
 def test_greedy_generation_equals_transformers(name: str, tmp_path: Path) -> None:

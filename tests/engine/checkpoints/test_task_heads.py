@@ -39,6 +39,9 @@ ALL = ("ForSequenceClassification", "ForTokenClassification", "ForQuestionAnswer
 NO_TOKENS = tuple(head for head in ALL if "Token" not in head)
 NO_ANSWERS = tuple(head for head in ALL if "Question" not in head)
 EXPERTS = GROUPS | {"num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 20}
+DEEPSEEK = MODERN | {"num_key_value_heads": 4, "kv_lora_rank": 8, "q_lora_rank": 10, "qk_rope_head_dim": 4}
+DEEPSEEK |= {"qk_nope_head_dim": 8, "v_head_dim": 8, "moe_intermediate_size": 12, "n_routed_experts": 4}
+DEEPSEEK |= {"num_experts_per_tok": 2, "first_k_dense_replace": 1}
 SIZES: dict[str, tuple[str, dict[str, Any], tuple[str, ...]]] = {
     "gpt2": ("GPT2", GPT2, ALL),
     "gpt_neo": ("GPTNeo", NEO | {"max_position_embeddings": 32, "window_size": 4}, ALL),
@@ -68,6 +71,8 @@ SIZES: dict[str, tuple[str, dict[str, Any], tuple[str, ...]]] = {
     "nanochat": ("NanoChat", GROUPS, ("Model",)),
     "olmo2": ("Olmo2", GROUPS, ("ForSequenceClassification", "Model")),
     "olmo3": ("Olmo3", GROUPS | {"sliding_window": 4}, ("ForSequenceClassification", "Model")),
+    "deepseek_v2": ("DeepseekV2", DEEPSEEK, ("ForSequenceClassification", "Model")),
+    "deepseek_v3": ("DeepseekV3", DEEPSEEK | {"n_group": 2, "topk_group": 1}, NO_ANSWERS),
     "gpt_oss": ("GptOss", EXPERTS, NO_ANSWERS),
     "mixtral": ("Mixtral", EXPERTS, ALL),
     "olmoe": ("Olmoe", EXPERTS, ("Model",)),
