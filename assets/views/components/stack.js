@@ -351,7 +351,7 @@ class Pen {
       this.seam = level;
     }
     if (stack.residualScale !== 1)
-      this.text(this.x((middle + TRUNK) / 2), level - 6, `× ${stack.residualScale}`, "note", "middle");
+      this.text(this.x((middle + TRUNK) / 2), level - 6, `× ${+stack.residualScale.toPrecision(3)}`, "note", "middle");
     this.y = level - 10;
   }
 
