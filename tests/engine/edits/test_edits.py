@@ -20,12 +20,15 @@ from engine.edits import (
     PresetMask,
     Replace,
     Scale,
+    SendTokens,
     SetPattern,
     ShiftPositions,
+    SilenceExperts,
     SilenceHeads,
     Source,
     Steer,
     SwapPositions,
+    UseExperts,
     edit_from_dict,
 )
 from engine.model.config import Encoder
@@ -273,6 +276,9 @@ EDITS = {
     AttentionTemperature: st.builds(
         AttentionTemperature, st.floats(1e-3, 1e3), st.none() | whole, st.none() | heads, sides, yes
     ),
+    SilenceExperts: st.builds(SilenceExperts, whole, heads),
+    SendTokens: st.builds(SendTokens, whole, whole, st.none() | heads, whole),
+    UseExperts: st.builds(UseExperts, st.integers(1, 64), st.none() | whole),
     DrawMask: st.builds(
         DrawMask, whole, st.lists(st.lists(yes, min_size=2, max_size=2), max_size=3), st.none() | heads, sides, yes
     ),
@@ -354,6 +360,7 @@ def test_every_edit_survives_json(edit: Edit) -> None:
         ({"edit": "SilenceHeads", "layer": 0, "heads": [0], "how": "loud"}, "how must be one of zero, mean"),
         ({"edit": "SilenceHeads", "layer": 0, "heads": [0], "stack": "both"}, "stack must be one of encoder, decoder"),
         ({"edit": "DrawMask", "layer": 0, "allowed": [], "cross": 1}, "cross must be true or false, got 1"),
+        ({"edit": "UseExperts", "used": 0}, "used must be at least 1 expert, got 0"),
         ({"edit": "AttentionTemperature", "value": 0}, "must be above 0, got 0"),
         ({"edit": "AttentionTemperature", "value": float("nan")}, "must be above 0, got nan"),
         ({"edit": ["Scale"]}, r"edit must be one of .*, got \['Scale'\]"),
