@@ -16,6 +16,8 @@ from pages.controls.generate.surprise import draw_surprise
 from pages.controls.generate.tabs import PICTURE, TabContent, WritingRecord, branch_of, events, open_tab
 from pages.controls.generate.temperature import draw_temperature
 from pages.controls.generate.turn import keep_turn
+from pages.controls.model_input.conversation import is_conversation
+from pages.controls.model_input.model_input import field_value
 from pages.controls.prediction import await_guess
 from pages.controls.share.export import draw_page
 from pages.controls.share.links import honour_link
@@ -31,12 +33,12 @@ MENU = {"title": "Generate", "address": "generate", "place": 3, "opens": True}
 
 ABOVE = {"beam": draw_beam, "temperature": draw_temperature, "prompting": draw_prompting, "surprise": draw_surprise}
 BELOW = {"cache": draw_cache}
-picture = view("generate", events=("interrupt", "link", "branch", "look", "open", "measured"))
+picture = view("generate", events=("interrupt", "link", "branch", "look", "open", "measured", "keep"))
 
 
 def mount(writing: GenerationContext, place: DeltaGenerator, payload: bytes) -> None:
     with place:
-        picture(payload, key=PICTURE, on=events(writing))
+        picture(payload, key=PICTURE, on={**events(writing), "keep": partial(keep_turn, writing)})
 
 
 honour_link(GENERATE.rules)
@@ -50,8 +52,6 @@ with st.container():  # empty on other tabs: the picture below keeps its place, 
         st.caption(escape_markdown(apart))
 writing = GenerationContext(name, checkpoint, prompt, call, how, session.live, session.measured, fields)
 await_guess(writing.digest)
-if tab == "write":
-    keep_turn(here, writing)
 above, middle, below = st.container(), st.container(), st.container()
 shown = TabContent()
 with above:
@@ -63,6 +63,7 @@ with below:
 export, in_file = writing_export(here, writing, tab, shown)
 ids, at = branch_of(writing)
 notes = {**tab_notes(writing, tab, shown), "branch": {"ids": ids, "at": at}, "looked": session.surprise_token}
+notes["talks"] = is_conversation(checkpoint, field_value)
 if shown.python is None:  # else the panel of the charts has it all
     notes["take"] = export.header
 draw_page(export, page_payload(writing, notes), partial(mount, writing, middle), (QUESTIONS, writing), in_file=in_file)

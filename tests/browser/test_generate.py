@@ -8,10 +8,12 @@ from urllib.parse import quote
 
 import pytest
 
+from engine.budget import budget
 from engine.generation.generate import generate
 from engine.runtime import library
 from tests.browser.harness import answered, comes_to, turn_to
 from tests.browser.test_take import saved
+from tests.pages.test_conversation import save_talker
 from views.generate.beam_search import BeamOptions
 
 if TYPE_CHECKING:
@@ -101,6 +103,24 @@ def test_a_text_is_written_branches_and_outlives_the_page(look: Callable[..., "P
     assert page.locator(".branch").count() == 1
     page.get_by_role("button", name="Delete all").click()
     assert told(page, "page.tree.isEmpty") and page.locator(".tok.written").count() == 0
+
+
+def test_what_is_written_after_a_conversation_becomes_its_next_turn(
+    open_page: Callable[[str], "Page"], stage: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(budget, "models_folder", str(tmp_path))
+    page = open_page(f"{stage}/generate?model={save_talker(tmp_path)}&reads=conversation&most=6&method=greedy")
+    page.locator(".generate[data-ready]").wait_for(state="attached")
+    keep = page.get_by_role("button", name="Keep as a turn")
+    assert not keep.is_visible()
+    write(page, lambda: page.keyboard.press("Enter"))
+    ids, before = told(page, "page.written"), told(page, "page.data.prompt.ids")
+    keep.click()
+    page.wait_for_function(f"() => {FIND}?.loupe.data.prompt.ids.length > {len(before)}")
+    tokenizer = library.checkpoint("stories").tokenizer
+    assert tokenizer is not None
+    turns = f"user: Hello.<|endoftext|>assistant: {tokenizer.decode(ids)}<|endoftext|>user: <|endoftext|>assistant: "
+    assert told(page, "page.data.prompt.ids") == tokenizer.ids(turns, special=False) and not keep.is_visible()
 
 
 def test_the_step_of_a_token_shows_the_engines_numbers(look: Callable[..., "Page"]) -> None:

@@ -24,7 +24,8 @@ const OWN = ["beam_step", "beam_node"];
  * @param {HTMLElement} root
  * @param {object} data the payload of views/generate/generate.py
  * @param {(event: string, value: unknown) => void} emit "interrupt": what comes in parts holds up what is asked next; "link": controls that an older link names;
- *   "branch": the branch that is shown; "look": the token that is looked at; "measured": steps that are here; "open": another tab
+ *   "branch": the branch that is shown; "look": the token that is looked at; "measured": steps that are here; "open": another tab;
+ *   "keep": the branch that becomes a turn of the conversation
  */
 export function mount(root, data, emit) {
   const page = new Generate(root, emit);

@@ -39,13 +39,17 @@ class Write {
   }
 
   build() {
+    const { page } = this;
     const [bar, body] = [make("div", "write-bar"), make("div", "write-body")];
     this.button = this.act("go", ({ detail }) => detail < 2 && this.toggle()); // a double click is one
     this.again = this.act("quiet", () => this.anew());
+    this.keep = this.act("quiet", () => page.emit?.("keep", { trace: page.data.trace, ids: page.tree.ids() }));
+    this.keep.textContent = "Keep as a turn";
+    this.keep.title = "put this into the conversation, with an empty turn of the user's after it";
     this.told = make("p", "write-told");
     this.told.setAttribute("role", "status");
     this.speed = make("p", "write-speed");
-    bar.append(this.button, this.again, this.told, this.speed);
+    bar.append(this.button, this.again, this.keep, this.told, this.speed);
     const [left, right] = [make("div", "write-left"), make("div", "write-right")];
     this.places = {
       text: make("section", "write-text"),
@@ -82,6 +86,8 @@ class Write {
     this.again.title = "from the prompt again, as another branch";
     this.again.hidden = page.alone || tree.isEmpty || !this.differs();
     this.again.disabled = run.active;
+    this.keep.hidden = page.alone || !data.talks || !tree.shown;
+    this.keep.disabled = run.active;
     this.told.textContent = run.active
       ? ""
       : run.told ||
