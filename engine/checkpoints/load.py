@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Mapping
 from dataclasses import replace
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -38,6 +39,11 @@ from engine.model.transformer import Transformer
 from engine.places import ROOT
 from engine.tokenizers import FastTokenizer, Tokenizer, read_tokenizer
 
+NO_ATTENTION = frozenset((  # transformers' types some of whose layers are none
+    "bamba", "falcon_h1", "falcon_mamba", "granitemoehybrid", "jamba", "kimi_linear", "lfm2", "lfm2_moe", "mamba",
+    "mamba2", "minimax", "nemotron_h", "olmo_hybrid", "qwen3_5", "qwen3_5_moe", "qwen3_next", "recurrent_gemma", "retnet", "rwkv",
+    "xlstm", "zamba", "zamba2",
+))  # fmt: skip
 PADDING = 128  # rows: a table is padded to a multiple of so many at most
 
 
@@ -335,15 +341,30 @@ def choose_family(theirs: Mapping[str, Any], stored: Collection[str]) -> Family:
     of_type = FAMILIES.get(named, ()) if isinstance(named, str) else ()
     of_type = of_type or tuple(f for families in FAMILIES.values() for f in families if declares_family(theirs, f))
     if not of_type or (named is not None and named != of_type[0].name):
-        raise ValueError(
-            f"config.json's model_type must be one of {', '.join(FAMILIES)}, got {named!r:.80}: no such family yet."
-        )
+        raise ValueError(describe_unknown(theirs))
     heads = {family.head for family in of_type if declares_family(theirs, family)}
     if not heads and len(of_type) > 1 and theirs.get("architectures"):
         known = ", ".join(dict.fromkeys(name for f in of_type for name in (f.architecture or "", *f.also)))
         raise ValueError(f"config.json's architectures must be one of {known}, got {theirs['architectures']!r:.80}.")
     among = [family for family in of_type if not heads or family.head in heads]
     return next((family for family in among if family.shows(stored)), among[0])
+
+
+def describe_unknown(theirs: Mapping[str, Any]) -> str:
+    """Why a model of another type is not opened, and what comes nearest."""
+    named = theirs.get("model_type")
+    begun = f"config.json's model_type must be one that Loupe opens, got {named!r:.80}"
+    if not isinstance(named, str):
+        return f"{begun}; say one, such as llama: docs/checkpoints.md lists them."
+    if named in NO_ATTENTION:
+        return (
+            f"{begun}, whose layers are recurrences or state spaces in place of attention, which is what Loupe shows."
+        )
+    if isinstance(theirs.get("text_config"), Mapping):
+        return f"{begun}, which reads more than texts; save its text model alone, and open that."
+    near = get_close_matches(named, FAMILIES, n=3, cutoff=0.7)
+    told = f" ({', '.join(near)} {'is' if len(near) == 1 else 'are'} near by name)" if near else ""
+    return f"{begun}{told}; docs/checkpoints.md lists them all."
 
 
 def declares_family(theirs: Mapping[str, Any], family: Family) -> bool:

@@ -253,8 +253,10 @@ def test_a_report_has_one_row_for_every_tensor_and_reads_as_a_summary(folder: Pa
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"model_type": "mamba"}, "model_type must be one of .*gpt2.*loupe.*, got 'mamba'"),
-        ({"model_type": ..., "architectures": None}, "model_type must be one of .*, got None"),
+        ({"model_type": "mamba"}, "must be one that Loupe opens, got 'mamba', whose layers are recurrences or state"),
+        ({"model_type": "phi4"}, r"got 'phi4' \(phi, .* near by name\); docs/checkpoints.md lists them all"),
+        ({"model_type": "gemma3", "text_config": {}}, "got 'gemma3', which reads more than texts; save its text model"),
+        ({"model_type": ..., "architectures": None}, "got None; say one, such as llama"),
         ({"scale_attn_by_inverse_layer_idx": True}, "scale_attn_by_inverse_layer_idx must be False, got True"),
         ({"scale_attn_weights": False}, "scale_attn_weights must be True, got False"),
         ({"add_cross_attention": True}, "add_cross_attention must be False, got True"),
