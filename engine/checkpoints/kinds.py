@@ -94,7 +94,7 @@ KINDS: Mapping[str, Kind] = {
         FLAG,
         "tie_word_embeddings is_gated_act scale_decoder_outputs scale_embedding attention_bias mlp_bias "
         "qkv_bias enable_bias do_layer_norm_before _remove_final_layer_norm use_sliding_window "
-        "use_bidirectional_attention bias norm_topk_prob truncate rope_interleave",
+        "use_bidirectional_attention bias norm_topk_prob truncate rope_interleave use_qk_norm",
     ),
     **name_each(
         size(1),
@@ -131,7 +131,7 @@ KINDS: Mapping[str, Kind] = {
     **name_each(IDS, "eos_token_id"),
     **name_each(ID_OR_NONE, "pad_token_id"),
     **name_each(TABLE, "id2label rope_parameters rope_scaling text_config"),
-    **name_each(LIST, "layer_types attention_layers no_rope_layers mlp_only_layers"),
+    **name_each(LIST, "layer_types mlp_layer_types attention_layers no_rope_layers mlp_only_layers"),
     **name_each(WORD, "rope_type type"),
     **name_each(
         ANY,

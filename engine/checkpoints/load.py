@@ -41,8 +41,8 @@ from engine.tokenizers import FastTokenizer, Tokenizer, read_tokenizer
 
 NO_ATTENTION = frozenset((  # transformers' types some of whose layers are none
     "bamba", "falcon_h1", "falcon_mamba", "granitemoehybrid", "jamba", "kimi_linear", "lfm2", "lfm2_moe", "mamba",
-    "mamba2", "minimax", "nemotron_h", "olmo_hybrid", "qwen3_5", "qwen3_5_moe", "qwen3_next", "recurrent_gemma", "retnet", "rwkv",
-    "xlstm", "zamba", "zamba2",
+    "mamba2", "minimax", "nemotron_h", "olmo_hybrid", "qwen3_5", "qwen3_5_moe", "qwen3_next", "recurrent_gemma",
+    "retnet", "rwkv", "xlstm", "zamba", "zamba2",
 ))  # fmt: skip
 PADDING = 128  # rows: a table is padded to a multiple of so many at most
 

@@ -47,7 +47,7 @@ DEEPSEEK = WIDE | {"num_key_value_heads": 4, "kv_lora_rank": 8, "q_lora_rank": 1
 DEEPSEEK |= {"qk_nope_head_dim": 8, "v_head_dim": 8, "moe_intermediate_size": 12, "n_routed_experts": 8}
 DEEPSEEK |= {"num_experts_per_tok": 2, "first_k_dense_replace": 1, "n_group": 2, "topk_group": 2}
 SIZES: dict[str, dict[str, Any]] = {
-    **dict.fromkeys(("deepseek_v2", "deepseek_v3"), DEEPSEEK),
+    **dict.fromkeys(("deepseek_v2", "deepseek_v3", "glm4_moe", "glm4_moe_lite"), DEEPSEEK),
     **dict.fromkeys(("bert", "roberta", "xlm-roberta", "camembert", "llama", "gpt_neox", "falcon", "phi"), WIDE),
     **dict.fromkeys(("mistral", "phi3", "qwen2", "stablelm", "starcoder2"), WIDE | {"num_key_value_heads": 2}),
     **dict.fromkeys(("gemma", "gemma2", "gemma3_text", "olmo2", "olmo3", "qwen3", "smollm3"), GROUPS),

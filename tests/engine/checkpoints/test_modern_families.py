@@ -32,6 +32,10 @@ from transformers import (
     Gemma3TextConfig,
     Glm4Config,
     Glm4ForCausalLM,
+    Glm4MoeConfig,
+    Glm4MoeForCausalLM,
+    Glm4MoeLiteConfig,
+    Glm4MoeLiteForCausalLM,
     GlmConfig,
     GlmForCausalLM,
     GPTJConfig,
@@ -227,6 +231,8 @@ DEEPSEEK = {
     "num_experts_per_tok": 3,
     "first_k_dense_replace": 1,
 }
+GLM = {name: value for name, value in DEEPSEEK.items() if "lora" not in name and "qk" not in name}
+GLM |= {"num_key_value_heads": 2, "head_dim": 8}
 
 CASES = {
     "llama": llama(),
@@ -296,6 +302,22 @@ CASES = {
         norm_topk_prob=True,
         n_shared_experts=1,
         rope_parameters=ROPE["yarn, mscale"],
+    ),
+    "glm4_moe_lite": case(Glm4MoeLiteForCausalLM, Glm4MoeLiteConfig, DEEPSEEK, n_group=4, topk_group=2),
+    "glm4_moe_lite, dense in the middle": case(
+        Glm4MoeLiteForCausalLM, Glm4MoeLiteConfig, DEEPSEEK, mlp_layer_types=["sparse", "dense", "sparse"]
+    ),
+    "glm4_moe": case(Glm4MoeForCausalLM, Glm4MoeConfig, GLM),
+    "glm4_moe, norms, biases, groups": case(
+        Glm4MoeForCausalLM,
+        Glm4MoeConfig,
+        GLM,
+        use_qk_norm=True,
+        attention_bias=True,
+        n_group=2,
+        topk_group=1,
+        tie_word_embeddings=True,
+        rope_parameters={"rope_type": "default", "rope_theta": 500.0, "partial_rotary_factor": 1.0},
     ),
     "gpt_oss": case(GptOssForCausalLM, GptOssConfig, EXPERTS, head_dim=8, sliding_window=3),
     "gpt_oss, no biases, tied, other bounds": case(
@@ -722,6 +744,7 @@ def test_a_scaling_that_looks_at_the_length_does_so_beyond_the_trained_positions
         "gpt_oss",
         "deepseek_v2",
         "deepseek_v3",
+        "glm4_moe",
     ],
 )
 def test_greedy_generation_equals_transformers(name: str, tmp_path: Path) -> None:
