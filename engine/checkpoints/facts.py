@@ -14,7 +14,7 @@ from engine.checkpoints.locate import CheckpointLocation
 from engine.checkpoints.weights import read_json, shards
 
 BESIDE = re.compile(
-    r"(.*config|generation_config|card|vocab|tokenizer|special_tokens_map|added_tokens)\.json|"
+    r"(.*config|generation_config|card|vocab|tokenizer|special_tokens_map|added_tokens|tekken)\.json|"
     r"(merges|vocab)\.txt|.*\.(model|spm)|README\.md|(LICEN[CS]E|COPYING)([.-]\w+)?",
     re.IGNORECASE,
 )

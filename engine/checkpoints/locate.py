@@ -35,9 +35,10 @@ BESIDE = (
     "merges.txt",
     "vocab.txt",
     "token_mappings.json",
+    "tekken.json",
     "adapter_config.json",
 )
-OF_TOKENIZERS = (".model", ".spm")  # SentencePiece's
+OF_TOKENIZERS = (".model", ".spm")  # SentencePiece's, or tiktoken's
 OF_TOKENS = re.compile(r"tok(enizer|\d+)\.bin")  # llama2.c's
 SHARD = re.compile(r"(.+)-\d{5}-of-\d{5}\.(safetensors|bin)")
 OF_A_RUN = ("latest", "snapshots")  # folders of a training run, whose tokenizer lies one folder up

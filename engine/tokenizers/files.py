@@ -19,6 +19,7 @@ from engine.tokenizers.jsonfile import LARGEST_FILE, check_file_size, check_ids,
 from engine.tokenizers.kinds.wordpiece import CONTINUES
 from engine.tokenizers.pieces import read_state
 from engine.tokenizers.pipeline_limits import check_pipeline, flatten_steps, refuse_failure
+from engine.tokenizers.ranks import TEKKEN, find_ranks, read_ranks
 from engine.tokenizers.settings import FILES as SETTINGS_FILES
 from engine.tokenizers.settings import obey_settings, read_settings
 from engine.tokenizers.special import UNKNOWN, read_roles, register_special_tokens
@@ -46,18 +47,29 @@ TEMPLATES = "additional_chat_templates/*.jinja"
 OF_TOKENIZER = (
     WHOLE, SETTINGS, "special_tokens_map.json", "added_tokens.json", "chat_template.jinja", "chat_template.json",
     "vocab.json", "merges.txt", "vocab.txt", "token_mappings.json", "normalizer.json", *SENTENCEPIECE, TARGET,
-    TARGET_VOCABULARY,
+    TARGET_VOCABULARY, TEKKEN,
 )  # fmt: skip
 EXPECTED = {"vocab.json": "a byte-level BPE", "vocab.txt": "BERT's WordPiece"}
 
 
 def read_tokenizer(folder: Path) -> FastTokenizer | None:
     """Read the tokenizer of a folder; None where there is none. Raises ValueError, naming the file, for a bad one."""
-    tokenizer = _find_tokenizer(folder)
+    ranks = None if (folder / WHOLE).is_file() else find_ranks(folder)
+    tokenizer = _find_tokenizer(folder) if ranks is None else read_ranks(ranks)
     if tokenizer is not None:
         obey_settings(tokenizer, folder)
         tokenizer.files = collect_files(folder) if is_of_class(tokenizer, folder) else {}
+        if ranks is not None:
+            tokenizer.files = _write_whole(tokenizer, ranks)
     return tokenizer
+
+
+def _write_whole(tokenizer: FastTokenizer, ranks: Path) -> dict[str, bytes]:
+    """Its files, with a tokenizer.json that every library reads instead of a list of ranks."""
+    settings, _ = read_settings(ranks.parent)
+    said = {**settings, **tokenizer.roles, "tokenizer_class": "PreTrainedTokenizerFast"}
+    made = {WHOLE: tokenizer.fast.to_str().encode(), SETTINGS: json.dumps(said, indent=2).encode()}
+    return {name: data for name, data in tokenizer.files.items() if name != ranks.name} | made
 
 
 def is_of_class(tokenizer: FastTokenizer, folder: Path) -> bool:

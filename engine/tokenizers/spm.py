@@ -6,7 +6,6 @@ description of the format is used, and what was read is checked before anything 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import isfinite
@@ -31,7 +30,6 @@ UNIGRAM, BPE, WORD, CHAR = 1, 2, 3, 4  # trainer_spec.model_type
 NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = 1, 2, 3, 4, 5, 6  # pieces[].type
 UNKNOWN_COSTS = 10.0  # an unknown character's score is that much below the lowest
 NEVER = -1e6  # the score of a piece that no text is cut into
-TIKTOKEN = re.compile(rb"[A-Za-z0-9+/]+={0,2} \d+\r?\n")  # a token in base64, and its id
 TYPED_BYTE = "<(?=0x[0-9A-F]{2}>)"  # typed out, <0x41> is six characters and not the letter A
 
 
@@ -61,11 +59,6 @@ def read_model(path: Path) -> Model:
             f"Expected at most {LARGEST_FILE:,} bytes in {path}, got {path.stat().st_size:,}; is it a tokenizer?"
         )
     data = path.read_bytes()
-    if TIKTOKEN.match(data):
-        raise ValueError(
-            f"Expected a SentencePiece model in {path}, got tiktoken's list of tokens, which does not say how a text "
-            "is split nor which tokens are special; put the tokenizer.json of the same model beside it."
-        )
     try:
         read = proto.ModelProto.FromString(data)
         pieces = tuple(Piece(piece.piece, piece.score, piece.type) for piece in read.pieces)

@@ -200,7 +200,7 @@ def _read_file(path: Path, use: Convention) -> FastTokenizer:
     fast.add_special_tokens([name for name in sentinels if name not in known])
     register_special_tokens(fast, folder)
     roles = {**model.roles, **read_roles(folder)}
-    _add_declared_marks(fast, roles, use, config)
+    add_declared_marks(fast, roles, use, config)
     return SentencePieceTokenizer(fast, model, roles)
 
 
@@ -238,7 +238,7 @@ def _read_extra_ids(path: Path, config: Mapping[str, Any], use: Convention) -> i
     return count
 
 
-def _add_declared_marks(
+def add_declared_marks(
     fast: tokenizers.Tokenizer, roles: Mapping[str, str], use: Convention, config: Mapping[str, Any]
 ) -> None:
     def marks(role: str, added: bool) -> list[str]:

@@ -97,12 +97,6 @@ def assert_same_ids(ours: FastTokenizer, model: bytes) -> None:
             assert ours.decode(ids) == theirs.decode(ids), repr(text)
 
 
-def test_a_list_of_tokens_of_tiktoken_is_named_as_such(tmp_path: Path) -> None:
-    (tmp_path / "tokenizer.model").write_bytes(b"IQ== 0\nIg== 1\n")
-    with pytest.raises(ValueError, match="got tiktoken's list of tokens"):
-        read_tokenizer(tmp_path)
-
-
 @pytest.mark.parametrize("kind", OPTIONS)
 def test_ids_are_those_of_sentencepiece(tmp_path: Path, kind: str) -> None:
     model = trained(**OPTIONS[kind])
