@@ -12,6 +12,7 @@ from torch import Tensor
 
 from engine.budget import budget
 from engine.checkpoints import Checkpoint
+from engine.conversations import Conversation, encode_conversation
 from engine.data import digits
 from engine.generation.generate import generate
 from engine.inputs.pictures import Picture
@@ -132,6 +133,14 @@ def read_text(checkpoint: Checkpoint, text: str, limit: int, second: str = "") -
         return Reading(read, whole)
     again = shift_target(checkpoint, read.ids[:-1])
     return Reading(read, whole, replace(again, special=(True, *read.special[:-1])))
+
+
+def read_conversation(checkpoint: Checkpoint, conversation: Conversation, limit: int) -> Reading:
+    """Reads a conversation up to where the next turn begins, or as far as the assistant's last one goes, cut to `limit`
+    tokens. Raises ValueError as `encode_conversation`."""
+    found = encode_conversation(checkpoint, conversation, continue_final_message=conversation.is_open)
+    whole = require_known_ids(checkpoint, found.encoding)
+    return Reading(whole.truncate(limit), whole)
 
 
 def read_translation(checkpoint: Checkpoint, text: str, target: str, limit: int) -> Reading:

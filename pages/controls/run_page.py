@@ -22,7 +22,7 @@ from engine.budget import budget
 from engine.edits import AttentionTemperature, Edit
 from pages.controls.model_input.model_input import Subject, subject
 from pages.controls.model_input.notice import cut_notice
-from pages.controls.model_input.parameters import ATTENTION, INPUT
+from pages.controls.model_input.parameters import ATTENTION, INPUT, TALK
 from pages.controls.places import CHOSEN, LINKED, choose_arguments, pick_place
 from pages.controls.prediction import await_guess
 from pages.controls.share.export import Export, draw_page
@@ -47,7 +47,7 @@ Further = Sequence[tuple[Registry, Context]]  # what can be asked besides, which
 @cache
 def state_of(page: str, *more: Parameter) -> PageState:
     """State of a page about one run, whose script asks for it with every run."""
-    return PageState(page, *INPUT, ATTENTION, *CHOSEN, *more)
+    return PageState(page, *INPUT, *TALK, ATTENTION, *CHOSEN, *more)
 
 
 def temperature_edits(here: Here) -> list[Edit]:

@@ -8,6 +8,7 @@ from engine.checkpoints import Checkpoint
 from engine.generation.sampling import Sampling
 from engine.inputs.readers import SPAN, kind
 from engine.runtime import library
+from pages.controls.model_input.conversation import is_conversation
 from pages.controls.model_input.model_input import Subject, field_value, look, pixels, reading, seed
 from pages.controls.model_input.notice import notice
 from pages.controls.model_input.parameters import OUTPUT_TEMPERATURE, TOP_K, TOP_P
@@ -43,8 +44,8 @@ def continued_field(checkpoint: Checkpoint) -> str:
 
 
 def is_locked(checkpoint: Checkpoint) -> bool:
-    """Tells whether a link hid the text, or the part of it that the model writes."""
-    return is_hidden("text", continued_field(checkpoint))
+    """True of a conversation, and where a link hid the text or the part that the model writes: nothing is appended."""
+    return is_conversation(checkpoint, field_value) or is_hidden("text", continued_field(checkpoint))
 
 
 def append() -> None:

@@ -1,16 +1,20 @@
 """A conversation as the input of a page: turns that are typed, added and carried in the link."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from engine.budget import budget
+from engine.conversations import Conversation
+from engine.generation.prompt import begin
 from engine.runtime import library
-from tests.pages.mounted import at_page
+from tests.pages.mounted import at_page, mounted
 from tests.pages.test_generate import exported, view, write
-from tests.pages.test_take import ran
+from tests.pages.test_take import asked, ran
+from views.core.payload import unpack
 
 GENERATE = "pages/explore/generate.py"
 TEMPLATE = (
@@ -38,11 +42,20 @@ def prompt_text(app: AppTest) -> str:
     return "".join(header["prompt"]["pieces"]).replace("·", " ")
 
 
+def prompt_ids(app: AppTest) -> list[int]:
+    ids: list[int] = view(app)[0]["prompt"]["ids"]
+    return ids
+
+
 def test_a_conversation_is_typed_written_on_and_linked(talker: str) -> None:
     app = at_page(GENERATE, model=talker).run()
     assert "Hello" not in prompt_text(app)
     app.segmented_control(key="reads").set_value("conversation").run()
     assert prompt_text(app) == "user: Hello.<|endoftext|>assistant: "
+    counts = app.caption[0].value
+    assert counts.startswith("Tokens by turn: user ") and sum(map(int, re.findall(r"\d+", counts))) == len(
+        prompt_ids(app)
+    )
     app.text_area[0].set_value("Hi, Tom.").run()
     assert prompt_text(app) == "user: Hi, Tom.<|endoftext|>assistant: "
     app.button(key="add system").click().run()
@@ -66,6 +79,22 @@ def test_a_conversation_is_typed_written_on_and_linked(talker: str) -> None:
     assert prompt_text(again) == prompt_text(app)
     again.selectbox(key="model").set_value("stories").run()  # which has no template
     assert "conversation" not in again.query_params and not any(one.key == "reads" for one in again.segmented_control)
+
+
+@pytest.mark.parametrize("page", ["walkthrough", "attention"])
+def test_a_page_about_one_run_reads_the_same_ids(talker: str, page: str) -> None:
+    turns = [{"role": "user", "content": "Hi, Tom."}, {"role": "assistant", "content": "Tom is"}]
+    app = at_page(f"pages/explore/{page}.py", model=talker, reads="conversation", conversation=json.dumps(turns)).run()
+    assert not app.exception and not app.warning
+    (drawn,) = mounted(app, page)
+    header, arrays = unpack(drawn.bytes)
+    checkpoint = library.checkpoint(talker)
+    ids = begin(checkpoint, Conversation.from_dict(turns)).ids
+    hook = "blocks.2.attn.pattern"
+    assert arrays[hook].data.shape[-1] == len(ids)
+    lines = asked(app, page, take="python", hook=hook, head=1, row=2, col=1)[0]["lines"]
+    assert ran(lines)["trace"].ids[0].tolist() == list(ids) and header["take"]["link"]["reads"] == "conversation"
+    assert "conversation" in app.query_params and "text" not in app.query_params
 
 
 def test_what_is_refused_is_one_sentence(talker: str) -> None:

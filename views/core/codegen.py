@@ -25,7 +25,8 @@ class Fields:
     """Contents of a page's fields.
 
     `picture` is the number of one of Loupe's digits, None for a file of the person's own. At most `limit` tokens are
-    read. `settings` (temperature, top_k, top_p) and `seed` are those of a model that completes a picture.
+    read. `conversation`, as JSON has it, is read in place of the text. `settings` (temperature, top_k, top_p) and
+    `seed` are those of a model that completes a picture.
     """
 
     kind: Kind
@@ -36,6 +37,7 @@ class Fields:
     span: str = ""
     picture: int | None = None
     given: int = 0
+    conversation: Any = None
     settings: Mapping[str, float] = field(default_factory=dict)
     seed: int = 0
 
@@ -84,6 +86,7 @@ def run_lines(
         "engine.inputs.ink": {"own_picture"}
         if given.picture is None and given.kind in ("picture", "pixels")
         else set(),
+        "engine.conversations": set() if given.conversation is None else {"Conversation"},
         "engine.inputs.readers": reader_names(reads),
     }
     source, note = source_of(name)
@@ -119,6 +122,9 @@ def source_of(name: str) -> tuple[str, str]:
 
 def reading_lines(checkpoint: Checkpoint, given: Fields) -> list[str]:
     """Writes the lines that bind `read`, or `reading` where that takes more than the tokenizer."""
+    if given.conversation is not None:
+        line = f"conversation = Conversation.from_dict({given.conversation!r})"
+        return [line, f"reading = read_conversation(checkpoint, conversation, {given.limit})"]
     text, second, limit = quote(given.text), quote(given.second), given.limit
     match given.kind:
         case "translation":
@@ -149,7 +155,15 @@ def picture_line(given: Fields) -> str:
 
 
 def reader_names(reads: Sequence[str]) -> set[str]:
-    known = ("pictures", "read_text", "read_translation", "read_infill", "read_picture", "read_pixels")
+    known = (
+        "pictures",
+        "read_conversation",
+        "read_text",
+        "read_translation",
+        "read_infill",
+        "read_picture",
+        "read_pixels",
+    )
     return {name for name in known for line in reads if f" {name}(" in line}
 
 

@@ -9,8 +9,7 @@ from pages.controls.generate.parameters import GENERATE, OF_TABS, USUAL
 from pages.controls.generate.prompt import prompt_notice
 from pages.controls.generate.settings import USED
 from pages.controls.generate.tabs import TabContent
-from pages.controls.model_input.conversation import is_conversation, read_conversation, summarise
-from pages.controls.model_input.model_input import field_value, fields_read
+from pages.controls.model_input.model_input import field_value, fields_read, texts_read
 from pages.controls.share.export import Export
 from pages.controls.share.links import address_of
 from pages.controls.share.panel import share_panel
@@ -30,9 +29,7 @@ def writing_export(
     """Export of the component of an open tab, and what its file draws; for a file, `of` is {kept: the tree of what was
     written, branch: the ids of the one that is shown}."""
     fields = fields_read(writing.checkpoint)
-    texts = [str(field_value(name)) for name in fields if name not in ("picture", "given") and field_value(name)]
-    if is_conversation(writing.checkpoint, field_value):
-        texts = [summarise(read_conversation(field_value))]
+    texts = texts_read(fields)
     without = missing_tabs(writing.prompt)
     used = (*USED[writing.settings.method], "method", "most", "stop_at", "seed")
 

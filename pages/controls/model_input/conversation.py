@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from itertools import groupby
 from typing import Any
 
 import streamlit as st
 
 from engine.checkpoints import Checkpoint
-from engine.conversations import Conversation, Message, read_templates
+from engine.conversations import Conversation, Message, encode_conversation, read_templates
 from engine.conversations.conversation import ASSISTANT, SYSTEM, USER
 from engine.inputs.readers import kind
 from engine.json_text import parse_json
@@ -59,7 +60,17 @@ def store(state: PageState, conversation: Conversation, typed: bool = False) -> 
     state.choose("conversation", text)
 
 
-def conversation_form(here: Here) -> None:
+def count_roles(checkpoint: Checkpoint, conversation: Conversation) -> str:
+    """Says how many tokens each turn has, with what the template writes around it; empty where it refuses them."""
+    try:
+        found = encode_conversation(checkpoint, conversation, continue_final_message=conversation.is_open)
+    except ValueError:
+        return ""  # the page says why
+    counts = [(turn.role or "no turn", len(list(tokens))) for turn, tokens in groupby(found.turns)]
+    return f"Tokens by turn: {', '.join(f'{role} {count:,}' for role, count in counts)}."
+
+
+def conversation_form(here: Here, checkpoint: Checkpoint) -> None:
     """Draws the turns, each with its role and text, and what stands beside them."""
     text, form, state = here.begin("conversation"), find_record(ConversationForm), here.state
     if text != form.said:
@@ -108,6 +119,8 @@ def conversation_form(here: Here) -> None:
                 st.button("Add a system message", key="add system", type="tertiary", on_click=instruct)
             with st.popover("Tools & documents", type="tertiary", key="beside turns"):
                 beside_form(state, conversation)
+        if counts := count_roles(checkpoint, conversation):
+            st.caption(escape_markdown(counts))
 
 
 def beside_form(state: PageState, conversation: Conversation) -> None:

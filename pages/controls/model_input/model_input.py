@@ -33,6 +33,7 @@ from engine.inputs.readers import (
     readable,
     tokens,
 )
+from engine.inputs.readers import read_conversation as read_turns
 from engine.json_text import parse_json
 from engine.places import ASSETS
 from engine.plurals import count_words
@@ -110,7 +111,7 @@ def nothing_more(here: Here) -> None:
 
 def subject(here: Here, more: Callable[[Here], None] = nothing_more, limit: int = GIVEN.max_tokens) -> Subject:
     """Draws the controls in one row, `more` behind them; ends the page with a sentence where nothing can be read."""
-    wanted = controls(here, more)
+    controls(here, more)
     name: str = here["model"]
     try:
         checkpoint = library.checkpoint(name)
@@ -125,8 +126,9 @@ def subject(here: Here, more: Callable[[Here], None] = nothing_more, limit: int 
         said = read_before(name).get
         shown = reading(checkpoint, limit, said)
         st.info(NO_TEXT)
-    headline(here, checkpoint, FIELDS[wanted])
-    return Subject(name, checkpoint, shown, min(limit, checkpoint.model.config.context), said, FIELDS[wanted])
+    fields = fields_read(checkpoint)
+    headline(here, checkpoint, fields)
+    return Subject(name, checkpoint, shown, min(limit, checkpoint.model.config.context), said, fields)
 
 
 def subject_alone(here: Here) -> Subject:
@@ -177,8 +179,8 @@ def controls(here: Here, more: Callable[[Here], None] = nothing_more, labels: Ma
             st.button("Example", type="tertiary", key="example text", help=about, on_click=put, args=EVERY_FIELD)
         here.menu("model", models, width=145, help=about_models())
         more(here)
-    if talks:
-        conversation_form(here)
+    if named is not None and talks:
+        conversation_form(here, named)
     several_lines(field for field in FIELDS[wanted] if field in TYPED)
     if named is not None and wanted in ("picture", "pixels") and st.session_state.get("upload"):
         show_ink(named, st.session_state.upload.getvalue())
@@ -308,6 +310,8 @@ def field_value(field: str) -> Any:
 def reading(checkpoint: Checkpoint, limit: int = GIVEN.max_tokens, said: Callable[[str], Any] = field_value) -> Reading:
     """Reads the fields above the picture for the model. Raises ValueError, with a sentence, for what it cannot read."""
     limit = min(limit, checkpoint.model.config.context)
+    if is_conversation(checkpoint, said):
+        return read_turns(checkpoint, read_conversation(said), limit)
     match kind(checkpoint):
         case "pair" | "question":
             return read_text(checkpoint, said("text"), limit, said("second"))
@@ -327,6 +331,13 @@ def reading(checkpoint: Checkpoint, limit: int = GIVEN.max_tokens, said: Callabl
 def fields_read(checkpoint: Checkpoint) -> Sequence[str]:
     """Fields of what the model reads now: its kind's, or the conversation in place of a text."""
     return TALK if is_conversation(checkpoint, field_value) else FIELDS[kind(checkpoint)]
+
+
+def texts_read(fields: Sequence[str]) -> list[str]:
+    """Texts in the fields that the page shows; none of a picture."""
+    if TALK[1] in fields:
+        return [summarise(read_conversation(field_value))]
+    return [str(field_value(name)) for name in fields if name not in ("picture", "given") and field_value(name)]
 
 
 def keep_read(here: Here) -> None:
@@ -390,7 +401,10 @@ def look() -> dict[str, int]:
 
 def fields_of(subject: Subject) -> Fields:
     """Contents of the page's fields now."""
-    return fields_said(subject.checkpoint, subject.limit, subject.said)
+    fields = fields_said(subject.checkpoint, subject.limit, subject.said)
+    if TALK[1] not in subject.fields:
+        return fields
+    return dataclasses.replace(fields, conversation=parse_json(field_value(TALK[1])))
 
 
 def fields_said(checkpoint: Checkpoint, limit: int, said: Callable[[str], Any]) -> Fields:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pages.controls.model_input.model_input import Subject, field_value
+from pages.controls.model_input.model_input import Subject, field_value, texts_read
 from pages.controls.share.export import Export
 from pages.controls.share.links import NAMED, address_of
 from pages.controls.state.page_state import Here
@@ -19,7 +19,7 @@ def run_export(
 ) -> Export:
     """`controls` are keys of what stands above the picture; `options` are an Export's."""
     fields = subject.fields
-    texts = [str(field_value(name)) for name in fields if name not in ("picture", "given") and field_value(name)]
+    texts = texts_read(fields)
     read = " · ".join(texts) if texts or not fields else f"picture {field_value('picture')}"
     known = [name for name in controls if name in here.state.parameters]
     link = address_of(subject.name, fields) | here.link(*known)
