@@ -29,6 +29,8 @@ BESIDE = (
     "README.md",
     "tokenizer.json",
     "tokenizer_config.json",
+    "chat_template.jinja",
+    "chat_template.json",
     "special_tokens_map.json",
     "added_tokens.json",
     "vocab.json",

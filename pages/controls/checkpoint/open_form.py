@@ -22,7 +22,7 @@ from views.checkpoint import checkpoint as drawn
 
 AS_STORED = "as stored"
 NUMBERS = {"float32": torch.float32, AS_STORED: None}
-FILES = [".safetensors", ".bin", ".pt", ".pth", ".json", ".txt", ".model", ".spm", ".md", ".zip"]
+FILES = [".safetensors", ".bin", ".pt", ".pth", ".json", ".jinja", ".txt", ".model", ".spm", ".md", ".zip"]
 TYPED = "typed model"
 WANTED = SessionValue("wanted of the hub", str)
 UPLOADS = SessionValue("uploads", int)  # how often the box of files was emptied

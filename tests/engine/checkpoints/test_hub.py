@@ -168,13 +168,13 @@ def test_a_whole_checkpoint_comes_and_gives_the_same_logits(hub: Hub, whole: Pat
     repo = hub.repos[CAT.repo]
     for extra in ("modeling_cat.py", "pytorch_model.bin", "onnx/model.onnx", "flax_model.msgpack"):
         repo.files[extra] = b"not wanted"
-    repo.files["README.md"] = b"A cat."
+    repo.files |= {"README.md": b"A cat.", "chat_template.jinja": b"{{ messages }}"}
     folder = download_folder("hub:animals/cat")
     assert torch.equal(logits(folder), logits(whole))
     assert load(folder).card == {"title": "A cat"}
     assert load("hub:animals/cat").name == "hub:animals/cat"
     came = {path.name for path in folder.iterdir()}
-    assert came == {path.name for path in whole.iterdir()} | {"README.md"} == hub.paths()
+    assert came == {path.name for path in whole.iterdir()} | {"README.md", "chat_template.jinja"} == hub.paths()
     assert all((folder / name).read_bytes() == data for name, data in repo.files.items() if (whole / name).exists())
     assert not [path for path in written(tmp_path / "home") if path.endswith(".incomplete")]
 
