@@ -28,6 +28,7 @@ const NAMES = {
   W_O: "the heads joined",
 };
 const BLOCK = "blocks.{l}.";
+const COMPRESSED = { q: "queries", k: "keys", v: "keys" }; // what each is made of in latent attention
 
 /**
  * [{id, group: "in" | "block" | "out", title, formula, role, closed: [panel], open: [panel], joint}] for a trace.
@@ -136,6 +137,8 @@ function full(trace, kind, has) {
     const formula = `x W_${letter.toUpperCase()}${model.bias ? " + b" : ""}`;
     return stage(letter, title, formula, role, [strip(`${at}${letter}`, role)], {
       open: [
+        has(`${kind}.latent.${COMPRESSED[letter]}`) &&
+          wide(strip(`${at}latent.${COMPRESSED[letter]}`, role), "compressed"),
         wide(strip(`${at}${letter}`, role), title),
         has(`${kind}.${letter}_norm.out`) && wide(strip(`${at}${letter}_norm.out`, role), "normalised"),
         made?.endsWith("rotated") && wide(strip(`${at}${made}`, role), "rotated"),
