@@ -13,6 +13,7 @@ from bench.models import (
     LITTLE,
     LITTLE_BERT,
     LITTLE_LLAMA,
+    LITTLE_MIXTRAL,
     LITTLE_T5,
     LLAMA,
     T5_SMALL,
@@ -33,6 +34,7 @@ def rows() -> Iterator[Row]:
         yield traced(shape, reach=1.0)
     for shape in SMALL:
         yield traced(shape, reach=0.7)
+    yield traced(LITTLE_MIXTRAL, reach=1.0)
     yield logits_alone(GPT2_SMALL, reach=1.0)
     yield logits_alone(LITTLE)
     for shape in (GPT2_SMALL, LITTLE):

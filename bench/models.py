@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -11,7 +11,7 @@ import transformers
 from torch import Tensor
 
 from engine.checkpoints import Checkpoint, load
-from engine.model.config import MLP, Attention, Embedding, Encoder, ModelConfig, Norm, OutputHead, Positions
+from engine.model.config import MLP, Attention, Embedding, Encoder, Experts, ModelConfig, Norm, OutputHead, Positions
 from engine.model.transformer import Transformer, initialise
 
 
@@ -76,6 +76,12 @@ def llama(vocab: int, d_model: int, layers: int, heads: int, kv_heads: int, d_ml
     )
 
 
+def mixtral(vocab: int, d_model: int, layers: int, heads: int, experts: int, d_mlp: int) -> ModelConfig:
+    plain = llama(vocab, d_model, layers, heads, heads, d_mlp)
+    assert plain.mlp is not None
+    return replace(plain, mlp=replace(plain.mlp, experts=Experts(experts, 2)))
+
+
 GPT2_SMALL = Shape("GPT-2 small, T=64", ModelConfig(50257, 1024, 768, 12, Attention(12), MLP(3072)), 64)
 LITTLE = Shape("4 x 4 x 128, T=32", ModelConfig(1000, 256, 128, 4, Attention(4), MLP(512)), 32)
 BERT_BASE = Shape("BERT-base, T=64", bert(30522, 768, 12, 12), 64)
@@ -84,6 +90,7 @@ LLAMA = Shape("Llama 12 x 12/4 x 768, T=64", llama(32000, 768, 12, 12, 4, 2048),
 LITTLE_BERT = Shape("BERT 4 x 4 x 128, T=32", bert(1000, 128, 4, 4), 32)
 LITTLE_T5 = Shape("T5 4 + 4 x 4 x 128, T=32 + 32", t5(1000, 128, 4, 4), 32)
 LITTLE_LLAMA = Shape("Llama 4 x 4/2 x 128, T=32", llama(1000, 128, 4, 4, 2, 384), 32)
+LITTLE_MIXTRAL = Shape("Mixtral 4 x 4 x 128 of 8 experts, T=32", mixtral(1000, 128, 4, 4, 8, 256), 32)
 
 
 def both(shape: Shape, attention: str = "eager") -> tuple[Checkpoint, Any]:
