@@ -73,8 +73,10 @@ class Router(Linear):
         logits = self.hook_logits(self(x)).float()
         probs = self.hook_probs(logits.softmax(-1) if self.config.scores == "softmax" else logits.sigmoid())
         used = self.count_used()
-        chosen = self.hook_chosen(self.choose(probs.detach(), max(used, self.config.used)))
-        self.check(chosen)
+        best = self.choose(probs.detach(), max(used, self.config.used))
+        chosen = self.hook_chosen(best)
+        if chosen is not best:
+            self.check(chosen)
         if (asked := _asked.get()) is not None:
             asked.append(Routing(logits, probs, chosen))
         weights = probs.gather(-1, chosen)
@@ -82,7 +84,8 @@ class Router(Linear):
             weights = weights * (torch.arange(self.config.used, device=weights.device) < used)
         if self.config.renormalised:
             weights = weights / (weights.sum(-1, keepdim=True) + SMALLEST_SUM)
-        weights = weights * self.config.scale
+        if self.config.scale != 1:
+            weights = weights * self.config.scale
         if self.hook_gain.is_active:
             weights = weights * self.hook_gain(torch.ones(self.config.count, device=weights.device))[chosen]
         return chosen, self.hook_weights(weights.to(x.dtype))
@@ -152,10 +155,10 @@ class ExpertMLPs(Module):
 
     def forward(self, x: Tensor, chosen: Tensor) -> Tensor:
         """What each slot's expert writes, batch pos slot d_model; `x` is batch pos d_model, `chosen` batch pos slot."""
-        order = chosen.flatten().argsort(stable=True)
-        back = torch.empty_like(order)
-        back[order] = torch.arange(len(order), device=order.device)
-        sizes = chosen.flatten().bincount(minlength=self.count).tolist()
+        flat = chosen.flatten()
+        order = flat.argsort(stable=True)
+        back = order.argsort()
+        sizes = flat.bincount(minlength=self.count).tolist()
 
         def slots(values: Tensor) -> Tensor:
             return values.index_select(0, back).unflatten(0, tuple(chosen.shape))
