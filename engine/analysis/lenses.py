@@ -3,7 +3,8 @@
 The logit lens reads a stream as if nothing came after it. The tuned lens (Belrose et al. 2023, section 3) first sends
 it through an affine map of its layer, h + A h + b, learned so that what it says is what the model says in the end;
 before a step is taken it is the logit lens. The Jacobian lens takes the mean, over texts and positions, of the
-derivative of the last stream by that of the layer at the same position: J h in place of h, with nothing learned.
+derivative of the last stream by that of the layer at the same position: J h in place of h, with nothing learned. A
+published lens is a tuned one that others learned (`published_lens.py`).
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import torch
 from torch import Tensor
 
 from engine.analysis.logit_lens import Translators, check_lens, read_stream
+from engine.analysis.published_lens import FOLDER, compare_translators, read_tuned_lens
 from engine.checkpoints import Checkpoint
 from engine.inputs.readers import Reading
 from engine.inputs.samples import samples
@@ -24,12 +26,12 @@ from engine.runtime.run import resume, run
 from engine.runtime.shared_work import SharedWork
 from engine.runtime.trace import Trace
 
-LensKind = Literal["logit", "tuned", "Jacobian"]
+LensKind = Literal["logit", "tuned", "Jacobian", "published"]
 
 LR = 2e-3
 CLIP = 1.0
 LENGTH = 32  # tokens of a text that a lens is made of
-TEXTS: dict[LensKind, int] = {"logit": 0, "tuned": 64, "Jacobian": 8}
+TEXTS: dict[LensKind, int] = {"logit": 0, "tuned": 64, "Jacobian": 8, "published": 0}
 PLACES = 4  # positions of a text for the Jacobian lens
 HELD_OUT = 8  # texts that no lens is made of, on which each is measured
 STEPS = 256
@@ -149,16 +151,37 @@ measured = LruCache[Tensor](2**20)
 
 
 def learning_of(checkpoint: Checkpoint, kind: LensKind) -> SharedWork[Translators]:
-    """The work that makes a lens of a checkpoint, of TEXTS of `samples`."""
+    """The work that makes a lens of a checkpoint, of TEXTS of `samples`; that of a published one is done."""
     model, key = checkpoint.model, (checkpoint.model, kind)
     found = learned.find(key)
     if found is not None:
         return found
     readings, first = list(samples(checkpoint, TEXTS[kind], LENGTH)), no_translators(model)
     made = SharedWork(jacobian_lens(model, readings), len(readings), first)
-    if kind == "tuned":
+    if kind == "published":
+        made = SharedWork(iter(()), 0, find_published(checkpoint))
+    elif kind == "tuned":
         made = SharedWork((lens for lens, _loss in tune_lens(model, readings, STEPS)), STEPS, first)
     return learned.keep(key, made, 2 * first.matrix.numel() * first.matrix.element_size())
+
+
+def find_published(checkpoint: Checkpoint) -> Translators:
+    """The lens that lies beside the weights. Raises ValueError where there is none, and as `read_tuned_lens` does."""
+    folder = None if checkpoint.source is None else checkpoint.source / FOLDER
+    if folder is None or not folder.is_dir():
+        raise ValueError(
+            "This model has no published lens; put config.json and params.pt of the package tuned-lens into a folder "
+            f"{FOLDER} beside its weights, or choose another lens."
+        )
+    return read_tuned_lens(folder, checkpoint.model)
+
+
+def compare_published(checkpoint: Checkpoint) -> Tensor | None:
+    """Cosine of the published lens with the tuned one, layer; None until that is learned."""
+    tuned = learned.find((checkpoint.model, "tuned"))
+    if tuned is None or tuned.steps:
+        return None
+    return compare_translators(tuned.results, learning_of(checkpoint, "published").results)
 
 
 def measure_lens(checkpoint: Checkpoint, kind: LensKind) -> Tensor:

@@ -23,11 +23,12 @@ from engine.runtime.trace import Trace
 @dataclass(frozen=True)
 class Translators:
     """Maps of each layer's stream h to the input of the final norm and the head: h + `matrix` h + `bias` (layer d_model
-    d_model and layer d_model), made of `texts` texts."""
+    d_model and layer d_model), made of `texts` texts. `base` is the model that others made them for, by their name."""
 
     matrix: Tensor
     bias: Tensor
     texts: int = 0
+    base: str = ""
 
     def translate(self, stream: Tensor, layer: int) -> Tensor:
         """`stream` is ... d_model; that behind the last block stays."""

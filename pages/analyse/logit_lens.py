@@ -7,7 +7,16 @@ from typing import Any, get_args
 
 import streamlit as st
 
-from engine.analysis.lenses import HELD_OUT, PLACES, STEPS, TEXTS, LensKind, measure_lens
+from engine.analysis.lenses import (
+    HELD_OUT,
+    PLACES,
+    STEPS,
+    TEXTS,
+    LensKind,
+    compare_published,
+    learning_of,
+    measure_lens,
+)
 from engine.analysis.logit_lens import check_lens
 from engine.plurals import count_words
 from pages.controls.run_page import RunPage, state_of
@@ -49,6 +58,14 @@ class LogitLens(RunPage):
             st.caption(
                 f"Each layer is first multiplied by the mean Jacobian of the last stream by it, over {texts} of the "
                 f"shipped data at {PLACES} positions each: what later layers make of it on average. Nothing is learned."
+            )
+        elif chosen["lens"] == "published":
+            base = learning_of(run.checkpoint, "published").results.base or "a model without a name"
+            cosine = compare_published(run.checkpoint)
+            each = "shown once that is" if cosine is None else ", ".join(f"{one:.2f}" for one in cosine.tolist())
+            st.caption(
+                f"Each layer first goes through an affine map that others learned for {escape_markdown(base)} (Belrose "
+                f"et al. 2023). Its cosine with the map of the tuned lens learned here, block by block: {escape_markdown(each)}."
             )
         else:
             return  # nothing was made, and nobody has waited for more than one run

@@ -1,9 +1,12 @@
 """The page Logit lens without a browser: its controls, what a link restores, and what it cannot show."""
 
+from dataclasses import replace
 from pathlib import Path
 
+import pytest
 from streamlit.testing.v1 import AppTest
 
+from engine.analysis import lenses
 from engine.runtime import library
 
 APP = str(Path(__file__).parents[2] / "app.py")
@@ -39,6 +42,17 @@ def test_another_lens_is_made_once_somebody_asks_for_it_and_says_of_what() -> No
     assert any("learned in 256 steps on 64 texts" in one.value for one in app.caption)
     app.segmented_control(key="lens").set_value("logit").run()
     assert not app.exception and not any("learned" in one.value for one in app.caption)
+
+
+def test_a_published_lens_says_whose_it_is_and_a_model_without_one_where_to_put_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    app = opened(model="induction", lens="published")
+    assert "has no published lens; put config.json and params.pt" in app.warning[0].value
+    made = replace(lenses.no_translators(library.checkpoint("induction").model), base="org/*base*")
+    monkeypatch.setattr(lenses, "find_published", lambda _checkpoint: made)
+    app.run()
+    assert not app.warning and any(r"learned for org/\*base\* " in one.value for one in app.caption)
 
 
 def key_of(app: AppTest, label: str) -> str:

@@ -17,7 +17,7 @@ export interface Queries {
   costs: { begun: Array<number> };
   curve: { run: string };
   delete: { run: string };
-  depth: { row: number; candidate: number; lens?: "logit" | "tuned" | "Jacobian" };
+  depth: { row: number; candidate: number; lens?: "logit" | "tuned" | "Jacobian" | "published" };
   difference: { attention: string; heads: [[number, number], [number, number]]; rows: [number, number]; columns: [number, number]; cells?: number };
   edit_continuation: {};
   edit_ground: { side: string; focus: string; layer: number; head: number; without?: number | null; rows?: [number, number] | null };
@@ -36,7 +36,7 @@ export interface Queries {
   head_scores: { side: string; focus?: string };
   kept: { layer: number; head: number };
   layer: { side: string; layer: number };
-  lens: { lens?: "logit" | "tuned" | "Jacobian" };
+  lens: { lens?: "logit" | "tuned" | "Jacobian" | "published" };
   lines: { side: string; heads: Array<[number, number]>; least: number; focus?: string; pos?: number | null; key?: number | null };
   live: { run: string; cursor?: object };
   matrix: { hook: string; head?: number | null; moved?: "length" | "share" | null };
