@@ -65,7 +65,8 @@ class LogitLens(RunPage):
             each = "shown once that is" if cosine is None else ", ".join(f"{one:.2f}" for one in cosine.tolist())
             st.caption(
                 f"Each layer first goes through an affine map that others learned for {escape_markdown(base)} (Belrose "
-                f"et al. 2023). Its cosine with the map of the tuned lens learned here, block by block: {escape_markdown(each)}."
+                f"et al. 2023). Its cosine with the map of the tuned lens learned here, block by block: "
+                f"{escape_markdown(each)}."
             )
         else:
             return  # nothing was made, and nobody has waited for more than one run
