@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from base64 import b64decode
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,6 @@ import tokenizers
 from tokenizers import AddedToken, Regex, decoders, models, pre_tokenizers
 
 from engine.tokenizers.fast import FastTokenizer
-from engine.tokenizers.jsonfile import MOST_LISTS as MOST_MERGES
 from engine.tokenizers.jsonfile import check_file_size, read_object
 from engine.tokenizers.pieces import LETTER_OF_BYTE
 from engine.tokenizers.pipeline_limits import refuse_failure
@@ -34,7 +32,8 @@ from engine.tokenizers.spm_checkpoints import (
 TEKKEN = "tekken.json"
 LINE = re.compile(rb"([A-Za-z0-9+/]+={0,2}) (\d{1,9})\r?")  # a token in base64, and its rank
 MOST_TOKENS = 2**20  # of published lists the longest has 200,000
-LONGEST_TOKEN, MOST_BYTES = 1024, 2**23  # of one, and of all, each of whose cuts is tried; the longest list has 2 MB
+LONGEST_TOKEN, MOST_BYTES = 1024, 2**22  # of one, and of all, each of whose cuts is tried; the longest list has 2 MB
+MOST_MERGES, MOST_LETTERS = 2**20, 2**24  # Llama 3's are 280,147, each of the letters of its token
 LONGEST_PATTERN = 4096  # letters
 LISTS_OF_LLAMA = ("llama", None)  # model_type; another model splits texts, and names special tokens, in its own way
 LLAMA_3_SPLIT = (
@@ -173,9 +172,15 @@ def _build(tokens: Sequence[bytes], pattern: str, special: Mapping[str, int], pa
     if len(pattern) > LONGEST_PATTERN:
         raise ValueError(f"Expected a pattern of at most {LONGEST_PATTERN:,} letters in {path}; is it a tokenizer?")
     names = ["".join(map(LETTER_OF_BYTE.__getitem__, token)) for token in tokens]
-    merges = [(names[left], names[right]) for left, right in islice(_find_merges(ranks), MOST_MERGES + 1)]
-    if len(merges) > MOST_MERGES:
-        raise ValueError(f"Expected at most {MOST_MERGES:,} merges of the tokens in {path}; is it a tokenizer?")
+    merges, letters = [], 0
+    for left, right in _find_merges(ranks):
+        merges.append((names[left], names[right]))
+        letters += len(names[left]) + len(names[right])
+        if len(merges) > MOST_MERGES or letters > MOST_LETTERS:
+            raise ValueError(
+                f"Expected at most {MOST_MERGES:,} merges of {MOST_LETTERS:,} letters of the tokens in {path}, got "
+                "more; is it a tokenizer?"
+            )
     ids = {name: len(special) + rank for rank, name in enumerate(names)} | dict(special)
     with refuse_failure(f"Expected a tokenizer in {path}, got something else", "fetch it again"):
         fast = tokenizers.Tokenizer(models.BPE(ids, merges, ignore_merges=True))
