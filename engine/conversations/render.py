@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
@@ -18,7 +18,8 @@ from engine.conversations.conversation import ASSISTANT, INSTRUCTS, Conversation
 from engine.json_text import parse_json
 
 PROGRAM = Path(__file__).with_name("render_process.py")
-SECONDS = 2  # of the processor
+SECONDS = 2  # of the processor, for one conversation
+AT_ONCE = 64  # conversations that one process renders
 PATIENCE = 20  # seconds, on a machine that has other things to do
 MEMORY = 512 * 2**20  # bytes of addresses
 LONGEST_TEMPLATE = 200_000  # characters; the longest of known models has 20,000
@@ -75,6 +76,44 @@ def render(
 
     Raises ValueError with a sentence for a template that refuses the conversation, or goes beyond a limit.
     """
+    asked = ask(conversation, template, tokens, add_generation_prompt, continue_final_message, now)
+    found = parse_json(run_program(tell([asked], SECONDS)))
+    if "error" in found:
+        sentence = SENTENCES[found["error"]]
+        raise ValueError(
+            sentence.format(reason=found["reason"].strip().rstrip("."), most=budget.max_characters, seconds=SECONDS)
+        )
+    return rendered(conversation, found[0])
+
+
+def render_each(
+    conversations: Sequence[Conversation],
+    template: str,
+    tokens: Mapping[str, str],
+    *,
+    add_generation_prompt: bool = False,
+) -> Iterator[Rendered]:
+    """Yields each as `render` has it, many of them from one process."""
+    for begin in range(0, len(conversations), AT_ONCE):
+        some = conversations[begin : begin + AT_ONCE]
+        asked = [ask(each, template, tokens, add_generation_prompt) for each in some]
+        found = parse_json(start_program(tell(asked, PATIENCE)))
+        if isinstance(found, list):
+            yield from map(rendered, some, found)
+        else:  # one of them is at fault, and says so by itself
+            for each in some:
+                yield render(each, template, tokens, add_generation_prompt=add_generation_prompt)
+
+
+def ask(
+    conversation: Conversation,
+    template: str,
+    tokens: Mapping[str, str],
+    add_generation_prompt: bool,
+    continue_final_message: bool = False,
+    now: datetime | None = None,
+) -> str:
+    """What the program is asked, in JSON. Raises ValueError for what is too long to be rendered."""
     if add_generation_prompt and continue_final_message:
         raise ValueError("A conversation must either continue its last message or begin the next one; choose one.")
     if len(template) > LONGEST_TEMPLATE:
@@ -92,8 +131,6 @@ def render(
         "continue_final_message": continue_final_message,
         "now": (now or datetime.now().replace(second=0, microsecond=0)).isoformat() if CLOCK in template else UNUSED,
         "most": budget.max_characters,
-        "seconds": SECONDS,
-        "memory": MEMORY,
     }
     try:
         text = json.dumps(asked)
@@ -103,17 +140,23 @@ def render(
         raise ValueError(
             f"A conversation must have at most {LONGEST_GIVEN:,} characters of JSON, got {len(text):,}; shorten it."
         )
-    found = parse_json(run_program(text))
-    if "error" in found:
-        sentence = SENTENCES[found["error"]]
-        raise ValueError(
-            sentence.format(reason=found["reason"].strip().rstrip("."), most=budget.max_characters, seconds=SECONDS)
-        )
+    return text
+
+
+def tell(asked: Sequence[str], seconds: int) -> str:
+    return f'{{"each": [{", ".join(asked)}], "seconds": {seconds}, "memory": {MEMORY}}}'
+
+
+def rendered(conversation: Conversation, found: Mapping[str, Any]) -> Rendered:
     return Rendered(found["text"], find_turns(conversation, found), tuple(map(tuple, found["assistant"])))
 
 
 @lru_cache(maxsize=256)
 def run_program(asked: str) -> str:
+    return start_program(asked)
+
+
+def start_program(asked: str) -> str:
     """Runs the program that renders on `asked`; a process for each, so that no template meets what another left."""
     try:
         ended = subprocess.run(

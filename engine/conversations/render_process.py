@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import datetime
+from functools import lru_cache
 from types import TracebackType
 from typing import Any
 
@@ -23,6 +24,7 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 OPEN, CLOSE = "\ufdd0", "\ufdd1"  # around a mark; noncharacters, which no text has
 LONGEST_REASON = 300  # characters
 REASONING = ("reasoning_content", "thinking", "reasoning")  # names of one field, as transformers fills them
+MARK = "mark_of_a_message"
 TAG = "CONTINUE_FINAL_MESSAGE_TAG "
 
 Spans = list[tuple[int, int]]
@@ -97,7 +99,9 @@ def write_json(
     return json.dumps(value, ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys)
 
 
-def make_environment(now: datetime) -> ImmutableSandboxedEnvironment:
+@lru_cache(maxsize=1)
+def make_environment(template: str, now: datetime) -> tuple[ImmutableSandboxedEnvironment, jinja2.Template]:
+    """The template, and the environment in which it renders one conversation after the other."""
     made = ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True, extensions=[Generated, loopcontrols])
     made.filters["tojson"] = write_json
     made.globals |= {
@@ -106,7 +110,7 @@ def make_environment(now: datetime) -> ImmutableSandboxedEnvironment:
         "dict": TemplateDict(),
         "namespace": TemplateNamespace,
     }
-    return made
+    return made, made.from_string(template)
 
 
 def write(environment: Any, template: jinja2.Template, variables: dict[str, Any], most: int) -> str:
@@ -125,14 +129,14 @@ def write(environment: Any, template: jinja2.Template, variables: dict[str, Any]
 # --- which message each part of the text comes from ---
 
 
-def add_marks(environment: Any, source: str, messages: list[Any]) -> jinja2.Template:
-    """The template, which writes a mark where a loop comes to a message, and where such a loop ends."""
-    numbers = {id(message): number for number, message in enumerate(messages)}
-    tree, name = environment.parse(source), "mark_of_a_message"
+@lru_cache(maxsize=1)
+def add_marks(environment: Any, source: str) -> jinja2.Template:
+    """The template, which calls MARK where a loop comes to a message, and where such a loop ends."""
+    tree = environment.parse(source)
     loops = list(tree.find_all(nodes.For))
 
     def call(*arguments: nodes.Expr) -> nodes.Output:
-        return nodes.Output([nodes.Call(nodes.Name(name, "load"), list(arguments), [], None, None)])
+        return nodes.Output([nodes.Call(nodes.Name(MARK, "load"), list(arguments), [], None, None)])
 
     for number, loop in enumerate(loops):
         if isinstance(loop.target, nodes.Name):
@@ -146,11 +150,6 @@ def add_marks(environment: Any, source: str, messages: list[Any]) -> jinja2.Temp
                     for new in ([one, call(nodes.Const(loops.index(one)))] if isinstance(one, nodes.For) else [one])
                 ]
 
-    def mark(loop: int, message: Any = None) -> str:
-        at = numbers.get(id(message), "")
-        return f"{OPEN}{loop}:{at}{CLOSE}" if message is None or at != "" else ""
-
-    environment.globals[name] = mark
     for node in tree.find_all(nodes.Node):
         node.environment, node.lineno = environment, node.lineno or 1
     return environment.template_class.from_code(environment, environment.compile(tree), environment.globals)
@@ -181,15 +180,22 @@ def trace_messages(
     """Parts of the text by message; empty where marks change what the template writes."""
     if OPEN in text or CLOSE in text:
         return []
+    numbers = {id(message): number for number, message in enumerate(variables["messages"])}
+
+    def mark(loop: int, message: Any = None) -> str:
+        at = numbers.get(id(message), "")
+        return f"{OPEN}{loop}:{at}{CLOSE}" if message is None or at != "" else ""
+
+    environment.globals[MARK] = mark
     try:
-        template = add_marks(environment, asked["template"], variables["messages"])
+        template = add_marks(environment, asked["template"])
         plain, found = read_marks(write(environment, template, variables, 2 * asked["most"]))
     except (RefusedError, jinja2.TemplateError, ValueError):
         return []
     return found if plain == text else []
 
 
-# --- one conversation ---
+# --- conversations ---
 
 
 def prepare(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -229,8 +235,8 @@ def cut_at_tag(text: str, last: str) -> str:
 def render(asked: dict[str, Any]) -> dict[str, Any]:
     """`text`; `assistant`, the spans of `{% generation %}`; `parts`, start, end and number of a message; `prompt`,
     where what asks for the next turn begins."""
-    environment: Any = make_environment(datetime.fromisoformat(asked["now"]))
-    template, messages = environment.from_string(asked["template"]), prepare(asked["messages"])
+    made: Any = make_environment(asked["template"], datetime.fromisoformat(asked["now"]))
+    (environment, template), messages = made, prepare(asked["messages"])
     continued = tag_last(messages) if asked["continue_final_message"] else ""
     variables = {**asked["variables"], "messages": messages, "tools": asked["tools"], "documents": asked["documents"]}
     variables["add_generation_prompt"] = asked["add_generation_prompt"]
@@ -278,4 +284,4 @@ if __name__ == "__main__":
     sys.excepthook = tell_failure
     given = json.JSONDecoder().decode(sys.stdin.read())  # of what nests too deeply `tell_failure` tells
     limit_process(given["seconds"], given["memory"])
-    json.dump(render(given), sys.stdout)
+    json.dump([render(one) for one in given["each"]], sys.stdout)

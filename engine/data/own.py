@@ -9,6 +9,7 @@ can be asked follows from the columns that are named, `LEARNS`:
     source, target    sequence_to_sequence, completion
     tokens, tags      token_classification
     question, context, answer, start       span
+    messages          conversation
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from engine.data.table import Table
 from engine.data.task import RunningText
 from engine.model.option import Option
 
-Form = Literal["text", "labelled", "pairs", "tagged", "answers"]
+Form = Literal["text", "labelled", "pairs", "tagged", "answers", "conversations"]
 FORMS: dict[tuple[str, ...], Form] = {
     ("text", "pair", "label"): "labelled",
     ("question", "context", "answer", "start"): "answers",
@@ -31,6 +32,7 @@ FORMS: dict[tuple[str, ...], Form] = {
     ("text", "label"): "labelled",
     ("source", "target"): "pairs",
     ("tokens", "tags"): "tagged",
+    ("messages",): "conversations",
 }
 OF_TEXT = ("next", "masked", "infill")
 LEARNS: dict[Form, tuple[str, ...]] = {
@@ -39,9 +41,11 @@ LEARNS: dict[Form, tuple[str, ...]] = {
     "pairs": ("sequence_to_sequence", "completion"),
     "tagged": ("token_classification",),
     "answers": ("span",),
+    "conversations": ("conversation",),
 }
 NAMED = (
     "text", "pair", "label", "source", "target", "tokens", "tags", "question", "context", "answer", "start",
+    "messages",
 )  # fmt: skip
 
 HELD_OUT_SHARE = Option(help=HELD_OUT["help"], when=lambda said, _: not said.get("held_out_path"))
@@ -51,10 +55,10 @@ HELD_OUT_SHARE = Option(help=HELD_OUT["help"], when=lambda said, _: not said.get
 class Columns(RunningText):
     """The names of the columns that are learned from: `text`, `text` and `label`, `source` and `target`, or `tokens`
     and `tags` (a tag for each token; both are lists or have spaces between words). With `pair`, a second text, the
-    label is that of both; an `answer` to the `question` begins at the character `start`, from 0, of the `context`. The
-    share `held_out` of the different texts is measured on and never learned from; the seed of the recipe says which.
-    Where texts are short, two sources in a row are a longer one, and their targets its target: `joined` times as many
-    as there are pairs are learned from beside these.
+    label is that of both; an `answer` to the `question` begins at the character `start`, from 0, of the `context`;
+    `messages` are lists of role and content. The share `held_out` of the different texts is measured on and never
+    learned from; the seed of the recipe says which. Where texts are short, two sources in a row are a longer one, and
+    their targets its target: `joined` times as many as there are pairs are learned from beside these.
     """
 
     text: str = field(default="", metadata=Option(help="The column of the texts."))
@@ -72,6 +76,9 @@ class Columns(RunningText):
     start: str = field(
         default="", metadata=Option(help="The column of the character at which an answer begins, from 0.")
     )
+    messages: str = field(
+        default="", metadata=Option(help="The column of conversations, lists of messages with role and content.")
+    )
     held_out: float = field(default=0.1, metadata=HELD_OUT_SHARE)
     joined: float = field(
         default=0.0,
@@ -86,7 +93,8 @@ class Columns(RunningText):
             got = " and ".join(self.names) or "none"
             raise ValueError(
                 f"data.{self.kind}.text must name the column of the texts, alone or with label, or source and target, "
-                "or tokens and tags, or text, pair and label, or question, context, answer and start, got "
+                "or tokens and tags, or text, pair and label, or question, context, answer and start, or "
+                "messages, got "
                 f"{got}."
             )
 

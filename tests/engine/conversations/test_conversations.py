@@ -100,7 +100,7 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def run(asked: str) -> str:
         try:
-            return json.dumps(render_process.render(json.loads(asked)))
+            return json.dumps([render_process.render(one) for one in json.loads(asked)["each"]])
         except (render_process.RefusedError, TemplateError, TypeError) as error:
             with redirect_stdout(StringIO()) as told:
                 render_process.tell_failure(type(error), error, None)

@@ -193,7 +193,7 @@ def test_columns_that_do_not_go_together_or_with_the_objective_are_refused(folde
     recipe = recipe_of(folder, "next")
     with pytest.raises(ValueError, match='"next" or "masked" or "infill" for text, got "completion"'):
         replace(recipe, objective=replace(recipe.objective, kind="completion"))
-    assert {kind for kinds in LEARNS.values() for kind in kinds} == MODELS.keys() | {"span"}
+    assert {kind for kinds in LEARNS.values() for kind in kinds} == MODELS.keys() | {"span", "conversation"}
     with pytest.raises(ValueError, match="is a place on one machine"):
         pack_recipe(recipe)
 
