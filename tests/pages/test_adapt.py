@@ -39,6 +39,9 @@ from pages.controls.train.held_out_rows import told_apart, walkthrough_link
 from pages.controls.train.presets import presets
 from pages.controls.train.session import ADAPTED, Session
 from pages.controls.train.user_data import store_file
+from tests.engine.conversations.test_conversations import TEMPLATES
+from tests.engine.training.test_conversation import TALKS
+from tests.engine.training.test_conversation import save_base as save_talker
 from tests.pages.mounted import mounted, read_markdown, record
 from views.core.payload import unpack
 
@@ -359,3 +362,34 @@ def test_two_texts_lead_to_walkthrough_only_where_it_reads_the_same_tokens() -> 
     stories = load("stories")
     assert walkthrough_link(stories, "mine", "Who sat?", "A cat.") is None  # nothing stands between them in a GPT
     assert walkthrough_link(stories, "mine", "Who sat?") == "/walkthrough?model=run%3Amine&text=Who+sat%3F"
+
+
+def test_own_conversations_are_learned_by_a_base_that_has_a_template(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Sizing, "begin", lambda self, recipe: False)
+    folder = save_talker(tmp_path / "base", TEMPLATES["chatml"])
+    base = library.offer(library.LoadOptions(folder, title="talker"))
+    rows = [{"messages": talk} for talk in TALKS]
+    file = store_file("talks.jsonl", "\n".join(map(json.dumps, rows)).encode())
+    app = page(adapt="own-data", base=base, data=file.parent.name).run()
+    recipe = plan(app)
+    assert recipe is not None and not app.warning and recipe.objective.kind == "conversation"
+    assert recipe.data.table.messages == "messages" and find_size(recipe).left_out == 0
+    name = "own talks"
+    list(
+        train(
+            replace(recipe, schedule=replace(recipe.schedule, steps=2, warmup=1)),
+            RunFolder(Path(budget.runs_folder) / name).path,
+        )
+    )
+    shown = page(adapt="own-data", base=base, data=file.parent.name, run=name)
+    shown.session_state["before after"] = True
+    shown.run()
+    assert not shown.exception and not shown.warning
+    silent = page(adapt="own-data", base="stories", data=file.parent.name).run()
+    assert plan(silent) is None and "base must have a chat template" in told(silent)
+    bad = store_file("bad.jsonl", "\n".join(map(json.dumps, [*rows, {"messages": TALKS[0][:1]}])).encode())
+    assert "row 5 must have a message of the assistant" in told(
+        page(adapt="own-data", base=base, data=bad.parent.name).run()
+    )

@@ -298,3 +298,9 @@ def test_what_a_source_refuses_is_said_before_it_is_trained(runs: Path) -> None:
     assert "model.head.classes must be 2" in find_size(wrong).problem
     (runs / ".sizes.json").write_text("[broken")
     assert known_size(recipe) is None and find_size(recipe).vocab_size == 7
+
+
+def test_conversations_ask_for_a_base() -> None:
+    talk = {"messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}]}
+    app = brought("talks.jsonl", (json.dumps(talk) + "\n").encode() * 3)
+    assert plan(app)["problem"].startswith("base must name a model with a chat template")

@@ -45,7 +45,8 @@ class ObjectiveKind:
 
     `whole`: its forward pass is neither compiled nor held in parts. `attach` puts beside a model what learns with it.
     `settings` are the options of [preference] that it has, and `beta` says what that one does; of an objective that
-    draws answers, `least_answers` is the fewest to a prompt. `check` raises ValueError for another fault of a recipe.
+    draws answers, `least_answers` is the fewest to a prompt. `check` raises ValueError for another fault of a recipe,
+    and `check_start` for what its base lacks, or for none.
 
     For a person's own data: the task whose recipe it begins with, `like`, and what is said `about` it.
     """
@@ -70,6 +71,7 @@ class ObjectiveKind:
     beta: str = "The price of leaving the base: the larger, the closer the policy stays."
     least_answers: int = 0
     check: Callable[[Recipe], None] | None = None
+    check_start: Callable[[Recipe], object] | None = None
     like: str = ""
     about: str = ""
 

@@ -12,6 +12,7 @@ from engine.checkpoints.assemble import build_without_memory, list_parameters
 from engine.model.layers.lora import new_adapter
 from engine.training.base.base import OF_DATA, check_base, check_tokenizer
 from engine.training.launch.machine import Abilities, plan
+from engine.training.objectives import find_objective
 from engine.training.recipe.parts import count_learning, learning_names
 from engine.training.recipe.recipe import Recipe
 from engine.training.run.folder import size
@@ -40,6 +41,8 @@ def check_start(recipe: Recipe, able: Abilities | None = None) -> None:
     if recipe.base:
         check_base(recipe.base, recipe.model, OF_DATA)
         check_tokenizer(recipe)
+    if (check := find_objective(recipe.objective.kind).check_start) is not None:
+        check(recipe)
 
 
 def check_recipe(recipe: Recipe) -> None:

@@ -78,15 +78,8 @@ class Conversations(ShelvedTexts[Conversation]):
     def __init__(self, recipe: Recipe, folder: Path) -> None:
         options = recipe.data.table
         assert isinstance(options, Columns)  # as the objective says
-        if not recipe.base:
-            raise ValueError("base must name the model that learns from conversations, got none; add a base.")
         self.task = task = OwnConversations(options, options.table())
-        tokenizer = tokenizer_of(recipe.base)
-        if not read_templates(tokenizer):
-            raise ValueError(
-                f"base must have a chat template to learn from conversations, and {recipe.base} has none; choose "
-                "another base."
-            )
+        tokenizer = tokenizer_with_template(recipe)
 
         def tell(part: Part) -> Iterator[Document]:
             told = read_written(tokenizer, task.conversations(part, recipe.data_seed))
@@ -108,6 +101,22 @@ class Conversations(ShelvedTexts[Conversation]):
         if not read.all():
             inputs["padding"] = read
         return Examples(inputs, asked.fill_padding(UNASKED)[:, 1:], whole=True)
+
+
+def tokenizer_with_template(recipe: Recipe) -> Tokenizer:
+    """Tokenizer of the base. Raises ValueError where there is none, or no chat template."""
+    if not recipe.base:
+        raise ValueError(
+            "base must name a model with a chat template, which learns from conversations, got none; add a base, or "
+            "learn on the page Adapt."
+        )
+    tokenizer = tokenizer_of(recipe.base)
+    if not read_templates(tokenizer):
+        raise ValueError(
+            f"base must have a chat template to learn from conversations, and {recipe.base} has none; choose another "
+            "base."
+        )
+    return tokenizer
 
 
 def read_told(_: Tokenizer, document: Document) -> list[list[int]]:

@@ -21,11 +21,13 @@ from engine.model.config import ModelConfig
 from engine.training import Recipe
 from engine.training.objectives import find_objective
 from engine.training.recipe.data_recipe import Data
+from engine.training.sources.conversations import read_conversation
 from pages.controls.train.presets import presets
 
 SHARE = 0.1  # that is held out
+AROUND = "<| role |> "  # a message, about what a chat template writes
 MARKS = 3  # tokens beside those of a row's texts, at most
-LONGEST = 256  # tokens of a row
+LONGEST, LONGEST_TALK = 256, 1_024  # tokens of a row, of texts and of messages
 WORDS = 4_096  # of a vocabulary of words, at most
 PIECE = re.compile(r"\w+|\S|\s")
 
@@ -65,13 +67,17 @@ def of_table(data: Rows | Hub, objective: str, name: str, table: Table) -> Recip
         texts = {"question": [one.question for one in task.all], "context": [one.context for one in task.all]}
     inputs = [lengths(texts[key], words) for key in texts if key not in ("label", "tags")]
     together = objective == "completion" or data.two_texts  # one stack reads all
+    longest = LONGEST_TALK if data.messages else LONGEST
     rows = sorted(sum(row) if together else max(row) for row in zip(*inputs, strict=True))
     most = rows[int(0.98 * (len(rows) - 1))] + MARKS
     count = len(task.labels) if isinstance(task, OwnLabels | OwnTags) else 0
-    return recipe_like(own, objective, name, min(LONGEST, 8 * math.ceil(most / 8)), count)
+    return recipe_like(own, objective, name, min(longest, 8 * math.ceil(most / 8)), count)
 
 
 def column(table: Table, name: str, key: str) -> Sequence[str]:
+    if key == "messages":
+        talks = (read_conversation(cell, row, name) for row, cell in enumerate(table.cells(name), 1))
+        return [" ".join(AROUND + message.text for message in talk.messages) for talk in talks]
     if key in ("tokens", "tags"):
         return [" ".join(row) for row in table.words(name)]
     return table.firsts(name) if key in ("answer", "start") else table.texts(name)
@@ -85,7 +91,7 @@ def recipe_like(data: Data, objective: str, name: str, context: int, classes: in
     base = like(objective)
     if base is None:
         raise ValueError(f"there is no task here that is learned by {objective}; choose another way to learn.")
-    longest = context if classes or objective in ("completion", "sequence_to_sequence", "span") else base.batch.context
+    longest = base.batch.context if objective in OF_TEXT and not classes else context
     context = min(context, longest)
     tokenizer = base.data.tokenizer
     if tokenizer.kind == "word":

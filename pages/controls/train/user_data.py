@@ -103,6 +103,7 @@ def file_name(name: str) -> str:
 
 FORM = {
     ("text",): "texts",
+    ("messages",): "conversations",
     ("text", "label"): "texts with a label",
     ("source", "target"): "pairs of texts",
     ("tokens", "tags"): "words with tags",
@@ -144,6 +145,7 @@ GUESSES = {  # names that columns often have
     "question": ("question", "query"),
     "context": ("context", "passage", "paragraph", "document", "text"),
     "answer": ("answer", "answers", "answer_text", "answers.text"),
+    "messages": ("messages", "conversations", "conversation"),
     "start": ("start", "answer_start", "answer_starts", "answers.answer_start", "offset"),
 }
 ROWS = 6  # that are shown

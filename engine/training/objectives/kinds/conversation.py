@@ -8,7 +8,7 @@ from engine.data.own import Columns
 from engine.generation.generate import generate
 from engine.scoring.examples import UNASKED
 from engine.training.objectives.kind import CAUSAL, ObjectiveKind
-from engine.training.sources.conversations import Conversations
+from engine.training.sources.conversations import Conversations, tokenizer_with_template
 from engine.training.trainer import Trainer
 
 LONGEST = 100  # tokens of an answer that is shown
@@ -31,5 +31,6 @@ def measure_answers(_: Trainer) -> dict[str, Any]:
 
 OBJECTIVE = ObjectiveKind(
     "conversation", 17, {Columns: Conversations}, measure=measure_answers, sample=sample_answer,
-    unit="nats a token of the assistant", needs=CAUSAL, about="Learns to answer in conversations ({}).",
+    unit="nats a token of the assistant", needs=CAUSAL,
+    check_start=tokenizer_with_template, like="python-reference", about="Learns to answer in conversations ({}).",
 )  # fmt: skip
