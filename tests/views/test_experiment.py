@@ -168,7 +168,7 @@ def test_what_can_be_edited_is_what_the_model_has() -> None:
     model = offered(*stories())
     (stack,) = model.stacks
     assert stack.parts[1]["MLP"] == "blocks.1.mlp.out" and len(stack.parts) == 4
-    z = EditableValue("attn.z", "blocks.0.attn.z", [("pos", 14), ("head", 4), ("d_head", 32)])
+    z = EditableValue("attn.z", "blocks.0.attn.z", [("pos", 14), ("head", 4), ("d_head", 32)], [0, 1, 2, 3])
     assert z in stack.inner and "attn.temperature" not in parts_of(stack.inner)  # which no text decides
     outer = ["embed.tokens", "embed.positions", "final_norm.scale", "final_norm.out", "logits"]
     assert parts_of(stack.outer) == outer

@@ -142,7 +142,7 @@ def latent_keys() -> tuple[Key, ...]:
     widths = ("attention.d_head", "positions.turned")
     return (
         Key("num_attention_heads", "attention.heads"),
-        Key("num_key_value_heads", "attention.kv_heads", default=None),
+        write_only_key("num_key_value_heads", lambda ours: ours["attention"]["heads"]),  # which has no say there
         Key("kv_lora_rank", "attention.latent.keys", default=512),
         Key("q_lora_rank", "attention.latent.queries", default=None),
         Key("v_head_dim", "attention.latent.d_value", default=128),

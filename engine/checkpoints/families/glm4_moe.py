@@ -18,8 +18,8 @@ def head_width(theirs: Table) -> int:
 
 
 NOT_OURS = frozenset((
-    *("rope_interleave", "num_attention_heads", "kv_lora_rank", "q_lora_rank", "v_head_dim", "attention_bias"),
-    *("head_dim", "qk_head_dim", "rms_norm_eps"),
+    *("rope_interleave", "num_attention_heads", "num_key_value_heads", "kv_lora_rank", "q_lora_rank", "v_head_dim"),
+    *("attention_bias", "head_dim", "qk_head_dim", "rms_norm_eps"),
 ))  # fmt: skip
 KEYS = (
     *(
@@ -30,6 +30,7 @@ KEYS = (
     Key("rms_norm_eps", "norm.eps", default=1e-5),
     Key(CONTEXT, "context"),
     Key("num_attention_heads", "attention.heads"),
+    Key("num_key_value_heads", "attention.kv_heads", default=None),
     Key("head_dim", "attention.d_head", default=head_width),
     Key("attention_bias", "attention.bias", default=False),
     Key(

@@ -158,7 +158,7 @@ class ExpertMLPs(Module):
         flat = chosen.flatten()
         order = flat.argsort(stable=True)
         back = order.argsort()
-        sizes = flat.bincount(minlength=self.count).tolist()
+        sizes = flat.bincount(minlength=self.count).cpu().tolist()
 
         def slots(values: Tensor) -> Tensor:
             return values.index_select(0, back).unflatten(0, tuple(chosen.shape))

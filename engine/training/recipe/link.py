@@ -10,7 +10,6 @@ from engine.data.published import PREFIX
 from engine.training.recipe.recipe import Recipe
 from engine.training.recipe.recipe_file import parse_recipe, write_recipe
 
-VERSION = "1"  # before the letters: which WORDS they were made with
 LONGEST, LARGEST = 8_192, 65_536  # letters of a link, bytes of a recipe
 FILES = ("path", "held_out_path", "paths", "file", "files", "folder", "hub", "url")  # what only lies on one machine
 WORDS = b"""about = ""
@@ -97,14 +96,79 @@ device = "auto"
 precision = "auto"
 compile = "auto"
 threads = 0
-"""  # what recipes are made of, so that a link need not say it; never changed, another VERSION is added
+"""  # what recipes are made of, so that a link need not say it
+LATER = b"""[data.rows]
+text = ""
+label = ""
+source = ""
+target = ""
+tokens = ""
+tags = ""
+pair = ""
+question = ""
+context = ""
+answer = ""
+start = ""
+messages = ""
+held_out = 0.05
+joined = 0.25
+held_out_path = ""
+header = false
+special_tokens = []
+base = ""
+residual_scale = 1.0
+out_bias = true
+mask = "full"
+sinks = false
+slope = 1.0
+shift = 0.0
+theta = 10000.0
+buckets = 32
+farthest = 128
+axes = 1
+counted = "all"
+padding = 0
+learned = "all"
+scale = 1.0
+segments = 0
+norm = false
+mapped = "all"
+classes = 0
+read = "first"
+activation = "gelu"
+dense = false
+pooler = false
+pooler_activation = "tanh"
+next_sentence = false
+averaged = false
+narrow = false
+language = false
+start = 0
+[model.encoder.attention]
+[model.encoder.mlp]
+[model.mlp.experts]
+long_gaps = 0.4
+hidden = 0.3
+language_weight = 0.0
+load_weight = 0.01
+z_weight = 0.0
+prompts = false
+kind = "muon"
+momentum = 0.95
+nesterov = true
+share = 1.0
+shard = false
+"""
+# By the letter that a link begins with; never changed, another one is added.
+WORDS_OF = {"1": WORDS, "2": LATER + WORDS}
+VERSION = "2"
 
 
 def pack_recipe(recipe: Recipe) -> str:
     """Letters, digits, - and _. Raises ValueError for a recipe that learns from a file, which no link can carry."""
     without_files(recipe)
     text = "\n".join(line for line in write_recipe(recipe).split("\n") if line)
-    made = zlib.compressobj(9, wbits=-15, zdict=WORDS)
+    made = zlib.compressobj(9, wbits=-15, zdict=WORDS_OF[VERSION])
     found = VERSION + urlsafe_b64encode(made.compress(text.encode()) + made.flush()).decode().rstrip("=")
     if len(found) > LONGEST or len(text.encode()) > LARGEST:
         raise ValueError(f"a recipe in a link must be at most {LONGEST:,} letters, got {len(found):,}; shorten it.")
@@ -113,12 +177,12 @@ def pack_recipe(recipe: Recipe) -> str:
 
 def unpack_recipe(link: str) -> Recipe:
     """Reads what `pack_recipe` made. Raises ValueError for all else: what is cut off, far too large, or no recipe."""
-    if not link.startswith(VERSION) or len(link) > LONGEST or not link.isascii():
+    if link[:1] not in WORDS_OF or len(link) > LONGEST or not link.isascii():
         raise ValueError(
-            f"a recipe in a link must begin with {VERSION} and have at most {LONGEST:,} letters, got {link[:20]!r} of "
-            f"{len(link):,}; copy the whole link again."
+            f"a recipe in a link must begin with {' or '.join(WORDS_OF)} and have at most {LONGEST:,} letters, got "
+            f"{link[:20]!r} of {len(link):,}; copy the whole link again."
         )
-    letters, reader = link.removeprefix(VERSION), zlib.decompressobj(wbits=-15, zdict=WORDS)
+    letters, reader = link[1:], zlib.decompressobj(wbits=-15, zdict=WORDS_OF[link[0]])
     try:
         data = urlsafe_b64decode(letters + "=" * (-len(letters) % 4))
         text = reader.decompress(data, LARGEST).decode()

