@@ -48,16 +48,18 @@ def read_written(tokenizer: Tokenizer, conversations: Mapping[int, Conversation]
             found, prompt = next(whole), next(prompts)
         except ValueError as error:
             raise ValueError(f"row {row:,}: {error}") from None
-        if prompt is not None:
-            found = replace(found, assistant=find_written(found, prompt))
-        ids = tuple(tokenizer.encode(found.text, special=False).ids)
-        mask = find_assistant(tokenizer, found, len(ids))
+        read = tokenizer.encode(found.text, special=False)
+        if prompt is None:
+            mask = find_assistant(tokenizer, found, len(read))
+        else:
+            spans = find_written(found, prompt)
+            mask = tuple(any(start < end and begin < stop for begin, end in spans) for start, stop in read.spans)
         if not any(mask[1:]):
             raise ValueError(
                 f"row {row:,} must have a token of the assistant's, and the chat template writes none; correct or "
                 "remove the row."
             )
-        yield Written(found.text, ids, mask)
+        yield Written(found.text, tuple(read.ids), mask)
 
 
 def first_prompt(conversation: Conversation) -> Conversation:
@@ -67,9 +69,12 @@ def first_prompt(conversation: Conversation) -> Conversation:
 
 
 def find_written(whole: Rendered, prompt: Rendered) -> tuple[tuple[int, int], ...]:
-    """Spans of the assistant's turns in the text of `whole`, each without what asks for one at the end of `prompt`."""
+    """Spans of the assistant's turns in the text of `whole`, each without what asks for one at the end of `prompt`. The
+    last turn goes on to the end of the text."""
     last = prompt.turns[-1]
     asks = prompt.text[last.start :] if last.role == ASSISTANT else ""
-    turns = [turn for turn in whole.turns if turn.role == ASSISTANT]
-    begins = [turn.start + len(commonprefix([whole.text[turn.start : turn.end], asks])) for turn in turns]
-    return tuple((begin, turn.end) for begin, turn in zip(begins, turns, strict=True) if begin < turn.end)
+    *turns, final = (turn for turn in whole.turns if turn.message is not None)
+    turns.append(replace(final, end=len(whole.text)))
+    said = [turn for turn in turns if turn.role == ASSISTANT]
+    begins = [turn.start + len(commonprefix([whole.text[turn.start : turn.end], asks])) for turn in said]
+    return tuple((begin, turn.end) for begin, turn in zip(begins, said, strict=True) if begin < turn.end)

@@ -10,8 +10,9 @@ import torch
 import transformers
 
 from engine.checkpoints import load
-from engine.conversations import read_templates
+from engine.conversations import Conversation, read_templates, read_written
 from engine.scoring.examples import UNASKED
+from engine.tokenizers import read_tokenizer
 from engine.training import RunFolder, read_recipe, train
 from engine.training.recipe.recipe import Recipe
 from engine.training.sources import open_source
@@ -125,6 +126,15 @@ def test_a_thousand_rows_are_learned_from_within_seconds_and_the_template_stays(
     assert read_templates(load(run.checkpoint).tokenizer) == {"default": TEMPLATES["llama-3.1"]}
     card = json.loads((run.checkpoint / "card.json").read_text())
     assert card["objective"] == "conversation" and card["loss"]["unit"] == "nats a token of the assistant"
+
+
+def test_what_closes_the_text_is_part_of_the_last_turn(tmp_path: Path) -> None:
+    (save_tokenizer(tmp_path / "base") / "chat_template.jinja").write_text(TEMPLATES["phi-3"])
+    tokenizer = read_tokenizer(tmp_path / "base")
+    assert tokenizer is not None
+    (found,) = read_written(tokenizer, {1: Conversation.from_dict(TALKS[0])})
+    asked = [id for id, written in zip(found.ids, found.mask, strict=True) if written]
+    assert tokenizer.decode(asked, special=True).startswith("Hello there.") and asked[-1] == tokenizer.end_id
 
 
 ALONE = [{"role": "assistant", "content": "I begin."}]
