@@ -126,7 +126,7 @@ def test_curves_weights_the_command_and_a_link_are_exported(show: Open, runs: Pa
     assert Path(found.value.path()).read_bytes().startswith(b"PK")
     command, link = body.locator("code").all_text_contents()
     assert f"'{runs / NAME}/recipe.toml'" in command
-    assert "/train?" in link and "recipe=1" in link
+    assert "/train?" in link and "recipe=2" in link
 
 
 def test_any_kept_step_of_a_run_opens_on_the_other_pages(show: Open, runs: Path) -> None:
