@@ -211,8 +211,8 @@ def test_a_rerun_of_the_whole_page_breaks_a_stream_off_and_it_goes_on_behind_wha
     plumbing.wait_for_function("came.length >= 2")
     turn_up(plumbing)
     assert plumbing.evaluate("streaming") == [*range(100)]
-    first, second = streamed(plumbing)[len(before) :]
-    assert first == 0 and 1 <= second
+    first, *again = streamed(plumbing)[len(before) :]
+    assert first == 0 and again and 1 <= again[-1]  # a slow machine may have been asked more often
 
 
 def test_a_stream_that_is_not_wanted_any_more_is_not_asked_for_again(plumbing: "Page") -> None:

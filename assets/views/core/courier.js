@@ -3,7 +3,7 @@
 // A page is left once what it has asked is on its way: the fragment would run after the new page, and the browser fails at
 // where it stood.
 import { unpack } from "./payload.js";
-import { hand, heldUp, onRequest, pending, settle } from "./store.js";
+import { hand, hasPending, heldUp, onRequest, pending, settle } from "./store.js";
 import { enter, leave, speak, unsent } from "./messages.js";
 
 const FIRST_PATIENCE = 5000; // ms before open questions are asked again; doubles while the server is busy
@@ -111,7 +111,7 @@ function part({ data, parentElement }) {
   route.patience = FIRST_PATIENCE;
   route.flying = route.coming.size > 0;
   if (route.flying) patiently(route);
-  else if (pending().length) depart(route);
+  else if (hasPending()) depart(route);
 }
 
 /**
@@ -157,8 +157,7 @@ function depart(route) {
 
 /** @param {Route} route */
 function ask(route) {
-  const questions = pending();
-  route.flying = Boolean(route.emit && questions.length);
+  route.flying = Boolean(route.emit && hasPending());
   if (!route.flying) return;
   speak("courier", () => route.emit?.("ask", pending()));
   patiently(route);

@@ -62,7 +62,8 @@ export function inquire(query) {
 
 /**
  * Asks what comes in parts: `take(part)` is called with each, decoded, as soon as it is here, and the promise resolves behind the last one, or when `signal`
- * aborts. `query()` makes the query when it is sent, which is again where a rerun of the page broke it off: it says what has come by then.
+ * aborts. `query()` makes the query when it is sent, which is again where a rerun of the page broke it off: it says what has come by then. Each time
+ * it has another id, so that parts of an earlier sending, which may still come, are nobody's.
  * @param {() => object} query
  * @param {(part: import("./payload.js").Payload) => void} take
  * @param {AbortSignal} signal
@@ -71,8 +72,9 @@ export function inquire(query) {
 export function stream(query, take, signal) {
   const id = ++last;
   return new Promise((resolve, reject) => {
-    waiting.set(`parts ${id}`, { id, make: query, take, resolve, reject });
-    signal.addEventListener("abort", () => settle(id));
+    const question = { id, make: query, take, resolve, reject };
+    waiting.set(`parts ${id}`, question);
+    signal.addEventListener("abort", () => settle(question.id));
     ring();
   });
 }
@@ -85,11 +87,15 @@ export function asked() {
     .map((key) => JSON.parse(key));
 }
 
-/** For the courier: the questions not answered yet, oldest first. */
+/** For the courier: whether a question is not answered yet. */
+export const hasPending = () => waiting.size > 0;
+
+/** For the courier, as it sends them: the questions not answered yet, oldest first. */
 export function pending() {
-  return Array.from(waiting.values(), ({ id, query, make }) =>
-    make ? { id, query: make(), streamed: true } : { id, query },
-  );
+  return Array.from(waiting.values(), (question) => {
+    const { make, query } = question;
+    return make ? { id: (question.id = ++last), query: make(), streamed: true } : { id: question.id, query };
+  });
 }
 
 /**
