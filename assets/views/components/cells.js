@@ -11,7 +11,7 @@ export { paint } from "./cells_paint.js";
 
 /**
  * @typedef {{ row: number, col: number }} Where
- * @typedef {(event: "hover" | "pick", where: Where | null) => unknown} Emit
+ * @typedef {(...said: [event: "hover", where: Where | null] | [event: "pick", where: Where]) => unknown} Emit
  * @typedef {(row: number, col: number) => boolean} Hidden
  * @typedef {{ block: Block, role: string, scale: Scale, max: number, width: number, pitch: number, height: number, label: string,
  *   hidden?: Hidden, edited?: Block }} Picture

@@ -9,25 +9,32 @@ import { number } from "../core/format.js";
 const CELL = { least: 3, most: 34, written: 58 }; // CSS pixels
 const LETTER = 7.5; // CSS pixels that a digit takes at most
 const NAMED_FROM = 13; // CSS pixels of a column whose name is written
+/** @type {Record<string, number[]>} rows and columns that a key moves by */
 const ARROWS = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
-const KINDS = { matrix: cells, strip: cells, tokens, heads, bars }; // (element, emit) -> how a payload is drawn
+/** @type {Record<Payload["kind"], Drawer>} */
+const KINDS = { matrix: cells, strip: cells, tokens, heads, bars };
 
 /**
  * @typedef {import("../core/payload.js").NamedArray} NamedArray
  * @typedef {{kind: "matrix" | "strip" | "tokens" | "heads" | "bars", label: string, rows: string[], columns: string[], scale: "unit" | "signed", digits: number | null,
- *   role: string, terms: string[], picked: number[] | null, arrays: Record<string, NamedArray>}} Payload
+ *   max?: number, role: string, terms: string[], picked: number[] | null, arrays: Record<string, NamedArray>}} Payload
+ * @typedef {(event: "pick", place: number[]) => unknown} Emit
+ * @typedef {(element: HTMLElement, emit: Emit) => (data: Payload) => void} Drawer how payloads are drawn in an element
+ * @typedef {import("../components/cells.js").Where} Where
  */
 
 /**
  * Emits "pick" with the place that was clicked, [row, column], [index] or [layer, head].
  * @param {HTMLElement} root
  * @param {Payload} data
+ * @param {Emit} emit
  */
 export function mount(root, data, emit) {
   const element = root.appendChild(make("figure", `figure ${data.kind}`));
   let draw = KINDS[data.kind](element, emit);
   const resize = new ResizeObserver(() => draw(data));
   const view = {
+    /** @param {Payload} next */
     update(next) {
       if (next.kind !== data.kind) {
         element.replaceChildren();
@@ -48,7 +55,10 @@ export function mount(root, data, emit) {
   return view;
 }
 
-/** A matrix, or strips: cells between the names of rows and columns; what the pointer or the arrow keys are on is read out below. */
+/**
+ * A matrix, or strips: cells between the names of rows and columns; what the pointer or the arrow keys are on is read out below.
+ * @type {Drawer}
+ */
 function cells(element, emit) {
   const names = make("div", "row-names");
   const place = make("div", "place");
@@ -64,21 +74,25 @@ function cells(element, emit) {
   element.append(grid, readout);
   /** @type {ReturnType<typeof mountCells> | undefined} */
   let canvas;
+  /** @type {{ data: Payload, block: Block }} */
   let shown;
 
+  /** @param {Where | null} where */
   const read = (where) => {
     const picked = shown.data.picked;
     const [row, col] = where ? [where.row, where.col] : (picked ?? []);
     canvas?.mark({ picked: picked && { row: picked[0], col: picked[1] }, lit: where?.col ?? null });
     readout.textContent = row === undefined ? "" : sentence(shown.data, row, col);
   };
+  /** @type {import("../components/cells.js").Emit} */
   const said = (event, where) => {
     if (event === "hover") return read(where);
-    shown.data = { ...shown.data, picked: [where.row, where.col] };
+    const picked = [where.row, where.col];
+    shown.data = { ...shown.data, picked };
     read(null);
-    emit("pick", shown.data.picked);
+    emit("pick", picked);
   };
-  place.addEventListener("keydown", (event) => {
+  place.addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => {
     const move = ARROWS[event.key];
     if (!move) return;
     event.preventDefault();
@@ -134,29 +148,46 @@ function cells(element, emit) {
   };
 }
 
-/** A number in its cell, if it is written there; "?" where it is covered, which is no number. */
+/**
+ * A number in its cell, if it is written there; "?" where it is covered, which is no number.
+ * @param {number} value
+ * @param {number | null} digits
+ */
 function cellNumber(value, digits) {
   if (Number.isNaN(value)) return "?";
   if (digits === null) return "";
   return Number.isFinite(value) ? String(+value.toFixed(digits)) : value < 0 ? "−∞" : "∞";
 }
 
-/** The colour that is read on a cell, as a class. */
+/**
+ * The colour that is read on a cell, as a class.
+ * @param {number} value
+ * @param {number} max
+ */
 function inkOf(value, max) {
   if (Number.isNaN(value)) return "covered";
   return Math.abs(value) > 0.55 * max ? "strong" : "";
 }
 
-/** What stands at a cell: where it is, its value, and what that was made of. */
+/**
+ * What stands at a cell: where it is, its value, and what that was made of.
+ * @param {Payload} of
+ * @param {number} row
+ * @param {number} col
+ */
 function sentence({ rows, columns, terms, arrays }, row, col) {
+  /** @param {NamedArray} array */
   const value = ({ data, shape: [rows, cols] }) => at({ data, offset: 0, stride: cols, rows, cols }, row, col);
   const where = [rows[row] ?? `row ${row + 1}`, columns[col] ?? `column ${col + 1}`].join(" → ");
-  const made = terms.map((name) => `${name} ${number(value(arrays[`term ${name}`]))}`);
+  const made = terms.map((/** @type {string} */ name) => `${name} ${number(value(arrays[`term ${name}`]))}`);
   const found = value(arrays.values);
   return [`${where}: ${Number.isNaN(found) ? "covered" : number(found)}`, ...made].join("  ·  ");
 }
 
-/** Tokens in a line, each as strongly marked as its value says. */
+/**
+ * Tokens in a line, each as strongly marked as its value says.
+ * @type {Drawer}
+ */
 function tokens(element, emit) {
   return ({ rows, picked, arrays, role }) => {
     const values = arrays.values?.data;
@@ -176,13 +207,20 @@ function tokens(element, emit) {
   };
 }
 
-/** Patterns of attention as thumbnails, layers down, heads across. */
+/**
+ * Patterns of attention as thumbnails, layers down, heads across.
+ * @type {Drawer}
+ */
 function heads(element, emit) {
   /** @type {ReturnType<typeof mountHeads> | undefined} */
   let grid;
   return ({ arrays, picked }) => {
     const { data: values, shape } = arrays.values;
     const [layers, count, rows, cols] = shape;
+    /**
+     * @param {number} layer
+     * @param {number} head
+     */
     const pattern = (layer, head) => {
       const block = { data: values, offset: (layer * count + head) * rows * cols, stride: cols, rows, cols };
       return { block, max: Math.max(extent(block), 1e-12) };
@@ -198,18 +236,23 @@ function heads(element, emit) {
   };
 }
 
-/** Probabilities, the first on top. */
+/**
+ * Probabilities, the first on top.
+ * @type {Drawer}
+ */
 function bars(element, emit) {
   /** @type {ReturnType<typeof mountBars> | undefined} */
   let list;
   return ({ rows, arrays, picked }) => {
-    const entries = rows.map((piece, id) => ({
-      piece,
-      id,
-      probability: arrays.values.data[id],
-      inTopP: true,
-      inTopK: true,
-    }));
+    const entries = /** @type {import("../components/bars.js").Row[]} */ (
+      rows.map((piece, id) => ({
+        piece,
+        id,
+        probability: arrays.values.data[id],
+        inTopP: true,
+        inTopK: true,
+      }))
+    ); // closed, none of its stages is read
     /** @type {import("../components/bars.js").Bars} */
     const next = { rows: entries, open: false, link: "logistic", chosen: picked?.[0] ?? null, idName: "row" };
     if (list) return list.update(next);
@@ -217,6 +260,7 @@ function bars(element, emit) {
   };
 }
 
+/** @param {string} name */
 function label(name) {
   const element = make("span", "name");
   const text = make("bdi", "", name);
@@ -225,10 +269,15 @@ function label(name) {
   return element;
 }
 
+/**
+ * @param {number} i
+ * @param {number} size
+ */
 function clamp(i, size) {
   return Math.max(0, Math.min(size - 1, i));
 }
 
+/** @param {number} x */
 function clampShare(x) {
   return Number.isFinite(x) ? Math.max(0, Math.min(1, x)) : 0;
 }
