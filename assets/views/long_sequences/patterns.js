@@ -11,13 +11,16 @@ import { request } from "../core/store.js";
 const GAP = 18; // CSS pixels between two maps, as .panels has it
 const SMALLEST = 150; // side of a map
 const LARGEST = 260;
+/** @type {Record<string, number[]>} rows and columns that a key moves by */
 const ARROWS = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
 
 /**
- * @typedef {{name: string, title: string, mass: number, cells: number}} Kept
+ * @typedef {{name: "full" | "window" | "blocks" | "nearest" | "quantized", title: string, mass: number, cells: number}} Kept
  * @typedef {import("../core/store.js").Answers["kept"] & { kept: Kept[] }} Answer
  * @typedef {Answer & {trace: string, heads: number[], look: {layer: number, head: number}, pieces: string[],
  *   grid: number[], brightest: number}} Payload
+ * @typedef {Record<string, number>} Look
+ * @typedef {Pick<Answer, "kept" | "arrays">} Shown
  */
 
 /**
@@ -30,10 +33,12 @@ export function mount(root, data) {
   return view;
 }
 
+/** @extends {View<Payload>} */
 class KeptPatterns extends View {
-  /** @type {Map<string, Pick<Answer, "kept" | "arrays">>} layer and head -> what is kept of that pattern */
+  /** @type {Map<string, Shown>} layer and head -> what is kept of that pattern */
   answers;
 
+  /** @param {HTMLElement} root */
   constructor(root) {
     super(root, "kept-patterns");
     this.state = address.read();
@@ -45,6 +50,7 @@ class KeptPatterns extends View {
     super.destroy();
   }
 
+  /** @param {Payload} data */
   update(data) {
     this.data = data;
     const { kept, arrays, look } = data;
@@ -53,10 +59,14 @@ class KeptPatterns extends View {
     this.ask();
   }
 
-  /** Sentences for what the address asks for and this view does not have. */
+  /**
+   * Sentences for what the address asks for and this view does not have.
+   * @param {Look} state
+   */
   missed(state) {
     const [layers, heads] = this.data.heads;
     const size = this.data.pieces.length;
+    /** @type {Record<string, [string, number]>} */
     const sizes = { layer: ["block", layers], head: ["head", heads], query: ["row", size], key: ["column", size] };
     return Object.entries(sizes)
       .filter(([name, [, most]]) => state[name] !== undefined && !isIndex(state[name], most))
@@ -77,6 +87,7 @@ class KeptPatterns extends View {
     if (!isIndex(state.key, size)) state.key = undefined; // the strongest of the row, once it is here
   }
 
+  /** @param {Look} change */
   turn(change) {
     Object.assign(this.state, change);
     this.fit();
@@ -106,7 +117,11 @@ class KeptPatterns extends View {
     }
   }
 
-  /** Draws an answer, or the sentence that says why there is none. */
+  /**
+   * Draws an answer, or the sentence that says why there is none.
+   * @param {Shown | null} answer
+   * @param {string} sentence
+   */
   show(answer, sentence) {
     this.shown = answer;
     this.sentence = sentence;
@@ -124,7 +139,7 @@ class KeptPatterns extends View {
     row.tabIndex = 0;
     row.setAttribute("role", "group");
     row.setAttribute("aria-label", "the patterns; arrow keys move the chosen cell in all of them");
-    row.addEventListener("keydown", (event) => this.key(event));
+    row.addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => this.key(event));
     this.between = make("p", "between");
     this.between.setAttribute("aria-live", "polite");
     const [high, wide] = this.data.grid;
@@ -133,8 +148,9 @@ column, and where a query may not look the map is empty. What is left of a row i
 text is laid out as an image of ${counted(high, "row")} of ${wide}.`;
     const body = this.sentence ? make("p", "refused", this.sentence) : row;
     this.element.replaceChildren(heading, body, this.between, make("p", "note", note));
+    const { shown } = this;
     // once the row is in the page, which has the colours
-    this.panels = (this.shown?.kept ?? []).map((part) => this.panel(row, part));
+    this.panels = shown ? shown.kept.map((part) => this.panel(shown, row, part)) : [];
     if (focused) this.element.querySelector(`.${focused}`)?.focus({ preventScroll: true });
     this.pick();
     this.element.dataset.ready = "true";
@@ -170,8 +186,13 @@ text is laid out as an image of ${counted(high, "row")} of ${wide}.`;
     return element;
   }
 
-  panel(row, part) {
-    const count = this.shown.kept.length;
+  /**
+   * @param {Shown} shown
+   * @param {HTMLElement} row
+   * @param {Kept} part
+   */
+  panel(shown, row, part) {
+    const count = shown.kept.length;
     const fits = Math.max(1, Math.min(count, Math.floor((this.across + GAP) / (SMALLEST + GAP))));
     const width = Math.min(LARGEST, Math.floor((this.across + GAP) / fits) - GAP);
     const figure = make("figure", "pattern");
@@ -183,20 +204,28 @@ text is laid out as an image of ${counted(high, "row")} of ${wide}.`;
     title.append(make("strong", "", part.title), weight);
     const share = `keeps ${percent(part.mass)} of the attention in ${percent(part.cells)} of the cells`;
     figure.append(title, place, make("figcaption", "", share));
-    const { data, shape } = this.shown.arrays[`pattern.${part.name}`];
+    const { data, shape } = shown.arrays[`pattern.${part.name}`];
     const [rows, cols] = shape;
     const block = { data, offset: 0, stride: cols, rows, cols };
     const pitch = width / rows;
     const label = `${part.title}: ${counted(rows, "query", "queries")} down, ${counted(cols, "key")} across`;
     const scale = /** @type {Scale} */ ("unit");
     const look = { role: "attention", scale, max: this.data.brightest, width, pitch, height: pitch, label };
+    /**
+     * @param {number} r
+     * @param {number} c
+     */
     const hidden = (r, c) => Number.isNaN(at(block, r, c));
     const cells = mountCells(place, { block, hidden, ...look }, (event, where) => this.point(event, where));
     return { cells, block, weight };
   }
 
+  /**
+   * @param {"hover" | "pick"} event
+   * @param {import("../components/cells.js").Where | null} where
+   */
   point(event, where) {
-    if (event === "pick") {
+    if (event === "pick" && where) {
       Object.assign(this.state, { query: where.row, key: where.col });
       this.remember();
     }
@@ -216,6 +245,11 @@ text is laid out as an image of ${counted(high, "row")} of ${wide}.`;
       weight.textContent = Number.isNaN(value) ? "masked" : percent(value);
     }
     const { pieces } = this.data;
+    /**
+     * @param {string} role
+     * @param {string} piece
+     * @param {number} place
+     */
     const end = (role, piece, place) => {
       const named = make("span", `role-${role}`);
       named.append(make("bdi", "", piece), make("small", "", ` ${place}`));
@@ -224,10 +258,12 @@ text is laid out as an image of ${counted(high, "row")} of ${wide}.`;
     this.between.replaceChildren("query ", end("query", pieces[row], row), " → key ", end("key", pieces[col], col));
   }
 
+  /** @param {KeyboardEvent} event */
   key(event) {
     if (!(event.key in ARROWS)) return;
     const [down, across] = ARROWS[event.key];
     event.preventDefault();
+    /** @param {number} place */
     const inside = (place) => Math.max(0, Math.min(this.data.pieces.length - 1, place));
     const by = event.shiftKey ? 10 : 1;
     const { query, key } = this.state;
