@@ -238,7 +238,7 @@ class Attention extends SourceShell {
 
   /** Whether each column is a special token. */
   get specialKeys() {
-    return (this.state.focus === "cross_attn" ? this.trace.source : this.trace).special;
+    return ((this.state.focus === "cross_attn" && this.trace.source) || this.trace).special;
   }
 
   /** The shown head, as the server names it. */

@@ -3,8 +3,8 @@ import { pencil } from "./dom.js";
 import { windowSize } from "./place.js";
 
 /** @typedef {import("./trace.js").Trace} Trace */
-/** @typedef {ReturnType<typeof import("../walkthrough/stages.js").stages>[number]} Stage */
-/** @typedef {Stage["open"][number]} Panel */
+/** @typedef {import("../walkthrough/stages.js").Stage} Stage */
+/** @typedef {import("../walkthrough/stages.js").Panel} Panel */
 
 export const NARROW = 800; // below this the flow runs downward
 
@@ -101,7 +101,7 @@ export function widths(width, stages, open, trace, layer) {
     const shown = open.has(stage.id) ? stage.open : stage.closed;
     for (const one of shown) {
       fixed += shown.length > 1 ? GAP - 3 : 0;
-      floor.set(one, titled(shown.length > 1 ? one.title : stage.title) - GAP + 5);
+      floor.set(one, titled(shown.length > 1 ? (one.title ?? "") : stage.title) - GAP + 5);
       if (one.open) {
         const size = Math.max(Math.min(OPEN_MOST, opened(one, trace, layer)), floor.get(one));
         panel.set(one, size);
@@ -188,7 +188,7 @@ export function stacked(width, stages, open) {
  * @param {number} layer
  */
 function opened(panel, trace, layer) {
-  const { cols } = trace.block(panel.hook.replace("{l}", layer), panel.flat ? null : 0);
+  const { cols } = trace.block(panel.hook.replace("{l}", String(layer)), panel.flat ? null : 0);
   return Math.max(
     OPEN_LEAST,
     cols * (panel.kind === "matrix" && trace.length > 40 ? Math.max(3, 600 / trace.length) : OPEN_CELL[panel.kind]),

@@ -12,6 +12,8 @@ const NARROW = 800; // CSS pixels of width below which everything stands in one 
 export class View {
   /** @type {Data} once it is here */
   data;
+  /** @type {boolean} whether everything stands in one column */
+  narrow;
 
   /**
    * @param {HTMLElement} root

@@ -2,6 +2,18 @@
 // Names are the stack's own (`blocks.0.attn.q`); only `encoder.…` may be said from the decoder, which reads it.
 import { request } from "./store.js";
 
+/**
+ * @typedef {"next" | "here" | "class" | "answer"} Reads where the head reads: after each token, at it, once, or two ends
+ * @typedef {{ count: number, used: number, scores: string, renormalised: boolean, shared: number, dense: number[] }} Experts
+ * @typedef {{ name: string, d_model: number, vocab: number, context: number, norm: string, norm_place: string, norm_learned: string, eps: number,
+ *   residual: boolean, residual_scale: number, head: string, read: string, averaged: boolean, pooler: boolean, pooler_activation: string,
+ *   head_scale: number | null, head_softcap: number | null, head_activation: string, embed_scale: number, mapped: "tokens" | "all" | null,
+ *   layers: number, distinct: number, heads: number, kv_heads: number, d_head: number, scale: number | null, softcap: number | null, sinks: boolean,
+ *   mask: string, crosses: boolean, rereads: boolean, bias: boolean, out_bias: boolean, mlp_bias: boolean, sublayers: string, d_mlp: number | null,
+ *   activation: string | null, gated: boolean, experts: Experts | null, positions: string, pairs: string, turned: number | null, unturned: number[],
+ *   axes: number }} Model
+ */
+
 export class Trace {
   /** @type {string} name of the run */
   trace;
@@ -15,8 +27,46 @@ export class Trace {
   special;
   /** @type {Record<number, string>} what the candidates of the head are called */
   names;
-  /** @type {{ rows: number, cols: number } | null} of the patches of a picture */
+  /** @type {import("../components/picture.js").Grid | null} of the patches of a picture */
   grid;
+  /** @type {(number | string)[]} */
+  ids;
+  /** @type {string[]} of a block */
+  hooks;
+  /** @type {import("../components/tokens.js").Letter[]} */
+  letters;
+  /** @type {Model} */
+  model;
+  /** @type {{ pieces: string[], special: boolean[] } | null} the encoder's lane, of a decoder */
+  source;
+  /** @type {Reads | null} */
+  reads;
+  /** @type {import("../components/bars.js").Link} */
+  link;
+  /** @type {number} classes or tokens that the head chooses from */
+  count;
+  /** @type {string} what those are called */
+  noun;
+  /** @type {{ start: number, end: number, text: string, shares: [number, number] } | null} */
+  answer;
+  /** @type {number | null} the probability that the second text follows the first */
+  follows;
+  /** @type {{ id: number, probability: number } | null} */
+  sampled;
+  /** @type {{ temperature: number, top_k: number, top_p: number }} */
+  sampling;
+  /** @type {string[]} hooks, with * for any block, that an edit changes */
+  edited;
+  /** @type {string | undefined} */
+  notice;
+  /** @type {string} in which the model computes */
+  dtype;
+  /** @type {boolean | undefined} whether the text is somebody else's to change */
+  locked;
+  /** @type {boolean | undefined} whether the text fills the model's context */
+  full;
+  /** @type {number | undefined} the row that is looked at first, where it is not the last */
+  row0;
   /** @type {number} blocks and heads whose arithmetic one answer holds */
   together;
 
@@ -78,7 +128,7 @@ export class Trace {
    */
   isRouted(layer) {
     const { experts } = this.model;
-    return Boolean(experts) && !experts.dense.includes(layer);
+    return experts !== null && !experts.dense.includes(layer);
   }
 
   /**
@@ -113,7 +163,7 @@ export class Trace {
    * @returns {string[]}
    */
   keys(name) {
-    return name.includes("cross_attn") ? this.source.pieces : this.pieces;
+    return name.includes("cross_attn") && this.source ? this.source.pieces : this.pieces;
   }
 
   /**
@@ -122,7 +172,7 @@ export class Trace {
    * @returns {string[]}
    */
   readers(name) {
-    return /cross_attn\.(k|v|k_norm\.out)$/.test(name) ? this.source.pieces : this.pieces;
+    return this.source && /cross_attn\.(k|v|k_norm\.out)$/.test(name) ? this.source.pieces : this.pieces;
   }
 
   /**

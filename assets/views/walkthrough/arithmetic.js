@@ -1,6 +1,6 @@
 // The arithmetic panel: how one element came about, as the engine explains it, ending in recomputed = stored. Ours, because it
 // draws operands of any length as bars beside the sums that they go into.
-import { make } from "../core/dom.js";
+import { make, pencil } from "../core/dom.js";
 import { counted, difference, equation, number, percent } from "../core/format.js";
 import { colour } from "../core/palette.js";
 import { fraction } from "../core/place.js";
@@ -17,18 +17,33 @@ import { column, questionOf } from "./outcome.js";
  * @typedef {Shown | Candidate} Cell
  * @typedef {import("../core/trace.js").Trace} Trace
  * @typedef {{layer: number, head: number, query: number, focus: string}} Place
+ * @typedef {import("./equations.js").Piece} Piece
+ * @typedef {{ label: string, role: string, place: string, start: number, length: number, named: boolean, chosen: number | null }} Strip
+ * @typedef {[name: string, left: number | string, right: number | string, product: number | string]} Term
+ * @typedef {{ heads: { text: string, role: string, place: string }[], rows: Term[], others: number, rest: number | string,
+ *   bias: number | string | null }} Terms
+ * @typedef {{ operation: string, edited: boolean, strips: Strip[], terms: Terms | null, lines: Piece[][], recomputed: number | string,
+ *   stored: number | string, names: string[], values: Float32Array }} Explanation
  */
 
 // --- which element, and the question for it -------------------------------------------------------------------------------
 
-/** The pattern that is in focus, as a hook of the block in view. */
+/**
+ * The pattern that is in focus, as a hook of the block in view.
+ * @param {Place} state
+ */
 export function patternOf(state) {
   return `blocks.{l}.${state.focus}.pattern`;
 }
 
-/** @returns {Shown} the key that a row of the present head attends to most. */
+/**
+ * @param {Trace} trace
+ * @param {Place} state
+ * @param {number} row
+ * @returns {Shown} the key that a row of the present head attends to most.
+ */
 export function strongest(trace, state, row) {
-  const weights = trace.row(patternOf(state).replace("{l}", state.layer), row, state.head);
+  const weights = trace.row(patternOf(state).replace("{l}", String(state.layer)), row, state.head);
   return { hook: patternOf(state), row, col: weights.indexOf(Math.max(...weights)), flat: false };
 }
 
@@ -147,6 +162,7 @@ export async function explanationOf(trace, state, cell) {
 /**
  * @param {import("../core/store.js").Answers["cell" | "candidate"]} answer
  * @param {string} key
+ * @returns {Explanation}
  */
 function entryOf({ entries, names, arrays }, key) {
   return { ...entries[key], names, values: arrays.values.data };
@@ -154,13 +170,16 @@ function entryOf({ entries, names, arrays }, key) {
 
 // --- the panel -------------------------------------------------------------------------------------------------------------
 
-/** `update` shows {title, explanation | sentence, dtype}; `wait` keeps what is shown, paled, while another answer is on its way. */
+/**
+ * `update` shows {title, explanation | sentence, dtype}; `wait` keeps what is shown, paled, while another answer is on its way.
+ * @param {HTMLElement} root
+ */
 export function mount(root) {
   root.classList.add("arithmetic");
   root.setAttribute("aria-live", "polite");
   return {
     wait: () => root.setAttribute("aria-busy", "true"),
-    /** @param {{ title: string, explanation?: any, sentence?: string, dtype?: string, why: HTMLElement | null }} answer */
+    /** @param {{ title: string, explanation?: Explanation, sentence?: string, dtype?: string, why: HTMLElement | null }} answer */
     update({ title, explanation, sentence, dtype, why }) {
       root.removeAttribute("aria-busy");
       const parts = [make("h3", "", title)];
@@ -173,6 +192,11 @@ export function mount(root) {
   };
 }
 
+/**
+ * @param {HTMLElement} root
+ * @param {Explanation} explanation
+ * @param {string | undefined} dtype
+ */
 function explained(root, { operation, edited, strips, terms, lines, recomputed, stored, names, values }, dtype) {
   const parts = strips.map((strip) => strand(root, strip, values, names));
   if (terms) parts.push(table(terms));
@@ -183,7 +207,13 @@ function explained(root, { operation, edited, strips, terms, lines, recomputed, 
   return [...parts, result];
 }
 
-/** One operand vector as bars up and down from zero. */
+/**
+ * One operand vector as bars up and down from zero.
+ * @param {HTMLElement} root
+ * @param {Strip} strip
+ * @param {Float32Array} all
+ * @param {Record<number, string>} names
+ */
 function strand(root, { label, role, place, start, length, named, chosen }, all, names) {
   const values = all.subarray(start, start + length);
   const row = make("div", "strand");
@@ -193,7 +223,7 @@ function strand(root, { label, role, place, start, length, named, chosen }, all,
   canvas.setAttribute("role", "img");
   canvas.setAttribute("aria-label", `${label}: ${counted(length, "value")}`);
   row.append(head, canvas);
-  canvas.addEventListener("pointermove", (event) => {
+  canvas.addEventListener("pointermove", (/** @type {MouseEvent} */ event) => {
     const i = Math.floor(fraction(event, canvas).x * length);
     if (i in values) canvas.title = `${named ? `${names[i]} ` : ""}[${i}] ${number(values[i])}`;
   });
@@ -203,13 +233,21 @@ function strand(root, { label, role, place, start, length, named, chosen }, all,
   return row;
 }
 
+/**
+ * @param {HTMLCanvasElement} canvas
+ * @param {Cells} values
+ * @param {string} hue
+ * @param {string} line
+ * @param {number | null} chosen
+ * @param {string} ink
+ */
 function drawBars(canvas, values, hue, line, chosen, ink) {
   const dpr = window.devicePixelRatio || 1;
   const [width, height] = [canvas.clientWidth, canvas.clientHeight];
   if (!width) return;
   canvas.width = width * dpr;
   canvas.height = height * dpr;
-  const context = canvas.getContext("2d");
+  const context = pencil(canvas);
   context.scale(dpr, dpr);
   const [low, high] = [Math.min(0, ...values), Math.max(0, ...values)];
   const scale = (height - 2) / (high - low || 1);
@@ -226,7 +264,10 @@ function drawBars(canvas, values, hue, line, chosen, ink) {
   });
 }
 
-/** The largest products of a weighted sum, one a row, and the sum of the others. */
+/**
+ * The largest products of a weighted sum, one a row, and the sum of the others.
+ * @param {Terms} terms
+ */
 function table({ heads, rows, others, rest, bias }) {
   const most = Math.abs(Number(rows[0]?.[3])) || 1;
   const body = make("table", "terms");
@@ -247,6 +288,13 @@ function table({ heads, rows, others, rest, bias }) {
   return body;
 }
 
+/**
+ * @param {string | Node} name
+ * @param {string} left
+ * @param {string} right
+ * @param {number} product
+ * @param {number} most
+ */
 function rowOf(name, left, right, product, most) {
   const row = make("tr");
   const bar = make("span", product < 0 ? "term-bar below" : "term-bar");
@@ -257,6 +305,10 @@ function rowOf(name, left, right, product, most) {
   return row;
 }
 
+/**
+ * @param {string} tag
+ * @param {string | Node} content
+ */
 function wrapped(tag, content) {
   const cell = make(tag);
   const name = make("bdi");
@@ -265,6 +317,7 @@ function wrapped(tag, content) {
   return cell;
 }
 
+/** @param {Piece[]} pieces */
 function sentenceOf(pieces) {
   const line = make("p", "line");
   const texts = printed(pieces);
@@ -272,15 +325,28 @@ function sentenceOf(pieces) {
   return line;
 }
 
-/** A text as it is, a name in the colour of its role, a number as it is `printed`. */
+/**
+ * A text as it is, a name in the colour of its role, a number as it is `printed`.
+ * @param {Piece} part
+ * @param {string | null} [text]
+ */
 function piece(part, text = null) {
   if (typeof part === "string") return document.createTextNode(text ?? part);
   return make(part.strong ? "strong" : "span", part.role ? `role-${part.role}` : "", text ?? part.text);
 }
 
-/** A cell of a mask, which holds whether a score stays, as what is added to that score. */
+/**
+ * A cell of a mask, which holds whether a score stays, as what is added to that score.
+ * @param {number} allowed
+ */
 const asAdded = (allowed) => (allowed ? "0 (allowed)" : "−∞ (blocked)");
 
+/**
+ * @param {number} recomputed
+ * @param {number} stored
+ * @param {string | undefined} dtype
+ * @param {(value: number) => string} written
+ */
 function verdict(recomputed, stored, dtype, written) {
   const gap = recomputed === stored ? 0 : recomputed - stored;
   const kept = dtype === "float32" ? "" : ` (the model computes in ${dtype})`;

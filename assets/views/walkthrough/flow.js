@@ -10,12 +10,33 @@ import { Trace } from "../core/trace.js";
 import { nextStage, titleOf } from "./outcome.js";
 import { about, sources, stageOf } from "./stages.js";
 
-/** Builds the page in `page.element` and returns its places and the functions that move its marks. */
+/**
+ * @typedef {import("./walkthrough.js").Page} Page
+ * @typedef {import("./walkthrough.js").State} State
+ * @typedef {import("../core/trace.js").Model} Model
+ * @typedef {import("./stages.js").Stage} Stage
+ * @typedef {import("./stages.js").Panel} Panel
+ * @typedef {ReturnType<typeof import("../core/layout.js").rows>} Rows
+ * @typedef {{ id: string, hook: string }} Titled the stage whose title it is, and the hook of its panel
+ * @typedef {{ panels: { place: HTMLElement, panel: Panel, legend: (block: Block) => void }[], tokens: { place: HTMLElement, ids: boolean }[],
+ *   axes: { labels: HTMLElement[], crosses: boolean }[], lines: HTMLElement | null, bars: HTMLElement[], point: (where: Titled | null) => void,
+ *   headgrid: HTMLElement, arithmetic: HTMLElement, picture?: HTMLElement, source?: (row: number | null) => void, next?: () => void, flow: HTMLElement,
+ *   live: HTMLElement, about: () => void, sheet: (open: boolean) => void, scrollBack: () => void, title: () => void, facts: () => void,
+ *   notice: (sentence: string) => void, bands: (pinned: number, hovered: number | null) => void, axis: (key: number | null, crosses: boolean) => void,
+ *   tip: (where: string | null, value?: string) => void, show: (id: string) => void, reveal: (row: number) => void }} Parts
+ */
+
+/**
+ * Builds the page in `page.element` and returns its places and the functions that move its marks.
+ * @param {Page} page
+ * @param {Stage[]} stages
+ */
 export function build(page, stages) {
   const scroll = { top: page.parts?.flow.scrollTop ?? 0, left: page.parts?.flow.scrollLeft ?? 0 };
   const { trace, state, narrow } = page;
-  /** @type {Record<string, any>} */
-  const parts = { panels: [], tokens: [], axes: [], lines: null, bars: [], point: () => {} };
+  const parts = /** @type {Parts} */ (
+    /** @type {Partial<Parts>} */ ({ panels: [], tokens: [], axes: [], lines: null, bars: [], point: () => {} })
+  ); // the rest comes below
   const flow = make("div", "flow");
   flow.tabIndex = 0;
   flow.setAttribute("role", "group");
@@ -31,6 +52,7 @@ export function build(page, stages) {
   const box = make("div", "block");
   const title = blockTitle(page);
   box.append(title.element);
+  /** @type {Record<Stage["group"], HTMLElement[]>} */
   const groups = { in: [], block: [], out: [] };
   for (const stage of stages) groups[stage.group].push(buildStage(page, parts, stage));
   box.append(...groups.block);
@@ -91,33 +113,49 @@ export function build(page, stages) {
     tip,
     live,
   );
-  flow.addEventListener("pointermove", (event) => follow(tip, event, 220));
+  flow.addEventListener("pointermove", (/** @type {MouseEvent} */ event) => follow(tip, event, 220));
 
   Object.assign(parts, {
     flow,
     about: told.show,
+    /** @param {boolean} open */
     sheet: (open) => arithmetic.classList.toggle("shut", !open),
     live,
     scrollBack: () => flow.scrollTo(scroll),
     title: title.show,
     facts: () => fillFacts(list, page),
+    /** @param {string} sentence */
     notice: (sentence) => {
       notice.textContent = sentence;
       notice.hidden = !sentence;
     },
+    /**
+     * @param {number} pinned
+     * @param {number | null} hovered
+     */
     bands: (pinned, hovered) => {
       placeBand(rowBand, pinned, page);
       placeBand(hoverBand, hovered === pinned ? null : hovered, page);
     },
+    /**
+     * @param {number | null} key
+     * @param {boolean} crosses
+     */
     axis: (key, crosses) => {
       for (const axis of parts.axes)
         axis.labels.forEach((label, i) => label.classList.toggle("as-key", axis.crosses === crosses && i === key));
     },
+    /**
+     * @param {string | null} where
+     * @param {string} [value]
+     */
     tip: (where, value) => {
       tip.hidden = where === null;
       if (where !== null) tip.replaceChildren(make("bdi", "", where), make("strong", "", value));
     },
+    /** @param {string} id */
     show: (id) => flow.querySelector(`.stage-${id}`)?.scrollIntoView({ inline: "nearest", block: "nearest" }),
+    /** @param {number} row */
     reveal: (row) => {
       const top = row * page.rows.pitch + HEAD;
       if (top < flow.scrollTop + HEAD) flow.scrollTop = top - HEAD;
@@ -133,6 +171,11 @@ export function build(page, stages) {
 const LABELLED = 8; // CSS pixels a key must have for its piece to be written below
 const HEAD = 66; // CSS pixels above the first row: block title and stage titles
 
+/**
+ * @param {Page} page
+ * @param {Parts} parts
+ * @param {Stage} stage
+ */
 function buildStage(page, parts, stage) {
   const { sizes, state, narrow, trace } = page;
   const open = state.open.has(stage.id);
@@ -162,6 +205,14 @@ function buildStage(page, parts, stage) {
   return section;
 }
 
+/**
+ * @param {Page} page
+ * @param {Parts} parts
+ * @param {Stage} stage
+ * @param {Panel} panel
+ * @param {boolean} single
+ * @param {boolean} first
+ */
 function head(page, parts, stage, panel, single, first) {
   const element = make("div", "stage-head");
   const button = make("button", `role-${stage.role}`);
@@ -188,7 +239,12 @@ function head(page, parts, stage, panel, single, first) {
   return element;
 }
 
-/** While a title is pointed at or has the focus, what its stage does is explained. */
+/**
+ * While a title is pointed at or has the focus, what its stage does is explained.
+ * @param {HTMLElement} title
+ * @param {Parts} parts
+ * @param {Titled} where
+ */
 function points(title, parts, where) {
   for (const event of ["pointerenter", "focus"]) title.addEventListener(event, () => parts.point(where));
   for (const event of ["pointerleave", "blur"]) title.addEventListener(event, () => parts.point(null));
@@ -197,6 +253,8 @@ function points(title, parts, where) {
 /**
  * What the stage in focus does: of the title that is pointed at, or was pressed last, else of the cell that is chosen. {element, show(), point(where)},
  * `where` {id, hook} or null.
+ * @param {Page} page
+ * @param {Stage[]} stages
  */
 function explanation(page, stages) {
   const element = make("section", "about");
@@ -217,6 +275,7 @@ function explanation(page, stages) {
     element.replaceChildren(heading, ...sentences(page, id, hook));
   };
   show();
+  /** @param {Titled | null} where */
   const point = (where) => {
     pointed = where;
     show();
@@ -224,19 +283,33 @@ function explanation(page, stages) {
   return { element, show, point };
 }
 
-/** The formula of a stage and what it does. */
+/**
+ * The formula of a stage and what it does.
+ * @param {Page} page
+ * @param {string} id
+ * @param {string} hook
+ */
 function sentences(page, id, hook) {
   const { formula, text } = about(page.trace, id, hook, page.state.layer);
   return [make("code", "", formula), make("span", "", text)];
 }
 
+/**
+ * @param {Page} page
+ * @param {Stage} stage
+ * @param {Panel} panel
+ */
 function explained(page, stage, panel) {
   const element = make("p", "about");
   element.append(...sentences(page, stage.id, panel.hook));
   return element;
 }
 
-/** On a phone: one button a stage, which leads to it. */
+/**
+ * On a phone: one button a stage, which leads to it.
+ * @param {Page} page
+ * @param {Stage[]} stages
+ */
 function jumps(page, stages) {
   const element = make("nav", "jumps");
   element.setAttribute("aria-label", "stages");
@@ -250,7 +323,11 @@ function jumps(page, stages) {
   return element;
 }
 
-/** Closes the sheet with the arithmetic, which the next cell that is chosen opens again. */
+/**
+ * Closes the sheet with the arithmetic, which the next cell that is chosen opens again.
+ * @param {Page} page
+ * @param {HTMLElement} sheet
+ */
 function closing(page, sheet) {
   const button = make("button", "close", "×");
   button.setAttribute("aria-label", "close the arithmetic");
@@ -259,13 +336,22 @@ function closing(page, sheet) {
   return button;
 }
 
-/** Whether an edited hook pattern is what makes this panel's values different: its own, or the temperature of a pattern. */
+/**
+ * Whether an edited hook pattern is what makes this panel's values different: its own, or the temperature of a pattern.
+ * @param {string} pattern
+ * @param {string} name
+ */
 function touches(pattern, name) {
   const hook = new RegExp(`^${pattern.replace(/[.]/g, "\\.").replace(/\*/g, ".*")}$`);
   return hook.test(name) || (name.endsWith("attn.pattern") && hook.test(name.replace(/pattern$/, "temperature")));
 }
 
-/** What stands under a panel: {element, show(block)}. */
+/**
+ * What stands under a panel: {element, show(block)}.
+ * @param {Page} page
+ * @param {Parts} parts
+ * @param {Panel} panel
+ */
 function foot(page, parts, panel) {
   const element = make("div", "foot");
   const width = page.sizes.panel.get(panel);
@@ -281,6 +367,10 @@ function foot(page, parts, panel) {
   return { element, show: colours.show };
 }
 
+/**
+ * @param {Page} page
+ * @param {Parts} parts
+ */
 function tokenStage(page, parts) {
   const section = make("section", "stage stage-tokens");
   const column = make("div", "column");
@@ -303,7 +393,11 @@ function tokenStage(page, parts) {
   return section;
 }
 
-/** Another block, as the residual stream that leaves it; one click looks inside. */
+/**
+ * Another block, as the residual stream that leaves it; one click looks inside.
+ * @param {Page} page
+ * @param {number} layer
+ */
 function mini(page, layer) {
   const { trace, sizes, rows } = page;
   const button = make("button", "mini");
@@ -328,6 +422,10 @@ function mini(page, layer) {
   return button;
 }
 
+/**
+ * @param {HTMLElement[]} buttons
+ * @param {"before" | "after"} where
+ */
 function minis(buttons, where) {
   const element = make("div", `minis ${where}`);
   element.append(...buttons);
@@ -335,9 +433,17 @@ function minis(buttons, where) {
   return element;
 }
 
-/** The line that names block and head, with a button on either side of each: {element, show()}. */
+/**
+ * The line that names block and head, with a button on either side of each: {element, show()}.
+ * @param {Page} page
+ */
 function blockTitle(page) {
   const { layers, heads } = page.trace.model;
+  /**
+   * @param {string} name
+   * @param {string} text
+   * @param {(state: State) => Partial<State>} move
+   */
   const turn = (name, text, move) => {
     const button = make("button", "turn", text);
     button.setAttribute("aria-label", name);
@@ -346,6 +452,11 @@ function blockTitle(page) {
     button.addEventListener("click", () => page.go(move(page.state)));
     return button;
   };
+  /**
+   * @param {number} i
+   * @param {number} by
+   * @param {number} size
+   */
   const step = (i, by, size) => (i + by + size) % size;
   const [block, head] = [make("span"), make("span")];
   const element = make("div", "block-title");
@@ -366,7 +477,10 @@ function blockTitle(page) {
   return { element, show };
 }
 
-/** What is to be known of layers that use the same block. */
+/**
+ * What is to be known of layers that use the same block.
+ * @param {Model} model
+ */
 function shared({ layers, distinct }) {
   if (distinct === layers) return [];
   const which =
@@ -376,7 +490,10 @@ function shared({ layers, distinct }) {
   return [make("span", "shared", which)];
 }
 
-/** The thumbnails' section; of two attentions a button each says which one it shows. */
+/**
+ * The thumbnails' section; of two attentions a button each says which one it shows.
+ * @param {Page} page
+ */
 function allHeads(page) {
   const { trace, state } = page;
   if (!trace.model.crosses) return section("All heads", "layer down, head across");
@@ -393,6 +510,7 @@ function allHeads(page) {
   return grid;
 }
 
+/** @param {Parts} parts */
 function pictureSection(parts) {
   const element = section("Where this row looks", "brighter: more attention");
   element.className = "where";
@@ -400,9 +518,18 @@ function pictureSection(parts) {
   return element;
 }
 
+/**
+ * @param {HTMLElement} list
+ * @param {Page} page
+ */
 function fillFacts(list, { trace, state }) {
+  /** @param {string} name */
   const of = (name) =>
     trace.arrays[`scores.${trace.prefix}${state.focus}.${name}`].data[state.layer * trace.model.heads + state.head];
+  /**
+   * @param {number} x
+   * @param {string} otherwise
+   */
   const shown = (x, otherwise) => (Number.isNaN(x) ? otherwise : percent(x));
   const alone = "one token only";
   const cell = trace.grid ? "cell" : "token";
@@ -411,22 +538,30 @@ function fillFacts(list, { trace, state }) {
       ["to the source token it gives most", percent(of("strongest"))],
       ["entropy", `${number(of("entropy"))} bits`],
     ]);
+  /** @type {[name: string, value: string]} */
+  const copied = ["after an earlier copy (induction)", shown(of("induction"), "no repeats")];
+  /** @type {[name: string, value: string][]} */
   const rows = [
     [`to the previous ${cell}`, shown(of("previous"), alone)],
     [trace.pieces[0] === "[CLS]" ? "to [CLS]" : `to the first ${cell} (sink)`, shown(of("first"), alone)],
     ["to itself", shown(of("own"), alone)],
-    ...(trace.grid ? [] : [["after an earlier copy (induction)", shown(of("induction"), "no repeats")]]),
+    ...(trace.grid ? [] : [copied]),
     ["entropy", Number.isNaN(of("entropy")) ? alone : `${number(of("entropy"))} bits`],
   ];
   fill(list, rows);
 }
 
+/**
+ * @param {HTMLElement} list
+ * @param {[name: string, value: string][]} rows
+ */
 function fill(list, rows) {
   list.replaceChildren(...rows.flatMap(([name, value]) => [make("dt", "", name), make("dd", "", value)]));
 }
 
 function hint() {
   const element = make("p", "hint control");
+  /** @param {string} text */
   const keys = (text) => make("kbd", "", text);
   element.append(
     "A “·” in a token is a space. Click any cell for its arithmetic; a title opens its stage. Arrow keys move the cell, ",
@@ -442,11 +577,17 @@ function hint() {
   return element;
 }
 
+/**
+ * @param {HTMLElement} band
+ * @param {number | null} row
+ * @param {{ rows: Rows }} page
+ */
 function placeBand(band, row, { rows }) {
   band.hidden = row === null;
   if (row !== null) band.style.transform = `translateY(${HEAD + row * rows.pitch}px)`;
 }
 
+/** @param {string} text */
 function joint(text) {
   const element = make("div", "joint");
   element.append(make("div", "stage-head"), make("div", "joint-sign", text));
@@ -461,13 +602,19 @@ const FOLDED_HEIGHT = 12; // of a cell
 const STRIP_WIDTHS = [48, 230]; // widths
 const KEYS_WIDTH = 96; // width of the keys, and of the values
 const TOKENS_WIDTH = 104;
+/** @type {Record<string, string>} */
 const ROLES = {
   encoder: "reads the source; at the right the keys and values that the decoder makes of it",
   decoder: "writes the target",
 };
 const AGAIN = "reads the same text again, one token behind"; // a decoder that judges and writes nothing
 
-/** Builds the folded stack `side`; `parts.source(row)` then marks one of an encoder's tokens. */
+/**
+ * Builds the folded stack `side`; `parts.source(row)` then marks one of an encoder's tokens.
+ * @param {Page} page
+ * @param {Parts} parts
+ * @param {string} side
+ */
 function folded(page, parts, side) {
   const trace = new Trace(page.data, side);
   const element = make("section", `folded folded-${side}`);
@@ -484,10 +631,9 @@ function folded(page, parts, side) {
     () => {},
   );
   if (side === "encoder") parts.source = (row) => labels.mark({ key: row });
-  const steps = [
-    ["embedding", trace.entry(), 0],
-    ...range(0, trace.model.layers).map((l) => [`block ${l + 1}`, trace.after(l), l]),
-  ];
+  /** @type {[name: string, hook: string, layer: number][]} */
+  const steps = [["embedding", trace.entry(), 0]];
+  for (const l of range(0, trace.model.layers)) steps.push([`block ${l + 1}`, trace.after(l), l]);
   if (trace.has("final_norm.out")) steps.push(["norm", "final_norm.out", trace.model.layers - 1]);
   const room = page.across - TOKENS_WIDTH - (side === "encoder" ? 2 * KEYS_WIDTH + 96 : 20) - 22 * steps.length;
   const width = Math.round(Math.max(STRIP_WIDTHS[0], Math.min(STRIP_WIDTHS[1], room / steps.length)));
@@ -506,7 +652,12 @@ function folded(page, parts, side) {
   return element;
 }
 
-/** The keys or values that the block and head in view make of the memory; its cells open like any others. */
+/**
+ * The keys or values that the block and head in view make of the memory; its cells open like any others.
+ * @param {Page} page
+ * @param {Parts} parts
+ * @param {Panel} panel
+ */
 function foldedSource(page, parts, panel) {
   const column = make("div", "folded-strip");
   column.append(make("span", `folded-name role-${panel.role}`, panel.title));
@@ -515,6 +666,12 @@ function foldedSource(page, parts, panel) {
   return column;
 }
 
+/**
+ * @param {Page} page
+ * @param {Trace} trace
+ * @param {string} side
+ * @param {{ name: string, hook: string, layer: number, width: number }} step
+ */
 function foldedStrip(page, trace, side, { name, hook, layer, width }) {
   const button = make("button", "folded-strip");
   button.style.width = `${width}px`;
@@ -538,7 +695,11 @@ function foldedStrip(page, trace, side, { name, hook, layer, width }) {
   return button;
 }
 
-/** The residual stream after a step, or null where it was not sent. */
+/**
+ * The residual stream after a step, or null where it was not sent.
+ * @param {Trace} trace
+ * @param {string} hook
+ */
 function blockOf(trace, hook) {
   if (trace.has(hook)) return trace.block(hook);
   if (hook !== "embed.sum") return null;

@@ -2,16 +2,34 @@
 import { make } from "../core/dom.js";
 import { equation, percent } from "../core/format.js";
 
-/** The title of the last stage. */
+/**
+ * @typedef {import("../core/trace.js").Trace} Trace
+ * @typedef {import("../core/trace.js").Reads} Reads
+ * @typedef {import("./walkthrough.js").Page} Page
+ * @typedef {import("./flow.js").Parts} Parts
+ */
+
+/**
+ * The title of the last stage.
+ * @param {Trace} trace
+ */
 export function titleOf(trace) {
   if (trace.grid?.predicts) return "next pixel";
   if (trace.link === "logistic") return trace.count > 1 ? "which labels" : `${trace.names[0]}?`;
   if (trace.link === "identity") return trace.count > 1 ? "scores" : "score";
   if (trace.model.head === "token") return "which class";
-  return { next: "next token", here: "which token", class: "which class", answer: "answer" }[trace.reads];
+  return { next: "next token", here: "which token", class: "which class", answer: "answer" }[
+    /** @type {Reads} */ (trace.reads)
+  ];
 }
 
-/** How the candidate called `name` came about, read at `reader`; of an answer in list 0 (start) or 1 (end). */
+/**
+ * How the candidate called `name` came about, read at `reader`; of an answer in list 0 (start) or 1 (end).
+ * @param {Trace} trace
+ * @param {string} name
+ * @param {string} reader
+ * @param {number} [list]
+ */
 export function questionOf(trace, name, reader, list) {
   if (trace.reads === "answer") return `How “${name}” came to be where the answer ${list ? "ends" : "starts"}`;
   if (trace.link === "logistic" && trace.reads === "class") return `How “${name}” came about, or not`;
@@ -21,7 +39,12 @@ export function questionOf(trace, name, reader, list) {
   return trace.reads === "here" ? `How “${name}” came to stand at “${reader}”` : `How “${name}” came about`;
 }
 
-/** What column `unit` of a hook is called: a class has a name. */
+/**
+ * What column `unit` of a hook is called: a class has a name.
+ * @param {Trace} trace
+ * @param {string} hook
+ * @param {number} unit
+ */
 export function column(trace, hook, unit) {
   if (trace.hasSlots(hook)) {
     const [, slots, width] = trace.array(hook).shape;
@@ -31,16 +54,25 @@ export function column(trace, hook, unit) {
   return trace.reads === "answer" ? ["start", "end"][unit] : (trace.names[unit] ?? unit);
 }
 
-/** How strongly each row's token is painted, in 0..1; null where the head says nothing of the kind. */
+/**
+ * How strongly each row's token is painted, in 0..1; null where the head says nothing of the kind.
+ * @param {Trace} trace
+ * @returns {((row: number) => number) | null}
+ */
 export function painted(trace) {
   if (trace.sides.length > 1) return null; // a decoder that reads the text again is one token behind
-  if (trace.answer) return (row) => (row >= trace.answer.start && row <= trace.answer.end ? 1 : 0);
+  const { answer } = trace;
+  if (answer) return (row) => (row >= answer.start && row <= answer.end ? 1 : 0);
   if (trace.link !== "logistic" || trace.reads !== "here") return null;
   const { data } = trace.arrays["next.probability"];
   return (row) => data[row];
 }
 
-/** Builds the stage; `parts.bars` become the places of the bars and `parts.next()` follows the row that is read. */
+/**
+ * Builds the stage; `parts.bars` become the places of the bars and `parts.next()` follows the row that is read.
+ * @param {Page} page
+ * @param {Parts} parts
+ */
 export function nextStage(page, parts) {
   const { trace, state, sizes } = page;
   const section = make("section", "stage stage-next");
@@ -55,7 +87,9 @@ export function nextStage(page, parts) {
   const after = make(
     "span",
     "formula",
-    { next: "after ", here: "at ", class: "of the whole", answer: "where it stands" }[trace.reads],
+    { next: "after ", here: "at ", class: "of the whole", answer: "where it stands" }[
+      /** @type {Reads} */ (trace.reads)
+    ],
   );
   const whose = make("bdi");
   if (trace.reads === "next" || trace.reads === "here") after.append(whose);
@@ -82,7 +116,10 @@ export function nextStage(page, parts) {
   return section;
 }
 
-/** The likeliest answer, and how likely it is. */
+/**
+ * The likeliest answer, and how likely it is.
+ * @param {{ text: string, shares: [number, number] }} answer
+ */
 function answer({ text, shares: [start, end] }) {
   const element = make("p", "answer");
   const { texts, sign, result } = equation([start, end], (a, b) => a * b, start * end, percent);
@@ -90,7 +127,10 @@ function answer({ text, shares: [start, end] }) {
   return element;
 }
 
-/** What temperature, top-k and top-p left of the vocabulary at the row that is read, and of positions in either list. */
+/**
+ * What temperature, top-k and top-p left of the vocabulary at the row that is read, and of positions in either list.
+ * @param {Page} page
+ */
 function cuts(page) {
   const { trace } = page;
   const { temperature, top_k: k, top_p: p } = trace.sampling;
@@ -108,6 +148,10 @@ function cuts(page) {
   return `${settings}: ${[...new Set(left)].join("; ")}`;
 }
 
+/**
+ * @param {Page} page
+ * @param {number} list
+ */
 function kept({ trace, state }, list) {
   const row = trace.outcomeRow(state.query, list);
   const count = trace.arrays["next.kept_p"].data[row];
@@ -116,10 +160,13 @@ function kept({ trace, state }, list) {
   return `${count.toLocaleString("en")} of ${all} ${trace.noun} kept, holding ${percent(trace.arrays["next.kept_share"].data[row])}`;
 }
 
-/** The token drawn at the end of the text, whichever row is read: {element, show()}. */
+/**
+ * The token drawn at the end of the text, whichever row is read: {element, show()}.
+ * @param {Page} page
+ */
 function drawn({ trace, state, emit }) {
   const element = make("div", "drawn");
-  const { id, probability } = trace.sampled;
+  const { id, probability } = /** @type {NonNullable<Trace["sampled"]>} */ (trace.sampled);
   const name = make("bdi", "token-chip", trace.names[id]);
   const line = make("span");
   const where = make("span");

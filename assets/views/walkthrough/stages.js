@@ -4,6 +4,12 @@
 // `least` is what it never goes below, in CSS pixels. `{l}` in a hook is the block that is looked at.
 import { counted } from "../core/format.js";
 
+/**
+ * @param {string} hook
+ * @param {string} role
+ * @param {Partial<Panel>} [more]
+ * @returns {Panel}
+ */
 const strip = (hook, role, more = {}) => ({
   hook,
   kind: "strip",
@@ -13,9 +19,34 @@ const strip = (hook, role, more = {}) => ({
   least: 31,
   ...more,
 });
-const matrix = (hook, role, scale, more) => ({ hook, kind: "matrix", role, scale, ...more });
+/**
+ * @param {string} hook
+ * @param {string} role
+ * @param {Scale} scale
+ * @param {Partial<Panel>} more
+ * @returns {Panel}
+ */
+const matrix = (hook, role, scale, more) => /** @type {Panel} */ ({ hook, kind: "matrix", role, scale, ...more }); // an open one needs no weight
+/**
+ * @param {Panel} panel
+ * @param {string} title
+ * @returns {Panel}
+ */
 const wide = (panel, title) => ({ ...panel, title, open: true });
 
+/**
+ * @typedef {import("../core/trace.js").Trace} Trace
+ * @typedef {import("../core/trace.js").Model} Model
+ * @typedef {import("../core/trace.js").Experts} Experts
+ * @typedef {"attn" | "cross_attn"} Attention
+ * @typedef {{ hook: string, kind: "strip" | "matrix", role: string, scale: Scale, title?: string, formula?: string, weight: number, least: number,
+ *   open?: boolean, flat?: boolean, labels?: boolean, width?: number, rows?: { pitch: number, height: number }, source?: boolean }} Panel
+ * @typedef {{ id: string, group: "in" | "block" | "out", title: string, name: string, formula: string, role: string, closed: Panel[], open: Panel[],
+ *   joint: string, lines?: boolean, focus?: Attention }} Stage
+ * @typedef {(part: string) => boolean} Has whether a block has a hook
+ */
+
+/** @type {Record<string, string>} */
 const NAMES = {
   mean: "mean of all positions",
   embed: "embedding",
@@ -35,30 +66,47 @@ const COMPRESSED = { q: "queries", k: "keys", v: "keys" }; // what each is made 
  *
  * Of two attentions in a block, `focus` ("attn" or "cross_attn") is the one shown step by step; the other is its pattern alone.
  * `layer` is the block that is looked at: what it turns by positions, another may not.
+ * @param {Trace} trace
+ * @param {string} focus
+ * @param {number} layer
+ * @returns {Stage[]}
  */
 export function stages(trace, focus, layer) {
-  return [...entering(trace), ...block(trace, focus, layer), ...leaving(trace)].filter(Boolean);
+  return [...entering(trace), ...block(trace, focus, layer), ...leaving(trace)].filter((one) => !!one);
 }
 
 /**
  * The stage that shows a cell, and which of its panels, either null where nothing does.
- * @param {any[]} list
+ * @param {Stage[]} list
  * @param {import("./arithmetic.js").Cell | null} cell
- * @returns {{ stage: any, panel: any }}
+ * @returns {{ stage: Stage | null, panel: Panel | null }}
  */
 export function stageOf(list, cell) {
   if (!cell?.hook) return { stage: null, panel: null };
+  /** @param {Panel} panel */
   const shows = (panel) => panel.hook === cell.hook;
   const stage = list.find((one) => one.closed.some(shows) || one.open.some(shows)) ?? null;
   return { stage, panel: stage && ([...stage.closed, ...stage.open].find(shows) ?? null) };
 }
 
+/** @param {Trace} trace */
 function entering(trace) {
   const { model } = trace;
   const read = model.embed_scale === 1 ? "W_E[id]" : `W_E·${Number(model.embed_scale.toPrecision(3))}`;
+  /**
+   * @param {string} id
+   * @param {string} title
+   * @param {string} formula
+   * @param {string} hook
+   * @param {string} joint
+   */
   const one = (id, title, formula, hook, joint) =>
     trace.has(hook) && stage(id, title, formula, "residual", [strip(hook, "residual")], { group: "in", joint });
   const learned = model.positions === "learned" ? "W_P[i]" : "sin, cos";
+  /**
+   * @param {string} when
+   * @param {string} joint
+   */
   const map = (when, joint) => model.mapped === when && one("embed_map", "map", "x · W", "embed.mapped", joint);
   return [
     one("embed", "embed", read, "embed.tokens", ""),
@@ -75,12 +123,24 @@ function entering(trace) {
   ];
 }
 
+/**
+ * @param {Trace} trace
+ * @param {string} focus
+ * @param {number} layer
+ */
 function block(trace, focus, layer) {
   const { model } = trace;
+  /** @param {string} part */
   const has = (part) => trace.hooks.includes(part) && (turned(model, layer) || !part.endsWith("_rotated"));
   const before = model.norm_place !== "after";
+  /** @param {string} id */
   const norm = (id, title = "norm") =>
     has(`${id}.out`) && stage(id, title, normFormula(model), "residual", [strip(`${BLOCK}${id}.out`, "residual")]);
+  /**
+   * @param {string} id
+   * @param {string} formula
+   * @param {...string} added
+   */
   const resid = (id, formula, ...added) =>
     has(id) &&
     stage(id, "resid", formula, "residual", [strip(`${BLOCK}${id}`, "residual")], {
@@ -91,6 +151,7 @@ function block(trace, focus, layer) {
     });
   const sign = model.residual ? "+" : "=";
   const by = times(model);
+  /** @param {Attention} kind */
   const attentions = (kind) => (model.crosses && kind !== focus ? [condensed(kind)] : full(trace, kind, has));
   return [
     stage("resid_pre", "resid", "x", "residual", [strip(`${BLOCK}resid_pre`, "residual")], { joint: "=" }),
@@ -123,11 +184,21 @@ function block(trace, focus, layer) {
   ];
 }
 
-/** One attention, step by step. */
+/**
+ * One attention, step by step.
+ * @param {Trace} trace
+ * @param {Attention} kind
+ * @param {Has} has
+ */
 function full(trace, kind, has) {
   const { model } = trace;
   const at = `${BLOCK}${kind}.`;
   const crosses = kind === "cross_attn";
+  /**
+   * @param {"q" | "k" | "v"} letter
+   * @param {string} title
+   * @param {string} role
+   */
   const projection = (letter, title, role) => {
     const made = has(`${kind}.${letter}_rotated`)
       ? `${letter}_rotated`
@@ -159,7 +230,10 @@ function full(trace, kind, has) {
   ];
 }
 
-/** The attention that is not in focus: its pattern, which a click brings into focus. */
+/**
+ * The attention that is not in focus: its pattern, which a click brings into focus.
+ * @param {Attention} kind
+ */
 function condensed(kind) {
   const crosses = kind === "cross_attn";
   const pattern = matrix(`${BLOCK}${kind}.pattern`, "attention", "unit", { weight: 1.2, least: 62, labels: true });
@@ -171,6 +245,12 @@ function condensed(kind) {
   };
 }
 
+/**
+ * @param {string} at
+ * @param {Model} model
+ * @param {Has} has
+ * @param {Attention} kind
+ */
 function attention(at, model, has, kind) {
   const root =
     model.scale === null ? ` / √${model.d_head}` : model.scale === 1 ? "" : ` · ${Number(model.scale.toPrecision(3))}`;
@@ -199,11 +279,15 @@ function attention(at, model, has, kind) {
   return {
     ...stage("attention", name, "", "attention", [scores, mask, pattern]),
     open: [scores, capped, added, mask, masked, pattern]
-      .filter(Boolean)
+      .filter((panel) => !!panel)
       .map((panel) => ({ ...panel, open: true, labels: true })),
   };
 }
 
+/**
+ * @param {Model} model
+ * @param {Has} has
+ */
 function mlp(model, has) {
   return stage("mlp", "MLP", `via ${model.d_mlp}`, "mlp", [strip(`${BLOCK}mlp.out`, "mlp", { weight: 1.15 })], {
     open: [
@@ -215,9 +299,12 @@ function mlp(model, has) {
   });
 }
 
-/** Which experts each token is sent to, and with what weight. */
+/**
+ * Which experts each token is sent to, and with what weight.
+ * @param {Model} model
+ */
 function router(model) {
-  const { count, used } = model.experts;
+  const { count, used } = /** @type {Experts} */ (model.experts);
   const at = `${BLOCK}mlp.router.`;
   const probs = strip(`${at}probs`, "mlp", { scale: "unit", least: 42 });
   return stage("router", "router", `${used} of ${count}`, "mlp", [probs], {
@@ -230,8 +317,16 @@ function router(model) {
   });
 }
 
+/**
+ * @param {Model} model
+ * @param {Has} has
+ */
 function experts(model, has) {
   const at = `${BLOCK}mlp.`;
+  /**
+   * @param {string} hook
+   * @param {string} title
+   */
   const inside = (hook, title) => has(`mlp.${hook}`) && wide(strip(`${at}${hook}`, "mlp", { flat: true }), title);
   return stage("experts", "experts", "Σ w E(x)", "mlp", [strip(`${at}out`, "mlp", { weight: 1.15 })], {
     open: [
@@ -245,14 +340,19 @@ function experts(model, has) {
   });
 }
 
+/** @param {Trace} trace */
 function leaving(trace) {
-  /** @type {(id: string, title: string, formula: string, hook: string, role?: string, options?: { least?: number, open?: any[] }) => any} */
+  /** @type {(id: string, title: string, formula: string, hook: string, role?: string, options?: { least?: number, open?: (Panel | false | undefined)[] }) => Stage | false} */
   const out = (id, title, formula, hook, role = "residual", { least = 31, ...more } = {}) =>
     trace.has(hook) && stage(id, title, formula, role, [strip(hook, role, { least })], { group: "out", ...more });
   const narrow = out("narrow", "map", "x · W", "head.narrow");
   const list = [out("final_norm", "norm", "final", "final_norm.out")];
   if (!trace.reads) return [...list, narrow];
   const { head_activation: activation, pooler_activation: pooled } = trace.model;
+  /**
+   * @param {string} prefix
+   * @param {[part: string, title: string][]} names
+   */
   const steps = (prefix, names) =>
     names.map(([part, title]) => trace.has(`${prefix}${part}`) && wide(strip(`${prefix}${part}`, "residual"), title));
   const pooler = steps("pooler.", [
@@ -282,7 +382,7 @@ function leaving(trace) {
     out(
       "logits",
       "logits",
-      { answer: "start, end" }[trace.reads] ?? (trace.count > 1 ? "classes" : ""),
+      trace.reads === "answer" ? "start, end" : trace.count > 1 ? "classes" : "",
       "logits",
       "probability",
       { least: 52 },
@@ -290,12 +390,22 @@ function leaving(trace) {
   ];
 }
 
+/** @param {Model} model */
 function normFormula(model) {
   return { rms: "RMS(x)", batch: "BN(x)" }[model.norm] ?? "LN(x)";
 }
 
-/** The keys and values that cross-attention makes of the source: rows are the source's, so they stand beside its tokens. */
+/**
+ * The keys and values that cross-attention makes of the source: rows are the source's, so they stand beside its tokens.
+ * @param {number} width
+ * @param {{ pitch: number, height: number }} rows
+ */
 export function sources(width, rows) {
+  /**
+   * @param {string} letter
+   * @param {string} role
+   * @param {string} title
+   */
   const panel = (letter, role, title) =>
     strip(`${BLOCK}cross_attn.${letter}`, role, { title, width, rows, source: true });
   return [panel("k", "key", "key"), panel("v", "value", "value")];
@@ -306,11 +416,12 @@ export function sources(width, rows) {
  * @param {string} title
  * @param {string} formula
  * @param {string} role
- * @param {any[]} closed
- * @param {{ group?: string, open?: any[], joint?: string, lines?: boolean }} [options]
+ * @param {Panel[]} closed
+ * @param {{ group?: Stage["group"], open?: (Panel | false | undefined)[], joint?: string, lines?: boolean }} [options]
+ * @returns {Stage}
  */
 function stage(id, title, formula, role, closed, { group = "block", open, ...more } = {}) {
-  const opened = (open ?? closed.map((panel) => wide(panel, title))).filter(Boolean);
+  const opened = (open ?? closed.map((panel) => wide(panel, title))).filter((panel) => !!panel);
   return { id, group, title, name: NAMES[title] ?? title, formula, role, closed, open: opened, joint: "", ...more };
 }
 
@@ -321,6 +432,10 @@ function stage(id, title, formula, role, closed, { group = "block", open, ...mor
 /**
  * What the stage `id` computes: its formula and two sentences. `hook` is that of the panel that is looked at, where a stage
  * has several steps, and `layer` the block.
+ * @param {Trace} trace
+ * @param {string} id
+ * @param {string} hook
+ * @param {number} layer
  * @returns {About}
  */
 export function about(trace, id, hook, layer) {
@@ -329,16 +444,29 @@ export function about(trace, id, hook, layer) {
   return (step ?? ABOUT[id])(model, trace, layer);
 }
 
+/** @param {Model} model */
 const times = (model) => (model.residual_scale === 1 ? "" : `${+model.residual_scale.toPrecision(3)} · `);
+/**
+ * @param {Model} model
+ * @param {...string} parts
+ */
 const plus = (model, ...parts) => {
   const sum = parts.join(" + ");
   const gives = times(model) + (times(model) && parts.length > 1 ? `(${sum})` : sum);
   return model.residual ? `x + ${gives}` : gives;
 };
+/**
+ * @param {Model} model
+ * @param {string} from
+ */
 const added = (model, from) =>
   model.residual
     ? `What ${from} gives${times(model) && ", times a fixed number,"} is added to the residual stream. Nothing that stood there is overwritten; later blocks read the sum.`
     : `This model has no residual connections: what ${from} gives takes the place of the stream. What stood there is lost to later blocks.`;
+/**
+ * @param {Model} model
+ * @param {string} use
+ */
 const normed = (model, use) => ({
   formula:
     (model.norm === "rms" ? "x / √(mean(x²) + ε)" : "(x − mean) / √(variance + ε)") +
@@ -349,20 +477,26 @@ const normed = (model, use) => ({
       ? `Each feature is brought to one scale by its mean and variance over all tokens of all texts: training keeps running averages of both, and here those are used; learned weights γ then stretch each feature. ${use}`
       : `Every token’s vector is brought to one scale over its own features, never across tokens${model.norm_learned ? "; learned weights γ then stretch each feature" : ""}. ${use}`,
 });
+/** @param {Model} model */
 const scaled = (model) =>
   model.scale === null
     ? `q · k / √${model.d_head}`
     : model.scale === 1
       ? "q · k"
       : `q · k · ${+model.scale.toPrecision(3)}`;
+/**
+ * @param {Model} model
+ * @param {number} layer
+ */
 const turned = (model, layer) => model.positions === "rotary" && !model.unturned.includes(layer);
+/** @param {Model} model */
 const mlpFormula = ({ activation, gated, mlp_bias }) => {
   const b = mlp_bias ? " + b" : "";
   const inner = gated ? `(${activation}(x W_in${b}) · (x W_up${b}))` : `${activation}(x W_in${b})`;
   return `${inner} W_out${b}`;
 };
 
-/** @type {Record<string, (model: any) => About>} the panels of an attention, by the last word of their hook */
+/** @type {Record<string, (model: Model) => About>} the panels of an attention, by the last word of their hook */
 const ATTENTION_STEPS = {
   scores: (model) => ({
     formula: `score = ${scaled(model)}`,
@@ -398,7 +532,7 @@ const ATTENTION_STEPS = {
   }),
 };
 
-/** @type {Record<string, (model: any, trace: any, layer: number) => About>} */
+/** @type {Record<string, (model: Model, trace: Trace, layer: number) => About>} */
 const ABOUT = {
   attention: ATTENTION_STEPS.pattern,
   attn: () => ({
@@ -503,7 +637,7 @@ const ABOUT = {
     text: `Each token’s vector is widened to ${model.d_mlp} features, passed through ${model.activation} and mapped back. The MLP works on every token alone; only attention moves something from one token to another.`,
   }),
   router: (model) => {
-    const { count, used, scores, renormalised } = model.experts;
+    const { count, used, scores, renormalised } = /** @type {Experts} */ (model.experts);
     return {
       formula: scores === "softmax" ? "p = softmax(x W_R)" : "p = 1 / (1 + e^−x W_R)",
       text:
@@ -512,10 +646,10 @@ const ABOUT = {
     };
   },
   experts: (model) => ({
-    formula: `Σ weight · expert(x)${model.experts.shared ? " + shared(x)" : ""}`,
+    formula: `Σ weight · expert(x)${/** @type {Experts} */ (model.experts).shared ? " + shared(x)" : ""}`,
     text:
       `An expert is an MLP of ${model.d_mlp} neurons that computes for the tokens that were sent to it and no others. ` +
-      `What a token’s experts write is added up${model.experts.shared ? ", with that of an expert that all tokens see" : ""}.`,
+      `What a token’s experts write is added up${/** @type {Experts} */ (model.experts).shared ? ", with that of an expert that all tokens see" : ""}.`,
   }),
   transform: (model) => ({
     formula: `norm(${model.head_activation}(x W + b))`,

@@ -2,10 +2,13 @@
 import { make } from "../core/dom.js";
 import { about } from "./stages.js";
 
+/** @typedef {import("../core/trace.js").Trace} Trace */
+
 /** What is to be clicked: the stages of which the first that the model has is meant, and what to do with it. */
 const STEPS = [
   {
     ids: ["tokens"],
+    /** @param {Trace} trace */
     ask: (trace) => `Click a ${trace.grid ? "cell of the picture" : "token"}: its row is followed through the model.`,
   },
   { ids: ["embed", "patches"], ask: "Click “embed”, where it becomes a vector." },
@@ -16,16 +19,22 @@ const STEPS = [
   { ids: ["mlp"], ask: "Click “MLP”, which works on each token alone." },
   { ids: ["next"], ask: "Click one of the outcomes, which is where it all leads." },
 ];
-/** What leaves at the right. */
+/**
+ * What leaves at the right.
+ * @param {Trace} trace
+ */
 function outcomeOf({ grid, reads, link, count, model }) {
   if (grid?.predicts) return "the most likely next pixel leaves";
   if (link === "identity") return count > 1 ? "scores leave" : "a score leaves";
   if (link === "logistic") return "the probability of every label leaves";
   if (model.head === "token") return "the most likely class of each token leaves";
-  const best = { next: "next token", here: "token at each place", class: "class", answer: "answer" }[reads];
+  const best = { next: "next token", here: "token at each place", class: "class", answer: "answer" }[
+    /** @type {import("../core/trace.js").Reads} */ (reads)
+  ];
   return `the most likely ${best} leaves`;
 }
 
+/** @param {Trace} trace */
 const introduce = (trace) =>
   `This is one run of a trained model: a ${trace.grid ? "picture" : "text"} enters at the left, ${outcomeOf(trace)} at ` +
   "the right, and every number between them is drawn.";
@@ -34,7 +43,7 @@ const CLOSED = "That was the whole way. Click any cell to see how its number was
 
 /**
  * The line above the flow. `mark()` is to be called whenever the flow was built anew.
- * @param {{ element: HTMLElement, trace: any, state: any }} page
+ * @param {{ element: HTMLElement, trace: Trace, state: { layer: number } }} page
  */
 export function mountTour(page) {
   const element = make("div", "tour");
@@ -73,11 +82,12 @@ export function mountTour(page) {
     if (first)
       page.element.querySelector(`.stages .stage-${first.id}`)?.scrollIntoView({ inline: "nearest", block: "nearest" });
   });
+  /** @param {Event} event */
   const follow = (event) => {
     const step = steps()[at];
     const [target] = event.composedPath();
     if (!step || !(target instanceof Element) || !target.closest(`.stage-${step.id}`)) return;
-    done = about(page.trace, step.id, "", page.state.layer).text;
+    done = about(page.trace, step.id ?? "", "", page.state.layer).text;
     at++;
     show();
   };

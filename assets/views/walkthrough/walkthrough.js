@@ -23,7 +23,12 @@ import { Trace } from "../core/trace.js";
 
 const SETTLED = 250; // ms after new data until the server is asked how a cell came about
 
-/** data is the payload of views/walkthrough/walkthrough.py; emits "append" (a token id) and "again". */
+/**
+ * data is the payload of views/walkthrough/walkthrough.py; emits "append" (a token id) and "again".
+ * @param {HTMLElement} root
+ * @param {Payload} data
+ * @param {Emit} emit
+ */
 export function mount(root, data, emit) {
   const page = new Walkthrough(root, emit);
   page.update(data);
@@ -34,12 +39,27 @@ export function mount(root, data, emit) {
  * What is looked at, once `fit` and `choose` have put it inside what the trace has.
  * @typedef {import("./arithmetic.js").Cell} Cell
  * @typedef {import("./arithmetic.js").Place & { side: string, cell: Cell, open: Set<string>, chosen: boolean }} State
+ * @typedef {Walkthrough} Page
+ * @typedef {Partial<State>} Change
+ * @typedef {import("../components/cells.js").Where} Where
+ * @typedef {import("../core/host.js").Emit} Emit
+ * @typedef {import("../core/payload.js").Payload} Payload
+ * @typedef {import("./stages.js").Panel} Panel
+ * @typedef {import("./flow.js").Titled} Titled
+ * @typedef {import("./flow.js").Parts} Parts
  */
 
-/** @extends {Shell<State, ReturnType<typeof build>>} */
+/** @extends {Shell<State, Parts>} */
 class Walkthrough extends Shell {
-  /** @type {any[]} what is drawn of the stages, {panel, legend, view} each */
+  /** @type {{ panel: Panel, legend: (block: Block) => void, view: ReturnType<typeof matrix.mount> }[]} what is drawn of the stages */
   panels;
+  /** @type {Trace} */
+  trace;
+  /** @type {ReturnType<typeof rows>} */
+  rows;
+  /** @type {ReturnType<typeof widths>} */
+  sizes;
+
   /** @type {ReturnType<typeof mountTokens>[]} */
   tokens;
   /** @type {ReturnType<typeof mountBars>[]} one a list of candidates */
@@ -51,14 +71,20 @@ class Walkthrough extends Shell {
   /** @type {ReturnType<typeof mountTour> | undefined} */
   tour;
 
+  /**
+   * @param {HTMLElement} root
+   * @param {Emit} emit
+   */
   constructor(root, emit) {
     super(root, "walkthrough", { restore, remembered, emit });
     for (const [name, size] of Object.entries(FLOW)) this.element.style.setProperty(`--flow-${name}`, `${size}px`);
     this.turns = 0;
     this.sheet = false; // whether the arithmetic lies over a phone's page
+    /** @type {Titled | null} */
     this.explainedTitle = null; // what is explained since its title was pressed: {id, hook}
   }
 
+  /** @param {Payload} data */
   async update(data) {
     const before = this.trace;
     const { state } = this;
@@ -83,7 +109,10 @@ class Walkthrough extends Shell {
     if (!same) this.parts?.reveal(state.query);
   }
 
-  /** Puts the state inside what `trace` has. */
+  /**
+   * Puts the state inside what `trace` has.
+   * @param {Trace} trace
+   */
   fit(trace) {
     const { state } = this;
     state.side = trace.side;
@@ -109,7 +138,9 @@ class Walkthrough extends Shell {
     const { trace, state } = this;
     this.across = this.element.clientWidth;
     if (!this.across) return;
-    const focused = focusKey(/** @type {ShadowRoot} */ (this.element.getRootNode()).activeElement);
+    const focused = focusKey(
+      /** @type {HTMLElement | null} */ (/** @type {ShadowRoot} */ (this.element.getRootNode()).activeElement),
+    );
     const list = stages(trace, state.focus, state.layer);
     this.narrow = this.across < NARROW;
     this.rows = rows(trace.length, this.narrow);
@@ -151,7 +182,10 @@ class Walkthrough extends Shell {
     this.explain(patience);
   }
 
-  /** Another stack, block, head, row or cell: nothing is computed again, only what shows it is drawn again. */
+  /**
+   * Another stack, block, head, row or cell: nothing is computed again, only what shows it is drawn again.
+   * @param {Change} change
+   */
   async go(change) {
     const { state } = this;
     const trace =
@@ -193,11 +227,13 @@ class Walkthrough extends Shell {
     if (switched) this.tell(`${trace.side ? `${trace.side}, ` : ""}block ${state.layer + 1}, head ${state.head + 1}`);
   }
 
+  /** @param {boolean} open */
   openSheet(open) {
     this.sheet = open;
     this.parts.sheet(open);
   }
 
+  /** @param {string} id */
   toggle(id) {
     const open = new Set(this.state.open);
     const opening = !open.delete(id);
@@ -208,14 +244,17 @@ class Walkthrough extends Shell {
 
   // --- what the parts draw -------------------------------------------------------------------------------------------
 
+  /** @param {Panel} panel */
   name(panel) {
-    return panel.hook.replace("{l}", this.state.layer);
+    return panel.hook.replace("{l}", String(this.state.layer));
   }
 
+  /** @param {Panel} panel */
   block(panel) {
     return this.trace.block(this.name(panel), panel.flat ? null : this.state.head);
   }
 
+  /** @param {Panel} panel */
   headed(panel) {
     return this.trace.array(this.name(panel)).shape.length === 3 && !panel.flat;
   }
@@ -241,8 +280,13 @@ class Walkthrough extends Shell {
 
   // --- looking and picking -------------------------------------------------------------------------------------------
 
+  /**
+   * @param {Panel} panel
+   * @param {"hover" | "pick"} event
+   * @param {Where | null} where
+   */
   onPanel(panel, event, where) {
-    if (event === "pick") return this.pick(panel, where);
+    if (event === "pick") return this.pick(panel, /** @type {Where} */ (where));
     const square = panel.kind === "matrix";
     const aside = panel.source && where; // its rows are the source's, which no row of this stack stands for
     this.hover =
@@ -258,17 +302,30 @@ class Walkthrough extends Shell {
     this.parts.tip(`${index}`, this.spelled(panel, value));
   }
 
+  /**
+   * @param {Panel} panel
+   * @param {number} value
+   */
   spelled(panel, value) {
     if (panel.scale === "mask") return value ? "may attend" : "may not attend";
     return panel.scale === "unit" ? percent(value) : number(value);
   }
 
+  /**
+   * @param {"hover" | "pick"} event
+   * @param {{ row: number } | null} where
+   */
   onToken(event, where) {
-    if (event === "pick") return this.go({ query: where.row, cell: strongest(this.trace, this.state, where.row) });
+    if (event === "pick" && where)
+      return this.go({ query: where.row, cell: strongest(this.trace, this.state, where.row) });
     this.hover = where && { row: where.row, col: where.row };
     this.mark();
   }
 
+  /**
+   * @param {Panel} panel
+   * @param {Where} where
+   */
   pick(panel, { row, col }) {
     const focus = panel.hook.includes("cross_attn")
       ? "cross_attn"
@@ -318,15 +375,17 @@ class Walkthrough extends Shell {
 
   // --- keyboard, address, voice --------------------------------------------------------------------------------------
 
+  /** @param {KeyboardEvent} event */
   key(event) {
     super.key(event);
-    const inFlow = () => this.parts.flow.contains(event.composedPath()[0]);
+    const inFlow = () => this.parts.flow.contains(/** @type {Node} */ (event.composedPath()[0]));
     if (this.data && !isElsewhere(event) && event.key.startsWith("Arrow") && inFlow()) {
       event.preventDefault();
       this.step(event.key);
     }
   }
 
+  /** @param {string} key */
   step(key) {
     const { state, trace } = this;
     const down = { ArrowUp: -1, ArrowDown: 1 }[key] ?? 0;
@@ -341,6 +400,7 @@ class Walkthrough extends Shell {
     this.tell(titleOf(trace, state, state.cell));
   }
 
+  /** @param {string} sentence */
   showNotice(sentence) {
     this.parts?.notice(sentence);
   }
@@ -362,16 +422,23 @@ class Walkthrough extends Shell {
   }
 }
 
-/** A selector that finds the focused control again after everything was drawn anew. */
+/**
+ * A selector that finds the focused control again after everything was drawn anew.
+ * @param {HTMLElement | null} element
+ */
 function focusKey(element) {
   if (!element) return null;
   if (element.dataset.stage) return `[data-stage="${element.dataset.stage}"]`;
   if (element.dataset.index)
-    return `[data-list="${element.closest("[data-list]").dataset.list}"] [data-index="${element.dataset.index}"]`;
+    return `[data-list="${element.closest("[data-list]")?.getAttribute("data-list")}"] [data-index="${element.dataset.index}"]`;
   if (element.dataset.head) return '.headgrid [aria-selected="true"]';
   return element.dataset.turn ? `[data-turn="${element.dataset.turn}"]` : element.matches(".flow") ? ".flow" : null;
 }
 
+/**
+ * @param {number} i
+ * @param {number} size
+ */
 function clamp(i, size) {
   return Math.max(0, Math.min(size - 1, i));
 }
@@ -383,7 +450,8 @@ function clamp(i, size) {
  * @param {Record<string, any>} address
  */
 function restore({ side, focus, layer, head, row, cell, open }) {
-  const whole = (value) => (Number.isInteger(value) && value >= 0 ? value : undefined);
+  /** @param {unknown} value */
+  const whole = (value) => (typeof value === "number" && Number.isInteger(value) && value >= 0 ? value : undefined);
   const picked = cellFrom(cell, whole);
   return {
     chosen: [layer, head].some((i) => whole(i) !== undefined) || Boolean(side || focus || picked), // else the example says where to look
@@ -399,6 +467,8 @@ function restore({ side, focus, layer, head, row, cell, open }) {
 
 /**
  * The inverse of what `remembered` writes: [hook, row, column, flat], or ["next", index, list].
+ * @param {unknown} cell
+ * @param {(value: unknown) => number | undefined} whole
  * @returns {import("./arithmetic.js").Cell | null}
  */
 function cellFrom(cell, whole) {
@@ -411,7 +481,11 @@ function cellFrom(cell, whole) {
   return { hook, row: cell[1], col: cell[2], flat: cell[3] === 1 };
 }
 
-/** The inverse of `restore`, without what is looked at first in any case. */
+/**
+ * The inverse of `restore`, without what is looked at first in any case.
+ * @param {State} state
+ * @param {Page} page
+ */
 function remembered({ layer, head, query, cell, open, side, focus }, { trace }) {
   const last = query === (trace.row0 ?? trace.length - 1);
   return {
@@ -429,6 +503,11 @@ function remembered({ layer, head, query, cell, open, side, focus }, { trace }) 
 
 // --- what the parts draw, each its own -----------------------------------------------------------------------------------
 
+/**
+ * @param {Page} page
+ * @param {Panel} panel
+ * @returns {import("../components/matrix.js").Matrix}
+ */
 function panelData(page, panel) {
   const { trace, state } = page;
   const block = page.block(panel);
@@ -444,15 +523,21 @@ function panelData(page, panel) {
     width: panel.width ?? page.sizes.panel.get(panel),
     ...(panel.rows ?? page.rows),
     label: `${where}${panel.title ?? page.name(panel)}: ${counted(block.rows, "row")} by ${counted(block.cols, "column")}`,
-    hidden: hides ? (r, c) => !at(mask, r, c) : undefined,
+    hidden: mask && hides ? (r, c) => !at(mask, r, c) : undefined,
   };
 }
 
+/**
+ * @param {Page} page
+ * @param {boolean} withIds
+ */
 function tokenData(page, withIds) {
   const { trace } = page;
   const two = trace.positions.length > 0;
   const ids = two ? trace.pieces.map((_, i) => trace.positions.map((one) => one[i]).join(" · ")) : trace.ids;
-  const drawn = trace.grid && page.data.arrays.picture ? (i) => swatch(page.data.arrays.picture, trace.grid, i) : null;
+  const { grid } = trace;
+  /** @type {((i: number) => HTMLElement | null) | null} */
+  const drawn = grid && page.data.arrays.picture ? (i) => swatch(page.data.arrays.picture, grid, i) : null;
   return {
     pieces: trace.pieces,
     ids: withIds && ids.length ? ids : null,
@@ -464,6 +549,7 @@ function tokenData(page, withIds) {
   };
 }
 
+/** @param {Page} page */
 function pictureData(page) {
   const { trace, state, hover } = page;
   const query = hover?.row ?? state.query;
@@ -472,13 +558,14 @@ function pictureData(page) {
   return {
     picture,
     original,
-    grid: trace.grid,
+    grid: /** @type {import("../components/picture.js").Grid} */ (trace.grid),
     weights,
     query,
     width: Math.min(page.narrow ? 260 : 216, page.across - 20),
   };
 }
 
+/** @param {Page} page */
 function lineData(page) {
   const { trace, state, hover } = page;
   const query = hover?.row ?? state.query;
@@ -490,11 +577,19 @@ function lineData(page) {
   };
 }
 
+/**
+ * @param {Page} page
+ * @param {number} which
+ */
 function barData(page, which) {
   const { trace, state } = page;
   const count = trace.arrays["next.id"].shape[1];
   const shown = Math.min(count, listed(trace.length, page.narrow, trace.lists));
   const row = trace.outcomeRow(state.query, which);
+  /**
+   * @param {string} name
+   * @param {number} i
+   */
   const of = (name, i) => trace.arrays[`next.${name}`].data[row * count + i];
   const list = Array.from({ length: shown }, (_, i) => ({
     id: of("id", i),
@@ -516,13 +611,18 @@ function barData(page, which) {
   };
 }
 
+/** @param {Page} page */
 function gridData(page) {
   const { trace, state } = page;
   const { layers, heads } = trace.model;
   const room = page.narrow ? page.across - 40 : trace.grid ? 190 : 250;
   const side = thumbnail(trace.length, layers, Math.floor(room / heads) - 6, page.narrow);
+  /**
+   * @param {number} layer
+   * @param {number} head
+   */
   const pattern = (layer, head) => {
-    if (trace.holds(layer)) return { block: trace.block(patternOf(state).replace("{l}", layer), head), max: 1 };
+    if (trace.holds(layer)) return { block: trace.block(patternOf(state).replace("{l}", String(layer)), head), max: 1 };
     const { data, shape } = trace.arrays[`thumbnails.${trace.prefix}${state.focus}`];
     const [, , rows, cols] = shape;
     return { block: { data, offset: (layer * heads + head) * rows * cols, stride: cols, rows, cols }, max: 255 };
