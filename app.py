@@ -21,6 +21,7 @@ from pages.controls.sign_in import draw_signed_in, require_sign_in
 from pages.controls.state.history import keep_entry, use_present_names
 from pages.controls.words import translate
 from server.classes.store import Unreachable
+from server.http.storage import require_storage
 from server.http.streamlit_patches import patch_streamlit
 from server.settings import MAX_FORWARDS, fill_budget
 from views.core.component import begin, view
@@ -69,6 +70,7 @@ st.html(THEME / "app.css")
 group = next(number for number, pages in enumerate(GROUPS.values(), 1) if page in pages)
 st.html(PRESENT % (group, group, page.title))
 require_sign_in()
+require_storage()
 keep_entry()
 use_present_names()
 remember_hidden()

@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parent.parent
 # Who may import whom: the first prefix that matches a file names what it may import of this repository.
 BELOW = [f"server.{room}" for room in ("settings", "library", "classes", "lti")]  # the server's floor below the pages
 LAYERS = [
-    ("app.py", ["server.http.streamlit_patches", "server.classes", "server.settings", "pages", "views", "engine"]),
+    ("app.py", ["server", "pages", "views", "engine"]),
     ("asgi.py", ["server.http", "server.settings", "engine.places"]),
     # The server's rooms below the pages,
     ("server/settings.py", ["engine.budget"]),
@@ -42,7 +42,7 @@ LAYERS = [
     ("server/http/starting.py", ["server", "engine.training"]),
     ("server/http/page_names.py", ["pages.controls.menu"]),
     ("server/http/lti.py", ["server", "pages.controls.menu"]),
-    ("server/http/uploads.py", ["server.settings", "engine.checkpoints.memory", "engine.training.run"]),
+    ("server/http/uploads.py", ["server", "engine.checkpoints.memory", "engine.training.run"]),
     ("server/http/errors.py", ["server", "engine.work_limit", "views.core.markdown"]),
     ("server/http/streamlit_patches/limited_runs.py", ["server.settings", "engine"]),
     ("server/http/api/", ["server", "pages.controls", "engine"]),
@@ -69,6 +69,7 @@ LAYERS = [
 # and __main__.py have none: they import everything, and nothing here imports them.
 ENGINE = [
     [
+        "engine.ages",
         "engine.budget",
         "engine.characters",
         "engine.json_text",

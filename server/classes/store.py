@@ -18,6 +18,7 @@ import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from datetime import date
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -53,6 +54,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import ArgumentError, IntegrityError, InterfaceError, OperationalError
 from sqlalchemy.schema import CreateColumn
 
+from engine.ages import DAY, is_old, today
 from engine.json_text import parse_json
 from engine.pulse import listen
 from server.classes.names import are_alike, check_name, fold
@@ -166,6 +168,8 @@ PLATFORMS = Table(
     Column("at", Float, nullable=False),
 )
 NONCES = Table("nonces", METADATA, Column("nonce", String, primary_key=True), Column("ends", Float, nullable=False))
+# Days on which a server ran, by their ordinals (engine/ages.py).
+NOTED = Table("noted", METADATA, Column("day", Integer, primary_key=True))
 
 
 @dataclass(frozen=True)
@@ -310,7 +314,7 @@ class Classes:
             code = "".join(secrets.choice(LETTERS) for _ in range(CODE))
             try:
                 with self.write() as connection:
-                    ends = now + 86_400 * days
+                    ends = now + DAY * days
                     room = {"code": code, "secret": digest(secret), "owner": owner, "begun": now, "ends": ends}
                     connection.execute(insert(ROOMS).values(**room, entered=now))
                     put_steps(connection, code, steps)
@@ -394,13 +398,21 @@ class Classes:
         self.erase()
 
     def forget_old(self) -> None:
+        """Deletes what is over: rooms and launches by their ages, and by the clock what refuses to be used again."""
         with self.write() as connection:
-            ending = ROOMS, LAUNCHES, LINKINGS, NONCES
-            old = [delete(table).where(table.c.ends < time.time()) for table in ending]
+            connection.execute(self.insert_or(NOTED).values(day=today().toordinal()).on_conflict_do_nothing())
+            noted = [date.fromordinal(day) for day in connection.execute(select(NOTED.c.day)).scalars()]
+            gone = 0
+            for name, began in (ROOMS.c.code, ROOMS.c.begun), (LAUNCHES.c.state, LAUNCHES.c.at):
+                ends = name.table.c.ends
+                over = connection.execute(select(name, began, ends).where(ends < time.time())).all()
+                names = [one for one, at, until in over if is_old(at, round((until - at) / DAY), noted)]
+                gone += sum(connection.execute(delete(name.table).where(name == one)).rowcount for one in names)
+            old = [delete(table).where(table.c.ends < time.time()) for table in (LINKINGS, NONCES)]
             launched = select(*(LAUNCHES.c[name] for name in LINE))
             old.append(delete(GRADES).where(tuple_(*(GRADES.c[name] for name in LINE)).not_in(launched)))
-            gone = [connection.execute(one).rowcount for one in old]
-        if any(gone):
+            gone += sum(connection.execute(one).rowcount for one in old)
+        if gone:
             self.erase()
 
     # --- the learners ---

@@ -10,6 +10,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from server.classes.store import HERE, Unreachable, open_classes
+from server.http.storage import folders
 from server.http.workers import COOKIE
 from server.library.visitors import name_person
 from server.settings import CLASSES_PLACE
@@ -59,6 +60,8 @@ news = News()
 async def tell_news(request: Request) -> Response:
     code, cookie = request.query_params.get("room", "")[:8], request.cookies.get(COOKIE, "")
     looked = request.query_params.get("looked", "")
+    if await folders.find_fault():  # else each of those who ask would hold a thread of all
+        return JSONResponse({"version": "unreachable"})
     try:
         found = await run_in_threadpool(news.tell, code, cookie, looked)
     except Unreachable:

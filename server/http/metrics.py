@@ -23,6 +23,7 @@ from engine.budget import budget
 from engine.model.pass_queue import pass_queue
 from engine.training.launch.queue import Queue
 from server.http.page_names import name_page
+from server.http.storage import folders
 from server.http.streamlit_patches.observed_runs import runs
 from server.http.workers import SHARED
 from server.settings import METRICS_TOKEN
@@ -82,17 +83,20 @@ def note_run(address: str, seconds: float) -> None:
 async def tell_metrics(request: Request) -> Response:
     if not may_ask(request):
         return PlainTextResponse(REFUSED, 403)
-    return Response(await run_in_threadpool(collect), media_type=CONTENT_TYPE_LATEST)
+    reads_runs = not await folders.find_fault()
+    return Response(await run_in_threadpool(collect, reads_runs), media_type=CONTENT_TYPE_LATEST)
 
 
-def collect() -> bytes:
-    """Of all processes where they have a folder in common, else of this one."""
+def collect(reads_runs: bool) -> bytes:
+    """Of all processes where they have a folder in common, else of this one; without trainings where their folder does
+    not answer."""
     asked = own
     if os.environ.get(SHARED):
         asked = CollectorRegistry()
         MultiProcessCollector(asked)
     machine = CollectorRegistry()
-    machine.register(Trainings())
+    if reads_runs:
+        machine.register(Trainings())
     return generate_latest(asked) + generate_latest(machine)
 
 

@@ -1,5 +1,5 @@
 """Files that browsers bring lie in memory: how much a visitor and all together may bring, and that files go whose
-session has gone; and, on disk, what visitors brought some days ago."""
+session has gone; and, on disk, what visitors brought and class sessions that are old."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from streamlit.runtime.uploaded_file_manager import UploadedFileRec
 
 from engine.checkpoints.memory import gigabytes
 from engine.training.run.visitor_texts import expire_texts
-from server.settings import ALL_UPLOADS, SESSION_UPLOADS
+from server.classes.store import Unreachable, keeps_classes, open_classes
+from server.settings import ALL_UPLOADS, CLASSES_PLACE, SESSION_UPLOADS
 
 READ = {
     "memory_uploaded_file_manager:MemoryUploadedFileManager.add_file": "c40823a61c504ba4",
@@ -27,7 +28,7 @@ READ = {
 PREFIX = "/_stcore/upload_file/"
 COMES_BACK = 180.0  # seconds for which a session is kept that has lost its connection, and some more
 PACE = 30.0  # seconds between two looks for sessions that have gone
-EXPIRES = 3600.0  # seconds between two looks for old texts
+EXPIRES = 3600.0  # seconds between two looks for what is old
 TELL = (
     "The files of {who} may have {most} here, and this one would make it {size}: remove one, bring a smaller one, or "
     "ask who runs this server to raise {setting}.\n"
@@ -84,16 +85,23 @@ def list_files() -> list[tuple[str, dict[str, UploadedFileRec]]]:
 
 async def drop_left_files() -> None:
     """Removes, as long as the server runs, the files of sessions that do not come back, which Streamlit does only for
-    those that end in good order, and old texts."""
+    those that end in good order, and what is old."""
     gone: dict[str, float] = {}
-    expired = monotonic()
+    expired = -EXPIRES
     while True:
         await asyncio.sleep(PACE)
         gone = drop_files(gone, monotonic())
         if monotonic() - expired > EXPIRES:
             expired = monotonic()
-            with suppress(OSError):  # a storage that does not answer now is asked later
-                await asyncio.to_thread(expire_texts)
+            with suppress(OSError, Unreachable):  # a storage that does not answer now is asked later
+                await asyncio.to_thread(forget_old)
+
+
+def forget_old() -> None:
+    """Deletes texts and class sessions that are old; and the days are noted by which they age."""
+    expire_texts()
+    if keeps_classes(CLASSES_PLACE):
+        open_classes(CLASSES_PLACE).forget_old()
 
 
 def drop_files(gone: dict[str, float], now: float) -> dict[str, float]:

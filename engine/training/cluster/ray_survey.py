@@ -20,6 +20,7 @@ from threading import Lock
 
 from safetensors.torch import save_file
 
+from engine.ages import is_old, note_day
 from engine.analysis.strongest import (
     CORPUS_LENGTH,
     CORPUS_TEXTS,
@@ -46,7 +47,7 @@ DRIVER = "engine.training.cluster.ray_survey_driver"
 SURVEYS = ".surveys"  # folder among the runs
 TASK, ASKED = "task.json", "asked.json"
 SAMPLED = 64  # numbers of each weight by which a node knows that it has the same model
-KEPT_SECONDS = 86_400  # since somebody waited for it
+KEPT_DAYS = 2  # since somebody waited for it
 
 
 class RaySurvey(SharedWork[Survey]):
@@ -102,8 +103,9 @@ class RaySurvey(SharedWork[Survey]):
             return True
 
     def _submit(self) -> Job:
+        noted = note_day(self.runs)
         for other in (self.runs / SURVEYS).glob(f"*/{ASKED}"):
-            if time.time() - other.stat().st_mtime > KEPT_SECONDS:
+            if is_old(other.stat().st_mtime, KEPT_DAYS, noted):
                 rmtree(other.parent, ignore_errors=True)
         client = connect(self.address)
         job = Job(f"loupe-survey-{secrets.token_hex(8)}", says="has been submitted to Ray")

@@ -12,6 +12,7 @@ from pathlib import Path
 from shutil import rmtree
 from typing import Any
 
+from engine.ages import is_old, note_day
 from engine.json_text import parse_json
 from engine.model.from_dict import build
 from engine.training.launch.process import exists
@@ -21,7 +22,7 @@ from engine.training.run.folder import RunFolder
 from engine.training.run.names import check_name, unused_name
 
 MADE = ".made-"  # and the process and machine that make it: the beginning of the name of what is no run yet
-OLD = 86_400.0  # seconds
+OLD = 2  # days
 
 
 @dataclass(frozen=True)
@@ -83,12 +84,13 @@ def make(
 
 def forget_halves(runs: Path) -> None:
     """Remove what processes that were killed meanwhile had begun to make: of other machines what is old."""
+    noted = note_day(runs)
     for half in runs.glob(f"{MADE}*"):
         maker, _, rest = half.name.removeprefix(MADE).partition("-")
         here = rest.rpartition("-")[0] == socket.gethostname()
         try:
             gone = here and not (maker.isdecimal() and exists(int(maker)))
-            left = gone or time.time() - half.stat().st_mtime > OLD
+            left = gone or is_old(half.stat().st_mtime, OLD, noted)
         except FileNotFoundError:  # made, or removed by somebody else
             continue
         if left:

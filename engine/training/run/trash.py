@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import time
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from shutil import rmtree
 
+from engine.ages import is_old, note_day
 from engine.budget import budget
 from engine.training.run.atomic import explain_closed_folder
 from engine.training.run.folder import RunFolder, runs_folder, size
@@ -34,7 +36,7 @@ def delete(name: str, folder: Path | str | None = None) -> str:
     path = existing_run(name, place)
     at_rest(path)
     empty(place)
-    token = f"{path.name}~{datetime.now(UTC).strftime(WHEN)}"
+    token = f"{path.name}~{datetime.fromtimestamp(time.time(), UTC).strftime(WHEN)}"
     (place / DELETED).mkdir(exist_ok=True)
     os.rename(path, place / DELETED / token)
     return token
@@ -74,10 +76,11 @@ def undo_delete(token: str, folder: Path | str | None = None) -> str:
 
 def empty(folder: Path | str | None = None, most: int = 0) -> int:
     """Deletes for good what was deleted long ago, then the oldest until `most` bytes are free. Returns the bytes."""
-    old, freed = datetime.now(UTC) - timedelta(days=budget.deleted_days), 0
-    for one in reversed(list_deleted(folder)):
-        if one.when < old or freed < most:
-            path = runs_folder(folder) / DELETED / one.token
+    place, freed = runs_folder(folder), 0
+    noted = note_day(place)
+    for one in reversed(list_deleted(place)):
+        if is_old(one.when.timestamp(), budget.deleted_days, noted) or freed < most:
+            path = place / DELETED / one.token
             freed += size(path)
             rmtree(path, ignore_errors=True)
     return freed

@@ -8,11 +8,12 @@ import subprocess
 import time
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
+from engine.ages import FILE
 from engine.budget import budget
 from engine.training import Recipe, RunFolder, read_recipe, train
 from engine.training.recipe.recipe import Train
@@ -200,6 +201,7 @@ def aged(place: Path, token: str, days: float) -> str:
 def test_what_was_deleted_long_ago_goes_for_good_with_the_next(place: Path, trained: Path) -> None:
     shutil.copytree(trained, place / "x")
     aged(place, delete("mine", place), budget.deleted_days + 1)
+    (place / FILE).write_text("".join(f"{date.today() - timedelta(days)}\n" for days in range(budget.deleted_days)))
     token = delete("x", place)
     assert [one.token for one in list_deleted(place)] == [token]
 
@@ -256,6 +258,7 @@ def test_what_a_killed_process_had_begun_to_make_goes_with_the_next_run(place: P
     assert ours.is_dir() and not theirs.exists() and elsewhere.is_dir()
     for half in (ours, elsewhere):  # by a process that once had our number, and one of which nothing else is known
         os.utime(half, (0, 0))
+    (place / FILE).write_text("2020-01-01\n")  # a day before today
     make(recipe, "a third", place, Origin())
     assert not ours.exists() and not elsewhere.exists()
     assert [run.name for run in runs(place)] == ["a third", "another", "mine"]

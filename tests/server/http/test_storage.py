@@ -9,6 +9,7 @@ import pytest
 from server.http import storage
 from server.http.storage import Storage, read_all
 from tests.coroutines import finish
+from tests.pages.mounted import at_page
 
 
 def test_what_cannot_be_read_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -23,7 +24,7 @@ def test_what_cannot_be_read_is_named(tmp_path: Path, monkeypatch: pytest.Monkey
     assert read_all() == "the class sessions cannot be read"
 
 
-def test_storage_that_stalls_holds_one_thread_and_keeps_nobody_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_storage_that_stalls_holds_one_thread_and_keeps_nobody_waiting() -> None:
     answers, asked = threading.Event(), list[int]()
 
     def stall() -> str:
@@ -32,14 +33,22 @@ def test_storage_that_stalls_holds_one_thread_and_keeps_nobody_waiting(monkeypat
         return ""
 
     async def ask() -> list[str]:
-        found = [await Storage.find_fault(kept) for _ in range(3)]
+        found = [await kept.find_fault() for _ in range(3)]
+        assert kept.is_stalled()
         answers.set()
-        assert kept.asked is not None
-        await kept.asked
+        assert kept.asked.result(20) == ""
         return [*found, await kept.find_fault()]
 
-    kept = Storage()
-    monkeypatch.setattr(storage, "PATIENCE", 0.02)
-    monkeypatch.setattr(storage, "read_all", stall)
+    kept = Storage(stall, 0.02)
     *found, last = finish(asyncio.wait_for(ask(), 20))
     assert found == ["storage has not answered for 0.02 s"] * 3 and len(asked) == 2 and last == ""
+
+
+def test_a_page_does_not_wait_for_storage_that_stalls(monkeypatch: pytest.MonkeyPatch) -> None:
+    app, answers = at_page("pages/train/train.py"), threading.Event()
+    monkeypatch.setattr(storage, "folders", Storage(lambda: "" if answers.wait() else "", 0.02))
+    app.run()
+    answers.set()
+    assert [one.value for one in app.error] == [storage.STALLED.format(seconds=0.02)] and not app.button
+    monkeypatch.undo()
+    assert not app.run().error and app.button

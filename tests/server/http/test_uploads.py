@@ -14,6 +14,7 @@ from starlette.testclient import TestClient
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 from streamlit.runtime.uploaded_file_manager import UploadedFileRec
 
+from engine.ages import DAY
 from engine.budget import budget
 from engine.training.run.visitor_texts import DATA, PREFERENCES, expire_texts
 from server.http import uploads
@@ -74,8 +75,11 @@ def test_what_visitors_brought_goes_after_some_days_unless_a_run_learns_from_it(
     (tmp_path / PREFERENCES / "somebody.json").write_text("{}")
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "recipe.toml").write_text('[data.text]\npath = "/runs/.data/def/own.txt"\n')
-    later = time.time() + 31 * 86_400
-    assert expire_texts() == 0 and expire_texts(later) == 2
+    began = time.time()
+    for day in range(30):
+        assert expire_texts() == 0
+        monkeypatch.setattr(time, "time", lambda days=day + 1: began + days * DAY)
+    assert expire_texts() == 2
     assert [path.name for path in (tmp_path / DATA).iterdir()] == ["def"]
     monkeypatch.setattr(budget, "texts_days", 0)
-    assert expire_texts(later) == 0
+    assert expire_texts() == 0
