@@ -1,16 +1,29 @@
 // What the edits of a run did: the run before them beside the one after. Nothing at all where there are none.
 // Ours, because a click in its maps moves what stands beside them and asks nothing of the server.
 import { boundary, paintPixels } from "../components/picture.js";
-import { make, range } from "../core/dom.js";
+import { make, pencil, range } from "../core/dom.js";
 import { number } from "../core/format.js";
 import { colour } from "../core/palette.js";
 import { request } from "../core/store.js";
-import { distribution, Guess, headline, Shifts } from "./effects_distribution.js";
+import { distribution, Guess, headLane, headline, Shifts } from "./effects_distribution.js";
 import { heads, positions } from "./effects_where.js";
 
 const NARROW = 700; // CSS pixels
 
-/** data: a decoded payload of views/what_if/effects.py. Emits "reveal" (the run that was guessed at). */
+/**
+ * @typedef {import("./effects_distribution.js").Data} Data
+ * @typedef {import("./effects_distribution.js").Headed} Headed
+ * @typedef {import("../core/payload.js").NamedArray} NamedArray
+ * @typedef {import("../core/host.js").Emit} Emit
+ * @typedef {Effects} Page
+ */
+
+/**
+ * data: a decoded payload of views/what_if/effects.py. Emits "reveal" (the run that was guessed at).
+ * @param {HTMLElement} root
+ * @param {Data} data
+ * @param {Emit} emit
+ */
 export function mount(root, data, emit) {
   const element = make("section", "effects");
   element.setAttribute("aria-label", "what the edits did");
@@ -18,6 +31,7 @@ export function mount(root, data, emit) {
   const view = new Effects(element, emit);
   view.update(data);
   return {
+    /** @param {Data} next */
     update: (next) => view.update(next),
     destroy() {
       view.watch.disconnect();
@@ -29,12 +43,23 @@ export function mount(root, data, emit) {
 class Effects {
   /** @type {(() => void)[]} what is done once that stands in the page which is being built */
   waiting = [];
+  /** @type {Data} */
+  data;
+  /** @type {Shifts | null} */
+  shifts;
+  /** @type {string | undefined} the run on whose greedy text somebody has asked for */
+  wrote;
 
+  /**
+   * @param {HTMLElement} root
+   * @param {Emit} emit
+   */
   constructor(root, emit) {
     this.root = root;
     this.root.loupe = this; // for tests
     this.emit = emit;
     this.open = true;
+    /** @type {number | null} */
     this.row = null; // the position that a person chose; null follows the payload
     this.guess = new Guess(() => this.emit("reveal", this.data.trace));
     this.watch = new ResizeObserver(([{ contentRect }]) => {
@@ -44,11 +69,14 @@ class Effects {
     this.width = 0;
   }
 
+  /** @param {Data} data */
   update(data) {
+    /** @param {Data | undefined} one */
     const text = (one) => JSON.stringify(one?.lanes?.map(({ pieces }) => pieces));
     if (text(data) !== text(this.data)) this.row = null;
     this.data = data;
-    this.shifts = data.head ? new Shifts(data) : null;
+    this.shifts = data.head ? new Shifts({ ...data, head: data.head }) : null;
+    /** @type {string | null} */
     this.missing = null; // what is said of the heads while they are asked for
     if (data.later && data.trace && !data.hidden) this.fetchHeads();
     else this.draw();
@@ -57,11 +85,12 @@ class Effects {
   /** Of a long text the patterns take longer than all the rest: they come when that stands there, a block at a time. */
   async fetchHeads() {
     const { data } = this;
-    for (const attention of data.later) {
+    for (const attention of data.later ?? []) {
       const { layers, heads, crossHeads } =
-        data.lanes.find(({ side }) => side === attention.split(".").at(-2)) ?? data.lanes.at(-1);
+        data.lanes.find(({ side }) => side === attention.split(".").at(-2)) ?? headLane(data.lanes);
       const shape = [layers, attention.endsWith("cross_attn") ? crossHeads : heads];
-      const moved = (data.arrays[`pattern.${attention}`] = { shape, data: new Float32Array(shape[0] * shape[1]) });
+      const moved = { shape, data: new Float32Array(shape[0] * shape[1]), dtype: "f32", dims: ["layer", "head"] };
+      data.arrays[`pattern.${attention}`] = moved;
       for (const layer of range(0, layers)) {
         this.missing = `comparing block ${layer + 1} of ${layers} …`;
         this.draw();
@@ -81,9 +110,10 @@ class Effects {
 
   /** The position whose distribution is shown. */
   get shown() {
-    return this.row ?? this.data.head.row;
+    return this.row ?? /** @type {Headed["data"]} */ (this.data).head.row;
   }
 
+  /** @param {number} row */
   async choose(row) {
     const { trace } = this.data;
     this.row = row;
@@ -108,14 +138,21 @@ class Effects {
       return;
     }
     const verdict = this.guess.verdict(data);
-    const focused = root.getRootNode().activeElement?.dataset?.name;
+    const { activeElement } = /** @type {ShadowRoot | Document} */ (root.getRootNode());
+    const focused = activeElement instanceof HTMLElement ? activeElement.dataset.name : undefined;
     this.waiting = [];
     root.replaceChildren(this.top(), ...(verdict ? [verdict] : []), ...(this.open ? this.panels() : []));
     for (const act of this.waiting) act();
-    if (focused) root.querySelector(`[data-name="${focused}"]`)?.focus({ preventScroll: true });
+    if (focused)
+      /** @type {HTMLElement | null} */ (root.querySelector(`[data-name="${focused}"]`))?.focus({
+        preventScroll: true,
+      });
   }
 
-  /** Does `act` once what is being built stands in the page. */
+  /**
+   * Does `act` once what is being built stands in the page.
+   * @param {() => void} act
+   */
   later(act) {
     this.waiting.push(act);
   }
@@ -134,7 +171,7 @@ class Effects {
     row.append(
       fold,
       this.data.head
-        ? headline(this)
+        ? headline(/** @type {Headed} */ (this))
         : make("span", "", "This model has no head: see the changes in its attention and its residual stream."),
     );
     row.append(make("span", "took", took(this.data.took)));
@@ -143,13 +180,16 @@ class Effects {
 
   panels() {
     const panels = make("div", "panels");
-    if (this.data.head) panels.append(distribution(this));
+    if (this.data.head) panels.append(distribution(/** @type {Headed} */ (this)));
     panels.append(positions(this), heads(this));
     return this.data.writes === "never" ? [panels] : [panels, continuation(this)];
   }
 }
 
-/** "blocks 3 to 4 of 4 computed again in 3.1 ms" */
+/**
+ * "blocks 3 to 4 of 4 computed again in 3.1 ms"
+ * @param {Data["took"]} took
+ */
 function took({ start, layers, seconds }) {
   const time =
     seconds < 0.01
@@ -170,19 +210,21 @@ function took({ start, layers, seconds }) {
   return `${which} computed again in ${trimmed(time)}`;
 }
 
+/** @param {string} time */
 function trimmed(time) {
   return time.replace(/(\.\d)\d+/, "$1");
 }
 
 // --- What the model writes greedily, without the edits and with them ---
 
+/** @param {Page} page */
 export function continuation(page) {
   const element = make("section", "continuation");
   const { data } = page;
   /** @type {import("../core/store.js").Query<"edit_continuation">} */
   const query = { ask: "edit_continuation", trace: data.trace };
   const body = make("div", "written");
-  const drawn = data.lanes.at(-1).grid?.predicts;
+  const drawn = headLane(data.lanes).grid?.predicts;
   const what = drawn ? "Greedy completion" : "Greedy continuation";
   element.append(make("h4", "", what), body);
   const write = () => {
@@ -207,15 +249,15 @@ export function continuation(page) {
   return element;
 }
 
-/** @param {import("../core/store.js").Answers["edit_continuation"]} answer */
-function lines({ before, after }) {
+/** @param {import("../core/store.js").Answers["edit_continuation"] & { before?: string[], after?: string[] }} answer */
+function lines({ before = [], after = [] }) {
   const apart = before.findIndex((piece, i) => piece !== after[i]);
   const from =
     apart < 0 ? (before.length === after.length ? before.length : Math.min(before.length, after.length)) : apart;
-  return [
+  return /** @type {[name: string, pieces: string[]][]} */ ([
     ["before", before],
     ["after", after],
-  ].map(([name, pieces]) => {
+  ]).map(([name, pieces]) => {
     const line = make("p", `line ${name}`);
     line.append(make("span", "run", name));
     pieces.forEach((piece, i) =>
@@ -240,6 +282,7 @@ const WIDTH = 132; // CSS pixels of a picture
 export function pictures(root, { given, arrays }) {
   const [before, after] = [arrays.before, arrays.after];
   const [height, across, channels] = before.shape;
+  /** @param {number} i */
   const same = (i) =>
     Array.from({ length: channels }, (_, c) => before.data[i * channels + c] === after.data[i * channels + c]).every(
       Boolean,
@@ -247,10 +290,10 @@ export function pictures(root, { given, arrays }) {
   const others = Array.from({ length: height * across }, (_, i) => i).filter((i) => !same(i));
   const drawn = height * across - given;
   const row = make("div", "completed");
-  for (const [name, pixels, framed] of [
+  for (const [name, pixels, framed] of /** @type {[name: string, pixels: NamedArray, framed: number[]][]} */ ([
     ["before", before, []],
     ["after", after, others],
-  ]) {
+  ])) {
     const figure = make("figure");
     const said =
       name === "before"
@@ -264,6 +307,12 @@ export function pictures(root, { given, arrays }) {
   return row;
 }
 
+/**
+ * @param {HTMLElement} root
+ * @param {NamedArray} pixels
+ * @param {number} given
+ * @param {number[]} framed
+ */
 function picture(root, pixels, given, framed) {
   const canvas = make("canvas");
   canvas.setAttribute("role", "img");
@@ -273,7 +322,7 @@ function picture(root, pixels, given, framed) {
   canvas.width = Math.round(WIDTH * dpr);
   canvas.height = Math.round(cell * height * dpr);
   Object.assign(canvas.style, { width: `${WIDTH}px`, height: `${cell * height}px` });
-  const context = canvas.getContext("2d");
+  const context = pencil(canvas);
   context.scale(dpr, dpr);
   paintPixels(context, root, pixels, 0, 0, across, WIDTH);
   context.strokeStyle = colour(root, "edited");

@@ -4,15 +4,30 @@ import { at, mountCells } from "../components/cells.js";
 import { make, range } from "../core/dom.js";
 import { axis, legend } from "../components/legend.js";
 import { counted, number, percent } from "../core/format.js";
-import { nameOf } from "./effects_distribution.js";
+import { headLane, nameOf } from "./effects_distribution.js";
+
+/**
+ * @typedef {import("./effects.js").Page} Page
+ * @typedef {import("./effects_distribution.js").Data} Data
+ * @typedef {import("./effects_distribution.js").Lane} Lane
+ * @typedef {import("../core/payload.js").NamedArray} NamedArray
+ * @typedef {import("../components/cells.js").Picture} Picture
+ * @typedef {import("../components/cells.js").Where} Where
+ * @typedef {(event: "hover" | "pick", where: Where | null) => void} Hear
+ */
 
 const NAMED = 13; // CSS pixels of a column that bears its token
 const ROW = { pitch: 20, height: 18 };
 const LABELS = 46;
 const WIDEST = 34; // of a column
+/** @type {Record<string, number[]>} rows and columns that a key moves by */
+const MOVES = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
 const NARROWEST = 1.4; // of a column: more positions than have room share one
 
-/** The distance of the stream by block and position, under it the change of what is said at each position. */
+/**
+ * The distance of the stream by block and position, under it the change of what is said at each position.
+ * @param {Page} page
+ */
 export function positions(page) {
   const element = make("section", "positions");
   element.append(make("h4", "", "Where it changed: the residual stream, block by block"));
@@ -24,18 +39,26 @@ export function positions(page) {
   return element;
 }
 
+/** @param {string} text */
 function told(text) {
   const element = make("p", "told", text);
   element.setAttribute("aria-live", "polite");
   return element;
 }
 
+/** @param {{ data: Data }} page */
 function atRest({ data }) {
   return data.head && (data.head.reads === "next" || data.head.reads === "here")
     ? "click a column: what the model says there"
     : "\u00a0";
 }
 
+/**
+ * @param {Page} page
+ * @param {Lane} lane
+ * @param {number} room
+ * @param {HTMLElement} said
+ */
 function stream(page, lane, room, said) {
   const { data } = page;
   const prefix = lane.side ? `${lane.side}.` : "";
@@ -45,14 +68,19 @@ function stream(page, lane, room, said) {
   if (lane.side) box.append(make("p", "side", lane.side));
   const width = Math.max(cols, Math.min(room, cols * WIDEST));
   const speaks =
-    lane === data.lanes.at(-1) && page.shifts && (data.head.reads === "next" || data.head.reads === "here");
+    lane === headLane(data.lanes) && page.shifts && (data.head?.reads === "next" || data.head?.reads === "here");
   const names = range(0, rows).map((r) => (r ? `block ${r}` : "input"));
   const most = largest(values);
+  /** @param {Where} where */
   const describe = ({ row, col }) =>
     `${names[row]}, ${nameOf(lane, places(row, col))}: ${distance(at(block, row, col))}`;
+  /**
+   * @param {"hover" | "pick"} event
+   * @param {Where | null} where
+   */
   const hear = (event, where) => {
     if (event === "hover") said.textContent = where ? describe(where) : atRest(page);
-    else if (speaks) page.choose(places(where.row, where.col));
+    else if (speaks && where) page.choose(places(where.row, where.col));
   };
   const shape = { width, ...ROW };
   box.append(
@@ -70,7 +98,7 @@ function stream(page, lane, room, said) {
       hear,
     ),
   );
-  if (speaks && cols === lane.pieces.length && page.shifts.complete(cols))
+  if (speaks && cols === lane.pieces.length && page.shifts?.complete(cols))
     box.append(spoken(page, cols, shape, said, lane));
   if (width / cols >= NAMED) {
     const below = axis(lane.pieces, width);
@@ -89,11 +117,24 @@ function stream(page, lane, room, said) {
   return box;
 }
 
-/** {rows x columns} of numbers as columns that have room: of several positions the one that moved most, which `places` names. */
+/**
+ * {rows x columns} of numbers as columns that have room: of several positions the one that moved most, which `places` names.
+ * @param {NamedArray} array
+ * @param {number} room
+ * @returns {{ block: Block & { data: Float32Array }, places: (row: number, col: number) => number }}
+ */
 function binned({ data, shape: [rows, cols] }, room) {
   const each = Math.max(1, Math.ceil((cols * NARROWEST) / room));
-  if (each === 1) return { block: { data, offset: 0, stride: cols, rows, cols }, places: (row, col) => col };
+  if (each === 1)
+    return {
+      block: { data, offset: 0, stride: cols, rows, cols },
+      places: (_, col) => col,
+    };
   const count = Math.ceil(cols / each);
+  /**
+   * @param {number} row
+   * @param {number} col
+   */
   const best = (row, col) =>
     range(col * each, Math.min(cols, (col + 1) * each)).reduce(
       (most, i) => (data[row * cols + i] > data[row * cols + most] ? i : most),
@@ -106,12 +147,23 @@ function binned({ data, shape: [rows, cols] }, room) {
   return { block: { data: values, offset: 0, stride: count, rows, cols: count }, places: best };
 }
 
-/** The change of the distribution at every position, in bits, where it is here. */
+/**
+ * The change of the distribution at every position, in bits, where it is here.
+ * @param {Page} page
+ * @param {number} cols
+ * @param {{ width: number, pitch: number, height: number }} shape
+ * @param {HTMLElement} said
+ * @param {Lane} lane
+ */
 function spoken(page, cols, shape, said, lane) {
-  const kl = Float32Array.from({ length: cols }, (_, i) => page.shifts.rows.get(i)?.kl ?? 0);
+  const kl = Float32Array.from({ length: cols }, (_, i) => page.shifts?.rows.get(i)?.kl ?? 0);
   const block = { data: kl, offset: 0, stride: cols, rows: 1, cols };
+  /**
+   * @param {"hover" | "pick"} event
+   * @param {Where | null} where
+   */
   const hear = (event, where) => {
-    if (event !== "hover") page.choose(where.col);
+    if (event === "pick" && where) page.choose(where.col);
     else
       said.textContent = where
         ? `what is said at ${nameOf(lane, where.col)}: KL ${number(kl[where.col])} bits`
@@ -133,6 +185,10 @@ function spoken(page, cols, shape, said, lane) {
 /**
  * Cells with a name before each row. They are painted once they stand in the page, where the colours are known.
  * @param {{ row: number, col: number }} [picked]
+ * @param {Page} page
+ * @param {string[]} names
+ * @param {Picture} data
+ * @param {Hear} hear
  */
 function labelled(page, names, data, hear, picked) {
   const row = make("div", "rows");
@@ -148,17 +204,28 @@ function labelled(page, names, data, hear, picked) {
   return row;
 }
 
-/** Arrows move over the cells and say what each holds, Enter picks one. */
+/**
+ * Arrows move over the cells and say what each holds, Enter picks one.
+ * @param {HTMLCanvasElement} canvas
+ * @param {Picture} data
+ * @param {ReturnType<typeof mountCells>} view
+ * @param {Hear} hear
+ * @param {Where} start
+ */
 function byKeyboard(canvas, { block, label }, view, hear, start) {
   let cursor = { row: start.row, col: Math.min(start.col, block.cols - 1) };
   canvas.tabIndex = 0;
   canvas.dataset.name = label.split(",")[0];
   canvas.addEventListener("keydown", (event) => {
-    const move = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] }[event.key];
+    const move = MOVES[event.key];
     if (!move && event.key !== "Enter") return;
     event.preventDefault();
     event.stopPropagation();
     if (!move) return hear("pick", cursor);
+    /**
+     * @param {number} i
+     * @param {number} size
+     */
     const within = (i, size) => Math.max(0, Math.min(size - 1, i));
     cursor = { row: within(cursor.row + move[0], block.rows), col: within(cursor.col + move[1], block.cols) };
     view.mark({ picked: cursor });
@@ -166,16 +233,23 @@ function byKeyboard(canvas, { block, label }, view, hear, start) {
   });
 }
 
-/** Where a ramp ends: the greatest finite value, as nothing may look changed less than it is. */
+/**
+ * Where a ramp ends: the greatest finite value, as nothing may look changed less than it is.
+ * @param {Float32Array} values
+ */
 function largest(values) {
   return values.reduce((most, x) => (x < Infinity && x > most ? x : most), 0) || 1;
 }
 
+/** @param {number} x */
 function distance(x) {
   return x === 0 ? "as before" : `moved by ${number(x)} times its norm`;
 }
 
-/** How much of the weight of every head's rows went elsewhere: one grid an attention. */
+/**
+ * How much of the weight of every head's rows went elsewhere: one grid an attention.
+ * @param {Page} page
+ */
 export function heads(page) {
   const element = make("section", "heads");
   const grids = Object.keys(page.data.arrays).filter((name) => name.startsWith("pattern."));
@@ -186,20 +260,30 @@ export function heads(page) {
   return element;
 }
 
+/**
+ * @param {Page} page
+ * @param {string} name
+ * @param {boolean} several
+ * @param {HTMLElement} said
+ */
 function grid(page, name, several, said) {
   const {
     data: values,
     shape: [layers, count],
   } = page.data.arrays[name];
-  const [, side = "", focus] = name.match(/^pattern\.(?:(\w+)\.)?(attn|cross_attn)$/);
+  const [, side = "", focus] = name.match(/^pattern\.(?:(\w+)\.)?(attn|cross_attn)$/) ?? [];
   const block = { data: values, offset: 0, stride: count, rows: layers, cols: count };
   const box = make("div", "heat");
   const stackName = focus === "cross_attn" ? "cross-attention" : side;
   if (several) box.append(make("p", "side", stackName));
   const most = largest(values);
   const width = Math.min(count * 34, 272);
+  /**
+   * @param {"hover" | "pick"} event
+   * @param {Where | null} where
+   */
   const hear = (event, where) => {
-    if (event === "pick") return look(side, focus, where);
+    if (event === "pick" && where) return look(side, focus, where);
     const moved = where && at(block, where.row, where.col);
     said.textContent = where
       ? `${several ? `${stackName} ` : ""}block ${where.row + 1} head ${where.col + 1}: ${moved ? `${percent(moved)} of a row moved` : "as before"}`
@@ -221,20 +305,36 @@ function grid(page, name, several, said) {
   numbers.style.cssText = `width: ${width}px; margin-left: ${LABELS}px`;
   box.append(
     numbers,
-    scale(page, "edited", width, values.some((x) => x > 0) ? `0 to ${percent(most)}` : "no pattern changed"),
+    scale(
+      page,
+      "edited",
+      width,
+      values.some((/** @type {number} */ x) => x > 0) ? `0 to ${percent(most)}` : "no pattern changed",
+    ),
   );
   return box;
 }
 
-/** Shows a head in the picture below: it follows the address. */
+/**
+ * Shows a head in the picture below: it follows the address.
+ * @param {string} side
+ * @param {string} focus
+ * @param {Where} where
+ */
 function look(side, focus, { row, col }) {
   const entries = new URLSearchParams(location.hash.slice(1));
   const change = { layer: row, head: col, ...(side ? { side } : {}), ...(focus === "cross_attn" ? { focus } : {}) };
   if (focus === "attn") entries.delete("focus");
-  for (const [name, value] of Object.entries(change)) entries.set(name, value);
+  for (const [name, value] of Object.entries(change)) entries.set(name, String(value));
   history.replaceState(history.state, "", `${location.pathname}${location.search}#${entries}`);
 }
 
+/**
+ * @param {Page} page
+ * @param {string} role
+ * @param {number} width
+ * @param {string} text
+ */
 function scale(page, role, width, text) {
   const { element } = legend(page.root, { role, scale: "unit", width: Math.max(width, 40) });
   element.querySelector(".legend-text").textContent = text;

@@ -3,24 +3,50 @@
 import * as address from "../core/address.js";
 import { make } from "../core/dom.js";
 
-/** data: a decoded payload of views/what_if/experiment.py. Emits "change" {do, ...}, which pages/controls/what_if/experiment.py reads. */
+/**
+ * @typedef {{ words: string, on: boolean, sentence: string, strength?: number }} Entry
+ * @typedef {{ name: string, title: string, about: string, lacking?: string }} Kind
+ * @typedef {{ entries: Entry[], undo: boolean, redo: boolean, guessing?: boolean, asked?: boolean, left?: number, broken: string[],
+ *   refused?: string, opens: boolean[], kinds: Kind[] }} Data
+ * @typedef {{ do: string, [of: string]: unknown }} Change
+ * @typedef {(event: "change", change: Change) => void} Emit
+ */
+
+/**
+ * data: a decoded payload of views/what_if/experiment.py. Emits "change" {do, ...}, which pages/controls/what_if/experiment.py reads.
+ * @param {HTMLElement} root
+ * @param {Data} data
+ * @param {Emit} emit
+ */
 export function mount(root, data, emit) {
   const element = make("section", "experiment");
   element.setAttribute("aria-label", "What if: changes to the run");
   root.append(element);
   const panel = new Panel(element, emit);
   panel.update(data);
-  return { update: (next) => panel.update(next), destroy: () => root.replaceChildren() };
+  return {
+    /** @param {Data} next */ update: (next) => panel.update(next),
+    destroy: () => root.replaceChildren(),
+  };
 }
 
 class Panel {
+  /** @type {Data} */
+  data;
+
+  /**
+   * @param {HTMLElement} root
+   * @param {Emit} emit
+   */
   constructor(root, emit) {
     this.root = root;
     this.emit = emit;
     this.adding = false; // whether the kinds are offered
+    /** @type {number | undefined | null} */
     this.left = null; // how often Compare has been opened from here
   }
 
+  /** @param {Data} data */
   update(data) {
     this.data = data;
     this.draw();
@@ -29,26 +55,30 @@ class Panel {
     if (leaves) leave();
   }
 
+  /** @param {Change} change */
   ask(change) {
     this.emit("change", change);
   }
 
   draw() {
     const { data, root } = this;
-    const focused = root.getRootNode().activeElement;
-    const name = root.contains(focused) ? focused.dataset.name : null;
+    const focused = /** @type {ShadowRoot | Document} */ (root.getRootNode()).activeElement;
+    const name = focused instanceof HTMLElement && root.contains(focused) ? focused.dataset.name : null;
     const scrolled = root.querySelector(".edits")?.scrollTop ?? 0;
     const started = data.entries.length > 0 || data.undo || data.redo || data.guessing;
     root.classList.toggle("resting", !started);
     root.replaceChildren(
-      this.top(started),
+      this.top(Boolean(started)),
       ...[...data.broken, ...(data.refused ? [data.refused] : [])].map((sentence) => told(sentence)),
       ...(data.entries.length ? [this.list()] : []),
     );
-    if (data.entries.length) root.querySelector(".edits").scrollTop = scrolled;
-    if (name) root.querySelector(`[data-name="${name}"]`)?.focus({ preventScroll: true });
+    const list = root.querySelector(".edits");
+    if (list) list.scrollTop = scrolled;
+    if (name)
+      /** @type {HTMLElement | null} */ (root.querySelector(`[data-name="${name}"]`))?.focus({ preventScroll: true });
   }
 
+  /** @param {boolean} started */
   top(started) {
     const { data } = this;
     const row = make("div", "top");
@@ -97,6 +127,10 @@ class Panel {
     return list;
   }
 
+  /**
+   * @param {Entry} entry
+   * @param {number} number
+   */
   entry({ words, on, sentence, strength }, number) {
     const row = make("li", "edit");
     const works = on && !sentence;
@@ -121,7 +155,12 @@ class Panel {
     return row;
   }
 
-  /** How much an adapter adds, which acts when the slider is let go. */
+  /**
+   * How much an adapter adds, which acts when the slider is let go.
+   * @param {number} value
+   * @param {string} words
+   * @param {number} number
+   */
   strength(value, words, number) {
     const slider = make("input", "strength");
     Object.assign(slider, { type: "range", min: "0", max: "2", step: "0.05", value: String(value), title: "strength" });
@@ -153,7 +192,10 @@ class Panel {
     return [box, ...others.map(({ title, lacking }) => make("p", "note", `${title}: ${lacking}`))];
   }
 
-  /** Asks for a form, which begins at what the page looks at. */
+  /**
+   * Asks for a form, which begins at what the page looks at.
+   * @param {Change} asked
+   */
   open(asked) {
     this.adding = false;
     this.draw();
@@ -166,12 +208,18 @@ function leave() {
   /** @type {HTMLElement | null} */ (document.querySelector(".st-key-way-to-compare a"))?.click();
 }
 
+/** @param {string} sentence */
 function told(sentence) {
   const line = make("p", "told", sentence);
   line.setAttribute("role", "status");
   return line;
 }
 
+/**
+ * @param {string} text
+ * @param {string} name
+ * @param {() => void} act
+ */
 function button(text, name, act, label = "") {
   const element = make("button", "plain", text);
   element.type = "button";

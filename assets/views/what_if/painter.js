@@ -6,11 +6,22 @@ import { colour } from "../core/palette.js";
 import { request } from "../core/store.js";
 import { Grid, soon } from "./painter_grid.js";
 
+/**
+ * @typedef {import("./painter_grid.js").Edit} Edit
+ * @typedef {import("./painter_grid.js").Own} Own
+ * @typedef {{ mode: "mask" | "pattern", edit: Edit, own: Own, row?: number, number?: number | null, trace: string, brush?: number }} Data
+ * @typedef {Pick<Data, "number" | "trace">} Asked
+ * @typedef {(event: "painted", fields: Partial<Edit>) => void} Emit
+ */
+
 const PAINTED = ["cells", "rows", "columns", "allowed", "weights", "drawn", "free"]; // fields of an edit that are written here
 
 /**
  * data: {mode: "mask" | "pattern", edit, own: the attention, row: what is looked at, number: that of the edit, trace, brush}, as
  * pages/controls/what_if/edit_form.py sends it. Emits "painted", those fields of the edit that are painted.
+ * @param {HTMLElement} root
+ * @param {Data} data
+ * @param {Emit} emit
  */
 export function mount(root, data, emit) {
   const element = make("div", "painting");
@@ -25,6 +36,7 @@ export function mount(root, data, emit) {
     if (said !== told) emit("painted", painted);
     told = said;
   };
+  /** @param {Data} next */
   const update = (next) => {
     const rest = Object.entries(next.edit).filter(([name]) => !PAINTED.includes(name) && name !== "brush");
     const ground = JSON.stringify([next.mode, rest, next.own, next.number, next.trace]);
@@ -44,7 +56,11 @@ export function mount(root, data, emit) {
   return { update, destroy: () => root.replaceChildren() };
 }
 
-/** Does `act` once nothing in `element` is being dragged. */
+/**
+ * Does `act` once nothing in `element` is being dragged.
+ * @param {HTMLElement} element
+ * @param {() => void} act
+ */
 function idle(element, act) {
   if (!element.querySelector("canvas:active")) return act();
   return addEventListener("pointerup", () => setTimeout(act), { once: true });
@@ -54,7 +70,12 @@ function idle(element, act) {
 
 const ROWS = 64; // of a long text that come together
 
-/** The ground under an edit: {shape, mask, row(r), load(first, last)}, as views/what_if/paint_ground.py sends it. */
+/**
+ * The ground under an edit: {shape, mask, row(r), load(first, last)}, as views/what_if/paint_ground.py sends it.
+ * @param {Edit} edit
+ * @param {Own} own
+ * @param {Asked} data
+ */
 function ground(edit, own, data) {
   const [layer, head] = [edit.layer ?? 0, edit.heads?.[0] ?? 0];
   const focus = own.cross ? "cross_attn" : "attn";
@@ -83,13 +104,21 @@ function drawn([rows, cols], mask, pattern = []) {
 }
 
 class Ground {
+  /**
+   * @param {[rows: number, cols: number]} shape
+   * @param {Uint8Array} mask
+   * @param {Float32Array[]} rows
+   */
   constructor(shape, mask, rows) {
     this.shape = shape;
     this.mask = mask;
     this.rows = rows;
   }
 
-  /** The weights of a row, by column; undefined where they are still to come. */
+  /**
+   * The weights of a row, by column; undefined where they are still to come.
+   * @param {number} r
+   */
   row(r) {
     return this.rows[r];
   }
@@ -117,12 +146,17 @@ class Long extends Ground {
     this.query = query;
   }
 
+  /**
+   * @param {number} first
+   * @param {number} last
+   */
   load(first, last) {
     const parts = range(Math.floor(first / ROWS), Math.floor(last / ROWS) + 1).map((part) => part * ROWS);
     const missing = parts.filter((start) => !this.rows[start]);
     return missing.length ? Promise.all(missing.map((start) => this.fetch(start))) : null;
   }
 
+  /** @param {number} start */
   async fetch(start) {
     const [rows, cols] = this.shape;
     const end = Math.min(start + ROWS, rows);
@@ -136,13 +170,22 @@ class Long extends Ground {
 
 const WIDEST_MASK_CELL = 19; // CSS pixels of a cell
 
-/** The grid of the form's mask that is written to. */
+/**
+ * The grid of the form's mask that is written to.
+ * @param {Edit} edit
+ * @param {Data} data
+ */
 async function maskGrid(edit, { own, row, ...data }) {
   if ("cells" in edit) return new PaintedMask(edit, own, await ground(edit, own, data), row);
   return new DrawnMask(edit, own, await startMask(edit, own, data), row);
 }
 
-/** The mask that is drawn already, or the head's own to begin with. */
+/**
+ * The mask that is drawn already, or the head's own to begin with.
+ * @param {Edit} edit
+ * @param {Own} own
+ * @param {Asked} data
+ */
 async function startMask(edit, own, data) {
   const [rows, cols] = [own.rows.length, own.keys.length];
   if (!edit.allowed) return ground(edit, own, data);
@@ -151,10 +194,16 @@ async function startMask(edit, own, data) {
     throw new Error(
       `This mask was drawn ${down} × ${across}, and the text is ${rows} × ${cols} now; its blocks and heads can be changed here.`,
     );
-  return drawn([rows, cols], edit.allowed.flat());
+  return drawn([rows, cols], edit.allowed.flat().map(Number));
 }
 
 class MaskGrid extends Grid {
+  /**
+   * @param {Edit} edit
+   * @param {Own} own
+   * @param {Ground} ground
+   * @param {number | undefined} cursor
+   */
   constructor(edit, own, { mask, shape: [rows, cols] }, cursor) {
     super(own, { rows, cols, most: WIDEST_MASK_CELL, edit, cursor });
     this.called = "mask";
@@ -166,27 +215,39 @@ class MaskGrid extends Grid {
     return "click or drag over cells; a name takes its whole row or column";
   }
 
-  /** Painting turns a cell into the reverse of what the first one of the stroke is. */
+  /**
+   * Painting turns a cell into the reverse of what the first one of the stroke is.
+   * @param {number} first
+   */
   stroke(first) {
     const to = !this.allowed(first);
-    return (i) => (this.painted[i] = Number(Boolean(this.base[i]) !== to));
+    return (/** @type {number} */ i) => (this.painted[i] = Number(Boolean(this.base[i]) !== to));
   }
 
+  /** @param {number} i */
   allowed(i) {
     return Boolean(this.base[i] ^ this.painted[i]);
   }
 
-  /** A row or a column: forbids what of it may be seen; where that is nothing, gives back what was there. */
+  /**
+   * A row or a column: forbids what of it may be seen; where that is nothing, gives back what was there.
+   * @param {number[]} cells
+   */
   line(cells) {
     const seen = cells.filter((i) => this.allowed(i));
     for (const i of seen) this.painted[i] = this.base[i];
     if (!seen.length) for (const i of cells) this.painted[i] = 0;
   }
 
+  /** @param {number} i */
   marked(i) {
     return this.painted[i];
   }
 
+  /**
+   * @param {number} row
+   * @param {number} col
+   */
   words(row, col) {
     const { rows, keys } = this.own;
     const changed = this.painted.reduce((sum, one) => sum + one, 0);
@@ -198,7 +259,11 @@ class MaskGrid extends Grid {
     return { block: this.block((row, col) => Number(this.allowed(this.index({ row, col })))), scale, max: 1 };
   }
 
-  /** What may be seen and could not before is filled. */
+  /**
+   * What may be seen and could not before is filled.
+   * @param {CanvasRenderingContext2D} context
+   * @param {string} edited
+   */
   mark(context, edited) {
     const { cell } = this.window;
     context.fillStyle = edited;
@@ -210,9 +275,19 @@ class MaskGrid extends Grid {
 
 /** Changes to the mask as it stands: they flip what is painted, or allow it, or forbid it, whatever it was. */
 class PaintedMask extends MaskGrid {
+  /**
+   * @param {Edit} edit
+   * @param {Own} own
+   * @param {Ground} found
+   * @param {number | undefined} cursor
+   */
   constructor(edit, own, found, cursor) {
     super(edit, own, found, cursor);
     const { rows, cols } = this.size;
+    /**
+     * @param {number} r
+     * @param {number} c
+     */
     const fits = (r, c) => r < rows && c < cols && (this.painted[r * cols + c] = 1);
     for (const [r, c] of edit.cells) fits(r, c);
     for (const r of edit.rows) range(0, cols).forEach((c) => fits(r, c));
@@ -223,11 +298,13 @@ class PaintedMask extends MaskGrid {
     return this.edit.to === "flip";
   }
 
+  /** @param {number} first */
   stroke(first) {
     const to = Number(!this.painted[first]);
-    return this.flips ? super.stroke(first) : (i) => (this.painted[i] = to);
+    return this.flips ? super.stroke(first) : (/** @type {number} */ i) => (this.painted[i] = to);
   }
 
+  /** @param {number} i */
   allowed(i) {
     if (this.flips) return super.allowed(i);
     return this.edit.to === "allow"
@@ -235,6 +312,7 @@ class PaintedMask extends MaskGrid {
       : Boolean(this.base[i] && !this.painted[i]);
   }
 
+  /** @param {number[]} cells */
   line(cells) {
     if (this.flips) return super.line(cells);
     const to = Number(!cells.every((i) => this.painted[i]));
@@ -245,9 +323,11 @@ class PaintedMask extends MaskGrid {
   write() {
     const { rows, cols } = this.size;
     const [across, down] = [new Uint32Array(rows), new Uint32Array(cols)];
+    /** @type {[row: number, col: number][]} */
     const painted = [];
     this.painted.forEach((one, i) => {
       if (!one) return;
+      /** @type {[row: number, col: number]} */
       const cell = [Math.floor(i / cols), i % cols];
       across[cell[0]]++;
       down[cell[1]]++;
@@ -261,6 +341,12 @@ class PaintedMask extends MaskGrid {
 
 /** A mask that stands in place of the model's own. */
 class DrawnMask extends MaskGrid {
+  /**
+   * @param {Edit} edit
+   * @param {Own} own
+   * @param {Ground} found
+   * @param {number | undefined} cursor
+   */
   constructor(edit, own, found, cursor) {
     super(edit, own, found, cursor);
     this.write();
@@ -278,13 +364,22 @@ const SPOKEN = 24; // from which on a cell bears its weight
 const WAITING = "…";
 const SLACK = 1e-4; // of a row's sum, as engine/edits/patterns.py has it
 
-/** The grid of the form's pattern that is written to. */
+/**
+ * The grid of the form's pattern that is written to.
+ * @param {Edit} edit
+ * @param {Data} data
+ */
 async function weightGrid(edit, { own, row, ...data }) {
   if (edit.to === "painted") return new PaintedPattern(edit, own, await ground(edit, own, data), row);
   return new DrawnPattern(edit, own, await startPattern(edit, own, data), row);
 }
 
-/** The pattern that is drawn already, or the head's own to begin with. */
+/**
+ * The pattern that is drawn already, or the head's own to begin with.
+ * @param {Edit} edit
+ * @param {Own} own
+ * @param {Asked} data
+ */
 async function startPattern(edit, own, data) {
   const found = await ground(edit, own, data);
   const [rows, cols] = found.shape;
@@ -298,6 +393,12 @@ async function startPattern(edit, own, data) {
 }
 
 class WeightGrid extends Grid {
+  /**
+   * @param {Edit} edit
+   * @param {Own} own
+   * @param {Ground} found
+   * @param {number | undefined} cursor
+   */
   constructor(edit, own, found, cursor) {
     const [rows, cols] = found.shape;
     super(own, { rows, cols, most: WIDEST_PATTERN_CELL, edit, cursor });
@@ -305,7 +406,9 @@ class WeightGrid extends Grid {
     this.digits = true;
     this.ground = found;
     this.mask = found.mask;
+    /** @type {Map<number, Map<number, number>>} */
     this.given = new Map(); // row -> column -> weight; the others are left to the head
+    /** @type {(Float32Array | undefined)[]} */
     this.settled = []; // row -> its weights as the engine makes them
   }
 
@@ -325,6 +428,10 @@ class WeightGrid extends Grid {
     );
   }
 
+  /**
+   * @param {number} i
+   * @param {number | null} weight
+   */
   put(i, weight) {
     const [row, col] = [Math.floor(i / this.size.cols), i % this.size.cols];
     const own = this.given.get(row) ?? new Map();
@@ -335,23 +442,34 @@ class WeightGrid extends Grid {
     delete this.settled[row];
   }
 
-  /** Painting puts the weight of the brush; a stroke that starts where it stands already gives back what was there. */
+  /**
+   * Painting puts the weight of the brush; a stroke that starts where it stands already gives back what was there.
+   * @param {number} first
+   */
   stroke(first) {
     const weight = Math.fround(this.edit.brush ?? 0);
     const to = this.weight(first) === weight ? null : weight;
-    return (i) => this.put(i, to);
+    return (/** @type {number} */ i) => this.put(i, to);
   }
 
-  /** What is painted on a cell, undefined where it is the head's. */
+  /**
+   * What is painted on a cell, undefined where it is the head's.
+   * @param {number} i
+   */
   weight(i) {
     return this.given.get(Math.floor(i / this.size.cols))?.get(i % this.size.cols);
   }
 
+  /** @param {number} i */
   marked(i) {
     return this.weight(i) !== undefined;
   }
 
-  /** A row: back to the head's, or even over what it may see. A column: the weight of the brush in every row. */
+  /**
+   * A row: back to the head's, or even over what it may see. A column: the weight of the brush in every row.
+   * @param {number[]} cells
+   * @param {"row" | "column"} which
+   */
   line(cells, which) {
     const clean = !cells.some((i) => this.marked(i));
     const seen = cells.filter((i) => this.mask[i]);
@@ -360,7 +478,10 @@ class WeightGrid extends Grid {
     else for (const i of seen) this.put(i, this.edit.brush ?? 0);
   }
 
-  /** A row as the engine makes it: `summing_to_one` of engine/edits/patterns.py. Undefined until it is there. */
+  /**
+   * A row as the engine makes it: `summing_to_one` of engine/edits/patterns.py. Undefined until it is there.
+   * @param {number} row
+   */
   shown(row) {
     const base = this.ground.row(row);
     if (!base || this.settled[row]) return this.settled[row];
@@ -378,6 +499,10 @@ class WeightGrid extends Grid {
     return made;
   }
 
+  /**
+   * @param {number} row
+   * @param {number} col
+   */
   words(row, col) {
     const shown = this.shown(row);
     if (!shown) return WAITING;
@@ -395,11 +520,18 @@ class WeightGrid extends Grid {
       block,
       scale: /** @type {Scale} */ (signed ? "signed" : "unit"),
       max: most,
+      /**
+       * @param {number} r
+       * @param {number} c
+       */
       hidden: (r, c) => !block.data[r * block.cols + c] && !this.mask[this.at(r, c)],
     };
   }
 
-  /** Weights as hundredths, in cells that have room for them. */
+  /**
+   * Weights as hundredths, in cells that have room for them.
+   * @param {CanvasRenderingContext2D} context
+   */
   mark(context) {
     const { cell } = this.window;
     if (cell < SPOKEN) return;
@@ -423,6 +555,12 @@ class WeightGrid extends Grid {
 
 /** Single weights; the rest of a row is the head's. */
 class PaintedPattern extends WeightGrid {
+  /**
+   * @param {Edit} edit
+   * @param {Own} own
+   * @param {Ground} found
+   * @param {number | undefined} cursor
+   */
   constructor(edit, own, found, cursor) {
     super(edit, own, found, cursor);
     const { rows, cols } = this.size;
@@ -430,6 +568,10 @@ class PaintedPattern extends WeightGrid {
   }
 
   write() {
+    /**
+     * @template Value
+     * @param {Map<number, Value>} map
+     */
     const ordered = (map) => [...map].sort(([a], [b]) => a - b);
     const painted = ordered(this.given).flatMap(([r, own]) => ordered(own).map(([c, weight]) => [r, c, weight]));
     this.edit.cells = painted.map(([r, c]) => [r, c]);
@@ -439,6 +581,12 @@ class PaintedPattern extends WeightGrid {
 
 /** A pattern that stands in place of the head's, all of it. */
 class DrawnPattern extends WeightGrid {
+  /**
+   * @param {Edit} edit
+   * @param {Own} own
+   * @param {Ground} found
+   * @param {number | undefined} cursor
+   */
   constructor(edit, own, found, cursor) {
     super(edit, own, found, cursor);
     const sums = range(0, this.size.rows).map((r) => found.row(r).reduce((sum, x) => sum + x, 0));
@@ -447,10 +595,13 @@ class DrawnPattern extends WeightGrid {
   }
 
   write() {
-    this.edit.drawn = range(0, this.size.rows).map((r) => Array.from(this.shown(r), rounded));
+    this.edit.drawn = range(0, this.size.rows).map((r) =>
+      Array.from(/** @type {Float32Array} */ (this.shown(r)), rounded),
+    );
   }
 }
 
+/** @param {number} x */
 function rounded(x) {
   return Number(x.toFixed(6));
 }

@@ -2,9 +2,19 @@
 import { counted } from "../core/format.js";
 import { paint } from "../components/cells.js";
 import { axis } from "../components/legend.js";
-import { make, range } from "../core/dom.js";
+import { make, pencil, range } from "../core/dom.js";
 import { colour } from "../core/palette.js";
 import { inside, windowSize } from "../core/place.js";
+
+/**
+ * @typedef {import("../components/cells.js").Where} Where
+ * @typedef {{ rows: number, cols: number }} Size
+ * @typedef {{ layer?: number, heads?: number[], to: string, brush?: number, free?: boolean, cells: [row: number, col: number][], rows: number[],
+ *   columns: number[], weights: number[], allowed?: boolean[][], drawn?: number[][], [field: string]: unknown }} Edit as its kind has the fields
+ * @typedef {{ rows: string[], keys: string[], stack: string | null, cross: boolean }} Own the attention, with the tokens of its rows and columns
+ * @typedef {{ size: Size, own: Own, most: number, edit: Edit, picked: (which: "row" | "column", i: number) => void, moved: () => void }} Framed
+ * @typedef {Size & { most: number, edit: Edit, cursor?: number }} Begun
+ */
 
 const LEAST = 6; // CSS pixels of a cell
 const NAMED = 11; // from which on rows and columns bear their tokens
@@ -14,11 +24,14 @@ const WIDEST = 760;
 const TALLEST = 480;
 const WHOLE = 256; // rows or columns up to which every cell is shown
 const AXIS = 52;
+/** @type {Record<string, number[]>} rows and columns that a key moves by */
+const MOVES = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
 
 const places = new WeakMap(); // an edit -> where its window stood, for when its form is drawn again
 
 /** {size, own, most, edit, picked(cells of a name), moved()}: `view` is what is seen, in rows and columns. */
 export class Window {
+  /** @param {Framed} of */
   constructor({ size, own, most, edit, picked, moved }) {
     this.size = size;
     this.own = own;
@@ -28,6 +41,10 @@ export class Window {
     const wide = Math.min(WIDEST, windowSize().width - 90) - NAMES;
     this.scrolls = Math.max(size.rows, size.cols) > WHOLE;
     this.cell = this.scrolls ? ROOMY : Math.max(LEAST, Math.min(most, Math.floor(wide / size.cols)));
+    /**
+     * @param {number} count
+     * @param {number} room
+     */
     const seen = (count, room) => (this.scrolls ? Math.min(count, Math.floor(room / this.cell)) : count);
     this.view = { row: 0, col: 0, rows: seen(size.rows, TALLEST), cols: seen(size.cols, wide) };
     this.canvas = make("canvas");
@@ -66,9 +83,18 @@ export class Window {
     return outside;
   }
 
-  /** Shows the window that begins there, as far as the matrix goes. */
+  /**
+   * Shows the window that begins there, as far as the matrix goes.
+   * @param {number} row
+   * @param {number} col
+   */
   place(row, col) {
     const { view, size } = this;
+    /**
+     * @param {number} first
+     * @param {number} seen
+     * @param {number} count
+     */
     const within = (first, seen, count) => Math.max(0, Math.min(first, count - seen));
     [view.row, view.col] = [within(row, view.rows, size.rows), within(col, view.cols, size.cols)];
     places.set(this.edit, [view.row, view.col]);
@@ -76,10 +102,18 @@ export class Window {
     this.moved();
   }
 
-  /** Brings a cell into the window; `middle` into its middle. */
+  /**
+   * Brings a cell into the window; `middle` into its middle.
+   * @param {Where} cell
+   */
   reveal({ row, col }, middle = false) {
     if (!this.scrolls) return;
     const { view, cell, element } = this;
+    /**
+     * @param {number} at
+     * @param {number} start
+     * @param {number} seen
+     */
     const first = (at, start, seen) =>
       middle ? at - Math.floor(seen / 2) : at < start ? at : at >= start + seen ? at - seen + 1 : start;
     const [top, left] = [first(row, view.row, view.rows), first(col, view.col, view.cols)];
@@ -88,7 +122,10 @@ export class Window {
     this.place(top, left);
   }
 
-  /** Where it stood when this edit was last shown, or around `cell`. Once the element stands in the page. */
+  /**
+   * Where it stood when this edit was last shown, or around `cell`. Once the element stands in the page.
+   * @param {Where} cell
+   */
   restore(cell) {
     if (!this.scrolls) return;
     const [row, col] = places.get(this.edit) ?? [];
@@ -114,7 +151,11 @@ export class Window {
     this.below.replaceChildren(below.element); // beside the canvas, which keeps the focus
   }
 
-  /** The name of a row, `high` rows high. */
+  /**
+   * The name of a row, `high` rows high.
+   * @param {number} r
+   * @param {number} high
+   */
   named(r, high) {
     const name = make("button", "", this.own.rows[r]);
     name.type = "button";
@@ -125,11 +166,15 @@ export class Window {
     return name;
   }
 
+  /** @param {number} i */
   number(i) {
     return this.scrolls ? ` (${i})` : "";
   }
 
-  /** {row, col} of the matrix under the pointer, null outside. */
+  /**
+   * {row, col} of the matrix under the pointer, null outside.
+   * @param {PointerEvent} event
+   */
   under(event) {
     const { view, cell } = this;
     const { x, y } = inside(event, this.canvas);
@@ -139,15 +184,26 @@ export class Window {
       : null;
   }
 
-  /** Fields that bring a row and a column into the window, by their numbers; nothing where all are seen. */
+  /**
+   * Fields that bring a row and a column into the window, by their numbers; nothing where all are seen.
+   * @param {(which: "row" | "col", i: number) => void} act
+   */
   goTo(act) {
     if (!this.scrolls) return [];
     const line = make("div", "go-to");
+    /**
+     * @param {string} label
+     * @param {number} count
+     * @param {"row" | "col"} which
+     */
     const field = (label, count, which) => {
       const box = make("input");
       Object.assign(box, { type: "number", min: 0, max: count - 1, step: 1, placeholder: `0 to ${count - 1}` });
       box.dataset.name = `go to ${which}`;
-      box.addEventListener("keydown", (event) => event.key === "Enter" && event.preventDefault()); // it is not the form's
+      box.addEventListener(
+        "keydown",
+        (/** @type {KeyboardEvent} */ event) => event.key === "Enter" && event.preventDefault(),
+      ); // it is not the form's
       box.addEventListener("input", () => box.value !== "" && box.checkValidity() && act(which, Number(box.value)));
       const whole = make("label", "", `${label} `);
       whole.append(box);
@@ -162,7 +218,11 @@ export class Window {
 
 const LINED = 11; // CSS pixels of a cell from which on each has an outline
 
-/** An element that fills once its promise of a Grid, or of a sentence, is there; `changed()` hears of what is painted. */
+/**
+ * An element that fills once its promise of a Grid, or of a sentence, is there; `changed()` hears of what is painted.
+ * @param {Promise<Grid>} promise
+ * @param {() => void} changed
+ */
 export function soon(promise, changed) {
   const element = make("div", "painter");
   const wait = make("p", "note", "…");
@@ -184,11 +244,19 @@ export class Grid {
   called = "grid";
   digits = false; // whether a key 0 to 9 paints
 
+  /**
+   * @param {Own} own
+   * @param {Begun} of
+   */
   constructor(own, { rows, cols, most, edit, cursor }) {
     this.own = own;
     this.edit = edit;
     this.size = { rows, cols };
     this.cursor = { row: Math.min(cursor ?? rows - 1, rows - 1), col: 0 };
+    /**
+     * @param {"row" | "column"} which
+     * @param {number} i
+     */
     const picked = (which, i) => this.done(() => this.line(which === "row" ? this.row(i) : this.column(i), which));
     const moved = () => {
       this.seen?.();
@@ -221,29 +289,43 @@ export class Grid {
     return this.window.view;
   }
 
+  /** @param {Where} cell */
   index({ row, col }) {
     return row * this.size.cols + col;
   }
 
-  /** The index of a cell of the view. */
+  /**
+   * The index of a cell of the view.
+   * @param {number} r
+   * @param {number} c
+   */
   at(r, c) {
     return (this.view.row + r) * this.size.cols + this.view.col + c;
   }
 
+  /** @param {number} r */
   row(r) {
     return range(r * this.size.cols, (r + 1) * this.size.cols);
   }
 
+  /** @param {number} c */
   column(c) {
     return range(0, this.size.rows).map((r) => r * this.size.cols + c);
   }
 
-  /** "“the”", with its number where not all are seen. */
+  /**
+   * "“the”", with its number where not all are seen.
+   * @param {string[]} pieces
+   * @param {number} i
+   */
   token(pieces, i) {
     return `“${pieces[i]}”${this.window.number(i)}`;
   }
 
-  /** What the view shows of a function of a cell's row and column, as a block. */
+  /**
+   * What the view shows of a function of a cell's row and column, as a block.
+   * @param {(row: number, col: number) => number} value
+   */
   block(value) {
     const { row, col, rows, cols } = this.view;
     const data = new Float32Array(rows * cols);
@@ -261,7 +343,10 @@ export class Grid {
     return "";
   }
 
-  /** Paints, writes the edit and shows it. */
+  /**
+   * Paints, writes the edit and shows it.
+   * @param {() => void} act
+   */
   done(act) {
     act();
     this.write();
@@ -273,6 +358,7 @@ export class Grid {
   listen() {
     /** @type {((index: number) => void) | null} */
     let act = null; // what the drag does to a cell
+    /** @param {PointerEvent} event */
     const brush = (event) => {
       const found = this.window.under(event);
       if (!found) return;
@@ -289,7 +375,7 @@ export class Grid {
       }
       act = null;
     };
-    this.canvas.addEventListener("pointerdown", (event) => {
+    this.canvas.addEventListener("pointerdown", (/** @type {PointerEvent} */ event) => {
       if (event.button) return;
       this.canvas.setPointerCapture(event.pointerId);
       act = null;
@@ -297,21 +383,26 @@ export class Grid {
       event.preventDefault();
       this.canvas.focus({ preventScroll: true });
     });
-    this.canvas.addEventListener("pointermove", (event) => {
+    this.canvas.addEventListener("pointermove", (/** @type {PointerEvent} */ event) => {
       if (event.buttons) return brush(event);
       const found = this.window.under(event);
       if (found) this.tell(found);
     });
     for (const name of ["pointerup", "pointercancel"]) this.canvas.addEventListener(name, end);
     for (const name of ["focus", "blur"]) this.canvas.addEventListener(name, () => this.draw());
-    this.canvas.addEventListener("keydown", (event) => this.key(event));
+    this.canvas.addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => this.key(event));
   }
 
+  /** @param {KeyboardEvent} event */
   key(event) {
-    const move = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] }[event.key];
+    const move = MOVES[event.key];
     const digit = this.digits && /^\d$/.test(event.key) ? Number(event.key) : null;
     if (!move && event.key !== " " && digit === null) return;
     event.preventDefault();
+    /**
+     * @param {number} i
+     * @param {number} size
+     */
     const within = (i, size) => Math.max(0, Math.min(size - 1, i));
     const [i, { row, col }] = [this.index(this.cursor), this.cursor];
     if (move) this.cursor = { row: within(row + move[0], this.size.rows), col: within(col + move[1], this.size.cols) };
@@ -328,6 +419,7 @@ export class Grid {
   /** Once a frame is enough, however fast the pointer is. */
   soonDrawn() {
     this.waits ??= requestAnimationFrame(() => {
+      /** @type {number | null} */
       this.waits = null;
       this.draw();
     });
@@ -337,7 +429,7 @@ export class Grid {
     const { canvas, view, size } = this;
     const { cell } = this.window;
     paint(canvas, canvas, { ...this.picture(), role: "attention", width: view.cols * cell, pitch: cell, height: cell });
-    const context = canvas.getContext("2d");
+    const context = pencil(canvas);
     const dpr = devicePixelRatio || 1;
     context.setTransform(dpr, 0, 0, dpr, 0, 0);
     const [edited, hairline] = [colour(canvas, "edited"), colour(canvas, "hairline")];
@@ -362,16 +454,25 @@ export class Grid {
 
   /**
    * Begins a stroke of the brush.
+   * @param {number} _first
    * @returns {(i: number) => void} what is done to every cell that it goes over
    */
   stroke(_first) {
     return () => {};
   }
 
-  /** Paints a whole row or column. */
+  /**
+   * Paints a whole row or column.
+   * @param {number[]} _cells
+   * @param {"row" | "column"} _which
+   */
   line(_cells, _which) {}
 
-  /** Puts a weight, which a key from 0 to 9 names. */
+  /**
+   * Puts a weight, which a key from 0 to 9 names.
+   * @param {number} _i
+   * @param {number | null} _weight
+   */
   put(_i, _weight) {}
 
   /** Writes into the edit what is painted. */
@@ -382,15 +483,26 @@ export class Grid {
     throw new Error(`expected ${this.constructor.name} to say what it paints`);
   }
 
-  /** Draws over the cells. */
+  /**
+   * Draws over the cells.
+   * @param {CanvasRenderingContext2D} _context
+   * @param {string} _edited
+   */
   mark(_context, _edited) {}
 
-  /** @returns {boolean | number} whether a cell is painted */
+  /**
+   * @param {number} _i
+   * @returns {boolean | number} whether a cell is painted
+   */
   marked(_i) {
     return false;
   }
 
-  /** @returns {string} what is said of a cell */
+  /**
+   * @param {number} _row
+   * @param {number} _col
+   * @returns {string} what is said of a cell
+   */
   words(_row, _col) {
     return "";
   }
@@ -401,6 +513,12 @@ export class Grid {
   /** Hears that other rows are looked at. */
   seen() {}
 
+  /**
+   * @param {CanvasRenderingContext2D} context
+   * @param {string} style
+   * @param {number} width
+   * @param {(i: number) => boolean | number} which
+   */
   outline(context, style, width, which) {
     const { cell } = this.window;
     context.strokeStyle = style;
@@ -408,7 +526,10 @@ export class Grid {
     this.each((i, x, y) => which(i) && context.strokeRect(x + 0.5, y + 0.5, cell - 1, cell - 1));
   }
 
-  /** Calls act(i, x, y) for every cell of the view. */
+  /**
+   * Calls act(i, x, y) for every cell of the view.
+   * @param {(i: number, x: number, y: number) => unknown} act
+   */
   each(act) {
     const { cell } = this.window;
     for (let r = 0; r < this.view.rows; r++)
