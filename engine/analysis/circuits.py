@@ -16,6 +16,7 @@ from torch.nn.functional import linear
 from engine.analysis.token_circuits import W_U, lacks, onward, reads
 from engine.analysis.weights.circuit import Which, attention_of, circuit
 from engine.model.layers.attention import Attention
+from engine.model.layers.norm import norm_of_head
 from engine.model.transformer import Transformer
 
 CELLS = 2**24  # of a whole table: 64 MiB
@@ -102,7 +103,7 @@ def project_head(
         return together.unflatten(-1, (-1, attention.d_head))[:, head]
     bias = None if projection.bias is None else projection.bias.unflatten(0, (-1, attention.d_head))[head]
     one = linear(read, projection.weight.unflatten(0, (-1, attention.d_head))[head], bias)
-    return one if norm is None else norm(one)
+    return one if norm is None else norm_of_head(norm, head)(one)
 
 
 def unembed(model: Transformer, written: Tensor, ids: Tensor) -> Tensor:

@@ -18,6 +18,7 @@ from engine.analysis.weights.circuit import attention_of
 from engine.analysis.writers import Walk, Writer, hold_norm
 from engine.model.layers.attention import Attention
 from engine.model.layers.latent import Latent
+from engine.model.layers.norm import norm_of_head
 from engine.model.stack import Stack
 from engine.model.transformer import Transformer
 from engine.runtime.trace import Trace
@@ -146,7 +147,7 @@ def through_projection(
             read, constant = hold_norm(norm, read, given.flatten())
         else:
             one = torch.eye(attention.d_head, dtype=torch.float64)
-            own, constant = hold_norm(norm, one, given[group])
+            own, constant = hold_norm(norm_of_head(norm, group), one, given[group])
             read = own @ read
     if projection.bias is not None:
         constant = constant + read @ projection.bias.double()

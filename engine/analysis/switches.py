@@ -223,10 +223,11 @@ SWITCHES: tuple[Switch, ...] = (
     Switch(
         "qk_norm",
         "q, k norm",
-        "Queries and keys normalised, each head by itself (Qwen3) or all together (OLMo 2).",
+        "Queries and keys normalised: each head by itself (Qwen3), with weights of its own (each: Command R+), or all "
+        "together (OLMo 2).",
         setting.get_qk_norm,
         setting.set_qk_norm,
-        fixed_options("none", "head", "all"),
+        fixed_options("none", "head", "each", "all"),
     ),
     Switch(
         "mlp",

@@ -190,6 +190,9 @@ def infer_block(ours: Ours, stack: str) -> dict[str, Evidence]:
     if f"{block}attn.q.weight" in ours:
         seen["attention.bias"] = Evidence(f"{block}attn.q.bias" in ours, there)
         seen["attention.out_bias"] = Evidence(f"{block}attn.out.bias" in ours, there)
+    shape, stored = ours.get(f"{block}attn.q_norm.weight", ((), ""))
+    if len(shape) == 2:
+        seen["attention.qk_norm"] = Evidence("each", f"{stored} has a row for each head.")
     if f"{block}norm1.weight" in ours and f"{block}norm2.weight" not in ours:
         seen["sublayers"] = Evidence("parallel_one_norm", there)
     return seen

@@ -263,7 +263,8 @@ class Attention:
     patches a side and lets a patch see its own square. `nearest` keeps the k highest scores of each row (Bertsch et
     al. 2023, Unlimiformer). `softcap` c makes scores c tanh(score / c) (Gemma 2). With `sinks` each head has a learned
     score besides, to which the softmax gives its share of every row (OpenAI 2025, gpt-oss). `qk_norm` normalises
-    queries and keys, each head by itself (Qwen3) or all together (OLMo 2).
+    queries and keys: each head by itself, with weights that all share ("head", Qwen3) or with its own ("each", Command
+    R+), or all together ("all", OLMo 2).
     """
 
     heads: int = field(
@@ -331,10 +332,11 @@ class Attention:
             when=lambda _, recipe: recipe.model.encoder is None and recipe.model.positions.kind == "rotary",
         ),
     )
-    qk_norm: Literal["head", "all"] | None = field(
+    qk_norm: Literal["head", "each", "all"] | None = field(
         default=None,
         metadata=Option(
-            help="Normalises queries and keys before they are multiplied, each head by itself or all together.",
+            help="Normalises queries and keys before they are multiplied: each head by itself, with weights that all "
+            "share (head) or with its own (each), or all together (all).",
             title="norm of q and k",
         ),
     )

@@ -427,7 +427,10 @@ def norm(
         lines.append((*centred, " / ", number(scale), " = ", result(value)))
         return Steps("norm", value, tuple(lines), (strip,))
     learned = {"γ": ("weight", module.weight), "β": ("bias", None if isinstance(module, RMSNorm) else module.bias)}
-    held = {label: (part, float(tensor[unit])) for label, (part, tensor) in learned.items() if tensor is not None}
+    at: tuple[int, ...] = (unit,)
+    if inner is not None and module.weight is not None and module.weight.dim() > 1:
+        at = source.shared_head(inner, len(module.weight)), unit
+    held = {label: (part, float(tensor[at])) for label, (part, tensor) in learned.items() if tensor is not None}
     weight, bias = (held[label][1] if label in held else None for label in "γβ")
     value = (float(x[unit]) - mean) / scale * (1.0 if weight is None else weight) + (bias or 0.0)
     if weight is not None:
@@ -440,7 +443,7 @@ def norm(
     lines.append((*centred, " / ", number(scale), *by, *tail, " = ", result(value)))
     path = source.hook.rpartition(".")[0]
     operands = tuple(
-        Operand(label, torch.tensor([one], dtype=torch.float64), f"{path}.{part}", (unit,), drawn=False)
+        Operand(label, torch.tensor([one], dtype=torch.float64), f"{path}.{part}", at, drawn=False)
         for label, (part, one) in held.items()
     )
     return Steps("norm", value, tuple(lines), (strip, *operands))

@@ -239,8 +239,10 @@ class Tally:
 
     def query_norms(self, stack: Stack, attention: Attention, tokens: Symbol, name: str) -> None:
         both = stack.heads(attention) + stack.kv_heads(attention)
-        self.keep(f"{name}: inputs of the query and key norms", self.normed * self.B * tokens * stack.L * both)
-        rows = attention.heads + kv_heads(attention) if attention.qk_norm == "head" else 2
+        own = attention.qk_norm == "each" and stack.config.norm.has_weight  # which multiply what is normalised
+        held = self.normed + own * (stack.config.norm.kind == "layer")
+        self.keep(f"{name}: inputs of the query and key norms", held * self.B * tokens * stack.L * both)
+        rows = attention.heads + kv_heads(attention) if attention.qk_norm != "all" else 2
         self.statistics(f"{name}: their scales", self.moments * rows * self.B * tokens * stack.L)
 
     def mask_sums(self, stack: Stack, attention: Attention, square: Formula, name: str) -> None:

@@ -130,8 +130,9 @@ def attention_parts(stack: Stack, attention: Attention, name: str) -> Iterator[P
     if attention.qk_norm is not None:
         width = Symbol("d_h", config.head_width(attention))
         both = 2 * formula(width) if attention.qk_norm == "head" else queries + keys
-        each = norm_width(config) * both
-        yield Part(f"{across}norms of queries and keys", f"{place}.[qk]_norm.*", block, "norm", each, stack.blocks)
+        learned = int(config.norm.has_weight) if attention.qk_norm == "each" else norm_width(config)
+        norms = learned * both
+        yield Part(f"{across}norms of queries and keys", f"{place}.[qk]_norm.*", block, "norm", norms, stack.blocks)
 
 
 def latent_parts(stack: Stack, attention: Attention, latent: Latent, place: str, block: str) -> Iterator[Part]:

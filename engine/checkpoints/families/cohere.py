@@ -4,7 +4,7 @@ MLP read the same one, side by side, and logits times a number."""
 from __future__ import annotations
 
 from engine.checkpoints.families.gpt2 import CAUSAL
-from engine.checkpoints.families.llama import ALWAYS, HEADS, ROWS, SIZES, TIED, attention_bias_key
+from engine.checkpoints.families.llama import ALWAYS, HEADS, ROWS, SIZES, TIED, attention_bias_key, each_head_key
 from engine.checkpoints.family import Family
 from engine.checkpoints.keys import Key
 from engine.checkpoints.kinds import POSITIVE
@@ -21,6 +21,7 @@ KEYS = (
     HEADS,
     Key("head_dim", "attention.d_head", default=None),
     Key("layer_norm_eps", "norm.eps", default=1e-5),
+    each_head_key("use_qk_norm"),
     Key("logit_scale", "head.scale", default=0.0625, kind=POSITIVE),
     attention_bias_key(False),
 )
@@ -44,8 +45,14 @@ LANGUAGE = Family(
     architecture="CohereForCausalLM",
     keys=KEYS,
     always=ALWAYS_SO,
-    only=CAUSAL | {"use_qk_norm": False},  # which has weights for each head, where Loupe has the same for all
-    rows=tuple(row for row in ROWS if "post_attention" not in row[0]),
+    only=CAUSAL,
+    rows=(
+        *(row for row in ROWS if "post_attention" not in row[0]),
+        *(
+            (f"model.layers.{{}}.self_attn.{one}.weight", f"blocks.{{}}.attn.{one}.weight")
+            for one in ("q_norm", "k_norm")
+        ),
+    ),
     tied=TIED,
     optional_prefix="model.",
     defaults=DEFAULTS,

@@ -21,7 +21,7 @@ OWN: tuple[Key, ...] = (
     positions_by_window(layer_types(lambda theirs: theirs.get("sliding_window", 4096), choose_types(slides))),
     write_only_key("sliding_window", lambda ours: ours["attention"]["window"] or ours["context"]),
 )
-KEYS = (*(key for key in cohere.KEYS if key.theirs not in {key.theirs for key in OWN}), *OWN)
+KEYS = (*(key for key in cohere.KEYS if key.theirs not in {"use_qk_norm", *(key.theirs for key in OWN)}), *OWN)
 
 LANGUAGE = replace(
     cohere.LANGUAGE,

@@ -7,6 +7,7 @@ from typing import Any
 from engine.checkpoints.families.gpt2 import CAUSAL
 from engine.checkpoints.family import DROPPED, Family
 from engine.checkpoints.keys import ACTIVATIONS, Key, Table, shared_key
+from engine.checkpoints.kinds import FLAG
 from engine.checkpoints.recomputed import FREQUENCIES
 from engine.checkpoints.rotary import KEYS as ROTARY
 from engine.checkpoints.tasks import with_tasks
@@ -36,6 +37,18 @@ SIZES = (
 def attention_bias_key(default: bool) -> Key:
     """Key of the bias, which all four projections of attention have, or none."""
     return shared_key("attention_bias", ("attention.bias", "attention.out_bias"), default)
+
+
+def each_head_key(theirs: str) -> Key:
+    """Key of norms of queries and keys, whose weights each head has for itself, or of none."""
+    return Key(
+        theirs,
+        "attention.qk_norm",
+        default=None,
+        reads=lambda normed, _: "each" if normed else None,
+        writes=lambda norm, _: norm == "each",
+        kind=FLAG,
+    )
 
 
 HEADS = Key("num_attention_heads", "attention.heads", reads=divides)

@@ -3,9 +3,10 @@ on queries, keys and values, or attention and MLP side by side, which read the s
 
 from __future__ import annotations
 
+from engine.checkpoints.experts import STACKED
 from engine.checkpoints.families.gpt2 import CAUSAL
 from engine.checkpoints.families.gpt_neox import partial_rotary_keys
-from engine.checkpoints.families.llama import ALWAYS, HEADS, SIZES, TIED
+from engine.checkpoints.families.llama import ALWAYS, HEADS, SIZES, TIED, each_head_key
 from engine.checkpoints.families.llama import ROWS as OF_LLAMA
 from engine.checkpoints.families.starcoder2 import NORMS
 from engine.checkpoints.family import Family
@@ -29,12 +30,17 @@ KEYS = (
         writes=lambda sublayers, _: sublayers == "parallel_one_norm",
         kind=FLAG,
     ),
+    each_head_key("qk_layernorm"),
     *partial_rotary_keys("partial_rotary_factor", 0.25),
 )
 
 ROWS = (
     *OF_LLAMA,
     *((f"{theirs}.bias", f"{ours}.bias") for theirs, ours in NORMS.items()),
+    *(
+        (f"model.layers.{{}}.self_attn.{one}_layernorm.norms.*.weight", f"blocks.{{}}.attn.{one}_norm.weight", STACKED)
+        for one in "qk"
+    ),
 )
 
 DEFAULTS = {
@@ -47,7 +53,7 @@ LANGUAGE = Family(
     architecture="StableLmForCausalLM",
     keys=KEYS,
     always={**ALWAYS, "norm.kind": "layer", "attention.out_bias": False, "mlp.bias": False},
-    only=CAUSAL | {"qk_layernorm": False},  # which has weights for each head, where Loupe has the same for all
+    only=CAUSAL,
     rows=ROWS,
     tied=TIED,
     optional_prefix="model.",

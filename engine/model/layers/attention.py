@@ -17,7 +17,7 @@ from engine.model.layers.dropout import dropout
 from engine.model.layers.latent import Latent
 from engine.model.layers.mask import AttentionMask
 from engine.model.layers.module import Linear, Module
-from engine.model.layers.norm import make_norm
+from engine.model.layers.norm import give_own_weights, make_norm
 from engine.model.layers.position import Rotations, rotate, rotate_both
 from engine.model.layers.position_override import moved_bias, moved_rotation
 from engine.model.layers.softmax import softmax
@@ -83,6 +83,9 @@ class Attention(Module):
         widths = (self.heads * self.d_head, self.kv_heads * self.d_head) if self.whole else (self.d_head, self.d_head)
         self.q_norm = make_norm(config.norm, widths[0], f"batch pos {axes}")
         self.k_norm = make_norm(config.norm, widths[1], f"batch {'key' if self.crosses else 'pos'} {axes}")
+        if attention.qk_norm == "each":
+            give_own_weights(self.q_norm, self.heads)
+            give_own_weights(self.k_norm, self.kv_heads)
 
     def _add_hooks(self, config: ModelConfig, attention: AttentionConfig) -> None:
         kind = config.positions.kind

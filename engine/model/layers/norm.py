@@ -7,6 +7,7 @@ Each goes from x to its result by a `strength` that is 1 until an edit changes i
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 
 import torch
 from torch import Tensor, nn
@@ -19,7 +20,7 @@ from engine.model.layers.module import Module
 
 class LayerNorm(Module):
     """(x - mean) / scale * weight + bias, with scale = sqrt(variance + eps) (Ba et al. 2016); weight and bias are None
-    where they are not learned."""
+    where they are not learned. `weight` is (head width) where each head has its own, and the bias then None."""
 
     def __init__(self, width: int, config: NormConfig, axes: str) -> None:
         super().__init__()
@@ -34,9 +35,14 @@ class LayerNorm(Module):
     def forward(self, x: Tensor) -> Tensor:
         weight, bias = self._parameters.get("weight"), self._parameters.get("bias")  # where PyTorch looks last
         if not any_wanted((self.hook_scale, self.hook_normalized)):
-            out = torch.layer_norm(x, x.shape[-1:], weight, bias, self.eps)
+            if weight is not None and weight.dim() > 1:
+                out = torch.layer_norm(x, x.shape[-1:], None, bias, self.eps) * weight
+            else:
+                out = torch.layer_norm(x, x.shape[-1:], weight, bias, self.eps)
             return self.hook_out(interpolate_norm(x, out, self.hook_strength) if self.hook_strength.is_active else out)
-        out, mean, inverse = torch.native_layer_norm(x, x.shape[-1:], weight, bias, self.eps)
+        one = None if weight is None or weight.dim() > 1 else weight
+        out, mean, inverse = torch.native_layer_norm(x, x.shape[-1:], one, bias, self.eps)
+        out = out if one is weight else stretch(self, out)
         computed = inverse.reciprocal().squeeze(-1)
         scale = self.hook_scale(computed)
         if scale is not computed or self.hook_normalized.is_active:
@@ -49,7 +55,7 @@ class LayerNorm(Module):
 
 class RMSNorm(Module):
     """x / scale * weight, with scale = sqrt(mean(x^2) + eps) (Zhang & Sennrich 2019); computed in the dtype of `weight`
-    where that is the wider one. `weight` is None where it is not learned."""
+    where that is the wider one. `weight` is None where it is not learned, (head width) where each head has its own."""
 
     def __init__(self, width: int, config: NormConfig, axes: str) -> None:
         super().__init__()
@@ -65,7 +71,10 @@ class RMSNorm(Module):
         weight = self._parameters.get("weight")
         read = x if weight is None else x.to(weight.dtype)
         if not any_wanted((self.hook_scale, self.hook_normalized)):
-            out = torch.rms_norm(read, x.shape[-1:], weight, self.eps).to(x.dtype)
+            if weight is not None and weight.dim() > 1:
+                out = (torch.rms_norm(read, x.shape[-1:], None, self.eps) * weight).to(x.dtype)
+            else:
+                out = torch.rms_norm(read, x.shape[-1:], weight, self.eps).to(x.dtype)
             return self.hook_out(interpolate_norm(x, out, self.hook_strength) if self.hook_strength.is_active else out)
         root_mean_square = torch.linalg.vector_norm(read, dim=-1) / self.root_width
         scale = self.hook_scale(torch.hypot(root_mean_square, self.root_eps))
@@ -112,6 +121,23 @@ class NoNorm(Module):
 def stretch(norm: LayerNorm | RMSNorm | BatchNorm, x: Tensor) -> Tensor:
     """x (... width) times what the norm learned of each feature, if it did."""
     return x if norm.weight is None else x * norm.weight
+
+
+def give_own_weights(norm: nn.Module, heads: int) -> None:
+    """Gives each head a weight of its own, if the norm learns one; no bias goes with them (Cohere, StableLM 2)."""
+    if isinstance(norm, (LayerNorm, RMSNorm)) and norm.weight is not None:
+        norm.weight = nn.Parameter(norm.weight.new_ones(heads, len(norm.weight)))
+        if isinstance(norm, LayerNorm):
+            norm.bias = None
+
+
+def norm_of_head(norm: nn.Module, head: int) -> nn.Module:
+    """The norm of one head's queries or keys."""
+    if not isinstance(norm, (LayerNorm, RMSNorm)) or norm.weight is None or norm.weight.dim() == 1:
+        return norm
+    one = copy(norm)
+    one._parameters = {**norm._parameters, "weight": nn.Parameter(norm.weight[head], requires_grad=False)}
+    return one
 
 
 def interpolate_norm(x: Tensor, out: Tensor, hook: HookPoint) -> Tensor:

@@ -71,7 +71,7 @@ def test_every_hook_of_every_family_explains_itself(name: str, models: Path) -> 
 
 VARIANTS = {
     **{kind: {"positions": kind} for kind in ("learned", "sinusoidal", "rotary", "alibi", "relative", "none")},
-    "grouped keys": {"positions": "rotary", "attention": {"kv_heads": 2, "qk_norm": "head"}},
+    "grouped keys": {"positions": "rotary", "attention": {"kv_heads": 2, "qk_norm": "each"}},
     "norms over all heads": {"attention": {"kv_heads": 2, "qk_norm": "all"}},
     "norms over all heads, rotated": {"positions": "rotary", "attention": {"kv_heads": 2, "qk_norm": "all"}},
     "latent": {

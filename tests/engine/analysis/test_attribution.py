@@ -48,7 +48,7 @@ KINDS: dict[str, ModelConfig] = {
     "parallel": config("rotary", sublayers="parallel"),
     "parallel, one norm": config("rotary", sublayers="parallel_one_norm", mlp=MLP(d_mlp=20, gated=True)),
     "no residual connections": config(residual=False),
-    "groups, biases, norms of q and k": config("rotary", {"kv_heads": 2, "bias": True, "qk_norm": "head"}),
+    "groups, biases, norms of q and k": config("rotary", {"kv_heads": 2, "bias": True, "qk_norm": "each"}),
     "rotated otherwise in some layers": config(Positions("rotary", other=OtherRotation((1,), 9.0))),
     "rotated in some layers": config(Positions("rotary", other=OtherRotation((0, 2)))),
     "norms of all heads": config("rotary", {"qk_norm": "all"}),

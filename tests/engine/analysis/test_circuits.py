@@ -24,7 +24,7 @@ EVERY = list(range(11))
 ONE_STACK = {
     "gpt": tiny.config("none"),
     "grouped, rms, q and k normalised": replace(
-        tiny.config("none", {"kv_heads": 2, "qk_norm": "head", "scale": 0.7}, tied=False), norm=Norm("rms")
+        tiny.config("none", {"kv_heads": 2, "qk_norm": "each", "scale": 0.7}, tied=False), norm=Norm("rms")
     ),
     "normalised all together": tiny.config("none", {"kv_heads": 2, "qk_norm": "all"}, norm=Norm("rms", "around")),
     "norms of outputs": tiny.config("none", {"qk_norm": "all"}, norm=Norm("rms", "output")),

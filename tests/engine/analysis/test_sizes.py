@@ -50,7 +50,7 @@ KINDS: dict[str, ModelConfig] = {
         SMALL, attention=replace(HEADS, kv_heads=2), mlp=GATED, positions=ROTARY, norm=Norm("rms"), tied=False
     ),
     "qwen": replace(
-        SMALL, attention=replace(HEADS, kv_heads=2, qk_norm="head", window=5), mlp=GATED, positions=ROTARY,
+        SMALL, attention=replace(HEADS, kv_heads=2, qk_norm="each", window=5), mlp=GATED, positions=ROTARY,
         norm=Norm("rms"),
     ),
     "batch-norm": replace(SMALL, norm=Norm("batch", "around")),

@@ -106,7 +106,7 @@ CONFIGS: dict[str, ModelConfig] = {
     "Llama, by length": replace(
         BASE, attention=BARE, positions=Positions("rotary", scaling=RotaryScaling("dynamic", 4.0, 4)), norm=RMS
     ),
-    "Qwen3": replace(BASE, attention=replace(BARE, qk_norm="head"), mlp=GATED, norm=RMS, positions=ROTARY),
+    "Qwen3": replace(BASE, attention=replace(BARE, qk_norm="each"), mlp=GATED, norm=RMS, positions=ROTARY),
     "OLMo 2": replace(
         BASE, attention=replace(BARE, qk_norm="all"), mlp=GATED, norm=Norm("rms", "output"), positions=ROTARY
     ),
