@@ -9,7 +9,7 @@ from typing import Any
 SYSTEM, USER, ASSISTANT = "system", "user", "assistant"
 INSTRUCTS = (SYSTEM, "developer")  # roles of a first message that is no turn
 MOST_MESSAGES = 1_000
-KEYS = ("messages", "tools", "documents", "variables")
+KEYS = ("messages", "tools", "documents", "variables", "template")
 
 
 @dataclass(frozen=True)
@@ -49,12 +49,13 @@ class Message:
 @dataclass(frozen=True)
 class Conversation:
     """`tools` are JSON schemas of functions, `documents` tables with title and text, and `variables` what else the
-    template reads by name, such as enable_thinking."""
+    template reads by name, such as enable_thinking. `template` is the name of one of several; "" chooses."""
 
     messages: Sequence[Message]
     tools: Sequence[Mapping[str, Any]] = ()
     documents: Sequence[Mapping[str, Any]] = ()
     variables: Mapping[str, Any] = field(default_factory=dict)
+    template: str = ""
 
     def __post_init__(self) -> None:
         if not 0 < len(self.messages) <= MOST_MESSAGES:
@@ -80,6 +81,7 @@ class Conversation:
             "tools": [dict(tool) for tool in self.tools],
             "documents": [dict(document) for document in self.documents],
             "variables": dict(self.variables),
+            "template": self.template,
         }
         return {key: value for key, value in said.items() if value}
 
@@ -96,5 +98,10 @@ class Conversation:
             listed = found.get(key, [])
             if not isinstance(listed, list) or not all(isinstance(one, Mapping) for one in listed):
                 raise ValueError(f"the {key} of a conversation must be a list of tables, got {str(listed)[:80]!r}.")
+        template = found.get("template", "")
+        if not isinstance(template, str):
+            raise ValueError(
+                f"the template of a conversation must be a name, got {str(template)[:80]!r}; leave it out."
+            )
         turns = tuple(Message.from_dict(one, number) for number, one in enumerate(messages))
-        return cls(turns, tuple(found.get("tools", ())), tuple(found.get("documents", ())), dict(variables))
+        return cls(turns, tuple(found.get("tools", ())), tuple(found.get("documents", ())), dict(variables), template)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from engine.conversations.conversation import ASSISTANT, USER, Conversation, Message
@@ -53,6 +53,7 @@ def encode_conversation(
     starts = [turn.start for turn in rendered.turns]
     turns = tuple(rendered.turns[max(bisect_right(starts, start) - 1, 0)] for start, _ in encoding.spans)
     assistant = find_assistant(tokenizer, rendered, len(encoding))
+    encoding = replace(encoding, roles=tuple(turn.role for turn in turns))
     return ConversationEncoding(rendered, encoding, turns, assistant)
 
 

@@ -42,11 +42,14 @@ def read_setting(data: bytes) -> dict[str, str]:
 
 
 def choose_template(templates: Mapping[str, str], conversation: Conversation, name: str = "") -> str:
-    """The template called `name`; without a name the one for tools where there are tools, else the default. Raises
+    """The template called `name`, else the one that the conversation names, the one for tools where there are tools, or
+    the default. Raises
     ValueError where there is none."""
     if not templates:
         raise ValueError(f"{NONE}; give it a text.")
-    wanted = name or (WITH_TOOLS if conversation.tools and WITH_TOOLS in templates else DEFAULT)
+    wanted = (
+        name or conversation.template or (WITH_TOOLS if conversation.tools and WITH_TOOLS in templates else DEFAULT)
+    )
     if wanted not in templates:
         listed = ", ".join(sorted(templates))[:200]
         raise ValueError(f"This model has no chat template called {wanted[:80]!r}; choose one of {listed}.")

@@ -29,7 +29,8 @@ LAST = slice(-1, None)
 class Prompt:
     """`ids` is what the decoder reads before it writes, start tokens included; `source` what an encoder reads. Of a
     model that writes nothing they are its text, and `segments` those of a pair. `ends` are tokens that end what is
-    written besides those of the checkpoint: in a conversation the one that ends a turn.
+    written besides those of the checkpoint: in a conversation the one that ends a turn; `roles` are then whose turn
+    each token is part of.
     """
 
     checkpoint: Checkpoint
@@ -37,6 +38,7 @@ class Prompt:
     source: tuple[int, ...] = ()
     segments: tuple[int, ...] = ()
     ends: tuple[int, ...] = ()
+    roles: tuple[str, ...] = ()
 
     @property
     def tokens_left(self) -> int:
@@ -101,8 +103,9 @@ def begin(
     if isinstance(prompt, Prompt):
         return prompt
     if isinstance(prompt, Conversation):
-        ids = encode_conversation(checkpoint, prompt, continue_final_message=prompt.is_open).encoding.ids
-        return replace(begin(checkpoint, ids, target, longer), ends=find_turn_ends(checkpoint))
+        said = encode_conversation(checkpoint, prompt, continue_final_message=prompt.is_open).encoding
+        ends = find_turn_ends(checkpoint, prompt.template)
+        return replace(begin(checkpoint, said.ids, target, longer), ends=ends, roles=said.roles)
     if config.encoder is not None:
         source = ids_of(checkpoint, prompt)
         check_ids(checkpoint, source, longer)

@@ -14,7 +14,8 @@ class Encoding:
     for a token, or a space, that the tokenizer added. Tokens that hold parts of one character all span that character.
     Of a pair, `text` is the first, a line break, and the second; `segments` is 0 and 1 for the two where the
     tokenizer tells them apart, and `second` is where in `text` the second begins. `cut_left`:
-    a text that is too long loses its beginning.
+    a text that is too long loses its beginning. Of a conversation, `roles` are whose turn each token is part of; it is
+    empty for a text.
     """
 
     text: str
@@ -25,6 +26,7 @@ class Encoding:
     segments: tuple[int, ...]
     second: int | None = None
     cut_left: bool = False
+    roles: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         counts = [len(self.ids), len(self.pieces), len(self.spans), len(self.special), len(self.segments)]
@@ -97,4 +99,5 @@ class Encoding:
             spans=tuple(self.spans[i] for i in positions),
             special=tuple(self.special[i] for i in positions),
             segments=tuple(self.segments[i] for i in positions),
+            roles=tuple(self.roles[i] for i in positions) if self.roles else (),
         )

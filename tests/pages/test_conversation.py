@@ -2,6 +2,7 @@
 
 import json
 import re
+from itertools import groupby
 from pathlib import Path
 
 import pytest
@@ -92,6 +93,8 @@ def test_a_page_about_one_run_reads_the_same_ids(talker: str, page: str) -> None
     ids = begin(checkpoint, Conversation.from_dict(turns)).ids
     hook = "blocks.2.attn.pattern"
     assert arrays[hook].data.shape[-1] == len(ids)
+    roles = header["lanes"][""]["roles"]
+    assert len(roles) == len(ids) and [role for role, _ in groupby(roles)] == ["user", "assistant"]
     lines = asked(app, page, take="python", hook=hook, head=1, row=2, col=1)[0]["lines"]
     assert ran(lines)["trace"].ids[0].tolist() == list(ids) and header["take"]["link"]["reads"] == "conversation"
     assert "conversation" in app.query_params and "text" not in app.query_params
@@ -111,3 +114,14 @@ def test_what_is_refused_is_one_sentence(talker: str) -> None:
     broken = at_page(GENERATE, model=talker, reads="conversation", conversation="[").run()
     assert prompt_text(broken) == "user: Hello.<|endoftext|>assistant: "
     assert any("a list of messages in JSON" in one.value for one in broken.info)
+
+
+def test_one_of_several_templates_is_chosen_and_goes_along(talker: str) -> None:
+    folder = (Path(budget.models_folder) / talker).rename(Path(budget.models_folder) / "two-templates")
+    (folder / "additional_chat_templates").mkdir()
+    (folder / "additional_chat_templates" / "short.jinja").write_text("{{ messages[0].content }}<think>{# </think> #}")
+    app = at_page(GENERATE, model=folder.name, reads="conversation").run()
+    (choice,) = (box for box in app.selectbox if str(box.key).startswith("template "))
+    choice.set_value("short").run()
+    assert prompt_text(app) == "Hello.<think>" and view(app)[0]["thinking"] == [["<think>", "</think>"]]
+    assert json.loads(app.query_params["conversation"])["template"] == "short"

@@ -38,7 +38,8 @@ class Lane:
     """Stack of a model and what it reads: "encoder", "decoder", or "" where there is one stack only.
 
     `positions` are the two ids of every token where it has two. `grid` is how the rows stand in a picture. `letters`
-    are those that several tokens are the parts of (Encoding.letters_in_parts).
+    are those that several tokens are the parts of (Encoding.letters_in_parts), `roles` whose turn of a conversation
+    each token is part of, none of a text.
     """
 
     side: str
@@ -50,6 +51,7 @@ class Lane:
     positions: Sequence[Sequence[int]] = ()
     grid: Mapping[str, Any] | None = None
     letters: Sequence[tuple[int, int, str]] = ()
+    roles: Sequence[str] = ()
 
     @property
     def prefix(self) -> str:
@@ -91,7 +93,7 @@ def text_lane(side: str, config: ModelConfig, read: Encoding, grid: Mapping[str,
     if config.infill is not None and config.positions.axes == 2:
         positions = infill_positions(torch.tensor([read.ids]), config.infill)[:, 0].tolist()
     letters = read.letters_in_parts()
-    return Lane(side, config, read.pieces, read.ids, read.special, read.segments, positions, grid, letters)
+    return Lane(side, config, read.pieces, read.ids, read.special, read.segments, positions, grid, letters, read.roles)
 
 
 def measure_heads(trace: Trace, lanes: Sequence[Lane]) -> dict[str, HeadScores | CrossScores]:
@@ -113,6 +115,7 @@ def lane_header(trace: Trace, lane: Lane) -> dict[str, Any]:
         "positions": [list(one) for one in lane.positions],
         "grid": lane.grid,
         "letters": [list(one) for one in lane.letters],
+        "roles": list(lane.roles),
         "hooks": sorted({h.removeprefix(prefix).split(".", 1)[1] for h in trace if h.startswith(prefix)}),
         "model": stack_header(lane.config),
     }

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from engine.checkpoints import Checkpoint
+from engine.conversations.thinking import find_thinking_marks
 from engine.generation.prompt import picture_pixels
 from engine.generation.stopping import stopping_rules
 from engine.inputs.processors import PalettePixels
@@ -33,7 +34,8 @@ def page_payload(writing: GenerationContext, notes: Mapping[str, Any]) -> bytes:
         "trace": writing.digest,
         "model": writing.name,
         "kind": kind(checkpoint),
-        "prompt": text_header(writing, prompt.ids if prompt.fits else prompt.ids[-LAST:]),
+        "prompt": text_header(writing, prompt.ids, prompt.roles, None if prompt.fits else LAST),
+        "thinking": [list(marks) for marks in find_thinking_marks(checkpoint.tokenizer)],
         "source": text_header(writing, prompt.source) if prompt.source and prompt.fits else None,
         "tokens": len(prompt.ids),
         "gap": None if infill is None else {"mask": infill.mask, "start": infill.start},
@@ -53,13 +55,18 @@ def page_payload(writing: GenerationContext, notes: Mapping[str, Any]) -> bytes:
     return pack(header, palette(checkpoint))
 
 
-def text_header(writing: GenerationContext, ids: Sequence[int]) -> dict[str, Any]:
+def text_header(
+    writing: GenerationContext, ids: Sequence[int], roles: Sequence[str] = (), last: int | None = None
+) -> dict[str, Any]:
+    """`last` is how many tokens of its end are told, None for all."""
+    ids, roles = ids[-(last or len(ids)) :], roles[-(last or len(ids)) :]
     tokenizer = writing.checkpoint.tokenizer
     special = set() if tokenizer is None else set(tokenizer.special_tokens.values())
     return {
         "ids": list(ids),
         "pieces": [writing.piece(id) for id in ids],
         "special": [id in special for id in ids],
+        "roles": list(roles),
     }
 
 

@@ -1,5 +1,6 @@
 // The two axes of the map: queries at the left, keys on top, as many of their pieces as can be read, and always the lit ones.
 import { make, pencil } from "../core/dom.js";
+import { band } from "../core/turns.js";
 
 const LINE = 13; // CSS pixels between two written pieces
 const TEXT = 15; // the height of a piece
@@ -70,6 +71,10 @@ export function axes(page, scroll) {
         (element, i) => (element.style.transform = at((i + 0.5) * size.wide, upright)),
       ),
     };
+    if (page.trace.roles.length && page.state.focus === "attn") {
+      left.append(...band(page.trace.roles, size.pitch, "top"));
+      top.append(...band(page.trace.roles, size.wide, "left"));
+    }
   };
   const mark = (row, col) => {
     for (const [list, lit] of [

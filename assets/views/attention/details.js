@@ -2,8 +2,10 @@
 // go by their positions, also the words around both ends.
 import { called, written as widest } from "./axes.js";
 import { inColumn, measures } from "./scores.js";
-import { make, section } from "../core/dom.js";
+import { at } from "../components/cells.js";
+import { make, range, section } from "../core/dom.js";
 import { percent } from "../core/format.js";
+import { colourOf, nameOf } from "../core/turns.js";
 import { aim, whyLink } from "../core/why.js";
 
 const BRIGHT = 1.5; // times what an even row would give, as engine/analysis/sinks.py has it
@@ -12,7 +14,13 @@ const PATIENCE = 250; // ms that a column is looked at before the server is aske
 const AROUND = 12; // tokens before and behind
 
 export function mount(root, page) {
-  const parts = { row: rowPart(page), column: columnPart(page), head: headPart(page), words: wordsPart(page) };
+  const parts = {
+    row: rowPart(page),
+    column: columnPart(page),
+    head: headPart(page),
+    roles: rolesPart(page),
+    words: wordsPart(page),
+  };
   root.append(...Object.values(parts).map(({ element }) => element));
   return {
     update() {
@@ -251,6 +259,52 @@ function scoreLine(page, score, explain) {
     page.go({ score: score.key === state.score ? undefined : score.key, threshold: undefined }),
   );
   return button;
+}
+
+/** How much of this head's attention goes from each role's tokens to each role's: the mean of their rows, summed over the keys. */
+function rolesPart(page) {
+  const element = section("From role to role", "of who looks, at the left, the mean");
+  const table = make("table", "by-role");
+  element.append(table);
+  const show = () => {
+    const { trace, state, source } = page;
+    element.hidden = source.tiled || state.focus !== "attn" || !trace.roles.length;
+    if (element.hidden) return;
+    const roles = [...new Set(trace.roles)];
+    const { block } = page.pattern(state.layer, state.head);
+    const head = make("tr");
+    head.append(make("td"), ...roles.map((role) => named("th", role)));
+    table.replaceChildren(
+      head,
+      ...roles.map((role) => {
+        const row = make("tr");
+        row.append(named("th", role), ...attendedShares(block, trace.roles, role, roles).map(shareCell));
+        return row;
+      }),
+    );
+  };
+  return { element, show };
+}
+
+/** Weights of the rows of `role`'s tokens, summed over the keys of each of `to`: their mean. */
+export function attendedShares(block, roles, role, to) {
+  const rows = range(0, block.rows).filter((row) => roles[row] === role);
+  return to.map((other) => {
+    const cols = range(0, block.cols).filter((col) => roles[col] === other);
+    return rows.reduce((sum, row) => cols.reduce((total, col) => total + at(block, row, col), sum), 0) / rows.length;
+  });
+}
+
+function named(tag, role) {
+  const element = make(tag, "", nameOf(role));
+  element.style.setProperty("--of-role", colourOf(role));
+  return element;
+}
+
+function shareCell(share) {
+  const cell = make("td", "", percent(share));
+  cell.style.setProperty("--share", `${Math.round(60 * share)}%`);
+  return cell;
 }
 
 /** The words around the row and around the key, tinted by what the row gives them. */

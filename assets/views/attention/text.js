@@ -197,7 +197,7 @@ class Over {
     this.picture = mountPicture(place, this.pictureData(), (event, where) => this.hear(event, where, "painted"));
   }
 
-  text({ name, role, pieces, special }) {
+  text({ name, role, pieces, special, roles }) {
     const { page } = this;
     const section = make("section", "text-of");
     if (name) section.append(make("h3", "", name));
@@ -211,6 +211,7 @@ class Over {
         name: name || "the text; arrow keys choose a token",
         pieces,
         special,
+        roles,
         size: letters(page.trace.length, page.narrow),
         chosen: chosen ? this.chosen : null,
         paint: (i) => (weight(i) > 0 ? this.tone(weight(i)) : null),
@@ -339,9 +340,9 @@ function marked(role, hover, way) {
 
 /** What is read and looked at: {name, role, pieces, special}; of a picture only what stands before it is text. */
 function textsOf({ trace, state }) {
-  const { pieces, special, grid, source } = trace;
+  const { pieces, special, roles, grid, source } = trace;
   if (grid && trace.arrays.picture) return [{ name: "", role: "both", pieces: pieces.slice(0, grid.offset), special }];
-  if (!trace.side) return [{ name: "", role: "both", pieces, special }];
+  if (!trace.side) return [{ name: "", role: "both", pieces, special, roles }];
   const own = { name: trace.called, role: state.focus === "cross_attn" ? "rows" : "both", pieces, special };
   if (state.focus === "cross_attn")
     return [{ name: "source", role: "keys", pieces: source.pieces, special: source.special }, own];

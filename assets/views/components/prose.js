@@ -1,14 +1,15 @@
 // A text as running text, every token on a ground of its own colour: where attention goes, or where it comes from.
 import { make } from "../core/dom.js";
+import { heading, turnsOf } from "../core/turns.js";
 
 /**
- * @typedef {{ name: string, pieces: string[], special: ArrayLike<unknown>, size: number, chosen?: number | null,
+ * @typedef {{ name: string, pieces: string[], special: ArrayLike<unknown>, roles?: string[], size: number, chosen?: number | null,
  *   paint: (i: number) => { ground: string, ink: string } | null, quiet: (i: number) => boolean }} Prose
  * @typedef {(event: "hover" | "pick", where: { row: number } | null) => unknown} Emit
  */
 
 /**
- * data = {name, pieces, special, size, chosen, paint(i) -> {ground, ink} | null, quiet(i)}; `size` is that of the letters, CSS
+ * data = {name, pieces, special, roles?, size, chosen, paint(i) -> {ground, ink} | null, quiet(i)}; `size` is that of the letters, CSS
  * pixels. Emits "hover" {row} | null and "pick" {row}; the arrow keys pick too. `mark(i)` underlines a token.
  * @param {HTMLElement} root
  * @param {Prose} data
@@ -83,9 +84,10 @@ export function begins(pieces, special = []) {
 /**
  * Lines break between words only, and after a line end.
  * @param {HTMLElement} root
- * @param {Pick<Prose, "pieces" | "special">} text
+ * @param {Pick<Prose, "pieces" | "special" | "roles">} text
  */
-function write(root, { pieces, special }) {
+function write(root, { pieces, special, roles = [] }) {
+  const turns = new Map(turnsOf(roles).map(({ role, first }) => [first, role]));
   const starts = begins(pieces, special);
   const loose = !pieces.some((piece) => /^[·▁]./u.test(piece)) && pieces.some((piece) => [...piece].length > 1);
   root.classList.toggle("loose", loose);
@@ -98,7 +100,9 @@ function write(root, { pieces, special }) {
     token.setAttribute("role", "option");
     token.append(make("bdi", special[i] ? "special" : "", piece));
     tokens.push(token);
-    if (starts[i]) parts.push(make("span", "word"));
+    const role = turns.get(i);
+    if (role !== undefined) parts.push(heading(role));
+    if (starts[i] || role !== undefined) parts.push(make("span", "word"));
     parts.findLast((part) => part.className === "word")?.append(token);
     if (/\\n$|↵$/.test(piece)) parts.push(make("br"));
   });

@@ -1,15 +1,16 @@
 // Tokens drawn as tokens, with their ids: the label of every row.
 import { make, range } from "../core/dom.js";
+import { band } from "../core/turns.js";
 
 /**
  * @typedef {[first: number, end: number, letter: string]} Letter
- * @typedef {{ pieces: string[], ids?: ArrayLike<number | string> | null, pitch: number, special?: ArrayLike<unknown>, letters?: Letter[],
+ * @typedef {{ pieces: string[], ids?: ArrayLike<number | string> | null, pitch: number, special?: ArrayLike<unknown>, letters?: Letter[], roles?: string[],
  *   drawn?: ((i: number) => HTMLElement | null) | null, painted?: ((i: number) => number) | null }} Tokens
  * @typedef {(event: "hover" | "pick", where: { row: number } | null) => unknown} Emit
  */
 
 /**
- * data = {pieces, ids?, pitch, special?, letters?, drawn?, painted?}; `letters` are [first, last + 1, letter] of those of which
+ * data = {pieces, ids?, pitch, special?, letters?, roles?, drawn?, painted?}; `roles` are drawn as a band at the left; `letters` are [first, last + 1, letter] of those of which
  * several tokens are the parts, each of which stands beside them in a bracket; `drawn(i)` is a picture of row i, or null, and `painted(i)` how strongly
  * its token is marked as what the head says, in 0..1. Emits "hover" {row} | null and "pick" {row}.
  * `mark({query, key})` lights the token whose row is read and the one it reads from.
@@ -35,7 +36,7 @@ export function mount(root, data, emit) {
 
   const view = {
     /** @param {Tokens} next */
-    update({ pieces, ids, pitch, special = [], letters = [], drawn, painted }) {
+    update({ pieces, ids, pitch, special = [], letters = [], roles = [], drawn, painted }) {
       /** @type {Map<number, Letter>} */
       const whole = new Map(letters.flatMap((one) => range(one[0], one[1]).map((i) => [i, one])));
       rows = pieces.map((piece, i) => {
@@ -63,7 +64,8 @@ export function mount(root, data, emit) {
         }
         return row;
       });
-      root.replaceChildren(...rows);
+      root.classList.toggle("in-turns", roles.length > 0);
+      root.replaceChildren(...rows, ...band(roles, pitch, "top"));
     },
     /** @param {{ query?: number | null, key?: number | null }} marks */
     mark({ query = null, key = null }) {

@@ -25,6 +25,8 @@ export class Trace {
   positions;
   /** @type {boolean[]} which of them are special */
   special;
+  /** @type {string[]} whose turn of a conversation each token is part of; none of a text */
+  roles;
   /** @type {Record<number, string>} what the candidates of the head are called */
   names;
   /** @type {import("../components/picture.js").Grid | null} of the patches of a picture */

@@ -1,9 +1,10 @@
 // A text painted token by token, each tinted by its probability: what was given, and what was written after it; of a picture, its pixels. It is ours because
 // tokens arrive while they are read, and hover, click and arrow keys go along them without a message.
 import { make } from "../core/dom.js";
-import { percent } from "../core/format.js";
+import { counted, percent } from "../core/format.js";
 import { fraction } from "../core/place.js";
 import { joinBytes } from "../core/token_kinds.js";
+import { heading, turnsOf } from "../core/turns.js";
 
 const DEEPEST = 54; // percent of the hue, at a probability of 1
 
@@ -15,6 +16,12 @@ function tint(p) {
 export class Text {
   /** @type {HTMLElement[]} where what is written for each gap stands */
   gaps;
+  /** @type {[Node, HTMLElement][]} tokens of the prompt, each with what stands before it */
+  givens = [];
+  /** @type {HTMLElement[]} the buttons that fold a thinking part */
+  folds = [];
+  /** @type {Set<number>} first tokens of the parts that are folded */
+  folded = new Set();
 
   constructor(root, page, look, glance) {
     this.root = root;
@@ -59,6 +66,7 @@ export class Text {
     path.slice(alike).forEach((node, i) => this.put(node, alike + i));
     drawn.keys = keys;
     joinBytes(path.map(({ piece }) => piece)).forEach((shown, i) => write(this.spans[i].span, shown));
+    this.showThoughts(path);
     this.mark(path);
   }
 
@@ -76,6 +84,8 @@ export class Text {
     const drawn = (this.drawn = { name, keys: [] });
     this.pixels = null;
     this.spans = [];
+    this.givens = [];
+    this.folded.clear();
     this.end = make("span", "caret");
     this.end.title = "what follows";
     this.end.dataset.at = "end";
@@ -93,7 +103,10 @@ export class Text {
     if (title) part.append(make("h3", "", title));
     const flow = make("div", "flow-of");
     const pieces = joinBytes(text.pieces);
-    flow.append(...pieces.flatMap((piece, i) => given(piece, text.special[i], this.page.data.spaced)), ...more);
+    const tokens = pieces.map((piece, i) => given(piece, text.special[i], this.page.data.spaced));
+    const turns = new Map(turnsOf(text.roles ?? []).map(({ role, first }) => [first, heading(role)]));
+    flow.append(...tokens.flatMap((token, i) => [turns.get(i), ...token].filter(Boolean)), ...more);
+    if (title !== "source") this.givens = tokens;
     part.append(flow);
     return part;
   }
@@ -141,6 +154,35 @@ export class Text {
     this.end.before(lead, span);
   }
 
+  /** What the model thinks before it answers is one part of the text, which folds: from the mark that opens it to the one that closes it. */
+  showThoughts(path) {
+    const { data } = this.page;
+    if (data.gap) return;
+    const pieces = [...data.prompt.pieces, ...path.map(({ piece }) => piece)];
+    const tokens = [...this.givens, ...this.spans.map(({ lead, span }) => [lead, span])];
+    for (const button of this.folds) button.remove();
+    for (const [, span] of tokens) span.classList.remove("thought", "folded");
+    this.folds = thoughtsOf(pieces, data.thinking).map(({ first, end, closed }) => {
+      const button = make("button", "thought-fold");
+      const folded = closed && this.folded.has(first);
+      const within = tokens.slice(first, end);
+      button.textContent = `${closed ? "thinking" : "thinking …"} · ${counted(end - first, "token")}`;
+      button.setAttribute("aria-expanded", String(!folded));
+      button.hidden = !closed;
+      button.addEventListener("click", (event) => {
+        event.stopPropagation();
+        this.folded[folded ? "delete" : "add"](first);
+        this.showThoughts(path);
+      });
+      for (const [, span] of within) {
+        span.classList.add("thought");
+        span.classList.toggle("folded", folded);
+      }
+      within[0]?.[0].before(button);
+      return button;
+    });
+  }
+
   mark(path) {
     const { tree, run } = this.page;
     const at = tree.at ?? path.length - 1;
@@ -180,6 +222,41 @@ export class Text {
   }
 }
 
+/**
+ * Parts of a text that a model thinks, from an opening mark to its closing one, both with them, or to the end: tokens `first` to `end` - 1.
+ * @param {string[]} pieces
+ * @param {[open: string, close: string][]} marks
+ * @returns {{ first: number, end: number, closed: boolean }[]}
+ */
+export function thoughtsOf(pieces, marks) {
+  const text = pieces.join("");
+  /** @type {number[]} */
+  const starts = [];
+  pieces.reduce((at, piece) => (starts.push(at), at + piece.length), 0);
+  /** @param {number} at */
+  const tokenAt = (at) => starts.findLastIndex((start) => start <= at);
+  const found = [];
+  for (const [open, close] of marks) {
+    for (let from = text.indexOf(open); from >= 0;) {
+      const to = text.indexOf(close, from + open.length);
+      found.push({
+        first: tokenAt(from),
+        end: to < 0 ? pieces.length : tokenAt(to + close.length - 1) + 1,
+        closed: to >= 0,
+      });
+      from = to < 0 ? -1 : text.indexOf(open, to + close.length);
+    }
+  }
+  return found;
+}
+
+/**
+ * A token of the prompt, as `token` makes it.
+ * @param {string} piece
+ * @param {boolean} special
+ * @param {boolean} spaced
+ * @returns {[Node, HTMLElement]}
+ */
 function given(piece, special, spaced) {
   const [lead, span] = token(piece, spaced);
   span.classList.add("given");
@@ -187,8 +264,13 @@ function given(piece, special, spaced) {
   return [lead, span];
 }
 
-/** [what stands between it and the token before, the token]. The sign for a space is faint, and a line may break there; `spaced` where pieces have no
- * spaces of their own. */
+/**
+ * [what stands between it and the token before, the token]. The sign for a space is faint, and a line may break there; `spaced` where pieces have no
+ * spaces of their own.
+ * @param {string} piece
+ * @param {boolean} spaced
+ * @returns {[Node, HTMLElement]}
+ */
 export function token(piece, spaced) {
   const span = make("bdi", "tok");
   const lead =

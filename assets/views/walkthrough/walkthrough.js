@@ -544,6 +544,7 @@ function tokenData(page, withIds) {
     pitch: page.rows.pitch,
     special: trace.special,
     letters: trace.letters,
+    roles: trace.roles,
     drawn,
     painted: withIds ? painted(trace) : null,
   };

@@ -115,12 +115,30 @@ def conversation_form(here: Here, checkpoint: Checkpoint) -> None:
                 )  # fmt: skip
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
             st.button("Add a turn", key="add turn", icon=":material/add:", on_click=add)
+            choose_template(state, checkpoint, conversation)
             if conversation.system is None:
                 st.button("Add a system message", key="add system", type="tertiary", on_click=instruct)
             with st.popover("Tools & documents", type="tertiary", key="beside turns"):
                 beside_form(state, conversation)
         if counts := count_roles(checkpoint, conversation):
             st.caption(escape_markdown(counts))
+
+
+def choose_template(state: PageState, checkpoint: Checkpoint, conversation: Conversation) -> None:
+    """Draws the choice among a model's chat templates, if it has several."""
+    names = list(dict.fromkeys(("", conversation.template, *read_templates(checkpoint.tokenizer))))
+    if len(read_templates(checkpoint.tokenizer)) < 2 and not conversation.template:
+        return
+    key = f"template {find_record(ConversationForm).serial}"
+
+    def change() -> None:
+        store(state, replace(conversation, template=widget_value(key, "") or ""), typed=True)
+
+    st.selectbox(
+        "chat template", names, names.index(conversation.template), key=key, on_change=change, width=180,
+        label_visibility="collapsed", format_func=lambda name: f"template: {name or 'by itself'}",
+        help="By itself: the one for tools where there are tools, else the default.",
+    )  # fmt: skip
 
 
 def beside_form(state: PageState, conversation: Conversation) -> None:
