@@ -182,6 +182,8 @@ def test_a_picture_a_target_and_a_gap_are_written_where_they_stand(look: Callabl
     write(page, go(page).click)
     assert page.locator(".write-told").inner_text() == "The picture is complete, with all its 64 pixels."
     assert page.locator(".pixel-frame canvas").is_visible()
+    page.locator(".st-key-view button", has_text="surprise").click()
+    page.locator(".s-pixel").first.wait_for()  # it has a size
     page = look(model="translate-en-fr", text="The dog is under the table.", method="greedy")
     write(page, go(page).click)
     assert page.locator(".part").count() == 2 and page.locator(".part").nth(1).locator(".tok.written").count() > 3

@@ -159,9 +159,9 @@ export class Painted {
 
   picture() {
     const { tab } = this;
-    const { data, width } = tab.page;
+    const { data, across } = tab.page;
     const { rows, columns } = data.grid;
-    const side = Math.max(8, Math.floor(Math.min(LARGEST, width - 40) / columns));
+    const side = Math.max(8, Math.floor(Math.min(LARGEST, across - 40) / columns));
     const picture = make("div", "s-pixels");
     picture.style.gridTemplateColumns = `repeat(${columns}, ${side}px)`;
     for (let cell = 0; cell < Math.min(rows * columns, tab.tokens.length); cell++) {
